@@ -1,0 +1,72 @@
+/**
+ * The house: which folder may import which, and itself. CONTRIBUTING.md shows the same table to people.
+ * `type` places may be named in `import type` alone.
+ */
+const HOUSE = [
+  { folder: 'src/contract/', mayImport: [] },
+  { folder: 'src/service/', mayImport: ['src/contract/'] },
+  { folder: 'src/storage/', mayImport: ['src/contract/'] },
+  { folder: 'src/media/', mayImport: ['src/contract/'] },
+  { folder: 'workflows/', mayImport: ['src/contract/'], types: ['activities/'] },
+  { folder: 'activities/', mayImport: ['src/contract/', 'src/service/', 'src/storage/', 'src/media/'] },
+  { folder: 'src/emulator/', mayImport: ['src/contract/', 'src/media/'] },
+  { folder: 'src/engine/', mayImport: ['src/contract/'] },
+  {
+    folder: 'src/[^/]+[.]ts$',
+    mayImport: ['src/(contract|service|storage|media|emulator|engine)/', 'workflows/', 'activities/'],
+  },
+  { folder: 'src/(gateway|cli)/', mayImport: ['src/', 'workflows/', 'activities/'] },
+];
+
+const OURS = '^(src|workflows|activities|test|bench|examples)/';
+/** What parses with zod: the sandbox must not run it, a tightened schema would break the replay of running jobs. */
+const ZOD_IN_CONTRACT = '^src/contract/(index|request|job-input)[.]ts$';
+
+const starts = (places) => places.map((place) => `^${place}`);
+
+const houseRules = HOUSE.flatMap(({ folder, mayImport, types = [] }) => [
+  {
+    name: `house: ${folder}`,
+    comment: `may import ${mayImport.join(', ') || 'nothing of ours'}`,
+    severity: 'error',
+    from: { path: `^${folder}` },
+    to: { path: OURS, pathNot: starts([folder, ...mayImport, ...types]) },
+  },
+  ...types.map((place) => ({
+    name: `house: ${folder} (types of ${place} only)`,
+    severity: 'error',
+    from: { path: `^${folder}` },
+    to: { path: `^${place}`, dependencyTypesNot: ['type-only'] },
+  })),
+]);
+
+module.exports = {
+  forbidden: [
+    ...houseRules,
+    {
+      name: 'sandbox: no zod',
+      severity: 'error',
+      from: { path: '^workflows/' },
+      to: { path: `node_modules/(zod|undici)/|${ZOD_IN_CONTRACT}`, dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'sandbox: no Node built-ins',
+      severity: 'error',
+      from: { path: '^(workflows|src/contract)/' },
+      to: { dependencyTypes: ['core'] },
+    },
+    { name: 'no cycles', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'nothing unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    {
+      name: 'only declared packages',
+      severity: 'error',
+      from: {},
+      to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown', 'npm-dev'] },
+    },
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    doNotFollow: { path: 'node_modules' },
+  },
+};

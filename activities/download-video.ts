@@ -1,0 +1,105 @@
+import { ApplicationFailure, cancellationSignal, log } from '@temporalio/activity';
+import type { FailureType } from '../src/contract/failures';
+import type { StoredVideo } from '../src/contract/job';
+import { ServiceFault, type TaskReading, type VideoBody, type VideoService } from '../src/service';
+import { type Saved, StorageFault, type VideoStorage } from '../src/storage';
+import { cleanSaid } from './check-video';
+import { whileHeartbeating } from './heartbeating';
+import { jobId } from './job-id';
+import { storageKey } from './storage-key';
+import { failureOf, toFailure } from './to-failure';
+
+export interface DownloadVideoInput {
+  taskId: string;
+  /** A key, or a prefix when it ends with `/`; the file is named after the workflow unless a key is given. */
+  storage?: string;
+}
+
+/** Asks the service for a fresh link and streams the video into the storage: all of it or nothing. */
+export function createDownloadVideo(service: VideoService, storage: VideoStorage) {
+  return async function downloadVideo({ taskId, storage: place }: DownloadVideoInput): Promise<StoredVideo> {
+    const signal = cancellationSignal();
+    let bytes = 0;
+    return whileHeartbeating(
+      () => ({ bytes }),
+      async () => {
+        const link = await freshLink(service, taskId, signal);
+        try {
+          const video = await service.openVideo(link, { signal });
+          const contentType = videoType(video, taskId);
+          const key = storageKey(place, jobId(), contentType);
+          const saved = await saveWhole(storage, key, video, {
+            taskId,
+            signal,
+            onBytes: (soFar) => {
+              bytes = soFar;
+            },
+          });
+          log.info('downloaded', { taskId, ...saved });
+          return { ...saved, contentType };
+        } catch (error) {
+          throw toFailure(error, 'download', { taskId });
+        }
+      },
+    );
+  };
+}
+
+/** What it means when the task, asked for its link, is in another state than "succeeded, with a video". */
+const WITHOUT_LINK: Record<TaskReading['task']['state'], FailureType> = {
+  queued: 'NoVideo',
+  running: 'NoVideo',
+  unknown: 'NoVideo',
+  succeeded: 'NoVideo',
+  failed: 'GenerationFailed',
+  cancelled: 'GenerationCancelled',
+};
+
+async function freshLink(service: VideoService, taskId: string, signal: AbortSignal): Promise<string> {
+  try {
+    const { task, said } = await service.check(taskId, { signal });
+    if (task.state === 'succeeded' && task.videoUrl !== undefined) return task.videoUrl;
+    throw failureOf(WITHOUT_LINK[task.state], 'download', { taskId, ...cleanSaid(said) });
+  } catch (error) {
+    // A status call's refusals mean what they mean while waiting; how they are retried is the download's matter.
+    throw toFailure(error, 'check', { taskId }, 'download');
+  }
+}
+
+/** An expired link is often answered with a page or an error document, and status 200. */
+function videoType({ contentType }: VideoBody, taskId: string): string {
+  const type = contentType.split(';')[0]?.trim().toLowerCase() ?? '';
+  if (/^text\/|[/+](json|xml)$/.test(type)) {
+    throw failureOf('VideoCorrupt', 'download', {
+      taskId,
+      message: `the link answered ${type}, not a video`,
+    });
+  }
+  return type;
+}
+
+interface SaveWholeOptions {
+  taskId: string;
+  signal: AbortSignal;
+  onBytes: (soFar: number) => void;
+}
+
+async function saveWhole(
+  storage: VideoStorage,
+  key: string,
+  video: VideoBody,
+  { taskId, signal, onBytes }: SaveWholeOptions,
+): Promise<Saved> {
+  const accept = ({ bytes }: { bytes: number }) => {
+    if (bytes > 0 && (video.bytes === undefined || bytes === video.bytes)) return;
+    const message = `${bytes} of ${video.bytes ?? 'an unknown number of'} bytes arrived`;
+    throw failureOf('VideoCorrupt', 'download', { taskId, message });
+  };
+  try {
+    return await storage.save(key, video.stream, { signal, onBytes, accept });
+  } catch (error) {
+    const ours = error instanceof StorageFault || error instanceof ApplicationFailure || signal.aborted;
+    // What remains is the stream that feeds the storage: the connection ended within the video.
+    throw ours ? error : new ServiceFault('cut', { message: String(error) }, { cause: error });
+  }
+}

@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import { activityInfo, heartbeat, log } from '@temporalio/activity';
+import { parseRequest, type VideoRequest } from '../src/contract/request';
+import type { VideoService } from '../src/service';
+import { whileHeartbeating } from './heartbeating';
+import { jobId } from './job-id';
+import { failureOf, toFailure } from './to-failure';
+
+export interface SubmitVideoInput {
+  request: VideoRequest;
+}
+
+/** What an attempt leaves for the next one: the number of the last attempt that knows how the service answered. */
+interface SubmitNote {
+  answered: number;
+}
+
+/**
+ * Sends one POST, and a second one only when the answer to the first is known to be a refusal.
+ *
+ * An attempt that got its answer notes it in the heartbeat before it throws. An attempt that finds no such note from the
+ * one before it (its worker was killed, its time ran out) cannot know whether a task exists, so it sends nothing.
+ * A cancellation does not reach the socket here: a request that has left is not abandoned, its answer names the task.
+ */
+export function createSubmitVideo(service: VideoService) {
+  return async function submitVideo({ request }: SubmitVideoInput): Promise<{ taskId: string }> {
+    const parsed = parseRequest(request);
+    if (!parsed.ok) throw failureOf('InvalidRequest', 'submit', { message: parsed.problem });
+
+    const { attempt } = activityInfo();
+    const note = readNote(activityInfo().heartbeatDetails);
+    if (attempt > 1 && note?.answered !== attempt - 1) {
+      throw failureOf('SubmitUnconfirmed', 'submit', {
+        message: `attempt ${attempt - 1} ended before its answer was known`,
+      });
+    }
+
+    try {
+      const { taskId, said } = await whileHeartbeating(
+        () => note,
+        () => service.submit(parsed.request, { idempotencyKey: idempotencyKey(parsed.request) }),
+      );
+      if (taskId === undefined) {
+        throw failureOf('SubmitUnconfirmed', 'submit', {
+          ...said,
+          message: said.message ?? 'the answer names no task',
+        });
+      }
+      log.info('submitted', { taskId });
+      return { taskId };
+    } catch (error) {
+      heartbeat({ answered: attempt } satisfies SubmitNote);
+      throw toFailure(error, 'submit');
+    }
+  };
+}
+
+/** The same for every attempt and every run of one job, so that a service which honours it makes one task. */
+function idempotencyKey(request: VideoRequest): string {
+  const fields = Object.entries(request).sort(([a], [b]) => (a < b ? -1 : 1));
+  const job = JSON.stringify([activityInfo().namespace, jobId(), fields]);
+  return createHash('sha256').update(job).digest('hex');
+}
+
+function readNote(details: unknown): SubmitNote | undefined {
+  const isNote = typeof details === 'object' && details !== null && 'answered' in details;
+  return isNote && typeof details.answered === 'number' ? { answered: details.answered } : undefined;
+}

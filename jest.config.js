@@ -1,0 +1,33 @@
+const swc = [
+  '@swc/jest',
+  { jsc: { target: 'es2023', parser: { syntax: 'typescript' } }, sourceMaps: 'inline' },
+];
+
+const shared = {
+  testEnvironment: 'node',
+  transform: { '\\.ts$': swc },
+  modulePathIgnorePatterns: ['<rootDir>/dist'],
+};
+
+// Tests that need a Temporal server stand apart, so that `jest --selectProjects pure` answers in seconds.
+const NEEDS_A_SERVER = ['<rootDir>/test/time-skipping/', '<rootDir>/test/real-server/'];
+
+module.exports = {
+  maxWorkers: 2,
+  testTimeout: 60_000,
+  reporters: ['default', '<rootDir>/test/support/count-reporter.js'],
+  projects: [
+    {
+      ...shared,
+      displayName: 'pure',
+      testMatch: ['<rootDir>/test/**/*.test.ts'],
+      testPathIgnorePatterns: NEEDS_A_SERVER,
+    },
+    {
+      ...shared,
+      displayName: 'server',
+      testMatch: NEEDS_A_SERVER.map((folder) => `${folder}**/*.test.ts`),
+      globalSetup: '<rootDir>/test/support/global-setup.ts',
+    },
+  ],
+};

@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto';
+import { Client, Connection, type WorkflowHandle, type WorkflowStartOptions } from '@temporalio/client';
+import { TerminatedFailure } from '@temporalio/common';
+import { type Environment, readTaskQueue, readTemporalConfig } from './config';
+import { describeRequest } from './contract/describe-request';
+import { readFailure, VideoFailure } from './contract/failures';
+import type { JobInput, JobProgress, JobResult } from './contract/job';
+import { parseJobInput } from './contract/job-input';
+import {
+  LOOK_NOW_SIGNAL,
+  PROGRESS_QUERY,
+  TASK_ID_MEMO,
+  WAIT_FOR_TASK_UPDATE,
+  WORKFLOW_TYPE,
+} from './contract/names';
+
+export interface VideoClientOptions {
+  /** Read for whatever is not given here; the process's own unless set. */
+  env?: Environment;
+  client?: Client;
+  taskQueue?: string;
+}
+
+export interface StartOptions {
+  /** The name of the job: a second job under it is refused while the first runs or once it has succeeded. */
+  workflowId?: string;
+  /** Anything else that Temporal offers at a start, such as `priority` or `memo`. */
+  temporal?: Partial<WorkflowStartOptions>;
+}
+
+/** One job, wherever it runs. */
+export interface VideoJob {
+  workflowId: string;
+  /** The task id, as soon as there is one. */
+  taskId(): Promise<string>;
+  progress(): Promise<JobProgress>;
+  /** Has the job look at its task now instead of at the next planned time. */
+  lookNow(): Promise<void>;
+  /** Ends the job. The service may go on with the task. */
+  cancel(): Promise<void>;
+  /** The stored video, or a VideoFailure that names what happened, the task and what to do. */
+  result(): Promise<JobResult>;
+}
+
+export interface VideoClient {
+  start(input: JobInput, options?: StartOptions): Promise<VideoJob>;
+  execute(input: JobInput, options?: StartOptions): Promise<JobResult>;
+  handle(workflowId: string): VideoJob;
+  close(): Promise<void>;
+}
+
+export async function createVideoClient(options: VideoClientOptions = {}): Promise<VideoClient> {
+  const { env = process.env } = options;
+  const taskQueue = options.taskQueue ?? readTaskQueue(env);
+  const client = options.client ?? (await connect(env));
+
+  const start: VideoClient['start'] = async (
+    input,
+    { workflowId = `video-${randomUUID()}`, temporal } = {},
+  ) => {
+    const parsed = parseJobInput(input);
+    if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
+    const handle = await client.workflow.start(WORKFLOW_TYPE, {
+      staticSummary: title(parsed.input),
+      // A job that succeeded is not paid for again under its own name; one that failed may be tried again.
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
+      ...temporal,
+      taskQueue,
+      workflowId,
+      args: [parsed.input],
+    });
+    return jobOf(handle);
+  };
+
+  return {
+    start,
+    execute: async (input, startOptions) => (await start(input, startOptions)).result(),
+    handle: (workflowId) => jobOf(client.workflow.getHandle(workflowId)),
+    close: async () => {
+      if (!options.client) await client.connection.close();
+    },
+  };
+}
+
+async function connect(env: Environment): Promise<Client> {
+  const { connectionOptions, namespace } = readTemporalConfig(env);
+  return new Client({ connection: await Connection.connect(connectionOptions), namespace });
+}
+
+/** Temporal keeps 400 bytes of a summary. */
+const LONGEST_TITLE = 200;
+
+function title(input: JobInput): string {
+  const text = input.request ? describeRequest(input.request) : `adopt task ${input.taskId}`;
+  return text.length > LONGEST_TITLE ? `${text.slice(0, LONGEST_TITLE - 1)}…` : text;
+}
+
+function jobOf(handle: WorkflowHandle): VideoJob {
+  return {
+    workflowId: handle.workflowId,
+    taskId: () => handle.executeUpdate<string, []>(WAIT_FOR_TASK_UPDATE),
+    progress: () => handle.query<JobProgress>(PROGRESS_QUERY),
+    lookNow: () => handle.signal(LOOK_NOW_SIGNAL),
+    cancel: async () => {
+      await handle.cancel();
+    },
+    async result() {
+      try {
+        return await handle.result();
+      } catch (error) {
+        throw await explain(handle, error);
+      }
+    },
+  };
+}
+
+/** Temporal tells of a cancellation or termination without the task id; the memo has it. */
+async function explain(handle: WorkflowHandle, error: unknown): Promise<unknown> {
+  const failure = terminated(error) ?? readFailure(error);
+  if (failure === undefined || failure.taskId !== undefined) return failure ?? error;
+  const taskId = await handle.describe().then(
+    ({ memo }) => memo?.[TASK_ID_MEMO],
+    () => undefined,
+  );
+  if (typeof taskId !== 'string') return failure;
+  return new VideoFailure(failure.type, { ...failure.details, taskId }, { cause: error });
+}
+
+function terminated(error: unknown): VideoFailure | undefined {
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (!(cause instanceof TerminatedFailure)) return undefined;
+  return new VideoFailure('Cancelled', { message: `terminated: ${cause.message}` }, { cause: error });
+}

@@ -1,0 +1,25 @@
+/** A length of time as people and JSON write it: milliseconds, or a number with a unit ("90s", "30 m", "1.5h"). */
+export type DurationText = number | string;
+
+const UNIT_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Milliseconds, or undefined for what is not a positive length of time. Never throws: workflows call it. */
+export function durationMs(value: unknown): number | undefined {
+  if (typeof value === 'number') return Number.isFinite(value) && value > 0 ? value : undefined;
+  if (typeof value !== 'string') return undefined;
+  const match = /^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*$/.exec(value);
+  const unit = UNIT_MS[match?.[2] ?? ''];
+  if (!match || unit === undefined) return undefined;
+  return durationMs(Number(match[1]) * unit);
+}
+
+/** "45 s", "12 min", "1 h 30 min": short enough for a timer's label. */
+export function describeDuration(ms: number): string {
+  const seconds = Math.round(ms / 1_000);
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (seconds < 120) return `${seconds} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+}

@@ -1,0 +1,75 @@
+import type { DurationText } from './duration';
+import type { FailureType } from './failures';
+import type { VideoRequest } from './request';
+import type { TaskState } from './task-state';
+
+/** What one job is to do: a new generation, or the rest of the way for a task that exists already. */
+export type JobInput = ({ request: VideoRequest; taskId?: never } | { taskId: string; request?: never }) &
+  JobOptions;
+
+export interface JobOptions {
+  /** How long the job may take from its start to the video; 1 hour unless set. */
+  deadline?: DurationText;
+  /** Where the video goes inside the worker's storage: a key, or a prefix when it ends with `/`. */
+  storage?: string;
+  /** Bounds of the pause between two looks at the task. */
+  polling?: { min?: DurationText; max?: DurationText };
+}
+
+export const JOB_PHASES = [
+  'submitting',
+  'waiting',
+  'downloading',
+  'succeeded',
+  'failed',
+  'cancelled',
+] as const;
+
+export type JobPhase = (typeof JOB_PHASES)[number];
+
+/** The answer of the query `progress`. Times are ISO 8601. */
+export interface JobProgress {
+  phase: JobPhase;
+  taskId?: string;
+  /** The task as last seen; `word` is what the service itself calls it. */
+  task?: { state: TaskState; word: string; percent?: number };
+  polls: number;
+  startedAt: string;
+  deadlineAt: string;
+  nextLookAt?: string;
+  /** The trouble of the last looks, gone as soon as one succeeds. */
+  trouble?: { type: FailureType; message: string; count: number };
+}
+
+export interface StoredVideo {
+  uri: string;
+  bytes: number;
+  sha256: string;
+  contentType: string;
+}
+
+export interface JobResult {
+  taskId: string;
+  video: StoredVideo;
+  seed?: number;
+  /** How often the service was asked for the task's status. */
+  polls: number;
+  /** From the task's submission (or adoption) to the look that found the video ready. */
+  waitedMs: number;
+}
+
+/** What one look at a task found. There is no link in it: links are secrets and expire. */
+export type Look =
+  | { state: 'queued' | 'running' | 'unknown'; word: string; percent?: number; retryAfterMs?: number }
+  | { state: 'succeeded'; word: string; hasVideo: boolean }
+  | { state: 'failed' | 'cancelled'; word: string; code?: string; message?: string };
+
+/** What a job takes along when it continues as new; the second argument of the workflow, never a caller's. */
+export interface CarriedJob {
+  taskId: string;
+  startedAtMs: number;
+  submittedAtMs: number;
+  polls: number;
+  lastTask?: JobProgress['task'];
+  warnedWords: string[];
+}

@@ -1,0 +1,9 @@
+/** What callers in any language write to reach a job. */
+export const WORKFLOW_TYPE = 'generateVideo';
+export const PROGRESS_QUERY = 'progress';
+export const WAIT_FOR_TASK_UPDATE = 'waitForTask';
+export const LOOK_NOW_SIGNAL = 'lookNow';
+export const DEFAULT_TASK_QUEUE = 'video-generation';
+
+/** The memo that holds the task id: readable with no worker running, and after a termination. */
+export const TASK_ID_MEMO = 'taskId';

@@ -1,0 +1,58 @@
+import type { ActivityOptions } from '@temporalio/common';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** Generations were measured at 83 to 253 s; an hour leaves room for a long queue at the service. */
+export const DEFAULT_DEADLINE_MS = HOUR;
+
+/** The longest that one POST may take: longer than the service client's own timeouts together, so those speak first. */
+export const SUBMIT_POLICY = {
+  startToCloseTimeout: 2 * MINUTE,
+  // Attempts beat while they await the answer, so a dead worker is noticed in seconds.
+  heartbeatTimeout: 10 * SECOND,
+  // A cancelled job still learns the answer of a request that has left: see submit-video.ts.
+  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+  retry: { initialInterval: 2 * SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
+} as const satisfies ActivityOptions;
+
+/** A few attempts for a blip; after them the waiting loop notes the trouble, shows it and looks again later. */
+export const CHECK_POLICY = {
+  startToCloseTimeout: MINUTE,
+  cancellationType: 'TRY_CANCEL',
+  retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: 30 * SECOND, maximumAttempts: 5 },
+} as const satisfies ActivityOptions;
+
+export const DOWNLOAD_POLICY = {
+  // A 2 GiB file at 5 Mbit/s.
+  startToCloseTimeout: HOUR,
+  heartbeatTimeout: 20 * SECOND,
+  // The job ends only when the half-written file is gone.
+  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+  retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
+} as const satisfies ActivityOptions;
+
+/** A finished, paid video is worth fetching even when the deadline has come. */
+export const DOWNLOAD_AT_LEAST_MS = 10 * MINUTE;
+
+/** The look at the deadline itself gets the time of one attempt. */
+export const CHECK_AT_LEAST_MS = MINUTE;
+
+/** Half of the heartbeat timeouts above would do; more often costs nothing, the SDK throttles what is sent. */
+export const HEARTBEAT_EVERY_MS = 2 * SECOND;
+
+/** Some services answer 404 for a moment after the submit, until the task has reached their database. */
+export const UNKNOWN_TASK_GRACE_MS = 2 * MINUTE;
+
+/** "Succeeded" is sometimes seen before the link is written. */
+export const LOOKS_WITHOUT_VIDEO = 3;
+
+/** Replaying a job on another worker stays quick; the server itself suggests it near 6,000. */
+export const LONGEST_HISTORY_EVENTS = 2_000;
+
+export const RETRY_AFTER_MIN_MS = SECOND;
+/** A service that asks for more is asked again after this, in case the limit was lifted. */
+export const RETRY_AFTER_MAX_MS = 10 * MINUTE;
+/** Added on top, at random, so that jobs told the same time do not come back together. */
+export const RETRY_AFTER_JITTER = 0.1;

@@ -1,0 +1,100 @@
+import { z } from 'zod';
+
+export const RESOLUTIONS = ['480p', '720p', '1080p'] as const;
+export const ASPECT_RATIOS = ['16:9', '9:16', '4:3', '3:4', '21:9', '1:1'] as const;
+export const MAX_DURATION_SECONDS = 10;
+
+/**
+ * Section 2.1 of the service's interface, word for word: the caller, the Temporal UI and the service see the same
+ * object. A rule the interface does not state (shortest duration, longest prompt) is left to the service.
+ */
+export const requestSchema = z.strictObject({
+  prompt: z.string().refine((prompt) => prompt.trim() !== '', 'must not be empty'),
+  image_url: z.url().optional(),
+  resolution: z.enum(RESOLUTIONS).optional(),
+  aspect_ratio: z.enum(ASPECT_RATIOS).optional(),
+  duration: z.int().max(MAX_DURATION_SECONDS).optional(),
+  seed: z.int().optional(),
+});
+
+export type VideoRequest = z.infer<typeof requestSchema>;
+
+export type ParsedRequest = { ok: true; request: VideoRequest } | { ok: false; problem: string };
+
+/** The request, or one sentence that names every field that is wrong and what it should be. */
+export function parseRequest(input: unknown): ParsedRequest {
+  const parsed = requestSchema.safeParse(input);
+  if (parsed.success) return { ok: true, request: parsed.data };
+  return { ok: false, problem: parsed.error.issues.map((issue) => describeIssue(issue, input)).join('; ') };
+}
+
+function describeIssue(issue: z.core.$ZodIssue, input: unknown): string {
+  if (issue.code === 'unrecognized_keys') return issue.keys.map(describeUnknownField).join('; ');
+  const field = issue.path[0];
+  if (field === undefined) return 'the request must be a JSON object with a prompt';
+  const given = isRecord(input) ? input[String(field)] : undefined;
+  return given === undefined
+    ? `${String(field)} is missing`
+    : `${String(field)} ${describeRule(issue)} (was ${show(given)})`;
+}
+
+function describeRule(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.expected === 'int' ? 'must be a whole number' : `must be a ${issue.expected}`;
+    case 'invalid_value':
+      return `must be one of ${issue.values.join(', ')}`;
+    case 'too_big':
+      return `must be at most ${issue.maximum}`;
+    case 'invalid_format':
+      return 'must be a URL';
+    default:
+      return issue.message;
+  }
+}
+
+function describeUnknownField(name: string): string {
+  const meant = fieldProbablyMeant(name);
+  const fields = Object.keys(requestSchema.shape).join(', ');
+  return `${show(name)} is not a field of the request; ${meant ? `did you mean ${meant}?` : `the fields are ${fields}`}`;
+}
+
+/** `aspectRatio`, `Aspect-Ratio`, `ratio` and `aspect_raito` all mean `aspect_ratio`. */
+export function fieldProbablyMeant(name: string): string | undefined {
+  const given = letters(name);
+  if (given === '') return undefined;
+  const fields = Object.keys(requestSchema.shape);
+  return (
+    fields.find((field) => letters(field) === given) ??
+    fields.find(
+      (field) => given.length > 2 && (letters(field).includes(given) || given.includes(letters(field))),
+    ) ??
+    fields.find((field) => editDistance(letters(field), given) <= 2)
+  );
+}
+
+function letters(name: string): string {
+  return name.toLowerCase().replace(/[^a-z]/g, '');
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substitution = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(substitution, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}
+
+function show(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}

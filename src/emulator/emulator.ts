@@ -1,0 +1,139 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type EmulatedAnswer, refusal, send } from './answers';
+import { type EmulatedCall, FaultScript, type Faults } from './faults';
+import { Operations, type OperationsOptions } from './operations';
+import type { EmulatedTask } from './task-book';
+
+export interface EmulatorOptions extends Partial<OperationsOptions> {
+  /** A free one unless set. */
+  port?: number;
+  apiKey?: string;
+}
+
+/** One call as the emulator saw it. The key is not kept, only whether it was right. */
+export interface RecordedCall {
+  call: EmulatedCall | 'other';
+  method: string;
+  path: string;
+  authorized: boolean;
+  idempotencyKey?: string;
+  contentType?: string;
+  body?: unknown;
+}
+
+export interface Emulator {
+  url: string;
+  apiKey: string;
+  /** A secret of its links, for tests that look for links where none may be. */
+  linkSignature: string;
+  calls: readonly RecordedCall[];
+  /** The generations that a user would have paid for. */
+  generations(): EmulatedTask[];
+  /** What the video of a task is, byte for byte. */
+  video(taskId: string): Buffer;
+  /** Faults for the next calls of a kind, in order. */
+  next<Call extends EmulatedCall>(call: Call, ...faults: Faults[Call][]): void;
+  /** True when every scripted fault has happened. */
+  scriptIsSpent(): boolean;
+  close(): Promise<void>;
+}
+
+const LOOPBACK = '127.0.0.1';
+const DEFAULTS = {
+  port: 0,
+  apiKey: 'emulator-key',
+  jobTimeMs: 5_000,
+  videoBytes: 64 * 1024,
+  clock: Date.now,
+};
+const LARGEST_REQUEST_BYTES = 1024 * 1024;
+
+/** Section 4 of the interface, and the files behind the links. */
+const ROUTES: { method: string; path: RegExp; call: EmulatedCall }[] = [
+  { method: 'POST', path: /^\/v1\/videos\/(text|image)-to-video$/, call: 'submit' },
+  { method: 'GET', path: /^\/v1\/videos\/([^/]+)$/, call: 'status' },
+  { method: 'GET', path: /^\/files\/([^/]+)\.mp4$/, call: 'download' },
+];
+
+/** The video generation service on your own machine: its whole interface, and faults on demand. */
+export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
+  const { port, apiKey, ...settings } = { ...DEFAULTS, ...options };
+  const operations = new Operations(settings);
+  const script = new FaultScript();
+  const calls: RecordedCall[] = [];
+
+  const answer = async (request: IncomingMessage): Promise<EmulatedAnswer> => {
+    const { method = '' } = request;
+    const { pathname, searchParams } = new URL(request.url ?? '/', url);
+    const route = ROUTES.find((candidate) => candidate.method === method && candidate.path.test(pathname));
+    const body = await readJson(request);
+    const authorized = request.headers.authorization === `Bearer ${apiKey}`;
+    calls.push({
+      call: route?.call ?? 'other',
+      method,
+      path: pathname,
+      authorized,
+      idempotencyKey: request.headers['idempotency-key']?.toString(),
+      contentType: request.headers['content-type'],
+      body,
+    });
+    const subject = decodeURIComponent(route?.path.exec(pathname)?.[1] ?? '');
+    if (route?.call === 'download') {
+      return operations.download(subject, searchParams.get('signature'), script.take('download'));
+    }
+    if (!authorized) return refusal(401, 'unauthorized', 'the API key is missing or invalid');
+    if (route?.call === 'submit') return operations.submit(body, subject === 'image', script.take('submit'));
+    if (route?.call === 'status') return operations.status(subject, url, script.take('status'));
+    return refusal(404, 'not_found', `no such operation: ${method} ${pathname}`);
+  };
+
+  const server = createServer((request, response) => {
+    answer(request).then(
+      (given) => send(response, given),
+      (error) => send(response, refusal(400, 'invalid_request', String(error))),
+    );
+  });
+  const url = `http://${LOOPBACK}:${await listen(server, port)}`;
+
+  return {
+    url,
+    apiKey,
+    linkSignature: operations.signature,
+    calls,
+    generations: () => [...operations.book.tasks.values()],
+    video: (taskId) => {
+      const task = operations.book.tasks.get(taskId);
+      if (!task) throw new Error(`The emulator has no task ${taskId}.`);
+      return operations.video(task);
+    },
+    next: (call, ...faults) => script.add(call, faults),
+    scriptIsSpent: () => script.isSpent(),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function listen(server: ReturnType<typeof createServer>, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, LOOPBACK, () => resolve((server.address() as AddressInfo).port));
+  });
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  let text = '';
+  for await (const chunk of request.setEncoding('utf8')) {
+    text += chunk;
+    if (text.length > LARGEST_REQUEST_BYTES) throw new Error('the request is too large');
+  }
+  if (text === '') return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error('the body is not JSON');
+  }
+}

@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto';
+import { parseRequest } from '../contract/request';
+import { type EmulatedAnswer, faultAnswer, json, refusal } from './answers';
+import type { Faults } from './faults';
+import { sampleVideo } from './sample-video';
+import { type EmulatedTask, TaskBook } from './task-book';
+
+export interface OperationsOptions {
+  /** From the submit of a task to its video. */
+  jobTimeMs: number;
+  videoBytes: number;
+  /** What time it is for the tasks. */
+  clock: () => number | Promise<number>;
+}
+
+/** What the service does once it knows who asks: section 4 of its interface, and the files behind its links. */
+export class Operations {
+  readonly book: TaskBook;
+  /** Links carry a secret, as signed links do, so that tests can look for it where it must not be. */
+  readonly signature = randomBytes(16).toString('hex');
+
+  constructor(private readonly options: OperationsOptions) {
+    this.book = new TaskBook(options.jobTimeMs);
+  }
+
+  async submit(body: unknown, needsImage: boolean, fault?: Faults['submit']): Promise<EmulatedAnswer> {
+    const parsed = parseRequest(body);
+    if (!parsed.ok) return refusal(400, 'invalid_request', parsed.problem);
+    if (needsImage && parsed.request.image_url === undefined) {
+      return refusal(400, 'invalid_request', 'image_url is missing');
+    }
+    if (fault?.kind === 'rate-limited' || fault?.kind === 'server-error' || fault?.kind === 'refused') {
+      return faultAnswer(fault);
+    }
+    const task = this.book.create(parsed.request, await this.options.clock());
+    if (fault?.kind === 'failed-task') task.failure = { code: fault.code, message: fault.message };
+    else if (fault) return faultAnswer(fault);
+    return json(200, { task_id: task.taskId, status: 'queued' });
+  }
+
+  async status(taskId: string, origin: string, fault?: Faults['status']): Promise<EmulatedAnswer> {
+    const task = this.book.tasks.get(taskId);
+    if (!task) return refusal(404, 'not_found', 'no such task');
+    if (!fault) {
+      const view = this.book.view(task, await this.options.clock());
+      const link = view.status === 'succeeded' ? { video_url: this.link(task, origin) } : {};
+      return json(200, { task_id: taskId, ...view, ...link });
+    }
+    switch (fault.kind) {
+      case 'failed-task':
+        task.failure = { code: fault.code, message: fault.message };
+        return json(200, { task_id: taskId, status: 'failed', error: task.failure });
+      case 'unknown-state':
+        return json(200, { task_id: taskId, status: fault.word });
+      case 'no-video':
+        return json(200, { task_id: taskId, status: 'succeeded' });
+      default:
+        return faultAnswer(fault);
+    }
+  }
+
+  download(taskId: string, signature: string | null, fault?: Faults['download']): EmulatedAnswer {
+    const task = this.book.tasks.get(taskId);
+    if (!task || signature !== this.signature) return refusal(403, 'forbidden', 'the link is not valid');
+    if (!fault) return { kind: 'video', bytes: this.video(task) };
+    switch (fault.kind) {
+      case 'cut':
+      case 'stall':
+        return { kind: 'video', bytes: this.video(task), end: { after: fault.afterBytes, how: fault.kind } };
+      case 'web-page':
+        return { kind: 'text', status: 200, body: '<p>This link has expired.</p>', contentType: 'text/html' };
+      default:
+        return faultAnswer(fault);
+    }
+  }
+
+  video(task: EmulatedTask): Buffer {
+    return sampleVideo(task.request, this.options.videoBytes);
+  }
+
+  private link({ taskId }: EmulatedTask, origin: string): string {
+    return `${origin}/files/${taskId}.mp4?signature=${this.signature}`;
+  }
+}

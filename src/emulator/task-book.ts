@@ -1,0 +1,38 @@
+import { randomUUID } from 'node:crypto';
+import type { VideoRequest } from '../contract/request';
+
+export interface EmulatedTask {
+  taskId: string;
+  request: VideoRequest;
+  submittedAtMs: number;
+  /** Set when the task is to end badly. */
+  failure?: { code: string; message: string };
+}
+
+export type TaskView =
+  | { status: 'queued' | 'running'; progress: number }
+  | { status: 'succeeded' }
+  | { status: 'failed'; error: { code: string; message: string } };
+
+/** A task is queued for this share of its time, then running. */
+const QUEUED_SHARE = 0.1;
+
+/** The tasks of the emulated service: each one is a generation that a user would have paid for. */
+export class TaskBook {
+  readonly tasks = new Map<string, EmulatedTask>();
+
+  constructor(private readonly jobTimeMs: number) {}
+
+  create(request: VideoRequest, nowMs: number): EmulatedTask {
+    const task: EmulatedTask = { taskId: `task_${randomUUID()}`, request, submittedAtMs: nowMs };
+    this.tasks.set(task.taskId, task);
+    return task;
+  }
+
+  view(task: EmulatedTask, nowMs: number): TaskView {
+    const share = this.jobTimeMs === 0 ? 1 : (nowMs - task.submittedAtMs) / this.jobTimeMs;
+    if (share >= 1) return task.failure ? { status: 'failed', error: task.failure } : { status: 'succeeded' };
+    const progress = Math.max(0, Math.floor(share * 100));
+    return { status: share < QUEUED_SHARE ? 'queued' : 'running', progress };
+  }
+}

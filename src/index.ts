@@ -1,0 +1,13 @@
+export { createVideoActivities, type VideoActivities, type VideoActivityDeps } from '../activities';
+export {
+  createVideoClient,
+  type StartOptions,
+  type VideoClient,
+  type VideoClientOptions,
+  type VideoJob,
+} from './client';
+export { ConfigError } from './config';
+export * from './contract';
+export { createVideoService, type VideoService, type VideoServiceOptions } from './service';
+export { createFileStorage, type VideoStorage } from './storage';
+export { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from './worker';

@@ -1,0 +1,9 @@
+export type { AnswerReading, Said, VideoState } from './read-answer';
+export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
+export {
+  createVideoService,
+  type TaskReading,
+  type VideoBody,
+  type VideoService,
+  type VideoServiceOptions,
+} from './video-service';

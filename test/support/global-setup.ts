@@ -1,0 +1,23 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+import { readEngineOptions } from '../../src/config';
+import { findDevServer, findTestServer } from '../../src/engine';
+
+/** Finds Temporal's programs and bundles the workflows once for all test files. */
+export default async function globalSetup(): Promise<void> {
+  const engine = {
+    ...readEngineOptions(process.env),
+    onProgress: (line: string) => process.stderr.write(`${line}\n`),
+  };
+  process.env.VIDEOGEN_TEMPORAL_CLI = await findDevServer(engine);
+  process.env.VIDEOGEN_TEST_SERVER = await findTestServer(engine);
+  const { code } = await bundleWorkflowCode({
+    workflowsPath: require.resolve('../../workflows'),
+    logger: new DefaultLogger('WARN'),
+  });
+  const codePath = join(mkdtempSync(join(tmpdir(), 'videogen-bundle-')), 'workflows.js');
+  writeFileSync(codePath, code);
+  process.env.VIDEOGEN_TEST_BUNDLE = codePath;
+}

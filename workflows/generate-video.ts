@@ -1,0 +1,103 @@
+import { condition, continueAsNew, isCancellation, log, proxyActivities } from '@temporalio/workflow';
+import type { VideoActivities } from '../activities';
+import { describeDuration } from '../src/contract/duration';
+import { createFailure, isTimeout, readFailure, VideoFailure } from '../src/contract/failures';
+import type { CarriedJob, JobInput, JobResult, Look } from '../src/contract/job';
+import * as policy from '../src/contract/policies';
+import { explainEnd } from './explain-end';
+import { JobState } from './job-state';
+import { answerMessages } from './messages';
+
+/** One request in; one stored video or one explained failure out. */
+export async function generateVideo(input: JobInput, carried?: CarriedJob): Promise<JobResult> {
+  const job = new JobState(input, carried);
+  answerMessages(job);
+  try {
+    const taskId = job.taskId ?? (await submit(job));
+    await waitForVideo(job, taskId);
+    return await download(job, taskId);
+  } catch (error) {
+    throw await explainEnd(job, error);
+  }
+}
+
+async function submit(job: JobState): Promise<string> {
+  job.enter('submitting');
+  const { submitVideo } = proxyActivities<VideoActivities>({
+    ...policy.SUBMIT_POLICY,
+    scheduleToCloseTimeout: job.remainingMs(),
+    summary: job.title(),
+  });
+  try {
+    const { taskId } = await submitVideo({ request: job.request });
+    job.hasTask(taskId);
+    return taskId;
+  } catch (error) {
+    // The deadline came while an attempt was under way: its request may have arrived.
+    throw isTimeout(error) ? createFailure('SubmitUnconfirmed', { message: 'the deadline passed' }) : error;
+  }
+}
+
+async function waitForVideo(job: JobState, taskId: string): Promise<void> {
+  job.enter('waiting');
+  for (let looksWithoutVideo = 0; ; ) {
+    if (job.historyIsLong()) await continueAsNew<typeof generateVideo>(job.input, job.carry(taskId));
+    await untilNextLook(job);
+    const look = await lookAt(job, taskId);
+    switch (look?.state) {
+      case 'succeeded':
+        if (look.hasVideo) return;
+        if (++looksWithoutVideo === policy.LOOKS_WITHOUT_VIDEO) throw createFailure('NoVideo');
+        break;
+      case 'failed':
+        throw createFailure('GenerationFailed', { code: look.code, message: look.message ?? look.word });
+      case 'cancelled':
+        throw createFailure('GenerationCancelled', { code: look.code, message: look.message ?? look.word });
+      case 'unknown':
+        if (job.isNewWord(look.word)) log.warn('unknown state, looking on', { taskId, state: look.word });
+    }
+    if (job.remainingMs() === 0) throw createFailure('DeadlineExceeded', { message: job.lastSeen() });
+  }
+}
+
+async function download(job: JobState, taskId: string): Promise<JobResult> {
+  const waitedMs = job.waitedMs();
+  job.enter('downloading');
+  const { downloadVideo } = proxyActivities<VideoActivities>({
+    ...policy.DOWNLOAD_POLICY,
+    scheduleToCloseTimeout: Math.max(job.remainingMs(), policy.DOWNLOAD_AT_LEAST_MS),
+    summary: `task ${taskId}`,
+  });
+  const video = await downloadVideo({ taskId, storage: job.input.storage });
+  job.succeeded(video);
+  return { taskId, video, seed: job.input.request?.seed, polls: job.polls, waitedMs };
+}
+
+/** A durable timer, cut short by `lookNow`. */
+async function untilNextLook(job: JobState): Promise<void> {
+  const waitMs = job.planNextLook();
+  if (waitMs === 0) return;
+  await condition(() => job.takeLookRequest(), waitMs, {
+    summary: `next look in ${describeDuration(waitMs)}`,
+  });
+}
+
+/** One look. A fault while looking never ends a paid job: it is noted, shown, and looked past until the deadline. */
+async function lookAt(job: JobState, taskId: string): Promise<Look | undefined> {
+  const { checkVideo } = proxyActivities<VideoActivities>({
+    ...policy.CHECK_POLICY,
+    scheduleToCloseTimeout: Math.max(job.remainingMs(), policy.CHECK_AT_LEAST_MS),
+    summary: `look ${job.polls + 1}`,
+  });
+  try {
+    const look = await checkVideo({ taskId });
+    job.looked(look);
+    return look;
+  } catch (error) {
+    if (isCancellation(error)) throw error;
+    const failure = readFailure(error) ?? new VideoFailure('ServiceUnreachable', { message: String(error) });
+    job.lookFailed(failure);
+    if (failure.type === 'TaskUnknown' && job.taskShouldBeKnown()) throw error;
+    return undefined;
+  }
+}

@@ -1,0 +1,2 @@
+export { generateVideo } from './generate-video';
+export { lookNow, progress, waitForTask } from './messages';

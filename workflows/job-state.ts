@@ -1,0 +1,240 @@
+import { setCurrentDetails, upsertMemo, workflowInfo } from '@temporalio/workflow';
+import { describeRequest } from '../src/contract/describe-request';
+import { describeDuration, durationMs } from '../src/contract/duration';
+import { createFailure, type VideoFailure } from '../src/contract/failures';
+import type { CarriedJob, JobInput, JobPhase, JobProgress, Look, StoredVideo } from '../src/contract/job';
+import { TASK_ID_MEMO } from '../src/contract/names';
+import { DEFAULT_DEADLINE_MS, LONGEST_HISTORY_EVENTS, UNKNOWN_TASK_GRACE_MS } from '../src/contract/policies';
+import type { VideoRequest } from '../src/contract/request';
+import { DEFAULT_MAX_MS, DEFAULT_MIN_MS, untilNextLook } from './poll-schedule';
+
+/** What a job knows about itself; what the query, the Temporal UI and a continued run are told of it. */
+export class JobState {
+  taskId: string | undefined;
+  failure: VideoFailure | undefined;
+  polls: number;
+  private phase: JobPhase = 'submitting';
+  private submittedAtMs: number;
+  private task: JobProgress['task'];
+  private trouble: JobProgress['trouble'];
+  private retryAfterMs: number | undefined;
+  private nextLookAtMs: number | undefined;
+  private lookRequested = false;
+  private ending: string | undefined;
+  private readonly startedAtMs: number;
+  private readonly deadlineAtMs: number;
+  private readonly polling: { min: number; max: number };
+  private readonly warnedWords: Set<string>;
+
+  constructor(
+    readonly input: JobInput,
+    carried?: CarriedJob,
+  ) {
+    checkInput(input);
+    this.polling = {
+      min: readDuration('polling.min', input.polling?.min ?? DEFAULT_MIN_MS),
+      max: readDuration('polling.max', input.polling?.max ?? DEFAULT_MAX_MS),
+    };
+    this.startedAtMs = carried?.startedAtMs ?? Date.now();
+    this.deadlineAtMs = this.startedAtMs + readDuration('deadline', input.deadline ?? DEFAULT_DEADLINE_MS);
+    this.submittedAtMs = carried?.submittedAtMs ?? this.startedAtMs;
+    this.polls = carried?.polls ?? 0;
+    this.task = carried?.lastTask;
+    this.warnedWords = new Set(carried?.warnedWords);
+    if (carried) this.taskId = carried.taskId;
+    else if (input.taskId != null) this.hasTask(input.taskId);
+  }
+
+  /** What is to be submitted; asked only of a job without a task. */
+  get request(): VideoRequest {
+    if (this.input.request == null) throw createFailure('InvalidRequest', { message: 'there is no request' });
+    return this.input.request;
+  }
+
+  title(): string {
+    return describeRequest(this.request);
+  }
+
+  enter(phase: JobPhase): void {
+    this.phase = phase;
+    this.show();
+  }
+
+  /** From here on every failure, log line and detail names the task; the memo tells it without a worker. */
+  hasTask(taskId: string): void {
+    this.taskId = taskId;
+    this.submittedAtMs = Date.now();
+    upsertMemo({ [TASK_ID_MEMO]: taskId });
+    this.show();
+  }
+
+  requestLook(): void {
+    this.lookRequested = true;
+  }
+
+  /** True once for any number of requests made since the last look. */
+  takeLookRequest(): boolean {
+    const requested = this.lookRequested;
+    this.lookRequested = false;
+    return requested;
+  }
+
+  looked(look: Look): void {
+    this.polls++;
+    this.trouble = undefined;
+    const percent = 'percent' in look ? look.percent : undefined;
+    this.retryAfterMs = 'retryAfterMs' in look ? look.retryAfterMs : undefined;
+    this.task = { state: look.state, word: look.word, percent };
+    this.show();
+  }
+
+  lookFailed({ type, message, details }: VideoFailure): void {
+    this.polls++;
+    this.trouble = { type, message, count: (this.trouble?.count ?? 0) + 1 };
+    this.retryAfterMs = details.retryAfterMs;
+    this.show();
+  }
+
+  succeeded({ uri, bytes, sha256 }: StoredVideo): void {
+    this.ending = `${uri}\n\n${bytes} bytes, SHA-256 \`${sha256}\``;
+    this.enter('succeeded');
+  }
+
+  failed(failure: VideoFailure): void {
+    this.failure = failure;
+    this.ending = failure.message;
+    this.enter(failure.type === 'Cancelled' ? 'cancelled' : 'failed');
+  }
+
+  /** Just after its submit a task may not be known everywhere at the service. An adopted one should be. */
+  taskShouldBeKnown(): boolean {
+    return this.isAdopted() || this.waitedMs() > UNKNOWN_TASK_GRACE_MS;
+  }
+
+  private isAdopted(): boolean {
+    return this.input.taskId != null;
+  }
+
+  lastSeen(): string {
+    if (this.trouble) return this.trouble.message;
+    return this.task
+      ? `the task was last seen ${this.task.word || this.task.state}`
+      : 'the task was never seen';
+  }
+
+  /** True once for each word: an unknown state is worth one warning, not one a look. */
+  isNewWord(word: string): boolean {
+    const isNew = !this.warnedWords.has(word);
+    this.warnedWords.add(word);
+    return isNew;
+  }
+
+  planNextLook(): number {
+    const waitMs = this.isAdopted() && this.polls === 0 ? 0 : this.schedule();
+    this.nextLookAtMs = Date.now() + waitMs;
+    this.show();
+    return waitMs;
+  }
+
+  private schedule(): number {
+    return untilNextLook({
+      elapsedMs: this.waitedMs(),
+      remainingMs: this.remainingMs(),
+      percent: this.task?.percent,
+      retryAfterMs: this.retryAfterMs,
+      troubles: this.trouble?.count ?? 0,
+      ...this.polling,
+    });
+  }
+
+  waitedMs(): number {
+    return Date.now() - this.submittedAtMs;
+  }
+
+  remainingMs(): number {
+    return Math.max(0, this.deadlineAtMs - Date.now());
+  }
+
+  historyIsLong(): boolean {
+    const { continueAsNewSuggested, historyLength } = workflowInfo();
+    return continueAsNewSuggested || historyLength > LONGEST_HISTORY_EVENTS;
+  }
+
+  /** Only a job that waits for its task continues as new, so there always is one to carry. */
+  carry(taskId: string): CarriedJob {
+    return {
+      taskId,
+      startedAtMs: this.startedAtMs,
+      submittedAtMs: this.submittedAtMs,
+      polls: this.polls,
+      lastTask: this.task,
+      warnedWords: [...this.warnedWords],
+    };
+  }
+
+  progress(): JobProgress {
+    const isWaiting = this.phase === 'waiting' && this.nextLookAtMs !== undefined;
+    return {
+      phase: this.phase,
+      taskId: this.taskId,
+      task: this.task,
+      polls: this.polls,
+      startedAt: isoTime(this.startedAtMs),
+      deadlineAt: isoTime(this.deadlineAtMs),
+      nextLookAt: isWaiting ? isoTime(this.nextLookAtMs ?? 0) : undefined,
+      trouble: this.trouble,
+    };
+  }
+
+  /** The story for the Temporal UI, as markdown: it shows no tables. */
+  private show(): void {
+    const { phase, task, trouble, polls, taskId } = this;
+    const percent = task?.percent === undefined ? '' : `, ${Math.round(task.percent)} %`;
+    setCurrentDetails(
+      [
+        `**${HEADLINES[phase]}**`,
+        taskId === undefined ? '' : `Task \`${taskId}\``,
+        task === undefined
+          ? ''
+          : `The service says: ${task.word || task.state}${percent} (after ${polls} looks)`,
+        phase === 'waiting' && this.nextLookAtMs !== undefined
+          ? `Next look at ${isoTime(this.nextLookAtMs)}`
+          : '',
+        trouble === undefined ? '' : `Trouble, ${trouble.count} in a row: ${trouble.message}`,
+        this.ending ?? `Deadline ${isoTime(this.deadlineAtMs)}, in ${describeDuration(this.remainingMs())}`,
+      ]
+        .filter(Boolean)
+        .join('\n\n'),
+    );
+  }
+}
+
+const HEADLINES: Record<JobPhase, string> = {
+  submitting: 'Submitting the request to the video service',
+  waiting: 'Waiting for the video',
+  downloading: 'Downloading the video',
+  succeeded: 'The video is stored',
+  failed: 'The job failed',
+  cancelled: 'The job was cancelled',
+};
+
+function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** Null counts as absent: some languages send it for what was not set. */
+function checkInput(input: JobInput | null | undefined): void {
+  if ((input?.request == null) !== (input?.taskId == null)) return;
+  throw createFailure('InvalidRequest', {
+    message: 'a job needs either a request or the taskId of a task to adopt, and not both',
+  });
+}
+
+/** A job may be started by any SDK or by hand, past every door that parses: a wrong value ends it with a sentence. */
+function readDuration(name: string, value: unknown): number {
+  const ms = durationMs(value);
+  if (ms !== undefined) return ms;
+  throw createFailure('InvalidRequest', {
+    message: `${name} must be milliseconds or a length of time such as "90s" (was ${JSON.stringify(value)})`,
+  });
+}
