@@ -1,0 +1,89 @@
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BuildLock, type Holder, isAlive, isDead, SILENT_AFTER_MS } from './build-lock';
+import type { OnProgress } from './sign-of-life';
+
+// Short beside any build, long beside the few file operations that a look costs.
+const LOOK_AGAIN_MS = 250;
+
+const LEFTOVER = /\.(?<pid>\d+)-[0-9a-f-]{36}\.(claim|build)$/;
+
+type Build = (folder: string) => Promise<void>;
+
+/**
+ * The folder `cacheFolder/name`, built if it is not there yet. The build happens in a folder beside it that is renamed
+ * into place when complete, so whatever stands at `name` is whole. The lock only saves work: should two builders run
+ * after all (one was suspended for minutes, say), the first to finish is used.
+ */
+export async function buildOnce(
+  cacheFolder: string,
+  name: string,
+  build: Build,
+  onProgress: OnProgress = () => undefined,
+): Promise<string> {
+  const finished = join(cacheFolder, name);
+  await mkdir(cacheFolder, { recursive: true });
+  const lock = new BuildLock(`${finished}.lock`);
+  if (!(await takeUnlessFinished(lock, finished, onProgress))) return finished;
+  try {
+    await removeLeftovers(cacheFolder, name);
+    // Another process may have finished between our last look and our taking the lock.
+    if (!(await exists(finished))) await buildInto(finished, `${finished}.${lock.token}.build`, build);
+    return finished;
+  } finally {
+    await lock.release();
+  }
+}
+
+async function takeUnlessFinished(
+  lock: BuildLock,
+  finished: string,
+  onProgress: OnProgress,
+): Promise<boolean> {
+  let seen: { holder: Holder; sinceMs: number } | undefined;
+  while (!(await exists(finished))) {
+    const holder = await lock.holder();
+    if (holder === undefined) {
+      if (await lock.tryTake()) return true;
+      continue;
+    }
+    if (holder.token !== seen?.holder.token) {
+      onProgress(`Waiting for process ${holder.pid} on ${holder.host}, which is already making ${finished}.`);
+    }
+    // Silence is measured by our own watching: the clocks of two machines that share a folder may differ.
+    if (holder.token !== seen?.holder.token || holder.lastBeatMs !== seen.holder.lastBeatMs) {
+      seen = { holder, sinceMs: performance.now() };
+    }
+    if (isDead(holder) || performance.now() - seen.sinceMs > SILENT_AFTER_MS) await lock.free(holder.token);
+    else await sleep(LOOK_AGAIN_MS);
+  }
+  return false;
+}
+
+async function buildInto(finished: string, folder: string, build: Build): Promise<void> {
+  try {
+    await mkdir(folder);
+    await build(folder);
+    await rename(folder, finished);
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    if (!(await exists(finished))) throw error;
+  }
+}
+
+async function removeLeftovers(cacheFolder: string, name: string): Promise<void> {
+  for (const entry of await readdir(cacheFolder)) {
+    const pid = entry.startsWith(`${name}.`) ? LEFTOVER.exec(entry)?.groups?.pid : undefined;
+    if (pid !== undefined && !isAlive(Number(pid))) {
+      await rm(join(cacheFolder, entry), { recursive: true, force: true });
+    }
+  }
+}
+
+function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}

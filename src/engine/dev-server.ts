@@ -1,0 +1,107 @@
+import { freePort, isPortFree, LOOPBACK } from './loopback-port';
+import { ServerProcess } from './server-process';
+import { untilReady } from './until-ready';
+
+// An idle machine needs one second and a busy one several; past this something is wrong that waiting does not mend.
+const START_TIMEOUT_MS = 60_000;
+
+export interface DevServerOptions {
+  /** The Temporal CLI: see findDevServer. */
+  readonly executable: string;
+  /** A free port when none is given. */
+  readonly port?: number | undefined;
+  /** A free port when none is given. */
+  readonly uiPort?: number | undefined;
+  /** Without the web UI. */
+  readonly headless?: boolean | undefined;
+  /** Where workflows outlive the server; in memory when none is given. */
+  readonly dbFilename?: string | undefined;
+  readonly namespace?: string | undefined;
+  /** What the server prints is added to this file. */
+  readonly logFile?: string | undefined;
+}
+
+export interface DevServer {
+  readonly address: string;
+  readonly namespace: string;
+  readonly uiUrl?: string;
+  readonly pid: number;
+  /** SIGTERM, then SIGKILL if that does not end it. */
+  stop(): Promise<void>;
+  /** SIGKILL, for tests of what a crash leaves. */
+  kill(): Promise<void>;
+}
+
+/**
+ * Starts a Temporal server that listens on the loopback interface alone, and waits until it can be used. It ends with
+ * our process unless a signal kills that outright, and does not keep our process from ending.
+ */
+export async function startDevServer(options: DevServerOptions): Promise<DevServer> {
+  const namespace = options.namespace ?? 'default';
+  const port = await chosenPort(options.port);
+  const uiPort = options.headless === true ? undefined : await chosenPort(options.uiPort);
+  const args = startArguments(port, uiPort, namespace, options.dbFilename);
+  const server = await ServerProcess.start(options.executable, args, options.logFile);
+  const address = `${LOOPBACK}:${port}`;
+  const flaw = await whyNotReady(server, port, namespace);
+  if (flaw !== undefined) {
+    await server.end('SIGKILL');
+    throw new Error(`The Temporal dev server ${options.executable} on ${address} ${flaw}`);
+  }
+  server.letGo();
+  return {
+    address,
+    namespace,
+    pid: server.pid,
+    ...(uiPort === undefined ? {} : { uiUrl: `http://${LOOPBACK}:${uiPort}` }),
+    stop: () => server.end('SIGTERM'),
+    kill: () => server.end('SIGKILL'),
+  };
+}
+
+/** Asked before the start: if another Temporal server has the port, it would answer in the place of ours. */
+async function chosenPort(port: number | undefined): Promise<number> {
+  if (port === undefined) return await freePort();
+  if (await isPortFree(port)) return port;
+  throw new Error(
+    `The Temporal dev server cannot start on ${LOOPBACK}:${port} because that port is in use: ` +
+      'stop what listens there, or choose another port.',
+  );
+}
+
+function startArguments(
+  port: number,
+  uiPort: number | undefined,
+  namespace: string,
+  dbFilename?: string,
+): string[] {
+  return [
+    ...['server', 'start-dev', '--ip', LOOPBACK, '--port', `${port}`],
+    ...(uiPort === undefined ? ['--headless'] : ['--ui-ip', LOOPBACK, '--ui-port', `${uiPort}`]),
+    ...(namespace === 'default' ? [] : ['--namespace', namespace]),
+    ...(dbFilename === undefined ? [] : ['--db-filename', dbFilename]),
+    // It would otherwise tell its maker about itself.
+    ...['--dynamic-config-value', 'frontend.enableServerVersionCheck=false'],
+  ];
+}
+
+async function whyNotReady(
+  server: ServerProcess,
+  port: number,
+  namespace: string,
+): Promise<string | undefined> {
+  const over = new AbortController();
+  const timer = setTimeout(() => over.abort(), START_TIMEOUT_MS);
+  const ready = untilReady(port, namespace, over.signal).then(
+    () => true,
+    () => false,
+  );
+  const isReady = await Promise.race([ready, server.ended.then(() => false)]);
+  clearTimeout(timer);
+  over.abort();
+  if (!server.isRunning) {
+    await server.ended;
+    return server.howItEnded();
+  }
+  return isReady ? undefined : `was not ready after ${START_TIMEOUT_MS / 1_000} s: ${server.output}`;
+}

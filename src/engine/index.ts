@@ -1,0 +1,3 @@
+export { type DevServer, type DevServerOptions, startDevServer } from './dev-server';
+export { EngineUnavailable } from './engine-unavailable';
+export { type EngineOptions, findDevServer, findTestServer } from './find-engine';

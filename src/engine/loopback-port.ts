@@ -1,0 +1,53 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+
+export const LOOPBACK = '127.0.0.1';
+
+/** A port of the loopback interface on which nobody listens. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  const port = await listen(server, 0);
+  // A port that has just closed a connection is not handed out to the next asker, who may be another starting server.
+  const accepted: Promise<Socket[]> = once(server, 'connection');
+  const visitor = connect(port, LOOPBACK);
+  for (const socket of await accepted) socket.end();
+  await once(visitor.resume(), 'close');
+  await close(server);
+  return port;
+}
+
+export async function isPortFree(port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    await listen(server, port);
+  } catch {
+    return false;
+  }
+  await close(server);
+  return true;
+}
+
+/** Whether somebody accepts connections there. */
+export async function answers(port: number): Promise<boolean> {
+  const socket = connect(port, LOOPBACK);
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function listen(server: Server, port: number): Promise<number> {
+  server.listen(port, LOOPBACK);
+  await once(server, 'listening');
+  const address: AddressInfo | string | null = server.address();
+  return typeof address === 'object' && address !== null ? address.port : port;
+}
+
+async function close(server: Server): Promise<void> {
+  server.close();
+  await once(server, 'close');
+}

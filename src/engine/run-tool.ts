@@ -1,0 +1,39 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { endWithParent } from './end-with-parent';
+import { OutputTail } from './output-tail';
+
+export interface ToolRun {
+  readonly cwd: string;
+  /** PATH of the tool, which looks up tools of its own there. */
+  readonly searchPath?: string | undefined;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+}
+
+/** Runs a program to its end; when it fails, the error carries the last lines that it printed. */
+export function runTool(executable: string, args: readonly string[], run: ToolRun): Promise<void> {
+  const searchPath = run.searchPath === undefined ? {} : { PATH: run.searchPath };
+  const child = spawn(executable, args, {
+    cwd: run.cwd,
+    env: { ...process.env, ...searchPath, ...run.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: run.timeoutMs,
+    killSignal: 'SIGKILL',
+  });
+  endWithParent(child);
+  const output = new OutputTail();
+  child.stdout.on('data', (chunk: Buffer) => output.add(chunk));
+  child.stderr.on('data', (chunk: Buffer) => output.add(chunk));
+  return new Promise((resolve, reject) => {
+    child.once('error', (error) => reject(new Error(`${executable} did not start: ${error.message}`)));
+    child.once('close', (code) => {
+      if (code === 0) resolve();
+      else reject(new Error(`${executable} ${howItEnded(child, run.timeoutMs)}: ${output}`));
+    });
+  });
+}
+
+function howItEnded(child: ChildProcess, timeoutMs: number): string {
+  if (child.killed) return `was stopped after ${timeoutMs / 60_000} minutes`;
+  return child.signalCode === null ? `ended with code ${child.exitCode}` : `was ended by ${child.signalCode}`;
+}

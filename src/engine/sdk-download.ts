@@ -1,0 +1,48 @@
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isExecutableFile } from './executable-file';
+import { runTool } from './run-tool';
+
+// The SDK sets no bound of its own; 60 MB take four minutes on a line of 2 Mbit/s.
+const DOWNLOAD_TIMEOUT_MS = 5 * 60_000;
+
+/**
+ * The SDK downloads only what it also starts, lets that server write to our stdout and keeps a native runtime: all of
+ * it happens in a process of its own.
+ */
+const DOWNLOAD_AND_START = `
+  const [sdk, make, downloadDir] = process.argv.slice(1);
+  const executable = { type: 'cached-download', downloadDir };
+  require(sdk).TestWorkflowEnvironment[make]({ server: { executable } })
+    .then((environment) => environment.teardown())
+    .catch((error) => { process.stderr.write(error.message); process.exit(1); });
+`;
+
+export type MakeEnvironment = 'createLocal' | 'createTimeSkipping';
+
+/** Leaves the server that the SDK downloads for itself at `target`. */
+export async function downloadWithSdk(
+  make: MakeEnvironment,
+  target: string,
+  sdk = require.resolve('@temporalio/testing'),
+): Promise<void> {
+  const downloadFolder = `${target}.download`;
+  await mkdir(downloadFolder);
+  await runTool(process.execPath, ['-e', DOWNLOAD_AND_START, sdk, make, downloadFolder], {
+    cwd: downloadFolder,
+    timeoutMs: DOWNLOAD_TIMEOUT_MS,
+  });
+  await rename(await onlyExecutableIn(downloadFolder), target);
+  await rm(downloadFolder, { recursive: true });
+}
+
+async function onlyExecutableIn(folder: string): Promise<string> {
+  const files = (await readdir(folder)).map((file) => join(folder, file));
+  const runnable: string[] = [];
+  for (const file of files) if (await isExecutableFile(file)) runnable.push(file);
+  const [only, ...others] = runnable;
+  if (only === undefined || others.length > 0) {
+    throw new Error(`the SDK left ${runnable.length} executables in ${folder} where one was expected`);
+  }
+  return only;
+}

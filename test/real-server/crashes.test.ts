@@ -1,0 +1,103 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Client, Connection } from '@temporalio/client';
+import { createVideoClient, type VideoClient } from '../../src/client';
+import { type Emulator, startEmulator } from '../../src/emulator';
+import { type DevServer, startDevServer } from '../../src/engine';
+import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-process';
+import { failureOf, pause, untilProgress } from '../support/world';
+
+const request = { prompt: 'A red fox' };
+const taskQueue = 'crashes';
+
+let folder: string;
+let server: DevServer;
+let connection: Connection;
+let emulator: Emulator;
+let videos: VideoClient;
+
+const startServer = (port?: number) =>
+  startDevServer({
+    executable: process.env.VIDEOGEN_TEMPORAL_CLI ?? '',
+    dbFilename: join(folder, 'temporal.db'),
+    headless: true,
+    port,
+  });
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'videogen-crashes-'));
+  server = await startServer();
+  connection = await Connection.connect({ address: server.address });
+  videos = await createVideoClient({ client: new Client({ connection }), taskQueue });
+});
+beforeEach(async () => {
+  emulator = await startEmulator({ jobTimeMs: 2_000 });
+});
+afterEach(async () => {
+  killLeftoverWorkers();
+  await emulator.close();
+});
+afterAll(async () => {
+  await connection.close();
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const startWorker = () =>
+  startWorkerProcess({
+    TEMPORAL_ADDRESS: server.address,
+    VIDEO_API_BASE_URL: emulator.url,
+    VIDEO_API_KEY: emulator.apiKey,
+    VIDEOGEN_TASK_QUEUE: taskQueue,
+    VIDEOGEN_STORAGE: join(folder, 'videos'),
+  });
+
+const partialFiles = async () =>
+  (await readdir(join(folder, 'videos')).catch(() => [])).filter((name) => name.endsWith('.part'));
+
+test('a worker killed while waiting and another while downloading: the job ends well on a third', async () => {
+  const job = await videos.start({ request, polling: { min: '1s', max: '1s' } });
+  const first = await startWorker();
+  await untilProgress(job, ({ phase }) => phase === 'waiting');
+  await first.kill('SIGKILL');
+
+  emulator.next('download', { kind: 'stall', afterBytes: 10_000 });
+  const second = await startWorker();
+  while ((await partialFiles()).length === 0) await pause();
+  await second.kill('SIGKILL');
+
+  await startWorker();
+  const { taskId, video } = await job.result();
+  const file = await readFile(fileURLToPath(video.uri));
+  expect(file.equals(emulator.video(taskId))).toBe(true);
+  expect(emulator.generations()).toHaveLength(1);
+  expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
+}, 120_000);
+
+test('a worker killed between the POST and its answer never posts twice', async () => {
+  emulator.next('submit', { kind: 'hang' });
+  const job = await videos.start({ request });
+  const first = await startWorker();
+  while (emulator.generations().length === 0) await pause();
+  await first.kill('SIGKILL');
+
+  await startWorker();
+  expect(await failureOf(job.result())).toMatchObject({ type: 'SubmitUnconfirmed' });
+  expect(emulator.calls).toHaveLength(1);
+  expect(emulator.generations()).toHaveLength(1);
+}, 120_000);
+
+test('the server killed and started again on its database file: the job goes on', async () => {
+  const job = await videos.start({ request, polling: { min: '1s', max: '1s' } });
+  await startWorker();
+  const { taskId } = await untilProgress(job, ({ phase }) => phase === 'waiting');
+  const port = Number(server.address.split(':').at(-1));
+  await server.kill();
+  server = await startServer(port);
+
+  const result = await job.result();
+  expect(result.taskId).toBe(taskId);
+  expect(emulator.generations()).toHaveLength(1);
+}, 120_000);

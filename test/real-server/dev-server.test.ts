@@ -1,0 +1,136 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Client, Connection } from '@temporalio/client';
+import { type DevServer, type DevServerOptions, startDevServer } from '../../src/engine';
+import { eventually } from '../engine/eventually';
+
+const executable = process.env.VIDEOGEN_TEMPORAL_CLI ?? '';
+const RUN_ENGINE = join(__dirname, '..', 'engine', 'run-engine.cjs');
+
+let folder: string;
+const started: DevServer[] = [];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'dev-server-'));
+});
+
+afterEach(async () => {
+  for (const server of started.splice(0)) await server.kill();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function start(options: Omit<DevServerOptions, 'executable'> = {}): Promise<DevServer> {
+  const server = await startDevServer({ executable, headless: true, ...options });
+  started.push(server);
+  return server;
+}
+
+async function withClient<T>(server: DevServer, use: (client: Client) => Promise<T>): Promise<T> {
+  const connection = await Connection.connect({ address: server.address });
+  try {
+    return await use(new Client({ connection, namespace: server.namespace }));
+  } finally {
+    await connection.close();
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+test('a dev server takes a workflow as soon as it is said to have started, in the namespace asked for', async () => {
+  const server = await start({ namespace: 'films' });
+
+  const description = await withClient(server, async (client) => {
+    const handle = await client.workflow.start('makeFilm', { workflowId: 'film-1', taskQueue: 'nobody' });
+    return await handle.describe();
+  });
+
+  expect(server.namespace).toBe('films');
+  expect(description.status.name).toBe('RUNNING');
+});
+
+test('a dev server shows its UI on the loopback interface, unless it is headless', async () => {
+  const server = await start({ headless: false });
+
+  expect(server.uiUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+  expect((await fetch(server.uiUrl ?? '')).status).toBe(200);
+  expect((await start()).uiUrl).toBeUndefined();
+});
+
+test('a stopped dev server is gone, and may be stopped twice', async () => {
+  const server = await start();
+  expect(isRunning(server.pid)).toBe(true);
+
+  await server.stop();
+  await server.stop();
+
+  expect(isRunning(server.pid)).toBe(false);
+});
+
+test('a port in use is said in one sentence', async () => {
+  const other = await start();
+  const port = Number(other.address.split(':')[1]);
+
+  await expect(start({ port })).rejects.toThrow(
+    new Error(
+      `The Temporal dev server cannot start on 127.0.0.1:${port} because that port is in use: ` +
+        'stop what listens there, or choose another port.',
+    ),
+  );
+});
+
+test('a server that ends before it is ready is said with its own last words', async () => {
+  const dbFilename = join(folder, 'no', 'such', 'folder', 'temporal.db');
+
+  await expect(start({ dbFilename })).rejects.toThrow(
+    /ended with code 1: Error: failed starting server.*no such file/,
+  );
+});
+
+test('an executable that is none is said by name', async () => {
+  const nothing = join(folder, 'temporal');
+
+  await expect(startDevServer({ executable: nothing })).rejects.toThrow(`${nothing} on 127.0.0.1`);
+});
+
+test('started again on its database after SIGKILL, a dev server still has the workflow', async () => {
+  const dbFilename = join(folder, 'temporal.db');
+  const first = await start({ dbFilename });
+  await withClient(first, (client) =>
+    client.workflow.start('makeFilm', { workflowId: 'film-1', taskQueue: 'nobody', args: ['a cat'] }),
+  );
+  await first.kill();
+  expect(isRunning(first.pid)).toBe(false);
+
+  const second = await start({ dbFilename });
+  const description = await withClient(second, (client) => client.workflow.getHandle('film-1').describe());
+
+  expect(description.type).toBe('makeFilm');
+  expect(description.status.name).toBe('RUNNING');
+});
+
+test('what a dev server prints is in its log file', async () => {
+  const logFile = join(folder, 'temporal.log');
+  const server = await start({ logFile });
+  await server.stop();
+
+  expect(await readFile(logFile, 'utf8')).toContain('Temporal');
+});
+
+test('a dev server neither keeps its parent from ending nor outlives it', async () => {
+  const args = [RUN_ENGINE, 'startDevServer', JSON.stringify({ executable, headless: true })];
+
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+
+  const { pid }: { pid: number } = JSON.parse(stdout);
+  expect(pid).toBeGreaterThan(0);
+  await eventually('the server is gone', () => !isRunning(pid));
+});
