@@ -1,6 +1,6 @@
 /**
  * The house: which folder may import which, and itself. CONTRIBUTING.md shows the same table to people.
- * `type` places may be named in `import type` alone.
+ * `types` may be named in `import type` alone.
  */
 const HOUSE = [
   { folder: 'src/contract/', mayImport: [] },
@@ -21,6 +21,9 @@ const HOUSE = [
 const OURS = '^(src|workflows|activities|test|bench|examples)/';
 /** What parses with zod: the sandbox must not run it, a tightened schema would break the replay of running jobs. */
 const ZOD_IN_CONTRACT = '^src/contract/(index|request|job-input)[.]ts$';
+/** What runs in the sandbox: the workflows, and whatever of the contract they may import. */
+const SANDBOX = { path: '^(workflows|src/contract)/', pathNot: ZOD_IN_CONTRACT };
+const SANDBOX_PACKAGES = 'node_modules/@temporalio/(workflow|common)/';
 
 const starts = (places) => places.map((place) => `^${place}`);
 
@@ -44,10 +47,23 @@ module.exports = {
   forbidden: [
     ...houseRules,
     {
+      name: 'house: no other rooms',
+      comment: 'a folder that the table does not name could import everything',
+      severity: 'error',
+      from: { path: '^(src|workflows|activities)/', pathNot: starts(HOUSE.map(({ folder }) => folder)) },
+      to: {},
+    },
+    {
       name: 'sandbox: no zod',
       severity: 'error',
-      from: { path: '^workflows/' },
-      to: { path: `node_modules/(zod|undici)/|${ZOD_IN_CONTRACT}`, dependencyTypesNot: ['type-only'] },
+      from: SANDBOX,
+      to: { path: ZOD_IN_CONTRACT, dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'sandbox: no packages but the workflow SDK',
+      severity: 'error',
+      from: SANDBOX,
+      to: { path: 'node_modules/', pathNot: SANDBOX_PACKAGES, dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'sandbox: no Node built-ins',

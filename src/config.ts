@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -29,38 +29,69 @@ export function readTaskQueue(env: Environment = process.env): string {
 
 /** The folder for videos; `file:` URLs are taken too. */
 export function readStorageFolder(env: Environment = process.env): string {
-  const place = env.VIDEOGEN_STORAGE ?? './videos';
-  if (place.startsWith('file://')) return fileURLToPath(place);
-  if (place.trim() !== '' && !/^[a-z][a-z0-9+.-]+:/i.test(place)) return place;
-  throw new ConfigError(`VIDEOGEN_STORAGE is ${JSON.stringify(place)}: give a folder or a file:// URL.`);
+  const place = (env.VIDEOGEN_STORAGE ?? './videos').trim();
+  const mend = 'give a folder, or an absolute file:// URL such as file:///srv/videos';
+  if (place === '') throw new ConfigError(`VIDEOGEN_STORAGE is empty: ${mend}, or unset it for ./videos.`);
+  // One letter and a colon are a drive.
+  const scheme = /^[a-z][a-z0-9+.-]+:(\/\/)?/i.exec(place)?.[0].toLowerCase();
+  if (scheme === undefined) return place;
+  if (scheme !== 'file://') {
+    throw new ConfigError(`VIDEOGEN_STORAGE starts with ${scheme}, which is not supported: ${mend}.`);
+  }
+  try {
+    return fileURLToPath(place);
+  } catch {
+    throw new ConfigError(`VIDEOGEN_STORAGE is a file: URL that names no folder of this machine: ${mend}.`);
+  }
 }
 
 /** How to reach Temporal: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS…, or a profile file. */
 export function readTemporalConfig(env: Environment = process.env): ClientConnectConfig {
+  const set = withoutBlanks(env);
+  checkTemporalSettings(set);
   try {
-    return loadClientConnectConfig({ overrideEnvVars: definedOnly(env) });
+    return Object.freeze(loadClientConnectConfig({ overrideEnvVars: set }));
   } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
-    throw new ConfigError(`The TEMPORAL_* settings cannot be read (${problem}): correct or unset them.`);
+    // Further lines quote the profile file, and there may be a key in it.
+    const problem = String(error)
+      .split('\n')[0]
+      ?.replace(/^Error: /, '');
+    const variables = Object.keys(set).filter((name) => name.startsWith('TEMPORAL_'));
+    throw new ConfigError(
+      `${[...variables, "Temporal's profile file"].join(' or ')} is wrong (${problem}): correct or unset it.`,
+    );
+  }
+}
+
+/** What the SDK's reader takes for something else without a word: no file for the defaults, `yes` for no TLS. */
+function checkTemporalSettings(env: Environment): void {
+  if (env.TEMPORAL_CONFIG_FILE !== undefined && !existsSync(env.TEMPORAL_CONFIG_FILE)) {
+    throw new ConfigError('TEMPORAL_CONFIG_FILE names a file that does not exist: correct or unset it.');
+  }
+  for (const variable of ['TEMPORAL_TLS', 'TEMPORAL_TLS_DISABLE_HOST_VERIFICATION']) {
+    if (!['true', 'false', '1', '0', undefined].includes(env[variable])) {
+      throw new ConfigError(`${variable} is neither true nor false: set it to one of them, or unset it.`);
+    }
   }
 }
 
 /** Where to look for Temporal's own programs, and where to keep those that had to be fetched or built. */
 export function readEngineOptions(env: Environment = process.env): EngineOptions {
-  return {
+  const set = withoutBlanks(env);
+  return Object.freeze({
     cacheFolder:
-      env.VIDEOGEN_CACHE ?? join(env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'temporal-videogen'),
-    temporalCli: env.VIDEOGEN_TEMPORAL_CLI,
-    testServer: env.VIDEOGEN_TEST_SERVER,
-    searchPath: env.PATH,
-  };
+      set.VIDEOGEN_CACHE ?? join(set.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'temporal-videogen'),
+    temporalCli: set.VIDEOGEN_TEMPORAL_CLI,
+    testServer: set.VIDEOGEN_TEST_SERVER,
+    searchPath: set.PATH,
+  });
 }
 
 function readBaseUrl(env: Environment): string {
   const given = env.VIDEO_API_BASE_URL?.trim();
   const example = 'set it to the address of the video service, such as https://api.example.com';
   if (!given) throw new ConfigError(`VIDEO_API_BASE_URL is not set: ${example}.`);
-  const url = URL.parse(given);
+  const url = URL.canParse(given) ? new URL(given) : undefined;
   if (!url || !['http:', 'https:'].includes(url.protocol)) {
     throw new ConfigError(`VIDEO_API_BASE_URL is not an http(s) URL: ${example}.`);
   }
@@ -71,7 +102,7 @@ function readBaseUrl(env: Environment): string {
 }
 
 function readApiKey(env: Environment): () => string {
-  const { VIDEO_API_KEY: key, VIDEO_API_KEY_FILE: file } = env;
+  const { VIDEO_API_KEY: key, VIDEO_API_KEY_FILE: file } = withoutBlanks(env);
   if (key !== undefined && file !== undefined) {
     throw new ConfigError('VIDEO_API_KEY and VIDEO_API_KEY_FILE are both set: unset one of them.');
   }
@@ -81,8 +112,9 @@ function readApiKey(env: Environment): () => string {
     return fromFile;
   }
   if (key === undefined) {
+    const problem = env.VIDEO_API_KEY === undefined ? 'not set' : 'empty';
     throw new ConfigError(
-      'VIDEO_API_KEY is not set: set it to the key of the video service, or VIDEO_API_KEY_FILE to a file with it.',
+      `VIDEO_API_KEY is ${problem}: set it to the key of the video service, or VIDEO_API_KEY_FILE to a file with it.`,
     );
   }
   const checked = checkKey('VIDEO_API_KEY', key);
@@ -93,9 +125,10 @@ function readKeyFile(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : 'error';
+    const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : 'no code';
+    // The path is not told: it may be the key itself, put into the wrong variable.
     throw new ConfigError(
-      `VIDEO_API_KEY_FILE names ${file}, which cannot be read (${code}): correct the path or its permissions.`,
+      `VIDEO_API_KEY_FILE names a file that cannot be read (${code}): correct the path or its permissions.`,
     );
   }
 }
@@ -108,8 +141,13 @@ function checkKey(variable: string, key: string): string {
   throw new ConfigError(`${variable} ${problem}: put the key there as the service gave it, on one line.`);
 }
 
-function definedOnly(env: Environment): Record<string, string> {
+/** A blank variable is how a compose file or a CI system hands over what was not set. */
+function withoutBlanks(env: Environment): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    Object.entries(env).filter((entry): entry is [string, string] => {
+      const [name, value] = entry;
+      // Blank, such a header of the profile file is left out.
+      return value !== undefined && (value.trim() !== '' || name.startsWith('TEMPORAL_GRPC_META_'));
+    }),
   );
 }

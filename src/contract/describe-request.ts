@@ -1,6 +1,9 @@
+import { cleanText } from './failures';
 import type { VideoRequest } from './request';
 
 const LONGEST_PROMPT = 80;
+/** The longest that is allowed, `1080p` and the like, is far shorter. */
+const LONGEST_FIELD = 12;
 
 /**
  * One line for people: `text to video, 720p 16:9 5 s: "A red fox in the snow"`.
@@ -8,10 +11,12 @@ const LONGEST_PROMPT = 80;
  */
 export function describeRequest(request: { [Field in keyof VideoRequest]?: unknown }): string {
   const { prompt, image_url, resolution, aspect_ratio, duration } = request;
-  const kind = image_url === undefined ? 'text to video' : 'image to video';
-  const length = duration === undefined ? undefined : `${duration} s`;
-  const form = [resolution, aspect_ratio, length].filter(Boolean).join(' ');
-  const words = String(prompt).replace(/\s+/g, ' ').trim();
-  const cut = words.length > LONGEST_PROMPT ? `${words.slice(0, LONGEST_PROMPT - 1)}…` : words;
-  return `${kind}${form && `, ${form}`}: "${cut}"`;
+  const kind = image_url == null ? 'text to video' : 'image to video';
+  const length = typeof duration === 'number' ? `${duration} s` : '';
+  const form = [word(resolution), word(aspect_ratio), length].filter(Boolean).join(' ');
+  return `${kind}${form && `, ${form}`}: "${word(prompt, LONGEST_PROMPT)}"`;
+}
+
+function word(value: unknown, longest = LONGEST_FIELD): string {
+  return typeof value === 'string' ? cleanText(value, longest) : '';
 }

@@ -3,9 +3,12 @@ export type DurationText = number | string;
 
 const UNIT_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
+/** A century. Much more, added to the time it is now, is no date any longer, and a workflow would trip over it. */
+const LONGEST_MS = 36_525 * 86_400_000;
+
 /** Milliseconds, or undefined for what is not a positive length of time. Never throws: workflows call it. */
 export function durationMs(value: unknown): number | undefined {
-  if (typeof value === 'number') return Number.isFinite(value) && value > 0 ? value : undefined;
+  if (typeof value === 'number') return value > 0 && value <= LONGEST_MS ? value : undefined;
   if (typeof value !== 'string') return undefined;
   const match = /^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*$/.exec(value);
   const unit = UNIT_MS[match?.[2] ?? ''];

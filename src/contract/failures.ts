@@ -160,10 +160,23 @@ export interface FailureDetails {
 
 const LONGEST_SAID = 500;
 
+const ESCAPE = '\u001b';
+const BELL = '\u0007';
+/** Colours and window titles, which would leave `[31m` or `]0;` behind when only their control characters go. */
+const TERMINAL_SEQUENCES = new RegExp(
+  `${ESCAPE}\\[[0-?]*[ -/]*[@-~]|${ESCAPE}\\][^${ESCAPE}${BELL}]*(?:${BELL}|${ESCAPE}\\\\)`,
+  'g',
+);
+
 /** A service's words as they may stand in a log, a history or a terminal. */
 export function cleanText(text: string, longest = LONGEST_SAID): string {
-  const clean = text.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim();
-  return clean.length > longest ? `${clean.slice(0, longest - 1)}…` : clean;
+  const clean = text
+    .replace(TERMINAL_SEQUENCES, '')
+    .replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
+    .trim();
+  if (clean.length <= longest) return clean;
+  const halfCharacter = /\p{Cs}$/u;
+  return `${clean.slice(0, longest - 1).replace(halfCharacter, '')}…`;
 }
 
 /** What happened, to which task, and what to do. */
@@ -172,7 +185,8 @@ export function describeFailure(type: FailureType, details: FailureDetails = {})
   const task = details.taskId ? ` (task ${details.taskId})` : '';
   const status = details.status ? `HTTP ${details.status}` : '';
   const said = [status, details.code, details.message].filter(Boolean).join(' ');
-  return `${meaning}${task}${said ? `: ${said.replace(/[.\s]+$/, '')}` : ''}. ${advice}`;
+  const happened = `${meaning}${task}${said && `: ${said.replace(/[.\s]+$/, '')}`}`;
+  return `${happened}${/[?!…]$/.test(happened) ? '' : '.'} ${advice}`;
 }
 
 export interface CreateFailureOptions {
@@ -243,7 +257,19 @@ export function isTimeout(error: unknown): boolean {
   return error instanceof ActivityFailure && error.cause instanceof TimeoutFailure;
 }
 
+const DETAIL_KINDS: Record<string, string> = {
+  taskId: 'string',
+  status: 'number',
+  code: 'string',
+  message: 'string',
+  retryAfterMs: 'number',
+  attempt: 'number',
+} satisfies Record<keyof FailureDetails, 'string' | 'number'>;
+
+/** What crosses Temporal is our own createFailure's details or, from another version or language, any shape. */
 function readDetails(value: unknown): FailureDetails {
-  // What crosses Temporal is our own createFailure's details or, from another language, at worst a wrong shape.
-  return typeof value === 'object' && value !== null ? (value as FailureDetails) : {};
+  if (typeof value !== 'object' || value === null) return {};
+  return Object.fromEntries(
+    Object.entries(value).filter(([name, part]) => typeof part === DETAIL_KINDS[name]),
+  );
 }

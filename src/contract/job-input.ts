@@ -1,18 +1,24 @@
 import { z } from 'zod';
-import { durationMs } from './duration';
+import { type DurationText, durationMs } from './duration';
 import type { JobInput } from './job';
 import { parseRequest } from './request';
 
-const duration = z.union([z.number(), z.string()]).refine((value) => durationMs(value) !== undefined, {
+const duration = z.custom<DurationText>((value) => durationMs(value) !== undefined, {
   error: 'must be milliseconds or a length of time such as "90s", "30m" or "2h"',
 });
+
+const pollingSchema = z
+  .strictObject({ min: duration.optional(), max: duration.optional() })
+  .refine(({ min, max }) => (durationMs(min) ?? 0) <= (durationMs(max) ?? Number.POSITIVE_INFINITY), {
+    error: 'must have a min that is not longer than its max',
+  });
 
 const jobInputSchema = z.strictObject({
   request: z.unknown().optional(),
   taskId: z.string().trim().min(1, 'must not be empty').optional(),
   deadline: duration.optional(),
   storage: z.string().min(1, 'must not be empty').optional(),
-  polling: z.strictObject({ min: duration.optional(), max: duration.optional() }).optional(),
+  polling: pollingSchema.optional(),
 });
 
 export type ParsedJobInput = { ok: true; input: JobInput } | { ok: false; problem: string };
@@ -34,9 +40,13 @@ export function parseJobInput(given: unknown): ParsedJobInput {
 }
 
 function describe(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'unrecognized_keys') {
-    return `${issue.keys.join(', ')}: not a field of a job; the fields are ${Object.keys(jobInputSchema.shape).join(', ')}`;
-  }
   const at = issue.path.join('.');
-  return at === '' ? 'a job must be a JSON object' : `${at} ${issue.message}`;
+  if (issue.code === 'unrecognized_keys') {
+    const { shape } = at === '' ? jobInputSchema : pollingSchema;
+    const names = issue.keys.map((key) => JSON.stringify(key)).join(', ');
+    return `${names}: not a field of ${at || 'a job'}; the fields are ${Object.keys(shape).join(', ')}`;
+  }
+  if (at === '') return 'a job must be a JSON object';
+  const rule = issue.code === 'invalid_type' ? `must be of type ${issue.expected}` : issue.message;
+  return `${at} ${rule}`;
 }

@@ -4,6 +4,9 @@ export const RESOLUTIONS = ['480p', '720p', '1080p'] as const;
 export const ASPECT_RATIOS = ['16:9', '9:16', '4:3', '3:4', '21:9', '1:1'] as const;
 export const MAX_DURATION_SECONDS = 10;
 
+/** More than this is not a request with mistakes in it, and a failure has to fit into Temporal's message. */
+const MOST_PROBLEMS = 20;
+
 /**
  * Section 2.1 of the service's interface, word for word: the caller, the Temporal UI and the service see the same
  * object. A rule the interface does not state (shortest duration, longest prompt) is left to the service.
@@ -25,17 +28,19 @@ export type ParsedRequest = { ok: true; request: VideoRequest } | { ok: false; p
 export function parseRequest(input: unknown): ParsedRequest {
   const parsed = requestSchema.safeParse(input);
   if (parsed.success) return { ok: true, request: parsed.data };
-  return { ok: false, problem: parsed.error.issues.map((issue) => describeIssue(issue, input)).join('; ') };
+  const problems = parsed.error.issues.flatMap((issue) => describeIssue(issue, input));
+  const more = problems.splice(MOST_PROBLEMS).length;
+  return { ok: false, problem: problems.join('; ') + (more > 0 ? `; and ${more} more` : '') };
 }
 
-function describeIssue(issue: z.core.$ZodIssue, input: unknown): string {
-  if (issue.code === 'unrecognized_keys') return issue.keys.map(describeUnknownField).join('; ');
+function describeIssue(issue: z.core.$ZodIssue, input: unknown): string[] {
+  if (issue.code === 'unrecognized_keys') return issue.keys.map(describeUnknownField);
   const field = issue.path[0];
-  if (field === undefined) return 'the request must be a JSON object with a prompt';
+  if (field === undefined) return ['the request must be a JSON object with a prompt'];
   const given = isRecord(input) ? input[String(field)] : undefined;
   return given === undefined
-    ? `${String(field)} is missing`
-    : `${String(field)} ${describeRule(issue)} (was ${show(given)})`;
+    ? [`${String(field)} is missing`]
+    : [`${String(field)} ${describeRule(issue)} (was ${show(given)})`];
 }
 
 function describeRule(issue: z.core.$ZodIssue): string {
@@ -46,6 +51,8 @@ function describeRule(issue: z.core.$ZodIssue): string {
       return `must be one of ${issue.values.join(', ')}`;
     case 'too_big':
       return `must be at most ${issue.maximum}`;
+    case 'too_small':
+      return `must be at least ${issue.minimum}`;
     case 'invalid_format':
       return 'must be a URL';
     default:
@@ -90,8 +97,11 @@ function editDistance(a: string, b: string): number {
   return row[b.length] ?? 0;
 }
 
+/** Never throws, whatever a caller in JavaScript gives. */
 function show(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
+  if (Array.isArray(value)) return 'a list';
+  if (isRecord(value)) return 'an object';
+  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
 

@@ -11,11 +11,12 @@ export function createFileStorage(folder: string): VideoStorage {
   const root = resolve(folder);
   return {
     async save(key, video, { signal, onBytes, accept } = {}) {
-      const target = placeOf(root, key);
-      const temporary = join(dirname(target), `.${randomUUID()}.part`);
-      const file = await asStorageFault(async () => {
-        await mkdir(dirname(target), { recursive: true });
-        return open(temporary, 'wx');
+      // The connection may break before the pipeline listens, and an error nobody listens to ends the process.
+      video.on('error', () => undefined);
+      const { target, temporary, file } = await openBeside(root, key).catch((error: unknown) => {
+        // Nobody will read it, and the connection behind it is not to stay open until it times out.
+        video.destroy();
+        throw error;
       });
       try {
         const sink = new HashingFile(file, onBytes);
@@ -28,10 +29,20 @@ export function createFileStorage(folder: string): VideoStorage {
         return { uri: pathToFileURL(target).href, ...written };
       } finally {
         await file.close().catch(() => undefined);
-        await rm(temporary, { force: true });
+        await rm(temporary, { force: true }).catch(() => undefined);
       }
     },
   };
+}
+
+async function openBeside(root: string, key: string) {
+  const target = placeOf(root, key);
+  const temporary = join(dirname(target), `.${randomUUID()}.part`);
+  const file = await asStorageFault(async () => {
+    await mkdir(dirname(target), { recursive: true });
+    return open(temporary, 'wx');
+  });
+  return { target, temporary, file };
 }
 
 /** Keys come from callers: none may name a place outside the folder. */

@@ -12,7 +12,7 @@ export class HashingFile extends Writable {
   private bytes = 0;
 
   constructor(
-    private readonly file: FileHandle,
+    private readonly file: Pick<FileHandle, 'writev'>,
     private readonly onBytes?: (bytesSoFar: number) => void,
   ) {
     super({ highWaterMark: BUFFERED_BYTES });

@@ -1,0 +1,250 @@
+import { WorkflowFailedError } from '@temporalio/client';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancelledFailure,
+  ChildWorkflowFailure,
+  RetryState,
+  TimeoutFailure,
+  TimeoutType,
+} from '@temporalio/common';
+import {
+  cleanText,
+  createFailure,
+  describeFailure,
+  FAILURES,
+  type FailureRow,
+  type FailureType,
+  isFailureType,
+  isTimeout,
+  isVideoFailure,
+  readFailure,
+  VideoFailure,
+} from '../../src/contract/failures';
+
+const TYPES = Object.keys(FAILURES).filter(isFailureType);
+const ROWS = Object.entries<FailureRow>(FAILURES);
+
+const inActivity = (cause?: Error) =>
+  new ActivityFailure(
+    'Activity task failed',
+    'checkVideo',
+    '1',
+    RetryState.NON_RETRYABLE_FAILURE,
+    undefined,
+    cause,
+  );
+const inWorkflow = (cause?: Error) =>
+  new WorkflowFailedError('Workflow execution failed', cause, RetryState.NON_RETRYABLE_FAILURE);
+const inChild = (cause?: Error) =>
+  new ChildWorkflowFailure(
+    'default',
+    { workflowId: 'w', runId: 'r' },
+    'generateVideo',
+    RetryState.NON_RETRYABLE_FAILURE,
+    cause,
+  );
+
+describe('the failure table', () => {
+  it.each(ROWS)('%s has a meaning and an advice that are sentences', (_type, { meaning, advice }) => {
+    expect(meaning).toMatch(/^[A-Z].*[^.\s]$/);
+    expect(advice).toMatch(/^[A-Z].*[^.\s]\.$/);
+    expect(`${meaning}${advice}`).not.toMatch(/[|\n`]/);
+  });
+
+  it.each(ROWS)('%s is told by an HTTP status that says error', (_type, { gatewayStatus }) => {
+    expect(gatewayStatus).toBeGreaterThanOrEqual(400);
+    expect(gatewayStatus).toBeLessThan(600);
+  });
+
+  it('has exit codes that are all different, and neither success nor the code of a crash', () => {
+    const codes = ROWS.map(([, { exitCode }]) => exitCode);
+    expect(new Set(codes).size).toBe(codes.length);
+    // From 126 on a code is the shell's own: not found, not executable, ended by a signal.
+    expect(codes.filter((code) => code < 2 || code > 125)).toEqual([]);
+  });
+
+  it('never has Temporal repeat a submit that may have been paid for', () => {
+    const repeated = ROWS.filter(([, { retry }]) => retry.submit === 'policy').map(([type]) => type);
+    expect(repeated).toEqual(['RateLimited', 'ServiceFailed', 'ServiceUnreachable']);
+  });
+
+  it('ends a paid job during a look only for what the service itself said of the task', () => {
+    const final = ROWS.filter(([, { retry }]) => retry.check === 'never').map(([type]) => type);
+    expect(final).toEqual(['GenerationFailed', 'GenerationCancelled']);
+  });
+
+  it('knows its own types and no property of all objects', () => {
+    expect(TYPES).toHaveLength(ROWS.length);
+    for (const other of ['constructor', 'toString', '__proto__', '', 'invalidRequest', undefined, null, 5]) {
+      expect(isFailureType(other)).toBe(false);
+    }
+  });
+});
+
+describe('the message of a failure', () => {
+  it.each(TYPES)('%s tells what happened, to which task, and what to do', (type) => {
+    const { meaning, advice } = FAILURES[type];
+    expect(describeFailure(type)).toBe(`${meaning}. ${advice}`);
+    expect(describeFailure(type, { taskId: 'task-1' })).toBe(`${meaning} (task task-1). ${advice}`);
+  });
+
+  it('tells what the service said', () => {
+    expect(describeFailure('RateLimited', { status: 429, code: 'slow', message: 'Too many' })).toBe(
+      'The service allows no more requests at the moment: HTTP 429 slow Too many. ' +
+        'Start fewer jobs at once, or ask the service for a higher limit.',
+    );
+  });
+
+  it.each([
+    ['No.', 'refused: No. Change'],
+    ['No... ', 'refused: No. Change'],
+    ['did you mean seed?', 'refused: did you mean seed? Change'],
+    ['No!', 'refused: No! Change'],
+    ['cut…', 'refused: cut… Change'],
+    ['', 'refused. Change'],
+  ])('ends its first sentence once after %j', (message, part) => {
+    expect(describeFailure('InvalidRequest', { message })).toContain(part);
+  });
+});
+
+describe("a service's words", () => {
+  it.each([
+    ['plain words', 'plain words'],
+    ['  spaces \t and\r\nlines\n', 'spaces and lines'],
+    ['\u001b[31mred\u001b[0m \u001b[1;4Hmoved', 'red moved'],
+    ['\u001b]0;title\u0007named \u001b]8;;https://x\u001b\\linked', 'named linked'],
+    ['\u001b]never ended', ']never ended'],
+    ['nul\u0000byte', 'nul byte'],
+    ['next\u0085line\u2028and\u2029paragraph', 'next line and paragraph'],
+    ['turned \u202Earound\u202C', 'turned around'],
+    ['\uFEFFmarked', 'marked'],
+    ['[31m stays when it is text', '[31m stays when it is text'],
+    ['数据 🦊 ü', '数据 🦊 ü'],
+    ['\n\u001b[2J', ''],
+  ])('%j are cleaned to %j', (text, clean) => {
+    expect(cleanText(text)).toBe(clean);
+  });
+
+  it('are cut, and end with an ellipsis then', () => {
+    expect(cleanText('x'.repeat(500))).toBe('x'.repeat(500));
+    expect(cleanText('x'.repeat(501))).toBe(`${'x'.repeat(499)}…`);
+    expect(cleanText('abcdef', 4)).toBe('abc…');
+  });
+
+  it('are never cut within a character', () => {
+    expect(cleanText('ab🦊🦊', 4)).toBe('ab…');
+    expect(cleanText('a🦊🦊', 4)).toBe('a🦊…');
+  });
+});
+
+describe('a failure on its way through Temporal', () => {
+  it('is final unless it is said to be retryable', () => {
+    expect(createFailure('NoVideo').nonRetryable).toBe(true);
+    const retryable = createFailure('RateLimited', {}, { retryable: true, nextRetryDelayMs: 7_000 });
+    expect(retryable).toMatchObject({ nonRetryable: false, nextRetryDelay: 7_000, type: 'RateLimited' });
+  });
+
+  const details = { taskId: 'task-1', status: 429, code: 'c', message: 'm', retryAfterMs: 5, attempt: 2 };
+
+  it.each([
+    ['itself', (failure: Error) => failure],
+    ['an activity', inActivity],
+    ['a workflow', inWorkflow],
+    ['a workflow and its activity', (failure: Error) => inWorkflow(inActivity(failure))],
+    ['a workflow, its child and the activity', (failure: Error) => inWorkflow(inChild(inActivity(failure)))],
+    ['an error of someone else', (failure: Error) => new Error('wrapped', { cause: failure })],
+  ])('is found, with its details and its cause, in %s', (_where, wrap) => {
+    for (const type of TYPES) {
+      const error = wrap(createFailure(type, details));
+      const failure = readFailure(error);
+      expect(failure).toBeInstanceOf(VideoFailure);
+      expect(failure).toMatchObject({ type, details, taskId: 'task-1', cause: error });
+      expect(failure?.message).toBe(describeFailure(type, details));
+    }
+  });
+
+  it('is given back as it is when it is one already', () => {
+    const failure = new VideoFailure('NoVideo');
+    expect(readFailure(failure)).toBe(failure);
+    expect(readFailure(new Error('wrapped', { cause: failure }))).toBe(failure);
+  });
+
+  it.each([
+    ['itself', (cancelled: Error) => cancelled],
+    ['an activity', inActivity],
+    ['a workflow', inWorkflow],
+    ['a child workflow', (cancelled: Error) => inWorkflow(inChild(cancelled))],
+  ])('is Cancelled for the cancellation in %s', (_where, wrap) => {
+    expect(readFailure(wrap(new CancelledFailure('cancelled')))?.type).toBe('Cancelled');
+  });
+
+  it.each([
+    ['no error', 'RateLimited'],
+    ['nothing', undefined],
+    ['null', null],
+    ['an object that looks like one', { type: 'RateLimited', message: 'm' }],
+    ['a plain error', new Error('RateLimited')],
+    ['a workflow that failed without a cause', inWorkflow()],
+    [
+      'an activity that ran out of time',
+      inActivity(new TimeoutFailure('t', undefined, TimeoutType.HEARTBEAT)),
+    ],
+    ['a failure of someone else', inActivity(ApplicationFailure.create({ type: 'OutOfCheese' }))],
+    ['a failure without a type', ApplicationFailure.create({ message: 'm' })],
+    ['the type constructor', ApplicationFailure.create({ type: 'constructor' })],
+    ['the type toString', inActivity(ApplicationFailure.create({ type: 'toString' }))],
+    ['the type __proto__', ApplicationFailure.create({ type: '__proto__' })],
+  ])('is not read from %s', (_what, error) => {
+    expect(readFailure(error)).toBeUndefined();
+  });
+
+  it.each([
+    ['no details', []],
+    ['a text', ['task-1']],
+    ['null', [null]],
+    ['a list', [['task-1']]],
+    ['wrong kinds', [{ taskId: 5, status: '429', code: {}, message: { toString: 1 }, attempt: null }]],
+    ['other fields', [{ key: 'sk-secret', constructor: 'x' }]],
+  ])('has empty details when it comes with %s', (_what, given) => {
+    const failure = readFailure(ApplicationFailure.create({ type: 'NoVideo', details: given }));
+    expect(failure?.details).toEqual({});
+    expect(failure?.message).toBe(describeFailure('NoVideo'));
+  });
+});
+
+describe('a failed job, as a caller meets it', () => {
+  const failure = new VideoFailure('StorageFailed', { taskId: 'task-1', message: 'disk full' });
+
+  it('carries its message, task, advice and exit code', () => {
+    const { advice, exitCode } = FAILURES.StorageFailed;
+    expect(failure).toMatchObject({ name: 'VideoFailure', taskId: 'task-1', advice, exitCode });
+    expect(failure.message).toBe(
+      `The video could not be stored (task task-1): disk full. ${FAILURES.StorageFailed.advice}`,
+    );
+  });
+
+  it('is told from other errors, and by its type', () => {
+    expect(isVideoFailure(failure)).toBe(true);
+    expect(isVideoFailure(failure, 'StorageFailed')).toBe(true);
+    const others: FailureType[] = TYPES.filter((type) => type !== 'StorageFailed');
+    expect(others.filter((type) => isVideoFailure(failure, type))).toEqual([]);
+    for (const other of [new Error('x'), createFailure('StorageFailed'), undefined, null, { ...failure }]) {
+      expect(isVideoFailure(other)).toBe(false);
+    }
+  });
+});
+
+it('only an activity whose own time ran out is a timeout', () => {
+  const timeout = new TimeoutFailure('t', undefined, TimeoutType.SCHEDULE_TO_CLOSE);
+  expect(isTimeout(inActivity(timeout))).toBe(true);
+  for (const other of [
+    timeout,
+    inActivity(),
+    inActivity(createFailure('NoVideo')),
+    inWorkflow(timeout),
+    undefined,
+  ]) {
+    expect(isTimeout(other)).toBe(false);
+  }
+});

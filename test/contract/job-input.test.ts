@@ -1,0 +1,87 @@
+import { parseJobInput } from '../../src/contract/job-input';
+
+const request = { prompt: 'A red fox in the snow' };
+
+function problemOf(given: unknown): string {
+  const parsed = parseJobInput(given);
+  if (parsed.ok) throw new Error(`accepted: ${JSON.stringify(parsed.input)}`);
+  return parsed.problem;
+}
+
+describe('a job', () => {
+  it.each([
+    { request },
+    { taskId: 'task-1' },
+    { request, deadline: '30m', storage: 'foxes/', polling: { min: '2s', max: '1m' } },
+    { request, deadline: 90_000, storage: 'foxes/red.mp4', polling: { min: 500 } },
+    { taskId: 'task-1', deadline: '1.5h', polling: { max: '20s' } },
+    { taskId: 'task-1', polling: {} },
+    { taskId: 'task-1', polling: { min: '60s', max: '1m' } },
+  ])('passes unchanged: %j', (input) => {
+    expect(parseJobInput(input)).toEqual({ ok: true, input });
+  });
+
+  it('loses the spaces around a task id that was pasted', () => {
+    expect(parseJobInput({ taskId: ' task-1\n' })).toEqual({ ok: true, input: { taskId: 'task-1' } });
+  });
+
+  it.each([[{}], [{ request, taskId: 'task-1' }], [{ deadline: '1h' }]])(
+    'needs a request or a task, and not both: %j',
+    (given) => {
+      expect(problemOf(given)).toBe(
+        'a job needs either a request or the taskId of a task to adopt, and not both',
+      );
+    },
+  );
+
+  it.each([[undefined], [null], ['task-1'], [5], [[]], [[{ request }]]])(
+    'is a JSON object, not %p',
+    (given) => {
+      expect(problemOf(given)).toBe('a job must be a JSON object');
+    },
+  );
+
+  it("tells what is wrong with the request in the request's own words", () => {
+    expect(problemOf({ request: { prompt: 'x', aspectRatio: '1:1' } })).toBe(
+      '"aspectRatio" is not a field of the request; did you mean aspect_ratio?',
+    );
+    expect(problemOf({ request: null })).toBe('the request must be a JSON object with a prompt');
+    expect(problemOf({ request: 'a fox' })).toBe('the request must be a JSON object with a prompt');
+  });
+});
+
+describe('an option of a job that is wrong', () => {
+  const length = 'must be milliseconds or a length of time such as "90s", "30m" or "2h"';
+
+  it.each([
+    [{ taskId: '' }, 'taskId must not be empty'],
+    [{ taskId: ' ' }, 'taskId must not be empty'],
+    [{ taskId: 5 }, 'taskId must be of type string'],
+    [{ deadline: 'soon' }, `deadline ${length}`],
+    [{ deadline: '90' }, `deadline ${length}`],
+    [{ deadline: 0 }, `deadline ${length}`],
+    [{ deadline: -1 }, `deadline ${length}`],
+    [{ deadline: true }, `deadline ${length}`],
+    [{ deadline: null }, `deadline ${length}`],
+    [{ deadline: { hours: 1 } }, `deadline ${length}`],
+    [{ storage: '' }, 'storage must not be empty'],
+    [{ storage: 5 }, 'storage must be of type string'],
+    [{ polling: 5 }, 'polling must be of type object'],
+    [{ polling: { min: 'x' } }, `polling.min ${length}`],
+    [{ polling: { max: 0 } }, `polling.max ${length}`],
+    [{ polling: { min: '1m', max: '59s' } }, 'polling must have a min that is not longer than its max'],
+    [{ polling: { every: '5s' } }, '"every": not a field of polling; the fields are min, max'],
+    [
+      { prompt: 'x', seed: 1 },
+      '"prompt", "seed": not a field of a job; the fields are request, taskId, deadline, storage, polling',
+    ],
+  ])('%j is told by its name and its rule', (wrong, problem) => {
+    expect(problemOf({ taskId: 'task-1', ...wrong })).toBe(problem);
+  });
+
+  it('is told together with the others', () => {
+    expect(problemOf({ taskId: '', storage: '' })).toBe(
+      'taskId must not be empty; storage must not be empty',
+    );
+  });
+});

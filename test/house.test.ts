@@ -1,0 +1,163 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+const ROOT = join(__dirname, '..');
+const CRUISER = join(ROOT, 'node_modules/.bin/depcruise');
+const HOUSE = ['src', 'workflows', 'activities'];
+
+interface Violation {
+  from: string;
+  to: string;
+  rule: { name: string };
+}
+
+function violationsIn(folder: string): Violation[] {
+  const config = join(ROOT, '.dependency-cruiser.cjs');
+  const { stdout, stderr } = spawnSync(
+    process.execPath,
+    [CRUISER, '--config', config, '--output-type', 'json', ...HOUSE],
+    { cwd: folder, encoding: 'utf8', maxBuffer: 100 * 1024 * 1024 },
+  );
+  if (!stdout.startsWith('{')) throw new Error(`dependency-cruiser did not run: ${stderr}${stdout}`);
+  return JSON.parse(stdout).summary.violations;
+}
+
+/** One room each, with nothing wrong in it. */
+const ROOMS: Record<string, string> = {
+  'src/contract/words.ts': "import type { Request } from './request'; export type Words = Request;",
+  'src/contract/request.ts':
+    "import { z } from 'zod'; export const a = z.string(); export type Request = string;",
+  'src/contract/job-input.ts':
+    "import { a } from './request'; import { z } from 'zod'; export const b = [a, z];",
+  'src/contract/index.ts': "export * from './request'; export * from './job-input';",
+  'src/service/index.ts':
+    "import { fetch } from 'undici'; import '../contract/request'; export const a = fetch;",
+  'src/storage/index.ts':
+    "import { open } from 'node:fs'; import '../contract/request'; export const a = open;",
+  'src/media/index.ts': "import '../contract/words'; export const a = 1;",
+  'workflows/index.ts':
+    "import { sleep } from '@temporalio/workflow'; import '../src/contract/words'; import './order'; export const a = sleep;",
+  'workflows/order.ts':
+    "import type { Activities } from '../activities'; import type { Request } from '../src/contract/request';" +
+    "import type { Words } from '../src/contract'; export type Order = [Activities, Request, Words];",
+  'activities/index.ts':
+    "import '../src/contract/request'; import '../src/service'; import '../src/storage'; import '../src/media';" +
+    'export type Activities = number;',
+  'src/emulator/index.ts': "import '../contract'; import '../media'; export const a = 1;",
+  'src/engine/index.ts': "import '../contract/words'; export const a = 1;",
+  'src/worker.ts': "import '../activities'; import './service'; import './config'; export const a = 1;",
+  'src/config.ts': "import type { a } from './engine'; import './emulator'; export type A = typeof a;",
+  'src/cli/index.ts':
+    "import '../worker'; import '../gateway'; import '../engine'; import '../../workflows';",
+  'src/gateway/index.ts': "import '../config'; import '../service'; export const a = 1;",
+  'test/world.ts': 'export const a = 1;',
+};
+
+/** A file with one forbidden import, and the rule that is there to refuse it. */
+const FORBIDDEN: [rule: string, file: string, code: string][] = [
+  ['house: src/contract/', 'src/contract/bad-service.ts', "import '../service';"],
+  [
+    'house: src/contract/',
+    'src/contract/bad-type.ts',
+    "import type { a } from '../service'; export type A = typeof a;",
+  ],
+  ['house: src/contract/', 'src/contract/bad-door.ts', "import '../config';"],
+  ['house: src/service/', 'src/service/bad-storage.ts', "import '../storage';"],
+  ['house: src/service/', 'src/service/bad-activities.ts', "import '../../activities';"],
+  ['house: src/storage/', 'src/storage/bad-service.ts', "import '../service';"],
+  ['house: src/storage/', 'src/storage/bad-config.ts', "import '../config';"],
+  ['house: src/media/', 'src/media/bad-storage.ts', "import '../storage';"],
+  ['house: workflows/', 'workflows/bad-service.ts', "import '../src/service';"],
+  [
+    'house: workflows/',
+    'workflows/bad-storage.ts',
+    "import type { a } from '../src/storage'; export type A = typeof a;",
+  ],
+  ['house: workflows/', 'workflows/bad-config.ts', "import '../src/config';"],
+  ['house: workflows/ (types of activities/ only)', 'workflows/bad-activities.ts', "import '../activities';"],
+  [
+    'house: workflows/ (types of activities/ only)',
+    'workflows/bad-both.ts',
+    "import type { Activities } from '../activities'; import * as all from '../activities'; export const a: Activities = Number(all);",
+  ],
+  [
+    'house: workflows/ (types of activities/ only)',
+    'workflows/bad-re-export.ts',
+    "export * from '../activities';",
+  ],
+  [
+    'house: workflows/ (types of activities/ only)',
+    'workflows/bad-dynamic.ts',
+    "export const a = import('../activities');",
+  ],
+  ['house: activities/', 'activities/bad-workflows.ts', "import '../workflows';"],
+  ['house: activities/', 'activities/bad-config.ts', "import '../src/config';"],
+  ['house: activities/', 'activities/bad-emulator.ts', "import '../src/emulator';"],
+  ['house: src/emulator/', 'src/emulator/bad-service.ts', "import '../service';"],
+  ['house: src/engine/', 'src/engine/bad-service.ts', "import '../service';"],
+  ['house: src/engine/', 'src/engine/bad-config.ts', "import '../config';"],
+  ['house: src/[^/]+[.]ts$', 'src/bad-cli.ts', "import './cli';"],
+  ['house: src/[^/]+[.]ts$', 'src/bad-gateway.ts', "import './gateway';"],
+  ['house: src/[^/]+[.]ts$', 'src/bad-test.ts', "import '../test/world';"],
+  ['house: src/(gateway|cli)/', 'src/cli/bad-test.ts', "import '../../test/world';"],
+  ['house: no other rooms', 'src/utils/bad-room.ts', "import '../service';"],
+  ['sandbox: no zod', 'workflows/bad-request.ts', "import '../src/contract/request';"],
+  ['sandbox: no zod', 'workflows/bad-index.ts', "import { a } from '../src/contract'; export const b = a;"],
+  ['sandbox: no zod', 'src/contract/bad-request.ts', "import './request';"],
+  ['sandbox: no packages but the workflow SDK', 'workflows/bad-zod.ts', "import 'zod';"],
+  ['sandbox: no packages but the workflow SDK', 'workflows/bad-client.ts', "import '@temporalio/client';"],
+  ['sandbox: no packages but the workflow SDK', 'src/contract/bad-zod.ts', "import 'zod';"],
+  ['sandbox: no Node built-ins', 'workflows/bad-fs.ts', "import 'node:fs';"],
+  ['sandbox: no Node built-ins', 'workflows/bad-crypto.ts', "import 'crypto';"],
+  ['sandbox: no Node built-ins', 'src/contract/bad-fs.ts', "import 'node:fs/promises';"],
+  ['nothing unresolved', 'src/service/bad-missing.ts', "import './not-there';"],
+  ['only declared packages', 'src/service/bad-dev.ts', "import 'typescript';"],
+  ['only declared packages', 'src/service/bad-undeclared.ts', "import 'long';"],
+];
+
+const CIRCLE = {
+  'src/service/there.ts': "import './back'; export const a = 1;",
+  'src/service/back.ts': "import './there'; export const a = 1;",
+};
+
+describe('the import table', () => {
+  let broken: Violation[];
+
+  beforeAll(() => {
+    const house = realpathSync(mkdtempSync(join(tmpdir(), 'videogen-house-')));
+    try {
+      for (const file of ['package.json', 'tsconfig.json']) cpSync(join(ROOT, file), join(house, file));
+      symlinkSync(join(ROOT, 'node_modules'), join(house, 'node_modules'));
+      const bad = FORBIDDEN.map(([, file, code]) => [file, code] as const);
+      for (const [file, code] of [...Object.entries({ ...ROOMS, ...CIRCLE }), ...bad]) {
+        mkdirSync(dirname(join(house, file)), { recursive: true });
+        writeFileSync(join(house, file), `${code}\n`);
+      }
+      broken = violationsIn(house);
+    } finally {
+      rmSync(house, { recursive: true });
+    }
+  });
+
+  it.each(FORBIDDEN)('%s refuses %s: %s', (rule, file) => {
+    const refusals = broken.filter(({ from }) => from === file).map(({ rule: { name } }) => name);
+    expect([...new Set(refusals)]).toEqual([rule]);
+  });
+
+  it('no cycles refuses two files that import each other', () => {
+    const circles = broken
+      .filter(({ rule }) => rule.name === 'no cycles')
+      .flatMap(({ from, to }) => [from, to]);
+    expect(new Set(circles)).toEqual(new Set(Object.keys(CIRCLE)));
+  });
+
+  it.each(Object.keys(ROOMS))('lets %s import what it may', (file) => {
+    expect(broken.filter(({ from }) => from === file)).toEqual([]);
+  });
+
+  it('is kept by the real house', () => {
+    expect(violationsIn(ROOT)).toEqual([]);
+  });
+});
