@@ -1,5 +1,5 @@
 /**
- * The house: which folder may import which, and itself. CONTRIBUTING.md shows the same table to people.
+ * The house: which folder may import which, and itself. README.md, "The house", tells it to people.
  * `types` may be named in `import type` alone.
  */
 const HOUSE = [

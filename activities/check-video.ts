@@ -1,7 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { cleanText } from '../src/contract/failures';
 import type { Look } from '../src/contract/job';
-import type { Said, TaskReading, VideoService } from '../src/service';
+import type { TaskReading, VideoService } from '../src/service';
 import { toFailure } from './to-failure';
 
 export interface CheckVideoInput {
@@ -20,7 +19,7 @@ export function createCheckVideo(service: VideoService) {
 }
 
 function toLook({ task, said, retryAfterMs }: TaskReading): Look {
-  const word = cleanText(task.word);
+  const { word } = task;
   switch (task.state) {
     case 'queued':
     case 'running':
@@ -31,10 +30,6 @@ function toLook({ task, said, retryAfterMs }: TaskReading): Look {
       return { state: task.state, word, hasVideo: task.videoUrl !== undefined };
     case 'failed':
     case 'cancelled':
-      return { state: task.state, word, ...cleanSaid(said) };
+      return { state: task.state, word, ...said };
   }
-}
-
-export function cleanSaid({ code, message }: Said): Said {
-  return { code: code && cleanText(code), message: message && cleanText(message) };
 }

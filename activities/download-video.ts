@@ -3,7 +3,6 @@ import type { FailureType } from '../src/contract/failures';
 import type { StoredVideo } from '../src/contract/job';
 import { ServiceFault, type TaskReading, type VideoBody, type VideoService } from '../src/service';
 import { type Saved, StorageFault, type VideoStorage } from '../src/storage';
-import { cleanSaid } from './check-video';
 import { whileHeartbeating } from './heartbeating';
 import { jobId } from './job-id';
 import { storageKey } from './storage-key';
@@ -26,17 +25,15 @@ export function createDownloadVideo(service: VideoService, storage: VideoStorage
         const link = await freshLink(service, taskId, signal);
         try {
           const video = await service.openVideo(link, { signal });
-          const contentType = videoType(video, taskId);
-          const key = storageKey(place, jobId(), contentType);
-          const saved = await saveWhole(storage, key, video, {
+          const stored = await storeVideo(storage, place, video, {
             taskId,
             signal,
             onBytes: (soFar) => {
               bytes = soFar;
             },
           });
-          log.info('downloaded', { taskId, ...saved });
-          return { ...saved, contentType };
+          log.info('downloaded', { taskId, ...stored });
+          return stored;
         } catch (error) {
           throw toFailure(error, 'download', { taskId });
         }
@@ -59,7 +56,7 @@ async function freshLink(service: VideoService, taskId: string, signal: AbortSig
   try {
     const { task, said } = await service.check(taskId, { signal });
     if (task.state === 'succeeded' && task.videoUrl !== undefined) return task.videoUrl;
-    throw failureOf(WITHOUT_LINK[task.state], 'download', { taskId, ...cleanSaid(said) });
+    throw failureOf(WITHOUT_LINK[task.state], 'download', { taskId, ...said });
   } catch (error) {
     // A status call's refusals mean what they mean while waiting; how they are retried is the download's matter.
     throw toFailure(error, 'check', { taskId }, 'download');
@@ -78,17 +75,33 @@ function videoType({ contentType }: VideoBody, taskId: string): string {
   return type;
 }
 
-interface SaveWholeOptions {
+interface StoreOptions {
   taskId: string;
   signal: AbortSignal;
   onBytes: (soFar: number) => void;
+}
+
+async function storeVideo(
+  storage: VideoStorage,
+  place: string | undefined,
+  video: VideoBody,
+  options: StoreOptions,
+): Promise<StoredVideo> {
+  try {
+    const contentType = videoType(video, options.taskId);
+    const key = storageKey(place, jobId(), contentType);
+    return { ...(await saveWhole(storage, key, video, options)), contentType };
+  } finally {
+    // A video that is not read to its end would keep its connection.
+    video.stream.on('error', () => undefined).destroy();
+  }
 }
 
 async function saveWhole(
   storage: VideoStorage,
   key: string,
   video: VideoBody,
-  { taskId, signal, onBytes }: SaveWholeOptions,
+  { taskId, signal, onBytes }: StoreOptions,
 ): Promise<Saved> {
   const accept = ({ bytes }: { bytes: number }) => {
     if (bytes > 0 && (video.bytes === undefined || bytes === video.bytes)) return;

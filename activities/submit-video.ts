@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { activityInfo, heartbeat, log } from '@temporalio/activity';
+import { ApplicationFailure, activityInfo, heartbeat, log } from '@temporalio/activity';
 import { parseRequest, type VideoRequest } from '../src/contract/request';
 import type { VideoService } from '../src/service';
 import { whileHeartbeating } from './heartbeating';
@@ -10,16 +10,17 @@ export interface SubmitVideoInput {
   request: VideoRequest;
 }
 
-/** What an attempt leaves for the next one: the number of the last attempt that knows how the service answered. */
+/** What an attempt leaves for the next one: the number of the last attempt that is known to have made no task. */
 interface SubmitNote {
-  answered: number;
+  settled: number;
 }
 
 /**
  * Sends one POST, and a second one only when the answer to the first is known to be a refusal.
  *
- * An attempt that got its answer notes it in the heartbeat before it throws. An attempt that finds no such note from the
- * one before it (its worker was killed, its time ran out) cannot know whether a task exists, so it sends nothing.
+ * An attempt that was refused, or sent nothing, notes it in the heartbeat before it throws. An attempt that finds no such
+ * note from the one before it (its worker was killed, its time ran out, its connection was cut and then the report of that
+ * was lost) cannot know whether a task exists, so it sends nothing.
  * A cancellation does not reach the socket here: a request that has left is not abandoned, its answer names the task.
  */
 export function createSubmitVideo(service: VideoService) {
@@ -29,7 +30,7 @@ export function createSubmitVideo(service: VideoService) {
 
     const { attempt } = activityInfo();
     const note = readNote(activityInfo().heartbeatDetails);
-    if (attempt > 1 && note?.answered !== attempt - 1) {
+    if (attempt > 1 && note?.settled !== attempt - 1) {
       throw failureOf('SubmitUnconfirmed', 'submit', {
         message: `attempt ${attempt - 1} ended before its answer was known`,
       });
@@ -49,8 +50,9 @@ export function createSubmitVideo(service: VideoService) {
       log.info('submitted', { taskId });
       return { taskId };
     } catch (error) {
-      heartbeat({ answered: attempt } satisfies SubmitNote);
-      throw toFailure(error, 'submit');
+      const failure = toFailure(error, 'submit');
+      if (madeNoTask(failure)) heartbeat({ settled: attempt } satisfies SubmitNote);
+      throw failure;
     }
   };
 }
@@ -62,7 +64,11 @@ function idempotencyKey(request: VideoRequest): string {
   return createHash('sha256').update(job).digest('hex');
 }
 
+function madeNoTask(failure: unknown): boolean {
+  return failure instanceof ApplicationFailure && failure.type !== 'SubmitUnconfirmed';
+}
+
 function readNote(details: unknown): SubmitNote | undefined {
-  const isNote = typeof details === 'object' && details !== null && 'answered' in details;
-  return isNote && typeof details.answered === 'number' ? { answered: details.answered } : undefined;
+  const isNote = typeof details === 'object' && details !== null && 'settled' in details;
+  return isNote && typeof details.settled === 'number' ? { settled: details.settled } : undefined;
 }

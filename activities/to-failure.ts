@@ -15,6 +15,9 @@ const BY_STATUS: Record<Call, Record<number, FailureType>> = {
   submit: {
     401: 'Unauthorized',
     403: 'Unauthorized',
+    // Nothing is there that generates videos: the address is wrong, not the request.
+    404: 'AnswerUnreadable',
+    405: 'AnswerUnreadable',
     // The idempotency key is in use: the task may exist already.
     409: 'SubmitUnconfirmed',
     429: 'RateLimited',

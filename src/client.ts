@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { Client, Connection, type WorkflowHandle, type WorkflowStartOptions } from '@temporalio/client';
+import type { Client, WorkflowHandle, WorkflowStartOptions } from '@temporalio/client';
 import { TerminatedFailure } from '@temporalio/common';
-import { type Environment, readTaskQueue, readTemporalConfig } from './config';
+import { type Environment, readTaskQueue } from './config';
+import { connectClient } from './connect';
 import { describeRequest } from './contract/describe-request';
 import { readFailure, VideoFailure } from './contract/failures';
 import type { JobInput, JobProgress, JobResult } from './contract/job';
@@ -52,7 +53,7 @@ export interface VideoClient {
 export async function createVideoClient(options: VideoClientOptions = {}): Promise<VideoClient> {
   const { env = process.env } = options;
   const taskQueue = options.taskQueue ?? readTaskQueue(env);
-  const client = options.client ?? (await connect(env));
+  const client = options.client ?? (await connectClient(env));
 
   const start: VideoClient['start'] = async (
     input,
@@ -82,11 +83,6 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   };
 }
 
-async function connect(env: Environment): Promise<Client> {
-  const { connectionOptions, namespace } = readTemporalConfig(env);
-  return new Client({ connection: await Connection.connect(connectionOptions), namespace });
-}
-
 /** Temporal keeps 400 bytes of a summary. */
 const LONGEST_TITLE = 200;
 
@@ -98,20 +94,22 @@ function title(input: JobInput): string {
 function jobOf(handle: WorkflowHandle): VideoJob {
   return {
     workflowId: handle.workflowId,
-    taskId: () => handle.executeUpdate<string, []>(WAIT_FOR_TASK_UPDATE),
+    taskId: () => explained(handle, handle.executeUpdate<string, []>(WAIT_FOR_TASK_UPDATE)),
     progress: () => handle.query<JobProgress>(PROGRESS_QUERY),
     lookNow: () => handle.signal(LOOK_NOW_SIGNAL),
     cancel: async () => {
       await handle.cancel();
     },
-    async result() {
-      try {
-        return await handle.result();
-      } catch (error) {
-        throw await explain(handle, error);
-      }
-    },
+    result: () => explained(handle, handle.result()),
   };
+}
+
+async function explained<T>(handle: WorkflowHandle, outcome: Promise<T>): Promise<T> {
+  try {
+    return await outcome;
+  } catch (error) {
+    throw await explain(handle, error);
+  }
 }
 
 /** Temporal tells of a cancellation or termination without the task id; the memo has it. */

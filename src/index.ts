@@ -7,6 +7,7 @@ export {
   type VideoJob,
 } from './client';
 export { ConfigError } from './config';
+export { TemporalUnreachable } from './connect';
 export * from './contract';
 export { createVideoService, type VideoService, type VideoServiceOptions } from './service';
 export { createFileStorage, type VideoStorage } from './storage';

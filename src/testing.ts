@@ -6,7 +6,7 @@ import { createVideoClient, type VideoClient } from './client';
 import { type Environment, readEngineOptions } from './config';
 import { DEFAULT_TASK_QUEUE } from './contract/names';
 import { type Emulator, type EmulatorOptions, startEmulator } from './emulator';
-import { findDevServer, findTestServer } from './engine';
+import { type EngineOptions, findDevServer, findTestServer, startDevServer } from './engine';
 import { createVideoService } from './service';
 import { createFileStorage } from './storage';
 import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from './worker';
@@ -38,7 +38,7 @@ export async function createVideoTestEnvironment(
   options: VideoTestEnvironmentOptions = {},
 ): Promise<VideoTestEnvironment> {
   const { server = 'time-skipping', env = process.env, onProgress } = options;
-  const temporal = await startTemporal(server, env, onProgress);
+  const { environment: temporal, stop } = await STARTERS[server]({ ...readEngineOptions(env), onProgress });
   // Tasks of the emulator age with Temporal's clock, so that a skipped hour is an hour for them too.
   const emulator = await startEmulator({ clock: () => temporal.currentTimeMs(), ...options.emulator });
   const storageFolder = await mkdtemp(join(tmpdir(), 'videogen-test-'));
@@ -60,24 +60,29 @@ export async function createVideoTestEnvironment(
     async teardown() {
       await service.close();
       await emulator.close();
-      await temporal.teardown();
+      await stop();
       await rm(storageFolder, { recursive: true, force: true });
     },
   };
 }
 
-async function startTemporal(
-  server: 'time-skipping' | 'dev',
-  env: Environment,
-  onProgress?: (line: string) => void,
-): Promise<TestWorkflowEnvironment> {
-  const engine = { ...readEngineOptions(env), onProgress };
-  if (server === 'dev') {
-    const path = await findDevServer(engine);
-    return TestWorkflowEnvironment.createLocal({ server: { executable: { type: 'existing-path', path } } });
-  }
-  const path = await findTestServer(engine);
-  return TestWorkflowEnvironment.createTimeSkipping({
-    server: { executable: { type: 'existing-path', path } },
-  });
+interface Temporal {
+  environment: TestWorkflowEnvironment;
+  stop(): Promise<void>;
 }
+
+const STARTERS: Record<'time-skipping' | 'dev', (engine: EngineOptions) => Promise<Temporal>> = {
+  async 'time-skipping'(engine) {
+    const path = await findTestServer(engine);
+    const environment = await TestWorkflowEnvironment.createTimeSkipping({
+      server: { executable: { type: 'existing-path', path } },
+    });
+    return { environment, stop: () => environment.teardown() };
+  },
+  async dev(engine) {
+    const server = await startDevServer({ executable: await findDevServer(engine), headless: true });
+    const { address, namespace } = server;
+    const environment = await TestWorkflowEnvironment.createFromExistingServer({ address, namespace });
+    return { environment, stop: () => environment.teardown().finally(() => server.stop()) };
+  },
+};

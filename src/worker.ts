@@ -1,12 +1,7 @@
-import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createVideoActivities } from '../activities';
-import {
-  type Environment,
-  readServiceConfig,
-  readStorageFolder,
-  readTaskQueue,
-  readTemporalConfig,
-} from './config';
+import { type Environment, readServiceConfig, readStorageFolder, readTaskQueue } from './config';
+import { connectWorker } from './connect';
 import { createVideoService, type VideoService } from './service';
 import { createFileStorage, type VideoStorage } from './storage';
 
@@ -44,28 +39,31 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   const taskQueue = options.taskQueue ?? readTaskQueue(env);
   const storage = options.storage ?? createFileStorage(readStorageFolder(env));
   const service = options.service ?? createVideoService(readServiceConfig(env));
-  const temporal = readTemporalConfig(env);
-  const connection = options.connection ?? (await NativeConnection.connect(temporal.connectionOptions));
-
-  const worker = await Worker.create({
-    connection,
-    namespace: options.namespace ?? temporal.namespace,
-    taskQueue,
-    ...(options.worker?.workflowBundle ? {} : { workflowsPath: require.resolve('../workflows') }),
-    activities: createVideoActivities({ service, storage }),
-    shutdownGraceTime: SHUTDOWN_GRACE_TIME,
-    ...options.worker,
-  });
+  const { connection, namespace } = options.connection ? options : await connectWorker(env);
 
   /** What came from the caller is the caller's to close. */
   const closeOwn = async () => {
     if (!options.service) await service.close();
-    if (!options.connection) await connection.close();
+    if (!options.connection) await connection?.close();
   };
 
-  return {
-    run: () => worker.run().finally(closeOwn),
-    runUntil: <T>(work: Promise<T> | (() => Promise<T>)) => worker.runUntil<T>(work).finally(closeOwn),
-    shutdown: () => worker.shutdown(),
-  };
+  try {
+    const worker = await Worker.create({
+      connection,
+      namespace: options.namespace ?? namespace,
+      taskQueue,
+      ...(options.worker?.workflowBundle ? {} : { workflowsPath: require.resolve('../workflows') }),
+      activities: createVideoActivities({ service, storage }),
+      shutdownGraceTime: SHUTDOWN_GRACE_TIME,
+      ...options.worker,
+    });
+    return {
+      run: () => worker.run().finally(closeOwn),
+      runUntil: <T>(work: Promise<T> | (() => Promise<T>)) => worker.runUntil<T>(work).finally(closeOwn),
+      shutdown: () => worker.shutdown(),
+    };
+  } catch (error) {
+    await closeOwn();
+    throw error;
+  }
 }

@@ -1,4 +1,11 @@
-import { condition, continueAsNew, isCancellation, log, proxyActivities } from '@temporalio/workflow';
+import {
+  condition,
+  isCancellation,
+  log,
+  makeContinueAsNewFunc,
+  proxyActivities,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
 import { describeDuration } from '../src/contract/duration';
 import { createFailure, isTimeout, readFailure, VideoFailure } from '../src/contract/failures';
@@ -41,7 +48,7 @@ async function submit(job: JobState): Promise<string> {
 async function waitForVideo(job: JobState, taskId: string): Promise<void> {
   job.enter('waiting');
   for (let looksWithoutVideo = 0; ; ) {
-    if (job.historyIsLong()) await continueAsNew<typeof generateVideo>(job.input, job.carry(taskId));
+    if (job.historyIsLong()) await continueLater(job, taskId);
     await untilNextLook(job);
     const look = await lookAt(job, taskId);
     switch (look?.state) {
@@ -71,6 +78,12 @@ async function download(job: JobState, taskId: string): Promise<JobResult> {
   const video = await downloadVideo({ taskId, storage: job.input.storage });
   job.succeeded(video);
   return { taskId, video, seed: job.input.request?.seed, polls: job.polls, waitedMs };
+}
+
+/** The same job with a fresh history. The memo, which names the task, has to be taken along by hand. */
+async function continueLater(job: JobState, taskId: string): Promise<never> {
+  const continueAsNew = makeContinueAsNewFunc<typeof generateVideo>({ memo: workflowInfo().memo });
+  return continueAsNew(job.input, job.carry(taskId));
 }
 
 /** A durable timer, cut short by `lookNow`. */

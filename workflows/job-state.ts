@@ -31,10 +31,10 @@ export class JobState {
     carried?: CarriedJob,
   ) {
     checkInput(input);
-    this.polling = {
-      min: readDuration('polling.min', input.polling?.min ?? DEFAULT_MIN_MS),
-      max: readDuration('polling.max', input.polling?.max ?? DEFAULT_MAX_MS),
-    };
+    const min = readDuration('polling.min', input.polling?.min ?? DEFAULT_MIN_MS);
+    const max = readDuration('polling.max', input.polling?.max ?? DEFAULT_MAX_MS);
+    // Whoever asks for a longer pause than the usual longest one means it.
+    this.polling = { min, max: Math.max(min, max) };
     this.startedAtMs = carried?.startedAtMs ?? Date.now();
     this.deadlineAtMs = this.startedAtMs + readDuration('deadline', input.deadline ?? DEFAULT_DEADLINE_MS);
     this.submittedAtMs = carried?.submittedAtMs ?? this.startedAtMs;

@@ -40,13 +40,6 @@ export interface Emulator {
 }
 
 const LOOPBACK = '127.0.0.1';
-const DEFAULTS = {
-  port: 0,
-  apiKey: 'emulator-key',
-  jobTimeMs: 5_000,
-  videoBytes: 64 * 1024,
-  clock: Date.now,
-};
 const LARGEST_REQUEST_BYTES = 1024 * 1024;
 
 /** Section 4 of the interface, and the files behind the links. */
@@ -58,8 +51,9 @@ const ROUTES: { method: string; path: RegExp; call: EmulatedCall }[] = [
 
 /** The video generation service on your own machine: its whole interface, and faults on demand. */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
-  const { port, apiKey, ...settings } = { ...DEFAULTS, ...options };
-  const operations = new Operations(settings);
+  const { port = 0, apiKey = 'emulator-key' } = options;
+  const { jobTimeMs = 5_000, videoBytes = 64 * 1024, clock = Date.now } = options;
+  const operations = new Operations({ jobTimeMs, videoBytes, clock });
   const script = new FaultScript();
   const calls: RecordedCall[] = [];
 
@@ -67,7 +61,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     const { method = '' } = request;
     const { pathname, searchParams } = new URL(request.url ?? '/', url);
     const route = ROUTES.find((candidate) => candidate.method === method && candidate.path.test(pathname));
-    const body = await readJson(request);
+    const { body, problem } = await readJson(request);
     const authorized = request.headers.authorization === `Bearer ${apiKey}`;
     calls.push({
       call: route?.call ?? 'other',
@@ -83,6 +77,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
       return operations.download(subject, searchParams.get('signature'), script.take('download'));
     }
     if (!authorized) return refusal(401, 'unauthorized', 'the API key is missing or invalid');
+    if (route?.call === 'submit' && problem) return refusal(400, 'invalid_request', problem);
     if (route?.call === 'submit') return operations.submit(body, subject === 'image', script.take('submit'));
     if (route?.call === 'status') return operations.status(subject, url, script.take('status'));
     return refusal(404, 'not_found', `no such operation: ${method} ${pathname}`);
@@ -124,16 +119,17 @@ function listen(server: ReturnType<typeof createServer>, port: number): Promise<
   });
 }
 
-async function readJson(request: IncomingMessage): Promise<unknown> {
+async function readJson(request: IncomingMessage): Promise<{ body?: unknown; problem?: string }> {
   let text = '';
   for await (const chunk of request.setEncoding('utf8')) {
-    text += chunk;
-    if (text.length > LARGEST_REQUEST_BYTES) throw new Error('the request is too large');
+    // What is too large is still read to its end: a client that is sending does not see the answer.
+    if (text.length <= LARGEST_REQUEST_BYTES) text += chunk;
   }
-  if (text === '') return undefined;
+  if (text === '') return {};
+  if (text.length > LARGEST_REQUEST_BYTES) return { problem: 'the request is too large' };
   try {
-    return JSON.parse(text);
+    return { body: JSON.parse(text) };
   } catch {
-    throw new Error('the body is not JSON');
+    return { problem: 'the body is not JSON' };
   }
 }

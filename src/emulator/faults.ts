@@ -13,6 +13,9 @@ export type AnswerFault =
 /** The task ends badly when its time has come; asked for its status with this fault, at once. */
 export type FailedTask = { kind: 'failed-task'; code: string; message: string };
 
+/** The answer is the right one, and comes late: the task exists for a while before its caller knows. */
+export type LateAnswer = { kind: 'late'; ms: number };
+
 export type StatusFault = { kind: 'unknown-state'; word: string } | { kind: 'no-video' };
 
 /** A download that ends within the file, stands still within it, or is a page instead. */
@@ -23,7 +26,7 @@ export type FileFault =
 
 /** What can go wrong with each call. */
 export interface Faults {
-  submit: AnswerFault | FailedTask;
+  submit: AnswerFault | FailedTask | LateAnswer;
   status: AnswerFault | FailedTask | StatusFault;
   download: AnswerFault | FileFault;
 }

@@ -1,3 +1,11 @@
 export { type Emulator, type EmulatorOptions, type RecordedCall, startEmulator } from './emulator';
-export type { AnswerFault, EmulatedCall, FailedTask, Faults, FileFault, StatusFault } from './faults';
+export type {
+  AnswerFault,
+  EmulatedCall,
+  FailedTask,
+  Faults,
+  FileFault,
+  LateAnswer,
+  StatusFault,
+} from './faults';
 export type { EmulatedTask } from './task-book';

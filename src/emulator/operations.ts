@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseRequest } from '../contract/request';
 import { type EmulatedAnswer, faultAnswer, json, refusal } from './answers';
 import type { Faults } from './faults';
@@ -34,6 +35,7 @@ export class Operations {
     }
     const task = this.book.create(parsed.request, await this.options.clock());
     if (fault?.kind === 'failed-task') task.failure = { code: fault.code, message: fault.message };
+    else if (fault?.kind === 'late') await sleep(fault.ms, undefined, { ref: false });
     else if (fault) return faultAnswer(fault);
     return json(200, { task_id: task.taskId, status: 'queued' });
   }
@@ -41,15 +43,15 @@ export class Operations {
   async status(taskId: string, origin: string, fault?: Faults['status']): Promise<EmulatedAnswer> {
     const task = this.book.tasks.get(taskId);
     if (!task) return refusal(404, 'not_found', 'no such task');
-    if (!fault) {
+    if (fault?.kind === 'failed-task') {
+      task.failure = { code: fault.code, message: fault.message, early: true };
+    }
+    if (!fault || fault.kind === 'failed-task') {
       const view = this.book.view(task, await this.options.clock());
       const link = view.status === 'succeeded' ? { video_url: this.link(task, origin) } : {};
       return json(200, { task_id: taskId, ...view, ...link });
     }
     switch (fault.kind) {
-      case 'failed-task':
-        task.failure = { code: fault.code, message: fault.message };
-        return json(200, { task_id: taskId, status: 'failed', error: task.failure });
       case 'unknown-state':
         return json(200, { task_id: taskId, status: fault.word });
       case 'no-video':

@@ -5,14 +5,19 @@ export interface EmulatedTask {
   taskId: string;
   request: VideoRequest;
   submittedAtMs: number;
-  /** Set when the task is to end badly. */
-  failure?: { code: string; message: string };
+  /** Set when the task is to end badly: when its time has come, or `early`. */
+  failure?: TaskFailure & { early?: boolean };
+}
+
+export interface TaskFailure {
+  code: string;
+  message: string;
 }
 
 export type TaskView =
   | { status: 'queued' | 'running'; progress: number }
   | { status: 'succeeded' }
-  | { status: 'failed'; error: { code: string; message: string } };
+  | { status: 'failed'; error: TaskFailure };
 
 /** A task is queued for this share of its time, then running. */
 const QUEUED_SHARE = 0.1;
@@ -31,7 +36,11 @@ export class TaskBook {
 
   view(task: EmulatedTask, nowMs: number): TaskView {
     const share = this.jobTimeMs === 0 ? 1 : (nowMs - task.submittedAtMs) / this.jobTimeMs;
-    if (share >= 1) return task.failure ? { status: 'failed', error: task.failure } : { status: 'succeeded' };
+    if (task.failure && (share >= 1 || task.failure.early)) {
+      const { code, message } = task.failure;
+      return { status: 'failed', error: { code, message } };
+    }
+    if (share >= 1) return { status: 'succeeded' };
     const progress = Math.max(0, Math.floor(share * 100));
     return { status: share < QUEUED_SHARE ? 'queued' : 'running', progress };
   }

@@ -1,5 +1,6 @@
 import { DecoratorHandler, type Dispatcher } from 'undici';
 import { cleanText } from '../contract/failures';
+import { quotable, secretsOf } from './quotable';
 import { readAnswer } from './read-answer';
 import { retryAfterMs } from './retry-after';
 import { ServiceFault } from './service-fault';
@@ -16,7 +17,7 @@ export interface ServiceCall {
   signal?: AbortSignal;
   headersTimeout: number;
   bodyTimeout: number;
-  /** Hand a 3xx back instead of treating it as a refusal. */
+  /** Hand a redirect back instead of treating it as a refusal: for the caller to follow, and to check where to. */
   acceptRedirect?: boolean;
 }
 
@@ -39,15 +40,17 @@ export async function callService(
   try {
     answer = await watched.request(call);
   } catch (error) {
-    throw call.signal?.aborted ? error : connectionFault(error, left);
+    call.signal?.throwIfAborted();
+    throw connectionFault(error, left);
   }
-  const { statusCode } = answer;
-  if (statusCode < 300 || (acceptRedirect && statusCode < 400)) return answer;
-  throw await refusal(answer);
+  const { statusCode, headers } = answer;
+  const isRedirect = statusCode >= 300 && statusCode < 400 && headers.location !== undefined;
+  if (statusCode < 300 || (acceptRedirect && isRedirect)) return answer;
+  throw await refusal(answer, call);
 }
 
 /** The whole body as text, within the size limit. */
-export async function bodyText(answer: Dispatcher.ResponseData): Promise<string> {
+export async function bodyText(answer: Dispatcher.ResponseData, signal?: AbortSignal): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
@@ -62,29 +65,35 @@ export async function bodyText(answer: Dispatcher.ResponseData): Promise<string>
       chunks.push(chunk);
     }
   } catch (error) {
+    signal?.throwIfAborted();
     throw error instanceof ServiceFault ? error : connectionFault(error, true);
   }
   return Buffer.concat(chunks).toString('utf8');
 }
 
-async function refusal(answer: Dispatcher.ResponseData): Promise<ServiceFault> {
+async function refusal(answer: Dispatcher.ResponseData, call: ServiceCall): Promise<ServiceFault> {
   // The status alone decides what happens next, so a body that cannot be read is no second fault.
   const body = await bodyText(answer).catch(() => '');
+  call.signal?.throwIfAborted();
   const { said } = readAnswer({ status: answer.statusCode, body });
+  const secrets = secretsOf(call);
   return new ServiceFault('answered', {
     status: answer.statusCode,
-    code: said.code && cleanText(said.code),
-    message: cleanText(said.message ?? body),
+    code: said.code && quotable(said.code, secrets),
+    message: quotable(said.message ?? body, secrets) || undefined,
     retryAfterMs: retryAfterMs(answer.headers, Date.now()),
   });
 }
 
 function connectionFault(error: unknown, left: boolean): ServiceFault {
-  const facts = error instanceof Error ? error : new Error(String(error));
-  const code = 'code' in facts && typeof facts.code === 'string' ? facts.code : undefined;
+  // Not `instanceof Error`: in the sandbox of a test runner the errors of Node itself are of another realm.
+  const told = (name: 'code' | 'message') => {
+    const value: unknown = Reflect.get(Object(error), name);
+    return typeof value === 'string' && value !== '' ? cleanText(value) : undefined;
+  };
   return new ServiceFault(
     left ? 'cut' : 'not-sent',
-    { code, message: cleanText(facts.message) },
+    { code: told('code'), message: told('message') },
     { cause: error },
   );
 }

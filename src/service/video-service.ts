@@ -2,18 +2,35 @@ import type { Readable } from 'node:stream';
 import { Agent, type Dispatcher } from 'undici';
 import type { VideoRequest } from '../contract/request';
 import { bodyText, callService, type ServiceCall } from './call-service';
+import { quotable, quotableReading, secretsOf } from './quotable';
 import { type AnswerReading, readAnswer } from './read-answer';
 import { retryAfterMs } from './retry-after';
 import { ServiceFault } from './service-fault';
 
 const SECOND = 1_000;
-const CONNECT_TIMEOUT_MS = 10 * SECOND;
-/** Some services hold the POST while they check the prompt and the image. */
-const SUBMIT_TIMEOUTS = { headersTimeout: 60 * SECOND, bodyTimeout: 20 * SECOND };
-const CHECK_TIMEOUTS = { headersTimeout: 20 * SECOND, bodyTimeout: 20 * SECOND };
-/** Between two pieces of a video, not for the whole of it. */
-const VIDEO_TIMEOUTS = { headersTimeout: 60 * SECOND, bodyTimeout: 30 * SECOND };
 const MOST_REDIRECTS = 5;
+
+interface AnswerTimeouts {
+  headersTimeout: number;
+  bodyTimeout: number;
+}
+
+/** Milliseconds without a sign of life: until connected, until the headers, and between two pieces of the body. */
+export interface ServiceTimeouts {
+  connect: number;
+  submit: AnswerTimeouts;
+  check: AnswerTimeouts;
+  video: AnswerTimeouts;
+}
+
+const DEFAULT_TIMEOUTS: ServiceTimeouts = {
+  connect: 10 * SECOND,
+  // Some services hold the POST while they check the prompt and the image.
+  submit: { headersTimeout: 60 * SECOND, bodyTimeout: 20 * SECOND },
+  check: { headersTimeout: 20 * SECOND, bodyTimeout: 20 * SECOND },
+  // Some storages take their time to bring a video up; then it flows.
+  video: { headersTimeout: 60 * SECOND, bodyTimeout: 30 * SECOND },
+};
 
 const PATHS = {
   textToVideo: '/v1/videos/text-to-video',
@@ -25,6 +42,8 @@ export interface VideoServiceOptions {
   baseUrl: string;
   /** Asked at every call, so that a rotated key is used at once. */
   apiKey: () => string;
+  /** For a service that is known to be slower. The sum for a submit must stay below SUBMIT_POLICY's time. */
+  timeouts?: Partial<ServiceTimeouts>;
 }
 
 export interface VideoBody {
@@ -45,74 +64,78 @@ export interface VideoService {
   close(): Promise<void>;
 }
 
-export function createVideoService({ baseUrl, apiKey }: VideoServiceOptions): VideoService {
-  const base = new URL(baseUrl);
-  const basePath = base.pathname.replace(/\/+$/, '');
-  const connect = { timeout: CONNECT_TIMEOUT_MS };
+export function createVideoService(options: VideoServiceOptions): VideoService {
+  const base = new URL(`${options.baseUrl.replace(/\/+$/, '')}/`);
+  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
+  const connect = { timeout: timeouts.connect };
   const keepAlive = new Agent({ connect });
   // A POST on a kept connection that the service has just closed looks like a lost submit. A fresh one cannot.
   const freshConnections = new Agent({ connect, pipelining: 0 });
-  const serviceHeaders = () => ({
-    accept: 'application/json',
-    authorization: `Bearer ${apiKey()}`,
-    'user-agent': 'temporal-videogen',
-  });
+  const bearer = () => `Bearer ${readKey(options.apiKey)}`;
 
-  const askService = (dispatcher: Dispatcher, call: ServiceCall) =>
-    callService(dispatcher, {
+  const askService = async (dispatcher: Dispatcher, call: ServiceCall) => {
+    const made = {
       ...call,
       origin: base.origin,
-      path: basePath + call.path,
-      headers: { ...serviceHeaders(), ...call.headers },
-    });
+      path: base.pathname.replace(/\/$/, '') + call.path,
+      headers: {
+        accept: 'application/json',
+        authorization: bearer(),
+        'user-agent': 'temporal-videogen',
+        ...call.headers,
+      },
+    };
+    const answer = await callService(dispatcher, made);
+    const body = await bodyText(answer, call.signal);
+    const secrets = secretsOf(made);
+    const reading = quotableReading(readAnswer({ status: answer.statusCode, body }), secrets);
+    return { answer, body, reading, secrets };
+  };
 
   return {
     async submit(request, { idempotencyKey }) {
-      const answer = await askService(freshConnections, {
+      const { reading } = await askService(freshConnections, {
         method: 'POST',
         path: request.image_url === undefined ? PATHS.textToVideo : PATHS.imageToVideo,
         headers: { 'content-type': 'application/json', 'idempotency-key': idempotencyKey },
         body: JSON.stringify(request),
-        ...SUBMIT_TIMEOUTS,
+        ...timeouts.submit,
       });
-      return readAnswer({ status: answer.statusCode, body: await bodyText(answer) });
+      return reading;
     },
 
     async check(taskId, { signal } = {}) {
-      const answer = await askService(keepAlive, {
+      const { answer, body, reading, secrets } = await askService(keepAlive, {
         method: 'GET',
         path: PATHS.task(taskId),
         signal,
-        ...CHECK_TIMEOUTS,
+        ...timeouts.check,
       });
-      const body = await bodyText(answer);
-      const reading = readAnswer({ status: answer.statusCode, body });
-      if (!reading.json && answer.statusCode !== 202) {
-        throw new ServiceFault('unreadable', {
-          status: answer.statusCode,
-          message: `not JSON: ${body.slice(0, 200)}`,
-        });
+      const { statusCode: status, headers } = answer;
+      if (!reading.json && status !== 202) {
+        throw new ServiceFault('unreadable', { status, message: `not JSON: ${quotable(body, secrets)}` });
       }
-      return { ...reading, retryAfterMs: retryAfterMs(answer.headers, Date.now()) };
+      return { ...reading, retryAfterMs: retryAfterMs(headers, Date.now()) };
     },
 
     async openVideo(link, { signal } = {}) {
       let url = new URL(link, base);
+      let atHome = true;
       for (let redirects = 0; ; redirects++) {
+        // The key is for the service's own origin and for no other, nor for whoever was led back from another.
+        atHome &&= url.origin === base.origin;
         const answer = await callService(keepAlive, {
           method: 'GET',
           origin: url.origin,
           path: url.pathname + url.search,
-          // The key is for the service's own origin and for no other.
-          headers: url.origin === base.origin ? { authorization: serviceHeaders().authorization } : {},
+          headers: atHome ? { authorization: bearer() } : {},
           signal,
           acceptRedirect: redirects < MOST_REDIRECTS,
-          ...VIDEO_TIMEOUTS,
+          ...timeouts.video,
         });
-        const { location } = answer.headers;
-        if (answer.statusCode < 300 || typeof location !== 'string') return videoBody(answer);
+        if (answer.statusCode < 300) return videoBody(answer);
         await answer.body.dump();
-        url = new URL(location, url);
+        url = redirectTarget(answer, url);
       }
     },
 
@@ -120,6 +143,25 @@ export function createVideoService({ baseUrl, apiKey }: VideoServiceOptions): Vi
       await Promise.all([keepAlive.destroy(), freshConnections.destroy()]);
     },
   };
+}
+
+/** A key that cannot be read just now, while its file is replaced for instance, is a call that was not made. */
+function readKey(apiKey: () => string): string {
+  try {
+    return apiKey();
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new ServiceFault('not-sent', { message }, { cause: error });
+  }
+}
+
+function redirectTarget({ statusCode, headers }: Dispatcher.ResponseData, from: URL): URL {
+  const { location } = headers;
+  if (typeof location === 'string' && URL.canParse(location, from.href)) {
+    const target = new URL(location, from);
+    if (/^https?:$/.test(target.protocol)) return target;
+  }
+  throw new ServiceFault('answered', { status: statusCode, message: 'a redirect that leads nowhere' });
 }
 
 function videoBody({ headers, body }: Dispatcher.ResponseData): VideoBody {

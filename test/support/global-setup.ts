@@ -6,6 +6,7 @@ import { readEngineOptions } from '../../src/config';
 import { findDevServer, findTestServer } from '../../src/engine';
 
 /** Finds Temporal's programs and bundles the workflows once for all test files. */
+// biome-ignore lint/style/noDefaultExport: jest takes the default export of this file.
 export default async function globalSetup(): Promise<void> {
   const engine = {
     ...readEngineOptions(process.env),

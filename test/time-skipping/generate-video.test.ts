@@ -1,21 +1,159 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import type { VideoTestEnvironment } from '../../src/testing';
-import { captureLogs, createEnvironment, withBundle } from '../support/environment';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { activities, historyOf, timers } from '../support/history';
+import { captureLogs } from '../support/logs';
+import { inWorld, untilProgress } from '../support/world';
+
+const MINUTE = 60_000;
 
 let env: VideoTestEnvironment;
 beforeAll(async () => {
   captureLogs();
-  env = await createEnvironment({ emulator: { jobTimeMs: 40 * 60_000 } });
+  env = await createVideoTestEnvironment();
 });
 afterAll(() => env.teardown());
 
-test('a text to video job ends with a file whose hash is the result’s', async () => {
-  const worker = await env.createWorker(withBundle());
-  const result = await worker.runUntil(() => env.videos.execute({ request: { prompt: 'A red fox' } }));
-  const file = await readFile(fileURLToPath(result.video.uri));
-  expect(createHash('sha256').update(file).digest('hex')).toBe(result.video.sha256);
-  expect(file).toEqual(env.emulator.video(result.taskId));
-  console.log(result);
+test.each([
+  ['text to video', { prompt: 'A red fox', resolution: '720p', aspect_ratio: '16:9', duration: 5, seed: 7 }],
+  ['image to video', { prompt: 'It turns its head', image_url: 'https://example.com/fox.png' }],
+] as const)('%s ends with a file whose hash is the result’s, for one generation', async (kind, request) => {
+  await inWorld(env, { jobTimeMs: 2 * MINUTE }, async ({ emulator, videos, storedFiles }) => {
+    const result = await videos.execute({ request });
+
+    const file = await readFile(fileURLToPath(result.video.uri));
+    expect(createHash('sha256').update(file).digest('hex')).toBe(result.video.sha256);
+    expect(file.equals(emulator.video(result.taskId))).toBe(true);
+    expect(result.video).toMatchObject({ bytes: file.length, contentType: 'video/mp4' });
+    expect(result.seed).toBe('seed' in request ? request.seed : undefined);
+    expect(result.polls).toBe(emulator.calls.filter(({ call }) => call === 'status').length - 1);
+    expect(await storedFiles()).toHaveLength(1);
+
+    const submits = emulator.calls.filter(({ call }) => call === 'submit');
+    expect(submits).toEqual([
+      expect.objectContaining({
+        path: `/v1/videos/${kind.replaceAll(' ', '-')}`,
+        body: request,
+        contentType: 'application/json',
+        authorized: true,
+      }),
+    ]);
+    expect(emulator.generations()).toHaveLength(1);
+  });
+});
+
+test('a 40-minute generation is waited for with durable timers', async () => {
+  await inWorld(env, { jobTimeMs: 40 * MINUTE }, async ({ videos }) => {
+    const job = await videos.start({ request: { prompt: 'A long night' } });
+    const result = await job.result();
+
+    expect(result.waitedMs).toBeGreaterThanOrEqual(40 * MINUTE);
+    const history = await historyOf(env.temporal.client, job.workflowId);
+    const waited = timers(history).reduce((sum, { ms }) => sum + ms, 0);
+    expect(waited).toBeGreaterThanOrEqual(40 * MINUTE - 1_000);
+    expect(timers(history)).toHaveLength(result.polls);
+  });
+});
+
+test('the history tells the story without a payload being opened', async () => {
+  await inWorld(env, { jobTimeMs: 8_000 }, async ({ videos }) => {
+    const job = await videos.start({ request: { prompt: 'A red fox', resolution: '480p', duration: 5 } });
+    const { taskId } = await job.result();
+
+    const history = await historyOf(env.temporal.client, job.workflowId);
+    expect(activities(history).map(({ type, summary }) => `${type} ${summary}`)).toEqual([
+      'submitVideo text to video, 480p 5 s: "A red fox"',
+      'checkVideo look 1',
+      'checkVideo look 2',
+      `downloadVideo task ${taskId}`,
+    ]);
+    expect(timers(history).map(({ summary }) => summary)).toEqual(['next look in 5 s', 'next look in 5 s']);
+    const metadata = await env.temporal.client.workflow
+      .getHandle(job.workflowId)
+      .query<{ currentDetails: string }>('__temporal_workflow_metadata');
+    expect(metadata.currentDetails).toMatch(/The video is stored.*Task `task_.*SHA-256/s);
+  });
+});
+
+test('progress tells phase, task, state, percentage and the next look', async () => {
+  await inWorld(env, { jobTimeMs: 10 * MINUTE }, async ({ videos }) => {
+    const job = await videos.start({ request: { prompt: 'A red fox' }, deadline: '2h' });
+    const early = await untilProgress(
+      job,
+      ({ phase, nextLookAt }) => phase === 'waiting' && nextLookAt !== undefined,
+    );
+    expect(early).toMatchObject({ phase: 'waiting', taskId: await job.taskId(), polls: 0 });
+    expect(Date.parse(early.deadlineAt) - Date.parse(early.startedAt)).toBe(120 * MINUTE);
+
+    await env.temporal.sleep(5 * MINUTE);
+    const later = await job.progress();
+    expect(later.task).toMatchObject({ state: 'running', word: 'running' });
+    expect(later.task?.percent).toBeGreaterThan(40);
+    expect(later.polls).toBeGreaterThan(0);
+    expect(Date.parse(later.nextLookAt ?? '')).toBeGreaterThan(Date.parse(early.nextLookAt ?? ''));
+
+    await job.result();
+    expect(await job.progress()).toMatchObject({ phase: 'succeeded', task: { state: 'succeeded' } });
+  });
+});
+
+test('waitForTask answers with the task id while the video is still being made', async () => {
+  await inWorld(env, { jobTimeMs: 10 * MINUTE }, async ({ emulator, videos }) => {
+    const job = await videos.start({ request: { prompt: 'A red fox' } });
+    const taskId = await job.taskId();
+    expect(taskId).toBe(emulator.generations()[0]?.taskId);
+    expect((await job.result()).taskId).toBe(taskId);
+  });
+});
+
+test('lookNow cuts a wait short', async () => {
+  await inWorld(env, { jobTimeMs: 30_000 }, async ({ videos }) => {
+    const job = await videos.start({
+      request: { prompt: 'A red fox' },
+      deadline: '10h',
+      polling: { min: '2h', max: '2h' },
+    });
+    await untilProgress(job, ({ nextLookAt }) => nextLookAt !== undefined);
+    await env.temporal.sleep(40_000);
+    await job.lookNow();
+    const result = await job.result();
+    expect(result.polls).toBe(1);
+    expect(result.waitedMs).toBeLessThan(60 * MINUTE);
+  });
+});
+
+test('a task that exists is adopted by its id: looked at at once, and not submitted again', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, service, videos }) => {
+    const { taskId = '' } = await service.submit({ prompt: 'Elsewhere' }, { idempotencyKey: 'elsewhere' });
+    const result = await videos.execute({ taskId, storage: 'adopted/' });
+    expect(result).toMatchObject({ taskId, polls: 1 });
+    expect(result.video.uri).toMatch(/\/adopted\/video-[^/]+\.mp4$/);
+    expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
+  });
+});
+
+test('the caller’s key names the file', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ videos, storedFiles }) => {
+    await videos.execute({ request: { prompt: 'A red fox' }, storage: 'foxes/red.mp4' });
+    expect(await storedFiles()).toEqual(expect.arrayContaining(['foxes/red.mp4']));
+  });
+});
+
+test('a wait too long for one history continues as new and keeps its task, its clock and its count', async () => {
+  await inWorld(env, { jobTimeMs: 25 * MINUTE }, async ({ emulator, videos }) => {
+    const job = await videos.start({ request: { prompt: 'Slow' }, polling: { min: '5s', max: '5s' } });
+    const firstRun = await env.temporal.client.workflow.getHandle(job.workflowId).describe();
+    const result = await job.result();
+
+    const first = await env.temporal.client.workflow.getHandle(job.workflowId, firstRun.runId).describe();
+    const last = await env.temporal.client.workflow.getHandle(job.workflowId).describe();
+    expect(first.status.name).toBe('CONTINUED_AS_NEW');
+    expect(last.runId).not.toBe(firstRun.runId);
+    expect(last.memo).toMatchObject({ taskId: result.taskId });
+    expect(result.polls).toBeGreaterThan(290);
+    expect(result.waitedMs).toBeGreaterThanOrEqual(25 * MINUTE);
+    expect(emulator.generations()).toHaveLength(1);
+    expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
+  });
 });

@@ -1,0 +1,119 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ApplicationFailure } from '@temporalio/common';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { createVideoActivities, type VideoActivities } from '../../activities';
+import type { FailureDetails } from '../../src/contract/failures';
+import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
+import { createVideoService, type VideoService, type VideoServiceOptions } from '../../src/service';
+import { createFileStorage } from '../../src/storage';
+
+type ActivityInfo = NonNullable<ConstructorParameters<typeof MockActivityEnvironment>[0]>;
+
+/** One attempt of an activity: its end, and what it has told Temporal until now. */
+export interface Attempt<T> {
+  result: Promise<T>;
+  beats: unknown[];
+  cancel(): void;
+  /** Resolves when a heartbeat like that has come, or comes. */
+  beat(like: (details: unknown) => boolean): Promise<void>;
+}
+
+export interface ActivityWorld {
+  emulator: Emulator;
+  folder: string;
+  service: VideoService;
+  activities: VideoActivities;
+  /** Activities whose service is somewhere else. */
+  activitiesAt(baseUrl: string, options?: Partial<VideoServiceOptions>): VideoActivities;
+  run<I, T>(activity: (input: I) => Promise<T>, input: I, info?: ActivityInfo): Attempt<T>;
+  /** The names of all files in the storage folder, whole or not. */
+  files(): Promise<string[]>;
+  /** Every result, failure, heartbeat and log line of all attempts, as one text. */
+  everythingTold(): string;
+  close(): Promise<void>;
+}
+
+export async function createActivityWorld(options: EmulatorOptions = {}): Promise<ActivityWorld> {
+  const emulator = await startEmulator({ apiKey: 'sk-secret-0123456789', jobTimeMs: 0, ...options });
+  const folder = await mkdtemp(join(tmpdir(), 'videogen-activities-'));
+  const storage = createFileStorage(folder);
+  const services: VideoService[] = [];
+  const told: unknown[] = [];
+  const serviceAt = (baseUrl: string, more: Partial<VideoServiceOptions> = {}) => {
+    const service = createVideoService({ baseUrl, apiKey: () => emulator.apiKey, ...more });
+    services.push(service);
+    return service;
+  };
+  const service = serviceAt(emulator.url);
+
+  return {
+    emulator,
+    folder,
+    service,
+    activities: createVideoActivities({ service, storage }),
+    activitiesAt: (baseUrl, more) => createVideoActivities({ service: serviceAt(baseUrl, more), storage }),
+    run<I, T>(activity: (input: I) => Promise<T>, input: I, info?: ActivityInfo) {
+      const environment = new MockActivityEnvironment(info, { logger: loggerInto(told) });
+      const beats: unknown[] = [];
+      environment.on('heartbeat', (details: unknown) => {
+        beats.push(details);
+        told.push(details);
+        environment.emit('beat');
+      });
+      const result = environment.run<[I], T, typeof activity>(activity, input);
+      result.then(
+        (value) => told.push(value),
+        (error) => told.push(error),
+      );
+      return {
+        result,
+        beats,
+        cancel: () => environment.cancel(),
+        beat: (like) =>
+          new Promise((resolve) => {
+            const look = () => beats.some(like) && resolve();
+            environment.on('beat', look);
+            look();
+          }),
+      };
+    },
+    files: () => readdir(folder, { recursive: true }),
+    everythingTold: () => told.map((one) => everythingIn(one)).join('\n'),
+    async close() {
+      await Promise.all(services.map((one) => one.close()));
+      await emulator.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The failure that an attempt ended with, its details picked out. */
+export async function failureOf(
+  attempt: Attempt<unknown>,
+): Promise<{ failure: ApplicationFailure; details: FailureDetails }> {
+  const outcome: unknown = await attempt.result.catch((error: unknown) => error);
+  if (!(outcome instanceof ApplicationFailure)) {
+    throw new Error(`expected a failure of the table, met ${String(outcome)}`, { cause: outcome });
+  }
+  return { failure: outcome, details: (outcome.details?.[0] ?? {}) as FailureDetails };
+}
+
+function loggerInto(told: unknown[]) {
+  const line = (message: string, meta?: unknown) => {
+    told.push(message, meta);
+  };
+  const log = (_level: string, message: string, meta?: unknown) => line(message, meta);
+  return { log, trace: line, debug: line, info: line, warn: line, error: line };
+}
+
+/** All that a failure converter could make of a value, and more: hidden properties and causes too. */
+function everythingIn(value: unknown, seen = new Set<unknown>()): string {
+  if (typeof value !== 'object' || value === null) return String(value);
+  if (seen.has(value)) return '';
+  seen.add(value);
+  return Reflect.ownKeys(value)
+    .map((key) => `${String(key)}: ${everythingIn(Reflect.get(value, key), seen)}`)
+    .join('\n');
+}

@@ -1,0 +1,250 @@
+import type { FailureType } from '../../src/contract/failures';
+import type { Faults } from '../../src/emulator';
+import { closedPort, startRawServer } from '../service/raw-server';
+import { type ActivityWorld, type Attempt, createActivityWorld, failureOf } from './activity-world';
+
+const REQUEST = { prompt: 'A red fox' };
+
+let world: ActivityWorld;
+let taskId: string;
+beforeAll(async () => {
+  world = await createActivityWorld();
+  ({ taskId } = await world.run(world.activities.submitVideo, { request: REQUEST }).result);
+});
+afterEach(() => {
+  expect(world.emulator.scriptIsSpent()).toBe(true);
+});
+afterAll(() => world.close());
+
+/** The three calls, and the look with which a download begins. */
+type CallName = 'submit' | 'check' | 'download, asking for its link' | 'download';
+
+const fault = (status: number) => ({ kind: 'refused', status, code: 'c', message: 'said' }) as const;
+const script: Record<CallName, (status: number) => void> = {
+  submit: (status) => world.emulator.next('submit', fault(status)),
+  check: (status) => world.emulator.next('status', fault(status)),
+  'download, asking for its link': (status) => world.emulator.next('status', fault(status)),
+  download: (status) => world.emulator.next('download', fault(status)),
+};
+
+function start(call: CallName, activities = world.activities, info = {}): Attempt<unknown> {
+  if (call === 'submit') return world.run(activities.submitVideo, { request: REQUEST }, info);
+  if (call === 'check') return world.run(activities.checkVideo, { taskId }, info);
+  return world.run(activities.downloadVideo, { taskId }, info);
+}
+
+type Row = [status: number, type: FailureType, retryable: boolean];
+
+const ANSWERS: Record<CallName, Row[]> = {
+  submit: [
+    [302, 'AnswerUnreadable', false],
+    [400, 'InvalidRequest', false],
+    [401, 'Unauthorized', false],
+    [402, 'InvalidRequest', false],
+    [403, 'Unauthorized', false],
+    [404, 'AnswerUnreadable', false],
+    [405, 'AnswerUnreadable', false],
+    [409, 'SubmitUnconfirmed', false],
+    [413, 'InvalidRequest', false],
+    [422, 'InvalidRequest', false],
+    [429, 'RateLimited', true],
+    [500, 'ServiceFailed', true],
+    [502, 'ServiceFailed', true],
+    [503, 'ServiceFailed', true],
+    [599, 'ServiceFailed', true],
+    [799, 'AnswerUnreadable', false],
+  ],
+  check: [
+    [302, 'AnswerUnreadable', true],
+    [400, 'AnswerUnreadable', true],
+    [401, 'Unauthorized', false],
+    [403, 'Unauthorized', false],
+    [404, 'TaskUnknown', false],
+    [410, 'TaskUnknown', false],
+    [422, 'AnswerUnreadable', true],
+    [429, 'RateLimited', true],
+    [500, 'ServiceFailed', true],
+    [503, 'ServiceFailed', true],
+    [799, 'AnswerUnreadable', true],
+  ],
+  'download, asking for its link': [
+    [302, 'AnswerUnreadable', true],
+    [400, 'AnswerUnreadable', true],
+    [401, 'Unauthorized', true],
+    [403, 'Unauthorized', true],
+    [404, 'TaskUnknown', true],
+    [429, 'RateLimited', true],
+    [500, 'ServiceFailed', true],
+  ],
+  download: [
+    [302, 'VideoUnavailable', true],
+    [400, 'VideoUnavailable', true],
+    [401, 'VideoUnavailable', true],
+    [403, 'VideoUnavailable', true],
+    [404, 'VideoUnavailable', true],
+    [410, 'VideoUnavailable', true],
+    [429, 'RateLimited', true],
+    [500, 'ServiceFailed', true],
+    [503, 'ServiceFailed', true],
+  ],
+};
+
+const CALL_NAMES = Object.keys(ANSWERS) as CallName[];
+const ROWS = CALL_NAMES.flatMap((call) => ANSWERS[call].map((row) => [call, ...row] as const));
+
+describe('an HTTP status', () => {
+  it.each(ROWS)('to a %s, %d means %s, retryable %j', async (call, status, type, retryable) => {
+    const generations = world.emulator.generations().length;
+    script[call](status);
+    const { failure, details } = await failureOf(start(call, world.activities, { attempt: 1 }));
+
+    expect([failure.type, !failure.nonRetryable]).toEqual([type, retryable]);
+    expect(details).toEqual({
+      ...(call === 'submit' ? {} : { taskId }),
+      status,
+      code: 'c',
+      message: 'said',
+      attempt: 1,
+    });
+    expect(failure.message).toContain(`HTTP ${status} c said`);
+    expect(failure.message.includes(taskId)).toBe(call !== 'submit');
+    expect(world.emulator.generations()).toHaveLength(generations);
+  });
+});
+
+describe('a connection that', () => {
+  it.each<[CallName, FailureType]>([
+    ['submit', 'ServiceUnreachable'],
+    ['check', 'ServiceUnreachable'],
+    ['download, asking for its link', 'ServiceUnreachable'],
+  ])('is refused to a %s means %s, to be tried again', async (call, type) => {
+    const activities = world.activitiesAt(`http://127.0.0.1:${await closedPort()}`);
+    const { failure, details } = await failureOf(start(call, activities));
+    expect([failure.type, failure.nonRetryable]).toEqual([type, false]);
+    expect(details).toMatchObject({ code: 'ECONNREFUSED', attempt: 1 });
+    expect(details.status).toBeUndefined();
+  });
+
+  it.each<[CallName, FailureType, boolean]>([
+    ['submit', 'SubmitUnconfirmed', false],
+    ['check', 'ServiceUnreachable', true],
+    ['download, asking for its link', 'ServiceUnreachable', true],
+    ['download', 'ServiceUnreachable', true],
+  ])('is reset under a %s means %s, retryable %j', async (call, type, retryable) => {
+    const kind = call === 'submit' || call === 'download' ? call : 'status';
+    world.emulator.next(kind, { kind: 'reset' });
+    const { failure, details } = await failureOf(start(call));
+    expect([failure.type, !failure.nonRetryable]).toEqual([type, retryable]);
+    expect(details.taskId).toBe(call === 'submit' ? undefined : taskId);
+  });
+
+  it('cannot be had for a video elsewhere means ServiceUnreachable, with the task id', async () => {
+    const video_url = `http://127.0.0.1:${await closedPort()}/v.mp4`;
+    const service = await startRawServer(({ socket }) => {
+      const body = JSON.stringify({ status: 'succeeded', video_url });
+      socket.end(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    });
+    const { failure, details } = await failureOf(start('download', world.activitiesAt(service.url)));
+    expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
+    expect(details).toMatchObject({ taskId, code: 'ECONNREFUSED' });
+    await service.close();
+  });
+});
+
+describe('an answer with status 200 that is not JSON', () => {
+  it.each<[CallName, FailureType, boolean]>([
+    ['submit', 'SubmitUnconfirmed', false],
+    ['check', 'AnswerUnreadable', true],
+    ['download, asking for its link', 'AnswerUnreadable', true],
+  ])('means to a %s %s, retryable %j', async (call, type, retryable) => {
+    world.emulator.next(call === 'submit' ? 'submit' : 'status', { kind: 'bad-json' });
+    const { failure } = await failureOf(start(call));
+    expect([failure.type, !failure.nonRetryable]).toEqual([type, retryable]);
+  });
+});
+
+describe('Retry-After', () => {
+  const MINUTE = 60_000;
+  const in30Seconds = () => new Date(Date.now() + 30_000);
+  const scriptFault = (call: CallName, retryAfter?: number | Date) => {
+    const limited: Faults['status'] & Faults['submit'] = { kind: 'rate-limited', retryAfter };
+    world.emulator.next(call === 'submit' || call === 'download' ? call : 'status', limited);
+  };
+
+  const waits: [what: string, retryAfter: () => number | Date, least: number, most: number][] = [
+    ['of 5 seconds', () => 5, 5_000, 5_500],
+    ['of a fraction', () => 2.5, 2_500, 2_750],
+    ['of nothing, which is a second', () => 0, 1_000, 1_100],
+    ['in the past, which is a second', () => new Date(0), 1_000, 1_100],
+    ['of ten minutes', () => 600, 10 * MINUTE, 11 * MINUTE],
+    ['of an hour, which is ten minutes', () => 3_600, 10 * MINUTE, 11 * MINUTE],
+    // Dates are of whole seconds, so one may be lost on the way.
+    ['as a date', in30Seconds, 28_000, 33_000],
+  ];
+
+  describe.each(CALL_NAMES)('to a %s', (call) => {
+    it.each(waits)('%s is waited for, with a little more', async (_what, retryAfter, least, most) => {
+      scriptFault(call, retryAfter());
+      const { failure, details } = await failureOf(start(call));
+      expect(failure.type).toBe('RateLimited');
+      expect(failure.nextRetryDelay).toBeGreaterThanOrEqual(least);
+      expect(failure.nextRetryDelay).toBeLessThanOrEqual(most);
+      expect(details).toMatchObject({ status: 429, code: 'rate_limited', message: 'too many requests' });
+    });
+
+    it('that is absent leaves the wait to the retry policy', async () => {
+      scriptFault(call);
+      const { failure } = await failureOf(start(call));
+      expect(failure.nextRetryDelay).toBeUndefined();
+      expect(failure.nonRetryable).toBe(false);
+    });
+  });
+
+  it('is told in full in the details, whatever becomes of it', async () => {
+    scriptFault('check', 3_600);
+    const { details } = await failureOf(start('check'));
+    expect(details.retryAfterMs).toBe(3_600_000);
+  });
+
+  it('does not send two jobs back at the same moment', async () => {
+    const delays = new Set<unknown>();
+    for (let i = 0; i < 8; i++) {
+      scriptFault('check', 600);
+      delays.add((await failureOf(start('check'))).failure.nextRetryDelay);
+    }
+    expect(delays.size).toBeGreaterThan(1);
+  });
+});
+
+describe('a failure', () => {
+  it('says which attempt met it', async () => {
+    script.check(500);
+    const { details } = await failureOf(start('check', world.activities, { attempt: 7 }));
+    expect(details.attempt).toBe(7);
+  });
+
+  it.each(CALL_NAMES)('of a %s repeats the service’s words without control characters', async (call) => {
+    const refused = {
+      kind: 'refused',
+      status: 500,
+      code: 'a\u0000b',
+      message: 'one\r\n\ttwo\u001b[31m \u202e',
+    } as const;
+    world.emulator.next(call === 'submit' || call === 'download' ? call : 'status', refused);
+    const { failure, details } = await failureOf(start(call));
+    expect(details).toMatchObject({ code: 'a b', message: 'one two' });
+    expect(failure.message).toMatch(/^[^\p{Cc}\p{Cf}]+$/u);
+  });
+
+  it.each(CALL_NAMES)('of a %s keeps its cause', async (call) => {
+    script[call](500);
+    const { failure } = await failureOf(start(call));
+    expect(failure.cause).toMatchObject({ name: 'ServiceFault', kind: 'answered' });
+  });
+
+  it('never tells the API key or the signature of a link', () => {
+    expect(world.everythingTold()).not.toContain(world.emulator.apiKey);
+    expect(world.everythingTold()).not.toContain(world.emulator.linkSignature);
+    expect(world.everythingTold()).toContain('too many requests');
+  });
+});

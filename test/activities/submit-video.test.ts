@@ -1,0 +1,266 @@
+import type { VideoRequest } from '../../src/contract/request';
+import type { Faults } from '../../src/emulator';
+import { closed, closedPort, type RawServer, reply, replyJson, startRawServer } from '../service/raw-server';
+import { type ActivityWorld, createActivityWorld, failureOf } from './activity-world';
+
+const REQUEST: VideoRequest = { prompt: 'A red fox', resolution: '720p', seed: 7 };
+
+let world: ActivityWorld;
+beforeEach(async () => {
+  world = await createActivityWorld();
+});
+afterEach(async () => {
+  expect(world.everythingTold()).not.toContain(world.emulator.apiKey);
+  await world.close();
+});
+
+const submit = (request: unknown, info = {}) =>
+  world.run(world.activities.submitVideo, { request: request as VideoRequest }, info);
+
+/** The last heartbeat of an attempt is what the next one finds. */
+const noteOf = ({ beats }: { beats: unknown[] }) => beats.at(-1);
+
+describe('a submit', () => {
+  it.each<[string, VideoRequest]>([
+    ['/v1/videos/text-to-video', REQUEST],
+    ['/v1/videos/image-to-video', { ...REQUEST, image_url: 'https://example.com/fox.png' }],
+  ])('posts to %s and returns the task id', async (path, request) => {
+    const attempt = submit(request);
+    const { taskId } = await attempt.result;
+    expect(world.emulator.generations()).toMatchObject([{ taskId, request }]);
+    expect(world.emulator.calls).toMatchObject([
+      { call: 'submit', path, body: request, contentType: 'application/json', authorized: true },
+    ]);
+  });
+
+  it.each([
+    ['no prompt', {}, 'prompt is missing'],
+    ['a duration beyond the limit', { prompt: 'x', duration: 11 }, 'duration must be at most 10 (was 11)'],
+    ['a misspelt field', { prompt: 'x', aspectRatio: '1:1' }, 'did you mean aspect_ratio?'],
+    ['no request at all', undefined, 'the request must be a JSON object'],
+  ])('of %s is refused before a byte is sent', async (_what, request, problem) => {
+    const attempt = submit(request);
+    const { failure, details } = await failureOf(attempt);
+    expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
+    expect(details.message).toContain(problem);
+    expect(details.status).toBeUndefined();
+    expect(world.emulator.calls).toHaveLength(0);
+    expect(attempt.beats).toHaveLength(0);
+  });
+
+  it('beats while it waits, so that a dead worker is noticed', async () => {
+    const attempt = submit(REQUEST);
+    await attempt.result;
+    expect(attempt.beats).toEqual([undefined]);
+  });
+
+  it.each<[string, Faults['submit']]>([
+    ['a 429', { kind: 'rate-limited' }],
+    ['a 500', { kind: 'server-error' }],
+    ['a 400', { kind: 'refused', status: 400, message: 'no' }],
+  ])('that met %s notes that it made no task before it throws', async (_what, fault) => {
+    world.emulator.next('submit', fault);
+    const attempt = submit(REQUEST);
+    await failureOf(attempt);
+    expect(noteOf(attempt)).toEqual({ settled: 1 });
+    expect(world.emulator.generations()).toHaveLength(0);
+  });
+
+  it('that could not be sent notes that too, and may be tried again', async () => {
+    const { submitVideo } = world.activitiesAt(`http://127.0.0.1:${await closedPort()}`);
+    const attempt = world.run(submitVideo, { request: REQUEST });
+    const { failure } = await failureOf(attempt);
+    expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
+    expect(noteOf(attempt)).toEqual({ settled: 1 });
+  });
+
+  it('whose key cannot be read just now is not sent, and may be tried again', async () => {
+    const { submitVideo } = world.activitiesAt(world.emulator.url, {
+      apiKey: () => {
+        throw new Error('no such file');
+      },
+    });
+    const attempt = world.run(submitVideo, { request: REQUEST });
+    const { failure, details } = await failureOf(attempt);
+    expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
+    expect(details.message).toBe('no such file');
+    expect(noteOf(attempt)).toEqual({ settled: 1 });
+    expect(world.emulator.calls).toHaveLength(0);
+  });
+});
+
+describe('a second attempt', () => {
+  it('is sent when the first one noted its refusal', async () => {
+    world.emulator.next('submit', { kind: 'rate-limited' }, { kind: 'server-error' });
+    const first = submit(REQUEST);
+    await failureOf(first);
+    const second = submit(REQUEST, { attempt: 2, heartbeatDetails: noteOf(first) });
+    await failureOf(second);
+    const third = submit(REQUEST, { attempt: 3, heartbeatDetails: noteOf(second) });
+    await third.result;
+    expect(world.emulator.calls).toHaveLength(3);
+    expect(world.emulator.generations()).toHaveLength(1);
+  });
+
+  it('keeps the note of the first in its heartbeats until it knows its own end', async () => {
+    world.emulator.next('submit', { kind: 'rate-limited' });
+    const second = submit(REQUEST, { attempt: 2, heartbeatDetails: { settled: 1 } });
+    await failureOf(second);
+    expect(second.beats).toEqual([{ settled: 1 }, { settled: 2 }]);
+  });
+
+  it.each([
+    ['no note', 2, undefined],
+    ['an empty note', 2, null],
+    ['a note of something else', 2, { bytes: 5 }],
+    ['a note that is no number', 2, { settled: '1' }],
+    ['a text', 2, 'settled'],
+    ['the note of the attempt before the last', 3, { settled: 1 }],
+    ['a note of its own number', 2, { settled: 2 }],
+  ])('that finds %s sends nothing', async (_what, attempt, heartbeatDetails) => {
+    const run = submit(REQUEST, { attempt, heartbeatDetails });
+    const { failure, details } = await failureOf(run);
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    expect(details).toEqual({ attempt, message: `attempt ${attempt - 1} ended before its answer was known` });
+    expect(world.emulator.calls).toHaveLength(0);
+    expect(run.beats).toHaveLength(0);
+  });
+
+  it('sends nothing when the worker of the first was killed while it waited', async () => {
+    world.emulator.next('submit', { kind: 'hang' });
+    const first = submit(REQUEST);
+    await first.beat(() => true);
+    const second = submit(REQUEST, { attempt: 2, heartbeatDetails: noteOf(first) });
+    expect((await failureOf(second)).failure.type).toBe('SubmitUnconfirmed');
+    await world.close();
+    await failureOf(first);
+    expect(world.emulator.generations().length).toBeLessThanOrEqual(1);
+  });
+
+  it.each<[string, Faults['submit']]>([
+    ['cut after it arrived', { kind: 'reset' }],
+    ['answered with half a JSON', { kind: 'bad-json' }],
+    ['answered without a task id', { kind: 'empty-accepted' }],
+  ])('sends nothing when the first was %s and the report of that was lost', async (_what, fault) => {
+    world.emulator.next('submit', fault);
+    const first = submit(REQUEST);
+    await failureOf(first);
+    const second = submit(REQUEST, { attempt: 2, heartbeatDetails: noteOf(first) });
+    expect((await failureOf(second)).failure.type).toBe('SubmitUnconfirmed');
+    expect(world.emulator.calls).toHaveLength(1);
+    expect(world.emulator.generations()).toHaveLength(1);
+  });
+});
+
+describe('a submit without a usable answer is unconfirmed, never sent again,', () => {
+  it.each<[string, Faults['submit']]>([
+    ['when the connection is reset after the request arrived', { kind: 'reset' }],
+    ['when the answer is half a JSON', { kind: 'bad-json' }],
+    ['when the answer is an empty 202', { kind: 'empty-accepted' }],
+  ])('%s', async (_what, fault) => {
+    world.emulator.next('submit', fault);
+    const { failure } = await failureOf(submit(REQUEST));
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    // The task exists and is paid for: that is why nobody may send the request again.
+    expect(world.emulator.generations()).toHaveLength(1);
+  });
+
+  let server: RawServer;
+  afterEach(() => server?.close());
+
+  it('when no answer comes and the connection is cut at last', async () => {
+    server = await startRawServer();
+    const attempt = world.run(world.activitiesAt(server.url).submitVideo, { request: REQUEST });
+    const { socket } = await server.nextRequest();
+    socket.destroy();
+    const { failure } = await failureOf(attempt);
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('when no answer comes in time', async () => {
+    server = await startRawServer();
+    const timeouts = { submit: { headersTimeout: 200, bodyTimeout: 200 } };
+    const { submitVideo } = world.activitiesAt(server.url, { timeouts });
+    const { failure, details } = await failureOf(world.run(submitVideo, { request: REQUEST }));
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    expect(details.code).toBe('UND_ERR_HEADERS_TIMEOUT');
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it.each([
+    ['nothing that is known', '{"ok":true}', 'the answer names no task', undefined],
+    ['an error in a 200', '{"code":1102,"message":"No\\u0000 balance\\u001b[0m"}', 'No balance', '1102'],
+    ['an id that is none', '{"task_id":""}', 'the answer names no task', undefined],
+  ])('when the answer holds %s', async (_what, body, message, code) => {
+    server = await startRawServer((request) => reply(request, { body }));
+    const { submitVideo } = world.activitiesAt(server.url);
+    const { failure, details } = await failureOf(world.run(submitVideo, { request: REQUEST }));
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    expect(details).toEqual({ attempt: 1, message, code });
+  });
+
+  it('and is so although the service quotes the key', async () => {
+    server = await startRawServer((request) =>
+      replyJson(request, { message: `hello ${world.emulator.apiKey}` }),
+    );
+    const { submitVideo } = world.activitiesAt(server.url);
+    const { details } = await failureOf(world.run(submitVideo, { request: REQUEST }));
+    expect(details.message).toBe('hello …');
+  });
+});
+
+describe('a cancellation while the POST is under way', () => {
+  it('does not abort it, and the task id is returned', async () => {
+    const server = await startRawServer();
+    const attempt = world.run(world.activitiesAt(server.url).submitVideo, { request: REQUEST });
+    const request = await server.nextRequest();
+    attempt.cancel();
+    // Another exchange with the same server: whatever an abort would have done has happened by then.
+    const look = world.run(world.activitiesAt(server.url).checkVideo, { taskId: 't' });
+    replyJson(await server.nextRequest(), { status: 'running' });
+    await look.result;
+    expect(request.socket.destroyed).toBe(false);
+    replyJson(request, { task_id: 'task-1' });
+    await expect(attempt.result).resolves.toEqual({ taskId: 'task-1' });
+    await closed(request.socket);
+    await server.close();
+  });
+});
+
+describe('the idempotency key', () => {
+  const keyOf = async (request: VideoRequest, info = {}) => {
+    await submit(request, info).result;
+    const key = world.emulator.calls.at(-1)?.idempotencyKey;
+    expect(key).toMatch(/^[0-9a-f]{64}$/);
+    return key;
+  };
+  const runOf = (workflowId: string, runId = 'run') => ({ workflowExecution: { workflowId, runId } });
+  const retried = { attempt: 2, heartbeatDetails: { settled: 1 } };
+
+  it('is the same for every attempt, for every run and in whatever order the fields come', async () => {
+    const key = await keyOf(REQUEST, runOf('job-1', 'run-1'));
+    expect(await keyOf(REQUEST, { ...runOf('job-1', 'run-1'), ...retried })).toBe(key);
+    expect(await keyOf(REQUEST, runOf('job-1', 'run-2'))).toBe(key);
+    expect(await keyOf({ seed: 7, resolution: '720p', prompt: 'A red fox' }, runOf('job-1'))).toBe(key);
+  });
+
+  it('is another for another request, workflow or namespace', async () => {
+    const keys = [
+      await keyOf(REQUEST, runOf('job-1')),
+      await keyOf({ ...REQUEST, seed: 8 }, runOf('job-1')),
+      await keyOf({ ...REQUEST, prompt: 'A blue fox' }, runOf('job-1')),
+      await keyOf({ ...REQUEST, image_url: 'https://example.com/fox.png' }, runOf('job-1')),
+      await keyOf(REQUEST, runOf('job-2')),
+      await keyOf(REQUEST, { ...runOf('job-1'), namespace: 'other' }),
+    ];
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
+  it('is made from the activity when it runs without a workflow', async () => {
+    const alone = { workflowExecution: undefined, inWorkflow: false };
+    const key = await keyOf(REQUEST, { ...alone, activityId: 'one' });
+    expect(await keyOf(REQUEST, { ...alone, activityId: 'one' })).toBe(key);
+    expect(await keyOf(REQUEST, { ...alone, activityId: 'two' })).not.toBe(key);
+  });
+});

@@ -1,0 +1,390 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
+
+const KEY = 'sk-secret-0123456789';
+const TEXT = '/v1/videos/text-to-video';
+const IMAGE = '/v1/videos/image-to-video';
+const FOX = { prompt: 'A red fox' };
+const FOX_IMAGE = { ...FOX, image_url: 'https://example.com/fox.png' };
+
+let nowMs: number;
+let emulator: Emulator;
+const opened: Emulator[] = [];
+
+async function start(options: EmulatorOptions = {}): Promise<Emulator> {
+  const one = await startEmulator({ apiKey: KEY, jobTimeMs: 100_000, clock: () => nowMs, ...options });
+  opened.push(one);
+  return one;
+}
+
+beforeEach(async () => {
+  nowMs = 1_000_000;
+  emulator = await start();
+});
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((one) => one.close()));
+});
+
+interface Answer {
+  status: number;
+  headers: Headers;
+  body: unknown;
+}
+
+const AUTHORIZED = { authorization: `Bearer ${KEY}` };
+
+async function ask(path: string, init: RequestInit = {}, at = emulator): Promise<Answer> {
+  const response = await fetch(at.url + path, { headers: AUTHORIZED, redirect: 'manual', ...init });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === '' ? '' : JSON.parse(text) };
+}
+
+const post = (path: string, body: unknown, at = emulator) =>
+  ask(
+    path,
+    {
+      method: 'POST',
+      headers: { ...AUTHORIZED, 'content-type': 'application/json' },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    },
+    at,
+  );
+
+const field = (body: unknown, name: string): string => String(Reflect.get(Object(body), name));
+
+async function submit(body: unknown = FOX, at = emulator): Promise<string> {
+  const answer = await post('image_url' in Object(body) ? IMAGE : TEXT, body, at);
+  expect(answer.status).toBe(200);
+  return field(answer.body, 'task_id');
+}
+
+const look = (taskId: string, at = emulator) => ask(`/v1/videos/${taskId}`, {}, at);
+
+async function linkOf(taskId: string, at = emulator): Promise<string> {
+  nowMs += 100_000;
+  return field((await look(taskId, at)).body, 'video_url');
+}
+
+describe('sections 2 and 4: a generation request', () => {
+  it.each<[what: string, path: string, request: object]>([
+    ['text to video with a prompt alone', TEXT, FOX],
+    ['image to video with a prompt and an image', IMAGE, FOX_IMAGE],
+    ['text to video with an image, which the interface leaves open', TEXT, FOX_IMAGE],
+    ['the resolution 480p', TEXT, { ...FOX, resolution: '480p' }],
+    ['the resolution 720p', TEXT, { ...FOX, resolution: '720p' }],
+    ['the resolution 1080p', TEXT, { ...FOX, resolution: '1080p' }],
+    ['the ratio 16:9', IMAGE, { ...FOX_IMAGE, aspect_ratio: '16:9' }],
+    ['the ratio 9:16', IMAGE, { ...FOX_IMAGE, aspect_ratio: '9:16' }],
+    ['the ratio 4:3', IMAGE, { ...FOX_IMAGE, aspect_ratio: '4:3' }],
+    ['the ratio 3:4', IMAGE, { ...FOX_IMAGE, aspect_ratio: '3:4' }],
+    ['the ratio 21:9', IMAGE, { ...FOX_IMAGE, aspect_ratio: '21:9' }],
+    ['the ratio 1:1', IMAGE, { ...FOX_IMAGE, aspect_ratio: '1:1' }],
+    ['the longest duration', IMAGE, { ...FOX_IMAGE, duration: 10 }],
+    ['a seed', IMAGE, { ...FOX_IMAGE, seed: 0 }],
+    ['every field', IMAGE, { ...FOX_IMAGE, resolution: '480p', aspect_ratio: '21:9', duration: 1, seed: -7 }],
+  ])('for %s is accepted with HTTP 200 and a task id', async (_what, path, request) => {
+    const { status, headers, body } = await post(path, request);
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('application/json');
+    expect(field(body, 'task_id')).toMatch(/^task_/);
+    expect(emulator.generations()).toMatchObject([{ taskId: field(body, 'task_id'), request }]);
+  });
+
+  it.each([
+    ['without a prompt', TEXT, {}, 'prompt is missing'],
+    ['with an empty prompt', TEXT, { prompt: ' ' }, 'prompt must not be empty'],
+    ['with a prompt that is no text', TEXT, { prompt: 5 }, 'prompt must be a string'],
+    ['for image to video without an image', IMAGE, FOX, 'image_url is missing'],
+    ['for image to video without a prompt', IMAGE, { image_url: FOX_IMAGE.image_url }, 'prompt is missing'],
+    ['with an image that is no URL', IMAGE, { ...FOX, image_url: 'fox' }, 'image_url must be a URL'],
+    ['with an unknown resolution', TEXT, { ...FOX, resolution: '4k' }, 'resolution must be one of 480p'],
+    ['with an unknown ratio', TEXT, { ...FOX, aspect_ratio: '2:1' }, 'aspect_ratio must be one of 16:9'],
+    ['with a duration beyond 10', TEXT, { ...FOX, duration: 11 }, 'duration must be at most 10'],
+    ['with half a second', TEXT, { ...FOX, duration: 1.5 }, 'duration must be a whole number'],
+    ['with a seed that is no integer', TEXT, { ...FOX, seed: 0.5 }, 'seed must be a whole number'],
+    ['with a seed that is a text', TEXT, { ...FOX, seed: '7' }, 'seed must be a'],
+    ['with a field that does not exist', TEXT, { ...FOX, size: 'big' }, '"size" is not a field'],
+    ['that is a list', TEXT, [], 'must be a JSON object'],
+    ['that is broken JSON', TEXT, '{"prompt":', 'the body is not JSON'],
+    ['that is empty', TEXT, '', 'must be a JSON object'],
+    ['of more than a mebibyte', TEXT, { prompt: 'x'.repeat(2 ** 20) }, 'the request is too large'],
+  ])('%s is refused with HTTP 400 and a JSON error', async (_what, path, request, problem) => {
+    const { status, headers, body } = await post(path, request);
+    expect(status).toBe(400);
+    expect(headers.get('content-type')).toBe('application/json');
+    expect(body).toEqual({ error: { code: 'invalid_request', message: expect.stringContaining(problem) } });
+    expect(emulator.generations()).toHaveLength(0);
+    expect(emulator.calls).toMatchObject([{ call: 'submit', path, authorized: true }]);
+  });
+});
+
+describe('section 3: the task', () => {
+  it('goes from queued over running to succeeded in the time that was set', async () => {
+    const taskId = await submit();
+    const seen: unknown[] = [];
+    for (const passed of [0, 9_999, 10_000, 50_000, 99_999, 100_000, 10_000_000]) {
+      nowMs = 1_000_000 + passed;
+      seen.push((await look(taskId)).body);
+    }
+    const done = {
+      task_id: taskId,
+      status: 'succeeded',
+      video_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/files\/task_[^/]+\.mp4\?signature=\w+$/),
+    };
+    expect(seen).toEqual([
+      { task_id: taskId, status: 'queued', progress: 0 },
+      { task_id: taskId, status: 'queued', progress: 9 },
+      { task_id: taskId, status: 'running', progress: 10 },
+      { task_id: taskId, status: 'running', progress: 50 },
+      { task_id: taskId, status: 'running', progress: 99 },
+      done,
+      done,
+    ]);
+  });
+
+  it('makes progress that never goes back, from 0 to below 100', async () => {
+    const taskId = await submit();
+    const progress: number[] = [];
+    for (nowMs = 1_000_000; nowMs < 1_100_000; nowMs += 3_333) {
+      progress.push(Number(field((await look(taskId)).body, 'progress')));
+    }
+    expect(progress).toEqual([...progress].sort((a, b) => a - b));
+    expect(progress[0]).toBe(0);
+    expect(progress.at(-1)).toBeLessThan(100);
+  });
+
+  it('is done at once when no time was set', async () => {
+    const quick = await start({ jobTimeMs: 0 });
+    expect((await look(await submit(FOX, quick), quick)).body).toMatchObject({ status: 'succeeded' });
+  });
+
+  it('may live by a clock that has to be asked for, such as Temporal’s', async () => {
+    const other = await start({ clock: async () => nowMs });
+    const taskId = await submit(FOX, other);
+    nowMs += 50_000;
+    expect((await look(taskId, other)).body).toMatchObject({ status: 'running', progress: 50 });
+  });
+
+  it('has an id of its own each time', async () => {
+    const ids = [await submit(), await submit(), await submit()];
+    expect(new Set(ids).size).toBe(3);
+    expect(emulator.generations().map(({ taskId }) => taskId)).toEqual(ids);
+  });
+});
+
+describe('section 4: the endpoints', () => {
+  it.each([
+    ['GET', '/'],
+    ['GET', '/v1/videos'],
+    ['GET', '/v1/videos/'],
+    ['GET', '/v1/videos/a/b'],
+    ['GET', '/v2/videos/a'],
+    ['POST', '/v1/videos/video-to-video'],
+    ['POST', '/v1/videos/text-to-video/'],
+    ['PUT', TEXT],
+    ['DELETE', '/v1/videos/a'],
+    ['PATCH', '/v1/videos/a'],
+  ])('%s %s is none of them and is answered with HTTP 404', async (method, path) => {
+    const { status, body } = await ask(path, { method });
+    expect(status).toBe(404);
+    expect(body).toMatchObject({
+      error: { code: 'not_found', message: `no such operation: ${method} ${path}` },
+    });
+    expect(emulator.calls).toMatchObject([{ call: 'other', method, path }]);
+  });
+
+  it.each(['no-such-task', 'text-to-video', 'a%2Fb'])(
+    'a task %s that does not exist is a 404',
+    async (taskId) => {
+      const { status, body } = await look(taskId);
+      expect([status, body]).toEqual([404, { error: { code: 'not_found', message: 'no such task' } }]);
+    },
+  );
+
+  it('an id that cannot be decoded is a 400', async () => {
+    expect((await look('%E0%A4%A')).status).toBe(400);
+  });
+});
+
+describe('section 5: the key', () => {
+  const attempts: [what: string, headers: Record<string, string>][] = [
+    ['is missing', {}],
+    ['is wrong', { authorization: 'Bearer wrong' }],
+    ['is right but for its end', { authorization: `Bearer ${KEY}x` }],
+    ['comes alone', { authorization: KEY }],
+    ['comes under another scheme', { authorization: `Basic ${KEY}` }],
+    ['comes in another header', { 'x-api-key': KEY }],
+  ];
+
+  describe.each(attempts)('that %s', (_what, headers) => {
+    it.each([
+      ['a submit', 'POST', TEXT],
+      ['an image submit', 'POST', IMAGE],
+      ['a look', 'GET', '/v1/videos/a'],
+      ['anything else', 'GET', '/'],
+    ])('is refused to %s with HTTP 401', async (_call, method, path) => {
+      const body = method === 'POST' ? JSON.stringify(FOX_IMAGE) : undefined;
+      const answer = await ask(path, { method, headers, body });
+      expect(answer.status).toBe(401);
+      expect(answer.body).toEqual({
+        error: { code: 'unauthorized', message: 'the API key is missing or invalid' },
+      });
+      expect(emulator.generations()).toHaveLength(0);
+      expect(emulator.calls).toMatchObject([{ authorized: false }]);
+    });
+  });
+
+  it('is asked for before the request is looked at', async () => {
+    expect((await ask(TEXT, { method: 'POST', headers: {}, body: '{"broken' })).status).toBe(401);
+  });
+});
+
+describe('the video', () => {
+  const fetchVideo = async (link: string, init?: RequestInit) => {
+    const response = await fetch(link, init);
+    return { response, bytes: Buffer.from(await response.arrayBuffer()) };
+  };
+
+  it('is had from its link without a key', async () => {
+    const taskId = await submit();
+    const { response, bytes } = await fetchVideo(await linkOf(taskId));
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('video/mp4');
+    expect(response.headers.get('content-length')).toBe(String(64 * 1024));
+    expect(bytes.equals(emulator.video(taskId))).toBe(true);
+    expect(bytes.subarray(4, 8).toString()).toBe('ftyp');
+  });
+
+  it.each([
+    ['a wrong signature', (link: string) => `${link}0`],
+    ['no signature', (link: string) => link.replace(/\?.*/, '')],
+    ['an empty signature', (link: string) => link.replace(/=.*/, '=')],
+    ['another task', (link: string) => link.replace(/task_/, 'task_0')],
+  ])('is refused with HTTP 403 to a link with %s', async (_what, change) => {
+    const link = change(await linkOf(await submit()));
+    const { response } = await fetchVideo(link, { headers: AUTHORIZED });
+    expect(response.status).toBe(403);
+  });
+
+  it('has the size that was set, and at least a head', async () => {
+    for (const [videoBytes, expected] of [
+      [1_000_003, 1_000_003],
+      [0, 32],
+    ]) {
+      const other = await start({ videoBytes });
+      const taskId = await submit(FOX, other);
+      const { bytes } = await fetchVideo(await linkOf(taskId, other));
+      expect(bytes).toHaveLength(expected ?? 0);
+      expect(bytes.equals(other.video(taskId))).toBe(true);
+    }
+  });
+
+  it('is the same for the same seed and request, in whatever order its fields come', async () => {
+    const first = emulator.video(await submit({ ...FOX, seed: 7, duration: 5 }));
+    const second = emulator.video(await submit({ duration: 5, seed: 7, ...FOX }));
+    const elsewhere = await start();
+    const third = elsewhere.video(await submit({ ...FOX, seed: 7, duration: 5 }, elsewhere));
+    expect(second.equals(first)).toBe(true);
+    expect(third.equals(first)).toBe(true);
+  });
+
+  it.each([{ seed: 8 }, { prompt: 'A blue fox' }, { duration: 6 }, { resolution: '480p' }])(
+    'is another for a request with %j',
+    async (change) => {
+      const request = { ...FOX, seed: 7, duration: 5 };
+      const first = emulator.video(await submit(request));
+      expect(emulator.video(await submit({ ...request, ...change })).equals(first)).toBe(false);
+    },
+  );
+
+  it('of a task that does not exist is not to be had', () => {
+    expect(() => emulator.video('no-such-task')).toThrow('The emulator has no task no-such-task.');
+  });
+});
+
+describe('the record', () => {
+  it('shows what was asked, in order', async () => {
+    const headers = { ...AUTHORIZED, 'content-type': 'application/json', 'idempotency-key': 'k-1' };
+    const answer = await ask(IMAGE, { method: 'POST', headers, body: JSON.stringify(FOX_IMAGE) });
+    const taskId = field(answer.body, 'task_id');
+    await fetch(await linkOf(taskId));
+    expect(emulator.calls).toEqual([
+      {
+        call: 'submit',
+        method: 'POST',
+        path: IMAGE,
+        authorized: true,
+        idempotencyKey: 'k-1',
+        contentType: 'application/json',
+        body: FOX_IMAGE,
+      },
+      { call: 'status', method: 'GET', path: `/v1/videos/${taskId}`, authorized: true },
+      { call: 'download', method: 'GET', path: `/files/${taskId}.mp4`, authorized: false },
+    ]);
+  });
+
+  it('never shows the key, right or wrong, nor the signature of a link', async () => {
+    const link = await linkOf(await submit());
+    await fetch(link, { headers: AUTHORIZED });
+    await ask('/', { headers: { authorization: 'Bearer wrong-key' } });
+    expect(link).toContain(emulator.linkSignature);
+    expect(JSON.stringify(emulator.calls)).not.toMatch(
+      new RegExp(`${KEY}|wrong-key|${emulator.linkSignature}`),
+    );
+  });
+});
+
+describe('the emulator', () => {
+  it('may run twice at once, each with its own key, tasks and links', async () => {
+    const other = await start({ apiKey: 'other-key-0123456789' });
+    expect(other.url).not.toBe(emulator.url);
+    expect(other.linkSignature).not.toBe(emulator.linkSignature);
+    expect((await ask('/v1/videos/a', {}, other)).status).toBe(401);
+    const taskId = await submit();
+    expect(other.generations()).toHaveLength(0);
+    const there = await ask(
+      `/v1/videos/${taskId}`,
+      { headers: { authorization: `Bearer ${other.apiKey}` } },
+      other,
+    );
+    expect(there.status).toBe(404);
+  });
+
+  it('has a key of its own when none is given, and listens on loopback alone', async () => {
+    const other = await start({ apiKey: undefined });
+    expect(other.apiKey).toBe('emulator-key');
+    expect(other.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+  });
+
+  it('does not start on a port that is in use', async () => {
+    const port = Number(new URL(emulator.url).port);
+    await expect(startEmulator({ port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  });
+
+  it('listens on the port that was asked for', async () => {
+    const port = Number(new URL(emulator.url).port);
+    await emulator.close();
+    expect((await start({ port })).url).toBe(`http://127.0.0.1:${port}`);
+  });
+
+  it('ends every connection when it is closed: hanging, standing still and idle ones', async () => {
+    const link = await linkOf(await submit());
+    emulator.next('submit', { kind: 'hang' });
+    emulator.next('download', { kind: 'stall', afterBytes: 10 });
+    const idle = connect(Number(new URL(emulator.url).port), '127.0.0.1');
+    await once(idle, 'connect');
+    const idleClosed = once(idle, 'close');
+    const hanging = expect(post(TEXT, FOX)).rejects.toThrow();
+    const stalled = await fetch(link);
+    const standing = expect(stalled.arrayBuffer()).rejects.toThrow();
+    await emulator.close();
+    await Promise.all([hanging, standing, idleClosed]);
+    await expect(look('a')).rejects.toThrow();
+  });
+
+  it('may be closed twice', async () => {
+    await emulator.close();
+    await emulator.close();
+  });
+});

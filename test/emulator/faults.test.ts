@@ -1,0 +1,247 @@
+import { type AnswerFault, type Emulator, type Faults, startEmulator } from '../../src/emulator';
+
+const TEXT = '/v1/videos/text-to-video';
+const FOX = JSON.stringify({ prompt: 'A red fox' });
+
+let emulator: Emulator;
+let nowMs: number;
+beforeEach(async () => {
+  nowMs = 0;
+  emulator = await startEmulator({ jobTimeMs: 1_000, videoBytes: 10_000, clock: () => nowMs });
+});
+afterEach(() => emulator.close());
+
+const authorized = (init: RequestInit = {}): RequestInit => ({
+  ...init,
+  headers: { authorization: `Bearer ${emulator.apiKey}`, 'content-type': 'application/json' },
+});
+const submit = (body = FOX) => fetch(emulator.url + TEXT, authorized({ method: 'POST', body }));
+const look = (taskId: string) => fetch(`${emulator.url}/v1/videos/${taskId}`, authorized());
+
+async function makeTask(): Promise<string> {
+  return Reflect.get(Object(await (await submit()).json()), 'task_id');
+}
+async function makeLink(): Promise<string> {
+  const taskId = await makeTask();
+  nowMs += 1_000;
+  return Reflect.get(Object(await (await look(taskId)).json()), 'video_url');
+}
+
+/** The same fault for each of the three calls. */
+const CALLS: [call: keyof Faults, prepare: () => Promise<() => Promise<Response>>][] = [
+  ['submit', async () => () => submit()],
+  [
+    'status',
+    async () => {
+      const taskId = await makeTask();
+      return () => look(taskId);
+    },
+  ],
+  [
+    'download',
+    async () => {
+      const link = await makeLink();
+      return () => fetch(link);
+    },
+  ],
+];
+
+const ANSWERS: [what: string, fault: AnswerFault, status: number, body: string, retryAfter: string | null][] =
+  [
+    ['a 429', { kind: 'rate-limited' }, 429, 'too many requests', null],
+    ['a 429 with seconds', { kind: 'rate-limited', retryAfter: 7 }, 429, 'too many requests', '7'],
+    [
+      'a 429 with a date',
+      { kind: 'rate-limited', retryAfter: new Date(Date.UTC(2026, 10, 15, 12)) },
+      429,
+      'too many requests',
+      'Sun, 15 Nov 2026 12:00:00 GMT',
+    ],
+    ['a 500', { kind: 'server-error' }, 500, 'internal server error', null],
+    ['a 503', { kind: 'server-error', status: 503 }, 503, 'internal server error', null],
+    [
+      'a refusal of the test’s choice',
+      { kind: 'refused', status: 418, code: 'teapot', message: 'short and stout' },
+      418,
+      '{"error":{"code":"teapot","message":"short and stout"}}',
+      null,
+    ],
+    ['broken JSON', { kind: 'bad-json' }, 200, '{"task_id": "tas', null],
+    ['an empty 202', { kind: 'empty-accepted' }, 202, '', null],
+  ];
+
+describe.each(CALLS)('the next %s', (call, prepare) => {
+  it.each(ANSWERS)(
+    'is answered with %s, and the one after it as always',
+    async (_what, fault, status, body, retryAfter) => {
+      const ask = await prepare();
+      emulator.next(call, fault);
+      expect(emulator.scriptIsSpent()).toBe(false);
+      const answer = await ask();
+      expect(emulator.scriptIsSpent()).toBe(true);
+      expect(answer.status).toBe(status);
+      expect(answer.headers.get('retry-after')).toBe(retryAfter);
+      expect(await answer.text()).toContain(body);
+      expect((await ask()).status).toBe(200);
+    },
+  );
+
+  it('loses its connection, and the one after it does not', async () => {
+    const ask = await prepare();
+    emulator.next(call, { kind: 'reset' });
+    await expect(ask()).rejects.toThrow();
+    expect((await ask()).status).toBe(200);
+  });
+
+  it('gets no answer at all until the emulator is closed', async () => {
+    const ask = await prepare();
+    emulator.next(call, { kind: 'hang' });
+    // Which of the two arrives first, and hangs, is not for the test to say.
+    const both = [ask(), ask()];
+    expect((await Promise.race(both)).status).toBe(200);
+    await emulator.close();
+    const ends = await Promise.allSettled(both);
+    expect(ends.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  });
+
+  it('takes faults in the order in which they were given', async () => {
+    const ask = await prepare();
+    emulator.next(call, { kind: 'server-error', status: 500 }, { kind: 'server-error', status: 502 });
+    emulator.next(call, { kind: 'server-error', status: 503 });
+    const statuses = [];
+    for (let i = 0; i < 4; i++) statuses.push((await ask()).status);
+    expect(statuses).toEqual([500, 502, 503, 200]);
+  });
+
+  it('is not touched by faults of the other calls', async () => {
+    const ask = await prepare();
+    for (const [other] of CALLS) if (other !== call) emulator.next(other, { kind: 'server-error' });
+    expect((await ask()).status).toBe(200);
+    expect(emulator.scriptIsSpent()).toBe(false);
+  });
+});
+
+describe('a submit', () => {
+  it.each<[what: string, fault: Faults['submit']]>([
+    ['refused for its rate', { kind: 'rate-limited' }],
+    ['refused by a 500', { kind: 'server-error' }],
+    ['refused by a 400', { kind: 'refused', status: 400, message: 'no' }],
+  ])('%s is no generation that a user would pay for', async (_what, fault) => {
+    emulator.next('submit', fault);
+    await submit();
+    expect(emulator.generations()).toHaveLength(0);
+    expect(emulator.calls).toHaveLength(1);
+  });
+
+  it.each<[what: string, fault: Faults['submit']]>([
+    ['whose connection is lost', { kind: 'reset' }],
+    ['whose answer is broken', { kind: 'bad-json' }],
+    ['whose answer is empty', { kind: 'empty-accepted' }],
+    ['whose task is to fail', { kind: 'failed-task', code: 'c', message: 'm' }],
+  ])('%s is a generation that a user has paid for', async (_what, fault) => {
+    emulator.next('submit', fault);
+    await submit().catch(() => undefined);
+    expect(emulator.generations()).toMatchObject([{ request: { prompt: 'A red fox' } }]);
+  });
+
+  it('that hangs is a generation that a user has paid for', async () => {
+    emulator.next('submit', { kind: 'hang' });
+    const both = [submit(), submit()];
+    await Promise.race(both);
+    await emulator.close();
+    await Promise.allSettled(both);
+    expect(emulator.generations()).toHaveLength(2);
+  });
+
+  it('that is answered late is answered rightly', async () => {
+    emulator.next('submit', { kind: 'late', ms: 1 });
+    const taskId = await makeTask();
+    expect(emulator.generations()).toMatchObject([{ taskId }]);
+  });
+
+  it('that is answered late has made its task before its caller knows', async () => {
+    emulator.next('submit', { kind: 'late', ms: 600_000 });
+    const both = [submit(), submit()];
+    await Promise.race(both);
+    expect(emulator.generations()).toHaveLength(2);
+    await emulator.close();
+    const ends = await Promise.allSettled(both);
+    expect(ends.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  });
+
+  it('that is invalid is refused as such, whatever the script says', async () => {
+    emulator.next('submit', { kind: 'reset' });
+    expect((await submit('{}')).status).toBe(400);
+    expect(emulator.generations()).toHaveLength(0);
+  });
+});
+
+describe('a task', () => {
+  const failure = { code: 'nsfw', message: 'Not this.' };
+  const view = async (taskId: string): Promise<unknown> => (await look(taskId)).json();
+
+  it('that is to fail from its submit on runs its time, then fails for good', async () => {
+    emulator.next('submit', { kind: 'failed-task', ...failure });
+    const taskId = await makeTask();
+    nowMs = 500;
+    expect(await view(taskId)).toEqual({ task_id: taskId, status: 'running', progress: 50 });
+    nowMs = 1_000;
+    expect(await view(taskId)).toEqual({ task_id: taskId, status: 'failed', error: failure });
+    expect(await view(taskId)).toEqual({ task_id: taskId, status: 'failed', error: failure });
+  });
+
+  it('that fails at a look has failed at once and for good', async () => {
+    const taskId = await makeTask();
+    emulator.next('status', { kind: 'failed-task', ...failure });
+    for (nowMs of [0, 500, 2_000]) {
+      expect(await view(taskId)).toEqual({ task_id: taskId, status: 'failed', error: failure });
+    }
+  });
+
+  it('may be in a state that nobody knows, once', async () => {
+    const taskId = await makeTask();
+    emulator.next('status', { kind: 'unknown-state', word: 'brewing' });
+    expect(await view(taskId)).toEqual({ task_id: taskId, status: 'brewing' });
+    expect(await view(taskId)).toMatchObject({ status: 'queued' });
+  });
+
+  it('may have succeeded and have no video yet', async () => {
+    const taskId = await makeTask();
+    nowMs = 1_000;
+    emulator.next('status', { kind: 'no-video' });
+    expect(await view(taskId)).toEqual({ task_id: taskId, status: 'succeeded' });
+    expect(await view(taskId)).toHaveProperty('video_url');
+  });
+});
+
+describe('a download', () => {
+  it('that is cut announces the whole and ends within it', async () => {
+    const link = await makeLink();
+    emulator.next('download', { kind: 'cut', afterBytes: 4_000 });
+    const response = await fetch(link);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-length')).toBe('10000');
+    await expect(response.arrayBuffer()).rejects.toThrow();
+  });
+
+  it('that stands still brings what was set and no more', async () => {
+    const link = await makeLink();
+    emulator.next('download', { kind: 'stall', afterBytes: 4_000 });
+    const response = await fetch(link);
+    const reader = response.body?.getReader();
+    let bytes = 0;
+    while (bytes < 4_000) bytes += (await reader?.read())?.value?.length ?? 0;
+    expect(bytes).toBe(4_000);
+    const rest = expect(reader?.read()).rejects.toThrow();
+    await emulator.close();
+    await rest;
+  });
+
+  it('may be a page with status 200', async () => {
+    const link = await makeLink();
+    emulator.next('download', { kind: 'web-page' });
+    const response = await fetch(link);
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html']);
+    expect(await response.text()).toContain('expired');
+  });
+});

@@ -1,0 +1,122 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+
+/** One request, byte for byte as it came over the wire. */
+export interface RawRequest {
+  /** Such as `GET /v1/videos/a%2Fb HTTP/1.1`. */
+  line: string;
+  headers: Record<string, string>;
+  body: string;
+  /** 1 for the first connection that the server accepted. */
+  connection: number;
+  socket: Socket;
+}
+
+export interface RawServer {
+  url: string;
+  port: number;
+  requests: RawRequest[];
+  /** The next request that has not been asked for yet. */
+  nextRequest(): Promise<RawRequest>;
+  close(): Promise<void>;
+}
+
+export interface RawServerOptions {
+  /** Sees each connection before a byte is read. */
+  onConnection?: (socket: Socket) => void;
+}
+
+/** A server that says whatever a test wants to be said, for what no well-behaved server would. */
+export async function startRawServer(
+  answer: (request: RawRequest) => void = () => undefined,
+  { onConnection }: RawServerOptions = {},
+): Promise<RawServer> {
+  const sockets: Socket[] = [];
+  const requests: RawRequest[] = [];
+  const server = createServer((socket) => {
+    const connection = sockets.push(socket);
+    socket.on('error', () => undefined);
+    let received = Buffer.alloc(0);
+    socket.on('data', (chunk) => {
+      received = Buffer.concat([received, chunk]);
+      const request = readRequest(received);
+      if (request === undefined) return;
+      received = Buffer.alloc(0);
+      const whole = { ...request, connection, socket };
+      requests.push(whole);
+      server.emit('whole-request');
+      answer(whole);
+    });
+    onConnection?.(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  let asked = 0;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    requests,
+    async nextRequest() {
+      const index = asked++;
+      for (;;) {
+        const request = requests[index];
+        if (request) return request;
+        await once(server, 'whole-request');
+      }
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+function readRequest(received: Buffer): Pick<RawRequest, 'line' | 'headers' | 'body'> | undefined {
+  const [head, rest] = received.toString('utf8').split(/\r\n\r\n(.*)/s);
+  if (head === undefined || rest === undefined) return undefined;
+  const [line = '', ...fields] = head.split('\r\n');
+  const headers = Object.fromEntries(
+    fields.map((field) => {
+      const [name = '', value = ''] = field.split(/: ?(.*)/s);
+      return [name.toLowerCase(), value];
+    }),
+  );
+  return Buffer.byteLength(rest) < Number(headers['content-length'] ?? 0)
+    ? undefined
+    : { line, headers, body: rest };
+}
+
+export interface Reply {
+  status?: number;
+  headers?: Record<string, string | number>;
+  body?: string;
+}
+
+/** A whole and proper answer, after which the connection stays open. */
+export function reply({ socket }: RawRequest, { status = 200, headers = {}, body = '{}' }: Reply = {}): void {
+  const all = { 'content-length': Buffer.byteLength(body), 'content-type': 'application/json', ...headers };
+  const fields = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`HTTP/1.1 ${status} Status\r\n${fields.join('')}\r\n${body}`);
+}
+
+export function replyJson(request: RawRequest, body: unknown, rest: Omit<Reply, 'body'> = {}): void {
+  reply(request, { ...rest, body: JSON.stringify(body) });
+}
+
+/** Resolves when the other side has gone, at once when it has gone already. */
+export function closed(socket: Socket): Promise<void> {
+  // Not `once` of node:events, which rejects when a reset comes before the end.
+  return new Promise((resolve) => {
+    if (socket.closed) resolve();
+    else socket.once('close', () => resolve());
+  });
+}
+
+/** A port of this machine at which nobody listens. */
+export async function closedPort(): Promise<number> {
+  const server = await startRawServer();
+  await server.close();
+  return server.port;
+}

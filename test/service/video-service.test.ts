@@ -1,0 +1,299 @@
+import type { VideoRequest } from '../../src/contract/request';
+import {
+  createVideoService,
+  ServiceFault,
+  type VideoService,
+  type VideoServiceOptions,
+} from '../../src/service';
+import { closed, type RawRequest, type RawServer, reply, replyJson, startRawServer } from './raw-server';
+
+const KEY = 'sk-secret-0123456789';
+const TEXT: VideoRequest = {
+  prompt: 'A red fox, “äöü 狐”',
+  resolution: '720p',
+  aspect_ratio: '16:9',
+  duration: 5,
+  seed: 7,
+};
+const IMAGE: VideoRequest = { ...TEXT, image_url: 'https://example.com/fox.png?a=1&b=2' };
+
+const opened: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const one of opened.splice(0).reverse()) await one.close();
+});
+
+async function serve(answer?: (request: RawRequest) => void): Promise<RawServer> {
+  const server = await startRawServer(answer);
+  opened.push(server);
+  return server;
+}
+
+function connect(baseUrl: string, options: Partial<VideoServiceOptions> = {}): VideoService {
+  const service = createVideoService({ baseUrl, apiKey: () => KEY, ...options });
+  opened.push(service);
+  return service;
+}
+
+const acceptTask = (request: RawRequest) => replyJson(request, { task_id: 'task-1', status: 'queued' });
+
+describe('a request for a video', () => {
+  it.each([
+    ['text to video', '/v1/videos/text-to-video', TEXT],
+    ['image to video', '/v1/videos/image-to-video', IMAGE],
+    ['text to video with nothing but a prompt', '/v1/videos/text-to-video', { prompt: 'x' }],
+  ])('for %s is one POST of its JSON to %s', async (_what, path, request) => {
+    const server = await serve(acceptTask);
+    const reading = await connect(server.url).submit(request, { idempotencyKey: 'key-of-the-job' });
+
+    expect(reading).toMatchObject({ taskId: 'task-1', task: { state: 'queued', word: 'queued' } });
+    expect(server.requests).toHaveLength(1);
+    expect(server.requests[0]?.line).toBe(`POST ${path} HTTP/1.1`);
+    expect(server.requests[0]?.headers).toMatchObject({
+      host: `127.0.0.1:${server.port}`,
+      accept: 'application/json',
+      authorization: `Bearer ${KEY}`,
+      'content-type': 'application/json',
+      'idempotency-key': 'key-of-the-job',
+    });
+    expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual(request);
+  });
+
+  it('whose answer names no task is no fault here: the caller decides', async () => {
+    const server = await serve((request) => replyJson(request, { code: 1102, message: 'No\u0007 balance' }));
+    expect(await connect(server.url).submit(TEXT, { idempotencyKey: 'k' })).toEqual({
+      json: true,
+      task: { state: 'unknown', word: '' },
+      said: { code: '1102', message: 'No balance' },
+    });
+  });
+
+  it('goes out on a connection of its own each time, one after the other', async () => {
+    const server = await serve(acceptTask);
+    const service = connect(server.url);
+    for (let i = 0; i < 3; i++) await service.submit(TEXT, { idempotencyKey: `${i}` });
+    expect(server.requests.map(({ connection }) => connection)).toEqual([1, 2, 3]);
+  });
+
+  it('goes out on a connection of its own each time, all at once', async () => {
+    const waiting: RawRequest[] = [];
+    const server = await serve((request) => {
+      if (waiting.push(request) === 3) waiting.forEach(acceptTask);
+    });
+    const service = connect(server.url);
+    await Promise.all(['a', 'b', 'c'].map((idempotencyKey) => service.submit(TEXT, { idempotencyKey })));
+    expect(server.requests.map(({ connection }) => connection).sort()).toEqual([1, 2, 3]);
+  });
+
+  it('never uses the connection that a look has kept open', async () => {
+    const server = await serve(acceptTask);
+    const service = connect(server.url);
+    await service.check('task-1');
+    await service.submit(TEXT, { idempotencyKey: 'k' });
+    expect(server.requests.map(({ connection }) => connection)).toEqual([1, 2]);
+  });
+});
+
+describe('the address of the service', () => {
+  it.each([
+    ['', '/v1/videos/t'],
+    ['/', '/v1/videos/t'],
+    ['/video', '/video/v1/videos/t'],
+    ['/video/', '/video/v1/videos/t'],
+    ['/a/b//', '/a/b/v1/videos/t'],
+    ['/a%20b', '/a%20b/v1/videos/t'],
+  ])('may end with %j', async (suffix, path) => {
+    const server = await serve(acceptTask);
+    const service = connect(server.url + suffix);
+    await service.check('t');
+    await service.submit(TEXT, { idempotencyKey: 'k' });
+    expect(server.requests.map(({ line }) => line)).toEqual([
+      `GET ${path} HTTP/1.1`,
+      `POST ${path.replace(/t$/, 'text-to-video')} HTTP/1.1`,
+    ]);
+  });
+});
+
+describe('a look at a task', () => {
+  it('is one GET with the key, without a body and without an idempotency key', async () => {
+    const server = await serve((request) => replyJson(request, { status: 'running', progress: 40 }));
+    const reading = await connect(server.url).check('task-1');
+    expect(reading).toMatchObject({ task: { state: 'running', word: 'running', percent: 40 } });
+    expect(server.requests).toHaveLength(1);
+    expect(server.requests[0]).toMatchObject({
+      line: 'GET /v1/videos/task-1 HTTP/1.1',
+      headers: { authorization: `Bearer ${KEY}`, accept: 'application/json' },
+      body: '',
+    });
+    expect(server.requests[0]?.headers).not.toHaveProperty('idempotency-key');
+  });
+
+  it.each([
+    ['a/b', 'a%2Fb'],
+    ['../../admin', '..%2F..%2Fadmin'],
+    ['..', '%2E%2E'],
+    ['.', '%2E'],
+    ['...', '%2E%2E%2E'],
+    ['.hidden', '.hidden'],
+    ['?x', '%3Fx'],
+    ['a?key=1#frag', 'a%3Fkey%3D1%23frag'],
+    ['%', '%25'],
+    ['%2F', '%252F'],
+    ['two words', 'two%20words'],
+    ['a\r\nHost: evil', 'a%0D%0AHost%3A%20evil'],
+    ['狐-ü', '%E7%8B%90-%C3%BC'],
+    ['models/veo-3/operations/1', 'models%2Fveo-3%2Foperations%2F1'],
+    ['cgt-2026.11_15~x', 'cgt-2026.11_15~x'],
+  ])('at the task %j asks for %s and for nothing else', async (taskId, segment) => {
+    const server = await serve((request) => replyJson(request, { status: 'running' }));
+    await connect(server.url).check(taskId);
+    expect(server.requests.map(({ line }) => line)).toEqual([`GET /v1/videos/${segment} HTTP/1.1`]);
+  });
+
+  it('keeps its connection for later ones', async () => {
+    const server = await serve((request) => replyJson(request, { status: 'running' }));
+    const service = connect(server.url);
+    for (let i = 0; i < 6; i++) await service.check('task-1');
+    // The very next call may come before the connection is free again, and opens a second one.
+    expect(new Set(server.requests.map(({ connection }) => connection)).size).toBeLessThanOrEqual(2);
+  });
+
+  it('tells when the service wants to be asked again', async () => {
+    const server = await serve((request) =>
+      replyJson(request, { status: 'queued' }, { headers: { 'retry-after': 12 } }),
+    );
+    expect(await connect(server.url).check('t')).toMatchObject({ retryAfterMs: 12_000 });
+  });
+
+  it('understands an empty 202 as work in progress', async () => {
+    const server = await serve((request) => reply(request, { status: 202, body: '' }));
+    expect(await connect(server.url).check('t')).toMatchObject({ task: { state: 'running', word: '' } });
+  });
+
+  it('gives the link of the video whole, and the words around it clean', async () => {
+    const link = 'https://cdn.example.com/v.mp4?signature=abcdefghij';
+    const server = await serve((request) =>
+      replyJson(request, { status: 'succ\u0000eeded', video_url: link, message: `see ${link} with ${KEY}` }),
+    );
+    expect(await connect(server.url).check('t')).toMatchObject({
+      task: { state: 'succeeded', word: 'succ eeded', videoUrl: link },
+      said: { message: 'see https://cdn.example.com/v.mp4?… with …' },
+    });
+  });
+});
+
+describe('the API key', () => {
+  it('is asked for at every call, so that a rotated one is used at the next', async () => {
+    const server = await serve(acceptTask);
+    let key = 'first-key';
+    const service = connect(server.url, { apiKey: () => key });
+    await service.check('t');
+    key = 'second-key';
+    await service.check('t');
+    await service.submit(TEXT, { idempotencyKey: 'k' });
+    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual([
+      'Bearer first-key',
+      'Bearer second-key',
+      'Bearer second-key',
+    ]);
+  });
+
+  it('that cannot be read just now is a call that was not sent, and the next call asks again', async () => {
+    const server = await serve(acceptTask);
+    const keys = [
+      () => {
+        throw new Error('the key file is being replaced');
+      },
+      () => KEY,
+    ];
+    const service = connect(server.url, { apiKey: () => keys.shift()?.() ?? '' });
+    const failed = service.submit(TEXT, { idempotencyKey: 'k' });
+    await expect(failed).rejects.toMatchObject({
+      kind: 'not-sent',
+      facts: { message: 'the key file is being replaced' },
+    });
+    expect(server.requests).toHaveLength(0);
+    await service.submit(TEXT, { idempotencyKey: 'k' });
+    expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${KEY}`);
+  });
+
+  it.each([
+    ['to a submit', (service: VideoService) => service.submit(TEXT, { idempotencyKey: 'k' })],
+    ['to a look', (service: VideoService) => service.check('t')],
+  ])('goes nowhere else when the answer %s is a redirect', async (_what, call) => {
+    const elsewhere = await serve(acceptTask);
+    for (const status of [301, 302, 303, 307, 308]) {
+      const server = await serve((request) =>
+        reply(request, { status, headers: { location: `${elsewhere.url}/v1/videos/t` } }),
+      );
+      await expect(call(connect(server.url))).rejects.toMatchObject({ kind: 'answered', facts: { status } });
+      expect(server.requests).toHaveLength(1);
+    }
+    expect(elsewhere.requests).toHaveLength(0);
+  });
+
+  it('is not repeated when the service quotes it', async () => {
+    const server = await serve((request) =>
+      replyJson(request, { error: { code: KEY, message: `Incorrect API key: ${KEY}` } }, { status: 401 }),
+    );
+    const fault: unknown = await connect(server.url)
+      .check('t')
+      .catch((error) => error);
+    expect(fault).toBeInstanceOf(ServiceFault);
+    expect(fault).toMatchObject({ facts: { status: 401, code: '…', message: 'Incorrect API key: …' } });
+    expect(String(fault)).not.toContain(KEY);
+  });
+});
+
+describe('an aborted look', () => {
+  it('closes the socket while the answer is awaited, and rejects with the reason', async () => {
+    const server = await serve();
+    const abort = new AbortController();
+    const look = connect(server.url).check('t', { signal: abort.signal });
+    const { socket } = await server.nextRequest();
+    const reason = new Error('cancelled');
+    abort.abort(reason);
+    await expect(look).rejects.toBe(reason);
+    await closed(socket);
+  });
+
+  it.each([
+    ['an answer', 200],
+    ['a refusal', 500],
+  ])('closes the socket within %s, and rejects with the reason', async (_what, status) => {
+    const server = await serve((request) =>
+      request.line.includes('another')
+        ? acceptTask(request)
+        : reply(request, { status, headers: { 'content-length': 100 }, body: '{"half":' }),
+    );
+    const service = connect(server.url);
+    const abort = new AbortController();
+    const look = service.check('t', { signal: abort.signal });
+    const { socket } = await server.nextRequest();
+    // Half of the answer has been read when another exchange, begun after it, is over.
+    await service.check('another');
+    const reason = new Error('cancelled');
+    abort.abort(reason);
+    await expect(look).rejects.toBe(reason);
+    await closed(socket);
+  });
+
+  it('sends nothing when it was aborted before it began', async () => {
+    const server = await serve(acceptTask);
+    const reason = new Error('cancelled');
+    const service = connect(server.url);
+    await expect(service.check('t', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    await service.check('other');
+    expect(server.requests.map(({ line }) => line)).toEqual(['GET /v1/videos/other HTTP/1.1']);
+  });
+});
+
+it('a closed service ends what is under way', async () => {
+  const server = await serve();
+  const service = connect(server.url);
+  const look = service.check('t');
+  const { socket } = await server.nextRequest();
+  const outcome = expect(look).rejects.toMatchObject({ kind: 'cut' });
+  await service.close();
+  await outcome;
+  await closed(socket);
+});

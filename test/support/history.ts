@@ -1,0 +1,56 @@
+import type { Client } from '@temporalio/client';
+import type { temporal } from '@temporalio/proto';
+
+type History = temporal.api.history.v1.IHistory;
+export type HistoryEvent = temporal.api.history.v1.IHistoryEvent;
+
+export async function historyOf(client: Client, workflowId: string, runId?: string): Promise<History> {
+  return client.workflow.getHandle(workflowId, runId).fetchHistory();
+}
+
+/** For each activity, in order: its type, its attempts, and the time from its scheduling to its last attempt's start. */
+export function activities(
+  history: History,
+): { type: string; attempts: number; waitedMs: number; summary?: string }[] {
+  const events = history.events ?? [];
+  return events.flatMap((event) => {
+    const scheduled = event.activityTaskScheduledEventAttributes;
+    if (!scheduled) return [];
+    const started = events.find(
+      (other) =>
+        other.activityTaskStartedEventAttributes?.scheduledEventId?.toString() === event.eventId?.toString(),
+    );
+    return [
+      {
+        type: scheduled.activityType?.name ?? '',
+        attempts: started?.activityTaskStartedEventAttributes?.attempt ?? 0,
+        waitedMs: timeOf(started) - timeOf(event),
+        summary: textOf(event.userMetadata?.summary?.data),
+      },
+    ];
+  });
+}
+
+/** The lengths and labels of the timers, in order. */
+export function timers(history: History): { ms: number; summary?: string }[] {
+  return (history.events ?? []).flatMap(({ timerStartedEventAttributes: timer, userMetadata }) =>
+    timer ? [{ ms: durationMs(timer.startToFireTimeout), summary: textOf(userMetadata?.summary?.data) }] : [],
+  );
+}
+
+interface Time {
+  seconds?: { toString(): string } | null;
+  nanos?: number | null;
+}
+
+function durationMs(time: Time | null | undefined): number {
+  return Number(time?.seconds?.toString() ?? 0) * 1_000 + (time?.nanos ?? 0) / 1e6;
+}
+
+function timeOf(event: { eventTime?: Time | null } | undefined): number {
+  return durationMs(event?.eventTime);
+}
+
+function textOf(data: Uint8Array | null | undefined): string | undefined {
+  return data ? JSON.parse(Buffer.from(data).toString()) : undefined;
+}

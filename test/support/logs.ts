@@ -1,0 +1,27 @@
+import { Runtime } from '@temporalio/worker';
+
+export interface LogLine {
+  level: string;
+  message: string;
+  meta: unknown;
+}
+
+/** Collects everything that the worker, the activities and the workflows of this test file log. Call it first. */
+export function captureLogs(): LogLine[] {
+  const lines: LogLine[] = [];
+  const capture = (level: string) => (message: string, meta?: unknown) => {
+    lines.push({ level, message, meta });
+  };
+  Runtime.install({
+    logger: {
+      log: (level, message, meta) => capture(level)(message, meta),
+      trace: capture('TRACE'),
+      debug: capture('DEBUG'),
+      info: capture('INFO'),
+      warn: capture('WARN'),
+      error: capture('ERROR'),
+    },
+    telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'WARN' } } },
+  });
+  return lines;
+}

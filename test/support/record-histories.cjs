@@ -1,0 +1,108 @@
+/**
+ * Records the histories that test/time-skipping/replay.test.ts replays: `npm run histories NAME...`.
+ * A history stays as it is when the workflow changes: it stands for the jobs that are running on the day of a release.
+ */
+const { writeFile } = require('node:fs/promises');
+const { join } = require('node:path');
+const { historyToJSON } = require('@temporalio/common/lib/proto-utils');
+const { createVideoTestEnvironment } = require('../../dist/src/testing');
+
+const request = { prompt: 'A red fox', resolution: '480p', duration: 5, seed: 7 };
+const HOUR = 3_600_000;
+
+/** What each history shows: how the emulator is prepared, and what is done with the job. */
+const STORIES = {
+  well: { run: (start) => start({ request }) },
+  retried: {
+    prepare: (emulator) => {
+      emulator.next('submit', { kind: 'rate-limited', retryAfter: 30 }, { kind: 'server-error' });
+      emulator.next(
+        'status',
+        { kind: 'refused', status: 401, message: 'no' },
+        { kind: 'unknown-state', word: 'brewing' },
+      );
+      emulator.next('download', { kind: 'cut', afterBytes: 10 });
+    },
+    run: (start) => start({ request }),
+  },
+  'generation-failed': {
+    prepare: (emulator) => emulator.next('submit', { kind: 'failed-task', code: 'moderated', message: 'no' }),
+    run: (start) => start({ request }),
+  },
+  refused: {
+    prepare: (emulator) => emulator.next('submit', { kind: 'refused', status: 400, message: 'no' }),
+    run: (start) => start({ request }),
+  },
+  deadline: { run: (start) => start({ request, deadline: '20s' }) },
+  cancelled: {
+    run: async (start, sleep) => {
+      const handle = await start({ request });
+      await handle.executeUpdate('waitForTask');
+      await sleep('10s');
+      await handle.signal('lookNow');
+      await sleep('10s');
+      await handle.cancel();
+      return handle;
+    },
+  },
+  'carried-over': {
+    run: async (start, _sleep, submit, now) => {
+      const taskId = await submit();
+      const startedAtMs = (await now()) - HOUR;
+      return start(
+        { request, deadline: '3h' },
+        { taskId, startedAtMs, submittedAtMs: startedAtMs, polls: 300, warnedWords: [] },
+      );
+    },
+  },
+  adopted: { run: async (start, _sleep, submit) => start({ taskId: await submit() }) },
+};
+
+/** Who recorded a history, and where, is nobody's business. */
+function anonymous(key, value) {
+  if (key === 'stackTrace') return '';
+  return key === 'identity' ? 'recorder' : value;
+}
+
+async function record(name) {
+  const env = await createVideoTestEnvironment({ emulator: { jobTimeMs: 60_000 } });
+  const { temporal, emulator } = env;
+  STORIES[name].prepare?.(emulator);
+  const start = (...args) =>
+    temporal.client.workflow.start('generateVideo', {
+      taskQueue: 'video-generation',
+      workflowId: name,
+      args,
+    });
+  const submit = async () => {
+    const answer = await fetch(`${emulator.url}/v1/videos/text-to-video`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${emulator.apiKey}` },
+      body: JSON.stringify(request),
+    });
+    return (await answer.json()).task_id;
+  };
+  const worker = await env.createWorker();
+  await worker.runUntil(async () => {
+    const handle = await STORIES[name].run(
+      start,
+      (ms) => temporal.sleep(ms),
+      submit,
+      () => temporal.currentTimeMs(),
+    );
+    await handle.result().catch(() => undefined);
+    const history = JSON.parse(historyToJSON(await handle.fetchHistory()), anonymous);
+    await writeFile(join(__dirname, '../histories', `${name}.json`), `${JSON.stringify(history)}\n`);
+    process.stdout.write(`${name}: ${history.events.length} events\n`);
+  });
+  await env.teardown();
+}
+
+async function main(names) {
+  for (const name of names.length > 0 ? names : Object.keys(STORIES)) await record(name);
+}
+
+main(process.argv.slice(2)).catch((error) => {
+  process.stderr.write(`${error.stack}\n`);
+  process.exitCode = 1;
+});

@@ -1,0 +1,58 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+
+export interface WorkerProcess {
+  /** Everything it has printed so far. */
+  output(): string;
+  kill(signal: NodeJS.Signals): Promise<number | null>;
+  ended: Promise<number | null>;
+}
+
+const running = new Set<ChildProcess>();
+
+/** Starts a worker in a process of its own and waits until it works. */
+export async function startWorkerProcess(env: Record<string, string>): Promise<WorkerProcess> {
+  const child = spawnWorker(env);
+  await Promise.race([once(child.process, 'message'), child.ended.then(() => failed(child.output()))]);
+  return child;
+}
+
+/** The same without waiting: for workers that are not meant to come up. */
+export function spawnWorker(env: Record<string, string>): WorkerProcess & { process: ChildProcess } {
+  const child = fork(join(__dirname, 'worker-main.cjs'), {
+    env: { PATH: process.env.PATH, VIDEOGEN_TEST_BUNDLE: process.env.VIDEOGEN_TEST_BUNDLE, ...env },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  running.add(child);
+  let output = '';
+  const collect = (chunk: Buffer) => {
+    output += chunk;
+  };
+  child.stdout?.on('data', collect);
+  child.stderr?.on('data', collect);
+  const ended = new Promise<number | null>((resolve) => {
+    child.once('close', (code) => {
+      running.delete(child);
+      resolve(code);
+    });
+  });
+  return {
+    process: child,
+    output: () => output,
+    ended,
+    kill: (signal) => {
+      child.kill(signal);
+      return ended;
+    },
+  };
+}
+
+/** For afterEach: no worker outlives its test. */
+export function killLeftoverWorkers(): void {
+  for (const child of running) child.kill('SIGKILL');
+}
+
+function failed(output: string): never {
+  throw new Error(`The worker did not come up:\n${output}`);
+}

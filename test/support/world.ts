@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createVideoClient, type VideoClient, type VideoJob } from '../../src/client';
+import type { JobProgress } from '../../src/contract';
+import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
+import { createVideoService, type VideoService } from '../../src/service';
+import { createFileStorage } from '../../src/storage';
+import type { VideoTestEnvironment } from '../../src/testing';
+
+/** One test's own emulator, worker and storage on the server that its file shares. */
+export interface World {
+  emulator: Emulator;
+  service: VideoService;
+  videos: VideoClient;
+  taskQueue: string;
+  storageFolder: string;
+  storedFiles(): Promise<string[]>;
+}
+
+export interface WorldOptions extends EmulatorOptions {
+  /** Puts something between the activities and the service. */
+  wrapService?: (service: VideoService) => VideoService;
+}
+
+export async function inWorld<T>(
+  env: VideoTestEnvironment,
+  { wrapService = (service) => service, ...emulatorOptions }: WorldOptions,
+  work: (world: World) => Promise<T>,
+): Promise<T> {
+  const emulator = await startEmulator({ clock: () => env.temporal.currentTimeMs(), ...emulatorOptions });
+  const service = createVideoService({ baseUrl: emulator.url, apiKey: () => emulator.apiKey });
+  const storageFolder = await mkdtemp(join(tmpdir(), 'videogen-world-'));
+  const taskQueue = `test-${randomUUID()}`;
+  const worker = await env.createWorker({
+    taskQueue,
+    service: wrapService(service),
+    storage: createFileStorage(storageFolder),
+    worker: { workflowBundle: { codePath: bundlePath() } },
+  });
+  const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
+  const storedFiles = () => readdir(storageFolder, { recursive: true });
+  try {
+    return await worker.runUntil(() =>
+      work({ emulator, service, videos, taskQueue, storageFolder, storedFiles }),
+    );
+  } finally {
+    await service.close();
+    await emulator.close();
+    await rm(storageFolder, { recursive: true, force: true });
+  }
+}
+
+/** The workflows, bundled once for the whole run by the global setup. */
+export function bundlePath(): string {
+  const path = process.env.VIDEOGEN_TEST_BUNDLE;
+  if (!path) throw new Error('VIDEOGEN_TEST_BUNDLE is not set: the global setup did not run.');
+  return path;
+}
+
+/** Asks for the progress until it is as wanted: for what happens by itself and needs no time to pass. */
+export async function untilProgress(
+  job: VideoJob,
+  wanted: (progress: JobProgress) => boolean,
+): Promise<JobProgress> {
+  for (;;) {
+    const progress = await job.progress();
+    if (wanted(progress)) return progress;
+    await pause();
+  }
+}
+
+/** Between two questions to something that happens by itself. */
+export function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+/** The failure that a promise ends with; it is an error when it does not. */
+export async function failureOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    (value) => {
+      throw new Error(`expected a failure, got ${JSON.stringify(value)}`);
+    },
+    (error: unknown) => error,
+  );
+}

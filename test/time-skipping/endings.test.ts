@@ -1,0 +1,270 @@
+import { inspect } from 'node:util';
+import { FAILURES, type FailureType, VideoFailure } from '../../src/contract';
+import type { VideoService } from '../../src/service';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { type HistoryEvent, historyOf } from '../support/history';
+import { captureLogs, type LogLine } from '../support/logs';
+import { failureOf, inWorld, pause, untilProgress } from '../support/world';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const request = { prompt: 'A red fox' };
+
+let env: VideoTestEnvironment;
+let logs: LogLine[];
+beforeAll(async () => {
+  logs = captureLogs();
+  env = await createVideoTestEnvironment();
+});
+afterAll(() => env.teardown());
+
+/** Ends as its row of the table says: type, task id, and a message that says what happened, to which task, what to do. */
+function expectRow(failure: unknown, type: FailureType, taskId: string | undefined): void {
+  if (!(failure instanceof VideoFailure)) throw failure;
+  expect(failure).toMatchObject({ type, taskId });
+  expect(failure.message).toContain(FAILURES[type].meaning);
+  expect(failure.message).toContain(FAILURES[type].advice);
+  if (taskId) expect(failure.message).toContain(`(task ${taskId})`);
+}
+
+const statusOf = async (workflowId: string) =>
+  (await env.temporal.client.workflow.getHandle(workflowId).describe()).status.name;
+
+async function untilHistory(workflowId: string, has: (event: HistoryEvent) => unknown): Promise<void> {
+  while (!(await historyOf(env.temporal.client, workflowId)).events?.some(has)) await pause();
+}
+
+test('a task that fails ends the job as GenerationFailed with the service’s code and words', async () => {
+  await inWorld(env, { jobTimeMs: MINUTE }, async ({ emulator, videos, storedFiles }) => {
+    emulator.next('submit', { kind: 'failed-task', code: 'moderated', message: 'the prompt was moderated' });
+    const job = await videos.start({ request });
+    const failure = await failureOf(job.result());
+    expectRow(failure, 'GenerationFailed', emulator.generations()[0]?.taskId);
+    expect(failure).toMatchObject({ details: { code: 'moderated', message: 'the prompt was moderated' } });
+    expect(await statusOf(job.workflowId)).toBe('FAILED');
+    expect(await job.progress()).toMatchObject({ phase: 'failed', task: { state: 'failed' } });
+    expect(await storedFiles()).toEqual([]);
+  });
+});
+
+test('a task cancelled at the service ends the job as GenerationCancelled', async () => {
+  await inWorld(env, {}, async ({ emulator, videos }) => {
+    emulator.next('status', { kind: 'unknown-state', word: 'canceled' });
+    expectRow(
+      await failureOf(videos.execute({ request })),
+      'GenerationCancelled',
+      emulator.generations()[0]?.taskId,
+    );
+  });
+});
+
+test('a deadline ends the job with the task id, after one last look; the task can be adopted later', async () => {
+  await inWorld(env, { jobTimeMs: 30 * MINUTE }, async ({ emulator, videos }) => {
+    const job = await videos.start({ request, deadline: '10m' });
+    const failure = await failureOf(job.result());
+    const taskId = emulator.generations()[0]?.taskId ?? '';
+    expectRow(failure, 'DeadlineExceeded', taskId);
+    expect(String(failure)).toContain('the task was last seen running');
+    const { deadlineAt } = await job.progress();
+    expect(Date.parse(deadlineAt)).toBeLessThanOrEqual(await env.temporal.currentTimeMs());
+
+    expect((await videos.execute({ taskId })).taskId).toBe(taskId);
+    expect(emulator.generations()).toHaveLength(1);
+  });
+});
+
+test('a video that is ready at the very deadline is still downloaded', async () => {
+  await inWorld(env, { jobTimeMs: 9 * MINUTE }, async ({ videos }) => {
+    const { polls } = await videos.execute({
+      request,
+      deadline: '10m',
+      polling: { min: '1h', max: '1h' },
+    });
+    expect(polls).toBe(1);
+  });
+});
+
+test('a cancellation while waiting ends the job as cancelled, with the task id', async () => {
+  await inWorld(env, { jobTimeMs: 30 * MINUTE }, async ({ emulator, videos }) => {
+    const job = await videos.start({ request });
+    await job.taskId();
+    await env.temporal.sleep(MINUTE);
+    await job.cancel();
+    expectRow(await failureOf(job.result()), 'Cancelled', emulator.generations()[0]?.taskId);
+    expect(await statusOf(job.workflowId)).toBe('CANCELLED');
+    expect(await job.progress()).toMatchObject({ phase: 'cancelled' });
+  });
+});
+
+test('a cancellation while the request is under way waits for the answer, so that the task is known', async () => {
+  let answer = () => {};
+  const mayAnswer = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  let left = () => {};
+  const hasLeft = new Promise<void>((resolve) => {
+    left = resolve;
+  });
+  const slowly = (service: VideoService): VideoService => ({
+    ...service,
+    async submit(...args) {
+      const given = await service.submit(...args);
+      left();
+      await mayAnswer;
+      return given;
+    },
+  });
+  await inWorld(env, { wrapService: slowly }, async ({ emulator, videos }) => {
+    const job = await videos.start({ request });
+    await hasLeft;
+    await job.cancel();
+    await untilHistory(job.workflowId, (event) => event.activityTaskCancelRequestedEventAttributes);
+    answer();
+    expectRow(await failureOf(job.result()), 'Cancelled', emulator.generations()[0]?.taskId);
+    expect(emulator.calls.map(({ call }) => call)).toEqual(['submit']);
+  });
+});
+
+test('a cancellation while a refused submit waits for its next attempt ends at once with nothing paid for', async () => {
+  await inWorld(env, {}, async ({ emulator, videos }) => {
+    emulator.next('submit', { kind: 'rate-limited', retryAfter: 600 });
+    const job = await videos.start({ request });
+    while (emulator.calls.length === 0) await pause();
+    await job.cancel();
+    expectRow(await failureOf(job.result()), 'Cancelled', undefined);
+    expect(emulator.generations()).toHaveLength(0);
+  });
+});
+
+test('a cancellation while downloading reaches the socket and leaves no file', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, storedFiles }) => {
+    emulator.next('download', { kind: 'stall', afterBytes: 2_000 });
+    const job = await videos.start({ request });
+    await job.taskId();
+    await env.temporal.sleep(10 * SECOND);
+    await untilProgress(job, ({ phase }) => phase === 'downloading');
+    while ((await storedFiles()).length === 0) await pause();
+    await job.cancel();
+    expectRow(await failureOf(job.result()), 'Cancelled', emulator.generations()[0]?.taskId);
+    expect(await storedFiles()).toEqual([]);
+  });
+});
+
+test('a terminated job still tells its task id', async () => {
+  await inWorld(env, { jobTimeMs: 30 * MINUTE }, async ({ videos }) => {
+    const job = await videos.start({ request });
+    const taskId = await job.taskId();
+    await env.temporal.client.workflow.getHandle(job.workflowId).terminate('tidying up');
+    expectRow(await failureOf(job.result()), 'Cancelled', taskId);
+  });
+});
+
+test.each([['reset'], ['bad-json'], ['empty-accepted']] as const)(
+  'a submit whose answer is lost (%s) is not sent a second time',
+  async (kind) => {
+    await inWorld(env, {}, async ({ emulator, videos }) => {
+      emulator.next('submit', { kind });
+      expectRow(await failureOf(videos.execute({ request })), 'SubmitUnconfirmed', undefined);
+      expect(emulator.generations()).toHaveLength(1);
+      expect(emulator.calls).toHaveLength(1);
+    });
+  },
+);
+
+test('waitForTask fails as the job does when no task comes of it', async () => {
+  await inWorld(env, {}, async ({ emulator, videos }) => {
+    emulator.next(
+      'submit',
+      { kind: 'rate-limited', retryAfter: 2 },
+      { kind: 'refused', status: 400, message: 'no' },
+    );
+    const job = await videos.start({ request });
+    const task = failureOf(job.taskId());
+    expectRow(await failureOf(job.result()), 'InvalidRequest', undefined);
+    expect(await task).toMatchObject({ type: 'InvalidRequest' });
+  });
+});
+
+test('a task unknown for longer than just after its submit ends as TaskUnknown', async () => {
+  await inWorld(env, {}, async ({ emulator, videos }) => {
+    for (let i = 0; i < 60; i++)
+      emulator.next('status', { kind: 'refused', status: 404, message: 'no such task' });
+    const failure = await failureOf(videos.execute({ request }));
+    expectRow(failure, 'TaskUnknown', emulator.generations()[0]?.taskId);
+    expect(emulator.calls.length).toBeGreaterThan(4);
+  });
+});
+
+test('adopting a task that the service does not know ends at once as TaskUnknown', async () => {
+  await inWorld(env, {}, async ({ emulator, videos }) => {
+    expectRow(await failureOf(videos.execute({ taskId: '../no such' })), 'TaskUnknown', '../no such');
+    expect(emulator.calls.map(({ path }) => path)).toEqual(['/v1/videos/..%2Fno%20such']);
+  });
+});
+
+test('a task that succeeds without naming a video is looked at again, then ends as NoVideo', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+    emulator.next('status', { kind: 'no-video' }, { kind: 'no-video' }, { kind: 'no-video' });
+    expectRow(await failureOf(videos.execute({ request })), 'NoVideo', emulator.generations()[0]?.taskId);
+    emulator.next('status', { kind: 'no-video' }, { kind: 'no-video' });
+    expect((await videos.execute({ request })).polls).toBe(3);
+  });
+});
+
+test('an unknown state is warned of once a word, not once a look', async () => {
+  const workflowId = 'brewing-and-steeping';
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+    const word = (name: string) => ({ kind: 'unknown-state', word: name }) as const;
+    emulator.next('status', word('brewing'), word('brewing'), word('steeping'), word('brewing'));
+    await videos.execute({ request }, { workflowId });
+    // Log lines arrive a little later than what they tell of; the line of the download is the last one.
+    while (!logs.some(({ message, meta }) => message === 'downloaded' && inspect(meta).includes(workflowId)))
+      await pause();
+  });
+  const warned = logs.filter(({ message }) => message === 'unknown state, looking on');
+  expect(warned.map(({ meta }) => meta)).toMatchObject([{ state: 'brewing' }, { state: 'steeping' }]);
+});
+
+test('a storage that takes no video ends as StorageFailed with the task id, and the task can be adopted', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+    const failure = await failureOf(videos.execute({ request, storage: '../outside.mp4' }));
+    const taskId = emulator.generations()[0]?.taskId ?? '';
+    expectRow(failure, 'StorageFailed', taskId);
+    expect((await videos.execute({ taskId })).taskId).toBe(taskId);
+  });
+});
+
+test.each([
+  ['nothing', undefined, 'either a request or the taskId'],
+  ['null', null, 'either a request or the taskId'],
+  ['an empty object', {}, 'either a request or the taskId'],
+  ['both ways at once', { request, taskId: 'x' }, 'and not both'],
+  ['a request that is text', { request: 'a red fox' }, 'the request must be a JSON object'],
+  ['a misspelt field', { request: { ...request, aspectRatio: '1:1' } }, 'did you mean aspect_ratio?'],
+  ['an unreadable deadline', { request, deadline: 'soon' }, 'deadline must be'],
+  ['unreadable polling', { request, polling: { min: -1 } }, 'polling.min must be'],
+])('a job started by hand with %s ends with one sentence', async (_, input, sentence) => {
+  await inWorld(env, {}, async ({ emulator, taskQueue }) => {
+    const started = env.temporal.client.workflow.execute('generateVideo', {
+      taskQueue,
+      workflowId: `by-hand-${Math.random()}`,
+      args: [input],
+    });
+    const failure = await failureOf(started);
+    expect(failure).toMatchObject({
+      cause: { type: 'InvalidRequest', message: expect.stringContaining(sentence) },
+    });
+    expect(emulator.calls).toHaveLength(0);
+  });
+});
+
+test('fields that another language sends as null count as not set', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ taskQueue }) => {
+    const result = await env.temporal.client.workflow.execute('generateVideo', {
+      taskQueue,
+      workflowId: `nulls-${Math.random()}`,
+      args: [{ request, taskId: null, deadline: null, storage: null, polling: null }],
+    });
+    expect(result).toMatchObject({ polls: 1 });
+  });
+});

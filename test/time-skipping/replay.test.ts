@@ -1,0 +1,42 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
+import { Worker } from '@temporalio/worker';
+import { captureLogs } from '../support/logs';
+import { bundlePath } from '../support/world';
+
+const folder = join(__dirname, '../histories');
+const names = readdirSync(folder);
+
+beforeAll(() => {
+  captureLogs();
+});
+
+const read = (name: string): unknown => JSON.parse(readFileSync(join(folder, name), 'utf8'));
+
+const replay = (name: string, history: unknown) =>
+  Worker.runReplayHistory({ workflowBundle: { codePath: bundlePath() } }, historyFromJSON(history), name);
+
+test.each(names)('today’s workflow replays the recorded job %s', async (name) => {
+  await replay(name.replace('.json', ''), read(name));
+});
+
+test('a history that another workflow would have written is not taken for ours', async () => {
+  const foreign = JSON.stringify(read('well.json')).replace('"name":"checkVideo"', '"name":"peekVideo"');
+  await expect(replay('well', JSON.parse(foreign))).rejects.toThrow(/[Nn]ondeterminism/);
+});
+
+test('every way a job can go is recorded', () => {
+  expect(names).toEqual(
+    [
+      'adopted',
+      'cancelled',
+      'carried-over',
+      'deadline',
+      'generation-failed',
+      'refused',
+      'retried',
+      'well',
+    ].map((name) => `${name}.json`),
+  );
+});

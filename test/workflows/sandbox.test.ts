@@ -1,0 +1,14 @@
+import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+
+test('the workflows bundle for the sandbox with nothing ignored, and bring neither zod nor undici along', async () => {
+  const { code } = await bundleWorkflowCode({
+    workflowsPath: require.resolve('../../workflows'),
+    logger: new DefaultLogger('ERROR'),
+  });
+  expect(code).toContain('./workflows/generate-video.ts');
+  expect(code).toContain('./src/contract/failures.ts');
+  expect(code).not.toContain('node_modules/zod');
+  expect(code).not.toContain('node_modules/undici');
+  expect(code).not.toContain('./src/contract/request.ts');
+  expect(code).not.toMatch(/\.\/(activities|src\/(service|storage|engine|emulator))\//);
+});
