@@ -11,6 +11,9 @@ import { createFileStorage, type VideoStorage } from './storage';
  */
 const SHUTDOWN_GRACE_TIME = '20s';
 
+/** A cancelled download learns of it with its next heartbeat; the SDK's own bound would be most of the heartbeat timeout. */
+const HEARTBEAT_THROTTLE = '5s';
+
 export interface VideoWorkerOptions {
   /** Read for whatever is not given here; the process's own unless set. */
   env?: Environment;
@@ -55,6 +58,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
       ...(options.worker?.workflowBundle ? {} : { workflowsPath: require.resolve('../workflows') }),
       activities: createVideoActivities({ service, storage }),
       shutdownGraceTime: SHUTDOWN_GRACE_TIME,
+      maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE,
       ...options.worker,
     });
     return {

@@ -4,9 +4,9 @@ module.exports = class CountReporter {
     const brokenFiles = result.numRuntimeErrorTestSuites;
     const skipped = result.numPendingTests + result.numTodoTests;
     if (skipped > 0) this.error = new Error(`${skipped} tests were skipped; none may be.`);
-    process.stdout.write(
-      `\n${result.numPassedTests} passed, ${result.numFailedTests + brokenFiles} failed\n`,
-    );
+    const line = `${result.numPassedTests} passed, ${result.numFailedTests + brokenFiles} failed`;
+    // Jest's own summary comes after this hook.
+    process.once('exit', () => process.stdout.write(`\n${line}\n`));
   }
 
   getLastError() {

@@ -1,10 +1,8 @@
 import { inspect } from 'node:util';
-import { FAILURES, type FailureType, VideoFailure } from '../../src/contract';
-import type { VideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { type HistoryEvent, historyOf } from '../support/history';
+import { expectRow } from '../support/expect-row';
 import { captureLogs, type LogLine } from '../support/logs';
-import { failureOf, inWorld, pause, untilProgress } from '../support/world';
+import { failureOf, inWorld, pause } from '../support/world';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -18,21 +16,8 @@ beforeAll(async () => {
 });
 afterAll(() => env.teardown());
 
-/** Ends as its row of the table says: type, task id, and a message that says what happened, to which task, what to do. */
-function expectRow(failure: unknown, type: FailureType, taskId: string | undefined): void {
-  if (!(failure instanceof VideoFailure)) throw failure;
-  expect(failure).toMatchObject({ type, taskId });
-  expect(failure.message).toContain(FAILURES[type].meaning);
-  expect(failure.message).toContain(FAILURES[type].advice);
-  if (taskId) expect(failure.message).toContain(`(task ${taskId})`);
-}
-
 const statusOf = async (workflowId: string) =>
   (await env.temporal.client.workflow.getHandle(workflowId).describe()).status.name;
-
-async function untilHistory(workflowId: string, has: (event: HistoryEvent) => unknown): Promise<void> {
-  while (!(await historyOf(env.temporal.client, workflowId)).events?.some(has)) await pause();
-}
 
 test('a task that fails ends the job as GenerationFailed with the service’s code and words', async () => {
   await inWorld(env, { jobTimeMs: MINUTE }, async ({ emulator, videos, storedFiles }) => {
@@ -93,60 +78,6 @@ test('a cancellation while waiting ends the job as cancelled, with the task id',
     expectRow(await failureOf(job.result()), 'Cancelled', emulator.generations()[0]?.taskId);
     expect(await statusOf(job.workflowId)).toBe('CANCELLED');
     expect(await job.progress()).toMatchObject({ phase: 'cancelled' });
-  });
-});
-
-test('a cancellation while the request is under way waits for the answer, so that the task is known', async () => {
-  let answer = () => {};
-  const mayAnswer = new Promise<void>((resolve) => {
-    answer = resolve;
-  });
-  let left = () => {};
-  const hasLeft = new Promise<void>((resolve) => {
-    left = resolve;
-  });
-  const slowly = (service: VideoService): VideoService => ({
-    ...service,
-    async submit(...args) {
-      const given = await service.submit(...args);
-      left();
-      await mayAnswer;
-      return given;
-    },
-  });
-  await inWorld(env, { wrapService: slowly }, async ({ emulator, videos }) => {
-    const job = await videos.start({ request });
-    await hasLeft;
-    await job.cancel();
-    await untilHistory(job.workflowId, (event) => event.activityTaskCancelRequestedEventAttributes);
-    answer();
-    expectRow(await failureOf(job.result()), 'Cancelled', emulator.generations()[0]?.taskId);
-    expect(emulator.calls.map(({ call }) => call)).toEqual(['submit']);
-  });
-});
-
-test('a cancellation while a refused submit waits for its next attempt ends at once with nothing paid for', async () => {
-  await inWorld(env, {}, async ({ emulator, videos }) => {
-    emulator.next('submit', { kind: 'rate-limited', retryAfter: 600 });
-    const job = await videos.start({ request });
-    while (emulator.calls.length === 0) await pause();
-    await job.cancel();
-    expectRow(await failureOf(job.result()), 'Cancelled', undefined);
-    expect(emulator.generations()).toHaveLength(0);
-  });
-});
-
-test('a cancellation while downloading reaches the socket and leaves no file', async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, storedFiles }) => {
-    emulator.next('download', { kind: 'stall', afterBytes: 2_000 });
-    const job = await videos.start({ request });
-    await job.taskId();
-    await env.temporal.sleep(10 * SECOND);
-    await untilProgress(job, ({ phase }) => phase === 'downloading');
-    while ((await storedFiles()).length === 0) await pause();
-    await job.cancel();
-    expectRow(await failureOf(job.result()), 'Cancelled', emulator.generations()[0]?.taskId);
-    expect(await storedFiles()).toEqual([]);
   });
 });
 

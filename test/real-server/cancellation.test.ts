@@ -1,0 +1,80 @@
+import { temporal } from '@temporalio/proto';
+import type { VideoService } from '../../src/service';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { expectRow } from '../support/expect-row';
+import { captureLogs } from '../support/logs';
+import { failureOf, inWorld, pause } from '../support/world';
+
+const PendingState = {
+  STARTED: temporal.api.enums.v1.PendingActivityState.PENDING_ACTIVITY_STATE_STARTED,
+  CANCEL_REQUESTED: temporal.api.enums.v1.PendingActivityState.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED,
+};
+const request = { prompt: 'A red fox' };
+
+let env: VideoTestEnvironment;
+beforeAll(async () => {
+  captureLogs();
+  env = await createVideoTestEnvironment({ server: 'dev' });
+});
+afterAll(() => env.teardown());
+
+/** What the server knows of the one activity that a job is waiting for. */
+async function pendingActivity(workflowId: string) {
+  const { raw } = await env.temporal.client.workflow.getHandle(workflowId).describe();
+  return raw.pendingActivities?.[0];
+}
+
+test('a cancellation while the request is under way waits for the answer, so that the task is known', async () => {
+  await inWorld(env, {}, async ({ emulator, videos }) => {
+    emulator.next('submit', { kind: 'late', ms: 3_000 });
+    const job = await videos.start({ request });
+    while (emulator.generations().length === 0) await pause();
+    await job.cancel();
+    expectRow(await failureOf(job.result()), 'Cancelled', emulator.generations()[0]?.taskId);
+    expect(emulator.calls.map(({ call }) => call)).toEqual(['submit']);
+  });
+});
+
+test('a cancellation while a refused submit waits for its next attempt ends with nothing paid for', async () => {
+  await inWorld(env, {}, async ({ emulator, videos }) => {
+    emulator.next('submit', { kind: 'rate-limited', retryAfter: 600 });
+    const job = await videos.start({ request });
+    while ((await pendingActivity(job.workflowId))?.attempt !== 2) await pause();
+    await job.cancel();
+    expectRow(await failureOf(job.result()), 'Cancelled', undefined);
+    expect(emulator.generations()).toHaveLength(0);
+  });
+});
+
+test('a submit refused after the cancellation came is not tried again, and the job ends as cancelled', async () => {
+  let send = () => {};
+  const maySend = new Promise<void>((resolve) => {
+    send = resolve;
+  });
+  const held = (service: VideoService): VideoService => ({
+    ...service,
+    submit: (...args) => maySend.then(() => service.submit(...args)),
+  });
+  await inWorld(env, { wrapService: held }, async ({ emulator, videos }) => {
+    emulator.next('submit', { kind: 'server-error' });
+    const job = await videos.start({ request });
+    while ((await pendingActivity(job.workflowId))?.state !== PendingState.STARTED) await pause();
+    await job.cancel();
+    while ((await pendingActivity(job.workflowId))?.state !== PendingState.CANCEL_REQUESTED) await pause();
+    send();
+    expectRow(await failureOf(job.result()), 'Cancelled', undefined);
+    expect(emulator.calls).toHaveLength(1);
+    expect(emulator.generations()).toHaveLength(0);
+  });
+});
+
+test('a cancellation while downloading reaches the socket and leaves no file', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, storedFiles }) => {
+    emulator.next('download', { kind: 'stall', afterBytes: 2_000 });
+    const job = await videos.start({ request, polling: { min: '1s' } });
+    while ((await storedFiles()).length === 0) await pause();
+    await job.cancel();
+    expectRow(await failureOf(job.result()), 'Cancelled', emulator.generations()[0]?.taskId);
+    expect(await storedFiles()).toEqual([]);
+  });
+});
