@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import ts from 'typescript';
+import { ASPECT_RATIOS, MAX_DURATION_SECONDS, parseJobInput, RESOLUTIONS } from '../src/contract';
+
+const root = join(__dirname, '..');
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
+
+const blocks = (language: string) =>
+  [...readme.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 'gs'))].map(([, code]) => code ?? '');
+
+/** The package as its users import it, told from the sources. */
+const PATHS = { 'temporal-videogen': ['./src/index.ts'], 'temporal-videogen/testing': ['./src/testing.ts'] };
+
+function problemsOf(snippets: string[]): string[] {
+  const files = new Map(snippets.map((code, index) => [join(root, `test/readme-snippet-${index}.ts`), code]));
+  const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), ts.sys.readFile);
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root);
+  const host = ts.createCompilerHost(options);
+  const { getSourceFile, fileExists, readFile } = host;
+  host.fileExists = (name) => files.has(name) || fileExists(name);
+  host.readFile = (name) => files.get(name) ?? readFile(name);
+  host.getSourceFile = (name, ...rest) => {
+    const code = files.get(name);
+    return code === undefined
+      ? getSourceFile(name, ...rest)
+      : ts.createSourceFile(name, code, ts.ScriptTarget.ES2023);
+  };
+  const program = ts.createProgram(
+    [...files.keys()],
+    { ...options, noEmit: true, noUnusedLocals: false, paths: PATHS },
+    host,
+  );
+  return ts
+    .getPreEmitDiagnostics(program)
+    .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
+}
+
+test('every TypeScript snippet of the README compiles against the package', () => {
+  expect(blocks('ts').length).toBeGreaterThan(3);
+  expect(problemsOf(blocks('ts'))).toEqual([]);
+});
+
+test('a snippet with a mistake does not compile', () => {
+  const mistaken = blocks('ts').map((code) => code.replace('job.taskId()', 'job.taskID()'));
+  expect(problemsOf(mistaken).join()).toContain("'taskID' does not exist");
+});
+
+test('every JSON snippet of the README is a job', () => {
+  expect(blocks('json').map((text) => parseJobInput(JSON.parse(text)))).toEqual([
+    expect.objectContaining({ ok: true }),
+  ]);
+});
+
+test('the README tells the limits of the request as the schema has them', () => {
+  const list = (values: readonly string[]) => `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`;
+  expect(readme).toContain(`| ${list(RESOLUTIONS)}. |`);
+  expect(readme).toContain(`| ${list(ASPECT_RATIOS)}. |`);
+  expect(readme).toContain(`at most ${MAX_DURATION_SECONDS}. |`);
+});
+
+test('the README names every setting that the code reads, and no other of ours', () => {
+  const names = (text: string) => new Set(text.match(/\b(VIDEO_API|VIDEOGEN)_[A-Z_]+\b/g));
+  expect([...names(readme)].sort()).toEqual(
+    [...names(readFileSync(join(root, 'src/config.ts'), 'utf8'))].sort(),
+  );
+});
