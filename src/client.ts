@@ -3,7 +3,6 @@ import type { Client, WorkflowHandle, WorkflowStartOptions } from '@temporalio/c
 import { TerminatedFailure } from '@temporalio/common';
 import { type Environment, readTaskQueue } from './config';
 import { connectClient } from './connect';
-import { describeRequest } from './contract/describe-request';
 import { readFailure, VideoFailure } from './contract/failures';
 import type { JobInput, JobProgress, JobResult } from './contract/job';
 import { parseJobInput } from './contract/job-input';
@@ -14,6 +13,7 @@ import {
   WAIT_FOR_TASK_UPDATE,
   WORKFLOW_TYPE,
 } from './contract/names';
+import { describeRequest, describeTask } from './contract/summaries';
 
 export interface VideoClientOptions {
   /** Read for whatever is not given here; the process's own unless set. */
@@ -83,12 +83,8 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   };
 }
 
-/** Temporal keeps 400 bytes of a summary. */
-const LONGEST_TITLE = 200;
-
-function title(input: JobInput): string {
-  const text = input.request ? describeRequest(input.request) : `adopt task ${input.taskId}`;
-  return text.length > LONGEST_TITLE ? `${text.slice(0, LONGEST_TITLE - 1)}…` : text;
+function title({ request, taskId }: JobInput): string {
+  return request ? describeRequest(request) : `adopt ${describeTask(taskId)}`;
 }
 
 function jobOf(handle: WorkflowHandle): VideoJob {

@@ -11,6 +11,7 @@ import { describeDuration } from '../src/contract/duration';
 import { createFailure, isTimeout, readFailure, VideoFailure } from '../src/contract/failures';
 import type { CarriedJob, JobInput, JobResult, Look } from '../src/contract/job';
 import * as policy from '../src/contract/policies';
+import { describeRequest, describeTask } from '../src/contract/summaries';
 import { explainEnd } from './explain-end';
 import { JobState } from './job-state';
 import { answerMessages } from './messages';
@@ -33,7 +34,7 @@ async function submit(job: JobState): Promise<string> {
   const { submitVideo } = proxyActivities<VideoActivities>({
     ...policy.SUBMIT_POLICY,
     scheduleToCloseTimeout: job.remainingMs(),
-    summary: job.title(),
+    summary: describeRequest(job.request),
   });
   try {
     const { taskId } = await submitVideo({ request: job.request });
@@ -41,7 +42,8 @@ async function submit(job: JobState): Promise<string> {
     return taskId;
   } catch (error) {
     // The deadline came while an attempt was under way: its request may have arrived.
-    throw isTimeout(error) ? createFailure('SubmitUnconfirmed', { message: 'the deadline passed' }) : error;
+    if (!isTimeout(error)) throw error;
+    throw createFailure('SubmitUnconfirmed', { message: 'the deadline passed before its answer was known' });
   }
 }
 
@@ -73,7 +75,7 @@ async function download(job: JobState, taskId: string): Promise<JobResult> {
   const { downloadVideo } = proxyActivities<VideoActivities>({
     ...policy.DOWNLOAD_POLICY,
     scheduleToCloseTimeout: Math.max(job.remainingMs(), policy.DOWNLOAD_AT_LEAST_MS),
-    summary: `task ${taskId}`,
+    summary: describeTask(taskId),
   });
   const video = await downloadVideo({ taskId, storage: job.input.storage });
   job.succeeded(video);
@@ -90,9 +92,8 @@ async function continueLater(job: JobState, taskId: string): Promise<never> {
 async function untilNextLook(job: JobState): Promise<void> {
   const waitMs = job.planNextLook();
   if (waitMs === 0) return;
-  await condition(() => job.takeLookRequest(), waitMs, {
-    summary: `next look in ${describeDuration(waitMs)}`,
-  });
+  await condition(() => job.lookRequested, waitMs, { summary: `next look in ${describeDuration(waitMs)}` });
+  job.lookRequested = false;
 }
 
 /** One look. A fault while looking never ends a paid job: it is noted, shown, and looked past until the deadline. */
@@ -110,7 +111,7 @@ async function lookAt(job: JobState, taskId: string): Promise<Look | undefined> 
     if (isCancellation(error)) throw error;
     const failure = readFailure(error) ?? new VideoFailure('ServiceUnreachable', { message: String(error) });
     job.lookFailed(failure);
-    if (failure.type === 'TaskUnknown' && job.taskShouldBeKnown()) throw error;
+    if (failure.type === 'TaskUnknown' && job.taskIsGone()) throw error;
     return undefined;
   }
 }

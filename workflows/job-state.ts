@@ -1,11 +1,16 @@
 import { setCurrentDetails, upsertMemo, workflowInfo } from '@temporalio/workflow';
-import { describeRequest } from '../src/contract/describe-request';
-import { describeDuration, durationMs } from '../src/contract/duration';
+import { durationMs } from '../src/contract/duration';
 import { createFailure, type VideoFailure } from '../src/contract/failures';
 import type { CarriedJob, JobInput, JobPhase, JobProgress, Look, StoredVideo } from '../src/contract/job';
 import { TASK_ID_MEMO } from '../src/contract/names';
-import { DEFAULT_DEADLINE_MS, LONGEST_HISTORY_EVENTS, UNKNOWN_TASK_GRACE_MS } from '../src/contract/policies';
+import {
+  DEFAULT_DEADLINE_MS,
+  LONGEST_HISTORY_EVENTS,
+  LOOKS_WITHOUT_TASK,
+  UNKNOWN_TASK_GRACE_MS,
+} from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
+import { currentDetails } from './current-details';
 import { DEFAULT_MAX_MS, DEFAULT_MIN_MS, untilNextLook } from './poll-schedule';
 
 /** What a job knows about itself; what the query, the Temporal UI and a continued run are told of it. */
@@ -13,13 +18,14 @@ export class JobState {
   taskId: string | undefined;
   failure: VideoFailure | undefined;
   polls: number;
+  /** Set by `lookNow`. A request that comes during a look is for another one. */
+  lookRequested = false;
   private phase: JobPhase = 'submitting';
   private submittedAtMs: number;
   private task: JobProgress['task'];
   private trouble: JobProgress['trouble'];
   private retryAfterMs: number | undefined;
   private nextLookAtMs: number | undefined;
-  private lookRequested = false;
   private ending: string | undefined;
   private readonly startedAtMs: number;
   private readonly deadlineAtMs: number;
@@ -51,10 +57,6 @@ export class JobState {
     return this.input.request;
   }
 
-  title(): string {
-    return describeRequest(this.request);
-  }
-
   enter(phase: JobPhase): void {
     this.phase = phase;
     this.show();
@@ -66,17 +68,6 @@ export class JobState {
     this.submittedAtMs = Date.now();
     upsertMemo({ [TASK_ID_MEMO]: taskId });
     this.show();
-  }
-
-  requestLook(): void {
-    this.lookRequested = true;
-  }
-
-  /** True once for any number of requests made since the last look. */
-  takeLookRequest(): boolean {
-    const requested = this.lookRequested;
-    this.lookRequested = false;
-    return requested;
   }
 
   looked(look: Look): void {
@@ -106,8 +97,12 @@ export class JobState {
     this.enter(failure.type === 'Cancelled' ? 'cancelled' : 'failed');
   }
 
-  /** Just after its submit a task may not be known everywhere at the service. An adopted one should be. */
-  taskShouldBeKnown(): boolean {
+  /**
+   * Just after its submit a task may not be known everywhere at the service; an adopted one should be. One that was
+   * seen before is not given up for a single look that does not find it.
+   */
+  taskIsGone(): boolean {
+    if (this.task !== undefined) return (this.trouble?.count ?? 0) >= LOOKS_WITHOUT_TASK;
     return this.isAdopted() || this.waitedMs() > UNKNOWN_TASK_GRACE_MS;
   }
 
@@ -186,37 +181,10 @@ export class JobState {
     };
   }
 
-  /** The story for the Temporal UI, as markdown: it shows no tables. */
   private show(): void {
-    const { phase, task, trouble, polls, taskId } = this;
-    const percent = task?.percent === undefined ? '' : `, ${Math.round(task.percent)} %`;
-    setCurrentDetails(
-      [
-        `**${HEADLINES[phase]}**`,
-        taskId === undefined ? '' : `Task \`${taskId}\``,
-        task === undefined
-          ? ''
-          : `The service says: ${task.word || task.state}${percent} (after ${polls} looks)`,
-        phase === 'waiting' && this.nextLookAtMs !== undefined
-          ? `Next look at ${isoTime(this.nextLookAtMs)}`
-          : '',
-        trouble === undefined ? '' : `Trouble, ${trouble.count} in a row: ${trouble.message}`,
-        this.ending ?? `Deadline ${isoTime(this.deadlineAtMs)}, in ${describeDuration(this.remainingMs())}`,
-      ]
-        .filter(Boolean)
-        .join('\n\n'),
-    );
+    setCurrentDetails(currentDetails(this.progress(), this.ending));
   }
 }
-
-const HEADLINES: Record<JobPhase, string> = {
-  submitting: 'Submitting the request to the video service',
-  waiting: 'Waiting for the video',
-  downloading: 'Downloading the video',
-  succeeded: 'The video is stored',
-  failed: 'The job failed',
-  cancelled: 'The job was cancelled',
-};
 
 function isoTime(ms: number): string {
   return new Date(ms).toISOString();

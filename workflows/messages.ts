@@ -11,7 +11,13 @@ export const lookNow = defineSignal(LOOK_NOW_SIGNAL);
 /** What others may ask of a job while it runs. */
 export function answerMessages(job: JobState): void {
   setHandler(progress, () => job.progress(), { description: 'Where the job is' });
-  setHandler(lookNow, () => job.requestLook(), { description: 'Look at the task now instead of later' });
+  setHandler(
+    lookNow,
+    () => {
+      job.lookRequested = true;
+    },
+    { description: 'Look at the task now instead of later' },
+  );
   setHandler(
     waitForTask,
     async () => {

@@ -45,6 +45,9 @@ export const HEARTBEAT_EVERY_MS = 2 * SECOND;
 /** Some services answer 404 for a moment after the submit, until the task has reached their database. */
 export const UNKNOWN_TASK_GRACE_MS = 2 * MINUTE;
 
+/** A task that was seen before and is then not found so often in a row is gone. */
+export const LOOKS_WITHOUT_TASK = 3;
+
 /** "Succeeded" is sometimes seen before the link is written. */
 export const LOOKS_WITHOUT_VIDEO = 3;
 

@@ -126,6 +126,17 @@ test('a task unknown for longer than just after its submit ends as TaskUnknown',
   });
 });
 
+test('a task that was seen before is gone only when three looks in a row do not find it', async () => {
+  const lost = { kind: 'refused', status: 404, message: 'no such task' } as const;
+  await inWorld(env, { jobTimeMs: 10 * MINUTE }, async ({ emulator, videos }) => {
+    emulator.next('status', { kind: 'unknown-state', word: 'queued' }, lost, lost);
+    await videos.execute({ request });
+    emulator.next('status', { kind: 'unknown-state', word: 'queued' }, lost, lost, lost);
+    const failure = await failureOf(videos.execute({ request }));
+    expectRow(failure, 'TaskUnknown', emulator.generations()[1]?.taskId);
+  });
+});
+
 test('adopting a task that the service does not know ends at once as TaskUnknown', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
     expectRow(await failureOf(videos.execute({ taskId: '../no such' })), 'TaskUnknown', '../no such');

@@ -1,4 +1,4 @@
-import { describeRequest } from '../../src/contract/describe-request';
+import { describeRequest } from '../../src/contract/summaries';
 
 describe('the line that describes a request', () => {
   it.each([

@@ -1,6 +1,8 @@
 import { cleanText } from './failures';
 import type { VideoRequest } from './request';
 
+/** A summary in Temporal may have 400 bytes; a character has at most three, and one of four counts as two. */
+const LONGEST_SUMMARY = 120;
 const LONGEST_PROMPT = 80;
 /** The longest that is allowed, `1080p` and the like, is far shorter. */
 const LONGEST_FIELD = 12;
@@ -14,7 +16,11 @@ export function describeRequest(request: { [Field in keyof VideoRequest]?: unkno
   const kind = image_url == null ? 'text to video' : 'image to video';
   const length = typeof duration === 'number' ? `${duration} s` : '';
   const form = [word(resolution), word(aspect_ratio), length].filter(Boolean).join(' ');
-  return `${kind}${form && `, ${form}`}: "${word(prompt, LONGEST_PROMPT)}"`;
+  return cleanText(`${kind}${form && `, ${form}`}: "${word(prompt, LONGEST_PROMPT)}"`, LONGEST_SUMMARY);
+}
+
+export function describeTask(taskId: string): string {
+  return cleanText(`task ${taskId}`, LONGEST_SUMMARY);
 }
 
 function word(value: unknown, longest = LONGEST_FIELD): string {
