@@ -1,5 +1,5 @@
 import { ApplicationFailure, cancellationSignal, log } from '@temporalio/activity';
-import type { FailureType } from '../src/contract/failures';
+import type { FailureType } from '../src/contract/failure-table';
 import type { StoredVideo } from '../src/contract/job';
 import { ServiceFault, type TaskReading, type VideoBody, type VideoService } from '../src/service';
 import { type Saved, StorageFault, type VideoStorage } from '../src/storage';

@@ -1,11 +1,6 @@
 import { ApplicationFailure, activityInfo } from '@temporalio/activity';
-import {
-  type Call,
-  createFailure,
-  FAILURES,
-  type FailureDetails,
-  type FailureType,
-} from '../src/contract/failures';
+import { type Call, FAILURES, type FailureType } from '../src/contract/failure-table';
+import { createFailure, type FailureDetails } from '../src/contract/failures';
 import { RETRY_AFTER_JITTER, RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from '../src/contract/policies';
 import { type FaultKind, ServiceFault } from '../src/service';
 import { StorageFault } from '../src/storage';

@@ -1,18 +1,14 @@
+export { cleanText } from './clean-text';
 export { type DurationText, describeDuration, durationMs } from './duration';
 export {
   type Call,
-  cleanText,
-  describeFailure,
   FAILURES,
-  type FailureDetails,
   type FailureRow,
   type FailureType,
   isFailureType,
-  isVideoFailure,
   type Retry,
-  readFailure,
-  VideoFailure,
-} from './failures';
+} from './failure-table';
+export { describeFailure, type FailureDetails, isVideoFailure, readFailure, VideoFailure } from './failures';
 export type { JobInput, JobOptions, JobPhase, JobProgress, JobResult, Look, StoredVideo } from './job';
 export { parseJobInput } from './job-input';
 export * from './names';

@@ -1,5 +1,5 @@
 import type { DurationText } from './duration';
-import type { FailureType } from './failures';
+import type { FailureType } from './failure-table';
 import type { VideoRequest } from './request';
 import type { TaskState } from './task-state';
 

@@ -1,4 +1,4 @@
-import { cleanText } from './failures';
+import { cleanText } from './clean-text';
 import type { VideoRequest } from './request';
 
 /** A summary in Temporal may have 400 bytes; a character has at most three, and one of four counts as two. */

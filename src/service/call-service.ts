@@ -1,5 +1,5 @@
 import { DecoratorHandler, type Dispatcher } from 'undici';
-import { cleanText } from '../contract/failures';
+import { cleanText } from '../contract/clean-text';
 import { quotable, secretsOf } from './quotable';
 import { readAnswer } from './read-answer';
 import { retryAfterMs } from './retry-after';

@@ -1,4 +1,4 @@
-import { cleanText } from '../contract/failures';
+import { cleanText } from '../contract/clean-text';
 import type { AnswerReading } from './read-answer';
 
 /** What is shorter is a word such as `1` or `mp4`: it hides nothing, and would be cut out of every sentence. */

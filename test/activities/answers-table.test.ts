@@ -1,4 +1,4 @@
-import type { FailureType } from '../../src/contract/failures';
+import type { FailureType } from '../../src/contract/failure-table';
 import type { Faults } from '../../src/emulator';
 import { closedPort, startRawServer } from '../service/raw-server';
 import { type ActivityWorld, type Attempt, createActivityWorld, failureOf } from './activity-world';

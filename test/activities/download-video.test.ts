@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { CancelledFailure } from '@temporalio/common';
 import { createVideoActivities } from '../../activities';
-import type { FailureType } from '../../src/contract/failures';
+import type { FailureType } from '../../src/contract/failure-table';
 import type { Faults } from '../../src/emulator';
 import type { VideoService, VideoServiceOptions } from '../../src/service';
 import { createFileStorage } from '../../src/storage';

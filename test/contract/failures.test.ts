@@ -8,14 +8,11 @@ import {
   TimeoutFailure,
   TimeoutType,
 } from '@temporalio/common';
+import { cleanText } from '../../src/contract/clean-text';
+import { FAILURES, type FailureRow, type FailureType, isFailureType } from '../../src/contract/failure-table';
 import {
-  cleanText,
   createFailure,
   describeFailure,
-  FAILURES,
-  type FailureRow,
-  type FailureType,
-  isFailureType,
   isTimeout,
   isVideoFailure,
   readFailure,

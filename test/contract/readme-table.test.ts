@@ -11,7 +11,7 @@ function checkTable(readme: string): void {
   const [shown, ...afterEnd] = (afterStart[0] ?? '').split(END);
   if (afterStart.length === 1 && afterEnd.length === 1 && shown?.trim() === failureTable()) return;
   throw new Error(
-    `README.md and src/contract/failures.ts tell of different failures. Paste this into README.md, ` +
+    `README.md and src/contract/failure-table.ts tell of different failures. Paste this into README.md, ` +
       `in place of what stands from ${START} to ${END}:\n\n${START}\n${failureTable()}\n${END}\n`,
   );
 }

@@ -1,4 +1,4 @@
-import { FAILURES, type FailureRow } from '../../src/contract/failures';
+import { FAILURES, type FailureRow } from '../../src/contract/failure-table';
 
 const COLUMNS = ['Failure', 'Meaning', 'What to do', 'Submit', 'Look', 'Download', 'HTTP', 'Exit'];
 

@@ -1,0 +1,145 @@
+/** The three calls of a job that touch the world. */
+export type Call = 'submit' | 'check' | 'download';
+
+/**
+ * What happens when a call meets a failure:
+ * `never` ends the job; `policy` is tried again by Temporal's retry policy; `look-again` is left to the waiting loop,
+ * which looks again later; `-` cannot happen there. Whatever is tried again is bounded by the job's deadline.
+ */
+export type Retry = 'never' | 'policy' | 'look-again' | '-';
+
+export interface FailureRow {
+  meaning: string;
+  advice: string;
+  retry: Record<Call, Retry>;
+  /** The HTTP status with which a gateway tells it. */
+  gatewayStatus: number;
+  /** The exit code of a command that ends with it. */
+  exitCode: number;
+}
+
+/** Every way in which a job can fail. Activities, workflow, exit codes and the README's table all read this one. */
+export const FAILURES = {
+  InvalidRequest: {
+    meaning: 'The request was refused',
+    advice: 'Change the request as the message says and start a new job.',
+    retry: { submit: 'never', check: '-', download: '-' },
+    gatewayStatus: 400,
+    exitCode: 2,
+  },
+  Unauthorized: {
+    meaning: 'The service refused the API key',
+    advice:
+      'Set VIDEO_API_KEY or VIDEO_API_KEY_FILE to a valid key; a task that exists is looked at again by itself.',
+    retry: { submit: 'never', check: 'look-again', download: 'policy' },
+    gatewayStatus: 502,
+    exitCode: 3,
+  },
+  RateLimited: {
+    meaning: 'The service allows no more requests at the moment',
+    advice: 'Start fewer jobs at once, or ask the service for a higher limit.',
+    retry: { submit: 'policy', check: 'policy', download: 'policy' },
+    gatewayStatus: 429,
+    exitCode: 4,
+  },
+  ServiceFailed: {
+    meaning: 'The service answered with an error of its own',
+    advice: 'Look at the status page of the service; start the job again when it is well.',
+    retry: { submit: 'policy', check: 'policy', download: 'policy' },
+    gatewayStatus: 502,
+    exitCode: 5,
+  },
+  ServiceUnreachable: {
+    meaning: 'The service could not be reached',
+    advice: 'Check VIDEO_API_BASE_URL and the network of the worker.',
+    retry: { submit: 'policy', check: 'policy', download: 'policy' },
+    gatewayStatus: 503,
+    exitCode: 6,
+  },
+  AnswerUnreadable: {
+    meaning: 'The service answered something that is not in its interface',
+    advice: 'Check that VIDEO_API_BASE_URL is the address of the video service.',
+    retry: { submit: 'never', check: 'policy', download: 'policy' },
+    gatewayStatus: 502,
+    exitCode: 7,
+  },
+  SubmitUnconfirmed: {
+    meaning: 'The request was sent and no task id came back, so a task may exist and be paid for',
+    advice:
+      'Look for the task at the service; adopt it with its task id, or start a new job if there is none.',
+    retry: { submit: 'never', check: '-', download: '-' },
+    gatewayStatus: 502,
+    exitCode: 8,
+  },
+  TaskUnknown: {
+    meaning: 'The service does not know the task',
+    advice: 'Check the task id, and that the API key belongs to the account that submitted it.',
+    retry: { submit: '-', check: 'look-again', download: 'policy' },
+    gatewayStatus: 404,
+    exitCode: 9,
+  },
+  GenerationFailed: {
+    meaning: 'The service could not generate the video',
+    advice: 'Read what the service said, change the request if it is to blame, and start a new job.',
+    retry: { submit: '-', check: 'never', download: 'never' },
+    gatewayStatus: 422,
+    exitCode: 10,
+  },
+  GenerationCancelled: {
+    meaning: 'The task was cancelled at the service',
+    advice: 'Start a new job if the video is still wanted.',
+    retry: { submit: '-', check: 'never', download: 'never' },
+    gatewayStatus: 409,
+    exitCode: 11,
+  },
+  NoVideo: {
+    meaning: 'The service says that the task succeeded and names no video',
+    advice: 'Look at the task at the service; adopt it with its task id once the video is there.',
+    retry: { submit: '-', check: 'look-again', download: 'policy' },
+    gatewayStatus: 502,
+    exitCode: 12,
+  },
+  VideoUnavailable: {
+    meaning: 'The link to the video was refused',
+    advice: 'Adopt the task with its task id to ask for a new link; videos expire at most services.',
+    retry: { submit: '-', check: '-', download: 'policy' },
+    gatewayStatus: 502,
+    exitCode: 13,
+  },
+  VideoCorrupt: {
+    meaning: 'What was downloaded is not the whole video',
+    advice: 'Adopt the task with its task id to download it again.',
+    retry: { submit: '-', check: '-', download: 'policy' },
+    gatewayStatus: 502,
+    exitCode: 14,
+  },
+  StorageFailed: {
+    meaning: 'The video could not be stored',
+    advice:
+      'Check VIDEOGEN_STORAGE (it exists, is writable, has room), then adopt the task with its task id.',
+    retry: { submit: '-', check: '-', download: 'policy' },
+    gatewayStatus: 507,
+    exitCode: 15,
+  },
+  DeadlineExceeded: {
+    meaning: 'The deadline of the job passed before the video was ready',
+    advice: 'The service may still finish it: adopt the task with its task id and a longer deadline.',
+    retry: { submit: '-', check: '-', download: '-' },
+    gatewayStatus: 504,
+    exitCode: 16,
+  },
+  Cancelled: {
+    meaning: 'The job was cancelled',
+    advice:
+      'The service may go on with the task: adopt it with its task id if the video is wanted after all.',
+    retry: { submit: '-', check: '-', download: '-' },
+    gatewayStatus: 409,
+    exitCode: 17,
+  },
+} as const satisfies Record<string, FailureRow>;
+
+export type FailureType = keyof typeof FAILURES;
+
+export function isFailureType(type: unknown): type is FailureType {
+  return typeof type === 'string' && Object.hasOwn(FAILURES, type);
+}
