@@ -10,9 +10,12 @@ export interface SubmitVideoInput {
   request: VideoRequest;
 }
 
-/** What an attempt leaves for the next one: the number of the last attempt that is known to have made no task. */
+/** What an attempt leaves for the next one. */
 interface SubmitNote {
-  settled: number;
+  /** The last attempt that is known to have made no task. */
+  settled?: number;
+  /** The attempt whose request is under way: whoever finds this does not know how it ended. */
+  sending?: number;
 }
 
 /**
@@ -25,20 +28,19 @@ interface SubmitNote {
  */
 export function createSubmitVideo(service: VideoService) {
   return async function submitVideo({ request }: SubmitVideoInput): Promise<{ taskId: string }> {
+    const { attempt } = activityInfo();
+    const { settled, sending } = readNote(activityInfo().heartbeatDetails);
+    if (sending !== undefined || (attempt > 1 && settled !== attempt - 1)) {
+      throw failureOf('SubmitUnconfirmed', 'submit', {
+        message: `attempt ${sending ?? attempt - 1} ended before its answer was known`,
+      });
+    }
     const parsed = parseRequest(request);
     if (!parsed.ok) throw failureOf('InvalidRequest', 'submit', { message: parsed.problem });
 
-    const { attempt } = activityInfo();
-    const note = readNote(activityInfo().heartbeatDetails);
-    if (attempt > 1 && note?.settled !== attempt - 1) {
-      throw failureOf('SubmitUnconfirmed', 'submit', {
-        message: `attempt ${attempt - 1} ended before its answer was known`,
-      });
-    }
-
     try {
       const { taskId, said } = await whileHeartbeating(
-        () => note,
+        () => ({ sending: attempt }) satisfies SubmitNote,
         () => service.submit(parsed.request, { idempotencyKey: idempotencyKey(parsed.request) }),
       );
       if (taskId === undefined) {
@@ -68,7 +70,11 @@ function madeNoTask(failure: unknown): boolean {
   return failure instanceof ApplicationFailure && failure.type !== 'SubmitUnconfirmed';
 }
 
-function readNote(details: unknown): SubmitNote | undefined {
-  const isNote = typeof details === 'object' && details !== null && 'settled' in details;
-  return isNote && typeof details.settled === 'number' ? { settled: details.settled } : undefined;
+function readNote(details: unknown): SubmitNote {
+  if (typeof details !== 'object' || details === null) return {};
+  const { settled, sending }: { settled?: unknown; sending?: unknown } = details;
+  return {
+    settled: typeof settled === 'number' ? settled : undefined,
+    sending: typeof sending === 'number' ? sending : undefined,
+  };
 }

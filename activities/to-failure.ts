@@ -9,19 +9,28 @@ import { StorageFault } from '../src/storage';
 const BY_STATUS: Record<Call, Record<number, FailureType>> = {
   submit: {
     401: 'Unauthorized',
+    402: 'Unauthorized',
     403: 'Unauthorized',
     // Nothing is there that generates videos: the address is wrong, not the request.
     404: 'AnswerUnreadable',
     405: 'AnswerUnreadable',
     // The idempotency key is in use: the task may exist already.
     409: 'SubmitUnconfirmed',
+    // The whole request never arrived.
+    408: 'ServiceUnreachable',
     429: 'RateLimited',
+    // Said by something between us and the service, which may have passed the request on.
+    502: 'SubmitUnconfirmed',
+    504: 'SubmitUnconfirmed',
+    520: 'SubmitUnconfirmed',
+    524: 'SubmitUnconfirmed',
     300: 'AnswerUnreadable',
     400: 'InvalidRequest',
     500: 'ServiceFailed',
   },
   check: {
     401: 'Unauthorized',
+    402: 'Unauthorized',
     403: 'Unauthorized',
     404: 'TaskUnknown',
     410: 'TaskUnknown',

@@ -1,5 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { Client, WorkflowHandle, WorkflowStartOptions } from '@temporalio/client';
+import {
+  type Client,
+  type WorkflowHandle,
+  WorkflowNotFoundError,
+  type WorkflowStartOptions,
+} from '@temporalio/client';
 import { TerminatedFailure } from '@temporalio/common';
 import { type Environment, readTaskQueue } from './config';
 import { connectClient } from './connect';
@@ -23,7 +28,7 @@ export interface VideoClientOptions {
 }
 
 export interface StartOptions {
-  /** The name of the job: a second job under it is refused while the first runs or once it has succeeded. */
+  /** The name of the job: there is never a second job under it, whether the first still runs or how it ended. */
   workflowId?: string;
   /** Anything else that Temporal offers at a start, such as `priority` or `memo`. */
   temporal?: Partial<WorkflowStartOptions>;
@@ -51,7 +56,7 @@ export interface VideoClient {
 }
 
 export async function createVideoClient(options: VideoClientOptions = {}): Promise<VideoClient> {
-  const { env = process.env } = options;
+  const { env } = options;
   const taskQueue = options.taskQueue ?? readTaskQueue(env);
   const client = options.client ?? (await connectClient(env));
 
@@ -63,8 +68,8 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
     const handle = await client.workflow.start(WORKFLOW_TYPE, {
       staticSummary: title(parsed.input),
-      // A job that succeeded is not paid for again under its own name; one that failed may be tried again.
-      workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
+      // A job that ended may have a paid task, however it ended: another job for it needs another name.
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
       ...temporal,
       taskQueue,
       workflowId,
@@ -90,7 +95,7 @@ function title({ request, taskId }: JobInput): string {
 function jobOf(handle: WorkflowHandle): VideoJob {
   return {
     workflowId: handle.workflowId,
-    taskId: () => explained(handle, handle.executeUpdate<string, []>(WAIT_FOR_TASK_UPDATE)),
+    taskId: () => explained(handle, taskIdOf(handle)),
     progress: () => handle.query<JobProgress>(PROGRESS_QUERY),
     lookNow: () => handle.signal(LOOK_NOW_SIGNAL),
     cancel: async () => {
@@ -98,6 +103,21 @@ function jobOf(handle: WorkflowHandle): VideoJob {
     },
     result: () => explained(handle, handle.result()),
   };
+}
+
+async function taskIdOf(handle: WorkflowHandle): Promise<string> {
+  try {
+    return await handle.executeUpdate<string, []>(WAIT_FOR_TASK_UPDATE);
+  } catch (error) {
+    // A job that has ended answers no more; its memo and its result do.
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+    return (await taskIdInMemo(handle)) ?? (await handle.result()).taskId;
+  }
+}
+
+async function taskIdInMemo(handle: WorkflowHandle): Promise<string | undefined> {
+  const taskId = (await handle.describe()).memo?.[TASK_ID_MEMO];
+  return typeof taskId === 'string' ? taskId : undefined;
 }
 
 async function explained<T>(handle: WorkflowHandle, outcome: Promise<T>): Promise<T> {
@@ -112,11 +132,8 @@ async function explained<T>(handle: WorkflowHandle, outcome: Promise<T>): Promis
 async function explain(handle: WorkflowHandle, error: unknown): Promise<unknown> {
   const failure = terminated(error) ?? readFailure(error);
   if (failure === undefined || failure.taskId !== undefined) return failure ?? error;
-  const taskId = await handle.describe().then(
-    ({ memo }) => memo?.[TASK_ID_MEMO],
-    () => undefined,
-  );
-  if (typeof taskId !== 'string') return failure;
+  const taskId = await taskIdInMemo(handle).catch(() => undefined);
+  if (taskId === undefined) return failure;
   return new VideoFailure(failure.type, { ...failure.details, taskId }, { cause: error });
 }
 

@@ -5,14 +5,14 @@ import { type Environment, readTemporalConfig } from './config';
 const DEFAULT_ADDRESS = '127.0.0.1:7233';
 
 /** A connection to Temporal as the environment names it. The caller closes it. */
-export async function connectClient(env: Environment): Promise<Client> {
+export async function connectClient(env?: Environment): Promise<Client> {
   const { connectionOptions, namespace } = readTemporalConfig(env);
   const connection = await orUnreachable(connectionOptions.address, Connection.connect(connectionOptions));
   return new Client({ connection, namespace });
 }
 
 export async function connectWorker(
-  env: Environment,
+  env?: Environment,
 ): Promise<{ connection: NativeConnection; namespace?: string }> {
   const { connectionOptions, namespace } = readTemporalConfig(env);
   const connection = await orUnreachable(
@@ -30,7 +30,10 @@ async function orUnreachable<T>(address = DEFAULT_ADDRESS, connecting: Promise<T
   try {
     return await connecting;
   } catch (error) {
-    const message = `Temporal cannot be reached at ${address}: start a server there, or set TEMPORAL_ADDRESS to one that runs.`;
-    throw new TemporalUnreachable(message, { cause: error });
+    const reason = String(error).split('\n')[0];
+    throw new TemporalUnreachable(
+      `Temporal cannot be reached at ${address} (${reason}): start a server there, or set TEMPORAL_ADDRESS to one that runs.`,
+      { cause: error },
+    );
   }
 }

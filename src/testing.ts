@@ -37,7 +37,7 @@ export interface VideoTestEnvironment {
 export async function createVideoTestEnvironment(
   options: VideoTestEnvironmentOptions = {},
 ): Promise<VideoTestEnvironment> {
-  const { server = 'time-skipping', env = process.env, onProgress } = options;
+  const { server = 'time-skipping', env, onProgress } = options;
   const { environment: temporal, stop } = await STARTERS[server]({ ...readEngineOptions(env), onProgress });
   // Tasks of the emulator age with Temporal's clock, so that a skipped hour is an hour for them too.
   const emulator = await startEmulator({ clock: () => temporal.currentTimeMs(), ...options.emulator });

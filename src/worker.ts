@@ -38,7 +38,7 @@ export interface VideoWorker {
 }
 
 export async function createVideoWorker(options: VideoWorkerOptions = {}): Promise<VideoWorker> {
-  const { env = process.env } = options;
+  const { env } = options;
   const taskQueue = options.taskQueue ?? readTaskQueue(env);
   const storage = options.storage ?? createFileStorage(readStorageFolder(env));
   const service = options.service ?? createVideoService(readServiceConfig(env));

@@ -20,7 +20,8 @@ export function currentDetails(progress: JobProgress, ending: string | undefined
     task && `The service says: ${task.word || task.state}${percent} (look ${polls})`,
     nextLookAt && `Next look at ${nextLookAt}`,
     trouble && `Trouble, ${trouble.count} in a row: ${trouble.message}`,
-    ending ?? `Deadline ${deadlineAt}, in ${describeDuration(Date.parse(deadlineAt) - Date.now())}`,
+    ending ??
+      `Deadline ${deadlineAt}, in ${describeDuration(Math.max(0, Date.parse(deadlineAt) - Date.now()))}`,
   ];
   return told.filter(Boolean).join('\n\n');
 }

@@ -1,5 +1,6 @@
 import {
   ActivityFailure,
+  ApplicationFailure,
   allHandlersFinished,
   CancellationScope,
   CancelledFailure,
@@ -18,7 +19,7 @@ import type { JobState } from './job-state';
 export async function explainEnd(job: JobState, error: unknown): Promise<unknown> {
   if (error instanceof ContinueAsNew) return error;
   const failure = rowOf(error, job.taskId);
-  // Not of the table, so it is a mistake of ours: Temporal keeps the job until a worker with the mend replays it.
+  // A mistake of ours in the workflow itself: Temporal keeps the job until a worker with the mend replays it.
   if (failure === undefined) return error;
 
   job.failed(failure);
@@ -26,17 +27,32 @@ export async function explainEnd(job: JobState, error: unknown): Promise<unknown
   // Whoever waits for the task id is answered before the job closes.
   await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
   if (failure.type === 'Cancelled') return new CancelledFailure(failure.message);
-  return createFailure(failure.type, failure.details);
+  return createFailure(
+    failure.type,
+    failure.details,
+    error instanceof ActivityFailure ? { cause: error } : {},
+  );
 }
 
 function rowOf(error: unknown, taskId: string | undefined): VideoFailure | undefined {
   if (isCancellation(error) || wasNotRetriedForACancellation(error))
     return new VideoFailure('Cancelled', { taskId });
-  const met = readFailure(error) ?? (isTimeout(error) ? new VideoFailure('DeadlineExceeded') : undefined);
+  const met = readFailure(error) ?? rowOfActivity(error);
   return met && new VideoFailure(met.type, { ...met.details, taskId });
 }
 
-/** An attempt that fails once the cancellation has come gets no other, whatever the policy says. */
+function rowOfActivity(error: unknown): VideoFailure | undefined {
+  if (!(error instanceof ActivityFailure)) return undefined;
+  return isTimeout(error)
+    ? new VideoFailure('DeadlineExceeded')
+    : new VideoFailure('Unexpected', { message: String(error.cause) });
+}
+
+/**
+ * An attempt that fails once the cancellation has come gets no other, whatever the policy says. One that would not have
+ * got another anyway tells more than the cancellation does: a submit that was lost, say.
+ */
 function wasNotRetriedForACancellation(error: unknown): boolean {
-  return error instanceof ActivityFailure && error.retryState === 'CANCEL_REQUESTED';
+  if (!(error instanceof ActivityFailure) || error.retryState !== 'CANCEL_REQUESTED') return false;
+  return !(error.cause instanceof ApplicationFailure && error.cause.nonRetryable);
 }

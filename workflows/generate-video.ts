@@ -41,22 +41,23 @@ async function submit(job: JobState): Promise<string> {
     job.hasTask(taskId);
     return taskId;
   } catch (error) {
-    // The deadline came while an attempt was under way: its request may have arrived.
     if (!isTimeout(error)) throw error;
-    throw createFailure('SubmitUnconfirmed', { message: 'the deadline passed before its answer was known' });
+    throw createFailure('SubmitUnconfirmed', {
+      message: 'its time was over before it was known how it ended',
+    });
   }
 }
 
 async function waitForVideo(job: JobState, taskId: string): Promise<void> {
   job.enter('waiting');
-  for (let looksWithoutVideo = 0; ; ) {
+  for (;;) {
     if (job.historyIsLong()) await continueLater(job, taskId);
     await untilNextLook(job);
     const look = await lookAt(job, taskId);
     switch (look?.state) {
       case 'succeeded':
         if (look.hasVideo) return;
-        if (++looksWithoutVideo === policy.LOOKS_WITHOUT_VIDEO) throw createFailure('NoVideo');
+        if (job.videoIsMissing()) throw createFailure('NoVideo');
         break;
       case 'failed':
         throw createFailure('GenerationFailed', { code: look.code, message: look.message ?? look.word });
@@ -109,7 +110,7 @@ async function lookAt(job: JobState, taskId: string): Promise<Look | undefined> 
     return look;
   } catch (error) {
     if (isCancellation(error)) throw error;
-    const failure = readFailure(error) ?? new VideoFailure('ServiceUnreachable', { message: String(error) });
+    const failure = readFailure(error) ?? new VideoFailure('Unexpected', { message: String(error) });
     job.lookFailed(failure);
     if (failure.type === 'TaskUnknown' && job.taskIsGone()) throw error;
     return undefined;

@@ -1,17 +1,20 @@
-import { setCurrentDetails, upsertMemo, workflowInfo } from '@temporalio/workflow';
+import { type ApplicationFailure, setCurrentDetails, upsertMemo, workflowInfo } from '@temporalio/workflow';
 import { durationMs } from '../src/contract/duration';
 import { createFailure, type VideoFailure } from '../src/contract/failures';
+import { isStorageKey, isTaskId, STORAGE_RULE, TASK_ID_RULE } from '../src/contract/input-rules';
 import type { CarriedJob, JobInput, JobPhase, JobProgress, Look, StoredVideo } from '../src/contract/job';
 import { TASK_ID_MEMO } from '../src/contract/names';
 import {
   DEFAULT_DEADLINE_MS,
   LONGEST_HISTORY_EVENTS,
   LOOKS_WITHOUT_TASK,
+  LOOKS_WITHOUT_VIDEO,
+  MOST_WARNED_WORDS,
   UNKNOWN_TASK_GRACE_MS,
 } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { currentDetails } from './current-details';
-import { DEFAULT_MAX_MS, DEFAULT_MIN_MS, untilNextLook } from './poll-schedule';
+import { DEFAULT_MAX_MS, DEFAULT_MIN_MS, LEAST_MIN_MS, untilNextLook } from './poll-schedule';
 
 /** What a job knows about itself; what the query, the Temporal UI and a continued run are told of it. */
 export class JobState {
@@ -19,11 +22,13 @@ export class JobState {
   failure: VideoFailure | undefined;
   polls: number;
   /** Set by `lookNow`. A request that comes during a look is for another one. */
-  lookRequested = false;
+  lookRequested: boolean;
   private phase: JobPhase = 'submitting';
   private submittedAtMs: number;
   private task: JobProgress['task'];
   private trouble: JobProgress['trouble'];
+  /** Looks in a row that found no task, and looks in all that found a success without a video. */
+  private readonly misses: { task: number; video: number };
   private retryAfterMs: number | undefined;
   private nextLookAtMs: number | undefined;
   private ending: string | undefined;
@@ -34,18 +39,23 @@ export class JobState {
 
   constructor(
     readonly input: JobInput,
-    carried?: CarriedJob,
+    given?: CarriedJob,
   ) {
     checkInput(input);
     const min = readDuration('polling.min', input.polling?.min ?? DEFAULT_MIN_MS);
     const max = readDuration('polling.max', input.polling?.max ?? DEFAULT_MAX_MS);
     // Whoever asks for a longer pause than the usual longest one means it.
-    this.polling = { min, max: Math.max(min, max) };
+    this.polling = { min: Math.max(min, LEAST_MIN_MS), max: Math.max(min, max, LEAST_MIN_MS) };
+    // Only a run before this one can have something to carry over, not whoever starts a job.
+    const carried = workflowInfo().continuedFromExecutionRunId === undefined ? undefined : given;
     this.startedAtMs = carried?.startedAtMs ?? Date.now();
     this.deadlineAtMs = this.startedAtMs + readDuration('deadline', input.deadline ?? DEFAULT_DEADLINE_MS);
     this.submittedAtMs = carried?.submittedAtMs ?? this.startedAtMs;
     this.polls = carried?.polls ?? 0;
+    this.lookRequested = carried?.lookRequested ?? false;
     this.task = carried?.lastTask;
+    this.trouble = carried?.trouble;
+    this.misses = carried?.misses ?? { task: 0, video: 0 };
     this.warnedWords = new Set(carried?.warnedWords);
     if (carried) this.taskId = carried.taskId;
     else if (input.taskId != null) this.hasTask(input.taskId);
@@ -53,7 +63,7 @@ export class JobState {
 
   /** What is to be submitted; asked only of a job without a task. */
   get request(): VideoRequest {
-    if (this.input.request == null) throw createFailure('InvalidRequest', { message: 'there is no request' });
+    if (this.input.request == null) throw refused('there is no request');
     return this.input.request;
   }
 
@@ -73,6 +83,8 @@ export class JobState {
   looked(look: Look): void {
     this.polls++;
     this.trouble = undefined;
+    this.misses.task = 0;
+    if (look.state === 'succeeded' && !look.hasVideo) this.misses.video++;
     const percent = 'percent' in look ? look.percent : undefined;
     this.retryAfterMs = 'retryAfterMs' in look ? look.retryAfterMs : undefined;
     this.task = { state: look.state, word: look.word, percent };
@@ -82,6 +94,7 @@ export class JobState {
   lookFailed({ type, message, details }: VideoFailure): void {
     this.polls++;
     this.trouble = { type, message, count: (this.trouble?.count ?? 0) + 1 };
+    this.misses.task = type === 'TaskUnknown' ? this.misses.task + 1 : 0;
     this.retryAfterMs = details.retryAfterMs;
     this.show();
   }
@@ -98,12 +111,16 @@ export class JobState {
   }
 
   /**
-   * Just after its submit a task may not be known everywhere at the service; an adopted one should be. One that was
-   * seen before is not given up for a single look that does not find it.
+   * Just after its submit a task may not be known everywhere at the service, and a single look may miss it later too. An
+   * adopted one that was never seen is not there.
    */
   taskIsGone(): boolean {
-    if (this.task !== undefined) return (this.trouble?.count ?? 0) >= LOOKS_WITHOUT_TASK;
-    return this.isAdopted() || this.waitedMs() > UNKNOWN_TASK_GRACE_MS;
+    if (this.task === undefined && this.isAdopted()) return true;
+    return this.misses.task >= LOOKS_WITHOUT_TASK && this.waitedMs() > UNKNOWN_TASK_GRACE_MS;
+  }
+
+  videoIsMissing(): boolean {
+    return this.misses.video >= LOOKS_WITHOUT_VIDEO;
   }
 
   private isAdopted(): boolean {
@@ -119,9 +136,9 @@ export class JobState {
 
   /** True once for each word: an unknown state is worth one warning, not one a look. */
   isNewWord(word: string): boolean {
-    const isNew = !this.warnedWords.has(word);
+    if (this.warnedWords.has(word) || this.warnedWords.size >= MOST_WARNED_WORDS) return false;
     this.warnedWords.add(word);
-    return isNew;
+    return true;
   }
 
   planNextLook(): number {
@@ -162,7 +179,10 @@ export class JobState {
       startedAtMs: this.startedAtMs,
       submittedAtMs: this.submittedAtMs,
       polls: this.polls,
+      lookRequested: this.lookRequested,
       lastTask: this.task,
+      trouble: this.trouble,
+      misses: this.misses,
       warnedWords: [...this.warnedWords],
     };
   }
@@ -190,19 +210,24 @@ function isoTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** Null counts as absent: some languages send it for what was not set. */
+/**
+ * A job may be started by any SDK or by hand, past every door that parses: what is wrong ends it with a sentence. Null
+ * counts as absent, as some languages send it for what was not set.
+ */
 function checkInput(input: JobInput | null | undefined): void {
-  if ((input?.request == null) !== (input?.taskId == null)) return;
-  throw createFailure('InvalidRequest', {
-    message: 'a job needs either a request or the taskId of a task to adopt, and not both',
-  });
+  if ((input?.request == null) === (input?.taskId == null)) {
+    throw refused('a job needs either a request or the taskId of a task to adopt, and not both');
+  }
+  if (input?.taskId != null && !isTaskId(input.taskId)) throw refused(`taskId ${TASK_ID_RULE}`);
+  if (input?.storage != null && !isStorageKey(input.storage)) throw refused(`storage ${STORAGE_RULE}`);
 }
 
-/** A job may be started by any SDK or by hand, past every door that parses: a wrong value ends it with a sentence. */
 function readDuration(name: string, value: unknown): number {
   const ms = durationMs(value);
   if (ms !== undefined) return ms;
-  throw createFailure('InvalidRequest', {
-    message: `${name} must be milliseconds or a length of time such as "90s" (was ${JSON.stringify(value)})`,
-  });
+  throw refused(`${name} must be milliseconds or a length of time such as "90s"`);
+}
+
+function refused(message: string): ApplicationFailure {
+  return createFailure('InvalidRequest', { message });
 }

@@ -1,4 +1,11 @@
-import { condition, defineQuery, defineSignal, defineUpdate, setHandler } from '@temporalio/workflow';
+import {
+  CancellationScope,
+  condition,
+  defineQuery,
+  defineSignal,
+  defineUpdate,
+  setHandler,
+} from '@temporalio/workflow';
 import { createFailure } from '../src/contract/failures';
 import type { JobProgress } from '../src/contract/job';
 import { LOOK_NOW_SIGNAL, PROGRESS_QUERY, WAIT_FOR_TASK_UPDATE } from '../src/contract/names';
@@ -21,7 +28,10 @@ export function answerMessages(job: JobState): void {
   setHandler(
     waitForTask,
     async () => {
-      await condition(() => job.taskId !== undefined || job.failure !== undefined);
+      // A cancellation does not end the wait: the job still learns how a request that has left was answered.
+      await CancellationScope.nonCancellable(() =>
+        condition(() => job.taskId !== undefined || job.failure !== undefined),
+      );
       if (job.taskId !== undefined) return job.taskId;
       throw createFailure(job.failure?.type ?? 'Cancelled', job.failure?.details);
     },

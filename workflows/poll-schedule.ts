@@ -1,3 +1,5 @@
+import { RETRY_AFTER_MAX_MS } from '../src/contract/policies';
+
 /** Everything the schedule knows, and all of it is in the history: the same job always waits the same. */
 export interface PollSituation {
   /** Since the submit, or the adoption. */
@@ -15,6 +17,8 @@ export interface PollSituation {
 /** Most services ask for at least this between two looks. */
 export const DEFAULT_MIN_MS = 5_000;
 export const DEFAULT_MAX_MS = 30_000;
+/** Nobody is asked more often than this, whatever the job says. */
+export const LEAST_MIN_MS = 1_000;
 
 /** A look may come this much later than the video, as a share of the time waited so far. */
 const LATENESS = 0.1;
@@ -25,7 +29,7 @@ const TELLING_PERCENT = 10;
 /** How long to wait until the next look. The last look of all is at the deadline. */
 export function untilNextLook(situation: PollSituation): number {
   const { remainingMs, retryAfterMs = 0, min, max } = situation;
-  const wanted = Math.max(clamp(guess(situation), min, max), retryAfterMs);
+  const wanted = Math.max(clamp(guess(situation), min, max), Math.min(retryAfterMs, RETRY_AFTER_MAX_MS));
   return Math.max(0, Math.min(wanted, remainingMs));
 }
 

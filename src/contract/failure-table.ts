@@ -28,9 +28,9 @@ export const FAILURES = {
     exitCode: 2,
   },
   Unauthorized: {
-    meaning: 'The service refused the API key',
+    meaning: 'The service refused the API key or its account',
     advice:
-      'Set VIDEO_API_KEY or VIDEO_API_KEY_FILE to a valid key; a task that exists is looked at again by itself.',
+      'Set VIDEO_API_KEY or VIDEO_API_KEY_FILE to a key of an account with credit; a task that exists is looked at again by itself.',
     retry: { submit: 'never', check: 'look-again', download: 'policy' },
     gatewayStatus: 502,
     exitCode: 3,
@@ -127,6 +127,13 @@ export const FAILURES = {
     retry: { submit: '-', check: '-', download: '-' },
     gatewayStatus: 504,
     exitCode: 16,
+  },
+  Unexpected: {
+    meaning: 'Something happened that the program does not know',
+    advice: 'Read the message and the log of the worker; a task that exists can be adopted with its task id.',
+    retry: { submit: '-', check: 'look-again', download: 'policy' },
+    gatewayStatus: 500,
+    exitCode: 18,
   },
   Cancelled: {
     meaning: 'The job was cancelled',

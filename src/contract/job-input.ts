@@ -1,11 +1,15 @@
 import { z } from 'zod';
 import { type DurationText, durationMs } from './duration';
+import { isStorageKey, isTaskId, STORAGE_RULE, TASK_ID_RULE } from './input-rules';
 import type { JobInput } from './job';
 import { parseRequest } from './request';
 
 const duration = z.custom<DurationText>((value) => durationMs(value) !== undefined, {
   error: 'must be milliseconds or a length of time such as "90s", "30m" or "2h"',
 });
+
+/** An id that was pasted often has a space or a line break around it. */
+const withoutSpaces = (value: unknown) => (typeof value === 'string' ? value.trim() : value);
 
 const pollingSchema = z
   .strictObject({ min: duration.optional(), max: duration.optional() })
@@ -15,9 +19,9 @@ const pollingSchema = z
 
 const jobInputSchema = z.strictObject({
   request: z.unknown().optional(),
-  taskId: z.string().trim().min(1, 'must not be empty').optional(),
+  taskId: z.preprocess(withoutSpaces, z.custom<string>(isTaskId, { error: TASK_ID_RULE }).optional()),
   deadline: duration.optional(),
-  storage: z.string().min(1, 'must not be empty').optional(),
+  storage: z.custom<string>(isStorageKey, { error: STORAGE_RULE }).optional(),
   polling: pollingSchema.optional(),
 });
 

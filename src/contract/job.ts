@@ -70,6 +70,9 @@ export interface CarriedJob {
   startedAtMs: number;
   submittedAtMs: number;
   polls: number;
+  lookRequested: boolean;
   lastTask?: JobProgress['task'];
+  trouble?: JobProgress['trouble'];
+  misses: { task: number; video: number };
   warnedWords: string[];
 }

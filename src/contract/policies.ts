@@ -10,8 +10,9 @@ export const DEFAULT_DEADLINE_MS = HOUR;
 /** The longest that one POST may take: longer than the service client's own timeouts together, so those speak first. */
 export const SUBMIT_POLICY = {
   startToCloseTimeout: 2 * MINUTE,
-  // Attempts beat while they await the answer, so a dead worker is noticed in seconds.
-  heartbeatTimeout: 10 * SECOND,
+  // Attempts beat while they await the answer, so a dead worker is noticed soon. Not sooner: a late beat would take a
+  // good answer for a lost one.
+  heartbeatTimeout: 20 * SECOND,
   // A cancelled job still learns the answer of a request that has left: see submit-video.ts.
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
   retry: { initialInterval: 2 * SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
@@ -45,11 +46,14 @@ export const HEARTBEAT_EVERY_MS = 2 * SECOND;
 /** Some services answer 404 for a moment after the submit, until the task has reached their database. */
 export const UNKNOWN_TASK_GRACE_MS = 2 * MINUTE;
 
-/** A task that was seen before and is then not found so often in a row is gone. */
+/** A task that is not found so often in a row is gone. */
 export const LOOKS_WITHOUT_TASK = 3;
 
 /** "Succeeded" is sometimes seen before the link is written. */
 export const LOOKS_WITHOUT_VIDEO = 3;
+
+/** Of how many unknown words a job remembers that it warned. */
+export const MOST_WARNED_WORDS = 20;
 
 /** Replaying a job on another worker stays quick; the server itself suggests it near 6,000. */
 export const LONGEST_HISTORY_EVENTS = 2_000;

@@ -13,8 +13,8 @@ export type AnswerFault =
 /** The task ends badly when its time has come; asked for its status with this fault, at once. */
 export type FailedTask = { kind: 'failed-task'; code: string; message: string };
 
-/** The answer is the right one, and comes late: the task exists for a while before its caller knows. */
-export type LateAnswer = { kind: 'late'; ms: number };
+/** The answer is the right one, and comes late; or it is lost late: the task exists for a while before its caller knows. */
+export type LateAnswer = { kind: 'late'; ms: number } | { kind: 'reset-late'; ms: number };
 
 export type StatusFault = { kind: 'unknown-state'; word: string } | { kind: 'no-video' };
 

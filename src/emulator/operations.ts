@@ -35,8 +35,10 @@ export class Operations {
     }
     const task = this.book.create(parsed.request, await this.options.clock());
     if (fault?.kind === 'failed-task') task.failure = { code: fault.code, message: fault.message };
-    else if (fault?.kind === 'late') await sleep(fault.ms, undefined, { ref: false });
+    else if (fault?.kind === 'late' || fault?.kind === 'reset-late')
+      await sleep(fault.ms, undefined, { ref: false });
     else if (fault) return faultAnswer(fault);
+    if (fault?.kind === 'reset-late') return { kind: 'reset' };
     return json(200, { task_id: task.taskId, status: 'queued' });
   }
 

@@ -2,7 +2,7 @@ import { cleanText } from '../contract/clean-text';
 import type { AnswerReading } from './read-answer';
 
 /** What is shorter is a word such as `1` or `mp4`: it hides nothing, and would be cut out of every sentence. */
-const SHORTEST_SECRET = 8;
+const SHORTEST_SIGNATURE = 8;
 
 /**
  * A service's words as they may be repeated in a log or a history. Some services quote the key they refuse, and some
@@ -11,7 +11,7 @@ const SHORTEST_SECRET = 8;
 export function quotable(text: string, secrets: readonly string[]): string {
   let told = text;
   for (const secret of secrets) {
-    if (secret.length >= SHORTEST_SECRET) told = told.replaceAll(secret, '…');
+    told = told.replaceAll(secret, '…');
   }
   return cleanText(told.replace(/\?[^\s"'<>?=]*=[^\s"'<>]*/g, '?…'));
 }
@@ -31,9 +31,7 @@ export function quotableReading(reading: AnswerReading, secrets: readonly string
 /** What a call carries that nobody else may see: its key, and whatever signs its address. */
 export function secretsOf(call: { path: string; headers?: Record<string, string> }): string[] {
   const [, query = ''] = call.path.split(/\?(.*)/s);
-  return [
-    call.headers?.authorization?.replace(/^Bearer /, '') ?? '',
-    ...query.split(/[&=]/),
-    ...new URLSearchParams(query).values(),
-  ];
+  const key = call.headers?.authorization?.replace(/^Bearer /, '');
+  const signatures = [...query.split(/[&=]/), ...new URLSearchParams(query).values()];
+  return [...(key ? [key] : []), ...signatures.filter((part) => part.length >= SHORTEST_SIGNATURE)];
 }

@@ -51,7 +51,7 @@ describe('a submit', () => {
   it('beats while it waits, so that a dead worker is noticed', async () => {
     const attempt = submit(REQUEST);
     await attempt.result;
-    expect(attempt.beats).toEqual([undefined]);
+    expect(attempt.beats).toEqual([{ sending: 1 }]);
   });
 
   it.each<[string, Faults['submit']]>([
@@ -106,7 +106,7 @@ describe('a second attempt', () => {
     world.emulator.next('submit', { kind: 'rate-limited' });
     const second = submit(REQUEST, { attempt: 2, heartbeatDetails: { settled: 1 } });
     await failureOf(second);
-    expect(second.beats).toEqual([{ settled: 1 }, { settled: 2 }]);
+    expect(second.beats).toEqual([{ sending: 2 }, { settled: 2 }]);
   });
 
   it.each([
@@ -125,6 +125,17 @@ describe('a second attempt', () => {
     expect(world.emulator.calls).toHaveLength(0);
     expect(run.beats).toHaveLength(0);
   });
+
+  it.each([1, 2])(
+    'sends nothing when it finds a request under way, as attempt %d after a reset',
+    async (attempt) => {
+      const run = submit(REQUEST, { attempt, heartbeatDetails: { settled: 1, sending: 2 } });
+      const { failure, details } = await failureOf(run);
+      expect(failure.type).toBe('SubmitUnconfirmed');
+      expect(details).toEqual({ attempt, message: 'attempt 2 ended before its answer was known' });
+      expect(world.emulator.calls).toHaveLength(0);
+    },
+  );
 
   it('sends nothing when the worker of the first was killed while it waited', async () => {
     world.emulator.next('submit', { kind: 'hang' });

@@ -54,9 +54,10 @@ describe('an option of a job that is wrong', () => {
   const length = 'must be milliseconds or a length of time such as "90s", "30m" or "2h"';
 
   it.each([
-    [{ taskId: '' }, 'taskId must not be empty'],
-    [{ taskId: ' ' }, 'taskId must not be empty'],
-    [{ taskId: 5 }, 'taskId must be of type string'],
+    [{ taskId: '' }, 'taskId must be text of at most 1000 characters, and not empty'],
+    [{ taskId: ' ' }, 'taskId must be text of at most 1000 characters, and not empty'],
+    [{ taskId: 5 }, 'taskId must be text of at most 1000 characters, and not empty'],
+    [{ taskId: 'x'.repeat(1_001) }, 'taskId must be text of at most 1000 characters, and not empty'],
     [{ deadline: 'soon' }, `deadline ${length}`],
     [{ deadline: '90' }, `deadline ${length}`],
     [{ deadline: 0 }, `deadline ${length}`],
@@ -64,8 +65,14 @@ describe('an option of a job that is wrong', () => {
     [{ deadline: true }, `deadline ${length}`],
     [{ deadline: null }, `deadline ${length}`],
     [{ deadline: { hours: 1 } }, `deadline ${length}`],
-    [{ storage: '' }, 'storage must not be empty'],
-    [{ storage: 5 }, 'storage must be of type string'],
+    [
+      { storage: '' },
+      'storage must name a place inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder',
+    ],
+    [
+      { storage: 5 },
+      'storage must name a place inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder',
+    ],
     [{ polling: 5 }, 'polling must be of type object'],
     [{ polling: { min: 'x' } }, `polling.min ${length}`],
     [{ polling: { max: 0 } }, `polling.max ${length}`],
@@ -81,7 +88,14 @@ describe('an option of a job that is wrong', () => {
 
   it('is told together with the others', () => {
     expect(problemOf({ taskId: '', storage: '' })).toBe(
-      'taskId must not be empty; storage must not be empty',
+      'taskId must be text of at most 1000 characters, and not empty; storage must name a place inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder',
     );
   });
 });
+
+it.each(['../x', '/x', 'a/../x', 'a//b', 'C:/x', 'a\\b', './x', 'a\0b', '/', 'x'.repeat(501)])(
+  'a storage key that leaves the storage, or is no plain name, is refused: %s',
+  (storage) => {
+    expect(problemOf({ taskId: 'task-1', storage })).toMatch(/^storage must name a place inside the storage/);
+  },
+);

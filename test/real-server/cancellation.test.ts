@@ -35,6 +35,29 @@ test('a cancellation while the request is under way waits for the answer, so tha
   });
 });
 
+test('a submit that is lost after the cancellation came is told as lost, not as cancelled', async () => {
+  await inWorld(env, {}, async ({ emulator, videos }) => {
+    emulator.next('submit', { kind: 'reset-late', ms: 3_000 });
+    const job = await videos.start({ request });
+    while (emulator.generations().length === 0) await pause();
+    await job.cancel();
+    expectRow(await failureOf(job.result()), 'SubmitUnconfirmed', undefined);
+  });
+});
+
+test('whoever waits for the task id gets it although the job is cancelled meanwhile', async () => {
+  await inWorld(env, {}, async ({ emulator, videos }) => {
+    emulator.next('submit', { kind: 'late', ms: 3_000 });
+    const job = await videos.start({ request });
+    const taskId = job.taskId();
+    while (emulator.generations().length === 0) await pause();
+    await job.cancel();
+    expect(await taskId).toBe(emulator.generations()[0]?.taskId);
+    await failureOf(job.result());
+    expect(await job.taskId()).toBe(await taskId);
+  });
+});
+
 test('a cancellation while a refused submit waits for its next attempt ends with nothing paid for', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
     emulator.next('submit', { kind: 'rate-limited', retryAfter: 600 });

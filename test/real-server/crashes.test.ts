@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,13 +11,13 @@ import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-proce
 import { failureOf, pause, untilProgress } from '../support/world';
 
 const request = { prompt: 'A red fox' };
-const taskQueue = 'crashes';
 
 let folder: string;
 let server: DevServer;
 let connection: Connection;
 let emulator: Emulator;
 let videos: VideoClient;
+let taskQueue: string;
 
 const startServer = (port?: number) =>
   startDevServer({
@@ -30,13 +31,15 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'videogen-crashes-'));
   server = await startServer();
   connection = await Connection.connect({ address: server.address });
-  videos = await createVideoClient({ client: new Client({ connection }), taskQueue });
 });
 beforeEach(async () => {
   emulator = await startEmulator({ jobTimeMs: 2_000 });
+  // A queue for each test: a task handed to a worker that is being killed is lost with it.
+  taskQueue = `crashes-${randomUUID()}`;
+  videos = await createVideoClient({ client: new Client({ connection }), taskQueue });
 });
 afterEach(async () => {
-  killLeftoverWorkers();
+  await killLeftoverWorkers();
   await emulator.close();
 });
 afterAll(async () => {

@@ -8,7 +8,6 @@ const { historyToJSON } = require('@temporalio/common/lib/proto-utils');
 const { createVideoTestEnvironment } = require('../../dist/src/testing');
 
 const request = { prompt: 'A red fox', resolution: '480p', duration: 5, seed: 7 };
-const HOUR = 3_600_000;
 
 /** What each history shows: how the emulator is prepared, and what is done with the job. */
 const STORIES = {
@@ -45,15 +44,14 @@ const STORIES = {
       return handle;
     },
   },
-  'carried-over': {
-    run: async (start, _sleep, submit, now) => {
-      const taskId = await submit();
-      const startedAtMs = (await now()) - HOUR;
-      return start(
-        { request, deadline: '3h' },
-        { taskId, startedAtMs, submittedAtMs: startedAtMs, polls: 300, warnedWords: [] },
-      );
-    },
+  // Its second run: the first is long.
+  continued: {
+    jobTimeMs: 16 * 60_000,
+    run: (start) => start({ request, polling: { min: '5s', max: '5s' } }),
+  },
+  'submit-unconfirmed': {
+    prepare: (emulator) => emulator.next('submit', { kind: 'reset' }),
+    run: (start) => start({ request }),
   },
   adopted: { run: async (start, _sleep, submit) => start({ taskId: await submit() }) },
 };
@@ -65,7 +63,9 @@ function anonymous(key, value) {
 }
 
 async function record(name) {
-  const env = await createVideoTestEnvironment({ emulator: { jobTimeMs: 60_000 } });
+  const env = await createVideoTestEnvironment({
+    emulator: { jobTimeMs: STORIES[name].jobTimeMs ?? 60_000 },
+  });
   const { temporal, emulator } = env;
   STORIES[name].prepare?.(emulator);
   const start = (...args) =>
@@ -91,7 +91,8 @@ async function record(name) {
       () => temporal.currentTimeMs(),
     );
     await handle.result().catch(() => undefined);
-    const history = JSON.parse(historyToJSON(await handle.fetchHistory()), anonymous);
+    const last = temporal.client.workflow.getHandle(name);
+    const history = JSON.parse(historyToJSON(await last.fetchHistory()), anonymous);
     await writeFile(join(__dirname, '../histories', `${name}.json`), `${JSON.stringify(history)}\n`);
     process.stdout.write(`${name}: ${history.events.length} events\n`);
   });

@@ -4,8 +4,13 @@ const { createVideoWorker } = require('../../dist/src/worker');
 async function main() {
   const codePath = process.env.VIDEOGEN_TEST_BUNDLE;
   const worker = await createVideoWorker({
-    // A killed worker's sticky queue is given up sooner than by default, so that the tests need not wait for it.
-    worker: { stickyQueueScheduleToStartTimeout: '1s', ...(codePath && { workflowBundle: { codePath } }) },
+    // A killed worker's sticky queue is given up, and a draining worker's grace is over, sooner than by default, so that
+    // the tests need not wait for it.
+    worker: {
+      stickyQueueScheduleToStartTimeout: '1s',
+      shutdownGraceTime: '1s',
+      ...(codePath && { workflowBundle: { codePath } }),
+    },
   });
   process.send?.('ready');
   await worker.run();

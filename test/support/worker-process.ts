@@ -9,7 +9,7 @@ export interface WorkerProcess {
   ended: Promise<number | null>;
 }
 
-const running = new Set<ChildProcess>();
+const running = new Map<ChildProcess, Promise<unknown>>();
 
 /** Starts a worker in a process of its own and waits until it works. */
 export async function startWorkerProcess(env: Record<string, string>): Promise<WorkerProcess> {
@@ -24,7 +24,6 @@ export function spawnWorker(env: Record<string, string>): WorkerProcess & { proc
     env: { PATH: process.env.PATH, VIDEOGEN_TEST_BUNDLE: process.env.VIDEOGEN_TEST_BUNDLE, ...env },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
-  running.add(child);
   let output = '';
   const collect = (chunk: Buffer) => {
     output += chunk;
@@ -37,6 +36,7 @@ export function spawnWorker(env: Record<string, string>): WorkerProcess & { proc
       resolve(code);
     });
   });
+  running.set(child, ended);
   return {
     process: child,
     output: () => output,
@@ -49,8 +49,9 @@ export function spawnWorker(env: Record<string, string>): WorkerProcess & { proc
 }
 
 /** For afterEach: no worker outlives its test. */
-export function killLeftoverWorkers(): void {
-  for (const child of running) child.kill('SIGKILL');
+export async function killLeftoverWorkers(): Promise<void> {
+  for (const child of running.keys()) child.kill('SIGKILL');
+  await Promise.all(running.values());
 }
 
 function failed(output: string): never {

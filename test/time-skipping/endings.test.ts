@@ -129,9 +129,11 @@ test('a task unknown for longer than just after its submit ends as TaskUnknown',
 test('a task that was seen before is gone only when three looks in a row do not find it', async () => {
   const lost = { kind: 'refused', status: 404, message: 'no such task' } as const;
   await inWorld(env, { jobTimeMs: 10 * MINUTE }, async ({ emulator, videos }) => {
-    emulator.next('status', { kind: 'unknown-state', word: 'queued' }, lost, lost);
+    const down = Array.from({ length: 10 }, () => ({ kind: 'server-error', status: 503 }) as const);
+    emulator.next('status', { kind: 'unknown-state', word: 'queued' }, lost, lost, ...down, lost);
     await videos.execute({ request });
-    emulator.next('status', { kind: 'unknown-state', word: 'queued' }, lost, lost, lost);
+    const queued = Array.from({ length: 30 }, () => ({ kind: 'unknown-state', word: 'queued' }) as const);
+    emulator.next('status', ...queued, lost, lost, lost);
     const failure = await failureOf(videos.execute({ request }));
     expectRow(failure, 'TaskUnknown', emulator.generations()[1]?.taskId);
   });
@@ -169,8 +171,9 @@ test('an unknown state is warned of once a word, not once a look', async () => {
 
 test('a storage that takes no video ends as StorageFailed with the task id, and the task can be adopted', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
-    const failure = await failureOf(videos.execute({ request, storage: '../outside.mp4' }));
-    const taskId = emulator.generations()[0]?.taskId ?? '';
+    await videos.execute({ request, storage: 'fox.mp4' });
+    const failure = await failureOf(videos.execute({ request, storage: 'fox.mp4/inside-a-file.mp4' }));
+    const taskId = emulator.generations()[1]?.taskId ?? '';
     expectRow(failure, 'StorageFailed', taskId);
     expect((await videos.execute({ taskId })).taskId).toBe(taskId);
   });
@@ -185,6 +188,12 @@ test.each([
   ['a misspelt field', { request: { ...request, aspectRatio: '1:1' } }, 'did you mean aspect_ratio?'],
   ['an unreadable deadline', { request, deadline: 'soon' }, 'deadline must be'],
   ['unreadable polling', { request, polling: { min: -1 } }, 'polling.min must be'],
+  ['a deadline of a megabyte', { request, deadline: 'x'.repeat(1_200_000) }, 'deadline must be'],
+  ['a place outside the storage', { request, storage: '../x' }, 'storage must name a place'],
+  ['a storage that is a number', { request, storage: 5 }, 'storage must name a place'],
+  ['a task id that is a number', { taskId: 1234567890123456 }, 'taskId must be text'],
+  ['a task id that is an object', { taskId: { toString: 1, valueOf: 1 } }, 'taskId must be text'],
+  ['an empty task id', { taskId: '' }, 'taskId must be text'],
 ])('a job started by hand with %s ends with one sentence', async (_, input, sentence) => {
   await inWorld(env, {}, async ({ emulator, taskQueue }) => {
     const started = env.temporal.client.workflow.execute('generateVideo', {
@@ -197,6 +206,17 @@ test.each([
       cause: { type: 'InvalidRequest', message: expect.stringContaining(sentence) },
     });
     expect(emulator.calls).toHaveLength(0);
+  });
+});
+
+test('what is handed over as a second argument does not pass for a job’s past', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, taskQueue }) => {
+    const result = await env.temporal.client.workflow.execute('generateVideo', {
+      taskQueue,
+      workflowId: `second-argument-${Math.random()}`,
+      args: [{ request }, { taskId: 'made up', warnedWords: 5 }],
+    });
+    expect(result).toMatchObject({ taskId: emulator.generations()[0]?.taskId });
   });
 });
 

@@ -25,18 +25,3 @@ test('a history that another workflow would have written is not taken for ours',
   const foreign = JSON.stringify(read('well.json')).replace('"name":"checkVideo"', '"name":"peekVideo"');
   await expect(replay('well', JSON.parse(foreign))).rejects.toThrow(/[Nn]ondeterminism/);
 });
-
-test('every way a job can go is recorded', () => {
-  expect(names).toEqual(
-    [
-      'adopted',
-      'cancelled',
-      'carried-over',
-      'deadline',
-      'generation-failed',
-      'refused',
-      'retried',
-      'well',
-    ].map((name) => `${name}.json`),
-  );
-});

@@ -42,9 +42,17 @@ const jobs: [string, JobInput, (emulator: Emulator) => void][] = [
         { kind: 'refused', status: 403, message: 'x' },
       ),
   ],
+  [
+    'with a service that repeats its link',
+    { request },
+    (it) => {
+      const message = `cannot open ${it.url}/files/x.mp4?signature=${it.linkSignature}`;
+      it.next('status', { kind: 'refused', status: 403, message });
+      it.next('download', { kind: 'refused', status: 403, message });
+    },
+  ],
   ['lost', { request }, (it) => it.next('submit', { kind: 'reset' })],
   ['failed', { request }, (it) => it.next('status', { kind: 'failed-task', code: 'x', message: 'y' })],
-  ['with nowhere to put the video', { request, storage: '../x' }, () => {}],
 ];
 
 let env: VideoTestEnvironment;
@@ -66,6 +74,9 @@ test('neither the API key nor a link is in any history, log, error, answer or fi
       const outcome = await job.result().catch((error: unknown) => error);
       seen[`${name}: outcome`] = inspect(outcome, { depth: 20 });
       seen[`${name}: progress`] = JSON.stringify(await job.progress());
+      const handle = env.temporal.client.workflow.getHandle(job.workflowId);
+      seen[`${name}: details`] = JSON.stringify(await handle.query('__temporal_workflow_metadata'));
+      seen[`${name}: memo`] = JSON.stringify((await handle.describe()).memo);
       const history = await historyOf(env.temporal.client, job.workflowId);
       seen[`${name}: history`] = decodePayloads(historyToJSON(history));
       for (const file of await readdir(storageFolder)) {

@@ -1,3 +1,4 @@
+import { RETRY_AFTER_MAX_MS } from '../../src/contract/policies';
 import {
   DEFAULT_MAX_MS,
   DEFAULT_MIN_MS,
@@ -46,9 +47,12 @@ describe('the next look, in any situation', () => {
     expect(broken((waitMs, { remainingMs, min }) => waitMs === remainingMs || waitMs >= min)).toEqual([]);
   });
 
-  it('is at the deadline or not sooner than the service asked for', () => {
+  it('is at the deadline or not sooner than the service asked for, up to ten minutes', () => {
     expect(
-      broken((waitMs, { remainingMs, retryAfterMs = 0 }) => waitMs === remainingMs || waitMs >= retryAfterMs),
+      broken((waitMs, { remainingMs, retryAfterMs = 0 }) => {
+        const asked = Math.min(retryAfterMs, RETRY_AFTER_MAX_MS);
+        return waitMs === remainingMs || waitMs >= asked;
+      }),
     ).toEqual([]);
   });
 
@@ -104,6 +108,10 @@ describe('the next look', () => {
     expect(wait({ retryAfterMs: 120_000 })).toBe(120_000);
     expect(wait({ retryAfterMs: 120_000, percent: 99, elapsedMs: 60_000 })).toBe(120_000);
     expect(wait({ retryAfterMs: 120_000, troubles: 3 })).toBe(120_000);
+  });
+
+  it('is put off by ten minutes at the most, however much the service asked for', () => {
+    expect(wait({ retryAfterMs: HOUR, remainingMs: 2 * HOUR })).toBe(RETRY_AFTER_MAX_MS);
   });
 
   it('is not hastened by what the service asked for', () => {
