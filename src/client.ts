@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import {
   type Client,
+  WorkflowExecutionAlreadyStartedError,
   type WorkflowHandle,
   WorkflowNotFoundError,
   type WorkflowStartOptions,
@@ -12,6 +13,7 @@ import { readFailure, VideoFailure } from './contract/failures';
 import type { JobInput, JobProgress, JobResult } from './contract/job';
 import { parseJobInput } from './contract/job-input';
 import {
+  INPUT_MEMO,
   LOOK_NOW_SIGNAL,
   PROGRESS_QUERY,
   TASK_ID_MEMO,
@@ -19,6 +21,7 @@ import {
   WORKFLOW_TYPE,
 } from './contract/names';
 import { describeRequest, describeTask } from './contract/summaries';
+import { describeDifference, type WantedVideo } from './contract/wanted-video';
 
 export interface VideoClientOptions {
   /** Read for whatever is not given here; the process's own unless set. */
@@ -28,7 +31,7 @@ export interface VideoClientOptions {
 }
 
 export interface StartOptions {
-  /** The name of the job: there is never a second job under it, whether the first still runs or how it ended. */
+  /** The name of the job. The same request under it joins the job, whether it runs or has ended; another is refused. */
   workflowId?: string;
   /** Anything else that Temporal offers at a start, such as `priority` or `memo`. */
   temporal?: Partial<WorkflowStartOptions>;
@@ -37,6 +40,8 @@ export interface StartOptions {
 /** One job, wherever it runs. */
 export interface VideoJob {
   workflowId: string;
+  /** Whether Temporal knows a job of that name. */
+  exists(): Promise<boolean>;
   /** The task id, as soon as there is one. */
   taskId(): Promise<string>;
   progress(): Promise<JobProgress>;
@@ -66,16 +71,23 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   ) => {
     const parsed = parseJobInput(input);
     if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
-    const handle = await client.workflow.start(WORKFLOW_TYPE, {
-      staticSummary: title(parsed.input),
-      // A job that ended may have a paid task, however it ended: another job for it needs another name.
-      workflowIdReusePolicy: 'REJECT_DUPLICATE',
-      ...temporal,
-      taskQueue,
-      workflowId,
-      args: [parsed.input],
-    });
-    return jobOf(handle);
+    const wanted = { request: parsed.input.request, taskId: parsed.input.taskId };
+    try {
+      const handle = await client.workflow.start(WORKFLOW_TYPE, {
+        staticSummary: title(parsed.input),
+        // A job that ended may have a paid task, however it ended: another job for it needs another name.
+        workflowIdReusePolicy: 'REJECT_DUPLICATE',
+        ...temporal,
+        memo: { ...temporal?.memo, [INPUT_MEMO]: wanted },
+        taskQueue,
+        workflowId,
+        args: [parsed.input],
+      });
+      return jobOf(handle);
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+      return attach(client, workflowId, wanted);
+    }
   };
 
   return {
@@ -88,6 +100,16 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   };
 }
 
+/** The job that has the name already, if it is for the same video. */
+async function attach(client: Client, workflowId: string, wanted: WantedVideo): Promise<VideoJob> {
+  const handle = client.workflow.getHandle(workflowId);
+  const { memo } = await handle.describe();
+  const difference = describeDifference(memo?.[INPUT_MEMO], wanted);
+  if (difference === undefined) return jobOf(handle);
+  const message = `${workflowId} is the name of another job (${difference}); choose another name`;
+  throw new VideoFailure('InvalidRequest', { message });
+}
+
 function title({ request, taskId }: JobInput): string {
   return request ? describeRequest(request) : `adopt ${describeTask(taskId)}`;
 }
@@ -95,6 +117,14 @@ function title({ request, taskId }: JobInput): string {
 function jobOf(handle: WorkflowHandle): VideoJob {
   return {
     workflowId: handle.workflowId,
+    exists: () =>
+      handle.describe().then(
+        () => true,
+        (error: unknown) => {
+          if (error instanceof WorkflowNotFoundError) return false;
+          throw error;
+        },
+      ),
     taskId: () => explained(handle, taskIdOf(handle)),
     progress: () => handle.query<JobProgress>(PROGRESS_QUERY),
     lookNow: () => handle.signal(LOOK_NOW_SIGNAL),

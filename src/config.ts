@@ -87,6 +87,28 @@ export function readEngineOptions(env: Environment = process.env): EngineOptions
   });
 }
 
+/** Where a Temporal server of our own keeps its database between runs. */
+export function readDataFolder(env: Environment = process.env): string {
+  const { VIDEOGEN_DATA, XDG_DATA_HOME } = withoutBlanks(env);
+  return VIDEOGEN_DATA ?? join(XDG_DATA_HOME ?? join(homedir(), '.local', 'share'), 'temporal-videogen');
+}
+
+/** The address of a Temporal server that somebody else runs, if one is named. */
+export function readTemporalAddress(env: Environment = process.env): string | undefined {
+  return readTemporalConfig(env).connectionOptions.address;
+}
+
+/** True when a video service is named: without one, people try things out on the emulator. */
+export function namesAService(env: Environment = process.env): boolean {
+  return withoutBlanks(env).VIDEO_API_BASE_URL !== undefined;
+}
+
+/** The key that the emulator asks for, when one is set; it has one of its own. */
+export function readEmulatorKey(env: Environment = process.env): string | undefined {
+  const { VIDEO_API_KEY, VIDEO_API_KEY_FILE } = withoutBlanks(env);
+  return (VIDEO_API_KEY ?? VIDEO_API_KEY_FILE) ? readApiKey(env)() : undefined;
+}
+
 function readBaseUrl(env: Environment): string {
   const given = env.VIDEO_API_BASE_URL?.trim();
   const example = 'set it to the address of the video service, such as https://api.example.com';

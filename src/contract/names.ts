@@ -5,5 +5,8 @@ export const WAIT_FOR_TASK_UPDATE = 'waitForTask';
 export const LOOK_NOW_SIGNAL = 'lookNow';
 export const DEFAULT_TASK_QUEUE = 'video-generation';
 
+/** The memo that holds what was asked for, so that a second start under the same name can be compared with it. */
+export const INPUT_MEMO = 'videoWanted';
+
 /** The memo that holds the task id: readable with no worker running, and after a termination. */
 export const TASK_ID_MEMO = 'taskId';

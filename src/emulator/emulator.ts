@@ -6,6 +6,8 @@ import { Operations, type OperationsOptions } from './operations';
 import type { EmulatedTask } from './task-book';
 
 export interface EmulatorOptions extends Partial<OperationsOptions> {
+  /** The loopback interface unless set. */
+  host?: string;
   /** A free one unless set. */
   port?: number;
   apiKey?: string;
@@ -51,9 +53,9 @@ const ROUTES: { method: string; path: RegExp; call: EmulatedCall }[] = [
 
 /** The video generation service on your own machine: its whole interface, and faults on demand. */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
-  const { port = 0, apiKey = 'emulator-key' } = options;
+  const { host = LOOPBACK, port = 0, apiKey = 'emulator-key', tasksFile } = options;
   const { jobTimeMs = 5_000, videoBytes = 64 * 1024, clock = Date.now } = options;
-  const operations = new Operations({ jobTimeMs, videoBytes, clock });
+  const operations = new Operations({ jobTimeMs, videoBytes, clock, tasksFile });
   const script = new FaultScript();
   const calls: RecordedCall[] = [];
 
@@ -79,7 +81,8 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     if (!authorized) return refusal(401, 'unauthorized', 'the API key is missing or invalid');
     if (route?.call === 'submit' && problem) return refusal(400, 'invalid_request', problem);
     if (route?.call === 'submit') return operations.submit(body, subject === 'image', script.take('submit'));
-    if (route?.call === 'status') return operations.status(subject, url, script.take('status'));
+    if (route?.call === 'status')
+      return operations.status(subject, originOf(request) ?? url, script.take('status'));
     return refusal(404, 'not_found', `no such operation: ${method} ${pathname}`);
   };
 
@@ -89,7 +92,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
       (error) => send(response, refusal(400, 'invalid_request', String(error))),
     );
   });
-  const url = `http://${LOOPBACK}:${await listen(server, port)}`;
+  const url = `http://${host}:${await listen(server, host, port)}`;
 
   return {
     url,
@@ -112,10 +115,19 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   };
 }
 
-function listen(server: ReturnType<typeof createServer>, port: number): Promise<number> {
+/** A link leads back to where it was asked for: inside a container network that is another name than ours. */
+function originOf({ headers }: IncomingMessage): string | undefined {
+  return headers.host && `http://${headers.host}`;
+}
+
+function listen(server: ReturnType<typeof createServer>, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, LOOPBACK, () => resolve((server.address() as AddressInfo).port));
+    server.once('error', (error) => {
+      reject(
+        new Error(`The emulator cannot listen on ${host}:${port} (${error.message}): choose another port.`),
+      );
+    });
+    server.listen(port, host, () => resolve((server.address() as AddressInfo).port));
   });
 }
 

@@ -12,6 +12,8 @@ export interface OperationsOptions {
   videoBytes: number;
   /** What time it is for the tasks. */
   clock: () => number | Promise<number>;
+  /** Where tasks are kept beyond the life of the emulator. */
+  tasksFile?: string;
 }
 
 /** What the service does once it knows who asks: section 4 of its interface, and the files behind its links. */
@@ -21,7 +23,7 @@ export class Operations {
   readonly signature = randomBytes(16).toString('hex');
 
   constructor(private readonly options: OperationsOptions) {
-    this.book = new TaskBook(options.jobTimeMs);
+    this.book = new TaskBook(options.jobTimeMs, options.tasksFile);
   }
 
   async submit(body: unknown, needsImage: boolean, fault?: Faults['submit']): Promise<EmulatedAnswer> {

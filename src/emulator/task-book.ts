@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { VideoRequest } from '../contract/request';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { requestSchema, type VideoRequest } from '../contract/request';
 
 export interface EmulatedTask {
   taskId: string;
@@ -26,11 +28,18 @@ const QUEUED_SHARE = 0.1;
 export class TaskBook {
   readonly tasks = new Map<string, EmulatedTask>();
 
-  constructor(private readonly jobTimeMs: number) {}
+  /** With a file, tasks outlive the emulator, as those of a service do. */
+  constructor(
+    private readonly jobTimeMs: number,
+    private readonly file?: string,
+  ) {
+    for (const task of file === undefined ? [] : readTasks(file)) this.tasks.set(task.taskId, task);
+  }
 
   create(request: VideoRequest, nowMs: number): EmulatedTask {
     const task: EmulatedTask = { taskId: `task_${randomUUID()}`, request, submittedAtMs: nowMs };
     this.tasks.set(task.taskId, task);
+    if (this.file !== undefined) appendFileSync(this.file, `${JSON.stringify(task)}\n`);
     return task;
   }
 
@@ -44,4 +53,20 @@ export class TaskBook {
     const progress = Math.max(0, Math.floor(share * 100));
     return { status: share < QUEUED_SHARE ? 'queued' : 'running', progress };
   }
+}
+
+const taskSchema = z.object({ taskId: z.string(), request: requestSchema, submittedAtMs: z.number() });
+
+/** A line that was cut by a crash is a task that nobody was told of. */
+function readTasks(file: string): EmulatedTask[] {
+  if (!existsSync(file)) return [];
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .flatMap((line) => {
+      try {
+        return [taskSchema.parse(JSON.parse(line))];
+      } catch {
+        return [];
+      }
+    });
 }

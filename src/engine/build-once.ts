@@ -1,7 +1,7 @@
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BuildLock, type Holder, isAlive, isDead, SILENT_AFTER_MS } from './build-lock';
+import { type Holder, isAlive, isDead, ProcessLock, SILENT_AFTER_MS } from './process-lock';
 import type { OnProgress } from './sign-of-life';
 
 // Short beside any build, long beside the few file operations that a look costs.
@@ -24,7 +24,7 @@ export async function buildOnce(
 ): Promise<string> {
   const finished = join(cacheFolder, name);
   await mkdir(cacheFolder, { recursive: true });
-  const lock = new BuildLock(`${finished}.lock`);
+  const lock = new ProcessLock(`${finished}.lock`);
   if (!(await takeUnlessFinished(lock, finished, onProgress))) return finished;
   try {
     await removeLeftovers(cacheFolder, name);
@@ -37,7 +37,7 @@ export async function buildOnce(
 }
 
 async function takeUnlessFinished(
-  lock: BuildLock,
+  lock: ProcessLock,
   finished: string,
   onProgress: OnProgress,
 ): Promise<boolean> {

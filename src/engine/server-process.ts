@@ -41,7 +41,9 @@ export class ServerProcess {
 
   static async start(executable: string, args: readonly string[], logFile?: string): Promise<ServerProcess> {
     const log = logFile === undefined ? undefined : (await open(logFile, 'a')).createWriteStream();
-    return new ServerProcess(spawn(executable, args, { stdio: ['ignore', 'pipe', 'pipe'] }), log);
+    // In a process group of its own: a Ctrl-C is for us, and we end it when nothing needs it any more.
+    const child = spawn(executable, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    return new ServerProcess(child, log);
   }
 
   get pid(): number {

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { BuildLock, isDead } from '../../src/engine/build-lock';
+import { ProcessLock, isDead } from '../../src/engine/process-lock';
 import { buildOnce } from '../../src/engine/build-once';
 import { eventually } from './eventually';
 
@@ -98,8 +98,8 @@ test('whoever comes late to take over a stale lock cannot remove the lock that w
   const stale = deadToken();
   await leaveLock(stale);
   const path = join(cacheFolder, `${NAME}.lock`);
-  const quick = new BuildLock(path);
-  const late = new BuildLock(path);
+  const quick = new ProcessLock(path);
+  const late = new ProcessLock(path);
 
   await quick.free(stale);
   expect(await quick.tryTake()).toBe(true);

@@ -34,7 +34,7 @@ export interface Holder {
  * already in it, which the system refuses while the target has a file. It is freed by removing that very file, so
  * that of two processes taking over one stale lock, neither can remove the lock that the other has just taken.
  */
-export class BuildLock {
+export class ProcessLock {
   readonly token = `${process.pid}-${randomUUID()}`;
   private heartbeat: NodeJS.Timeout | undefined;
 

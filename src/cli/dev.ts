@@ -1,0 +1,44 @@
+import { ConfigError, namesAService } from '../config';
+import { EXIT } from './exit-codes';
+import { openLocalStack } from './local-stack';
+import { quietRuntime } from './quiet-runtime';
+import type { DevOptions } from './run';
+import type { Terminal } from './terminal';
+import { untilInterrupted } from './until-interrupted';
+
+/** `videogen dev`: everything up, until Ctrl-C. */
+export async function dev(options: DevOptions, terminal: Terminal): Promise<number> {
+  const tell = (line: string) => terminal.err(`${line}\n`);
+  quietRuntime('WARN');
+  const stack = await openLocalStack({
+    env: terminal.env,
+    tell,
+    port: readPort('--port', options.port),
+    uiPort: readPort('--ui-port', options.uiPort),
+  });
+  try {
+    if (stack.runBy !== undefined) {
+      tell(`Process ${stack.runBy} runs everything already; its UI is at ${stack.uiUrl}.`);
+      return EXIT.ok;
+    }
+    tell(`Temporal       ${stack.address}`);
+    tell(`Temporal UI    ${stack.uiUrl}`);
+    tell(`Task queue     ${stack.taskQueue}`);
+    tell(`Video service  ${stack.serviceUrl}${namesAService(terminal.env) ? '' : ' (the emulator)'}`);
+    tell(
+      'Start a job from another terminal: videogen generate "A red fox in the snow". Ctrl-C ends everything.',
+    );
+    await untilInterrupted(terminal);
+    tell('Ending; jobs are kept and go on with the next start.');
+    return EXIT.ok;
+  } finally {
+    await stack.close();
+  }
+}
+
+export function readPort(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const port = Number(text);
+  if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
+  throw new ConfigError(`${name} is ${JSON.stringify(text)}: give a port from 1 to 65535.`);
+}

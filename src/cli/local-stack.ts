@@ -1,0 +1,188 @@
+import { createHash } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, Connection } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
+import {
+  type Environment,
+  namesAService,
+  readDataFolder,
+  readEngineOptions,
+  readServiceConfig,
+  readStorageFolder,
+  readTaskQueue,
+} from '../config';
+import { startEmulator } from '../emulator';
+import { findDevServer, isAlive, isDead, ProcessLock, startDevServer } from '../engine';
+import { createVideoService, type VideoServiceOptions } from '../service';
+import { createFileStorage } from '../storage';
+import { createVideoWorker } from '../worker';
+import { Closers } from './closers';
+import { readStackNote, removeStackNote, type StackNote, writeStackNote } from './stack-note';
+
+/** Emulated generations are short, so that the first minute is one. */
+const EMULATED_JOB_MS = 4_000;
+const LOOK_AGAIN_MS = 200;
+
+/** Temporal, and a worker for the service that the environment names, on this machine. */
+export interface LocalStack {
+  client: Client;
+  address: string;
+  taskQueue: string;
+  uiUrl?: string;
+  serviceUrl: string;
+  /** The process that runs the server when it is not ours: it may end before we do. */
+  runBy?: number;
+  close(): Promise<void>;
+}
+
+export interface LocalStackOptions {
+  env: Environment;
+  tell: (line: string) => void;
+  port?: number;
+  uiPort?: number;
+}
+
+/** Joins the stack that runs on this machine already, or starts one. Jobs are in a file there and outlive both. */
+export async function openLocalStack(options: LocalStackOptions): Promise<LocalStack> {
+  const folder = readDataFolder(options.env);
+  await mkdir(folder, { recursive: true });
+  const lock = new ProcessLock(join(folder, 'stack.lock'));
+  for (;;) {
+    const joined = await joinStack(folder, options);
+    if (joined) return joined;
+    const holder = await lock.holder();
+    if (holder && isDead(holder)) await lock.free(holder.token);
+    if (await lock.tryTake()) return startStack(folder, lock, options);
+    await sleep(LOOK_AGAIN_MS);
+  }
+}
+
+async function startStack(
+  folder: string,
+  lock: ProcessLock,
+  options: LocalStackOptions,
+): Promise<LocalStack> {
+  const { env, tell, port, uiPort } = options;
+  const closers = new Closers(() => lock.release());
+  try {
+    await endOrphan(await readStackNote(folder));
+    const executable = await findDevServer({ ...readEngineOptions(env), onProgress: tell });
+    const server = await startDevServer({
+      executable,
+      port,
+      uiPort,
+      dbFilename: join(folder, 'temporal.db'),
+      logFile: join(folder, 'temporal.log'),
+    });
+    closers.add(() => server.stop());
+    const { address, namespace, uiUrl } = server;
+    const service = await openService(env, folder, closers);
+    const taskQueue = readTaskQueue(env);
+    await startWorker({ env, address, taskQueue, service }, closers);
+    const serviceName = namesAService(env) ? service.baseUrl : undefined;
+    await writeStackNote(folder, {
+      pid: process.pid,
+      serverPid: server.pid,
+      address,
+      namespace,
+      uiUrl,
+      serviceName,
+    });
+    closers.add(() => removeStackNote(folder));
+    const client = await connect({ address, namespace }, closers);
+    return { client, address, taskQueue, uiUrl, serviceUrl: service.baseUrl, close: () => closers.close() };
+  } catch (error) {
+    await closers.close();
+    throw error;
+  }
+}
+
+/** A process that was killed outright leaves its server running, and the server its database locked. */
+async function endOrphan(note: StackNote | undefined): Promise<void> {
+  if (!note || isAlive(note.pid) || !isAlive(note.serverPid)) return;
+  const closers = new Closers();
+  // Another program may have the number by now: it is the server only if it answers as one.
+  const answers = await connect(note, closers).then(
+    () => true,
+    () => false,
+  );
+  await closers.close();
+  if (!answers) return;
+  process.kill(note.serverPid, 'SIGTERM');
+  while (isAlive(note.serverPid)) await sleep(LOOK_AGAIN_MS);
+}
+
+/** Undefined when no stack runs, or the one that left its note is gone. */
+async function joinStack(folder: string, { env }: LocalStackOptions): Promise<LocalStack | undefined> {
+  const note = await readStackNote(folder);
+  if (!note || !isAlive(note.pid)) return undefined;
+  const closers = new Closers();
+  const client = await connect(note, closers).catch(() => undefined);
+  if (!client) return undefined;
+  try {
+    const { uiUrl, address, pid } = note;
+    const queue = readTaskQueue(env);
+    const wanted = namesAService(env) ? readServiceConfig(env).baseUrl : undefined;
+    const stack = { client, address, uiUrl, runBy: pid, close: () => closers.close() };
+    if (wanted === note.serviceName)
+      return { ...stack, taskQueue: queue, serviceUrl: wanted ?? 'the emulator' };
+    // Its worker works for another service: ours gets a queue of its own beside it.
+    const service = await openService(env, folder, closers);
+    const taskQueue = `${queue}-${createHash('sha256').update(service.baseUrl).digest('hex').slice(0, 8)}`;
+    await startWorker({ env, address, taskQueue, service }, closers);
+    return { ...stack, taskQueue, serviceUrl: service.baseUrl };
+  } catch (error) {
+    await closers.close();
+    throw error;
+  }
+}
+
+async function connect(
+  { address, namespace }: Pick<StackNote, 'address' | 'namespace'>,
+  closers: Closers,
+): Promise<Client> {
+  const connection = await Connection.connect({ address, connectTimeout: '2s' });
+  closers.add(() => connection.close());
+  return new Client({ connection, namespace });
+}
+
+async function openService(env: Environment, folder: string, closers: Closers): Promise<VideoServiceOptions> {
+  if (namesAService(env)) return readServiceConfig(env);
+  const emulator = await startEmulator({
+    jobTimeMs: EMULATED_JOB_MS,
+    tasksFile: join(folder, 'emulated-tasks.jsonl'),
+  });
+  closers.add(() => emulator.close());
+  return { baseUrl: emulator.url, apiKey: () => emulator.apiKey };
+}
+
+interface LocalWorker {
+  env: Environment;
+  address: string;
+  taskQueue: string;
+  service: VideoServiceOptions;
+}
+
+async function startWorker(
+  { env, address, taskQueue, service }: LocalWorker,
+  closers: Closers,
+): Promise<void> {
+  const videoService = createVideoService(service);
+  closers.add(() => videoService.close());
+  const connection = await NativeConnection.connect({ address });
+  closers.add(() => connection.close());
+  const worker = await createVideoWorker({
+    connection,
+    taskQueue,
+    service: videoService,
+    storage: createFileStorage(readStorageFolder(env)),
+  });
+  // A worker that fails is not caught here: it ends the process.
+  const running = worker.run();
+  closers.add(async () => {
+    worker.shutdown();
+    await running;
+  });
+}

@@ -1,0 +1,59 @@
+import { describeDuration, type JobProgress } from '../contract';
+
+const PHASES: Record<JobProgress['phase'], string> = {
+  submitting: 'submitting',
+  waiting: 'waiting',
+  downloading: 'downloading',
+  succeeded: 'stored',
+  failed: 'failed',
+  cancelled: 'cancelled',
+};
+
+const BAR_CELLS = 20;
+
+/** One line that tells where a job is, cut to the width of the screen: what matters most comes first. */
+export function progressLine(progress: JobProgress, nowMs: number, columns: number): string {
+  const { phase, task, taskId, trouble, nextLookAt, startedAt } = progress;
+  const percent = task?.percent;
+  const parts = [
+    PHASES[phase].padEnd(11),
+    percent === undefined ? undefined : `${bar(percent)} ${String(Math.round(percent)).padStart(3)} %`,
+    describeDuration(Math.max(0, nowMs - Date.parse(startedAt))),
+    trouble && `trouble: ${trouble.type}`,
+    task && task.word !== phase ? task.word : undefined,
+    nextLookAt && `next look in ${describeDuration(Math.max(0, Date.parse(nextLookAt) - nowMs))}`,
+    taskId,
+  ];
+  return cutToFit(
+    parts.filter((part) => part !== undefined),
+    columns,
+  );
+}
+
+/** The same for a pipe: only what does not change with every second, so that equal lines need no repeating. */
+export function plainLine({ phase, task, taskId, trouble }: JobProgress): string {
+  const percent = task?.percent === undefined ? '' : ` ${Math.round(task.percent)} %`;
+  const told = [
+    `${PHASES[phase]}${percent}`,
+    taskId && `task ${taskId}`,
+    task && `the service says ${task.word || task.state}`,
+    trouble && `trouble, ${trouble.count} in a row: ${trouble.message}`,
+  ];
+  return told.filter(Boolean).join(', ');
+}
+
+function bar(percent: number): string {
+  const full = Math.round((Math.min(Math.max(percent, 0), 100) / 100) * BAR_CELLS);
+  return `${'█'.repeat(full)}${'░'.repeat(BAR_CELLS - full)}`;
+}
+
+/** Whole parts only, as many as there is room for; the first one is cut if it must be. */
+function cutToFit(parts: string[], columns: number): string {
+  let line = '';
+  for (const part of parts) {
+    const longer = line === '' ? part : `${line}  ${part}`;
+    if (longer.length > columns) break;
+    line = longer;
+  }
+  return line === '' ? (parts[0] ?? '').slice(0, columns) : line;
+}

@@ -1,0 +1,52 @@
+import { type JobInput, parseJobInput, VideoFailure } from '../contract';
+import type { GenerateOptions } from './run';
+
+/** The emulator's generations are short and its looks cost nothing. */
+const EMULATOR_POLLING = { min: '1s', max: '1s' };
+
+/** What the command line asks for, or undefined when it only names a job to follow. */
+export function readJobInput(
+  prompt: string | undefined,
+  options: GenerateOptions,
+  onEmulator: boolean,
+): JobInput | undefined {
+  const { imageUrl, resolution, aspectRatio, duration, seed, adopt, deadline, id } = options;
+  const request = defined({
+    prompt,
+    image_url: imageUrl,
+    resolution,
+    aspect_ratio: aspectRatio,
+    duration: number(duration),
+    seed: number(seed),
+  });
+  const wantsVideo = Object.keys(request).length > 0;
+  if (!wantsVideo && adopt === undefined && id !== undefined) return undefined;
+  if (!wantsVideo && adopt === undefined) {
+    throw refused(
+      'there is no prompt: say what the video is to show, such as videogen generate "A red fox in the snow"',
+    );
+  }
+  const parsed = parseJobInput(
+    defined({
+      request: wantsVideo ? request : undefined,
+      taskId: adopt,
+      deadline,
+      polling: onEmulator ? EMULATOR_POLLING : undefined,
+    }),
+  );
+  if (!parsed.ok) throw refused(parsed.problem);
+  return parsed.input;
+}
+
+/** Left as text when it is no number: the request's own rules say what is wrong with it. */
+function number(text: string | undefined): number | string | undefined {
+  return text !== undefined && text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
+}
+
+function defined(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+function refused(message: string): VideoFailure {
+  return new VideoFailure('InvalidRequest', { message });
+}

@@ -1,0 +1,115 @@
+import { Command, CommanderError, Option } from 'commander';
+import type { Terminal } from './terminal';
+
+const load = {
+  generate: (): typeof import('./generate') => require('./generate'),
+  dev: (): typeof import('./dev') => require('./dev'),
+  worker: (): typeof import('./worker') => require('./worker'),
+  emulator: (): typeof import('./emulator') => require('./emulator'),
+  exitCodes: (): typeof import('./exit-codes') => require('./exit-codes'),
+};
+
+/**
+ * Runs one command and answers with its exit code. What a command needs is loaded when it is chosen: `--help` must not
+ * wait for Temporal's SDK.
+ */
+export async function run(args: string[], terminal: Terminal): Promise<number> {
+  let code = 0;
+  const ends = (command: Promise<number>) =>
+    command.then((given) => {
+      code = given;
+    });
+  const program = describeProgram(terminal, {
+    generate: (prompt, options) => ends(load.generate().generate(prompt, options, terminal)),
+    dev: (options) => ends(load.dev().dev(options, terminal)),
+    worker: () => ends(load.worker().worker(terminal)),
+    emulator: (options) => ends(load.emulator().emulator(options, terminal)),
+  });
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    const { EXIT, exitCodeOf } = load.exitCodes();
+    terminal.err(`${error instanceof Error ? error.message : String(error)}\n`);
+    const exitCode = exitCodeOf(error);
+    if (exitCode === EXIT.unexpected && error instanceof Error) terminal.err(`${error.stack}\n`);
+    return exitCode;
+  }
+}
+
+export interface GenerateOptions {
+  imageUrl?: string;
+  resolution?: string;
+  aspectRatio?: string;
+  duration?: string;
+  seed?: string;
+  out?: string;
+  id?: string;
+  json?: boolean;
+  wait: boolean;
+  deadline?: string;
+  adopt?: string;
+}
+
+export interface DevOptions {
+  port?: string;
+  uiPort?: string;
+}
+
+export interface EmulatorCommandOptions {
+  host?: string;
+  port: string;
+  jobTime: string;
+  fault?: string[];
+}
+
+interface Actions {
+  generate(prompt: string | undefined, options: GenerateOptions): Promise<void>;
+  dev(options: DevOptions): Promise<void>;
+  worker(): Promise<void>;
+  emulator(options: EmulatorCommandOptions): Promise<void>;
+}
+
+function describeProgram(terminal: Terminal, actions: Actions): Command {
+  const program = new Command('videogen')
+    .description('Video generation as a durable Temporal workflow.')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => terminal.out(text.trimEnd()),
+      writeErr: (text) => terminal.err(text),
+    });
+
+  program
+    .command('generate')
+    .description('generate one video and wait for it')
+    .argument('[prompt]', 'what the video is to show')
+    .option('--image-url <url>', 'start from this image')
+    .option('--resolution <name>', '480p, 720p or 1080p')
+    .option('--aspect-ratio <ratio>', '16:9, 9:16, 4:3, 3:4, 21:9 or 1:1')
+    .option('--duration <seconds>', 'whole seconds, at most 10')
+    .option('--seed <number>', 'the same seed reproduces a result')
+    .option('--out <file>', 'put the video there as well')
+    .option('--id <name>', 'name of the job: the same name again is the same job')
+    .option('--deadline <time>', 'how long it may take, such as 90s, 30m or 2h', '1h')
+    .option('--adopt <task>', 'take over a task that the service has already')
+    .option('--no-wait', 'start the job and leave')
+    .option('--json', 'end with one JSON object on standard output')
+    .action(actions.generate);
+  program
+    .command('dev')
+    .description('run Temporal, its UI, a worker and, unless a service is named, the emulator')
+    .option('--port <port>', 'port of the Temporal server')
+    .option('--ui-port <port>', 'port of the Temporal UI')
+    .action(actions.dev);
+  program.command('worker').description('run a worker').action(actions.worker);
+  program
+    .command('emulator')
+    .description('run the emulated video service alone')
+    .addOption(new Option('--host <address>', 'address to listen on').default('127.0.0.1'))
+    .option('--port <port>', 'port to listen on', '8080')
+    .option('--job-time <time>', 'how long a generation takes', '5s')
+    .option('--fault <call:kind...>', 'faults for the next calls, such as submit:rate-limited')
+    .action(actions.emulator);
+  return program;
+}

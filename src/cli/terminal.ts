@@ -1,0 +1,39 @@
+/** As shells count a program that was left by Ctrl-C. */
+export const INTERRUPTED = 130;
+
+/** Where a command reads and writes: the process's own streams, or a test's. */
+export interface Terminal {
+  env: Record<string, string | undefined>;
+  /** Results: what a program reads. */
+  out(text: string): void;
+  /** Everything else: what a person reads. */
+  err(text: string): void;
+  /** Width of the screen behind `err`, or undefined when it is a pipe or a file. */
+  columns(): number | undefined;
+  /** Calls back at the first Ctrl-C or SIGTERM; the answer takes the callback back. */
+  onInterrupt(callback: () => void): () => unknown;
+}
+
+export function processTerminal(): Terminal {
+  const callbacks = new Set<() => void>();
+  let interrupted = false;
+  const interrupt = () => {
+    // The second time the caller means it. exit() still ends the servers that run beside us; a plain kill would not.
+    if (interrupted) process.exit(INTERRUPTED);
+    interrupted = true;
+    for (const callback of callbacks) callback();
+  };
+  process.on('SIGINT', interrupt);
+  process.on('SIGTERM', interrupt);
+  return {
+    env: process.env,
+    out: (text) => void process.stdout.write(`${text}\n`),
+    err: (text) => void process.stderr.write(text),
+    columns: () => (process.stderr.isTTY ? process.stderr.columns : undefined),
+    onInterrupt: (callback) => {
+      if (interrupted) callback();
+      callbacks.add(callback);
+      return () => callbacks.delete(callback);
+    },
+  };
+}

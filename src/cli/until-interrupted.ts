@@ -1,0 +1,10 @@
+import type { Terminal } from './terminal';
+
+export function untilInterrupted(terminal: Terminal): Promise<void> {
+  return new Promise((resolve) => {
+    const stopListening = terminal.onInterrupt(() => {
+      stopListening();
+      resolve();
+    });
+  });
+}

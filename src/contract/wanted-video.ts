@@ -1,0 +1,29 @@
+import type { VideoRequest } from './request';
+
+/** What makes two jobs the same job: the video they are for, not how they wait for it. */
+export interface WantedVideo {
+  request?: VideoRequest;
+  taskId?: string;
+}
+
+/** Names what two jobs differ in, `duration: 5 there, 10 here`; undefined when they are for the same video. */
+export function describeDifference(there: unknown, here: WantedVideo): string | undefined {
+  const [theirs, ours] = [fieldsOf(there), fieldsOf(here)];
+  const names = new Set([...Object.keys(theirs), ...Object.keys(ours)]);
+  const differences = [...names]
+    .filter((name) => theirs[name] !== ours[name])
+    .map((name) => `${name}: ${theirs[name] ?? 'none'} there, ${ours[name] ?? 'none'} here`);
+  return differences.length === 0 ? undefined : differences.join('; ');
+}
+
+/** Each field as JSON, those of the request beside the task id. */
+function fieldsOf(wanted: unknown): Record<string, string> {
+  if (typeof wanted !== 'object' || wanted === null) return {};
+  const { request, ...rest }: { request?: unknown } = wanted;
+  const fields = { ...rest, ...(typeof request === 'object' ? request : {}) };
+  return Object.fromEntries(
+    Object.entries(fields)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [name, JSON.stringify(value)]),
+  );
+}
