@@ -1,4 +1,4 @@
-import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
+import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { type Environment, readTemporalConfig } from './config';
 
@@ -20,16 +20,6 @@ export async function connectWorker(
     NativeConnection.connect(connectionOptions),
   );
   return { connection, namespace };
-}
-
-/** gRPC's UNAVAILABLE and CANCELLED: what a call meets when its server goes away. */
-const CONNECTION_CODES = [14, 1];
-
-export function isConnectionLost(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (isGrpcServiceError(cause)) return CONNECTION_CODES.includes(cause.code);
-  }
-  return false;
 }
 
 export class TemporalUnreachable extends Error {

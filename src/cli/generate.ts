@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createVideoClient, type VideoClient, type VideoJob } from '../client';
 import { namesAService, readTaskQueue, readTemporalAddress } from '../config';
-import { connectClient, isConnectionLost } from '../connect';
+import { connectClient } from '../connect';
 import { type JobInput, type JobResult, VideoFailure } from '../contract';
 import { copyOut } from './copy-out';
 import { EXIT, errorObject, exitCodeOf } from './exit-codes';
@@ -18,78 +18,94 @@ export async function generate(
   options: GenerateOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const tell = (line: string) => terminal.err(`${line}\n`);
   try {
-    const input = readJobInput(prompt, options, !namesAService(terminal.env));
-    quietRuntime();
     const workflowId = options.id ?? `video-${randomUUID()}`;
+    const order: Order = {
+      workflowId,
+      input: readJobInput(prompt, options, !namesAService(terminal.env)),
+      options,
+    };
+    quietRuntime();
     for (;;) {
-      const place = await openTemporal(terminal, tell);
+      const place = await openTemporal(terminal);
       try {
-        return await runJob(place, { workflowId, input }, options, terminal);
-      } catch (error) {
-        if (!place.isBorrowed || !isConnectionLost(error)) throw error;
+        const code = await runJob(place, order, terminal);
+        if (code !== 'temporal-ended') return code;
         // The job is in the database of the server that ended, and goes on with the next one.
-        tell('The process that ran Temporal has ended: going on without it.');
+        tell(terminal, 'The process that ran Temporal has ended: going on without it.');
       } finally {
         await place.close();
       }
     }
   } catch (error) {
-    tell(error instanceof Error ? error.message : String(error));
+    tell(terminal, error instanceof Error ? error.message : String(error));
     if (options.json) terminal.out(JSON.stringify(errorObject(error)));
     return exitCodeOf(error);
   }
+}
+
+interface Order {
+  workflowId: string;
+  /** Undefined when a job is only to be followed. */
+  input: JobInput | undefined;
+  options: GenerateOptions;
 }
 
 /** Temporal as the environment names it, or a stack on this machine. */
 interface Place {
   videos: VideoClient;
   uiUrl?: string;
-  /** Whether Temporal ends when another process of this machine does. */
-  isBorrowed: boolean;
+  /** Settles when Temporal has ended with the process that ran it, which was not ours. */
+  ended: Promise<void>;
   close(): Promise<void>;
 }
 
-async function openTemporal(terminal: Terminal, tell: (line: string) => void): Promise<Place> {
+const NEVER = new Promise<never>(() => undefined);
+
+async function openTemporal(terminal: Terminal): Promise<Place> {
   const { env } = terminal;
   if (readTemporalAddress(env) !== undefined) {
     const client = await connectClient(env);
     const videos = await createVideoClient({ client, taskQueue: readTaskQueue(env) });
-    return { videos, isBorrowed: false, close: () => client.connection.close() };
+    return { videos, ended: NEVER, close: async () => undefined };
   }
   if (!namesAService(env)) {
-    tell('Using the emulated video service; set VIDEO_API_BASE_URL and VIDEO_API_KEY to use a real one.');
+    tell(
+      terminal,
+      'Using the emulated video service; set VIDEO_API_BASE_URL and VIDEO_API_KEY to use a real one.',
+    );
   }
-  const { client, taskQueue, uiUrl, runBy, close } = await openLocalStack({ env, tell });
+  const { client, taskQueue, ...stack } = await openLocalStack({ env, tell: (line) => tell(terminal, line) });
   const videos = await createVideoClient({ client, taskQueue });
-  return { videos, uiUrl, isBorrowed: runBy !== undefined, close };
+  return { videos, uiUrl: stack.uiUrl, ended: stack.ended ?? NEVER, close: stack.close };
 }
 
-async function runJob(
-  { videos, uiUrl }: Place,
-  { workflowId, input }: { workflowId: string; input: JobInput | undefined },
-  options: GenerateOptions,
-  terminal: Terminal,
-): Promise<number> {
-  const tell = (line: string) => terminal.err(`${line}\n`);
+async function runJob(place: Place, order: Order, terminal: Terminal): Promise<number | 'temporal-ended'> {
+  const { videos, uiUrl } = place;
+  const { workflowId, input, options } = order;
   const job = input ? await videos.start(input, { workflowId }) : await existing(videos, workflowId);
-  tell(
-    `Job ${workflowId}${uiUrl ? `, shown at ${uiUrl}/namespaces/default/workflows/${encodeURIComponent(workflowId)}` : ''}`,
-  );
+  const page = uiUrl && `, shown at ${uiUrl}/namespaces/default/workflows/${encodeURIComponent(workflowId)}`;
+  tell(terminal, `Job ${workflowId}${page ?? ''}`);
   if (!options.wait) {
-    tell(`It goes on wherever a worker runs. Follow it with: videogen generate --id ${workflowId}`);
+    tell(terminal, `It goes on wherever a worker runs. Follow it with: videogen generate --id ${workflowId}`);
     terminal.out(options.json ? JSON.stringify({ workflowId }) : workflowId);
     return EXIT.ok;
   }
-  const result = await untilDoneOrInterrupted(job, terminal);
+  const result = await follow(job, place, terminal);
+  if (result === 'temporal-ended') return result;
   if (result === 'interrupted') {
-    tell(`Left the job, which is kept. Pick it up again with: videogen generate --id ${workflowId}`);
+    tell(
+      terminal,
+      `Left the job, which is kept. Pick it up again with: videogen generate --id ${workflowId}`,
+    );
     return EXIT.interrupted;
   }
   const file = await copyOut(result.video.uri, options.out);
   const { bytes, sha256 } = result.video;
-  tell(`Stored ${bytes} bytes, SHA-256 ${sha256}, for task ${result.taskId} after ${result.polls} looks.`);
+  tell(
+    terminal,
+    `Stored ${bytes} bytes, SHA-256 ${sha256}, of task ${result.taskId} after ${result.polls} looks.`,
+  );
   terminal.out(options.json ? JSON.stringify({ workflowId, ...result }) : file);
   return EXIT.ok;
 }
@@ -97,21 +113,31 @@ async function runJob(
 async function existing(videos: VideoClient, workflowId: string): Promise<VideoJob> {
   const job = videos.handle(workflowId);
   if (await job.exists()) return job;
-  throw new VideoFailure('InvalidRequest', {
-    message: `there is no job ${workflowId} yet, and no prompt to start it with`,
-  });
+  const message = `there is no job ${workflowId} yet, and no prompt to start it with`;
+  throw new VideoFailure('InvalidRequest', { message });
 }
 
-async function untilDoneOrInterrupted(job: VideoJob, terminal: Terminal): Promise<JobResult | 'interrupted'> {
+async function follow(
+  job: VideoJob,
+  place: Place,
+  terminal: Terminal,
+): Promise<JobResult | 'interrupted' | 'temporal-ended'> {
   const progress = showProgress(job, terminal);
   let stopListening: () => unknown = () => undefined;
   const interrupted = new Promise<'interrupted'>((resolve) => {
     stopListening = terminal.onInterrupt(() => resolve('interrupted'));
   });
+  const result = job.result();
+  // Whoever is raced past may still fail, with nobody there to hear it.
+  result.catch(() => undefined);
   try {
-    return await Promise.race([job.result(), interrupted]);
+    return await Promise.race([result, interrupted, place.ended.then(() => 'temporal-ended' as const)]);
   } finally {
     stopListening();
     progress.stop();
   }
+}
+
+function tell(terminal: Terminal, line: string): void {
+  terminal.err(`${line}\n`);
 }

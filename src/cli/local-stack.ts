@@ -32,8 +32,9 @@ export interface LocalStack {
   taskQueue: string;
   uiUrl?: string;
   serviceUrl: string;
-  /** The process that runs the server when it is not ours: it may end before we do. */
+  /** The process that runs the server when it is not ours, and when that has ended. */
   runBy?: number;
+  ended?: Promise<void>;
   close(): Promise<void>;
 }
 
@@ -91,7 +92,7 @@ async function startStack(
       serviceName,
     });
     closers.add(() => removeStackNote(folder));
-    const client = await connect({ address, namespace }, closers);
+    const client = await connect({ address, namespace });
     return { client, address, taskQueue, uiUrl, serviceUrl: service.baseUrl, close: () => closers.close() };
   } catch (error) {
     await closers.close();
@@ -102,14 +103,10 @@ async function startStack(
 /** A process that was killed outright leaves its server running, and the server its database locked. */
 async function endOrphan(note: StackNote | undefined): Promise<void> {
   if (!note || isAlive(note.pid) || !isAlive(note.serverPid)) return;
-  const closers = new Closers();
   // Another program may have the number by now: it is the server only if it answers as one.
-  const answers = await connect(note, closers).then(
-    () => true,
-    () => false,
-  );
-  await closers.close();
-  if (!answers) return;
+  const client = await connect(note).catch(() => undefined);
+  if (!client) return;
+  await client.connection.close();
   process.kill(note.serverPid, 'SIGTERM');
   while (isAlive(note.serverPid)) await sleep(LOOK_AGAIN_MS);
 }
@@ -119,13 +116,20 @@ async function joinStack(folder: string, { env }: LocalStackOptions): Promise<Lo
   const note = await readStackNote(folder);
   if (!note || !isAlive(note.pid)) return undefined;
   const closers = new Closers();
-  const client = await connect(note, closers).catch(() => undefined);
+  const client = await connect(note).catch(() => undefined);
   if (!client) return undefined;
   try {
     const { uiUrl, address, pid } = note;
     const queue = readTaskQueue(env);
     const wanted = namesAService(env) ? readServiceConfig(env).baseUrl : undefined;
-    const stack = { client, address, uiUrl, runBy: pid, close: () => closers.close() };
+    const stack = {
+      client,
+      address,
+      uiUrl,
+      runBy: pid,
+      ended: untilEnded(pid),
+      close: () => closers.close(),
+    };
     if (wanted === note.serviceName)
       return { ...stack, taskQueue: queue, serviceUrl: wanted ?? 'the emulator' };
     // Its worker works for another service: ours gets a queue of its own beside it.
@@ -139,12 +143,16 @@ async function joinStack(folder: string, { env }: LocalStackOptions): Promise<Lo
   }
 }
 
-async function connect(
-  { address, namespace }: Pick<StackNote, 'address' | 'namespace'>,
-  closers: Closers,
-): Promise<Client> {
+async function untilEnded(pid: number): Promise<void> {
+  while (isAlive(pid)) await sleep(LOOK_AGAIN_MS, undefined, { ref: false });
+}
+
+/**
+ * The connection is not among what is closed: the SDK may be retrying a call on it, which would then throw where nobody
+ * can catch it, and the process is about to end anyway.
+ */
+async function connect({ address, namespace }: Pick<StackNote, 'address' | 'namespace'>): Promise<Client> {
   const connection = await Connection.connect({ address, connectTimeout: '2s' });
-  closers.add(() => connection.close());
   return new Client({ connection, namespace });
 }
 

@@ -12,6 +12,7 @@ export function showProgress(job: VideoJob, terminal: Terminal): { stop(): void 
   let latest: JobProgress | undefined;
   let lastPlain = '';
   let asking = false;
+  let stopped = false;
 
   const ask = async () => {
     if (asking) return;
@@ -19,6 +20,7 @@ export function showProgress(job: VideoJob, terminal: Terminal): { stop(): void 
     // Until a worker has begun there is nobody to answer; what cannot be asked now is asked again.
     latest = await job.progress().catch(() => latest);
     asking = false;
+    if (stopped) return;
     if (latest && terminal.columns() === undefined) showPlain(latest);
   };
   const showPlain = (progress: JobProgress) => {
@@ -36,6 +38,7 @@ export function showProgress(job: VideoJob, terminal: Terminal): { stop(): void 
   const timers = [setInterval(() => void ask(), ASK_EVERY_MS), setInterval(redraw, REDRAW_EVERY_MS)];
   return {
     stop() {
+      stopped = true;
       timers.forEach(clearInterval);
       if (latest && terminal.columns() !== undefined) terminal.err(CLEAR_LINE);
     },
