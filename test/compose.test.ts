@@ -1,0 +1,374 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import Ajv from 'ajv';
+import { SUBMIT_POLICY } from '../src/contract/policies';
+import { type ComposeFile, type ComposeService, parseCompose, parseDockerfile } from './support/compose-file';
+
+const root = join(__dirname, '..');
+const read = (file: string) => readFileSync(join(root, file), 'utf8');
+
+const composeText = read('docker-compose.yml');
+const dockerfile = read('Dockerfile');
+const dockerignore = read('.dockerignore');
+const config = read('src/config.ts');
+const manifest = JSON.parse(read('package.json'));
+
+/** The program that the image runs, and what it can be told to do. */
+const CLI = { main: 'dist/src/cli/main.js', commands: ['generate', 'dev', 'worker', 'emulator'] };
+
+/** The compose specification's own schema, as dclint carries it. */
+const schema = JSON.parse(
+  readFileSync(join(dirname(require.resolve('dclint/package.json')), 'schemas/compose.schema.json'), 'utf8'),
+);
+// Its dialect is draft 7 under an address that ajv does not know, and its formats are Docker's own.
+const followsSchema = new Ajv({ allErrors: true, strict: false, validateFormats: false }).compile({
+  ...schema,
+  $schema: undefined,
+});
+
+/** A rule tells what is wrong, one line for each. */
+type Rule = (compose: ComposeFile) => string[];
+
+const each = (
+  { services }: ComposeFile,
+  problems: (service: ComposeService, name: string) => (string | false | undefined)[],
+): string[] =>
+  Object.entries(services).flatMap(([name, service]) =>
+    problems(service, name)
+      .filter((problem) => typeof problem === 'string')
+      .map((problem) => `${name}: ${problem}`),
+  );
+
+const isOurs = ({ build }: ComposeService) => build !== undefined;
+const ours: typeof each = (compose, problems) =>
+  each(compose, (service, name) => (isOurs(service) ? problems(service, name) : []));
+
+const isPinned = (image: string) => /^[a-z/-]+:\d+\.\d+[\w.-]*$/.test(image);
+
+function seconds(duration = '10s'): number {
+  const [, minutes = '0', rest = '0'] = /^(?:(\d+)m)?(?:(\d+)s)?$/.exec(duration) ?? [];
+  return Number(minutes) * 60 + Number(rest);
+}
+
+/** Compose reads `$$` as `$`. */
+function shellProblem(script: string): string | undefined {
+  try {
+    execFileSync('sh', ['-n', '-c', script.replaceAll('$$', '$')], { stdio: 'pipe' });
+    return undefined;
+  } catch (error) {
+    return String(error);
+  }
+}
+
+const RULES: Record<string, Rule> = {
+  'follows the compose specification': (compose) =>
+    followsSchema(compose)
+      ? []
+      : (followsSchema.errors ?? []).map(
+          ({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`,
+        ),
+
+  'waits only for services that exist and can become what is waited for': (compose) =>
+    each(compose, ({ depends_on = {} }) =>
+      Object.entries(depends_on).map(([name, { condition }]) => {
+        const target = compose.services[name];
+        if (!target) return `waits for ${name}, which does not exist`;
+        const can: Record<string, boolean> = {
+          service_healthy: target.healthcheck !== undefined && !target.healthcheck.disable,
+          service_completed_successfully: target.restart === 'no',
+        };
+        return !can[condition] && `${name} never becomes ${condition}`;
+      }),
+    ),
+
+  'starts without its profiles': (compose) =>
+    each(compose, ({ depends_on = {}, profiles = [] }) =>
+      Object.entries(depends_on).map(([name, { required = true }]) => {
+        const missing = (compose.services[name]?.profiles ?? []).some((its) => !profiles.includes(its));
+        return missing && required && `needs ${name}, which is there under a profile only`;
+      }),
+    ),
+
+  'has the emulator under its profile': ({ services }) =>
+    services.emulator?.profiles?.join() === 'emulator' ? [] : ['the emulator always starts'],
+
+  'ends each service by itself or starts it again': (compose) =>
+    each(compose, ({ restart }) => [
+      !['no', 'unless-stopped'].includes(restart ?? '') && `restart is ${restart}`,
+    ]),
+
+  'sets only variables that the code reads': (compose) => {
+    const known = new Set(config.match(/\b(VIDEO_API|VIDEOGEN)_[A-Z_]+\b/g));
+    known.add('TEMPORAL_ADDRESS').add('TEMPORAL_NAMESPACE');
+    return ours(compose, ({ environment = {} }) =>
+      Object.keys(environment).map((name) => !known.has(name) && `nobody reads ${name}`),
+    );
+  },
+
+  'tells our image only what it can do': (compose) =>
+    ours(compose, ({ command = [] }) => [
+      !CLI.commands.includes(command[0] ?? '') && `there is no command ${command[0]}`,
+    ]),
+
+  'has scripts that a shell can read': (compose) =>
+    each(compose, (service) => (isOurs(service) ? [] : (service.command ?? []).map(shellProblem))),
+
+  'publishes to loopback only': (compose) =>
+    each(compose, ({ ports = [] }) =>
+      ports.map((port) => !/^127\.0\.0\.1:\d+:\d+$/.test(port) && `publishes ${port}`),
+    ),
+
+  'publishes no port twice': (compose) => {
+    const ports = Object.values(compose.services).flatMap((service) => service.ports ?? []);
+    const published = ports.map((port) => port.split(':').at(-2));
+    return published
+      .filter((port, index) => published.indexOf(port) !== index)
+      .map((port) => `${port} is published twice`);
+  },
+
+  'defines every volume and secret that it uses, and uses those that it defines': (compose) => {
+    const services = Object.values(compose.services);
+    const used = {
+      volumes: services.flatMap(({ volumes = [] }) => volumes.map((volume) => volume.split(':')[0] ?? '')),
+      secrets: services.flatMap(({ secrets = [] }) => secrets),
+    };
+    return (['volumes', 'secrets'] as const).flatMap((kind) => {
+      const defined = Object.keys(compose[kind] ?? {});
+      return [
+        ...used[kind].filter((name) => !defined.includes(name)).map((name) => `${name} is not defined`),
+        ...defined.filter((name) => !used[kind].includes(name)).map((name) => `${name} is not used`),
+      ];
+    });
+  },
+
+  'gives the key as a file, and one that is there without any setting': (compose) => [
+    // Compose refuses a secret from the environment for a read-only service.
+    ...Object.entries(compose.secrets ?? {}).flatMap(([name, { file }]) => {
+      const fallback = /^\$\{VIDEO_API_KEY_FILE:-(.*)\}$/.exec(file ?? '')?.[1];
+      return fallback && existsSync(join(root, fallback)) ? [] : [`${name}: no file ${file}`];
+    }),
+    ...ours(compose, ({ environment = {}, secrets = [] }) => [
+      environment.VIDEO_API_KEY !== undefined && 'the key is in the environment',
+      !secrets.some((name) => environment.VIDEO_API_KEY_FILE === `/run/secrets/${name}`) &&
+        'VIDEO_API_KEY_FILE is not the secret',
+    ]),
+  ],
+
+  'sends the worker to the emulator unless an address is given': ({ services }) => {
+    const port = services.emulator?.command?.at(-1);
+    const address = services.worker?.environment?.VIDEO_API_BASE_URL;
+    const expected = `\${VIDEO_API_BASE_URL:-http://emulator:${port}}`;
+    return address === expected ? [] : [`worker: VIDEO_API_BASE_URL is ${address}, not ${expected}`];
+  },
+
+  'pins every image': (compose) =>
+    each(compose, ({ build, image = '' }) => [
+      build === undefined && !isPinned(image) && `${image} is not one version`,
+    ]),
+
+  'runs the Temporal server that the dev server is, with the schema of that version': ({ services }) => {
+    const version = /go\.temporal\.io\/server v(\S+)/.exec(read('src/engine/dev-server/go.mod'))?.[1];
+    return Object.values(services)
+      .map(({ image = '' }) => image)
+      .filter((image) => /^temporalio\/(server|admin-tools):/.test(image) && !image.endsWith(`:${version}`))
+      .map((image) => `${image} is not ${version}`);
+  },
+
+  'runs our services under an init, as nobody special, on a read-only root': (compose) =>
+    ours(compose, ({ user = '', init, read_only, tmpfs = [] }) => [
+      !/^[1-9]\d*:[1-9]\d*$/.test(user) && `runs as ${user || 'whoever the image says'}`,
+      !init && 'is process 1 and may not heed SIGTERM',
+      !read_only && 'can write into its root',
+      !tmpfs.includes('/tmp') && 'has no /tmp',
+    ]),
+
+  'keeps videos in a volume': ({ services: { worker } }) =>
+    worker?.volumes?.includes(`videos:${worker.environment?.VIDEOGEN_STORAGE}`)
+      ? []
+      : ['worker: videos are lost with the container'],
+
+  'lets a worker finish its submits before it is killed': ({ services: { worker } }) =>
+    seconds(worker?.stop_grace_period) * 1_000 > SUBMIT_POLICY.startToCloseTimeout
+      ? []
+      : [`worker: is killed after ${worker?.stop_grace_period}`],
+};
+
+/** The name of the one rule that starts with these words. */
+function theOne(rules: object, words: string): string {
+  const [name = '', ...others] = Object.keys(rules).filter((candidate) => candidate.startsWith(words));
+  if (name === '' || others.length > 0) throw new Error(`"${words}" names no rule, or more than one`);
+  return name;
+}
+
+describe('docker-compose.yml', () => {
+  it.each(Object.keys(RULES))('%s', (rule) => {
+    expect(RULES[rule]?.(parseCompose(composeText))).toEqual([]);
+  });
+
+  /** What is broken, in which text, and the rule that is there to see it. */
+  const BROKEN: [what: string, search: string | RegExp, replacement: string, rule: string][] = [
+    ['a misspelt key', 'healthcheck:', 'healthchek:', 'follows the compose specification'],
+    ['a misspelt condition', 'service_healthy', 'service_helthy', 'follows the compose specification'],
+    ['a misspelt section', '\nvolumes:', '\nvolume:', 'follows the compose specification'],
+    ['a dependency that is not there', 'postgresql: { cond', 'postgres: { cond', 'waits only'],
+    ['a job that never ends', 'restart: "no"', 'restart: unless-stopped', 'waits only'],
+    ['no health check to wait for', / {4}healthcheck:\n.*By address.*\n.*\n.*\n.*\n.*\n/, '', 'waits only'],
+    ['a service that needs a profile', ', required: false', '', 'starts without'],
+    ['an emulator without a profile', 'profiles: [emulator]', 'profiles: []', 'has the emulator'],
+    ['no restart policy', /restart: unless-stopped\n {2}# A secret/, 'x-a: b\n  # A', 'ends each service'],
+    ['an unknown variable', 'VIDEOGEN_STORAGE:', 'VIDEOGEN_STORE:', 'sets only variables'],
+    ['an unknown command', 'command: [worker]', 'command: [work]', 'tells our image'],
+    ['a broken script', 'done\n', 'don\n', 'has scripts'],
+    ['a port for all the world', '"127.0.0.1:7233:7233"', '"7233:7233"', 'publishes to loopback'],
+    ['a port on every address', '"127.0.0.1:8233', '"0.0.0.0:8233', 'publishes to loopback'],
+    ['one port for two', '127.0.0.1:8233', '127.0.0.1:7233', 'publishes no port twice'],
+    ['an undefined volume', '- database:', '- databases:', 'defines every volume'],
+    ['an undefined secret', 'secrets: [video-api-key]', 'secrets: [api-key]', 'defines every volume'],
+    ['an unused volume', /$/, '  more:\n', 'defines every volume'],
+    ['a key from the environment', /file: \$\{.*/, 'environment: VIDEO_API_KEY', 'gives the key'],
+    ['a key file that is not there', 'emulator-api-key}', 'other-key}', 'gives the key'],
+    ['the key itself', 'VIDEOGEN_STORAGE:', 'VIDEO_API_KEY:', 'gives the key'],
+    ['another place for the key', '/run/secrets/video-api-key', '/run/secrets/key', 'gives the key'],
+    ['an emulator elsewhere', 'http://emulator:8080', 'http://emulator:8081', 'sends the worker'],
+    ['an image of any version', 'temporalio/ui:2.49.1', 'temporalio/ui', 'pins every image'],
+    ['the latest image', 'ui:2.49.1', 'ui:latest', 'pins every image'],
+    ['an image of a major version', 'postgres:16.15', 'postgres:16', 'pins every image'],
+    ['a server of another version', /server:[\d.]+/, 'server:1.30.0', 'runs the Temporal server'],
+    ['a root user', '"1000:1000"', '"0:0"', 'runs our services'],
+    ['a user of the image', / {2}user: ".*\n/, '', 'runs our services'],
+    ['a program that is process 1', 'init: true', 'init: false', 'runs our services'],
+    ['a writable root', 'read_only: true', 'read_only: false', 'runs our services'],
+    ['no place for temporary files', 'tmpfs: [/tmp]', 'tmpfs: []', 'runs our services'],
+    ['videos outside of the volume', 'videos:/videos\n', 'videos:/video\n', 'keeps videos'],
+    ['a hasty end', 'stop_grace_period: 2m30s', 'stop_grace_period: 90s', 'lets a worker finish'],
+    ['no word about the end', 'stop_grace_period: 2m30s', '', 'lets a worker finish'],
+  ];
+
+  it.each(BROKEN)('with %s is refused', (_what, search, replacement, rule) => {
+    const broken = composeText.replace(search, replacement);
+    expect(broken).not.toBe(composeText);
+    expect(RULES[theOne(RULES, rule)]?.(parseCompose(broken))).not.toEqual([]);
+  });
+
+  it('each rule was seen to refuse something', () => {
+    const seen = (name: string) => BROKEN.some(([, , , rule]) => name.startsWith(rule));
+    expect(Object.keys(RULES).filter((name) => !seen(name))).toEqual([]);
+  });
+});
+
+/** What stands in the build folder after the steps of the Dockerfile, by the step that makes it. */
+const MADE_BY: Record<string, string> = {
+  '/app/dist': 'npm run build',
+  '/app/node_modules': 'npm ci --ignore-scripts --omit=dev',
+};
+
+const IMAGE_RULES: Record<string, (dockerfile: string, dockerignore: string) => string[]> = {
+  'copies only what the repository holds and .dockerignore lets through': (text, ignore) => {
+    const letThrough = ignore.split('\n').filter((line) => line.startsWith('!'));
+    return parseDockerfile(text)
+      .flatMap(({ copies }) => copies.flatMap(({ from, sources }) => (from === undefined ? sources : [])))
+      .filter((source) => !existsSync(join(root, source)) || !letThrough.includes(`!${source}`));
+  },
+
+  'lets nothing through that is not named': (_text, ignore) =>
+    ignore
+      .split('\n')
+      .filter((line) => line !== '' && !/^(#.*|\*|![\w.-]+)$/.test(line))
+      .concat(ignore.includes('\n*\n') ? [] : ['everything else is let through']),
+
+  'copies from its other stages only what they make': (text) => {
+    const stages = parseDockerfile(text);
+    return stages.flatMap(({ copies }) =>
+      copies.flatMap(({ from, sources }) => {
+        if (from === undefined) return [];
+        const made = stages.find(({ name }) => name === from)?.instructions.RUN;
+        return sources.filter((source) => made === undefined || MADE_BY[source] !== made);
+      }),
+    );
+  },
+
+  'runs scripts that package.json has': (text) =>
+    [...text.matchAll(/npm run (\S+)/g)]
+      .map(([, script = '']) => script)
+      .filter((script) => manifest.scripts[script] === undefined),
+
+  'builds every stage on one pinned Node that the package supports, with glibc': (text) => {
+    const images = [...new Set(parseDockerfile(text).map(({ image }) => image))];
+    const fits = (image: string) => isPinned(image) && /^node:2\d\.\d+\.\d+-\w+-slim$/.test(image);
+    return images.length === 1 ? images.filter((image) => !fits(image)) : images;
+  },
+
+  'is nobody special': (text) => {
+    const user = parseDockerfile(text).at(-1)?.instructions.USER;
+    return user === parseCompose(composeText).services.worker?.user ? [] : [`runs as ${user}`];
+  },
+
+  'starts the CLI as a worker, without a shell in between': (text) => {
+    const { ENTRYPOINT, CMD } = parseDockerfile(text).at(-1)?.instructions ?? {};
+    const expected = [JSON.stringify(['node', `/app/${CLI.main}`]).replace(',', ', '), '["worker"]'];
+    return [ENTRYPOINT, CMD].filter((given, index) => given !== expected[index]).map(String);
+  },
+
+  'tells of itself what package.json tells': (text) => {
+    const label = parseDockerfile(text).at(-1)?.instructions.LABEL ?? '';
+    return Object.entries({ title: 'name', description: 'description', licenses: 'license' })
+      .filter(([key, field]) => !label.includes(`org.opencontainers.image.${key}="${manifest[field]}"`))
+      .map(([key]) => `the label ${key} differs`);
+  },
+
+  'sets only variables that the code reads': (text) =>
+    (parseDockerfile(text).at(-1)?.instructions.ENV ?? '')
+      .split(' ')
+      .map((setting) => setting.split('=')[0] ?? '')
+      .filter((name) => name !== 'NODE_ENV' && !config.includes(`env.${name}`)),
+};
+
+describe('Dockerfile', () => {
+  it.each(Object.keys(IMAGE_RULES))('%s', (rule) => {
+    expect(IMAGE_RULES[rule]?.(dockerfile, dockerignore)).toEqual([]);
+  });
+
+  const BROKEN: [what: string, search: string | RegExp, replacement: string, rule: string][] = [
+    ['a source that is not there', 'COPY src ', 'COPY source ', 'copies only'],
+    ['a source that is ignored', 'COPY src ', 'COPY test ', 'copies only'],
+    ['an unknown stage', '--from=build', '--from=builder', 'copies from'],
+    ['a folder that no stage makes', '/app/dist ', '/app/out ', 'copies from'],
+    ['development packages', '--ignore-scripts --omit=dev', '--ignore-scripts', 'copies from'],
+    ['an unknown script', 'npm run build', 'npm run compile', 'runs scripts'],
+    ['two versions of Node', /:22\.[\d.]+/, ':20.18.1', 'builds every stage'],
+    ['no exact version', /:22\.[\d.]+/g, ':22', 'builds every stage'],
+    ['no glibc', /-bookworm-slim/g, '-alpine', 'builds every stage'],
+    ['no user', /USER .*/, '', 'is nobody'],
+    ['a root user', /USER .*/, 'USER 0:0', 'is nobody'],
+    ['a shell', /ENTRYPOINT .*/, 'ENTRYPOINT node /app/dist/src/cli/main.js', 'starts the CLI'],
+    ['another program', 'cli/main.js', 'cli/index.js', 'starts the CLI'],
+    ['another command', 'CMD ["worker"]', 'CMD ["dev"]', 'starts the CLI'],
+    ['another licence', 'licenses="MIT"', 'licenses="ISC"', 'tells of itself'],
+    ['an unknown variable', 'VIDEOGEN_STORAGE', 'VIDEOGEN_STORE', 'sets only'],
+  ];
+  const BROKEN_IGNORE: typeof BROKEN = [
+    ['a source that is not let through', '!workflows\n', '', 'copies only'],
+    ['everything let through', '\n*\n', '\n', 'lets nothing'],
+    ['a pattern let through', '!src', '!s*', 'lets nothing'],
+  ];
+
+  const refuses = (rule: string, text: string, ignore: string) => {
+    expect([text, ignore]).not.toEqual([dockerfile, dockerignore]);
+    expect(IMAGE_RULES[theOne(IMAGE_RULES, rule)]?.(text, ignore)).not.toEqual([]);
+  };
+
+  it.each(BROKEN)('with %s is refused', (_what, search, replacement, rule) => {
+    refuses(rule, dockerfile.replace(search, replacement), dockerignore);
+  });
+
+  it.each(BROKEN_IGNORE)('with %s in .dockerignore is refused', (_what, search, replacement, rule) => {
+    refuses(rule, dockerfile, dockerignore.replace(search, replacement));
+  });
+
+  it('each rule was seen to refuse something', () => {
+    const seen = (name: string) =>
+      [...BROKEN, ...BROKEN_IGNORE].some(([, , , rule]) => name.startsWith(rule));
+    expect(Object.keys(IMAGE_RULES).filter((name) => !seen(name))).toEqual([]);
+  });
+});

@@ -1,0 +1,57 @@
+import { parse } from 'yaml';
+
+/** What the tests read of a compose file that the schema has accepted. */
+export interface ComposeFile {
+  services: Record<string, ComposeService>;
+  secrets?: Record<string, { file?: string; environment?: string }>;
+  volumes?: Record<string, unknown>;
+}
+
+export interface ComposeService {
+  image?: string;
+  build?: string;
+  user?: string;
+  init?: boolean;
+  read_only?: boolean;
+  tmpfs?: string[];
+  command?: string[];
+  profiles?: string[];
+  restart?: string;
+  stop_grace_period?: string;
+  healthcheck?: { test: string[]; disable?: boolean };
+  depends_on?: Record<string, { condition: string; required?: boolean }>;
+  environment?: Record<string, string>;
+  ports?: string[];
+  volumes?: string[];
+  secrets?: string[];
+}
+
+export const parseCompose = (text: string): ComposeFile => parse(text, { merge: true });
+
+export interface DockerStage {
+  name?: string;
+  image: string;
+  /** Sources of its COPY instructions, and the stage they come from when it is not the repository. */
+  copies: { sources: string[]; from?: string }[];
+  /** Every other instruction, the last of a kind. */
+  instructions: Record<string, string>;
+}
+
+/** As much of a Dockerfile's grammar as ours uses. */
+export function parseDockerfile(text: string): DockerStage[] {
+  const stages: DockerStage[] = [];
+  const lines = text.replaceAll(/^\s*#.*\n/gm, '').replaceAll(/\\\n\s*/g, '');
+  for (const [, instruction = '', rest = ''] of lines.matchAll(/^([A-Z]+) +(.*)$/gm)) {
+    const words = rest.split(/ +/);
+    if (instruction === 'FROM') {
+      stages.push({ image: words[0] ?? '', name: words[2], copies: [], instructions: {} });
+    } else if (instruction === 'COPY') {
+      const from = /^--from=(.*)$/.exec(words[0] ?? '')?.[1];
+      stages.at(-1)?.copies.push({ from, sources: words.slice(from === undefined ? 0 : 1, -1) });
+    } else {
+      const stage = stages.at(-1);
+      if (stage) stage.instructions[instruction] = rest;
+    }
+  }
+  return stages;
+}
