@@ -1,0 +1,61 @@
+/** A macroblock: 16 x 16 luma samples, then 8 x 8 of each chroma. */
+export const LUMA_SIDE = 16;
+export const LUMA_BYTES = 256;
+export const CHROMA_SIDE = 8;
+export const CHROMA_BYTES = 64;
+export const MACROBLOCK_BYTES = LUMA_BYTES + 2 * CHROMA_BYTES;
+
+/** A colour as one number, 0xYYUUVV. */
+export type Colour = number;
+
+/**
+ * A picture of whole macroblocks, one after the other as H.264 sends them. It may be larger than what is shown of it
+ * by up to 15 samples to the right and below.
+ */
+export class Picture {
+  readonly columns: number;
+  readonly rows: number;
+  readonly data: Buffer;
+
+  /** Width and height are even: chroma has half as many samples each way. */
+  constructor(
+    readonly width: number,
+    readonly height: number,
+  ) {
+    this.columns = Math.ceil(width / LUMA_SIDE);
+    this.rows = Math.ceil(height / LUMA_SIDE);
+    this.data = Buffer.alloc(this.columns * this.rows * MACROBLOCK_BYTES);
+  }
+
+  get macroblocks(): number {
+    return this.columns * this.rows;
+  }
+
+  /** Gives each sample of a macroblock the colour of its place in the picture. */
+  paint(macroblock: number, colourAt: (x: number, y: number) => Colour): void {
+    const left = (macroblock % this.columns) * LUMA_SIDE;
+    const top = Math.floor(macroblock / this.columns) * LUMA_SIDE;
+    const start = macroblock * MACROBLOCK_BYTES;
+    for (let y = 0; y < LUMA_SIDE; y += 2) {
+      for (let x = 0; x < LUMA_SIDE; x += 2) {
+        const luma = start + y * LUMA_SIDE + x;
+        const a = colourAt(left + x, top + y);
+        const b = colourAt(left + x + 1, top + y);
+        const c = colourAt(left + x, top + y + 1);
+        const d = colourAt(left + x + 1, top + y + 1);
+        this.data[luma] = a >>> 16;
+        this.data[luma + 1] = b >>> 16;
+        this.data[luma + LUMA_SIDE] = c >>> 16;
+        this.data[luma + LUMA_SIDE + 1] = d >>> 16;
+        // One chroma sample stands for four of luma.
+        const chroma = start + LUMA_BYTES + (y / 2) * CHROMA_SIDE + x / 2;
+        this.data[chroma] = (byte(a, 8) + byte(b, 8) + byte(c, 8) + byte(d, 8) + 2) >> 2;
+        this.data[chroma + CHROMA_BYTES] = (byte(a, 0) + byte(b, 0) + byte(c, 0) + byte(d, 0) + 2) >> 2;
+      }
+    }
+  }
+}
+
+function byte(colour: Colour, shift: number): number {
+  return (colour >>> shift) & 0xff;
+}
