@@ -1,4 +1,7 @@
-import { ALL_FORMATS, FilePathSource, Input } from 'mediabunny';
+import { FilePathSource, Input, Logging, LogLevel, MATROSKA, MP4, MPEG_TS, QTFF, WEBM } from 'mediabunny';
+
+/** Containers of video. Not playlists: a downloaded file shall not make anybody open other files and addresses. */
+const CONTAINERS = [MP4, QTFF, WEBM, MATROSKA, MPEG_TS];
 
 export interface ProbedVideo {
   /** As mediabunny names it: `MP4`, `WebM`, `QuickTime File Format` … */
@@ -16,7 +19,9 @@ export interface ProbedVideo {
  * pictures: a file that was cut short may well say its full duration.
  */
 export async function probeVideo(path: string): Promise<ProbedVideo | undefined> {
-  const input = new Input({ formats: ALL_FORMATS, source: new FilePathSource(path) });
+  // A strange file is an answer here, and no reason to write to somebody's console.
+  Logging.level = LogLevel.Silent;
+  const input = new Input({ formats: CONTAINERS, source: new FilePathSource(path) });
   try {
     if (!(await input.canRead())) return undefined;
     const track = await input.getPrimaryVideoTrack();
@@ -28,6 +33,10 @@ export async function probeVideo(path: string): Promise<ProbedVideo | undefined>
       height: await track.getDisplayHeight(),
       durationSeconds: await input.computeDuration(),
     };
+  } catch (error) {
+    // What the system says is about the disk; what the reader says is about a file that it cannot make sense of.
+    if ('syscall' in Object(error)) throw error;
+    return undefined;
   } finally {
     input.dispose();
   }

@@ -1,0 +1,80 @@
+import { H264Stream } from '../../src/media/h264-stream';
+import { Picture } from '../../src/media/picture';
+import { SliceReader } from './slice-reader';
+
+const GREY = 0x808080;
+const RED = 0x515af0;
+
+function start(width: number, height: number) {
+  const picture = new Picture(width, height);
+  const stream = new H264Stream(picture);
+  const reader = new SliceReader(width, height);
+  const send = () => {
+    const { key, data } = stream.next();
+    reader.read(data);
+    expect(reader.picture.data.equals(picture.data)).toBe(true);
+    return { key, bytes: data.length, ...reader.counts };
+  };
+  const paint = (colourAt: (x: number, y: number) => number) => {
+    for (let macroblock = 0; macroblock < picture.macroblocks; macroblock++)
+      picture.paint(macroblock, colourAt);
+  };
+  return { picture, send, paint };
+}
+
+describe('a picture that is read back is the one that was written', () => {
+  it('when it is flat: one macroblock is sent, the others copy it', () => {
+    const { send, paint } = start(160, 80);
+    paint(() => GREY);
+    expect(send()).toMatchObject({ key: true, raw: 1, copied: 49, skipped: 0 });
+  });
+
+  it('when nothing changes: a few bytes say so, for as many frames as there are', () => {
+    const { send, paint } = start(1920, 1080);
+    paint(() => GREY);
+    send();
+    for (let frame = 1; frame < 20; frame++) {
+      const sent = send();
+      expect(sent).toMatchObject({ key: false, raw: 0, copied: 0, skipped: 8160 });
+      expect(sent.bytes).toBeLessThan(20);
+    }
+  });
+
+  it('when rows or columns are of one colour each', () => {
+    const { send, paint } = start(160, 80);
+    paint((_x, y) => (y << 16) | 0x8080);
+    expect(send()).toMatchObject({ raw: 5, copied: 45 });
+    paint((x) => (x << 16) | 0x8080);
+    expect(send()).toMatchObject({ raw: 10, copied: 40 });
+  });
+
+  it('when a thing moves over it, back and forth and over its edges', () => {
+    const { send, paint } = start(160, 80);
+    for (const left of [-8, 0, 3, 8, 16, 40, 39, 150, 159, 20]) {
+      paint((x, y) => (Math.hypot(x - left, y - 40) < 20 ? RED : GREY));
+      send();
+    }
+  });
+
+  it('when it is noise with all the bytes that look like starts of units', () => {
+    const { send, paint } = start(64, 48);
+    let state = 1;
+    for (let frame = 0; frame < 5; frame++) {
+      paint(() => {
+        state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+        return state >>> 30 === 0 ? state >>> 8 : (state >>> 28) & 3;
+      });
+      send();
+    }
+  });
+
+  it('when the last macroblock alone changes, and when it alone does not', () => {
+    const { picture, send, paint } = start(64, 48);
+    paint(() => GREY);
+    send();
+    picture.paint(11, () => RED);
+    expect(send()).toMatchObject({ raw: 1, skipped: 11 });
+    for (let macroblock = 0; macroblock < 11; macroblock++) picture.paint(macroblock, () => RED);
+    expect(send()).toMatchObject({ raw: 1, copied: 10, skipped: 1 });
+  });
+});
