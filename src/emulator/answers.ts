@@ -1,12 +1,19 @@
 import type { ServerResponse } from 'node:http';
 import type { AnswerFault } from './faults';
+import { fileAnswer } from './file-answer';
+import type { EmulatedVideo } from './video-shelf';
 
 export type EmulatedAnswer =
   | { kind: 'json'; status: number; body: unknown; headers?: Record<string, string> }
   | { kind: 'text'; status: number; body: string; contentType: string }
-  | { kind: 'video'; bytes: Buffer; end?: { after: number; how: 'cut' | 'stall' } }
+  | { kind: 'video'; video: EmulatedVideo; end?: EarlyEnd }
   | { kind: 'reset' }
   | { kind: 'hang' };
+
+export interface EarlyEnd {
+  after: number;
+  how: 'cut' | 'stall';
+}
 
 export function json(status: number, body: unknown, headers?: Record<string, string>): EmulatedAnswer {
   return { kind: 'json', status, body, headers };
@@ -50,7 +57,7 @@ export function send(response: ServerResponse, answer: EmulatedAnswer): void {
       response.end(answer.body);
       return;
     case 'video':
-      sendVideo(response, answer.bytes, answer.end);
+      sendVideo(response, answer.video, answer.end);
       return;
     case 'reset':
       response.socket?.resetAndDestroy();
@@ -60,17 +67,16 @@ export function send(response: ServerResponse, answer: EmulatedAnswer): void {
   }
 }
 
-function sendVideo(
-  response: ServerResponse,
-  bytes: Buffer,
-  end?: { after: number; how: 'cut' | 'stall' },
-): void {
-  response.writeHead(200, { 'content-type': 'video/mp4', 'content-length': bytes.length });
+function sendVideo(response: ServerResponse, video: EmulatedVideo, end?: EarlyEnd): void {
+  // A Range is for GET alone; of an answer to HEAD Node sends no body by itself.
+  const asked = response.req.method === 'GET' ? response.req.headers : {};
+  const { status, headers, body } = fileAnswer(video, asked);
+  response.writeHead(status, headers);
   if (end === undefined) {
-    response.end(bytes);
+    response.end(body);
     return;
   }
-  response.write(bytes.subarray(0, end.after), () => {
+  response.write(body.subarray(0, end.after), () => {
     if (end.how === 'cut') response.destroy();
   });
 }

@@ -33,7 +33,7 @@ export interface Emulator {
   /** The generations that a user would have paid for. */
   generations(): EmulatedTask[];
   /** What the video of a task is, byte for byte. */
-  video(taskId: string): Buffer;
+  video(taskId: string): Promise<Buffer>;
   /** Faults for the next calls of a kind, in order. */
   next<Call extends EmulatedCall>(call: Call, ...faults: Faults[Call][]): void;
   /** True when every scripted fault has happened. */
@@ -45,16 +45,16 @@ const LOOPBACK = '127.0.0.1';
 const LARGEST_REQUEST_BYTES = 1024 * 1024;
 
 /** Section 4 of the interface, and the files behind the links. */
-const ROUTES: { method: string; path: RegExp; call: EmulatedCall }[] = [
-  { method: 'POST', path: /^\/v1\/videos\/(text|image)-to-video$/, call: 'submit' },
-  { method: 'GET', path: /^\/v1\/videos\/([^/]+)$/, call: 'status' },
-  { method: 'GET', path: /^\/files\/([^/]+)\.mp4$/, call: 'download' },
+const ROUTES: { methods: string[]; path: RegExp; call: EmulatedCall }[] = [
+  { methods: ['POST'], path: /^\/v1\/videos\/(text|image)-to-video$/, call: 'submit' },
+  { methods: ['GET'], path: /^\/v1\/videos\/([^/]+)$/, call: 'status' },
+  { methods: ['GET', 'HEAD'], path: /^\/files\/([^/]+)\.mp4$/, call: 'download' },
 ];
 
 /** The video generation service on your own machine: its whole interface, and faults on demand. */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   const { host = LOOPBACK, port = 0, apiKey = 'emulator-key', tasksFile } = options;
-  const { jobTimeMs = 5_000, videoBytes = 64 * 1024, clock = Date.now } = options;
+  const { jobTimeMs = 5_000, videoBytes, clock = Date.now } = options;
   const operations = new Operations({ jobTimeMs, videoBytes, clock, tasksFile });
   const script = new FaultScript();
   const calls: RecordedCall[] = [];
@@ -62,7 +62,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   const answer = async (request: IncomingMessage): Promise<EmulatedAnswer> => {
     const { method = '' } = request;
     const { pathname, searchParams } = new URL(request.url ?? '/', url);
-    const route = ROUTES.find((candidate) => candidate.method === method && candidate.path.test(pathname));
+    const route = ROUTES.find(({ methods, path }) => methods.includes(method) && path.test(pathname));
     const { body, problem } = await readJson(request);
     const authorized = request.headers.authorization === `Bearer ${apiKey}`;
     calls.push({
@@ -100,15 +100,16 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     linkSignature: operations.signature,
     calls,
     generations: () => [...operations.book.tasks.values()],
-    video: (taskId) => {
+    video: async (taskId) => {
       const task = operations.book.tasks.get(taskId);
       if (!task) throw new Error(`The emulator has no task ${taskId}.`);
-      return operations.video(task);
+      return (await operations.video(task)).bytes;
     },
     next: (call, ...faults) => script.add(call, faults),
     scriptIsSpent: () => script.isSpent(),
     close: () =>
       new Promise((resolve) => {
+        operations.close();
         server.close(() => resolve());
         server.closeAllConnections();
       }),

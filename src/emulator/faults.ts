@@ -18,7 +18,7 @@ export type LateAnswer = { kind: 'late'; ms: number } | { kind: 'reset-late'; ms
 
 export type StatusFault = { kind: 'unknown-state'; word: string } | { kind: 'no-video' };
 
-/** A download that ends within the file, stands still within it, or is a page instead. */
+/** A download that ends within what it should bring, stands still within it, or is a page instead. */
 export type FileFault =
   | { kind: 'cut'; afterBytes: number }
   | { kind: 'stall'; afterBytes: number }

@@ -3,13 +3,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseRequest } from '../contract/request';
 import { type EmulatedAnswer, faultAnswer, json, refusal } from './answers';
 import type { Faults } from './faults';
-import { sampleVideo } from './sample-video';
+import { noiseVideo } from './noise-video';
+import { pictureVideo } from './picture-video';
 import { type EmulatedTask, TaskBook } from './task-book';
+import { type EmulatedVideo, VideoShelf } from './video-shelf';
 
 export interface OperationsOptions {
   /** From the submit of a task to its video. */
   jobTimeMs: number;
-  videoBytes: number;
+  /** Files of that many bytes of noise in place of videos that play: for tests that have no time, or want a size. */
+  videoBytes?: number;
   /** What time it is for the tasks. */
   clock: () => number | Promise<number>;
   /** Where tasks are kept beyond the life of the emulator. */
@@ -21,9 +24,15 @@ export class Operations {
   readonly book: TaskBook;
   /** Links carry a secret, as signed links do, so that tests can look for it where it must not be. */
   readonly signature = randomBytes(16).toString('hex');
+  private readonly shelf: VideoShelf;
+  private readonly closing = new AbortController();
 
   constructor(private readonly options: OperationsOptions) {
     this.book = new TaskBook(options.jobTimeMs, options.tasksFile);
+    const { videoBytes } = options;
+    this.shelf = new VideoShelf(async (request) =>
+      videoBytes === undefined ? pictureVideo(request, this.closing.signal) : noiseVideo(request, videoBytes),
+    );
   }
 
   async submit(body: unknown, needsImage: boolean, fault?: Faults['submit']): Promise<EmulatedAnswer> {
@@ -65,14 +74,22 @@ export class Operations {
     }
   }
 
-  download(taskId: string, signature: string | null, fault?: Faults['download']): EmulatedAnswer {
+  async download(
+    taskId: string,
+    signature: string | null,
+    fault?: Faults['download'],
+  ): Promise<EmulatedAnswer> {
     const task = this.book.tasks.get(taskId);
     if (!task || signature !== this.signature) return refusal(403, 'forbidden', 'the link is not valid');
-    if (!fault) return { kind: 'video', bytes: this.video(task) };
+    if (!fault) return { kind: 'video', video: await this.video(task) };
     switch (fault.kind) {
       case 'cut':
       case 'stall':
-        return { kind: 'video', bytes: this.video(task), end: { after: fault.afterBytes, how: fault.kind } };
+        return {
+          kind: 'video',
+          video: await this.video(task),
+          end: { after: fault.afterBytes, how: fault.kind },
+        };
       case 'web-page':
         return { kind: 'text', status: 200, body: '<p>This link has expired.</p>', contentType: 'text/html' };
       default:
@@ -80,8 +97,13 @@ export class Operations {
     }
   }
 
-  video(task: EmulatedTask): Buffer {
-    return sampleVideo(task.request, this.options.videoBytes);
+  video({ request }: EmulatedTask): Promise<EmulatedVideo> {
+    return this.shelf.get(request);
+  }
+
+  /** No work goes on for a service that is gone. */
+  close(): void {
+    this.closing.abort();
   }
 
   private link({ taskId }: EmulatedTask, origin: string): string {

@@ -36,7 +36,12 @@ export interface ActivityWorld {
 }
 
 export async function createActivityWorld(options: EmulatorOptions = {}): Promise<ActivityWorld> {
-  const emulator = await startEmulator({ apiKey: 'sk-secret-0123456789', jobTimeMs: 0, ...options });
+  const emulator = await startEmulator({
+    apiKey: 'sk-secret-0123456789',
+    jobTimeMs: 0,
+    videoBytes: 64 * 1024,
+    ...options,
+  });
   const folder = await mkdtemp(join(tmpdir(), 'videogen-activities-'));
   const storage = createFileStorage(folder);
   const services: VideoService[] = [];

@@ -48,7 +48,7 @@ const downloadThrough = (change: Partial<VideoService>) => {
 describe('a download', () => {
   it('ends with a file that is the service’s video byte for byte', async () => {
     const stored = await download().result;
-    const video = world.emulator.video(taskId);
+    const video = await world.emulator.video(taskId);
     expect(stored).toEqual({
       uri: pathToFileURL(join(world.folder, 'test.mp4')).href,
       bytes: VIDEO_BYTES,
@@ -78,13 +78,15 @@ describe('a download', () => {
     const info = { workflowExecution: { workflowId: 'job/1', runId: 'r' } };
     const { uri } = await download(storage, info).result;
     expect(fileURLToPath(uri)).toBe(join(world.folder, file));
-    expect(world.emulator.video(taskId).equals(await readFile(join(world.folder, file)))).toBe(true);
+    expect((await world.emulator.video(taskId)).equals(await readFile(join(world.folder, file)))).toBe(true);
   });
 
   it('replaces what an earlier attempt has stored', async () => {
     await writeFile(join(world.folder, 'test.mp4'), 'older');
     await download().result;
-    expect(world.emulator.video(taskId).equals(await readFile(join(world.folder, 'test.mp4')))).toBe(true);
+    expect((await world.emulator.video(taskId)).equals(await readFile(join(world.folder, 'test.mp4')))).toBe(
+      true,
+    );
   });
 
   it('beats from the start, with the bytes that have arrived', async () => {

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
 
 const KEY = 'sk-secret-0123456789';
+const VIDEO_BYTES = 64 * 1024;
 const TEXT = '/v1/videos/text-to-video';
 const IMAGE = '/v1/videos/image-to-video';
 const FOX = { prompt: 'A red fox' };
@@ -13,7 +14,13 @@ let emulator: Emulator;
 const opened: Emulator[] = [];
 
 async function start(options: EmulatorOptions = {}): Promise<Emulator> {
-  const one = await startEmulator({ apiKey: KEY, jobTimeMs: 100_000, clock: () => nowMs, ...options });
+  const one = await startEmulator({
+    apiKey: KEY,
+    jobTimeMs: 100_000,
+    videoBytes: VIDEO_BYTES,
+    clock: () => nowMs,
+    ...options,
+  });
   opened.push(one);
   return one;
 }
@@ -251,8 +258,8 @@ describe('the video', () => {
     const { response, bytes } = await fetchVideo(await linkOf(taskId));
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe('video/mp4');
-    expect(response.headers.get('content-length')).toBe(String(64 * 1024));
-    expect(bytes.equals(emulator.video(taskId))).toBe(true);
+    expect(response.headers.get('content-length')).toBe(String(VIDEO_BYTES));
+    expect(bytes.equals(await emulator.video(taskId))).toBe(true);
     expect(bytes.subarray(4, 8).toString()).toBe('ftyp');
   });
 
@@ -276,15 +283,15 @@ describe('the video', () => {
       const taskId = await submit(FOX, other);
       const { bytes } = await fetchVideo(await linkOf(taskId, other));
       expect(bytes).toHaveLength(expected ?? 0);
-      expect(bytes.equals(other.video(taskId))).toBe(true);
+      expect(bytes.equals(await other.video(taskId))).toBe(true);
     }
   });
 
   it('is the same for the same seed and request, in whatever order its fields come', async () => {
-    const first = emulator.video(await submit({ ...FOX, seed: 7, duration: 5 }));
-    const second = emulator.video(await submit({ duration: 5, seed: 7, ...FOX }));
+    const first = await emulator.video(await submit({ ...FOX, seed: 7, duration: 5 }));
+    const second = await emulator.video(await submit({ duration: 5, seed: 7, ...FOX }));
     const elsewhere = await start();
-    const third = elsewhere.video(await submit({ ...FOX, seed: 7, duration: 5 }, elsewhere));
+    const third = await elsewhere.video(await submit({ ...FOX, seed: 7, duration: 5 }, elsewhere));
     expect(second.equals(first)).toBe(true);
     expect(third.equals(first)).toBe(true);
   });
@@ -293,13 +300,14 @@ describe('the video', () => {
     'is another for a request with %j',
     async (change) => {
       const request = { ...FOX, seed: 7, duration: 5 };
-      const first = emulator.video(await submit(request));
-      expect(emulator.video(await submit({ ...request, ...change })).equals(first)).toBe(false);
+      const first = await emulator.video(await submit(request));
+      const second = await emulator.video(await submit({ ...request, ...change }));
+      expect(second.equals(first)).toBe(false);
     },
   );
 
-  it('of a task that does not exist is not to be had', () => {
-    expect(() => emulator.video('no-such-task')).toThrow('The emulator has no task no-such-task.');
+  it('of a task that does not exist is not to be had', async () => {
+    await expect(emulator.video('no-such-task')).rejects.toThrow('The emulator has no task no-such-task.');
   });
 });
 

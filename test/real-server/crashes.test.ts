@@ -74,7 +74,7 @@ test('a worker killed while waiting and another while downloading: the job ends 
   await startWorker();
   const { taskId, video } = await job.result();
   const file = await readFile(fileURLToPath(video.uri));
-  expect(file.equals(emulator.video(taskId))).toBe(true);
+  expect(file.equals(await emulator.video(taskId))).toBe(true);
   expect(emulator.generations()).toHaveLength(1);
   expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
 }, 120_000);

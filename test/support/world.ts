@@ -29,7 +29,12 @@ export async function inWorld<T>(
   { wrapService = (service) => service, ...emulatorOptions }: WorldOptions,
   work: (world: World) => Promise<T>,
 ): Promise<T> {
-  const emulator = await startEmulator({ clock: () => env.temporal.currentTimeMs(), ...emulatorOptions });
+  const emulator = await startEmulator({
+    clock: () => env.temporal.currentTimeMs(),
+    // Hundreds of jobs, and none of them looks into its video.
+    videoBytes: 64 * 1024,
+    ...emulatorOptions,
+  });
   const service = createVideoService({ baseUrl: emulator.url, apiKey: () => emulator.apiKey });
   const storageFolder = await mkdtemp(join(tmpdir(), 'videogen-world-'));
   const taskQueue = `test-${randomUUID()}`;

@@ -24,7 +24,7 @@ test.each([
 
     const file = await readFile(fileURLToPath(result.video.uri));
     expect(createHash('sha256').update(file).digest('hex')).toBe(result.video.sha256);
-    expect(file.equals(emulator.video(result.taskId))).toBe(true);
+    expect(file.equals(await emulator.video(result.taskId))).toBe(true);
     expect(result.video).toMatchObject({ bytes: file.length, contentType: 'video/mp4' });
     expect(result.seed).toBe('seed' in request ? request.seed : undefined);
     expect(result.polls).toBe(emulator.calls.filter(({ call }) => call === 'status').length - 1);

@@ -174,7 +174,7 @@ test('a download that is cut, or answered with a web page or a 503, is done agai
       { kind: 'reset' },
     );
     const { video, taskId } = await videos.execute({ request });
-    expect(video.bytes).toBe(emulator.video(taskId).length);
+    expect(video.bytes).toBe((await emulator.video(taskId)).length);
     expect(emulator.calls.filter(({ call }) => call === 'download')).toHaveLength(6);
     expect(await storedFiles()).toHaveLength(1);
   });

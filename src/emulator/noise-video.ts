@@ -4,8 +4,8 @@ import type { VideoRequest } from '../contract/request';
 const FTYP = Buffer.from('00000018667479706d703432000000006d70343269736f6d', 'hex');
 const HEAD_BYTES = FTYP.length + 8;
 
-/** An MP4 file's outer form around noise: the same bytes for the same request, other bytes for another. */
-export function sampleVideo(request: VideoRequest, bytes: number): Buffer {
+/** An MP4 file's outer form around noise, of any size: the same bytes for the same request, others for another. */
+export function noiseVideo(request: VideoRequest, bytes: number): Buffer {
   const head = Buffer.alloc(HEAD_BYTES);
   const noise = Math.max(0, bytes - HEAD_BYTES);
   FTYP.copy(head);

@@ -1,0 +1,169 @@
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
+
+const SIZE = 10_000;
+let emulator: Emulator;
+let link: string;
+let video: Buffer;
+
+async function makeLink(options: EmulatorOptions, request: object): Promise<string> {
+  emulator = await startEmulator({ jobTimeMs: 0, ...options });
+  return linkOf(request);
+}
+
+async function linkOf(request: object): Promise<string> {
+  const taskId = Reflect.get(Object(await call('text-to-video', JSON.stringify(request))), 'task_id');
+  video = Buffer.alloc(0);
+  return Reflect.get(Object(await call(taskId)), 'video_url');
+}
+
+async function call(path: string, body?: string): Promise<unknown> {
+  const headers = { authorization: `Bearer ${emulator.apiKey}` };
+  const method = body === undefined ? 'GET' : 'POST';
+  return (await fetch(`${emulator.url}/v1/videos/${path}`, { method, headers, body })).json();
+}
+
+afterEach(() => emulator.close());
+
+describe('a download', () => {
+  beforeEach(async () => {
+    link = await makeLink({ videoBytes: SIZE }, { prompt: 'A red fox' });
+    video = await emulator.video(emulator.generations()[0]?.taskId ?? '');
+  });
+
+  const get = async (headers: Record<string, string> = {}, method = 'GET') => {
+    const response = await fetch(link, { headers, method });
+    const { status, headers: answered } = response;
+    return {
+      status,
+      header: (name: string) => answered.get(name),
+      body: Buffer.from(await response.arrayBuffer()),
+    };
+  };
+
+  it('without a range is the whole file, and says that ranges may be asked for', async () => {
+    const { status, header, body } = await get();
+    expect([status, header('content-length'), header('accept-ranges')]).toEqual([200, `${SIZE}`, 'bytes']);
+    expect(header('content-range')).toBeNull();
+    expect(header('etag')).toMatch(/^"[0-9a-f]{64}"$/);
+    expect(body.equals(video)).toBe(true);
+  });
+
+  it.each<[range: string, first: number, last: number]>([
+    ['bytes=0-0', 0, 0],
+    ['bytes=0-', 0, SIZE - 1],
+    ['bytes=100-199', 100, 199],
+    ['bytes=9999-', SIZE - 1, SIZE - 1],
+    ['bytes=9000-20000', 9_000, SIZE - 1],
+    ['bytes=-1', SIZE - 1, SIZE - 1],
+    ['bytes=-500', 9_500, SIZE - 1],
+    ['bytes=-20000', 0, SIZE - 1],
+    ['Bytes=5-6', 5, 6],
+  ])('of the range %s is that part', async (range, first, last) => {
+    const { status, header, body } = await get({ range });
+    expect(status).toBe(206);
+    expect(header('content-range')).toBe(`bytes ${first}-${last}/${SIZE}`);
+    expect(header('content-length')).toBe(String(last - first + 1));
+    expect(header('content-type')).toBe('video/mp4');
+    expect(body.equals(video.subarray(first, last + 1))).toBe(true);
+  });
+
+  it.each(['bytes=10000-', 'bytes=10000-10001', 'bytes=99999999999999999999-', 'bytes=-0'])(
+    'of the range %s, which the file does not have, is refused with HTTP 416 and the length',
+    async (range) => {
+      const { status, header, body } = await get({ range });
+      expect([status, header('content-range'), body.length]).toEqual([416, `bytes */${SIZE}`, 0]);
+    },
+  );
+
+  it.each([
+    'bytes=',
+    'bytes=-',
+    'bytes=5-4',
+    'bytes=a-b',
+    'bytes=0-1,5-6',
+    'bytes 0-1',
+    'lines=0-1',
+    'bytes=1.5-2',
+  ])('of the range %s, which cannot be read or is more than one, is the whole file', async (range) => {
+    const { status, body } = await get({ range });
+    expect([status, body.length]).toEqual([200, SIZE]);
+  });
+
+  it('goes on where it was if the file is the same, and from the start if it is not', async () => {
+    const etag = (await get()).header('etag') ?? '';
+    const range = 'bytes=4000-';
+    expect(await get({ range, 'if-range': etag })).toMatchObject({
+      status: 206,
+      body: video.subarray(4_000),
+    });
+    for (const other of ['"another"', `W/${etag}`, 'Sun, 15 Nov 2026 12:00:00 GMT']) {
+      expect(await get({ range, 'if-range': other })).toMatchObject({ status: 200, body: video });
+    }
+    expect((await get({ range: 'bytes=20000-', 'if-range': '"another"' })).status).toBe(200);
+  });
+
+  it('asked for with HEAD says everything about the file and brings nothing of it', async () => {
+    const { status, header, body } = await get({ range: 'bytes=0-1' }, 'HEAD');
+    expect([status, header('content-length'), header('content-type')]).toEqual([200, `${SIZE}`, 'video/mp4']);
+    expect(header('etag')).toBe((await get()).header('etag'));
+    expect(body).toHaveLength(0);
+    expect(emulator.calls.at(-2)).toMatchObject({ call: 'download', method: 'HEAD' });
+  });
+
+  it('of a range may be cut as well, and goes on after that', async () => {
+    emulator.next('download', { kind: 'cut', afterBytes: 300 });
+    const { got, whole } = await readUntilItEnds(link, { range: 'bytes=1000-' });
+    expect(whole).toBe(false);
+    expect(got.equals(video.subarray(1_000, 1_300))).toBe(true);
+    const rest = await get({ range: 'bytes=1300-' });
+    expect(rest.body.equals(video.subarray(1_300))).toBe(true);
+  });
+});
+
+async function readUntilItEnds(url: string, headers: Record<string, string>) {
+  const sent = httpRequest(url, { headers }).end();
+  const [response]: IncomingMessage[] = await once(sent, 'response');
+  const chunks: Buffer[] = [];
+  response?.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', () => {});
+  await new Promise((resolve) => response?.once('close', resolve));
+  return { got: Buffer.concat(chunks), whole: response?.complete };
+}
+
+describe('while a video is made', () => {
+  const LARGE = { prompt: 'A red fox', resolution: '1080p', duration: 10 };
+  /** A frame takes some milliseconds, a busy machine many times that; the whole video takes seconds then. */
+  const LONGEST_WAIT_MS = 500;
+
+  it('the status of its task is told all the time', async () => {
+    const file = fetch(await makeLink({}, LARGE)).then(
+      async (answer) => (await answer.arrayBuffer()).byteLength,
+    );
+    const taskId = emulator.generations()[0]?.taskId ?? '';
+    let looks = 0;
+    let longest = 0;
+    let bytes: number | undefined;
+    void file.then((length) => {
+      bytes = length;
+    });
+    while (bytes === undefined) {
+      const asked = performance.now();
+      expect(await call(taskId)).toMatchObject({ status: 'succeeded' });
+      longest = Math.max(longest, performance.now() - asked);
+      looks++;
+    }
+    expect(bytes).toBeGreaterThan(1_000_000);
+    expect(looks).toBeGreaterThan(20);
+    expect(longest).toBeLessThan(LONGEST_WAIT_MS);
+  });
+
+  it('the emulator may be closed, and the work ends', async () => {
+    const url = await makeLink({}, LARGE);
+    const unfinished = emulator.video(emulator.generations()[0]?.taskId ?? '');
+    const download = expect(fetch(url)).rejects.toThrow();
+    const ended = expect(unfinished).rejects.toThrow('aborted');
+    setImmediate(() => void emulator.close());
+    await Promise.all([download, ended]);
+  });
+});
