@@ -4,8 +4,8 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ProcessLock, isDead } from '../../src/engine/process-lock';
 import { buildOnce } from '../../src/engine/build-once';
+import { isDead, ProcessLock } from '../../src/engine/process-lock';
 import { eventually } from './eventually';
 
 const NAME = 'thing-1.0';
