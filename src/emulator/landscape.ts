@@ -3,7 +3,7 @@ import { mix, type Palette } from './colours';
 import type { Box, Layer, Placed } from './layer';
 
 /** Taken out of Math once: where tests run in a sandbox, a global costs more than the rest of a sample. */
-const { abs, max, sqrt } = Math;
+const { abs, max, min, sqrt } = Math;
 
 /** What a landscape is laid out in: the picture above the panel with the text, and how long it is shown. */
 export interface Stage {
@@ -15,6 +15,9 @@ export interface Stage {
 /** Where the ranges of hills stand, and the sun rises and sets: shares of the height. */
 const FAR = 0.74;
 const NEAR = 0.88;
+
+/** Clouds are not quite white: captions are read in front of them. */
+const CLOUD_SHARE = 0.55;
 
 /** A sky, a sun that crosses it once, clouds that drift, and two ranges of hills in front. */
 export function landscape(stage: Stage, colours: Palette, random: () => number): Layer[] {
@@ -73,7 +76,7 @@ function cloud({ width, height, frames }: Stage, colour: Colour, level: number, 
         const y = py - centreY;
         const inBar = radius - distance(max(0, abs(x) - half), y);
         const inBall = y > 0 ? -1 : ballRadius - distance(x - ballX, y + radius * 0.6);
-        return mix(under, colour, max(inBar, inBall) + 0.5);
+        return mix(under, colour, CLOUD_SHARE * min(1, max(inBar, inBall) + 0.5));
       },
     };
   };
