@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Ajv from 'ajv';
+import { describeProgram } from '../src/cli/run';
+import { processTerminal } from '../src/cli/terminal';
 import { SUBMIT_POLICY } from '../src/contract/policies';
 import { type ComposeFile, type ComposeService, parseCompose, parseDockerfile } from './support/compose-file';
 
@@ -15,7 +17,16 @@ const config = read('src/config.ts');
 const manifest = JSON.parse(read('package.json'));
 
 /** The program that the image runs, and what it can be told to do. */
-const CLI = { main: 'dist/src/cli/main.js', commands: ['generate', 'dev', 'worker', 'emulator'] };
+const noAction = async () => undefined;
+const CLI = {
+  main: manifest.bin.videogen.replace('./', ''),
+  commands: describeProgram(processTerminal(), {
+    generate: noAction,
+    dev: noAction,
+    worker: noAction,
+    emulator: noAction,
+  }).commands.map((command) => command.name()),
+};
 
 /** The compose specification's own schema, as dclint carries it. */
 const schema = JSON.parse(

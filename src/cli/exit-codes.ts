@@ -11,7 +11,7 @@ export const EXIT = {
   unexpected: 1,
   /** The same as a refused request: what was asked for cannot be done. */
   usage: 2,
-  noTemporal: 18,
+  noTemporal: 19,
   interrupted: INTERRUPTED,
 } as const;
 

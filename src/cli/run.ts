@@ -29,12 +29,16 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     await program.parseAsync(args, { from: 'user' });
     return code;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    const { EXIT, exitCodeOf } = load.exitCodes();
+    if (error instanceof CommanderError && error.exitCode === 0) return 0;
+    const { EXIT, errorObject, exitCodeOf } = load.exitCodes();
+    if (error instanceof CommanderError) {
+      if (args.includes('--json')) terminal.out(JSON.stringify(errorObject(error)));
+      return EXIT.usage;
+    }
     terminal.err(`${error instanceof Error ? error.message : String(error)}\n`);
-    const exitCode = exitCodeOf(error);
-    if (exitCode === EXIT.unexpected && error instanceof Error) terminal.err(`${error.stack}\n`);
-    return exitCode;
+    // Those are mistakes of ours; whatever else there is says by its message what is wrong.
+    if (error instanceof TypeError || error instanceof ReferenceError) terminal.err(`${error.stack}\n`);
+    return exitCodeOf(error);
   }
 }
 
@@ -71,7 +75,7 @@ interface Actions {
   emulator(options: EmulatorCommandOptions): Promise<void>;
 }
 
-function describeProgram(terminal: Terminal, actions: Actions): Command {
+export function describeProgram(terminal: Terminal, actions: Actions): Command {
   const program = new Command('videogen')
     .description('Video generation as a durable Temporal workflow.')
     .exitOverride()
