@@ -58,25 +58,30 @@ test('a worker told to end while a request is under way waits for its answer, an
   expect(env.emulator.generations().slice(paidBefore)).toMatchObject([{ taskId }]);
 });
 
-test('one id is one job, while it runs and however it ended', async () => {
+test('one name is one job: joined while it runs and however it ended, and never paid for again', async () => {
   await startWorkerProcess(settings);
   const paidBefore = env.emulator.generations().length;
-  const refusedAgain = async (workflowId: string) =>
-    expect(await failureOf(videos.start({ request }, { workflowId }))).toMatchObject({
-      name: 'WorkflowExecutionAlreadyStartedError',
-    });
   env.emulator.next('submit', { kind: 'refused', status: 400, message: 'not today' });
-  await expect(videos.execute({ request }, { workflowId: 'refused' })).rejects.toMatchObject({
-    type: 'InvalidRequest',
-  });
-  await refusedAgain('refused');
+  for (const _start of ['first', 'second']) {
+    await expect(videos.execute({ request }, { workflowId: 'refused' })).rejects.toMatchObject({
+      type: 'InvalidRequest',
+      message: expect.stringContaining('not today'),
+    });
+  }
+  expect(env.emulator.generations()).toHaveLength(paidBefore);
 
   const job = await videos.start({ request, polling: { min: '1s' } }, { workflowId: 'fox' });
-  await refusedAgain('fox');
-  await job.result();
-  await refusedAgain('fox');
-  expect(await videos.handle('fox').result()).toMatchObject({ video: { contentType: 'video/mp4' } });
+  const joined = await videos.start({ request }, { workflowId: 'fox' });
+  const result = await job.result();
+  expect(await joined.result()).toEqual(result);
+  expect(await videos.execute({ request }, { workflowId: 'fox' })).toEqual(result);
   expect(env.emulator.generations()).toHaveLength(paidBefore + 1);
+
+  const other = videos.start({ request: { ...request, duration: 5 } }, { workflowId: 'fox' });
+  expect(await failureOf(other)).toMatchObject({
+    type: 'InvalidRequest',
+    message: expect.stringContaining('fox is the name of another job (duration: none there, 5 here)'),
+  });
 });
 
 test('refused submits are tried again on a real server too, each knowing how the one before it ended', async () => {
@@ -105,7 +110,7 @@ test('the server shows the job’s title from the start, and its task id in the 
   await untilProgress(job, ({ phase }) => phase === 'waiting');
   const description = await env.temporal.client.workflow.getHandle(job.workflowId).describe();
   expect(await description.staticSummary()).toBe('text to video, 720p 5 s: "A red fox"');
-  expect(description.memo).toEqual({ taskId: await job.taskId() });
+  expect(description.memo).toMatchObject({ taskId: await job.taskId() });
   await job.cancel();
   expect(await failureOf(job.result())).toMatchObject({
     type: 'Cancelled',
