@@ -1,7 +1,12 @@
 import { ApplicationFailure, activityInfo } from '@temporalio/activity';
 import { type Call, FAILURES, type FailureType } from '../src/contract/failure-table';
 import { createFailure, type FailureDetails } from '../src/contract/failures';
-import { RETRY_AFTER_JITTER, RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from '../src/contract/policies';
+import {
+  MOST_ATTEMPTS,
+  RETRY_AFTER_JITTER,
+  RETRY_AFTER_MAX_MS,
+  RETRY_AFTER_MIN_MS,
+} from '../src/contract/policies';
 import { type FaultKind, ServiceFault } from '../src/service';
 import { StorageFault } from '../src/storage';
 
@@ -70,11 +75,13 @@ export function failureOf(
   details: FailureDetails,
   cause?: Error,
 ): ApplicationFailure {
-  const retry = FAILURES[type].retry[call];
+  const { attempt } = activityInfo();
+  const mayRetry =
+    FAILURES[type].retry[call] === 'policy' && attempt < (MOST_ATTEMPTS[type] ?? Number.POSITIVE_INFINITY);
   return createFailure(
     type,
-    { ...details, attempt: activityInfo().attempt },
-    { retryable: retry === 'policy', nextRetryDelayMs: nextRetryDelay(details.retryAfterMs), cause },
+    { ...details, attempt },
+    { retryable: mayRetry, nextRetryDelayMs: nextRetryDelay(details.retryAfterMs), cause },
   );
 }
 

@@ -1,4 +1,5 @@
 import type { ActivityOptions } from '@temporalio/common';
+import type { FailureType } from './failure-table';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -33,6 +34,9 @@ export const DOWNLOAD_POLICY = {
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
 } as const satisfies ActivityOptions;
+
+/** Of what waiting does not mend: a full disk, a file that is no video. The task can be adopted when somebody has. */
+export const MOST_ATTEMPTS: Partial<Record<FailureType, number>> = { StorageFailed: 5, VideoCorrupt: 5 };
 
 /** A finished, paid video is worth fetching even when the deadline has come. */
 export const DOWNLOAD_AT_LEAST_MS = 10 * MINUTE;

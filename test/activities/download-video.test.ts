@@ -219,6 +219,16 @@ describe('a download fails as its row says, with the task id and nothing left be
     expect(await world.files()).toEqual(['test.mp4']);
   });
 
+  it.each([
+    [4, false],
+    [5, true],
+  ])('when storing fails at attempt %d, which is the last one: %s', async (attempt, isLast) => {
+    await mkdir(join(world.folder, 'test.mp4'));
+    const run = world.run(world.activities.downloadVideo, { taskId }, { attempt });
+    const { failure } = await failureOf(run);
+    expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', isLast]);
+  });
+
   it.each(['../outside.mp4', '/etc/outside.mp4', '..'])('when its key is %s', async (key) => {
     const { failure, details } = await failureOf(download(key));
     expect(failure.type).toBe('StorageFailed');
