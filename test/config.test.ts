@@ -5,10 +5,14 @@ import { pathToFileURL } from 'node:url';
 import {
   ConfigError,
   type Environment,
+  namesAService,
+  readDataFolder,
+  readEmulatorKey,
   readEngineOptions,
   readServiceConfig,
   readStorageFolder,
   readTaskQueue,
+  readTemporalAddress,
   readTemporalConfig,
 } from '../src/config';
 
@@ -317,6 +321,63 @@ describe("the places of Temporal's own programs", () => {
       cacheFolder: '/v',
       testServer: '/s',
     });
+  });
+});
+
+describe('the folder for a Temporal server of our own', () => {
+  it.each<[Environment, string]>([
+    [{}, join(homedir(), '.local', 'share', 'temporal-videogen')],
+    [{ VIDEOGEN_DATA: '', XDG_DATA_HOME: ' ' }, join(homedir(), '.local', 'share', 'temporal-videogen')],
+    [{ XDG_DATA_HOME: '/d' }, '/d/temporal-videogen'],
+    [{ XDG_DATA_HOME: '/d', VIDEOGEN_DATA: '/v' }, '/v'],
+  ])('with %j is %s', (env, place) => {
+    expect(readDataFolder(env)).toBe(place);
+  });
+});
+
+describe('whether somebody else runs', () => {
+  it.each<[Environment, string | undefined]>([
+    [{}, undefined],
+    [{ TEMPORAL_ADDRESS: ' ' }, undefined],
+    [{ TEMPORAL_ADDRESS: 'temporal:7233' }, 'temporal:7233'],
+  ])('Temporal is told by its address: %j', (env, address) => {
+    expect(readTemporalAddress(env)).toBe(address);
+  });
+
+  it('Temporal is told by a profile as well', () => {
+    const TEMPORAL_CONFIG_FILE = fileWith('temporal.toml', '[profile.default]\naddress = "cloud:7233"\n');
+    expect(readTemporalAddress({ TEMPORAL_CONFIG_FILE })).toBe('cloud:7233');
+  });
+
+  it.each<[Environment, boolean]>([
+    [{}, false],
+    [{ VIDEO_API_BASE_URL: ' ' }, false],
+    [{ VIDEO_API_KEY: KEY }, false],
+    [{ VIDEO_API_BASE_URL: 'not a URL, which is told when it is read' }, true],
+  ])('the video service is told by its address: %j', (env, named) => {
+    expect(namesAService(env)).toBe(named);
+  });
+});
+
+describe("the emulator's key", () => {
+  it('is its own when none, or nothing but blanks, is set', () => {
+    expect(readEmulatorKey({})).toBeUndefined();
+    expect(readEmulatorKey({ VIDEO_API_KEY: '', VIDEO_API_KEY_FILE: ' ' })).toBeUndefined();
+  });
+
+  it('is the one that is set, or that is in a file', () => {
+    expect(readEmulatorKey({ VIDEO_API_KEY: ` ${KEY}` })).toBe(KEY);
+    expect(readEmulatorKey({ VIDEO_API_KEY_FILE: fileWith('key', `${KEY}\n`) })).toBe(KEY);
+  });
+
+  it('is refused by the rules of every key', () => {
+    expect(refusal(() => readEmulatorKey({ VIDEO_API_KEY: `${KEY} x` }))).toMatch(
+      /^VIDEO_API_KEY holds a space/,
+    );
+    expect(refusal(() => readEmulatorKey({ VIDEO_API_KEY_FILE: join(folder, 'none') }))).toMatch('ENOENT');
+    expect(refusal(() => readEmulatorKey({ VIDEO_API_KEY: KEY, VIDEO_API_KEY_FILE: 'x' }))).toMatch(
+      'both set',
+    );
   });
 });
 

@@ -1,21 +1,18 @@
-import { ConfigError, namesAService } from '../config';
+import { ConfigError, namesAService, readTaskQueue } from '../config';
 import { EXIT } from './exit-codes';
 import { openLocalStack } from './local-stack';
+import type { DevOptions } from './options';
 import { quietRuntime } from './quiet-runtime';
-import type { DevOptions } from './run';
 import type { Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
 
 /** `videogen dev`: everything up, until Ctrl-C. */
 export async function dev(options: DevOptions, terminal: Terminal): Promise<number> {
   const tell = (line: string) => terminal.err(`${line}\n`);
+  const port = readPort('--port', options.port);
+  const uiPort = readPort('--ui-port', options.uiPort);
   quietRuntime('WARN');
-  const stack = await openLocalStack({
-    env: terminal.env,
-    tell,
-    port: readPort('--port', options.port),
-    uiPort: readPort('--ui-port', options.uiPort),
-  });
+  const stack = await openLocalStack({ env: terminal.env, tell, port, uiPort, forEverybody: true });
   try {
     if (stack.runBy !== undefined) {
       tell(`Process ${stack.runBy} runs everything already; its UI is at ${stack.uiUrl}.`);
@@ -23,7 +20,7 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
     }
     tell(`Temporal       ${stack.address}`);
     tell(`Temporal UI    ${stack.uiUrl}`);
-    tell(`Task queue     ${stack.taskQueue}`);
+    tell(`Task queue     ${readTaskQueue(terminal.env)}`);
     tell(`Video service  ${stack.serviceUrl}${namesAService(terminal.env) ? '' : ' (the emulator)'}`);
     tell(
       'Start a job from another terminal: videogen generate "A red fox in the snow". Ctrl-C ends everything.',

@@ -3,8 +3,8 @@ import { durationMs } from '../contract';
 import { startEmulator } from '../emulator';
 import { readPort } from './dev';
 import { EXIT } from './exit-codes';
+import type { EmulatorCommandOptions } from './options';
 import { readFaults } from './read-faults';
-import type { EmulatorCommandOptions } from './run';
 import type { Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
 
@@ -16,16 +16,21 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
       `--job-time is ${JSON.stringify(options.jobTime)}: give a length of time such as 5s.`,
     );
   }
-  const running = await startEmulator({
-    host: options.host,
-    port: readPort('--port', options.port),
-    apiKey: readEmulatorKey(terminal.env),
-    jobTimeMs,
-  });
-  for (const { call, fault } of readFaults(options.fault ?? [])) running.next(call, fault);
+  const faults = readFaults(options.fault ?? []);
+  const port = readPort('--port', options.port);
+  const apiKey = readEmulatorKey(terminal.env);
+  const running = await startEmulator({ host: options.host, port, apiKey, jobTimeMs }).catch(cannotListen);
+  for (const { call, fault } of faults) running.next(call, fault);
   terminal.err(`The emulated video service is at ${running.url}. Ctrl-C ends it.\n`);
-  terminal.err(`Use it with VIDEO_API_BASE_URL=${running.url} and the key that VIDEO_API_KEY holds here.\n`);
+  // Its own key is no secret; one that was set may be.
+  const key = apiKey === undefined ? `VIDEO_API_KEY=${running.apiKey}` : 'the key that is set here';
+  terminal.err(`Use it with VIDEO_API_BASE_URL=${running.url} and ${key}.\n`);
   await untilInterrupted(terminal);
   await running.close();
   return EXIT.ok;
+}
+
+/** Where it is to listen was the caller's choice, so the mistake is one of usage. */
+function cannotListen(error: Error): never {
+  throw new ConfigError(error.message, { cause: error });
 }

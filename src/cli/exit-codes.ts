@@ -1,7 +1,7 @@
 import { ConfigError } from '../config';
 import { TemporalUnreachable } from '../connect';
 import { isVideoFailure } from '../contract';
-import { EngineUnavailable } from '../engine';
+import { EngineUnavailable, PortInUse } from '../engine';
 import { INTERRUPTED } from './terminal';
 
 /** Beside the codes of the failure table, which tell how a job failed. */
@@ -17,7 +17,7 @@ export const EXIT = {
 
 export function exitCodeOf(error: unknown): number {
   if (isVideoFailure(error)) return error.exitCode;
-  if (error instanceof ConfigError) return EXIT.usage;
+  if (error instanceof ConfigError || error instanceof PortInUse) return EXIT.usage;
   if (error instanceof TemporalUnreachable || error instanceof EngineUnavailable) return EXIT.noTemporal;
   return EXIT.unexpected;
 }

@@ -6,9 +6,9 @@ import { type JobInput, type JobResult, VideoFailure } from '../contract';
 import { copyOut } from './copy-out';
 import { EXIT, errorObject, exitCodeOf } from './exit-codes';
 import { openLocalStack } from './local-stack';
+import type { GenerateOptions } from './options';
 import { quietRuntime } from './quiet-runtime';
 import { readJobInput } from './read-job-input';
-import type { GenerateOptions } from './run';
 import { showProgress } from './show-progress';
 import type { Terminal } from './terminal';
 
@@ -83,7 +83,9 @@ async function openTemporal(terminal: Terminal): Promise<Place> {
 async function runJob(place: Place, order: Order, terminal: Terminal): Promise<number | 'temporal-ended'> {
   const { videos, uiUrl } = place;
   const { workflowId, input, options } = order;
-  const job = input ? await videos.start(input, { workflowId }) : await existing(videos, workflowId);
+  const starting = input ? videos.start(input, { workflowId }) : existing(videos, workflowId);
+  const job = await orEnded(place, starting);
+  if (job === 'temporal-ended') return job;
   const page = uiUrl && `, shown at ${uiUrl}/namespaces/default/workflows/${encodeURIComponent(workflowId)}`;
   tell(terminal, `Job ${workflowId}${page ?? ''}`);
   if (!options.wait) {
@@ -127,15 +129,19 @@ async function follow(
   const interrupted = new Promise<'interrupted'>((resolve) => {
     stopListening = terminal.onInterrupt(() => resolve('interrupted'));
   });
-  const result = job.result();
-  // Whoever is raced past may still fail, with nobody there to hear it.
-  result.catch(() => undefined);
   try {
-    return await Promise.race([result, interrupted, place.ended.then(() => 'temporal-ended' as const)]);
+    return await Promise.race([orEnded(place, job.result()), interrupted]);
   } finally {
     stopListening();
     progress.stop();
   }
+}
+
+/** Temporal may end with the process that runs it at any time; the SDK would go on asking for a while. */
+async function orEnded<T>(place: Place, outcome: Promise<T>): Promise<T | 'temporal-ended'> {
+  // Whoever is raced past may still fail, with nobody there to hear it.
+  outcome.catch(() => undefined);
+  return Promise.race([outcome, place.ended.then(() => 'temporal-ended' as const)]);
 }
 
 function tell(terminal: Terminal, line: string): void {

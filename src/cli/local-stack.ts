@@ -24,6 +24,8 @@ import { readStackNote, removeStackNote, type StackNote, writeStackNote } from '
 /** Emulated generations are short, so that the first minute is one. */
 const EMULATED_JOB_MS = 4_000;
 const LOOK_AGAIN_MS = 200;
+/** A holder of the lock beats every five seconds; a busy machine misses one or two. */
+const SILENT_AFTER_MS = 60_000;
 
 /** Temporal, and a worker for the service that the environment names, on this machine. */
 export interface LocalStack {
@@ -43,21 +45,31 @@ export interface LocalStackOptions {
   tell: (line: string) => void;
   port?: number;
   uiPort?: number;
+  /** Serve the task queue of the settings as well, for jobs that other programs start. */
+  forEverybody?: boolean;
 }
 
 /** Joins the stack that runs on this machine already, or starts one. Jobs are in a file there and outlive both. */
 export async function openLocalStack(options: LocalStackOptions): Promise<LocalStack> {
   const folder = readDataFolder(options.env);
+  // A wrong setting is told before anything is started.
+  if (namesAService(options.env)) readServiceConfig(options.env);
+  readStorageFolder(options.env);
   await mkdir(folder, { recursive: true });
   const lock = new ProcessLock(join(folder, 'stack.lock'));
   for (;;) {
     const joined = await joinStack(folder, options);
     if (joined) return joined;
     const holder = await lock.holder();
-    if (holder && isDead(holder)) await lock.free(holder.token);
+    if (holder && (isDead(holder) || isSilent(holder))) await lock.free(holder.token);
     if (await lock.tryTake()) return startStack(folder, lock, options);
     await sleep(LOOK_AGAIN_MS);
   }
+}
+
+/** After a crash of the machine, a stranger may have the number of the process that held the lock. */
+function isSilent({ lastBeatMs }: { lastBeatMs: number }): boolean {
+  return Date.now() - lastBeatMs > SILENT_AFTER_MS;
 }
 
 async function startStack(
@@ -80,8 +92,9 @@ async function startStack(
     closers.add(() => server.stop());
     const { address, namespace, uiUrl } = server;
     const service = await openService(env, folder, closers);
-    const taskQueue = readTaskQueue(env);
-    await startWorker({ env, address, taskQueue, service }, closers);
+    const taskQueue = queueFor(env);
+    const queues = options.forEverybody ? [taskQueue, readTaskQueue(env)] : [taskQueue];
+    for (const queue of queues) await startWorker({ env, address, taskQueue: queue, service }, closers);
     const serviceName = namesAService(env) ? service.baseUrl : undefined;
     await writeStackNote(folder, {
       pid: process.pid,
@@ -120,7 +133,7 @@ async function joinStack(folder: string, { env }: LocalStackOptions): Promise<Lo
   if (!client) return undefined;
   try {
     const { uiUrl, address, pid } = note;
-    const queue = readTaskQueue(env);
+    const taskQueue = queueFor(env);
     const wanted = namesAService(env) ? readServiceConfig(env).baseUrl : undefined;
     const stack = {
       client,
@@ -130,17 +143,22 @@ async function joinStack(folder: string, { env }: LocalStackOptions): Promise<Lo
       ended: untilEnded(pid),
       close: () => closers.close(),
     };
-    if (wanted === note.serviceName)
-      return { ...stack, taskQueue: queue, serviceUrl: wanted ?? 'the emulator' };
-    // Its worker works for another service: ours gets a queue of its own beside it.
+    if (wanted === note.serviceName) return { ...stack, taskQueue, serviceUrl: wanted ?? 'the emulator' };
+    // Its worker works for another service.
     const service = await openService(env, folder, closers);
-    const taskQueue = `${queue}-${createHash('sha256').update(service.baseUrl).digest('hex').slice(0, 8)}`;
     await startWorker({ env, address, taskQueue, service }, closers);
     return { ...stack, taskQueue, serviceUrl: service.baseUrl };
   } catch (error) {
     await closers.close();
     throw error;
   }
+}
+
+/** Each service has a queue of its own, the same whoever runs the server: a job never gets to another service's worker. */
+function queueFor(env: Environment): string {
+  if (!namesAService(env)) return `${readTaskQueue(env)}-emulator`;
+  const digest = createHash('sha256').update(readServiceConfig(env).baseUrl).digest('hex');
+  return `${readTaskQueue(env)}-${digest.slice(0, 8)}`;
 }
 
 async function untilEnded(pid: number): Promise<void> {

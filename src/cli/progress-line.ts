@@ -20,7 +20,7 @@ export function progressLine(progress: JobProgress, nowMs: number, columns: numb
     percent === undefined ? undefined : `${bar(percent)} ${String(Math.round(percent)).padStart(3)} %`,
     describeDuration(Math.max(0, nowMs - Date.parse(startedAt))),
     trouble && `trouble: ${trouble.type}`,
-    task && task.word !== phase ? task.word : undefined,
+    task && task.word !== '' && task.word !== phase ? task.word : undefined,
     nextLookAt && `next look in ${describeDuration(Math.max(0, Date.parse(nextLookAt) - nowMs))}`,
     taskId,
   ];

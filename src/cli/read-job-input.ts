@@ -1,5 +1,5 @@
 import { type JobInput, parseJobInput, VideoFailure } from '../contract';
-import type { GenerateOptions } from './run';
+import type { GenerateOptions } from './options';
 
 /** The emulator's generations are short and its looks cost nothing. */
 const EMULATOR_POLLING = { min: '1s', max: '1s' };

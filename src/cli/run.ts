@@ -1,4 +1,5 @@
 import { Command, CommanderError, Option } from 'commander';
+import type { DevOptions, EmulatorCommandOptions, GenerateOptions } from './options';
 import type { Terminal } from './terminal';
 
 const load = {
@@ -30,9 +31,10 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     return code;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
-    const { EXIT, errorObject, exitCodeOf } = load.exitCodes();
+    const { EXIT, exitCodeOf } = load.exitCodes();
     if (error instanceof CommanderError) {
-      if (args.includes('--json')) terminal.out(JSON.stringify(errorObject(error)));
+      const usage = { type: 'UsageError', message: error.message };
+      if (args.includes('--json')) terminal.out(JSON.stringify({ error: usage }));
       return EXIT.usage;
     }
     terminal.err(`${error instanceof Error ? error.message : String(error)}\n`);
@@ -40,32 +42,6 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     if (error instanceof TypeError || error instanceof ReferenceError) terminal.err(`${error.stack}\n`);
     return exitCodeOf(error);
   }
-}
-
-export interface GenerateOptions {
-  imageUrl?: string;
-  resolution?: string;
-  aspectRatio?: string;
-  duration?: string;
-  seed?: string;
-  out?: string;
-  id?: string;
-  json?: boolean;
-  wait: boolean;
-  deadline?: string;
-  adopt?: string;
-}
-
-export interface DevOptions {
-  port?: string;
-  uiPort?: string;
-}
-
-export interface EmulatorCommandOptions {
-  host?: string;
-  port: string;
-  jobTime: string;
-  fault?: string[];
 }
 
 interface Actions {

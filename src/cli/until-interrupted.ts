@@ -2,9 +2,6 @@ import type { Terminal } from './terminal';
 
 export function untilInterrupted(terminal: Terminal): Promise<void> {
   return new Promise((resolve) => {
-    const stopListening = terminal.onInterrupt(() => {
-      stopListening();
-      resolve();
-    });
+    terminal.onInterrupt(resolve);
   });
 }

@@ -124,9 +124,8 @@ function originOf({ headers }: IncomingMessage): string | undefined {
 function listen(server: ReturnType<typeof createServer>, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', (error) => {
-      reject(
-        new Error(`The emulator cannot listen on ${host}:${port} (${error.message}): choose another port.`),
-      );
+      const message = `The emulator cannot listen on ${host}:${port} (${error.message}): choose another port.`;
+      reject(new Error(message, { cause: error }));
     });
     server.listen(port, host, () => resolve((server.address() as AddressInfo).port));
   });

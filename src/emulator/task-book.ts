@@ -57,16 +57,16 @@ export class TaskBook {
 
 const taskSchema = z.object({ taskId: z.string(), request: requestSchema, submittedAtMs: z.number() });
 
-/** A line that was cut by a crash is a task that nobody was told of. */
+/** A line that was cut by a crash is a task that nobody was told of; the next one must not be added to it. */
 function readTasks(file: string): EmulatedTask[] {
   if (!existsSync(file)) return [];
-  return readFileSync(file, 'utf8')
-    .split('\n')
-    .flatMap((line) => {
-      try {
-        return [taskSchema.parse(JSON.parse(line))];
-      } catch {
-        return [];
-      }
-    });
+  const lines = readFileSync(file, 'utf8').split('\n');
+  if (lines.at(-1) !== '') appendFileSync(file, '\n');
+  return lines.flatMap((line) => {
+    try {
+      return [taskSchema.parse(JSON.parse(line))];
+    } catch {
+      return [];
+    }
+  });
 }

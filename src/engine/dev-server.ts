@@ -59,11 +59,16 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
   };
 }
 
+/** The port was the caller's choice, and so is the mend. */
+export class PortInUse extends Error {
+  override readonly name = 'PortInUse';
+}
+
 /** Asked before the start: if another Temporal server has the port, it would answer in the place of ours. */
 async function chosenPort(port: number | undefined): Promise<number> {
   if (port === undefined) return await freePort();
   if (await isPortFree(port)) return port;
-  throw new Error(
+  throw new PortInUse(
     `The Temporal dev server cannot start on ${LOOPBACK}:${port} because that port is in use: ` +
       'stop what listens there, or choose another port.',
   );

@@ -367,7 +367,7 @@ describe('the emulator', () => {
 
   it('does not start on a port that is in use', async () => {
     const port = Number(new URL(emulator.url).port);
-    await expect(startEmulator({ port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    await expect(startEmulator({ port })).rejects.toMatchObject({ cause: { code: 'EADDRINUSE' } });
   });
 
   it('listens on the port that was asked for', async () => {

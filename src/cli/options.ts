@@ -1,0 +1,27 @@
+/** The options of each command, as its parser hands them over. */
+
+export interface GenerateOptions {
+  imageUrl?: string;
+  resolution?: string;
+  aspectRatio?: string;
+  duration?: string;
+  seed?: string;
+  out?: string;
+  id?: string;
+  json?: boolean;
+  wait: boolean;
+  deadline?: string;
+  adopt?: string;
+}
+
+export interface DevOptions {
+  port?: string;
+  uiPort?: string;
+}
+
+export interface EmulatorCommandOptions {
+  host?: string;
+  port: string;
+  jobTime: string;
+  fault?: string[];
+}

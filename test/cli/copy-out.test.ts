@@ -1,0 +1,56 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { copyOut } from '../../src/cli/copy-out';
+import { failureOf } from '../support/world';
+
+const BYTES = Buffer.alloc(3_000_000, 'fox');
+
+let folder: string;
+let uri: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'videogen-copy-'));
+  writeFileSync(join(folder, 'a fox.mp4'), BYTES);
+  uri = pathToFileURL(join(folder, 'a fox.mp4')).href;
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const files = () => readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
+
+test('without a wish the video stays where it is stored, and its path is told', async () => {
+  expect(await copyOut(uri, undefined)).toBe(join(folder, 'a fox.mp4'));
+  expect(await copyOut('s3://bucket/fox.mp4', undefined)).toBe('s3://bucket/fox.mp4');
+});
+
+test('the copy is whole, in folders made for it, and nothing else is left', async () => {
+  const target = join(folder, 'new/folders/fox.mp4');
+  expect(await copyOut(uri, relative(process.cwd(), target))).toBe(target);
+  expect(readFileSync(target).equals(BYTES)).toBe(true);
+  expect(files()).toEqual(['a fox.mp4', 'new', 'new/folders', 'new/folders/fox.mp4']);
+});
+
+test('a file that is there already is replaced', async () => {
+  writeFileSync(join(folder, 'old.mp4'), 'old');
+  await copyOut(uri, join(folder, 'old.mp4'));
+  expect(readFileSync(join(folder, 'old.mp4')).equals(BYTES)).toBe(true);
+});
+
+test.each<[string, string, (target: string) => void]>([
+  ['the folder is a file', 'file/fox.mp4', () => writeFileSync(join(folder, 'file'), '')],
+  ['the target is a folder', 'taken', (target) => mkdirSync(target)],
+  ['the video is gone', 'fox.mp4', () => rmSync(join(folder, 'a fox.mp4'))],
+])(
+  'when %s, one sentence says where the video is, and nothing is half-written',
+  async (_what, out, prepare) => {
+    const target = join(folder, out);
+    prepare(target);
+    const before = files();
+    const failure = await failureOf(copyOut(uri, target));
+    expect(failure).toMatchObject({ type: 'StorageFailed', exitCode: 15 });
+    expect(String(failure)).toContain(
+      `the video is at ${join(folder, 'a fox.mp4')}, but not at ${target}: E`,
+    );
+    expect(files()).toEqual(before);
+  },
+);

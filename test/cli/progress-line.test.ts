@@ -1,0 +1,86 @@
+import { plainLine, progressLine } from '../../src/cli/progress-line';
+import type { JobProgress } from '../../src/contract';
+
+const START = Date.parse('2026-01-01T00:00:00Z');
+const WIDE = 200;
+
+const progress: JobProgress = {
+  phase: 'waiting',
+  taskId: 'task_1234',
+  task: { state: 'running', word: 'rendering', percent: 27.4 },
+  polls: 3,
+  startedAt: new Date(START).toISOString(),
+  deadlineAt: new Date(START + 3_600_000).toISOString(),
+  nextLookAt: new Date(START + 50_000).toISOString(),
+};
+const trouble: JobProgress['trouble'] = { type: 'RateLimited', message: 'HTTP 429 slow down', count: 2 };
+const at45s = START + 45_000;
+
+describe('the live line', () => {
+  it('tells phase, percent, elapsed time, trouble, the service’s word, the next look and, last, the task', () => {
+    expect(progressLine({ ...progress, trouble }, at45s, WIDE)).toBe(
+      'waiting      █████░░░░░░░░░░░░░░░  27 %  45 s  trouble: RateLimited  rendering  next look in 5 s  task_1234',
+    );
+  });
+
+  it('leaves out what is not known yet', () => {
+    const { startedAt, deadlineAt } = progress;
+    expect(progressLine({ phase: 'submitting', polls: 0, startedAt, deadlineAt }, at45s, WIDE)).toBe(
+      'submitting   45 s',
+    );
+    const wordless = { ...progress, task: { state: 'unknown', word: '' } as const, nextLookAt: undefined };
+    expect(progressLine(wordless, at45s, WIDE)).toBe('waiting      45 s  task_1234');
+  });
+
+  it.each([
+    [0, '░'.repeat(20), '  0 %'],
+    [50, '█'.repeat(10) + '░'.repeat(10), ' 50 %'],
+    [100, '█'.repeat(20), '100 %'],
+    [250, '█'.repeat(20), '250 %'],
+    [-1, '░'.repeat(20), ' -1 %'],
+  ])('at %d %% has a bar of twenty cells', (percent, bar, words) => {
+    const task = { state: 'running', word: 'running', percent } as const;
+    expect(progressLine({ ...progress, task }, at45s, WIDE)).toContain(` ${bar} ${words} `);
+  });
+
+  it.each([
+    [60, 'waiting      █████░░░░░░░░░░░░░░░  27 %  45 s'],
+    [40, 'waiting      █████░░░░░░░░░░░░░░░  27 %'],
+    [20, 'waiting    '],
+    [5, 'waiti'],
+    [0, ''],
+  ])('on %d columns keeps whole parts, the most important ones', (columns, line) => {
+    expect(progressLine({ ...progress, trouble }, at45s, columns)).toBe(line);
+  });
+
+  it('is never longer than the screen is wide', () => {
+    for (let columns = 0; columns < WIDE; columns++) {
+      expect(progressLine({ ...progress, trouble }, at45s, columns).length).toBeLessThanOrEqual(columns);
+    }
+  });
+
+  it('counts no time backwards when the clocks of worker and caller differ', () => {
+    expect(progressLine(progress, START - 5_000, WIDE)).toContain('  0 ms  ');
+    expect(progressLine(progress, START + 90_000, WIDE)).toContain('  next look in 0 ms  ');
+  });
+});
+
+describe('the line for a pipe', () => {
+  it('tells what does not change by itself', () => {
+    expect(plainLine(progress)).toBe('waiting 27 %, task task_1234, the service says rendering');
+    expect(plainLine({ ...progress, nextLookAt: undefined })).toBe(plainLine(progress));
+    expect(plainLine({ ...progress, phase: 'succeeded', task: undefined })).toBe('stored, task task_1234');
+  });
+
+  it('tells trouble in the words of the failure', () => {
+    expect(plainLine({ ...progress, trouble })).toBe(
+      'waiting 27 %, task task_1234, the service says rendering, trouble, 2 in a row: HTTP 429 slow down',
+    );
+  });
+
+  it('falls back on the state when the service has no word for it', () => {
+    expect(plainLine({ ...progress, task: { state: 'unknown', word: '' } })).toBe(
+      'waiting, task task_1234, the service says unknown',
+    );
+  });
+});

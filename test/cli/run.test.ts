@@ -1,0 +1,203 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { run } from '../../src/cli/run';
+import { eventually } from '../engine/eventually';
+import { FakeTerminal } from './fake-terminal';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'videogen-run-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** None of these commands gets as far as Temporal: there is none, and the folder for it is not even made. */
+async function videogen(args: string[], env: Record<string, string> = {}) {
+  const VIDEOGEN_DATA = join(folder, 'data');
+  const VIDEOGEN_TEMPORAL_CLI = join(folder, 'no-temporal');
+  const terminal = new FakeTerminal({ HOME: folder, VIDEOGEN_DATA, VIDEOGEN_TEMPORAL_CLI, ...env });
+  const code = await run(args, terminal);
+  expect(existsSync(VIDEOGEN_DATA)).toBe(false);
+  return { code, out: terminal.stdout, err: terminal.stderr };
+}
+
+const oneSentence = /^[^\n]+\.\n$/;
+
+async function portOfListener(): Promise<{ port: number; close(): Promise<void> }> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return { port, close: () => new Promise((resolve) => server.close(() => resolve())) };
+}
+
+async function freePort(): Promise<number> {
+  const listener = await portOfListener();
+  await listener.close();
+  return listener.port;
+}
+
+describe('help', () => {
+  it('lists the commands on standard output', async () => {
+    const { code, out, err } = await videogen(['--help']);
+    expect([code, err]).toEqual([0, '']);
+    for (const command of ['generate', 'dev', 'worker', 'emulator']) expect(out).toContain(`\n  ${command} `);
+  });
+
+  it('lists the options of a command', async () => {
+    const { code, out } = await videogen(['generate', '--help']);
+    expect(code).toBe(0);
+    const options = ['image-url', 'resolution', 'aspect-ratio', 'duration', 'seed', 'out', 'id'];
+    for (const option of [...options, 'deadline', 'adopt', 'no-wait', 'json']) {
+      expect(out).toContain(`\n  --${option} `);
+    }
+  });
+
+  it('goes to standard error, with the code of bad usage, when no command is given', async () => {
+    expect(await videogen([])).toEqual({ code: 2, out: '', err: expect.stringContaining('Usage: videogen') });
+  });
+});
+
+describe('bad usage', () => {
+  it.each<[string[], string]>([
+    [
+      ['generate', 'A fox', '--resolutoin', '720p'],
+      "unknown option '--resolutoin'\n(Did you mean --resolution?)",
+    ],
+    [['generat', 'A fox'], "unknown command 'generat'\n(Did you mean generate?)"],
+    [['generate', 'A', 'red', 'fox'], "too many arguments for 'generate'"],
+    [['generate', 'A fox', '--seed'], "option '--seed <number>' argument missing"],
+  ])('%j is refused by the parser', async (args, words) => {
+    expect(await videogen(args)).toEqual({
+      code: 2,
+      out: '',
+      err: expect.stringContaining(`error: ${words}`),
+    });
+  });
+
+  it.each<[string[], string]>([
+    [['A fox', '--resolution', '4k'], 'resolution must be one of 480p, 720p, 1080p (was "4k")'],
+    [['A fox', '--duration', '11'], 'duration must be at most 10 (was 11)'],
+    [['A fox', '--seed', 'x'], 'seed must be a number (was "x")'],
+    [[], 'there is no prompt'],
+    [['A fox', '--adopt', 'task_1'], 'either a request or the taskId'],
+  ])('generate %j is refused in one line', async (args, words) => {
+    const { code, out, err } = await videogen(['generate', ...args]);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toMatch(oneSentence);
+    expect(err).toContain(words);
+    expect(await videogen(['generate', ...args, '--json'])).toEqual({ code, err, out: expect.any(String) });
+  });
+
+  it('is told to a program by the last line of standard output', async () => {
+    const { out } = await videogen(['generate', 'A fox', '--duration', '11', '--json']);
+    expect(out).toMatch(/^[^\n]+\n$/);
+    expect(JSON.parse(out)).toEqual({
+      error: {
+        type: 'InvalidRequest',
+        message: expect.stringContaining('duration must be at most 10'),
+        advice: expect.stringContaining('start a new job'),
+      },
+    });
+  });
+
+  it('that the parser finds is told to a program as well', async () => {
+    const { code, out } = await videogen(['generate', 'A fox', '--json', '--sed', '7']);
+    expect(code).toBe(2);
+    expect(JSON.parse(out)).toEqual({
+      error: { type: 'UsageError', message: expect.stringContaining("unknown option '--sed'") },
+    });
+  });
+});
+
+it('a key file that is not there is told before Temporal is started', async () => {
+  const { code, out, err } = await videogen(['generate', 'A fox', '--json'], {
+    VIDEO_API_BASE_URL: 'https://api.example.com',
+    VIDEO_API_KEY_FILE: join(folder, 'none'),
+  });
+  expect(code).toBe(2);
+  expect(err).toMatch(oneSentence);
+  expect(err).toMatch(/^VIDEO_API_KEY_FILE names a file that cannot be read \(ENOENT\): /);
+  expect(JSON.parse(out)).toEqual({ error: { type: 'ConfigError', message: err.trimEnd() } });
+});
+
+describe('dev', () => {
+  it.each(['x', '0', '65536', '80.5', ''])('refuses the port %j', async (port) => {
+    const { code, err } = await videogen(['dev', '--ui-port', port]);
+    expect([code, err]).toEqual([2, `--ui-port is ${JSON.stringify(port)}: give a port from 1 to 65535.\n`]);
+  });
+});
+
+describe('emulator', () => {
+  it('answers until Ctrl-C', async () => {
+    const port = await freePort();
+    const terminal = new FakeTerminal({ VIDEO_API_KEY: 'sk-emulated' });
+    const args = ['emulator', '--port', `${port}`, '--job-time', '1ms', '--fault', 'submit:server-error'];
+    const ending = run(args, terminal);
+    await eventually('the emulator is up', () => terminal.listeners > 0);
+    const url = `http://127.0.0.1:${port}`;
+    expect(terminal.stderr).toContain(`The emulated video service is at ${url}. Ctrl-C ends it.`);
+    expect(terminal.stderr).not.toContain('sk-emulated');
+
+    const submit = (key: string) =>
+      fetch(`${url}/v1/videos/text-to-video`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}` },
+        body: JSON.stringify({ prompt: 'A fox' }),
+      });
+    expect((await submit('sk-wrong')).status).toBe(401);
+    expect((await submit('sk-emulated')).status).toBe(500);
+    const answer = await submit('sk-emulated');
+    expect(await answer.json()).toMatchObject({ task_id: expect.stringMatching(/^task_/) });
+
+    terminal.interrupt();
+    expect(await ending).toBe(0);
+    await expect(submit('sk-emulated')).rejects.toThrow('fetch failed');
+  });
+
+  it('tells the key of its own when none is set', async () => {
+    const terminal = new FakeTerminal();
+    const port = await freePort();
+    const ending = run(['emulator', '--port', `${port}`], terminal);
+    await eventually('the emulator is up', () => terminal.listeners > 0);
+    terminal.interrupt();
+    expect(await ending).toBe(0);
+    const authorization = `Bearer ${/VIDEO_API_KEY=(\S+)\.\n/.exec(terminal.stderr)?.[1]}`;
+    expect(authorization).toBe('Bearer emulator-key');
+  });
+
+  it('says in one sentence that its port is in use', async () => {
+    const taken = await portOfListener();
+    const { code, out, err } = await videogen(['emulator', '--port', `${taken.port}`]);
+    await taken.close();
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toMatch(oneSentence);
+    expect(err).toMatch(
+      `The emulator cannot listen on 127.0.0.1:${taken.port} (listen EADDRINUSE: address already in use`,
+    );
+  });
+
+  it.each<[string[], RegExp]>([
+    [['--job-time', 'x'], /^--job-time is "x": give a length of time such as 5s\.\n$/],
+    [['--job-time', '5'], /^--job-time is "5": give a length of time such as 5s\.\n$/],
+    [['--port', 'x'], /^--port is "x": give a port from 1 to 65535\.\n$/],
+    [['--fault', 'submit:explode'], /^--fault is "submit:explode": give CALL:KIND .*\.\n$/],
+  ])('refuses %j before it listens', async (args, sentence) => {
+    const port = `${await freePort()}`;
+    expect(await videogen(['emulator', '--port', port, ...args])).toEqual({
+      code: 2,
+      out: '',
+      err: expect.stringMatching(sentence),
+    });
+    await expect(fetch(`http://127.0.0.1:${port}`)).rejects.toThrow('fetch failed');
+  });
+
+  it('refuses a key that cannot be one without a word of it', async () => {
+    writeFileSync(join(folder, 'key'), 'sk secret');
+    const { code, err } = await videogen(['emulator'], { VIDEO_API_KEY_FILE: join(folder, 'key') });
+    expect(code).toBe(2);
+    expect(err).toMatch(/^VIDEO_API_KEY_FILE holds a space, [^\n]+\.\n$/);
+    expect(err).not.toContain('secret');
+  });
+});

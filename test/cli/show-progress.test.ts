@@ -1,0 +1,70 @@
+import { showProgress } from '../../src/cli/show-progress';
+import type { VideoJob } from '../../src/client';
+import type { JobProgress } from '../../src/contract';
+import { FakeTerminal } from './fake-terminal';
+
+const seen = (percent: number): JobProgress => ({
+  phase: 'waiting',
+  taskId: 'task_1',
+  task: { state: 'running', word: 'running', percent },
+  polls: 1,
+  startedAt: new Date().toISOString(),
+  deadlineAt: new Date().toISOString(),
+});
+
+/** Answers one after the other, the last of them for good; undefined is a query that fails. */
+function jobWith(...answers: (JobProgress | undefined)[]): VideoJob {
+  const progress = async () => {
+    const answer = answers.length > 1 ? answers.shift() : answers[0];
+    if (!answer) throw new Error('no worker yet');
+    return answer;
+  };
+  const unused = () => Promise.reject(new Error('not asked for'));
+  return {
+    workflowId: 'fox',
+    progress,
+    exists: unused,
+    taskId: unused,
+    lookNow: unused,
+    cancel: unused,
+    result: unused,
+  };
+}
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+test('in a pipe every change is one line, without an escape code', async () => {
+  const terminal = new FakeTerminal();
+  const progress = showProgress(jobWith(undefined, seen(10), seen(10), undefined, seen(20)), terminal);
+  await jest.advanceTimersByTimeAsync(5_000);
+  progress.stop();
+  await jest.advanceTimersByTimeAsync(5_000);
+  expect(terminal.stderr).toBe(
+    'waiting 10 %, task task_1, the service says running\nwaiting 20 %, task task_1, the service says running\n',
+  );
+  expect(terminal.stdout).toBe('');
+});
+
+test.each([120, 40, 20, 5])(
+  'on a terminal of %d columns one line is redrawn and cleared at the end',
+  async (columns) => {
+    const terminal = new FakeTerminal({}, columns);
+    const progress = showProgress(jobWith(seen(10)), terminal);
+    await jest.advanceTimersByTimeAsync(2_000);
+    progress.stop();
+    const [before, ...drawn] = terminal.stderr.split('\r\u001b[K');
+    expect(before).toBe('');
+    expect(drawn.pop()).toBe('');
+    expect(drawn.length).toBeGreaterThan(3);
+    for (const line of drawn) {
+      expect(line).toMatch(/^wait\P{Cc}*$/u);
+      // The last column stays free: some terminals wrap as soon as it is taken.
+      expect(line.length).toBeLessThan(columns);
+    }
+  },
+);

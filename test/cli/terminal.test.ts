@@ -1,0 +1,43 @@
+import { processTerminal } from '../../src/cli/terminal';
+import { untilInterrupted } from '../../src/cli/until-interrupted';
+
+const signals = ['SIGINT', 'SIGTERM'] as const;
+const before = signals.map((signal) => process.listeners(signal));
+afterEach(() => {
+  for (const [index, signal] of signals.entries()) {
+    for (const listener of process.listeners(signal)) {
+      if (!before[index]?.includes(listener)) process.off(signal, listener);
+    }
+  }
+});
+
+test.each(signals)('%s is heard once, by whoever listens', async (signal) => {
+  const terminal = processTerminal();
+  const heard: string[] = [];
+  terminal.onInterrupt(() => heard.push('kept'));
+  const takeBack = terminal.onInterrupt(() => heard.push('taken back'));
+  takeBack();
+  const waiting = untilInterrupted(terminal);
+  process.emit(signal);
+  await waiting;
+  expect(heard).toEqual(['kept']);
+});
+
+test('a Ctrl-C that came before anybody listened is not lost', async () => {
+  const terminal = processTerminal();
+  process.emit('SIGINT');
+  await untilInterrupted(terminal);
+});
+
+test('the second Ctrl-C leaves', () => {
+  const exit = jest.spyOn(process, 'exit').mockImplementation(() => {
+    throw new Error('left');
+  });
+  const heard = jest.fn();
+  processTerminal().onInterrupt(heard);
+  process.emit('SIGINT');
+  expect(() => process.emit('SIGINT')).toThrow('left');
+  expect(exit).toHaveBeenCalledWith(130);
+  expect(heard).toHaveBeenCalledTimes(1);
+  exit.mockRestore();
+});

@@ -1,0 +1,52 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { TaskBook } from '../../src/emulator/task-book';
+
+const request = { prompt: 'A red fox', seed: 7 };
+
+let folder: string;
+let file: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'videogen-tasks-'));
+  file = join(folder, 'tasks.jsonl');
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+test('tasks outlive the emulator, and their time goes on meanwhile', () => {
+  const before = new TaskBook(1_000, file);
+  const first = before.create(request, 100);
+  const second = before.create({ prompt: 'A blue fox' }, 600);
+  const after = new TaskBook(1_000, file);
+  expect([...after.tasks.values()]).toEqual([first, second]);
+  expect(after.view(first, 1_100)).toEqual({ status: 'succeeded' });
+  expect(after.view(second, 1_100)).toEqual({ status: 'running', progress: 50 });
+});
+
+test('each task is one line, written when it is made', () => {
+  const book = new TaskBook(1_000, file);
+  const { taskId } = book.create({ prompt: 'two\nlines' }, 0);
+  const lines = readFileSync(file, 'utf8').split('\n');
+  expect(lines).toHaveLength(2);
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ taskId });
+});
+
+test('a line that a crash cut is passed over, and so is what is no task; the next one is kept', () => {
+  const { taskId } = new TaskBook(1_000, file).create(request, 0);
+  appendFileSync(file, '{"taskId":"task_cut","requ');
+  const next = new TaskBook(1_000, file).create(request, 0);
+  expect([...new TaskBook(1_000, file).tasks.keys()]).toEqual([taskId, next.taskId]);
+  writeFileSync(file, 'null\n7\n{"taskId":"task_1","request":{},"submittedAtMs":0}\n');
+  expect(new TaskBook(1_000, file).tasks.size).toBe(0);
+});
+
+test('two emulators on one file know the tasks that were there when they began, and lose none', () => {
+  const [one, two] = [new TaskBook(1_000, file), new TaskBook(1_000, file)];
+  const ids = [one, two, one].map((book) => book.create(request, 0).taskId);
+  expect([...new TaskBook(1_000, file).tasks.keys()]).toEqual(ids);
+});
+
+test('without a file nothing is kept', () => {
+  new TaskBook(1_000).create(request, 0);
+  expect(new TaskBook(1_000).tasks.size).toBe(0);
+});

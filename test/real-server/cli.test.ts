@@ -1,0 +1,236 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { EXIT } from '../../src/cli/exit-codes';
+import { type Emulator, startEmulator } from '../../src/emulator';
+import { type CliEnd, endOf, Home, lastLine, until, untilErr } from '../cli/cli-process';
+
+// Several processes one after the other, each with a server to start.
+jest.setTimeout(120_000);
+
+// The SDK tries for ten seconds to reach a server: the other tests run meanwhile.
+const NOWHERE = { TEMPORAL_ADDRESS: '127.0.0.1:1' };
+const service = { VIDEO_API_BASE_URL: 'http://127.0.0.1:1', VIDEO_API_KEY: 'sk-x' };
+const apart = new Home();
+let withoutTemporal: Promise<[CliEnd, CliEnd]>;
+beforeAll(() => {
+  withoutTemporal = Promise.all([
+    apart.run(['worker'], { ...NOWHERE, ...service }),
+    apart.run(['generate', 'A red fox', '--json'], NOWHERE),
+  ]);
+});
+afterAll(() => apart.remove());
+
+let home: Home;
+let emulator: Emulator;
+beforeEach(async () => {
+  home = new Home();
+  emulator = await startEmulator({ jobTimeMs: 500, apiKey: 'sk-elsewhere' });
+});
+afterEach(async () => {
+  await home.remove();
+  await emulator.close();
+});
+
+const isAlive = (pid: number) => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+const sha256 = (file: string) => createHash('sha256').update(readFileSync(file)).digest('hex');
+
+test('two commands with one id are one job and one generation, and so is a third; another request is refused', async () => {
+  const args = ['generate', 'A red fox', '--seed', '7', '--id', 'fox', '--json'];
+  const ends = await Promise.all([home.run(args), home.run([...args, '--out', 'copies/fox.mp4'])]);
+  const [first, second] = ends.map((end) => {
+    expect(end).toMatchObject({ code: 0 });
+    // One line for the program; everything else is for the person.
+    expect(end.out).toMatch(/^\{[^\n]*\}\n$/);
+    expect(end.err).toMatch(/^Using the emulated video service; set VIDEO_API_BASE_URL/);
+    expect(end.err).toMatch(
+      /^Job fox, shown at http:\/\/127\.0\.0\.1:\d+\/namespaces\/default\/workflows\/fox$/m,
+    );
+    return lastLine(end);
+  });
+  expect(home.paid()).toEqual([first?.taskId]);
+  expect(second).toEqual(first);
+  expect(first).toMatchObject({
+    workflowId: 'fox',
+    video: { contentType: 'video/mp4', sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
+  });
+  const told = first?.video.sha256;
+  expect(sha256(fileURLToPath(first?.video.uri ?? ''))).toBe(told);
+  expect(sha256(join(home.folder, 'copies/fox.mp4'))).toBe(told);
+
+  const [third, other] = await Promise.all([
+    home.run(args),
+    home.run(['generate', 'A blue fox', '--seed', '8', '--id', 'fox', '--json']),
+  ]);
+  expect(third).toMatchObject({ code: 0 });
+  expect(lastLine(third)).toEqual(first);
+  expect(other).toMatchObject({ code: 2 });
+  expect(lastLine(other)).toEqual({
+    error: {
+      type: 'InvalidRequest',
+      message: expect.stringContaining(
+        'fox is the name of another job (prompt: "A red fox" there, "A blue fox" here; seed: 7 there, 8 here)',
+      ),
+      advice: expect.any(String),
+    },
+  });
+  expect(home.paid()).toHaveLength(1);
+  expect(home.processes()).toEqual([]);
+});
+
+test('Ctrl-C leaves the job, says how to pick it up, and doing that brings the file of the same generation', async () => {
+  // What a crash of the machine leaves: a lock and a note of a process whose number somebody else has now.
+  const token = `${process.pid}-gone`;
+  mkdirSync(join(home.data, 'stack.lock'), { recursive: true });
+  writeFileSync(join(home.data, 'stack.lock', token), hostname());
+  utimesSync(join(home.data, 'stack.lock', token), 1, 1);
+  const gone = { pid: process.pid, serverPid: process.pid, address: '127.0.0.1:1', namespace: 'default' };
+  writeFileSync(join(home.data, 'stack.json'), JSON.stringify(gone));
+
+  const left = home.start(['generate', 'A red fox', '--id', 'left', '--json']);
+  await untilErr(left, /^waiting.* task task_/m);
+  const serverPid = home.note()?.serverPid ?? 0;
+  expect(isAlive(serverPid)).toBe(true);
+  left.kill('SIGINT');
+  expect(await endOf(left)).toMatchObject({
+    code: 130,
+    out: '',
+    err: expect.stringMatching(/Pick it up again with: videogen generate --id left\n$/),
+  });
+  expect(home.note()).toBeUndefined();
+  expect(isAlive(serverPid)).toBe(false);
+  expect(home.processes()).toEqual([]);
+
+  const again = await home.run(['generate', '--id', 'left', '--out', 'left.mp4']);
+  expect(again).toEqual({
+    code: 0,
+    out: `${join(home.folder, 'left.mp4')}\n`,
+    err: expect.stringContaining(`of task ${home.paid()[0]} after`),
+  });
+  expect(readFileSync(join(home.folder, 'left.mp4')).subarray(4, 8).toString()).toBe('ftyp');
+  expect(home.paid()).toHaveLength(1);
+});
+
+test('a job goes on when dev ends, and dev knows it again after a kill', async () => {
+  const dev = home.start(['dev']);
+  await untilErr(dev, 'Ctrl-C ends everything');
+  const uiUrl = /^Temporal UI {4}(http:\S+)$/m.exec(dev.err())?.[1] ?? '';
+  expect((await fetch(uiUrl)).status).toBe(200);
+  expect(dev.err()).toMatch(/^Temporal {7}127\.0\.0\.1:\d+$/m);
+  expect(dev.err()).toMatch(/^Task queue {5}video-generation$/m);
+  expect(dev.err()).toMatch(/^Video service {2}http:\S+ \(the emulator\)$/m);
+
+  const [secondDev, unwatched, unknown] = await Promise.all([
+    home.run(['dev']),
+    home.run(['generate', 'A grey fox', '--id', 'unwatched', '--no-wait']),
+    home.run(['generate', '--id', 'nobody']),
+  ]);
+  expect(secondDev).toEqual({ code: 0, out: '', err: expect.stringContaining(`its UI is at ${uiUrl}.`) });
+  expect(unwatched).toMatchObject({ code: 0, out: 'unwatched\n' });
+  expect(unknown).toMatchObject({ code: 2, err: expect.stringContaining('there is no job nobody yet') });
+
+  const kept = home.start(['generate', 'A red fox', '--id', 'kept', '--json']);
+  await untilErr(kept, /^waiting.* task task_/m);
+  expect(kept.err()).toContain(`Job kept, shown at ${uiUrl}/namespaces/default/workflows/kept`);
+  dev.kill('SIGINT');
+  expect(await endOf(dev)).toMatchObject({ code: 0, out: '' });
+  const keptEnd = await endOf(kept);
+  expect(keptEnd).toMatchObject({ code: 0, err: expect.stringContaining('going on without it') });
+  const result = lastLine(keptEnd);
+  expect(home.processes()).toEqual([]);
+
+  const killed = home.start(['dev']);
+  await untilErr(killed, 'Ctrl-C ends everything');
+  const orphan = home.note()?.serverPid ?? 0;
+  killed.kill('SIGKILL');
+  await killed.ended;
+  const last = home.start(['dev']);
+  await untilErr(last, 'Ctrl-C ends everything');
+  expect(isAlive(orphan)).toBe(false);
+  expect(home.note()?.serverPid).not.toBe(orphan);
+
+  const [again, adopted, ended] = await Promise.all([
+    home.run(['generate', '--id', 'kept', '--json']),
+    home.run(['generate', '--adopt', result.taskId, '--id', 'adopted', '--json']),
+    home.run(['generate', '--id', 'unwatched', '--json']),
+  ]);
+  expect([again.code, adopted.code, ended.code]).toEqual([0, 0, 0]);
+  expect(lastLine(again)).toEqual(result);
+  const told = result.video.sha256;
+  expect(lastLine(adopted)).toMatchObject({
+    workflowId: 'adopted',
+    taskId: result.taskId,
+    video: { sha256: told },
+  });
+  expect(sha256(join(home.videos, 'adopted.mp4'))).toBe(told);
+  expect(home.paid().sort()).toEqual([result.taskId, lastLine(ended).taskId].sort());
+
+  last.kill('SIGTERM');
+  expect(await endOf(last)).toMatchObject({ code: 0 });
+  await until('the note removed', () => !existsSync(join(home.data, 'stack.json')));
+  expect(home.processes()).toEqual([]);
+});
+
+test('a service and a Temporal that somebody else runs are named by the environment alone', async () => {
+  const named = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: 'sk-elsewhere' };
+  const dev = home.start(['dev']);
+  await untilErr(dev, 'Ctrl-C ends everything');
+  const elsewhere = {
+    ...named,
+    TEMPORAL_ADDRESS: home.note()?.address ?? '',
+    VIDEOGEN_TASK_QUEUE: 'elsewhere',
+  };
+  const worker = home.start(['worker'], elsewhere);
+  const ends = await Promise.all([
+    // Its service is not that of dev, so that it brings a worker of its own.
+    home.run(['generate', 'A red fox', '--id', 'beside', '--json'], named),
+    home.run(['generate', 'A grey fox', '--id', 'elsewhere', '--json'], elsewhere),
+  ]);
+  const taskIds = ends.map((end) => {
+    expect(end).toMatchObject({ code: 0, err: expect.not.stringContaining('emulated') });
+    return lastLine(end).taskId;
+  });
+  expect(
+    emulator
+      .generations()
+      .map(({ taskId }) => taskId)
+      .sort(),
+  ).toEqual(taskIds.sort());
+  expect(home.paid()).toEqual([]);
+
+  worker.kill('SIGTERM');
+  dev.kill('SIGTERM');
+  const [workerEnd, devEnd] = await Promise.all([endOf(worker), endOf(dev)]);
+  expect([workerEnd.code, devEnd.code]).toEqual([0, 0]);
+  expect(workerEnd.err).toContain('Working on task queue elsewhere.');
+  for (const { err } of [...ends, workerEnd, devEnd]) expect(err).not.toContain('sk-elsewhere');
+  expect(home.processes()).toEqual([]);
+});
+
+test('a worker and a job without a Temporal, and a dev without its port, say so in one sentence', async () => {
+  const [unnamed, dev] = await Promise.all([
+    home.run(['worker'], NOWHERE),
+    home.run(['dev', '--port', new URL(emulator.url).port]),
+  ]);
+  expect(unnamed).toMatchObject({ code: 2, out: '' });
+  expect(unnamed.err).toMatch(/^VIDEO_API_BASE_URL is not set: .+\.\n$/);
+  expect(dev.code).toBe(EXIT.usage);
+  expect(dev.err).toMatch(/^The Temporal dev server cannot start on .+ because that port is in use: .+\.\n$/);
+  expect(home.note()).toBeUndefined();
+
+  const [worker, job] = await withoutTemporal;
+  for (const { code, err } of [worker, job]) {
+    expect(code).toBe(EXIT.noTemporal);
+    expect(err).toMatch(/^Temporal cannot be reached at 127\.0\.0\.1:1 \(.+\): .+\.\n$/);
+  }
+  expect(lastLine(job)).toEqual({ error: { type: 'TemporalUnreachable', message: job.err.trimEnd() } });
+});
