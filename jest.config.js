@@ -28,6 +28,7 @@ module.exports = {
       displayName: 'server',
       testMatch: NEEDS_A_SERVER.map((folder) => `${folder}**/*.test.ts`),
       globalSetup: '<rootDir>/test/support/global-setup.ts',
+      globalTeardown: '<rootDir>/test/support/global-teardown.ts',
     },
   ],
 };

@@ -29,6 +29,10 @@ export async function generate(
     for (;;) {
       const place = await openTemporal(terminal);
       try {
+        if (wasInterrupted(terminal)) {
+          tell(terminal, 'Left before the job was started.');
+          return EXIT.interrupted;
+        }
         const code = await runJob(place, order, terminal);
         if (code !== 'temporal-ended') return code;
         // The job is in the database of the server that ended, and goes on with the next one.
@@ -135,6 +139,15 @@ async function follow(
     stopListening();
     progress.stop();
   }
+}
+
+/** Starting Temporal takes its time: a Ctrl-C meanwhile is for a job that nobody has paid for yet. */
+function wasInterrupted(terminal: Terminal): boolean {
+  let interrupted = false;
+  terminal.onInterrupt(() => {
+    interrupted = true;
+  })();
+  return interrupted;
 }
 
 /** Temporal may end with the process that runs it at any time; the SDK would go on asking for a while. */

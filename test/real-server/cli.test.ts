@@ -87,6 +87,18 @@ test('two commands with one id are one job and one generation, and so is a third
   expect(home.processes()).toEqual([]);
 });
 
+test('Ctrl-C while Temporal is still starting pays for nothing', async () => {
+  const left = home.start(['generate', 'A red fox', '--id', 'early']);
+  await untilErr(left, /^Using the emulated video service/m);
+  left.kill('SIGINT');
+  expect(await endOf(left)).toMatchObject({
+    code: 130,
+    err: expect.stringMatching(/Left before the job was started/),
+  });
+  expect(home.paid()).toEqual([]);
+  expect(home.processes()).toEqual([]);
+});
+
 test('Ctrl-C leaves the job, says how to pick it up, and doing that brings the file of the same generation', async () => {
   // What a crash of the machine leaves: a lock and a note of a process whose number somebody else has now.
   const token = `${process.pid}-gone`;
