@@ -14,7 +14,7 @@ import {
   readTaskQueue,
 } from '../config';
 import { startEmulator } from '../emulator';
-import { findDevServer, isAlive, isDead, ProcessLock, startDevServer } from '../engine';
+import { findDevServer, isAlive, isDead, ProcessLock, SILENT_AFTER_MS, startDevServer } from '../engine';
 import { createVideoService, type VideoServiceOptions } from '../service';
 import { createFileStorage } from '../storage';
 import { createVideoWorker } from '../worker';
@@ -24,8 +24,6 @@ import { readStackNote, removeStackNote, type StackNote, writeStackNote } from '
 /** Emulated generations are short, so that the first minute is one. */
 const EMULATED_JOB_MS = 4_000;
 const LOOK_AGAIN_MS = 200;
-/** A holder of the lock beats every five seconds; a busy machine misses one or two. */
-const SILENT_AFTER_MS = 60_000;
 
 /** Temporal, and a worker for the service that the environment names, on this machine. */
 export interface LocalStack {

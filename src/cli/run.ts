@@ -1,4 +1,4 @@
-import { Command, CommanderError, Option } from 'commander';
+import { Command, CommanderError } from 'commander';
 import type { DevOptions, EmulatorCommandOptions, GenerateOptions } from './options';
 import type { Terminal } from './terminal';
 
@@ -86,7 +86,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
   program
     .command('emulator')
     .description('run the emulated video service alone')
-    .addOption(new Option('--host <address>', 'address to listen on').default('127.0.0.1'))
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--port <port>', 'port to listen on', '8080')
     .option('--job-time <time>', 'how long a generation takes', '5s')
     .option('--fault <call:kind...>', 'faults for the next calls, such as submit:rate-limited')

@@ -1,4 +1,4 @@
 export { type DevServer, type DevServerOptions, PortInUse, startDevServer } from './dev-server';
 export { EngineUnavailable } from './engine-unavailable';
 export { type EngineOptions, findDevServer, findTestServer } from './find-engine';
-export { isAlive, isDead, ProcessLock } from './process-lock';
+export { isAlive, isDead, ProcessLock, SILENT_AFTER_MS } from './process-lock';
