@@ -1,6 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { Look } from '../src/contract/job';
-import type { TaskReading, VideoService } from '../src/service';
+import type { RateGate, TaskReading, VideoService } from '../src/service';
+import { throughGate } from './through-gate';
 import { toFailure } from './to-failure';
 
 export interface CheckVideoInput {
@@ -8,14 +9,24 @@ export interface CheckVideoInput {
 }
 
 /** One look at a task. It tells that there is a video, never where: links are secrets, and expire. */
-export function createCheckVideo(service: VideoService) {
+export function createCheckVideo(service: VideoService, gate: RateGate) {
   return async function checkVideo({ taskId }: CheckVideoInput): Promise<Look> {
     try {
-      return toLook(await service.check(taskId, { signal: cancellationSignal() }));
+      const reading = await throughGate(gate, 'check', () =>
+        service.check(taskId, { signal: cancellationSignal() }),
+      );
+      const look = toLook(reading);
+      if (isOver(look)) gate.taskEnded();
+      return look;
     } catch (error) {
       throw toFailure(error, 'check', { taskId });
     }
   };
+}
+
+/** Over at the service: one that succeeded may still be without its link. */
+function isOver({ state }: Look): boolean {
+  return state === 'succeeded' || state === 'failed' || state === 'cancelled';
 }
 
 function toLook({ task, said, retryAfterMs }: TaskReading): Look {

@@ -1,11 +1,18 @@
 import { ApplicationFailure, cancellationSignal, log } from '@temporalio/activity';
 import type { FailureType } from '../src/contract/failure-table';
 import type { StoredVideo } from '../src/contract/job';
-import { ServiceFault, type TaskReading, type VideoBody, type VideoService } from '../src/service';
+import {
+  type RateGate,
+  ServiceFault,
+  type TaskReading,
+  type VideoBody,
+  type VideoService,
+} from '../src/service';
 import { type Saved, StorageFault, type VideoStorage } from '../src/storage';
 import { whileHeartbeating } from './heartbeating';
 import { jobId } from './job-id';
 import { storageKey } from './storage-key';
+import { throughGate } from './through-gate';
 import { failureOf, toFailure } from './to-failure';
 
 export interface DownloadVideoInput {
@@ -14,17 +21,25 @@ export interface DownloadVideoInput {
   storage?: string;
 }
 
+export interface DownloadVideoDeps {
+  service: VideoService;
+  storage: VideoStorage;
+  gate: RateGate;
+}
+
 /** Asks the service for a fresh link and streams the video into the storage: all of it or nothing. */
-export function createDownloadVideo(service: VideoService, storage: VideoStorage) {
+export function createDownloadVideo({ service, storage, gate }: DownloadVideoDeps) {
   return async function downloadVideo({ taskId, storage: place }: DownloadVideoInput): Promise<StoredVideo> {
     const signal = cancellationSignal();
     let bytes = 0;
     return whileHeartbeating(
       () => ({ bytes }),
       async () => {
-        const link = await freshLink(service, taskId, signal);
+        const link = await freshLink(taskId, () =>
+          throughGate(gate, 'check', () => service.check(taskId, { signal })),
+        );
         try {
-          const video = await service.openVideo(link, { signal });
+          const video = await throughGate(gate, 'download', () => service.openVideo(link, { signal }));
           const stored = await storeVideo(storage, place, video, {
             taskId,
             signal,
@@ -35,6 +50,7 @@ export function createDownloadVideo(service: VideoService, storage: VideoStorage
           log.info('downloaded', { taskId, ...stored });
           return stored;
         } catch (error) {
+          if (signal.aborted) log.info('download left', { taskId, bytes });
           throw toFailure(error, 'download', { taskId });
         }
       },
@@ -52,14 +68,14 @@ const WITHOUT_LINK: Record<TaskReading['task']['state'], FailureType> = {
   cancelled: 'GenerationCancelled',
 };
 
-async function freshLink(service: VideoService, taskId: string, signal: AbortSignal): Promise<string> {
+async function freshLink(taskId: string, look: () => Promise<TaskReading>): Promise<string> {
   try {
-    const { task, said } = await service.check(taskId, { signal });
+    const { task, said } = await look();
     if (task.state === 'succeeded' && task.videoUrl !== undefined) return task.videoUrl;
     throw failureOf(WITHOUT_LINK[task.state], 'download', { taskId, ...said });
   } catch (error) {
     // A status call's refusals mean what they mean while waiting; how they are retried is the download's matter.
-    throw toFailure(error, 'check', { taskId }, 'download');
+    throw toFailure(error, 'check', { taskId, retryAs: 'download' });
   }
 }
 

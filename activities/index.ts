@@ -1,5 +1,7 @@
-import type { VideoService } from '../src/service';
+import type { LostSubmitPolicy } from '../src/contract/job';
+import { RateGate, type VideoService } from '../src/service';
 import type { VideoStorage } from '../src/storage';
+import { createCancelVideo } from './cancel-video';
 import { createCheckVideo } from './check-video';
 import { createDownloadVideo } from './download-video';
 import { createSubmitVideo } from './submit-video';
@@ -7,14 +9,24 @@ import { createSubmitVideo } from './submit-video';
 export interface VideoActivityDeps {
   service: VideoService;
   storage: VideoStorage;
+  /** For jobs that do not say it themselves; `hold` unless set. */
+  onLostSubmit?: LostSubmitPolicy;
+  /** Shared by everything in a process that calls the same service; one of its own unless set. */
+  gate?: RateGate;
 }
 
-/** The three calls of a job that touch the world. */
-export function createVideoActivities({ service, storage }: VideoActivityDeps) {
+/** The calls of a job that touch the world. */
+export function createVideoActivities({
+  service,
+  storage,
+  onLostSubmit = 'hold',
+  gate = new RateGate(),
+}: VideoActivityDeps) {
   return {
-    submitVideo: createSubmitVideo(service),
-    checkVideo: createCheckVideo(service),
-    downloadVideo: createDownloadVideo(service, storage),
+    submitVideo: createSubmitVideo({ service, gate, onLostSubmit }),
+    checkVideo: createCheckVideo(service, gate),
+    downloadVideo: createDownloadVideo({ service, storage, gate }),
+    cancelVideo: createCancelVideo(service),
   };
 }
 

@@ -1,66 +1,86 @@
 import { createHash } from 'node:crypto';
 import { ApplicationFailure, activityInfo, heartbeat, log } from '@temporalio/activity';
+import type { LostSubmitPolicy } from '../src/contract/job';
 import { parseRequest, type VideoRequest } from '../src/contract/request';
-import type { VideoService } from '../src/service';
+import { type RateGate, ServiceFault, type VideoService } from '../src/service';
+import { lookAtEarlierRuns } from './earlier-runs';
 import { whileHeartbeating } from './heartbeating';
 import { jobId } from './job-id';
+import { readNotes, type SubmitNote } from './submit-note';
+import { throughGate } from './through-gate';
 import { failureOf, toFailure } from './to-failure';
 
 export interface SubmitVideoInput {
   request: VideoRequest;
+  /** The caller's own; otherwise one is made of namespace, workflow id and request. */
+  idempotencyKey?: string;
+  /** The job's own; otherwise the worker's. */
+  onLostSubmit?: LostSubmitPolicy;
+  /** Somebody decided to submit again after a submit was lost. */
+  resubmits?: boolean;
+  /** The workflow was reset or retried: a run before this one may have submitted. */
+  hasEarlierRuns?: boolean;
 }
 
-/** What an attempt leaves for the next one. */
-interface SubmitNote {
-  /** The last attempt that is known to have made no task. */
-  settled?: number;
-  /** The attempt whose request is under way: whoever finds this does not know how it ended. */
-  sending?: number;
+export interface SubmitVideoDeps {
+  service: VideoService;
+  gate: RateGate;
+  onLostSubmit: LostSubmitPolicy;
 }
 
 /**
- * Sends one POST, and a second one only when the answer to the first is known to be a refusal.
- *
- * An attempt that was refused, or sent nothing, notes it in the heartbeat before it throws. An attempt that finds no such
- * note from the one before it (its worker was killed, its time ran out, its connection was cut and then the report of that
- * was lost) cannot know whether a task exists, so it sends nothing.
+ * Sends one POST, and a second one only when the answer to the first is known to be a refusal, or when `resubmit` was
+ * chosen for what is lost.
  * A cancellation does not reach the socket here: a request that has left is not abandoned, its answer names the task.
  */
-export function createSubmitVideo(service: VideoService) {
-  return async function submitVideo({ request }: SubmitVideoInput): Promise<{ taskId: string }> {
+export function createSubmitVideo({ service, gate, ...worker }: SubmitVideoDeps) {
+  return async function submitVideo(input: SubmitVideoInput): Promise<{ taskId: string }> {
     const { attempt } = activityInfo();
-    const { settled, sending } = readNote(activityInfo().heartbeatDetails);
-    if (sending !== undefined || (attempt > 1 && settled !== attempt - 1)) {
-      throw failureOf('SubmitUnconfirmed', 'submit', {
-        message: `attempt ${sending ?? attempt - 1} ended before its answer was known`,
-      });
-    }
-    const parsed = parseRequest(request);
-    if (!parsed.ok) throw failureOf('InvalidRequest', 'submit', { message: parsed.problem });
+    const { onLostSubmit = worker.onLostSubmit } = input;
+    const refuseIfLost = (lost: string | undefined) => {
+      if (lost === undefined || onLostSubmit === 'resubmit') return;
+      throw failureOf('SubmitUnconfirmed', 'submit', { message: lost, onLostSubmit });
+    };
+    const notes = readNotes();
+    refuseIfLost(notes.lost);
 
+    const request = checked(input.request);
+    const { idempotencyKey = keyOf(request) } = input;
+    const keyWasSent =
+      notes.keySent || input.resubmits || input.hasEarlierRuns || input.idempotencyKey !== undefined;
+    let sent = false;
     try {
-      const { taskId, said } = await whileHeartbeating(
-        () => ({ sending: attempt }) satisfies SubmitNote,
-        () => service.submit(parsed.request, { idempotencyKey: idempotencyKey(parsed.request) }),
-      );
-      if (taskId === undefined) {
-        throw failureOf('SubmitUnconfirmed', 'submit', {
-          ...said,
-          message: said.message ?? 'the answer names no task',
-        });
-      }
+      const earlier = input.hasEarlierRuns ? await lookAtEarlierRuns() : {};
+      if (earlier.taskId !== undefined) return { taskId: earlier.taskId };
+      refuseIfLost(earlier.lost);
+      const { taskId } = await throughGate(gate, 'submit', () => {
+        sent = true;
+        return whileHeartbeating(
+          () => ({ sending: attempt }) satisfies SubmitNote,
+          () => service.submit(request, { idempotencyKey }),
+        );
+      });
       log.info('submitted', { taskId });
       return { taskId };
     } catch (error) {
-      const failure = toFailure(error, 'submit');
-      if (madeNoTask(failure)) heartbeat({ settled: attempt } satisfies SubmitNote);
+      if (error instanceof ServiceFault && error.kind === 'not-sent') sent = false;
+      const failure = toFailure(error, keyWasSent ? 'resubmit' : 'submit', { onLostSubmit });
+      if (!sent || madeNoTask(failure) || onLostSubmit === 'resubmit') {
+        heartbeat({ settled: attempt, ...((keyWasSent || sent) && { keySent: true }) } satisfies SubmitNote);
+      }
       throw failure;
     }
   };
 }
 
+function checked(given: VideoRequest): VideoRequest {
+  const parsed = parseRequest(given);
+  if (parsed.ok) return parsed.request;
+  throw failureOf('InvalidRequest', 'submit', { message: parsed.problem });
+}
+
 /** The same for every attempt and every run of one job, so that a service which honours it makes one task. */
-function idempotencyKey(request: VideoRequest): string {
+function keyOf(request: VideoRequest): string {
   const fields = Object.entries(request).sort(([a], [b]) => (a < b ? -1 : 1));
   const job = JSON.stringify([activityInfo().namespace, jobId(), fields]);
   return createHash('sha256').update(job).digest('hex');
@@ -68,13 +88,4 @@ function idempotencyKey(request: VideoRequest): string {
 
 function madeNoTask(failure: unknown): boolean {
   return failure instanceof ApplicationFailure && failure.type !== 'SubmitUnconfirmed';
-}
-
-function readNote(details: unknown): SubmitNote {
-  if (typeof details !== 'object' || details === null) return {};
-  const { settled, sending }: { settled?: unknown; sending?: unknown } = details;
-  return {
-    settled: typeof settled === 'number' ? settled : undefined,
-    sending: typeof sending === 'number' ? sending : undefined,
-  };
 }

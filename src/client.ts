@@ -1,21 +1,25 @@
 import { randomUUID } from 'node:crypto';
 import {
   type Client,
+  WithStartWorkflowOperation,
   WorkflowExecutionAlreadyStartedError,
   type WorkflowHandle,
   WorkflowNotFoundError,
   type WorkflowStartOptions,
+  WorkflowUpdateFailedError,
 } from '@temporalio/client';
-import { TerminatedFailure } from '@temporalio/common';
+import { TerminatedFailure, type Workflow } from '@temporalio/common';
 import { type Environment, readTaskQueue } from './config';
 import { connectClient } from './connect';
 import { readFailure, VideoFailure } from './contract/failures';
-import type { JobInput, JobProgress, JobResult } from './contract/job';
+import type { JobInput, JobProgress, JobResult, SubmitDecision } from './contract/job';
 import { parseJobInput } from './contract/job-input';
 import {
+  DECIDE_SUBMIT_UPDATE,
   INPUT_MEMO,
   LOOK_NOW_SIGNAL,
   PROGRESS_QUERY,
+  submitQueueOf,
   TASK_ID_MEMO,
   WAIT_FOR_TASK_UPDATE,
   WORKFLOW_TYPE,
@@ -28,6 +32,8 @@ export interface VideoClientOptions {
   env?: Environment;
   client?: Client;
   taskQueue?: string;
+  /** Where the jobs' submits wait; `<taskQueue>-submit` unless set, as a worker has it. The task queue itself for one. */
+  submitQueue?: string;
 }
 
 export interface StartOptions {
@@ -47,6 +53,8 @@ export interface VideoJob {
   progress(): Promise<JobProgress>;
   /** Has the job look at its task now instead of at the next planned time. */
   lookNow(): Promise<void>;
+  /** Settles a submit whose answer was lost, while the job's phase is `needs-decision`. */
+  decideSubmit(decision: SubmitDecision): Promise<void>;
   /** Ends the job. The service may go on with the task. */
   cancel(): Promise<void>;
   /** The stored video, or a VideoFailure that names what happened, the task and what to do. */
@@ -54,7 +62,10 @@ export interface VideoJob {
 }
 
 export interface VideoClient {
+  /** Starts a job, or joins the one that has the name already. Needs no worker to be running. */
   start(input: JobInput, options?: StartOptions): Promise<VideoJob>;
+  /** The same in one call with waiting for the task id: when it resolves, the service has accepted the request. */
+  submit(input: JobInput, options?: StartOptions): Promise<{ job: VideoJob; taskId: string }>;
   execute(input: JobInput, options?: StartOptions): Promise<JobResult>;
   handle(workflowId: string): VideoJob;
   close(): Promise<void>;
@@ -65,33 +76,68 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   const taskQueue = options.taskQueue ?? readTaskQueue(env);
   const client = options.client ?? (await connectClient(env));
 
-  const start: VideoClient['start'] = async (
-    input,
-    { workflowId = `video-${randomUUID()}`, temporal } = {},
+  const submitQueue = options.submitQueue ?? submitQueueOf(taskQueue);
+  const queues = submitQueue === taskQueue ? {} : { queues: { submit: submitQueue } };
+
+  const prepare = (
+    given: JobInput,
+    { workflowId = `video-${randomUUID()}`, temporal }: StartOptions = {},
   ) => {
-    const parsed = parseJobInput(input);
+    const parsed = parseJobInput(given);
     if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
-    const wanted = { request: parsed.input.request, taskId: parsed.input.taskId };
+    const input: JobInput = { ...queues, ...parsed.input };
+    const wanted: WantedVideo = { request: input.request, taskId: input.taskId };
+    const startOptions = {
+      staticSummary: title(input),
+      // A job that ended may have a paid task, however it ended: another job for it needs another name.
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      ...temporal,
+      memo: { ...temporal?.memo, [INPUT_MEMO]: wanted },
+      workflowIdConflictPolicy: 'FAIL',
+      taskQueue,
+      workflowId,
+      args: [input],
+    } satisfies WorkflowStartOptions;
+    return { wanted, startOptions, workflowId };
+  };
+
+  const start: VideoClient['start'] = async (given, givenOptions) => {
+    const { wanted, startOptions, workflowId } = prepare(given, givenOptions);
     try {
-      const handle = await client.workflow.start(WORKFLOW_TYPE, {
-        staticSummary: title(parsed.input),
-        // A job that ended may have a paid task, however it ended: another job for it needs another name.
-        workflowIdReusePolicy: 'REJECT_DUPLICATE',
-        ...temporal,
-        memo: { ...temporal?.memo, [INPUT_MEMO]: wanted },
-        taskQueue,
-        workflowId,
-        args: [parsed.input],
-      });
-      return jobOf(handle);
+      return jobOf(await client.workflow.start(WORKFLOW_TYPE, startOptions));
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
       return attach(client, workflowId, wanted);
     }
   };
 
+  const submit: VideoClient['submit'] = async (given, givenOptions) => {
+    const { wanted, startOptions, workflowId } = prepare(given, givenOptions);
+    const job = jobOf(client.workflow.getHandle(workflowId));
+    const startWorkflowOperation = new WithStartWorkflowOperation(WORKFLOW_TYPE, {
+      ...startOptions,
+      workflowIdConflictPolicy: 'USE_EXISTING',
+    });
+    try {
+      const taskId = await client.workflow.executeUpdateWithStart<Workflow, string, [WantedVideo]>(
+        WAIT_FOR_TASK_UPDATE,
+        {
+          args: [wanted],
+          startWorkflowOperation,
+        },
+      );
+      return { job, taskId };
+    } catch (error) {
+      if (error instanceof WorkflowUpdateFailedError) throw readFailure(error) ?? error;
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+      await attach(client, workflowId, wanted);
+      return { job, taskId: await job.taskId() };
+    }
+  };
+
   return {
     start,
+    submit,
     execute: async (input, startOptions) => (await start(input, startOptions)).result(),
     handle: (workflowId) => jobOf(client.workflow.getHandle(workflowId)),
     close: async () => {
@@ -128,6 +174,11 @@ function jobOf(handle: WorkflowHandle): VideoJob {
     taskId: () => explained(handle, taskIdOf(handle)),
     progress: () => handle.query<JobProgress>(PROGRESS_QUERY),
     lookNow: () => handle.signal(LOOK_NOW_SIGNAL),
+    decideSubmit: (decision) =>
+      explained(
+        handle,
+        handle.executeUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE, { args: [decision] }),
+      ),
     cancel: async () => {
       await handle.cancel();
     },

@@ -3,6 +3,8 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ClientConnectConfig, loadClientConnectConfig } from '@temporalio/envconfig';
+import { isLostSubmitPolicy, LOST_SUBMIT_RULE } from './contract/input-rules';
+import type { LostSubmitPolicy } from './contract/job';
 import { DEFAULT_TASK_QUEUE } from './contract/names';
 import type { EngineOptions } from './engine';
 import type { VideoServiceOptions } from './service';
@@ -24,6 +26,26 @@ export function readTaskQueue(env: Environment = process.env): string {
   if (queue !== '') return queue;
   throw new ConfigError(
     `VIDEOGEN_TASK_QUEUE is empty: name a task queue, or unset it for ${DEFAULT_TASK_QUEUE}.`,
+  );
+}
+
+/** What a worker does about a lost submit of a job that does not say it itself. */
+export function readLostSubmitPolicy(env: Environment = process.env): LostSubmitPolicy {
+  const policy = withoutBlanks(env).VIDEOGEN_ON_LOST_SUBMIT?.trim() ?? 'hold';
+  if (isLostSubmitPolicy(policy)) return policy;
+  throw new ConfigError(
+    `VIDEOGEN_ON_LOST_SUBMIT is ${JSON.stringify(policy)}: it ${LOST_SUBMIT_RULE}; unset, it is hold.`,
+  );
+}
+
+/** The bound on submits, for all workers of the submit queue together; undefined for none. */
+export function readSubmitsPerSecond(env: Environment = process.env): number | undefined {
+  const { VIDEOGEN_SUBMITS_PER_SECOND: given } = withoutBlanks(env);
+  if (given === undefined) return undefined;
+  const perSecond = Number(given);
+  if (perSecond > 0 && perSecond < Number.POSITIVE_INFINITY) return perSecond;
+  throw new ConfigError(
+    `VIDEOGEN_SUBMITS_PER_SECOND is ${JSON.stringify(given)}: give a number above 0, such as 2 or 0.5, or unset it.`,
   );
 }
 

@@ -1,4 +1,8 @@
-export { createVideoActivities, type VideoActivities, type VideoActivityDeps } from '../activities';
+export {
+  createVideoActivities,
+  type VideoActivities,
+  type VideoActivityDeps,
+} from '../activities';
 export {
   createVideoClient,
   type StartOptions,
@@ -9,6 +13,12 @@ export {
 export { ConfigError } from './config';
 export { TemporalUnreachable } from './connect';
 export * from './contract';
-export { createVideoService, type VideoService, type VideoServiceOptions } from './service';
+export {
+  createVideoService,
+  RateGate,
+  type ServiceProfile,
+  type VideoService,
+  type VideoServiceOptions,
+} from './service';
 export { createFileStorage, type VideoStorage } from './storage';
 export { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from './worker';

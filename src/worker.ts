@@ -1,9 +1,20 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createVideoActivities } from '../activities';
-import { type Environment, readServiceConfig, readStorageFolder, readTaskQueue } from './config';
+import {
+  ConfigError,
+  type Environment,
+  readLostSubmitPolicy,
+  readServiceConfig,
+  readStorageFolder,
+  readSubmitsPerSecond,
+  readTaskQueue,
+} from './config';
 import { connectWorker } from './connect';
-import { createVideoService, type VideoService } from './service';
+import type { LostSubmitPolicy } from './contract/job';
+import { submitQueueOf } from './contract/names';
+import { createVideoService, RateGate, type VideoService } from './service';
 import { createFileStorage, type VideoStorage } from './storage';
+import { submitTuner } from './submit-slots';
 
 /**
  * After a shutdown signal, what runs may finish for this long. A download is then given up (another worker takes it
@@ -14,14 +25,25 @@ const SHUTDOWN_GRACE_TIME = '20s';
 /** A cancelled download learns of it with its next heartbeat; the SDK's own bound would be most of the heartbeat timeout. */
 const HEARTBEAT_THROTTLE = '5s';
 
+/** A POST takes a second or so; more at once would only find a service's limit sooner. */
+const MOST_SUBMITS_AT_ONCE = 8;
+
 export interface VideoWorkerOptions {
   /** Read for whatever is not given here; the process's own unless set. */
   env?: Environment;
   connection?: NativeConnection;
   namespace?: string;
   taskQueue?: string;
+  /** Where jobs' submits wait; `<taskQueue>-submit` unless set, as a client has it. The task queue itself for one. */
+  submitQueue?: string;
+  /** How many submits a second all workers of the submit queue together may begin; no bound unless set. */
+  submitsPerSecond?: number;
+  /** For jobs that do not say it themselves; `hold` unless set. */
+  onLostSubmit?: LostSubmitPolicy;
   service?: VideoService;
   storage?: VideoStorage;
+  /** Shared by workers of one process that call the same service. */
+  gate?: RateGate;
   /** Anything else of the SDK's worker, such as `workflowBundle` or `maxConcurrentActivityTaskExecutions`. */
   worker?: Partial<WorkerOptions>;
 }
@@ -38,11 +60,26 @@ export interface VideoWorker {
 }
 
 export async function createVideoWorker(options: VideoWorkerOptions = {}): Promise<VideoWorker> {
-  const { env } = options;
+  const { env, gate = new RateGate() } = options;
   const taskQueue = options.taskQueue ?? readTaskQueue(env);
+  const submitQueue = options.submitQueue ?? submitQueueOf(taskQueue);
+  const submitsPerSecond = options.submitsPerSecond ?? readSubmitsPerSecond(env);
+  if (submitsPerSecond !== undefined && submitQueue === taskQueue) {
+    throw new ConfigError(
+      'submitsPerSecond (VIDEOGEN_SUBMITS_PER_SECOND) bounds a task queue: give submits one of their own.',
+    );
+  }
+  const onLostSubmit = options.onLostSubmit ?? readLostSubmitPolicy(env);
   const storage = options.storage ?? createFileStorage(readStorageFolder(env));
   const service = options.service ?? createVideoService(readServiceConfig(env));
   const { connection, namespace } = options.connection ? options : await connectWorker(env);
+  const activities = createVideoActivities({ service, storage, onLostSubmit, gate });
+  const shared = {
+    connection,
+    namespace: options.namespace ?? namespace,
+    shutdownGraceTime: SHUTDOWN_GRACE_TIME,
+    maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE,
+  };
 
   /** What came from the caller is the caller's to close. */
   const closeOwn = async () => {
@@ -51,23 +88,76 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   };
 
   try {
-    const worker = await Worker.create({
-      connection,
-      namespace: options.namespace ?? namespace,
-      taskQueue,
-      ...(options.worker?.workflowBundle ? {} : { workflowsPath: require.resolve('../workflows') }),
-      activities: createVideoActivities({ service, storage }),
-      shutdownGraceTime: SHUTDOWN_GRACE_TIME,
-      maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE,
-      ...options.worker,
-    });
+    const workers = [
+      await Worker.create({
+        ...shared,
+        taskQueue,
+        ...(options.worker?.workflowBundle ? {} : { workflowsPath: require.resolve('../workflows') }),
+        activities,
+        ...options.worker,
+      }),
+    ];
+    if (submitQueue !== taskQueue) {
+      workers.push(
+        await Worker.create({
+          ...shared,
+          ...withoutOwnTasks(options.worker),
+          taskQueue: submitQueue,
+          activities: { submitVideo: activities.submitVideo },
+          tuner: submitTuner(gate, MOST_SUBMITS_AT_ONCE),
+          maxTaskQueueActivitiesPerSecond: submitsPerSecond,
+          // Whoever polls already when the gate shuts still takes a submit, so few poll.
+          activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 1 },
+        }),
+      );
+    }
     return {
-      run: () => worker.run().finally(closeOwn),
-      runUntil: <T>(work: Promise<T> | (() => Promise<T>)) => worker.runUntil<T>(work).finally(closeOwn),
-      shutdown: () => worker.shutdown(),
+      run: () => runAll(workers).finally(closeOwn),
+      runUntil: (work) => runAllUntil(workers, work).finally(closeOwn),
+      shutdown: () => shutDown(workers),
     };
   } catch (error) {
     await closeOwn();
     throw error;
   }
+}
+
+/** What a caller set for the worker's own workflows and activities is not for the one that only submits. */
+function withoutOwnTasks({
+  workflowBundle,
+  workflowsPath,
+  activities,
+  tuner,
+  nexusServices,
+  maxConcurrentActivityTaskExecutions,
+  maxConcurrentLocalActivityExecutions,
+  maxConcurrentNexusTaskExecutions,
+  maxConcurrentWorkflowTaskExecutions,
+  ...rest
+}: Partial<WorkerOptions> = {}): Partial<WorkerOptions> {
+  return rest;
+}
+
+/** One that fails takes the others with it: half a worker would leave jobs waiting without a word. */
+async function runAll(workers: Worker[]): Promise<void> {
+  const running = workers.map((worker) => worker.run());
+  try {
+    await Promise.all(running);
+  } catch (error) {
+    shutDown(workers);
+    await Promise.allSettled(running);
+    throw error;
+  }
+}
+
+async function runAllUntil<T>(
+  [worker, ...others]: Worker[],
+  work: Promise<T> | (() => Promise<T>),
+): Promise<T> {
+  if (worker === undefined) return typeof work === 'function' ? work() : work;
+  return worker.runUntil(() => runAllUntil(others, work));
+}
+
+function shutDown(workers: Worker[]): void {
+  for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
 }

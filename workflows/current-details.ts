@@ -3,6 +3,7 @@ import type { JobPhase, JobProgress } from '../src/contract/job';
 
 const HEADLINES: Record<JobPhase, string> = {
   submitting: 'Submitting the request to the video service',
+  'needs-decision': 'Needs a decision: the answer to the submit was lost, and a task may exist',
   waiting: 'Waiting for the video',
   downloading: 'Downloading the video',
   succeeded: 'The video is stored',
@@ -11,8 +12,12 @@ const HEADLINES: Record<JobPhase, string> = {
 };
 
 /** A job's story so far for the Temporal UI, as markdown: it shows no tables. `ending` is told once there is one. */
-export function currentDetails(progress: JobProgress, ending: string | undefined): string {
-  const { phase, taskId, task, polls, nextLookAt, deadlineAt, trouble } = progress;
+export function currentDetails(
+  progress: JobProgress,
+  ending: string | undefined,
+  workflowId: string,
+): string {
+  const { phase, taskId, task, polls, nextLookAt, deadlineAt, hold, trouble } = progress;
   const percent = task?.percent === undefined ? '' : `, ${Math.round(task.percent)} %`;
   const told = [
     `**${HEADLINES[phase]}**`,
@@ -20,8 +25,24 @@ export function currentDetails(progress: JobProgress, ending: string | undefined
     task && `The service says: ${task.word || task.state}${percent} (look ${polls})`,
     nextLookAt && `Next look at ${nextLookAt}`,
     trouble && `Trouble, ${trouble.count} in a row: ${trouble.message}`,
+    hold && waysOut(hold, workflowId),
     ending ??
-      `Deadline ${deadlineAt}, in ${describeDuration(Math.max(0, Date.parse(deadlineAt) - Date.now()))}`,
+      `Deadline ${deadlineAt}, in ${describeDuration(Math.max(0, Date.parse(deadlineAt) - Date.now()))}${hold ? ', standing still' : ''}`,
   ];
   return told.filter(Boolean).join('\n\n');
+}
+
+function waysOut({ since, until, message }: NonNullable<JobProgress['hold']>, workflowId: string): string {
+  const decide = `videogen decide ${workflowId}`;
+  const ways = [
+    `- it is there: \`${decide} --adopt TASK_ID\``,
+    `- it is not there: \`${decide} --resubmit\`, which pays again if it comes after all`,
+    `- the video is no longer wanted: \`${decide} --abandon\``,
+  ];
+  return [
+    `At ${since}: ${message}`,
+    `Look for the task at the service, then decide before ${until}, when the job fails:`,
+    ways.join('\n'),
+    'Or send the update `decideSubmit` with `{"decision":"adopt","taskId":"…"}`, `{"decision":"resubmit"}` or `{"decision":"abandon"}`.',
+  ].join('\n\n');
 }

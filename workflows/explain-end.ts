@@ -9,7 +9,8 @@ import {
   isCancellation,
   log,
 } from '@temporalio/workflow';
-import { createFailure, isTimeout, readFailure, VideoFailure } from '../src/contract/failures';
+import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/failures';
+import { cancelAtService } from './cancel-at-service';
 import type { JobState } from './job-state';
 
 /**
@@ -18,12 +19,13 @@ import type { JobState } from './job-state';
  */
 export async function explainEnd(job: JobState, error: unknown): Promise<unknown> {
   if (error instanceof ContinueAsNew) return error;
-  const failure = rowOf(error, job.taskId);
+  const failure = rowOf(error, job);
   // A mistake of ours in the workflow itself: Temporal keeps the job until a worker with the mend replays it.
   if (failure === undefined) return error;
 
-  job.failed(failure);
-  log.warn(failure.message, { type: failure.type, taskId: job.taskId });
+  const atService = failure.type === 'Cancelled' ? await cancelAtService(job) : undefined;
+  job.failed(failure, atService);
+  log.warn(failure.message, { type: failure.type, taskId: job.taskId, atService });
   // Whoever waits for the task id is answered before the job closes.
   await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
   if (failure.type === 'Cancelled') return new CancelledFailure(failure.message);
@@ -34,7 +36,7 @@ export async function explainEnd(job: JobState, error: unknown): Promise<unknown
   );
 }
 
-function rowOf(error: unknown, taskId: string | undefined): VideoFailure | undefined {
+function rowOf(error: unknown, { taskId }: JobState): VideoFailure | undefined {
   if (isCancellation(error) || wasNotRetriedForACancellation(error))
     return new VideoFailure('Cancelled', { taskId });
   const met = readFailure(error) ?? rowOfActivity(error);
@@ -43,9 +45,16 @@ function rowOf(error: unknown, taskId: string | undefined): VideoFailure | undef
 
 function rowOfActivity(error: unknown): VideoFailure | undefined {
   if (!(error instanceof ActivityFailure)) return undefined;
-  return isTimeout(error)
-    ? new VideoFailure('DeadlineExceeded')
-    : new VideoFailure('Unexpected', { message: String(error.cause) });
+  switch (readTimeout(error)) {
+    case 'never-begun':
+      return new VideoFailure('DeadlineExceeded', {
+        message: `no worker took up ${error.activityType}; is one running on its task queue?`,
+      });
+    case 'while-running':
+      return new VideoFailure('DeadlineExceeded');
+    case undefined:
+      return new VideoFailure('Unexpected', { message: String(error.cause) });
+  }
 }
 
 /**
@@ -54,5 +63,6 @@ function rowOfActivity(error: unknown): VideoFailure | undefined {
  */
 function wasNotRetriedForACancellation(error: unknown): boolean {
   if (!(error instanceof ActivityFailure) || error.retryState !== 'CANCEL_REQUESTED') return false;
-  return !(error.cause instanceof ApplicationFailure && error.cause.nonRetryable);
+  const { cause } = error;
+  return !(cause instanceof ApplicationFailure && (cause.nonRetryable || cause.type === 'SubmitUnconfirmed'));
 }

@@ -8,12 +8,13 @@ import {
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
 import { describeDuration } from '../src/contract/duration';
-import { createFailure, isTimeout, readFailure, VideoFailure } from '../src/contract/failures';
+import { createFailure, readFailure, VideoFailure } from '../src/contract/failures';
 import type { CarriedJob, JobInput, JobResult, Look } from '../src/contract/job';
 import * as policy from '../src/contract/policies';
 import { describeRequest, describeTask } from '../src/contract/summaries';
 import { explainEnd } from './explain-end';
 import { JobState } from './job-state';
+import { lostSubmit, untilDecided } from './lost-submit';
 import { answerMessages } from './messages';
 
 /** One request in; one stored video or one explained failure out. */
@@ -29,23 +30,43 @@ export async function generateVideo(input: JobInput, carried?: CarriedJob): Prom
   }
 }
 
+/** Pays for one task. What is lost is never sent again unless somebody who looked for the task says so. */
 async function submit(job: JobState): Promise<string> {
+  for (let resubmits = false; ; resubmits = true) {
+    try {
+      const { taskId } = await submitOnce(job, resubmits);
+      job.hasTask(taskId);
+      return taskId;
+    } catch (error) {
+      const lost = lostSubmit(error);
+      if (lost === undefined || job.lostSubmitPolicy(lost) !== 'hold') throw error;
+      const found = await untilDecided(job, lost);
+      if (found !== undefined) {
+        job.adopts(found);
+        return found;
+      }
+    }
+  }
+}
+
+async function submitOnce(job: JobState, resubmits: boolean): Promise<{ taskId: string }> {
   job.enter('submitting');
+  if (job.remainingMs() === 0) throw createFailure('DeadlineExceeded');
+  const { queues, idempotencyKey, onLostSubmit } = job.input;
   const { submitVideo } = proxyActivities<VideoActivities>({
     ...policy.SUBMIT_POLICY,
+    taskQueue: queues?.submit ?? undefined,
     scheduleToCloseTimeout: job.remainingMs(),
     summary: describeRequest(job.request),
   });
-  try {
-    const { taskId } = await submitVideo({ request: job.request });
-    job.hasTask(taskId);
-    return taskId;
-  } catch (error) {
-    if (!isTimeout(error)) throw error;
-    throw createFailure('SubmitUnconfirmed', {
-      message: 'its time was over before it was known how it ended',
-    });
-  }
+  const { runId, originalExecutionRunId, continuedFromExecutionRunId } = workflowInfo();
+  return submitVideo({
+    request: job.request,
+    idempotencyKey: idempotencyKey ?? undefined,
+    onLostSubmit: onLostSubmit ?? undefined,
+    resubmits,
+    hasEarlierRuns: runId !== originalExecutionRunId || continuedFromExecutionRunId !== undefined,
+  });
 }
 
 async function waitForVideo(job: JobState, taskId: string): Promise<void> {

@@ -1,2 +1,2 @@
 export { generateVideo } from './generate-video';
-export { lookNow, progress, waitForTask } from './messages';
+export { decideSubmit, lookNow, progress, waitForTask } from './messages';

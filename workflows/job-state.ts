@@ -1,11 +1,17 @@
-import { type ApplicationFailure, setCurrentDetails, upsertMemo, workflowInfo } from '@temporalio/workflow';
-import { durationMs } from '../src/contract/duration';
-import { createFailure, type VideoFailure } from '../src/contract/failures';
-import { isStorageKey, isTaskId, STORAGE_RULE, TASK_ID_RULE } from '../src/contract/input-rules';
-import type { CarriedJob, JobInput, JobPhase, JobProgress, Look, StoredVideo } from '../src/contract/job';
+import { setCurrentDetails, upsertMemo, workflowInfo } from '@temporalio/workflow';
+import type { VideoFailure } from '../src/contract/failures';
+import type {
+  CarriedJob,
+  JobInput,
+  JobPhase,
+  JobProgress,
+  Look,
+  LostSubmitPolicy,
+  StoredVideo,
+  SubmitDecision,
+} from '../src/contract/job';
 import { TASK_ID_MEMO } from '../src/contract/names';
 import {
-  DEFAULT_DEADLINE_MS,
   LONGEST_HISTORY_EVENTS,
   LOOKS_WITHOUT_TASK,
   LOOKS_WITHOUT_VIDEO,
@@ -13,8 +19,10 @@ import {
   UNKNOWN_TASK_GRACE_MS,
 } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
+import type { WantedVideo } from '../src/contract/wanted-video';
+import { checkInput, type JobTimes, refused } from './check-input';
 import { currentDetails } from './current-details';
-import { DEFAULT_MAX_MS, DEFAULT_MIN_MS, LEAST_MIN_MS, untilNextLook } from './poll-schedule';
+import { untilNextLook } from './poll-schedule';
 
 /** What a job knows about itself; what the query, the Temporal UI and a continued run are told of it. */
 export class JobState {
@@ -23,6 +31,10 @@ export class JobState {
   polls: number;
   /** Set by `lookNow`. A request that comes during a look is for another one. */
   lookRequested: boolean;
+  /** Set by `decideSubmit` while a lost submit is held. */
+  decision: SubmitDecision | undefined;
+  private held: { sinceMs: number; lost: VideoFailure } | undefined;
+  private adopted: boolean;
   private phase: JobPhase = 'submitting';
   private submittedAtMs: number;
   private task: JobProgress['task'];
@@ -33,23 +45,21 @@ export class JobState {
   private nextLookAtMs: number | undefined;
   private ending: string | undefined;
   private readonly startedAtMs: number;
-  private readonly deadlineAtMs: number;
-  private readonly polling: { min: number; max: number };
+  /** For so long the deadline stood still. */
+  private heldMs: number;
+  private readonly times: JobTimes;
   private readonly warnedWords: Set<string>;
 
   constructor(
     readonly input: JobInput,
     given?: CarriedJob,
   ) {
-    checkInput(input);
-    const min = readDuration('polling.min', input.polling?.min ?? DEFAULT_MIN_MS);
-    const max = readDuration('polling.max', input.polling?.max ?? DEFAULT_MAX_MS);
-    // Whoever asks for a longer pause than the usual longest one means it.
-    this.polling = { min: Math.max(min, LEAST_MIN_MS), max: Math.max(min, max, LEAST_MIN_MS) };
+    this.times = checkInput(input);
     // Only a run before this one can have something to carry over, not whoever starts a job.
     const carried = workflowInfo().continuedFromExecutionRunId === undefined ? undefined : given;
     this.startedAtMs = carried?.startedAtMs ?? Date.now();
-    this.deadlineAtMs = this.startedAtMs + readDuration('deadline', input.deadline ?? DEFAULT_DEADLINE_MS);
+    this.heldMs = carried?.heldMs ?? 0;
+    this.adopted = carried?.adopted ?? false;
     this.submittedAtMs = carried?.submittedAtMs ?? this.startedAtMs;
     this.polls = carried?.polls ?? 0;
     this.lookRequested = carried?.lookRequested ?? false;
@@ -58,7 +68,7 @@ export class JobState {
     this.misses = carried?.misses ?? { task: 0, video: 0 };
     this.warnedWords = new Set(carried?.warnedWords);
     if (carried) this.taskId = carried.taskId;
-    else if (input.taskId != null) this.hasTask(input.taskId);
+    else if (input.taskId != null) this.adopts(input.taskId);
   }
 
   /** What is to be submitted; asked only of a job without a task. */
@@ -80,6 +90,48 @@ export class JobState {
     this.show();
   }
 
+  /** A task that this job did not submit: somebody named it, and may be mistaken. */
+  adopts(taskId: string): void {
+    this.adopted = true;
+    this.hasTask(taskId);
+  }
+
+  lostSubmitPolicy({ details }: VideoFailure): LostSubmitPolicy {
+    return details.onLostSubmit ?? this.input.onLostSubmit ?? 'hold';
+  }
+
+  /** Waits for a decision from now on; answers for how long. */
+  hold(lost: VideoFailure): number {
+    this.held = { sinceMs: Date.now(), lost };
+    this.decision = undefined;
+    this.enter('needs-decision');
+    return this.times.holdMs;
+  }
+
+  endHold(): SubmitDecision | undefined {
+    this.heldMs += Date.now() - (this.held?.sinceMs ?? Date.now());
+    this.held = undefined;
+    return this.decision;
+  }
+
+  /** What makes it this job and no other. */
+  get wanted(): WantedVideo {
+    return { request: this.input.request ?? undefined, taskId: this.input.taskId ?? undefined };
+  }
+
+  get wantsDecision(): boolean {
+    return this.held !== undefined && this.decision === undefined;
+  }
+
+  /** Why a decision is not wanted. */
+  standing(): string {
+    return this.decision ? 'somebody has decided already' : `the job is ${this.phase}`;
+  }
+
+  get isWaiting(): boolean {
+    return this.phase === 'waiting';
+  }
+
   looked(look: Look): void {
     this.polls++;
     this.trouble = undefined;
@@ -95,7 +147,7 @@ export class JobState {
     this.polls++;
     this.trouble = { type, message, count: (this.trouble?.count ?? 0) + 1 };
     this.misses.task = type === 'TaskUnknown' ? this.misses.task + 1 : 0;
-    this.retryAfterMs = details.retryAfterMs;
+    this.retryAfterMs = details.retryAfter === undefined ? undefined : details.retryAfter * 1_000;
     this.show();
   }
 
@@ -104,9 +156,9 @@ export class JobState {
     this.enter('succeeded');
   }
 
-  failed(failure: VideoFailure): void {
+  failed(failure: VideoFailure, atService = ''): void {
     this.failure = failure;
-    this.ending = failure.message;
+    this.ending = [failure.message, atService].filter(Boolean).join('\n\n');
     this.enter(failure.type === 'Cancelled' ? 'cancelled' : 'failed');
   }
 
@@ -115,16 +167,12 @@ export class JobState {
    * adopted one that was never seen is not there.
    */
   taskIsGone(): boolean {
-    if (this.task === undefined && this.isAdopted()) return true;
+    if (this.task === undefined && this.adopted) return true;
     return this.misses.task >= LOOKS_WITHOUT_TASK && this.waitedMs() > UNKNOWN_TASK_GRACE_MS;
   }
 
   videoIsMissing(): boolean {
     return this.misses.video >= LOOKS_WITHOUT_VIDEO;
-  }
-
-  private isAdopted(): boolean {
-    return this.input.taskId != null;
   }
 
   lastSeen(): string {
@@ -142,7 +190,7 @@ export class JobState {
   }
 
   planNextLook(): number {
-    const waitMs = this.isAdopted() && this.polls === 0 ? 0 : this.schedule();
+    const waitMs = this.adopted && this.polls === 0 ? 0 : this.schedule();
     this.nextLookAtMs = Date.now() + waitMs;
     this.show();
     return waitMs;
@@ -155,7 +203,7 @@ export class JobState {
       percent: this.task?.percent,
       retryAfterMs: this.retryAfterMs,
       troubles: this.trouble?.count ?? 0,
-      ...this.polling,
+      ...this.times.polling,
     });
   }
 
@@ -164,7 +212,13 @@ export class JobState {
   }
 
   remainingMs(): number {
-    return Math.max(0, this.deadlineAtMs - Date.now());
+    return Math.max(0, this.deadlineAtMs() - Date.now());
+  }
+
+  /** It stands still during a hold. */
+  private deadlineAtMs(): number {
+    const holdMs = this.held ? Date.now() - this.held.sinceMs : 0;
+    return this.startedAtMs + this.times.deadlineMs + this.heldMs + holdMs;
   }
 
   historyIsLong(): boolean {
@@ -176,7 +230,9 @@ export class JobState {
   carry(taskId: string): CarriedJob {
     return {
       taskId,
+      adopted: this.adopted,
       startedAtMs: this.startedAtMs,
+      heldMs: this.heldMs,
       submittedAtMs: this.submittedAtMs,
       polls: this.polls,
       lookRequested: this.lookRequested,
@@ -188,46 +244,29 @@ export class JobState {
   }
 
   progress(): JobProgress {
-    const isWaiting = this.phase === 'waiting' && this.nextLookAtMs !== undefined;
+    const looksAgain = this.isWaiting && this.nextLookAtMs !== undefined;
     return {
       phase: this.phase,
       taskId: this.taskId,
       task: this.task,
       polls: this.polls,
       startedAt: isoTime(this.startedAtMs),
-      deadlineAt: isoTime(this.deadlineAtMs),
-      nextLookAt: isWaiting ? isoTime(this.nextLookAtMs ?? 0) : undefined,
+      deadlineAt: isoTime(this.deadlineAtMs()),
+      nextLookAt: looksAgain ? isoTime(this.nextLookAtMs ?? 0) : undefined,
+      hold: this.held && {
+        since: isoTime(this.held.sinceMs),
+        until: isoTime(this.held.sinceMs + this.times.holdMs),
+        message: this.held.lost.message,
+      },
       trouble: this.trouble,
     };
   }
 
   private show(): void {
-    setCurrentDetails(currentDetails(this.progress(), this.ending));
+    setCurrentDetails(currentDetails(this.progress(), this.ending, workflowInfo().workflowId));
   }
 }
 
 function isoTime(ms: number): string {
   return new Date(ms).toISOString();
-}
-
-/**
- * A job may be started by any SDK or by hand, past every door that parses: what is wrong ends it with a sentence. Null
- * counts as absent, as some languages send it for what was not set.
- */
-function checkInput(input: JobInput | null | undefined): void {
-  if ((input?.request == null) === (input?.taskId == null)) {
-    throw refused('a job needs either a request or the taskId of a task to adopt, and not both');
-  }
-  if (input?.taskId != null && !isTaskId(input.taskId)) throw refused(`taskId ${TASK_ID_RULE}`);
-  if (input?.storage != null && !isStorageKey(input.storage)) throw refused(`storage ${STORAGE_RULE}`);
-}
-
-function readDuration(name: string, value: unknown): number {
-  const ms = durationMs(value);
-  if (ms !== undefined) return ms;
-  throw refused(`${name} must be milliseconds or a length of time such as "90s"`);
-}
-
-function refused(message: string): ApplicationFailure {
-  return createFailure('InvalidRequest', { message });
 }

@@ -7,12 +7,21 @@ import {
   setHandler,
 } from '@temporalio/workflow';
 import { createFailure } from '../src/contract/failures';
-import type { JobProgress } from '../src/contract/job';
-import { LOOK_NOW_SIGNAL, PROGRESS_QUERY, WAIT_FOR_TASK_UPDATE } from '../src/contract/names';
+import { decisionProblem } from '../src/contract/input-rules';
+import type { JobProgress, SubmitDecision } from '../src/contract/job';
+import {
+  DECIDE_SUBMIT_UPDATE,
+  LOOK_NOW_SIGNAL,
+  PROGRESS_QUERY,
+  WAIT_FOR_TASK_UPDATE,
+} from '../src/contract/names';
+import { describeDifference, type WantedVideo } from '../src/contract/wanted-video';
+import { refused } from './check-input';
 import type { JobState } from './job-state';
 
 export const progress = defineQuery<JobProgress>(PROGRESS_QUERY);
-export const waitForTask = defineUpdate<string>(WAIT_FOR_TASK_UPDATE);
+export const waitForTask = defineUpdate<string, [wanted?: WantedVideo]>(WAIT_FOR_TASK_UPDATE);
+export const decideSubmit = defineUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE);
 export const lookNow = defineSignal(LOOK_NOW_SIGNAL);
 
 /** What others may ask of a job while it runs. */
@@ -27,7 +36,7 @@ export function answerMessages(job: JobState): void {
   );
   setHandler(
     waitForTask,
-    async () => {
+    async (_wanted?: WantedVideo) => {
       // A cancellation does not end the wait: the job still learns how a request that has left was answered.
       await CancellationScope.nonCancellable(() =>
         condition(() => job.taskId !== undefined || job.failure !== undefined),
@@ -35,6 +44,27 @@ export function answerMessages(job: JobState): void {
       if (job.taskId !== undefined) return job.taskId;
       throw createFailure(job.failure?.type ?? 'Cancelled', job.failure?.details);
     },
-    { description: 'Answers with the task id as soon as there is one' },
+    {
+      description: 'Answers with the task id as soon as there is one',
+      // Whoever starts a job or joins it says what for, so that nobody gets another request's task.
+      validator: (wanted?: WantedVideo) => {
+        const difference = wanted && describeDifference(job.wanted, wanted);
+        if (difference) throw refused(`this is the name of another job (${difference}); choose another name`);
+      },
+    },
+  );
+  setHandler(
+    decideSubmit,
+    (decision) => {
+      job.decision = decision;
+    },
+    {
+      description: 'Settles a lost submit: resubmit, adopt (with the taskId) or abandon',
+      validator: (decision) => {
+        const problem = decisionProblem(decision);
+        if (problem !== undefined) throw refused(problem);
+        if (!job.wantsDecision) throw refused(`no decision is wanted: ${job.standing()}`);
+      },
+    },
   );
 }

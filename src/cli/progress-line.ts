@@ -2,6 +2,7 @@ import { describeDuration, type JobProgress } from '../contract';
 
 const PHASES: Record<JobProgress['phase'], string> = {
   submitting: 'submitting',
+  'needs-decision': 'needs a decision',
   waiting: 'waiting',
   downloading: 'downloading',
   succeeded: 'stored',

@@ -4,9 +4,10 @@ export type Call = 'submit' | 'check' | 'download';
 /**
  * What happens when a call meets a failure:
  * `never` ends the job; `policy` is tried again by Temporal's retry policy; `look-again` is left to the waiting loop,
- * which looks again later; `-` cannot happen there. Whatever is tried again is bounded by the job's deadline.
+ * which looks again later; `hold` waits for a decision, or does what `onLostSubmit` says; `-` cannot happen there.
+ * Whatever is tried again is bounded by the job's deadline.
  */
-export type Retry = 'never' | 'policy' | 'look-again' | '-';
+export type Retry = 'never' | 'policy' | 'look-again' | 'hold' | '-';
 
 export interface FailureRow {
   meaning: string;
@@ -67,7 +68,7 @@ export const FAILURES = {
     meaning: 'The request was sent and no task id came back, so a task may exist and be paid for',
     advice:
       'Look for the task at the service; adopt it with its task id, or start a new job if there is none.',
-    retry: { submit: 'never', check: '-', download: '-' },
+    retry: { submit: 'hold', check: '-', download: '-' },
     gatewayStatus: 502,
     exitCode: 8,
   },
@@ -138,7 +139,7 @@ export const FAILURES = {
   Cancelled: {
     meaning: 'The job was cancelled',
     advice:
-      'The service may go on with the task: adopt it with its task id if the video is wanted after all.',
+      'The service may go on with the task unless it could be told to stop: adopt it with its task id if the video is wanted after all.',
     retry: { submit: '-', check: '-', download: '-' },
     gatewayStatus: 409,
     exitCode: 17,

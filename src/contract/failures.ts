@@ -1,5 +1,6 @@
 import { ActivityFailure, ApplicationFailure, CancelledFailure, TimeoutFailure } from '@temporalio/common';
 import { FAILURES, type FailureType, isFailureType } from './failure-table';
+import type { LostSubmitPolicy } from './job';
 
 /** What is known of one failure, beside its type: the first of an ApplicationFailure's `details`. */
 export interface FailureDetails {
@@ -9,8 +10,11 @@ export interface FailureDetails {
   /** The service's own code and words, cut and cleaned. */
   code?: string;
   message?: string;
-  retryAfterMs?: number;
+  /** Seconds, as the service asked for in Retry-After. */
+  retryAfter?: number;
   attempt?: number;
+  /** What applied to this lost submit. */
+  onLostSubmit?: LostSubmitPolicy;
 }
 
 /** What happened, to which task, and what to do. */
@@ -86,9 +90,15 @@ export function readFailure(error: unknown): VideoFailure | undefined {
   return undefined;
 }
 
-/** True when an activity ended because its time ran out, not because of what it met. */
-export function isTimeout(error: unknown): boolean {
-  return error instanceof ActivityFailure && error.cause instanceof TimeoutFailure;
+/**
+ * How an activity ended because its time ran out, and not because of what it met: undefined when it did not. One that no
+ * worker ever began has left neither a heartbeat nor an earlier failure.
+ */
+export function readTimeout(error: unknown): 'while-running' | 'never-begun' | undefined {
+  if (!(error instanceof ActivityFailure && error.cause instanceof TimeoutFailure)) return undefined;
+  const { timeoutType, lastHeartbeatDetails, cause } = error.cause;
+  const wasBegun = timeoutType !== 'SCHEDULE_TO_START' || lastHeartbeatDetails != null || cause != null;
+  return wasBegun ? 'while-running' : 'never-begun';
 }
 
 const DETAIL_KINDS: Record<string, string> = {
@@ -96,8 +106,9 @@ const DETAIL_KINDS: Record<string, string> = {
   status: 'number',
   code: 'string',
   message: 'string',
-  retryAfterMs: 'number',
+  retryAfter: 'number',
   attempt: 'number',
+  onLostSubmit: 'string',
 } satisfies Record<keyof FailureDetails, 'string' | 'number'>;
 
 /** What crosses Temporal is our own createFailure's details or, from another version or language, any shape. */

@@ -9,7 +9,18 @@ export {
   type Retry,
 } from './failure-table';
 export { describeFailure, type FailureDetails, isVideoFailure, readFailure, VideoFailure } from './failures';
-export type { JobInput, JobOptions, JobPhase, JobProgress, JobResult, Look, StoredVideo } from './job';
+export {
+  type JobInput,
+  type JobOptions,
+  type JobPhase,
+  type JobProgress,
+  type JobResult,
+  LOST_SUBMIT_POLICIES,
+  type Look,
+  type LostSubmitPolicy,
+  type StoredVideo,
+  type SubmitDecision,
+} from './job';
 export { parseJobInput } from './job-input';
 export * from './names';
 export {

@@ -1,11 +1,18 @@
+import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from './job';
+
 /** Rules of a job's own fields that doors and workflow share: a job can be started past every door that parses. */
 
 const LONGEST_KEY = 500;
 const LONGEST_TASK_ID = 1_000;
+const LONGEST_IDEMPOTENCY_KEY = 255;
 
 export const STORAGE_RULE =
   'must name a place inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder';
 export const TASK_ID_RULE = `must be text of at most ${LONGEST_TASK_ID} characters, and not empty`;
+
+export const IDEMPOTENCY_KEY_RULE = `must be 1 to ${LONGEST_IDEMPOTENCY_KEY} printable ASCII characters without spaces`;
+export const LOST_SUBMIT_RULE = `must be one of ${LOST_SUBMIT_POLICIES.join(', ')}`;
+export const QUEUE_RULE = 'must be the name of a task queue';
 
 export function isTaskId(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== '' && value.length <= LONGEST_TASK_ID;
@@ -21,4 +28,31 @@ export function isStorageKey(key: unknown): key is string {
 
 function isName(part: string | undefined): boolean {
   return part !== undefined && part !== '' && part !== '.' && part !== '..';
+}
+
+/** It travels as a header. */
+export function isIdempotencyKey(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= LONGEST_IDEMPOTENCY_KEY && /^[\x21-\x7e]+$/.test(value);
+}
+
+export function isLostSubmitPolicy(value: unknown): value is LostSubmitPolicy {
+  return LOST_SUBMIT_POLICIES.some((policy) => policy === value);
+}
+
+export function isQueueName(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== '';
+}
+
+/** What is wrong with a decision about a lost submit, from whichever language it came; undefined when nothing is. */
+export function decisionProblem(given: unknown): string | undefined {
+  const { decision, taskId }: { decision?: unknown; taskId?: unknown } = Object(given);
+  switch (decision) {
+    case 'resubmit':
+    case 'abandon':
+      return taskId == null ? undefined : `${decision} takes no taskId`;
+    case 'adopt':
+      return isTaskId(taskId) ? undefined : `taskId ${TASK_ID_RULE}`;
+    default:
+      return 'decision must be one of resubmit, adopt (with the taskId) and abandon';
+  }
 }

@@ -1,7 +1,17 @@
 import { z } from 'zod';
 import { type DurationText, durationMs } from './duration';
-import { isStorageKey, isTaskId, STORAGE_RULE, TASK_ID_RULE } from './input-rules';
-import type { JobInput } from './job';
+import {
+  IDEMPOTENCY_KEY_RULE,
+  isIdempotencyKey,
+  isQueueName,
+  isStorageKey,
+  isTaskId,
+  LOST_SUBMIT_RULE,
+  QUEUE_RULE,
+  STORAGE_RULE,
+  TASK_ID_RULE,
+} from './input-rules';
+import { type JobInput, LOST_SUBMIT_POLICIES } from './job';
 import { parseRequest } from './request';
 
 const duration = z.custom<DurationText>((value) => durationMs(value) !== undefined, {
@@ -17,13 +27,27 @@ const pollingSchema = z
     error: 'must have a min that is not longer than its max',
   });
 
+const queuesSchema = z.strictObject({
+  submit: z.custom<string>(isQueueName, { error: QUEUE_RULE }).optional(),
+});
+
 const jobInputSchema = z.strictObject({
   request: z.unknown().optional(),
   taskId: z.preprocess(withoutSpaces, z.custom<string>(isTaskId, { error: TASK_ID_RULE }).optional()),
   deadline: duration.optional(),
   storage: z.custom<string>(isStorageKey, { error: STORAGE_RULE }).optional(),
   polling: pollingSchema.optional(),
+  onLostSubmit: z.enum(LOST_SUBMIT_POLICIES, { error: LOST_SUBMIT_RULE }).optional(),
+  holdFor: duration.optional(),
+  idempotencyKey: z.custom<string>(isIdempotencyKey, { error: IDEMPOTENCY_KEY_RULE }).optional(),
+  queues: queuesSchema.optional(),
 });
+
+const GROUPS: Record<string, z.ZodObject> = {
+  '': jobInputSchema,
+  polling: pollingSchema,
+  queues: queuesSchema,
+};
 
 export type ParsedJobInput = { ok: true; input: JobInput } | { ok: false; problem: string };
 
@@ -46,9 +70,9 @@ export function parseJobInput(given: unknown): ParsedJobInput {
 function describe(issue: z.core.$ZodIssue): string {
   const at = issue.path.join('.');
   if (issue.code === 'unrecognized_keys') {
-    const { shape } = at === '' ? jobInputSchema : pollingSchema;
+    const fields = Object.keys(GROUPS[at]?.shape ?? {});
     const names = issue.keys.map((key) => JSON.stringify(key)).join(', ');
-    return `${names}: not a field of ${at || 'a job'}; the fields are ${Object.keys(shape).join(', ')}`;
+    return `${names}: not a field of ${at || 'a job'}; the fields are ${fields.join(', ')}`;
   }
   if (at === '') return 'a job must be a JSON object';
   const rule = issue.code === 'invalid_type' ? `must be of type ${issue.expected}` : issue.message;

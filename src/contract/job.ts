@@ -7,6 +7,17 @@ import type { TaskState } from './task-state';
 export type JobInput = ({ request: VideoRequest; taskId?: never } | { taskId: string; request?: never }) &
   JobOptions;
 
+/** What to do when the answer to a submit is lost, so that a task may exist and be paid for. */
+export const LOST_SUBMIT_POLICIES = ['hold', 'resubmit', 'fail'] as const;
+
+export type LostSubmitPolicy = (typeof LOST_SUBMIT_POLICIES)[number];
+
+/** How somebody who looked for the task at the service settles a lost submit. */
+export type SubmitDecision =
+  | { decision: 'resubmit' }
+  | { decision: 'adopt'; taskId: string }
+  | { decision: 'abandon' };
+
 export interface JobOptions {
   /** How long the job may take from its start to the video; 1 hour unless set. */
   deadline?: DurationText;
@@ -14,10 +25,19 @@ export interface JobOptions {
   storage?: string;
   /** Bounds of the pause between two looks at the task. */
   polling?: { min?: DurationText; max?: DurationText };
+  /** The worker's setting decides unless this does; `hold` without either. */
+  onLostSubmit?: LostSubmitPolicy;
+  /** How long a lost submit is held for a decision; 24 hours unless set. The deadline stands still meanwhile. */
+  holdFor?: DurationText;
+  /** Sent with the submit in place of a key made of namespace, workflow id and request. */
+  idempotencyKey?: string;
+  /** Task queues of activities that do not run on the job's own. */
+  queues?: { submit?: string };
 }
 
 export const JOB_PHASES = [
   'submitting',
+  'needs-decision',
   'waiting',
   'downloading',
   'succeeded',
@@ -37,6 +57,8 @@ export interface JobProgress {
   startedAt: string;
   deadlineAt: string;
   nextLookAt?: string;
+  /** The lost submit that waits for a decision, and when the job fails without one. */
+  hold?: { since: string; until: string; message: string };
   /** The trouble of the last looks, gone as soon as one succeeds. */
   trouble?: { type: FailureType; message: string; count: number };
 }
@@ -67,7 +89,10 @@ export type Look =
 /** What a job takes along when it continues as new; the second argument of the workflow, never a caller's. */
 export interface CarriedJob {
   taskId: string;
+  adopted: boolean;
   startedAtMs: number;
+  /** For so long the deadline stood still. */
+  heldMs: number;
   submittedAtMs: number;
   polls: number;
   lookRequested: boolean;

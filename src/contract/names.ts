@@ -2,8 +2,12 @@
 export const WORKFLOW_TYPE = 'generateVideo';
 export const PROGRESS_QUERY = 'progress';
 export const WAIT_FOR_TASK_UPDATE = 'waitForTask';
+export const DECIDE_SUBMIT_UPDATE = 'decideSubmit';
 export const LOOK_NOW_SIGNAL = 'lookNow';
 export const DEFAULT_TASK_QUEUE = 'video-generation';
+
+/** Where submits wait, beside the jobs' own task queue: few at a time, ordered by priority, apart from what is quick. */
+export const submitQueueOf = (taskQueue: string) => `${taskQueue}-submit`;
 
 /** The memo that holds what was asked for, so that a second start under the same name can be compared with it. */
 export const INPUT_MEMO = 'videoWanted';

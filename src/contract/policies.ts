@@ -8,6 +8,9 @@ const HOUR = 60 * MINUTE;
 /** Generations were measured at 83 to 253 s; an hour leaves room for a long queue at the service. */
 export const DEFAULT_DEADLINE_MS = HOUR;
 
+/** Time for somebody to read of a lost submit, look at the service and decide, whatever the hour. */
+export const DEFAULT_HOLD_MS = 24 * HOUR;
+
 /** The longest that one POST may take: longer than the service client's own timeouts together, so those speak first. */
 export const SUBMIT_POLICY = {
   startToCloseTimeout: 2 * MINUTE,
@@ -33,6 +36,13 @@ export const DOWNLOAD_POLICY = {
   // The job ends only when the half-written file is gone.
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
+} as const satisfies ActivityOptions;
+
+/** A courtesy to the service, which does not keep a cancelled job from ending for long. */
+export const CANCEL_POLICY = {
+  startToCloseTimeout: 30 * SECOND,
+  scheduleToCloseTimeout: MINUTE,
+  retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumAttempts: 3 },
 } as const satisfies ActivityOptions;
 
 /** Of what waiting does not mend: a full disk, a file that is no video. The task can be adopted when somebody has. */

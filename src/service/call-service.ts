@@ -9,7 +9,7 @@ import { ServiceFault } from './service-fault';
 const LARGEST_ANSWER_BYTES = 1024 * 1024;
 
 export interface ServiceCall {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'DELETE';
   origin?: string;
   path: string;
   headers?: Record<string, string>;

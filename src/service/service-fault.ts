@@ -1,9 +1,7 @@
-/**
- * Why a call to the service brought no usable answer:
- * `answered` an HTTP status other than 2xx; `not-sent` no byte of the request left; `cut` the request, or a part of it,
- * may have arrived and no whole answer came back; `unreadable` a 2xx answer without what the call was made for.
- */
-export type FaultKind = 'answered' | 'not-sent' | 'cut' | 'unreadable';
+import type { NoAnswer } from '../contract/answer-table';
+
+/** Why a call to the service brought no usable answer; `answered` is an HTTP status other than 2xx. */
+export type FaultKind = 'answered' | NoAnswer;
 
 export interface FaultFacts {
   status?: number;

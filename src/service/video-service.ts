@@ -38,12 +38,19 @@ const PATHS = {
   task: (taskId: string) => `/v1/videos/${escapePathSegment(taskId)}`,
 };
 
+/** Where one service differs from the interface. */
+export interface ServiceProfile {
+  /** How to cancel a task; `{taskId}` in the path stands for its id. The interface has no such call. */
+  cancel?: { method: 'POST' | 'DELETE'; path: string };
+}
+
 export interface VideoServiceOptions {
   baseUrl: string;
   /** Asked at every call, so that a rotated key is used at once. */
   apiKey: () => string;
   /** For a service that is known to be slower. The sum for a submit must stay below SUBMIT_POLICY's time. */
   timeouts?: Partial<ServiceTimeouts>;
+  profile?: ServiceProfile;
 }
 
 export interface VideoBody {
@@ -53,14 +60,17 @@ export interface VideoBody {
   bytes: number | undefined;
 }
 
+export type CancelAnswer = 'asked' | 'refused' | 'not-offered';
+
 export type TaskReading = AnswerReading & { retryAfterMs?: number };
 
 /** The video generation service. Each call is one attempt: Temporal retries, nobody else. */
 export interface VideoService {
-  /** Resolves with the answer to a POST that the service accepted; whether it names a task is the caller's matter. */
-  submit(request: VideoRequest, options: { idempotencyKey: string }): Promise<AnswerReading>;
+  submit(request: VideoRequest, options: { idempotencyKey: string }): Promise<{ taskId: string }>;
   check(taskId: string, options?: { signal?: AbortSignal }): Promise<TaskReading>;
   openVideo(link: string, options?: { signal?: AbortSignal }): Promise<VideoBody>;
+  /** Asks the service to stop working on a task, if its profile names a call for that. */
+  cancel(taskId: string, options?: { signal?: AbortSignal }): Promise<CancelAnswer>;
   close(): Promise<void>;
 }
 
@@ -94,14 +104,19 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
 
   return {
     async submit(request, { idempotencyKey }) {
-      const { reading } = await askService(freshConnections, {
+      const { answer, body, reading, secrets } = await askService(freshConnections, {
         method: 'POST',
         path: request.image_url === undefined ? PATHS.textToVideo : PATHS.imageToVideo,
         headers: { 'content-type': 'application/json', 'idempotency-key': idempotencyKey },
         body: JSON.stringify(request),
         ...timeouts.submit,
       });
-      return reading;
+      if (reading.taskId !== undefined) return { taskId: reading.taskId };
+      throw new ServiceFault('unreadable', {
+        status: answer.statusCode,
+        code: reading.said.code,
+        message: `the answer names no task: ${quotable(body, secrets) || 'it is empty'}`,
+      });
     },
 
     async check(taskId, { signal } = {}) {
@@ -137,6 +152,14 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
         await answer.body.dump();
         url = redirectTarget(answer, url);
       }
+    },
+
+    async cancel(taskId, { signal } = {}) {
+      const { cancel } = options.profile ?? {};
+      if (cancel === undefined) return 'not-offered';
+      const path = cancel.path.replaceAll('{taskId}', escapePathSegment(taskId));
+      await askService(keepAlive, { method: cancel.method, path, signal, ...timeouts.check });
+      return 'asked';
     },
 
     async close() {

@@ -57,7 +57,10 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
     emulator,
     folder,
     service,
-    activities: createVideoActivities({ service, storage }),
+    // A new gate each time: a 429 in one test is none of the next one's business.
+    get activities() {
+      return createVideoActivities({ service, storage });
+    },
     activitiesAt: (baseUrl, more) => createVideoActivities({ service: serviceAt(baseUrl, more), storage }),
     run<I, T>(activity: (input: I) => Promise<T>, input: I, info?: ActivityInfo) {
       const environment = new MockActivityEnvironment(info, { logger: loggerInto(told) });

@@ -62,7 +62,7 @@ describe('a submit', () => {
     world.emulator.next('submit', fault);
     const attempt = submit(REQUEST);
     await failureOf(attempt);
-    expect(noteOf(attempt)).toEqual({ settled: 1 });
+    expect(noteOf(attempt)).toEqual({ settled: 1, keySent: true });
     expect(world.emulator.generations()).toHaveLength(0);
   });
 
@@ -106,7 +106,7 @@ describe('a second attempt', () => {
     world.emulator.next('submit', { kind: 'rate-limited' });
     const second = submit(REQUEST, { attempt: 2, heartbeatDetails: { settled: 1 } });
     await failureOf(second);
-    expect(second.beats).toEqual([{ sending: 2 }, { settled: 2 }]);
+    expect(second.beats).toEqual([{ sending: 2 }, { settled: 2, keySent: true }]);
   });
 
   it.each([
@@ -121,7 +121,11 @@ describe('a second attempt', () => {
     const run = submit(REQUEST, { attempt, heartbeatDetails });
     const { failure, details } = await failureOf(run);
     expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
-    expect(details).toEqual({ attempt, message: `attempt ${attempt - 1} ended before its answer was known` });
+    expect(details).toEqual({
+      attempt,
+      message: `attempt ${attempt - 1} ended before its answer was known`,
+      onLostSubmit: 'hold',
+    });
     expect(world.emulator.calls).toHaveLength(0);
     expect(run.beats).toHaveLength(0);
   });
@@ -132,7 +136,7 @@ describe('a second attempt', () => {
       const run = submit(REQUEST, { attempt, heartbeatDetails: { settled: 1, sending: 2 } });
       const { failure, details } = await failureOf(run);
       expect(failure.type).toBe('SubmitUnconfirmed');
-      expect(details).toEqual({ attempt, message: 'attempt 2 ended before its answer was known' });
+      expect(details).toMatchObject({ attempt, message: 'attempt 2 ended before its answer was known' });
       expect(world.emulator.calls).toHaveLength(0);
     },
   );
@@ -200,15 +204,30 @@ describe('a submit without a usable answer is unconfirmed, never sent again,', (
   });
 
   it.each([
-    ['nothing that is known', '{"ok":true}', 'the answer names no task', undefined],
-    ['an error in a 200', '{"code":1102,"message":"No\\u0000 balance\\u001b[0m"}', 'No balance', '1102'],
-    ['an id that is none', '{"task_id":""}', 'the answer names no task', undefined],
+    ['nothing that is known', '{"ok":true}', '{"ok":true}', undefined],
+    [
+      'an error in a 200',
+      '{"code":1102,"message":"No balance"}',
+      '{"code":1102,"message":"No balance"}',
+      '1102',
+    ],
+    ['an id that is none', '{"task_id":""}', '{"task_id":""}', undefined],
+    ['nothing', '', 'it is empty', undefined],
+    [
+      'more than anybody reads',
+      `{"x":"${'y'.repeat(9_000)}"}`,
+      expect.stringMatching(/^\{"x":"y{400,600}…$/),
+      undefined,
+    ],
   ])('when the answer holds %s', async (_what, body, message, code) => {
     server = await startRawServer((request) => reply(request, { body }));
     const { submitVideo } = world.activitiesAt(server.url);
     const { failure, details } = await failureOf(world.run(submitVideo, { request: REQUEST }));
     expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
-    expect(details).toEqual({ attempt: 1, message, code });
+    expect(details).toMatchObject({ attempt: 1, status: 200, onLostSubmit: 'hold' });
+    expect(details.code).toBe(code);
+    const [, told] = /^the answer names no task: (.*)$/.exec(details.message ?? '') ?? [];
+    expect(told).toEqual(message);
   });
 
   it('and is so although the service quotes the key', async () => {
@@ -217,7 +236,7 @@ describe('a submit without a usable answer is unconfirmed, never sent again,', (
     );
     const { submitVideo } = world.activitiesAt(server.url);
     const { details } = await failureOf(world.run(submitVideo, { request: REQUEST }));
-    expect(details.message).toBe('hello …');
+    expect(details.message).toBe('the answer names no task: {"message":"hello …"}');
   });
 });
 

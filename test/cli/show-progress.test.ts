@@ -25,6 +25,7 @@ function jobWith(...answers: (JobProgress | undefined)[]): VideoJob {
     progress,
     exists: unused,
     taskId: unused,
+    decideSubmit: unused,
     lookNow: unused,
     cancel: unused,
     result: unused,

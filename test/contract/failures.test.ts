@@ -13,9 +13,9 @@ import { FAILURES, type FailureRow, type FailureType, isFailureType } from '../.
 import {
   createFailure,
   describeFailure,
-  isTimeout,
   isVideoFailure,
   readFailure,
+  readTimeout,
   VideoFailure,
 } from '../../src/contract/failures';
 
@@ -234,7 +234,7 @@ describe('a failed job, as a caller meets it', () => {
 
 it('only an activity whose own time ran out is a timeout', () => {
   const timeout = new TimeoutFailure('t', undefined, TimeoutType.SCHEDULE_TO_CLOSE);
-  expect(isTimeout(inActivity(timeout))).toBe(true);
+  expect(readTimeout(inActivity(timeout))).toBe('while-running');
   for (const other of [
     timeout,
     inActivity(),
@@ -242,6 +242,6 @@ it('only an activity whose own time ran out is a timeout', () => {
     inWorkflow(timeout),
     undefined,
   ]) {
-    expect(isTimeout(other)).toBe(false);
+    expect(readTimeout(other)).toBeUndefined();
   }
 });

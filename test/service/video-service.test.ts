@@ -45,7 +45,7 @@ describe('a request for a video', () => {
     const server = await serve(acceptTask);
     const reading = await connect(server.url).submit(request, { idempotencyKey: 'key-of-the-job' });
 
-    expect(reading).toMatchObject({ taskId: 'task-1', task: { state: 'queued', word: 'queued' } });
+    expect(reading).toEqual({ taskId: 'task-1' });
     expect(server.requests).toHaveLength(1);
     expect(server.requests[0]?.line).toBe(`POST ${path} HTTP/1.1`);
     expect(server.requests[0]?.headers).toMatchObject({
@@ -58,12 +58,15 @@ describe('a request for a video', () => {
     expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual(request);
   });
 
-  it('whose answer names no task is no fault here: the caller decides', async () => {
-    const server = await serve((request) => replyJson(request, { code: 1102, message: 'No\u0007 balance' }));
-    expect(await connect(server.url).submit(TEXT, { idempotencyKey: 'k' })).toEqual({
-      json: true,
-      task: { state: 'unknown', word: '' },
-      said: { code: '1102', message: 'No balance' },
+  it('whose answer names no task cannot be read, and the answer is told', async () => {
+    const server = await serve((request) => replyJson(request, { code: 1102, message: 'No balance' }));
+    await expect(connect(server.url).submit(TEXT, { idempotencyKey: 'k' })).rejects.toMatchObject({
+      kind: 'unreadable',
+      facts: {
+        status: 200,
+        code: '1102',
+        message: 'the answer names no task: {"code":1102,"message":"No balance"}',
+      },
     });
   });
 

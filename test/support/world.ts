@@ -40,11 +40,12 @@ export async function inWorld<T>(
   const taskQueue = `test-${randomUUID()}`;
   const worker = await env.createWorker({
     taskQueue,
+    submitQueue: taskQueue,
     service: wrapService(service),
     storage: createFileStorage(storageFolder),
     worker: { workflowBundle: { codePath: bundlePath() } },
   });
-  const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
+  const videos = await createVideoClient({ client: env.temporal.client, taskQueue, submitQueue: taskQueue });
   const storedFiles = () => readdir(storageFolder, { recursive: true });
   try {
     return await worker.runUntil(() =>

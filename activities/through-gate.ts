@@ -1,0 +1,28 @@
+import type { Call } from '../src/contract/failure-table';
+import { type CallOutcome, type RateGate, ServiceFault } from '../src/service';
+import { failureOf } from './to-failure';
+
+/** Makes one call if the gate lets it through, and tells the gate whether the service found it one too many. */
+export async function throughGate<T>(gate: RateGate, call: Call, work: () => Promise<T>): Promise<T> {
+  const entry = gate.enter(call);
+  if (!entry.open) {
+    throw failureOf('RateLimited', call, {
+      message: 'nothing was sent, because the service has just asked for fewer requests',
+      retryAfter: entry.waitMs / 1_000,
+    });
+  }
+  try {
+    const answer = await work();
+    entry.leave({ kind: 'passed' });
+    return answer;
+  } catch (error) {
+    entry.leave(learntFrom(error));
+    throw error;
+  }
+}
+
+/** Whether there is room is told by a 429 and by a success, and by nothing else. */
+function learntFrom(error: unknown): CallOutcome {
+  if (!(error instanceof ServiceFault && error.facts.status === 429)) return { kind: 'nothing-learnt' };
+  return { kind: 'limited', retryAfterMs: error.facts.retryAfterMs };
+}

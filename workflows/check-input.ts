@@ -1,0 +1,61 @@
+import type { ApplicationFailure } from '@temporalio/workflow';
+import { durationMs } from '../src/contract/duration';
+import { createFailure } from '../src/contract/failures';
+import * as rules from '../src/contract/input-rules';
+import type { JobInput } from '../src/contract/job';
+import { DEFAULT_DEADLINE_MS, DEFAULT_HOLD_MS } from '../src/contract/policies';
+import { DEFAULT_MAX_MS, DEFAULT_MIN_MS, LEAST_MIN_MS } from './poll-schedule';
+
+/** The times of a job, in milliseconds. */
+export interface JobTimes {
+  deadlineMs: number;
+  holdMs: number;
+  polling: { min: number; max: number };
+}
+
+/** Each field that is set has to keep its rule. */
+const RULES: [
+  name: string,
+  read: (input: JobInput) => unknown,
+  keeps: (value: unknown) => boolean,
+  rule: string,
+][] = [
+  ['taskId', (input) => input.taskId, rules.isTaskId, rules.TASK_ID_RULE],
+  ['storage', (input) => input.storage, rules.isStorageKey, rules.STORAGE_RULE],
+  ['onLostSubmit', (input) => input.onLostSubmit, rules.isLostSubmitPolicy, rules.LOST_SUBMIT_RULE],
+  ['idempotencyKey', (input) => input.idempotencyKey, rules.isIdempotencyKey, rules.IDEMPOTENCY_KEY_RULE],
+  ['queues.submit', (input) => input.queues?.submit, rules.isQueueName, rules.QUEUE_RULE],
+];
+
+/**
+ * A job may be started by any SDK or by hand, past every door that parses: what is wrong ends it with a sentence. Null
+ * counts as absent, as some languages send it for what was not set.
+ */
+export function checkInput(input: JobInput | null | undefined): JobTimes {
+  if (input == null || (input.request == null) === (input.taskId == null)) {
+    throw refused('a job needs either a request or the taskId of a task to adopt, and not both');
+  }
+  for (const [name, read, keeps, rule] of RULES) {
+    const value = read(input);
+    if (value != null && !keeps(value)) throw refused(`${name} ${rule}`);
+  }
+  const min = readDuration('polling.min', input.polling?.min ?? DEFAULT_MIN_MS);
+  const max = readDuration('polling.max', input.polling?.max ?? DEFAULT_MAX_MS);
+  return {
+    deadlineMs: readDuration('deadline', input.deadline ?? DEFAULT_DEADLINE_MS),
+    holdMs: readDuration('holdFor', input.holdFor ?? DEFAULT_HOLD_MS),
+    // Whoever asks for a longer pause than the usual longest one means it.
+    polling: { min: Math.max(min, LEAST_MIN_MS), max: Math.max(min, max, LEAST_MIN_MS) },
+  };
+}
+
+function readDuration(name: string, value: unknown): number {
+  const ms = durationMs(value);
+  if (ms !== undefined) return ms;
+  throw refused(`${name} must be milliseconds or a length of time such as "90s"`);
+}
+
+/** Of what is wrong with a job itself, whoever asked for it. */
+export function refused(message: string): ApplicationFailure {
+  return createFailure('InvalidRequest', { message });
+}
