@@ -1,29 +1,46 @@
-import type { ServerResponse } from 'node:http';
-import type { AnswerFault } from './faults';
-import { fileAnswer } from './file-answer';
-import type { EmulatedVideo } from './video-shelf';
+import { type OutgoingHttpHeaders, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { LostAnswer, Refusal } from './faults';
 
-export type EmulatedAnswer =
-  | { kind: 'json'; status: number; body: unknown; headers?: Record<string, string> }
-  | { kind: 'text'; status: number; body: string; contentType: string }
-  | { kind: 'video'; video: EmulatedVideo; end?: EarlyEnd }
-  | { kind: 'reset' }
-  | { kind: 'hang' };
+export type EmulatedAnswer = WrittenAnswer | { kind: 'reset' } | { kind: 'hang' };
 
+export interface WrittenAnswer {
+  kind: 'written';
+  status: number;
+  headers: OutgoingHttpHeaders;
+  body: Buffer;
+  end?: EarlyEnd;
+}
+
+/** Where an answer ends that is otherwise right, and whether its connection is closed there or stands still. */
 export interface EarlyEnd {
-  after: number;
+  after: number | 'half-a-header' | 'half-the-body';
   how: 'cut' | 'stall';
 }
 
-export function json(status: number, body: unknown, headers?: Record<string, string>): EmulatedAnswer {
-  return { kind: 'json', status, body, headers };
+export function written(
+  status: number,
+  contentType: string,
+  text: string,
+  headers?: OutgoingHttpHeaders,
+): WrittenAnswer {
+  const body = Buffer.from(text);
+  return {
+    kind: 'written',
+    status,
+    headers: { 'content-type': contentType, 'content-length': body.length, ...headers },
+    body,
+  };
 }
 
-export function refusal(status: number, code: string, message: string): EmulatedAnswer {
+export function json(status: number, body: unknown, headers?: OutgoingHttpHeaders): WrittenAnswer {
+  return written(status, 'application/json', JSON.stringify(body), headers);
+}
+
+export function refusal(status: number, code: string, message: string): WrittenAnswer {
   return json(status, { error: { code, message } });
 }
 
-export function faultAnswer(fault: AnswerFault): EmulatedAnswer {
+export function refusalAnswer(fault: Refusal): WrittenAnswer {
   switch (fault.kind) {
     case 'rate-limited':
       return json(429, { error: { code: 'rate_limited', message: 'too many requests' } }, retryAfter(fault));
@@ -31,52 +48,64 @@ export function faultAnswer(fault: AnswerFault): EmulatedAnswer {
       return refusal(fault.status ?? 500, 'internal', 'internal server error');
     case 'refused':
       return refusal(fault.status, fault.code ?? 'refused', fault.message);
+  }
+}
+
+/** `right` is asked for only where a part of it is sent: a video takes its time. */
+export async function lostAnswer(
+  fault: LostAnswer,
+  right: () => WrittenAnswer | Promise<WrittenAnswer>,
+): Promise<EmulatedAnswer> {
+  switch (fault.kind) {
     case 'bad-json':
-      return { kind: 'text', status: 200, body: '{"task_id": "tas', contentType: 'application/json' };
+      return written(200, 'application/json', '{"task_id": "tas');
+    case 'empty':
+      return written(fault.status ?? 200, 'application/json', '');
     case 'empty-accepted':
-      return { kind: 'text', status: 202, body: '', contentType: 'application/json' };
+      return written(202, 'application/json', '');
+    case 'cut-headers':
+      return { ...(await right()), end: { after: 'half-a-header', how: 'cut' } };
+    case 'cut-body':
+      return { ...(await right()), end: { after: 'half-the-body', how: 'cut' } };
     case 'reset':
     case 'hang':
       return { kind: fault.kind };
   }
 }
 
-function retryAfter({ retryAfter: value }: { retryAfter?: number | Date }): Record<string, string> {
+function retryAfter({ retryAfter: value }: { retryAfter?: number | Date }): OutgoingHttpHeaders {
   if (value === undefined) return {};
   return { 'retry-after': value instanceof Date ? value.toUTCString() : String(value) };
 }
 
-export function send(response: ServerResponse, answer: EmulatedAnswer): void {
+/** Gives back the status that was sent, if one was. */
+export function send(response: ServerResponse, answer: EmulatedAnswer): number | undefined {
   switch (answer.kind) {
-    case 'json':
-      response.writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers });
-      response.end(JSON.stringify(answer.body));
-      return;
-    case 'text':
-      response.writeHead(answer.status, { 'content-type': answer.contentType });
-      response.end(answer.body);
-      return;
-    case 'video':
-      sendVideo(response, answer.video, answer.end);
-      return;
+    case 'written':
+      write(response, answer);
+      return answer.status;
     case 'reset':
       response.socket?.resetAndDestroy();
-      return;
+      return undefined;
     case 'hang':
-      return;
+      return undefined;
   }
 }
 
-function sendVideo(response: ServerResponse, video: EmulatedVideo, end?: EarlyEnd): void {
-  // A Range is for GET alone; of an answer to HEAD Node sends no body by itself.
-  const asked = response.req.method === 'GET' ? response.req.headers : {};
-  const { status, headers, body } = fileAnswer(video, asked);
+function write(response: ServerResponse, { status, headers, body, end }: WrittenAnswer): void {
+  if (end?.after === 'half-a-header') {
+    // Past Node, which sends whole headers only.
+    const half = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\ncontent-ty`;
+    response.socket?.write(half, () => response.destroy());
+    return;
+  }
   response.writeHead(status, headers);
   if (end === undefined) {
     response.end(body);
     return;
   }
-  response.write(body.subarray(0, end.after), () => {
+  const bytes = end.after === 'half-the-body' ? Math.floor(body.length / 2) : end.after;
+  response.write(body.subarray(0, bytes), () => {
     if (end.how === 'cut') response.destroy();
   });
 }

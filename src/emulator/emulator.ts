@@ -76,7 +76,9 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     });
     const subject = decodeURIComponent(route?.path.exec(pathname)?.[1] ?? '');
     if (route?.call === 'download') {
-      return operations.download(subject, searchParams.get('signature'), script.take('download'));
+      // A Range is for GET alone; of an answer to HEAD Node sends no body by itself.
+      const headers = method === 'GET' ? request.headers : {};
+      return operations.download(subject, searchParams.get('signature'), headers, script.take('download'));
     }
     if (!authorized) return refusal(401, 'unauthorized', 'the API key is missing or invalid');
     if (route?.call === 'submit' && problem) return refusal(400, 'invalid_request', problem);

@@ -1,14 +1,26 @@
-/** Instead of an answer, whatever was asked. A submit that is not refused still makes its task: a lost answer costs it. */
-export type AnswerFault =
+/** Turns a call down: nothing has been done for it. */
+export type Refusal =
   | { kind: 'rate-limited'; retryAfter?: number | Date }
   | { kind: 'server-error'; status?: number }
-  | { kind: 'refused'; status: number; code?: string; message: string }
+  | { kind: 'refused'; status: number; code?: string; message: string };
+
+/** What was asked for is done, and its answer lost: such a submit makes its task, which costs. */
+export type LostAnswer =
   /** The connection is reset before an answer. */
   | { kind: 'reset' }
   /** No answer ever comes. */
   | { kind: 'hang' }
+  /** The connection is closed after the status line and half a header. */
+  | { kind: 'cut-headers' }
+  /** The connection is closed after half of the body that the headers announce. */
+  | { kind: 'cut-body' }
   | { kind: 'bad-json' }
+  /** A body of no bytes, under 200 unless set. */
+  | { kind: 'empty'; status?: number }
   | { kind: 'empty-accepted' };
+
+/** Instead of an answer, whatever was asked. */
+export type AnswerFault = Refusal | LostAnswer;
 
 /** The task ends badly when its time has come; asked for its status with this fault, at once. */
 export type FailedTask = { kind: 'failed-task'; code: string; message: string };
@@ -32,6 +44,12 @@ export interface Faults {
 }
 
 export type EmulatedCall = keyof Faults;
+
+const REFUSALS: Record<Refusal['kind'], true> = { 'rate-limited': true, 'server-error': true, refused: true };
+
+export function isRefusal<Fault extends { kind: string }>(fault: Fault): fault is Fault & Refusal {
+  return Object.hasOwn(REFUSALS, fault.kind);
+}
 
 /** Faults for the next calls of each kind, in order. */
 export class FaultScript {

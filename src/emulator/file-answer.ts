@@ -1,25 +1,20 @@
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { WrittenAnswer } from './answers';
 import type { EmulatedVideo } from './video-shelf';
 
-export interface FileAnswer {
-  status: 200 | 206 | 416;
-  headers: OutgoingHttpHeaders;
-  body: Buffer;
-}
-
 /** A video, or the one part of it that the headers ask for (RFC 9110, section 14). */
-export function fileAnswer({ bytes, etag }: EmulatedVideo, asked: IncomingHttpHeaders): FileAnswer {
+export function fileAnswer({ bytes, etag }: EmulatedVideo, asked: IncomingHttpHeaders): WrittenAnswer {
   const about = { 'accept-ranges': 'bytes', etag };
   const range = wantedRange(asked, etag, bytes.length);
   if (range === 'none') {
     const headers = { ...about, 'content-range': `bytes */${bytes.length}`, 'content-length': 0 };
-    return { status: 416, headers, body: Buffer.alloc(0) };
+    return { kind: 'written', status: 416, headers, body: Buffer.alloc(0) };
   }
   const body = range ? bytes.subarray(range.first, range.last + 1) : bytes;
   const headers = { ...about, 'content-type': 'video/mp4', 'content-length': body.length };
-  if (!range) return { status: 200, headers, body };
+  if (!range) return { kind: 'written', status: 200, headers, body };
   const contentRange = `bytes ${range.first}-${range.last}/${bytes.length}`;
-  return { status: 206, headers: { ...headers, 'content-range': contentRange }, body };
+  return { kind: 'written', status: 206, headers: { ...headers, 'content-range': contentRange }, body };
 }
 
 /** Undefined is the whole file: also for what cannot be read, for several ranges, and for a file that has changed. */

@@ -6,6 +6,8 @@ export type {
   Faults,
   FileFault,
   LateAnswer,
+  LostAnswer,
+  Refusal,
   StatusFault,
 } from './faults';
 export type { EmulatedTask } from './task-book';

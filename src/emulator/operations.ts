@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseRequest } from '../contract/request';
-import { type EmulatedAnswer, faultAnswer, json, refusal } from './answers';
-import type { Faults } from './faults';
+import { type EmulatedAnswer, json, lostAnswer, refusal, refusalAnswer, written } from './answers';
+import { type Faults, isRefusal } from './faults';
+import { fileAnswer } from './file-answer';
 import { noiseVideo } from './noise-video';
 import { pictureVideo } from './picture-video';
 import { type EmulatedTask, TaskBook } from './task-book';
@@ -41,59 +43,69 @@ export class Operations {
     if (needsImage && parsed.request.image_url === undefined) {
       return refusal(400, 'invalid_request', 'image_url is missing');
     }
-    if (fault?.kind === 'rate-limited' || fault?.kind === 'server-error' || fault?.kind === 'refused') {
-      return faultAnswer(fault);
-    }
+    if (fault && isRefusal(fault)) return refusalAnswer(fault);
     const task = this.book.create(parsed.request, await this.options.clock());
-    if (fault?.kind === 'failed-task') task.failure = { code: fault.code, message: fault.message };
-    else if (fault?.kind === 'late' || fault?.kind === 'reset-late')
-      await sleep(fault.ms, undefined, { ref: false });
-    else if (fault) return faultAnswer(fault);
-    if (fault?.kind === 'reset-late') return { kind: 'reset' };
-    return json(200, { task_id: task.taskId, status: 'queued' });
+    const accepted = json(200, { task_id: task.taskId, status: 'queued' });
+    if (!fault) return accepted;
+    switch (fault.kind) {
+      case 'failed-task':
+        task.failure = { code: fault.code, message: fault.message };
+        return accepted;
+      case 'late':
+        await sleep(fault.ms, undefined, { ref: false });
+        return accepted;
+      case 'reset-late':
+        await sleep(fault.ms, undefined, { ref: false });
+        return { kind: 'reset' };
+      default:
+        return lostAnswer(fault, () => accepted);
+    }
   }
 
   async status(taskId: string, origin: string, fault?: Faults['status']): Promise<EmulatedAnswer> {
     const task = this.book.tasks.get(taskId);
     if (!task) return refusal(404, 'not_found', 'no such task');
-    if (fault?.kind === 'failed-task') {
-      task.failure = { code: fault.code, message: fault.message, early: true };
-    }
-    if (!fault || fault.kind === 'failed-task') {
-      const view = this.book.view(task, await this.options.clock());
+    if (fault && isRefusal(fault)) return refusalAnswer(fault);
+    const nowMs = await this.options.clock();
+    const seen = () => {
+      const view = this.book.view(task, nowMs);
       const link = view.status === 'succeeded' ? { video_url: this.link(task, origin) } : {};
       return json(200, { task_id: taskId, ...view, ...link });
-    }
+    };
+    if (!fault) return seen();
     switch (fault.kind) {
+      case 'failed-task':
+        task.failure = { code: fault.code, message: fault.message, early: true };
+        return seen();
       case 'unknown-state':
         return json(200, { task_id: taskId, status: fault.word });
       case 'no-video':
         return json(200, { task_id: taskId, status: 'succeeded' });
       default:
-        return faultAnswer(fault);
+        return lostAnswer(fault, seen);
     }
   }
 
+  /** The headers ask for a part of the file, or for all of it. */
   async download(
     taskId: string,
     signature: string | null,
+    headers: IncomingHttpHeaders,
     fault?: Faults['download'],
   ): Promise<EmulatedAnswer> {
     const task = this.book.tasks.get(taskId);
     if (!task || signature !== this.signature) return refusal(403, 'forbidden', 'the link is not valid');
-    if (!fault) return { kind: 'video', video: await this.video(task) };
+    if (fault && isRefusal(fault)) return refusalAnswer(fault);
+    const file = async () => fileAnswer(await this.video(task), headers);
+    if (!fault) return file();
     switch (fault.kind) {
       case 'cut':
       case 'stall':
-        return {
-          kind: 'video',
-          video: await this.video(task),
-          end: { after: fault.afterBytes, how: fault.kind },
-        };
+        return { ...(await file()), end: { after: fault.afterBytes, how: fault.kind } };
       case 'web-page':
-        return { kind: 'text', status: 200, body: '<p>This link has expired.</p>', contentType: 'text/html' };
+        return written(200, 'text/html', '<p>This link has expired.</p>');
       default:
-        return faultAnswer(fault);
+        return lostAnswer(fault, file);
     }
   }
 
