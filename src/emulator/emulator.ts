@@ -1,8 +1,9 @@
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type EmulatedAnswer, refusal, send } from './answers';
 import { type EmulatedCall, FaultScript, type Faults } from './faults';
 import { Operations, type OperationsOptions } from './operations';
+import { type ReceivedCall, type RecordedCall, receive } from './receive';
 import type { EmulatedTask } from './task-book';
 
 export interface EmulatorOptions extends Partial<OperationsOptions> {
@@ -11,17 +12,6 @@ export interface EmulatorOptions extends Partial<OperationsOptions> {
   /** A free one unless set. */
   port?: number;
   apiKey?: string;
-}
-
-/** One call as the emulator saw it. The key is not kept, only whether it was right. */
-export interface RecordedCall {
-  call: EmulatedCall | 'other';
-  method: string;
-  path: string;
-  authorized: boolean;
-  idempotencyKey?: string;
-  contentType?: string;
-  body?: unknown;
 }
 
 export interface Emulator {
@@ -41,15 +31,9 @@ export interface Emulator {
   close(): Promise<void>;
 }
 
-const LOOPBACK = '127.0.0.1';
-const LARGEST_REQUEST_BYTES = 1024 * 1024;
+type Answering = (subject: string, received: ReceivedCall) => EmulatedAnswer | Promise<EmulatedAnswer>;
 
-/** Section 4 of the interface, and the files behind the links. */
-const ROUTES: { methods: string[]; path: RegExp; call: EmulatedCall }[] = [
-  { methods: ['POST'], path: /^\/v1\/videos\/(text|image)-to-video$/, call: 'submit' },
-  { methods: ['GET'], path: /^\/v1\/videos\/([^/]+)$/, call: 'status' },
-  { methods: ['GET', 'HEAD'], path: /^\/files\/([^/]+)\.mp4$/, call: 'download' },
-];
+const LOOPBACK = '127.0.0.1';
 
 /** The video generation service on your own machine: its whole interface, and faults on demand. */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
@@ -59,40 +43,38 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   const script = new FaultScript();
   const calls: RecordedCall[] = [];
 
-  const answer = async (request: IncomingMessage): Promise<EmulatedAnswer> => {
-    const { method = '' } = request;
-    const { pathname, searchParams } = new URL(request.url ?? '/', url);
-    const route = ROUTES.find(({ methods, path }) => methods.includes(method) && path.test(pathname));
-    const { body, problem } = await readJson(request);
-    const authorized = request.headers.authorization === `Bearer ${apiKey}`;
-    calls.push({
-      call: route?.call ?? 'other',
-      method,
-      path: pathname,
-      authorized,
-      idempotencyKey: request.headers['idempotency-key']?.toString(),
-      contentType: request.headers['content-type'],
-      body,
-    });
-    const subject = decodeURIComponent(route?.path.exec(pathname)?.[1] ?? '');
-    if (route?.call === 'download') {
+  const answers: Record<EmulatedCall, Answering> = {
+    submit: (subject, { record, problem }) =>
+      problem === undefined
+        ? operations.submit(record.body, subject === 'image', script.take('submit'))
+        : refusal(400, 'invalid_request', problem),
+    status: (taskId, { headers }) =>
+      operations.status(taskId, originOf(headers) ?? url, script.take('status')),
+    download: (taskId, { record, signature, headers }) => {
       // A Range is for GET alone; of an answer to HEAD Node sends no body by itself.
-      const headers = method === 'GET' ? request.headers : {};
-      return operations.download(subject, searchParams.get('signature'), headers, script.take('download'));
+      const asked = record.method === 'GET' ? headers : {};
+      return operations.download(taskId, signature, asked, script.take('download'));
+    },
+  };
+
+  const answer = async (received: ReceivedCall): Promise<EmulatedAnswer> => {
+    const { call, method, path, authorized } = received.record;
+    // A link is a key of its own.
+    if (!authorized && call !== 'download') {
+      return refusal(401, 'unauthorized', 'the API key is missing or invalid');
     }
-    if (!authorized) return refusal(401, 'unauthorized', 'the API key is missing or invalid');
-    if (route?.call === 'submit' && problem) return refusal(400, 'invalid_request', problem);
-    if (route?.call === 'submit') return operations.submit(body, subject === 'image', script.take('submit'));
-    if (route?.call === 'status')
-      return operations.status(subject, originOf(request) ?? url, script.take('status'));
-    return refusal(404, 'not_found', `no such operation: ${method} ${pathname}`);
+    if (call === 'other') return refusal(404, 'not_found', `no such operation: ${method} ${path}`);
+    return answers[call](decodeURIComponent(received.subject), received);
+  };
+
+  const handle = async (request: IncomingMessage, response: ServerResponse) => {
+    const received = await receive(request, apiKey);
+    calls.push(received.record);
+    received.record.status = send(response, await answer(received).catch(unforeseen));
   };
 
   const server = createServer((request, response) => {
-    answer(request).then(
-      (given) => send(response, given),
-      (error) => send(response, refusal(400, 'invalid_request', String(error))),
-    );
+    handle(request, response).catch((error) => send(response, unforeseen(error)));
   });
   const url = `http://${host}:${await listen(server, host, port)}`;
 
@@ -118,8 +100,13 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   };
 }
 
+/** The request's fault more likely than ours: an address or an id that cannot be decoded. */
+function unforeseen(error: unknown): EmulatedAnswer {
+  return refusal(400, 'invalid_request', String(error));
+}
+
 /** A link leads back to where it was asked for: inside a container network that is another name than ours. */
-function originOf({ headers }: IncomingMessage): string | undefined {
+function originOf(headers: IncomingHttpHeaders): string | undefined {
   return headers.host && `http://${headers.host}`;
 }
 
@@ -131,19 +118,4 @@ function listen(server: ReturnType<typeof createServer>, host: string, port: num
     });
     server.listen(port, host, () => resolve((server.address() as AddressInfo).port));
   });
-}
-
-async function readJson(request: IncomingMessage): Promise<{ body?: unknown; problem?: string }> {
-  let text = '';
-  for await (const chunk of request.setEncoding('utf8')) {
-    // What is too large is still read to its end: a client that is sending does not see the answer.
-    if (text.length <= LARGEST_REQUEST_BYTES) text += chunk;
-  }
-  if (text === '') return {};
-  if (text.length > LARGEST_REQUEST_BYTES) return { problem: 'the request is too large' };
-  try {
-    return { body: JSON.parse(text) };
-  } catch {
-    return { problem: 'the body is not JSON' };
-  }
 }

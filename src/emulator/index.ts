@@ -1,4 +1,4 @@
-export { type Emulator, type EmulatorOptions, type RecordedCall, startEmulator } from './emulator';
+export { type Emulator, type EmulatorOptions, startEmulator } from './emulator';
 export type {
   AnswerFault,
   EmulatedCall,
@@ -10,4 +10,5 @@ export type {
   Refusal,
   StatusFault,
 } from './faults';
+export type { RecordedCall } from './receive';
 export type { EmulatedTask } from './task-book';

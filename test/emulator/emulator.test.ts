@@ -317,6 +317,7 @@ describe('the record', () => {
     const answer = await ask(IMAGE, { method: 'POST', headers, body: JSON.stringify(FOX_IMAGE) });
     const taskId = field(answer.body, 'task_id');
     await fetch(await linkOf(taskId));
+    const answered = { status: 200, atMs: expect.any(Number) };
     expect(emulator.calls).toEqual([
       {
         call: 'submit',
@@ -326,10 +327,32 @@ describe('the record', () => {
         idempotencyKey: 'k-1',
         contentType: 'application/json',
         body: FOX_IMAGE,
+        ...answered,
       },
-      { call: 'status', method: 'GET', path: `/v1/videos/${taskId}`, authorized: true },
-      { call: 'download', method: 'GET', path: `/files/${taskId}.mp4`, authorized: false },
+      { call: 'status', method: 'GET', path: `/v1/videos/${taskId}`, authorized: true, ...answered },
+      { call: 'download', method: 'GET', path: `/files/${taskId}.mp4`, authorized: false, ...answered },
     ]);
+  });
+
+  it('shows when each call came, by the clock of the machine and not by that of the tasks', async () => {
+    const before = Date.now();
+    await submit();
+    await submit();
+    const times = emulator.calls.map(({ atMs }) => atMs);
+    expect([before, ...times, Date.now()]).toEqual([before, ...times, Date.now()].sort((a, b) => a - b));
+  });
+
+  it('shows what each call was answered with, be it whatever', async () => {
+    const link = await linkOf(await submit());
+    await fetch(link, { headers: { range: 'bytes=0-9' } });
+    await post(TEXT, {});
+    await ask(TEXT, { method: 'POST', headers: {} });
+    await look('no-such-task');
+    await look('%E0%A4%A');
+    await ask('/elsewhere');
+    emulator.next('submit', { kind: 'rate-limited' });
+    await post(TEXT, FOX);
+    expect(emulator.calls.map(({ status }) => status)).toEqual([200, 200, 206, 400, 401, 404, 400, 404, 429]);
   });
 
   it('never shows the key, right or wrong, nor the signature of a link', async () => {

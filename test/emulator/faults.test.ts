@@ -104,6 +104,23 @@ describe.each(CALLS)('the next %s', (call, prepare) => {
     await emulator.close();
     const ends = await Promise.allSettled(both);
     expect(ends.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    const answered = emulator.calls.slice(-2).map(({ status }) => status);
+    expect(answered.sort()).toEqual([200, undefined]);
+  });
+
+  it.each<[shown: string, fault: AnswerFault, status: number | undefined]>([
+    ['no status after a reset', { kind: 'reset' }, undefined],
+    ['the status whose headers were cut', { kind: 'cut-headers' }, 200],
+    ['the status whose body was cut', { kind: 'cut-body' }, 200],
+    ['the status of an empty answer', { kind: 'empty', status: 203 }, 203],
+    ['the status of a refusal', { kind: 'refused', status: 409, message: 'no' }, 409],
+  ])('is shown with %s', async (_shown, fault, status) => {
+    const ask = await prepare();
+    emulator.next(call, fault);
+    await ask()
+      .then((answer) => answer.text())
+      .catch(() => undefined);
+    expect(emulator.calls.at(-1)).toMatchObject({ call, status });
   });
 
   it('takes faults in the order in which they were given', async () => {
