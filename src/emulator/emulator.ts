@@ -22,6 +22,8 @@ export interface Emulator {
   calls: readonly RecordedCall[];
   /** The generations that a user would have paid for. */
   generations(): EmulatedTask[];
+  /** When the service was or will be done with a task, by its clock: it succeeded, failed or was cancelled. */
+  endOf(task: EmulatedTask): number;
   /** What the video of a task is, byte for byte. */
   video(taskId: string): Promise<Buffer>;
   /** Faults for the next calls of a kind, in order. */
@@ -37,16 +39,16 @@ const LOOPBACK = '127.0.0.1';
 
 /** The video generation service on your own machine: its whole interface, and faults on demand. */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
-  const { host = LOOPBACK, port = 0, apiKey = 'emulator-key', tasksFile } = options;
-  const { jobTimeMs = 5_000, videoBytes, clock = Date.now } = options;
-  const operations = new Operations({ jobTimeMs, videoBytes, clock, tasksFile });
+  const { host = LOOPBACK, port = 0, apiKey = 'emulator-key' } = options;
+  const { jobTimeMs = 5_000, clock = Date.now, idempotencyKeys = 'ignored' } = options;
+  const operations = new Operations({ ...options, jobTimeMs, clock, idempotencyKeys });
   const script = new FaultScript();
   const calls: RecordedCall[] = [];
 
   const answers: Record<EmulatedCall, Answering> = {
     submit: (subject, { record, problem }) =>
       problem === undefined
-        ? operations.submit(record.body, subject === 'image', script.take('submit'))
+        ? operations.submit({ ...record, needsImage: subject === 'image' }, script.take('submit'))
         : refusal(400, 'invalid_request', problem),
     status: (taskId, { headers }) =>
       operations.status(taskId, originOf(headers) ?? url, script.take('status')),
@@ -84,6 +86,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     linkSignature: operations.signature,
     calls,
     generations: () => [...operations.book.tasks.values()],
+    endOf: (task) => operations.book.endOf(task),
     video: async (taskId) => {
       const task = operations.book.tasks.get(taskId);
       if (!task) throw new Error(`The emulator has no task ${taskId}.`);

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseRequest } from '../contract/request';
+import { parseRequest, type VideoRequest } from '../contract/request';
 import { type EmulatedAnswer, json, lostAnswer, refusal, refusalAnswer, written } from './answers';
 import { type Faults, isRefusal } from './faults';
 import { fileAnswer } from './file-answer';
 import { noiseVideo } from './noise-video';
 import { pictureVideo } from './picture-video';
-import { type EmulatedTask, TaskBook } from './task-book';
+import { type EmulatedTask, TaskBook, type TaskFailure } from './task-book';
 import { type EmulatedVideo, VideoShelf } from './video-shelf';
 
 export interface OperationsOptions {
@@ -19,6 +19,16 @@ export interface OperationsOptions {
   clock: () => number | Promise<number>;
   /** Where tasks are kept beyond the life of the emulator. */
   tasksFile?: string;
+  /** How many tasks are worked on at once: a submit beyond them is refused. As many as come unless set. */
+  concurrentTasks?: number;
+  /** Whether a second submit under a key is the first one again. Ignored unless set, as most services do. */
+  idempotencyKeys: 'ignored' | 'honoured';
+}
+
+export interface Submission {
+  body?: unknown;
+  needsImage: boolean;
+  idempotencyKey?: string;
 }
 
 /** What the service does once it knows who asks: section 4 of its interface, and the files behind its links. */
@@ -37,19 +47,23 @@ export class Operations {
     );
   }
 
-  async submit(body: unknown, needsImage: boolean, fault?: Faults['submit']): Promise<EmulatedAnswer> {
+  async submit(
+    { body, needsImage, idempotencyKey }: Submission,
+    fault?: Faults['submit'],
+  ): Promise<EmulatedAnswer> {
     const parsed = parseRequest(body);
     if (!parsed.ok) return refusal(400, 'invalid_request', parsed.problem);
     if (needsImage && parsed.request.image_url === undefined) {
       return refusal(400, 'invalid_request', 'image_url is missing');
     }
     if (fault && isRefusal(fault)) return refusalAnswer(fault);
-    const task = this.book.create(parsed.request, await this.options.clock());
-    const accepted = json(200, { task_id: task.taskId, status: 'queued' });
+    const failure = fault?.kind === 'failed-task' ? { code: fault.code, message: fault.message } : undefined;
+    const admitted = this.admit(parsed.request, await this.options.clock(), { idempotencyKey, failure });
+    if ('refused' in admitted) return admitted.refused;
+    const accepted = json(200, { task_id: admitted.task.taskId, status: 'queued' });
     if (!fault) return accepted;
     switch (fault.kind) {
       case 'failed-task':
-        task.failure = { code: fault.code, message: fault.message };
         return accepted;
       case 'late':
         await sleep(fault.ms, undefined, { ref: false });
@@ -75,7 +89,7 @@ export class Operations {
     if (!fault) return seen();
     switch (fault.kind) {
       case 'failed-task':
-        task.failure = { code: fault.code, message: fault.message, early: true };
+        this.book.fail(task, fault, nowMs);
         return seen();
       case 'unknown-state':
         return json(200, { task_id: taskId, status: fault.word });
@@ -118,7 +132,43 @@ export class Operations {
     this.closing.abort();
   }
 
+  /**
+   * The task of a submit, new or known by its key, or why there is none. Nothing is waited for in between, so that two
+   * submits at once neither take the same place nor make a task each under the same key.
+   */
+  private admit(
+    request: VideoRequest,
+    nowMs: number,
+    { idempotencyKey, failure }: { idempotencyKey?: string; failure?: TaskFailure },
+  ): { task: EmulatedTask } | { refused: EmulatedAnswer } {
+    const { concurrentTasks = Infinity, idempotencyKeys } = this.options;
+    const known =
+      idempotencyKeys === 'honoured' && idempotencyKey !== undefined && this.book.withKey(idempotencyKey);
+    if (known && !isSameRequest(known.request, request)) return { refused: KEY_REUSED };
+    // It has its place already, or needs none any more.
+    if (known) return { task: known };
+    if (this.book.busy(nowMs) >= concurrentTasks) return { refused: tooManyTasks(concurrentTasks) };
+    return { task: this.book.create(request, nowMs, { idempotencyKey, failure }) };
+  }
+
   private link({ taskId }: EmulatedTask, origin: string): string {
     return `${origin}/files/${taskId}.mp4?signature=${this.signature}`;
   }
+}
+
+const KEY_REUSED = refusal(
+  422,
+  'idempotency_key_reused',
+  'the idempotency key was used for another request: a new request needs a new key',
+);
+
+/** Without Retry-After: when a place is free is not known to a service either. */
+function tooManyTasks(most: number): EmulatedAnswer {
+  const message = `too many tasks at once: ${most} are being worked on, and more are not allowed`;
+  return refusal(429, 'concurrency_limit', message);
+}
+
+/** Parsed requests have their fields in the order of the schema. */
+function isSameRequest(one: VideoRequest, other: VideoRequest): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }

@@ -3,12 +3,15 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { requestSchema, type VideoRequest } from '../contract/request';
 
+/** All times are by the emulator's clock. */
 export interface EmulatedTask {
   taskId: string;
   request: VideoRequest;
   submittedAtMs: number;
-  /** Set when the task is to end badly: when its time has come, or `early`. */
-  failure?: TaskFailure & { early?: boolean };
+  /** Under which it was submitted. */
+  idempotencyKey?: string;
+  /** Set when the task is to end badly: when its time has come, or at `atMs`. */
+  failure?: TaskFailure & { atMs?: number };
 }
 
 export interface TaskFailure {
@@ -36,26 +39,66 @@ export class TaskBook {
     for (const task of file === undefined ? [] : readTasks(file)) this.tasks.set(task.taskId, task);
   }
 
-  create(request: VideoRequest, nowMs: number): EmulatedTask {
-    const task: EmulatedTask = { taskId: `task_${randomUUID()}`, request, submittedAtMs: nowMs };
-    this.tasks.set(task.taskId, task);
-    if (this.file !== undefined) appendFileSync(this.file, `${JSON.stringify(task)}\n`);
+  create(
+    request: VideoRequest,
+    nowMs: number,
+    more: Pick<EmulatedTask, 'idempotencyKey' | 'failure'> = {},
+  ): EmulatedTask {
+    const task: EmulatedTask = {
+      taskId: `task_${randomUUID()}`,
+      request,
+      submittedAtMs: nowMs,
+      ...more,
+    };
+    this.keep(task);
     return task;
   }
 
+  fail(task: EmulatedTask, { code, message }: TaskFailure, nowMs: number): void {
+    task.failure = { code, message, atMs: nowMs };
+    this.keep(task);
+  }
+
+  /** The first one under the key. */
+  withKey(key: string): EmulatedTask | undefined {
+    return [...this.tasks.values()].find(({ idempotencyKey }) => idempotencyKey === key);
+  }
+
+  /** How many are being worked on. */
+  busy(nowMs: number): number {
+    return [...this.tasks.values()].filter((task) => nowMs < this.endOf(task)).length;
+  }
+
+  /** When nothing is done for it any more, which may be yet to come. */
+  endOf({ submittedAtMs, failure }: EmulatedTask): number {
+    return Math.min(submittedAtMs + this.jobTimeMs, failure?.atMs ?? Infinity);
+  }
+
   view(task: EmulatedTask, nowMs: number): TaskView {
-    const share = this.jobTimeMs === 0 ? 1 : (nowMs - task.submittedAtMs) / this.jobTimeMs;
-    if (task.failure && (share >= 1 || task.failure.early)) {
-      const { code, message } = task.failure;
-      return { status: 'failed', error: { code, message } };
+    if (nowMs < this.endOf(task)) {
+      const share = (nowMs - task.submittedAtMs) / this.jobTimeMs;
+      const progress = Math.max(0, Math.floor(share * 100));
+      return { status: share < QUEUED_SHARE ? 'queued' : 'running', progress };
     }
-    if (share >= 1) return { status: 'succeeded' };
-    const progress = Math.max(0, Math.floor(share * 100));
-    return { status: share < QUEUED_SHARE ? 'queued' : 'running', progress };
+    if (!task.failure) return { status: 'succeeded' };
+    const { code, message } = task.failure;
+    return { status: 'failed', error: { code, message } };
+  }
+
+  /** A task that has changed is written again: the last line about it holds. */
+  private keep(task: EmulatedTask): void {
+    this.tasks.set(task.taskId, task);
+    if (this.file !== undefined) appendFileSync(this.file, `${JSON.stringify(task)}\n`);
   }
 }
 
-const taskSchema = z.object({ taskId: z.string(), request: requestSchema, submittedAtMs: z.number() });
+const taskSchema = z.object({
+  taskId: z.string(),
+  request: requestSchema,
+  submittedAtMs: z.number(),
+  idempotencyKey: z.string().optional(),
+  failure: z.object({ code: z.string(), message: z.string(), atMs: z.number().optional() }).optional(),
+});
 
 /** A line that was cut by a crash is a task that nobody was told of; the next one must not be added to it. */
 function readTasks(file: string): EmulatedTask[] {

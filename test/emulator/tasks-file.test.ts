@@ -23,6 +23,25 @@ test('tasks outlive the emulator, and their time goes on meanwhile', () => {
   expect(after.view(second, 1_100)).toEqual({ status: 'running', progress: 50 });
 });
 
+test('the key of a task and its failure outlive the emulator as well, and no task is there twice', () => {
+  const before = new TaskBook(1_000, file);
+  const keyed = before.create(request, 100, { idempotencyKey: 'k-1' });
+  const failing = before.create(request, 100, { failure: { code: 'nsfw', message: 'Not this.' } });
+  before.fail(keyed, { code: 'lost', message: 'Gone.' }, 300);
+  const after = new TaskBook(1_000, file);
+  expect([...after.tasks.values()]).toEqual([keyed, failing]);
+  expect(after.withKey('k-1')).toEqual(keyed);
+  expect(after.view(keyed, 300)).toEqual({ status: 'failed', error: { code: 'lost', message: 'Gone.' } });
+  expect([keyed, failing].map((task) => after.endOf(task))).toEqual([300, 1_100]);
+});
+
+test('a file from before there were keys is read', () => {
+  writeFileSync(file, `${JSON.stringify({ taskId: 'task_1', request, submittedAtMs: 5 })}\n`);
+  expect([...new TaskBook(1_000, file).tasks.values()]).toEqual([
+    { taskId: 'task_1', request, submittedAtMs: 5 },
+  ]);
+});
+
 test('each task is one line, written when it is made', () => {
   const book = new TaskBook(1_000, file);
   const { taskId } = book.create({ prompt: 'two\nlines' }, 0);

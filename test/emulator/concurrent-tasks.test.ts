@@ -1,0 +1,125 @@
+import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
+import { serviceClient, taskIdOf } from './service-client';
+
+let nowMs: number;
+let emulator: Emulator;
+let service: ReturnType<typeof serviceClient>;
+
+async function start(options: EmulatorOptions): Promise<void> {
+  emulator = await startEmulator({ jobTimeMs: 1_000, clock: () => nowMs, ...options });
+  service = serviceClient(emulator);
+}
+beforeEach(() => {
+  nowMs = 10_000;
+});
+afterEach(() => emulator.close());
+
+const submitAll = (count: number) => Promise.all(Array.from({ length: count }, () => service.submit()));
+const statuses = (answers: { status: number }[]) => answers.map(({ status }) => status).sort();
+
+describe('of a service that works on two tasks at once', () => {
+  beforeEach(() => start({ concurrentTasks: 2 }));
+
+  it('the third submit is refused with HTTP 429, says why, names no time and makes no task', async () => {
+    expect(statuses(await submitAll(2))).toEqual([200, 200]);
+    const { status, headers, body } = await service.submit();
+    expect(status).toBe(429);
+    expect(body).toEqual({
+      error: {
+        code: 'concurrency_limit',
+        message: 'too many tasks at once: 2 are being worked on, and more are not allowed',
+      },
+    });
+    expect(headers).not.toHaveProperty('retry-after');
+    expect(emulator.generations()).toHaveLength(2);
+    expect(emulator.calls.map((call) => call.status)).toEqual([200, 200, 429]);
+  });
+
+  it('a place is taken until the video is ready, and not a millisecond longer', async () => {
+    await service.submit();
+    nowMs += 500;
+    await service.submit();
+    nowMs += 499;
+    expect((await service.submit()).status).toBe(429);
+    nowMs += 1;
+    expect(statuses(await submitAll(2))).toEqual([200, 429]);
+  });
+
+  it('a place is free when its task has failed at a look', async () => {
+    const taskId = taskIdOf(await service.submit());
+    await service.submit();
+    emulator.next('status', { kind: 'failed-task', code: 'nsfw', message: 'Not this.' });
+    nowMs += 100;
+    await service.look(taskId);
+    expect(statuses(await submitAll(2))).toEqual([200, 429]);
+  });
+
+  it('a task that is to fail holds its place until then', async () => {
+    emulator.next('submit', { kind: 'failed-task', code: 'nsfw', message: 'Not this.' });
+    await submitAll(2);
+    nowMs += 999;
+    expect((await service.submit()).status).toBe(429);
+    nowMs += 1;
+    expect((await service.submit()).status).toBe(200);
+  });
+
+  it('a task whose answer was lost holds its place', async () => {
+    emulator.next('submit', { kind: 'reset' }, { kind: 'cut-body' });
+    for (let i = 0; i < 2; i++) await expect(service.submit()).rejects.toThrow();
+    expect((await service.submit()).status).toBe(429);
+  });
+
+  it('a submit that is refused for another reason takes no place', async () => {
+    emulator.next('submit', { kind: 'server-error' }, { kind: 'rate-limited' });
+    expect(statuses(await submitAll(2))).toEqual([429, 500]);
+    expect((await service.submit({})).status).toBe(400);
+    expect(statuses(await submitAll(2))).toEqual([200, 200]);
+  });
+
+  it('looks are answered while all places are taken', async () => {
+    const taskId = taskIdOf(await service.submit());
+    await service.submit();
+    expect(await service.look(taskId)).toMatchObject({ status: 200, body: { status: 'queued' } });
+  });
+});
+
+it('of many submits at once as many are accepted as there are places, also by a clock that has to be asked for', async () => {
+  await start({ concurrentTasks: 5, clock: async () => nowMs });
+  const answers = await submitAll(12);
+  expect(statuses(answers)).toEqual([...Array(5).fill(200), ...Array(7).fill(429)]);
+  expect(emulator.generations()).toHaveLength(5);
+});
+
+it('a service without a limit takes whatever comes', async () => {
+  await start({});
+  expect(statuses(await submitAll(30))).toEqual(Array(30).fill(200));
+});
+
+it('a service that takes no time never has too much to do', async () => {
+  await start({ concurrentTasks: 1, jobTimeMs: 0 });
+  expect(statuses(await submitAll(3))).toEqual([200, 200, 200]);
+});
+
+describe('the end of a task', () => {
+  const ends = () => emulator.generations().map((task) => emulator.endOf(task));
+
+  it('is known from its submit on', async () => {
+    await start({});
+    await service.submit();
+    nowMs += 300;
+    await service.submit();
+    expect(ends()).toEqual([11_000, 11_300]);
+  });
+
+  it('is when it failed at a look, and no later than its time was up', async () => {
+    await start({});
+    const [early, late] = (await submitAll(2)).map(taskIdOf);
+    emulator.next('status', ...Array(2).fill({ kind: 'failed-task', code: 'nsfw', message: 'Not this.' }));
+    nowMs += 300;
+    await service.look(early ?? '');
+    nowMs += 5_000;
+    await service.look(late ?? '');
+    const endOf = new Map(emulator.generations().map((task) => [task.taskId, emulator.endOf(task)]));
+    expect([endOf.get(early ?? ''), endOf.get(late ?? '')]).toEqual([10_300, 11_000]);
+  });
+});
