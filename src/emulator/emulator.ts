@@ -12,6 +12,8 @@ export interface EmulatorOptions extends Partial<OperationsOptions> {
   /** A free one unless set. */
   port?: number;
   apiKey?: string;
+  /** Whether there is `DELETE /v1/videos/{task_id}`, which the interface does not have. Not unless set. */
+  cancelling?: boolean;
 }
 
 export interface Emulator {
@@ -39,7 +41,7 @@ const LOOPBACK = '127.0.0.1';
 
 /** The video generation service on your own machine: its whole interface, and faults on demand. */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
-  const { host = LOOPBACK, port = 0, apiKey = 'emulator-key' } = options;
+  const { host = LOOPBACK, port = 0, apiKey = 'emulator-key', cancelling = false } = options;
   const { jobTimeMs = 5_000, clock = Date.now, idempotencyKeys = 'ignored' } = options;
   const operations = new Operations({ ...options, jobTimeMs, clock, idempotencyKeys });
   const script = new FaultScript();
@@ -57,6 +59,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
       const asked = record.method === 'GET' ? headers : {};
       return operations.download(taskId, signature, asked, script.take('download'));
     },
+    cancel: (taskId) => operations.cancel(taskId, script.take('cancel')),
   };
 
   const answer = async (received: ReceivedCall): Promise<EmulatedAnswer> => {
@@ -70,7 +73,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   };
 
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
-    const received = await receive(request, apiKey);
+    const received = await receive(request, { apiKey, cancelling });
     calls.push(received.record);
     received.record.status = send(response, await answer(received).catch(unforeseen));
   };

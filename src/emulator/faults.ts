@@ -4,7 +4,7 @@ export type Refusal =
   | { kind: 'server-error'; status?: number }
   | { kind: 'refused'; status: number; code?: string; message: string };
 
-/** What was asked for is done, and its answer lost: such a submit makes its task, which costs. */
+/** What was asked for is done, and its answer lost: such a submit makes its task, which costs, such a cancel ends it. */
 export type LostAnswer =
   /** The connection is reset before an answer. */
   | { kind: 'reset' }
@@ -41,6 +41,8 @@ export interface Faults {
   submit: AnswerFault | FailedTask | LateAnswer;
   status: AnswerFault | FailedTask | StatusFault;
   download: AnswerFault | FileFault;
+  /** Only where the emulator was started with `cancelling`. */
+  cancel: AnswerFault;
 }
 
 export type EmulatedCall = keyof Faults;
@@ -57,6 +59,7 @@ export class FaultScript {
     submit: [],
     status: [],
     download: [],
+    cancel: [],
   };
 
   add<Call extends EmulatedCall>(call: Call, faults: Faults[Call][]): void {

@@ -100,6 +100,20 @@ export class Operations {
     }
   }
 
+  /** The interface has no such call; a service that has one answers like this. */
+  async cancel(taskId: string, fault?: Faults['cancel']): Promise<EmulatedAnswer> {
+    const task = this.book.tasks.get(taskId);
+    if (!task) return refusal(404, 'not_found', 'no such task');
+    if (fault && isRefusal(fault)) return refusalAnswer(fault);
+    const nowMs = await this.options.clock();
+    const cancelled = this.book.cancel(task, nowMs);
+    const view = this.book.view(task, nowMs);
+    const answer = cancelled
+      ? json(200, { task_id: taskId, ...view })
+      : refusal(409, 'task_over', `the task is over: it is ${view.status}`);
+    return fault ? lostAnswer(fault, () => answer) : answer;
+  }
+
   /** The headers ask for a part of the file, or for all of it. */
   async download(
     taskId: string,

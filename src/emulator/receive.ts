@@ -29,18 +29,25 @@ export interface ReceivedCall {
 
 const LARGEST_REQUEST_BYTES = 1024 * 1024;
 
-/** Section 4 of the interface, and the files behind the links. */
+/** Section 4 of the interface, the files behind the links, and what some services have besides. */
 const ROUTES: { methods: string[]; path: RegExp; call: EmulatedCall }[] = [
   { methods: ['POST'], path: /^\/v1\/videos\/(text|image)-to-video$/, call: 'submit' },
   { methods: ['GET'], path: /^\/v1\/videos\/([^/]+)$/, call: 'status' },
   { methods: ['GET', 'HEAD'], path: /^\/files\/([^/]+)\.mp4$/, call: 'download' },
+  { methods: ['DELETE'], path: /^\/v1\/videos\/([^/]+)$/, call: 'cancel' },
 ];
 
 /** Reads a request to its end, and finds out which call it is. */
-export async function receive(request: IncomingMessage, apiKey: string): Promise<ReceivedCall> {
+export async function receive(
+  request: IncomingMessage,
+  { apiKey, cancelling }: { apiKey: string; cancelling: boolean },
+): Promise<ReceivedCall> {
   const { method = '', headers } = request;
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://emulator');
-  const route = ROUTES.find(({ methods, path }) => methods.includes(method) && path.test(pathname));
+  const route = ROUTES.find(
+    ({ methods, path, call }) =>
+      methods.includes(method) && path.test(pathname) && (cancelling || call !== 'cancel'),
+  );
   const { body, problem } = await readJson(request);
   return {
     record: {

@@ -12,6 +12,7 @@ export interface EmulatedTask {
   idempotencyKey?: string;
   /** Set when the task is to end badly: when its time has come, or at `atMs`. */
   failure?: TaskFailure & { atMs?: number };
+  cancelledAtMs?: number;
 }
 
 export interface TaskFailure {
@@ -22,7 +23,8 @@ export interface TaskFailure {
 export type TaskView =
   | { status: 'queued' | 'running'; progress: number }
   | { status: 'succeeded' }
-  | { status: 'failed'; error: TaskFailure };
+  | { status: 'failed'; error: TaskFailure }
+  | { status: 'cancelled' };
 
 /** A task is queued for this share of its time, then running. */
 const QUEUED_SHARE = 0.1;
@@ -59,6 +61,14 @@ export class TaskBook {
     this.keep(task);
   }
 
+  /** A task that is over cannot be cancelled any more. */
+  cancel(task: EmulatedTask, nowMs: number): boolean {
+    if (nowMs >= this.endOf(task)) return false;
+    task.cancelledAtMs = nowMs;
+    this.keep(task);
+    return true;
+  }
+
   /** The first one under the key. */
   withKey(key: string): EmulatedTask | undefined {
     return [...this.tasks.values()].find(({ idempotencyKey }) => idempotencyKey === key);
@@ -70,8 +80,8 @@ export class TaskBook {
   }
 
   /** When nothing is done for it any more, which may be yet to come. */
-  endOf({ submittedAtMs, failure }: EmulatedTask): number {
-    return Math.min(submittedAtMs + this.jobTimeMs, failure?.atMs ?? Infinity);
+  endOf({ submittedAtMs, failure, cancelledAtMs = Infinity }: EmulatedTask): number {
+    return Math.min(submittedAtMs + this.jobTimeMs, failure?.atMs ?? Infinity, cancelledAtMs);
   }
 
   view(task: EmulatedTask, nowMs: number): TaskView {
@@ -80,6 +90,7 @@ export class TaskBook {
       const progress = Math.max(0, Math.floor(share * 100));
       return { status: share < QUEUED_SHARE ? 'queued' : 'running', progress };
     }
+    if (task.cancelledAtMs !== undefined) return { status: 'cancelled' };
     if (!task.failure) return { status: 'succeeded' };
     const { code, message } = task.failure;
     return { status: 'failed', error: { code, message } };
@@ -98,6 +109,7 @@ const taskSchema = z.object({
   submittedAtMs: z.number(),
   idempotencyKey: z.string().optional(),
   failure: z.object({ code: z.string(), message: z.string(), atMs: z.number().optional() }).optional(),
+  cancelledAtMs: z.number().optional(),
 });
 
 /** A line that was cut by a crash is a task that nobody was told of; the next one must not be added to it. */

@@ -35,6 +35,15 @@ test('the key of a task and its failure outlive the emulator as well, and no tas
   expect([keyed, failing].map((task) => after.endOf(task))).toEqual([300, 1_100]);
 });
 
+test('a task that was cancelled is so after the emulator as well', () => {
+  const before = new TaskBook(1_000, file);
+  const task = before.create(request, 100);
+  before.cancel(task, 300);
+  const after = new TaskBook(1_000, file);
+  expect([...after.tasks.values()]).toEqual([{ ...task, cancelledAtMs: 300 }]);
+  expect(after.view(task, 5_000)).toEqual({ status: 'cancelled' });
+});
+
 test('a file from before there were keys is read', () => {
   writeFileSync(file, `${JSON.stringify({ taskId: 'task_1', request, submittedAtMs: 5 })}\n`);
   expect([...new TaskBook(1_000, file).tasks.values()]).toEqual([
