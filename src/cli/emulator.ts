@@ -18,8 +18,16 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
   }
   const faults = readFaults(options.fault ?? []);
   const port = readPort('--port', options.port);
+  const concurrentTasks = readCount('--concurrent-tasks', options.concurrentTasks);
   const apiKey = readEmulatorKey(terminal.env);
-  const running = await startEmulator({ host: options.host, port, apiKey, jobTimeMs }).catch(cannotListen);
+  const running = await startEmulator({
+    host: options.host,
+    port,
+    apiKey,
+    jobTimeMs,
+    concurrentTasks,
+    idempotencyKeys: options.honourKeys ? 'honoured' : 'ignored',
+  }).catch(cannotListen);
   for (const { call, fault } of faults) running.next(call, fault);
   terminal.err(`The emulated video service is at ${running.url}. Ctrl-C ends it.\n`);
   // Its own key is no secret; one that was set may be.
@@ -28,6 +36,13 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
   await untilInterrupted(terminal);
   await running.close();
   return EXIT.ok;
+}
+
+function readCount(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const count = Number(text);
+  if (Number.isSafeInteger(count) && count > 0) return count;
+  throw new ConfigError(`${name} is ${JSON.stringify(text)}: give a whole number of at least 1.`);
 }
 
 /** Where it is to listen was the caller's choice, so the mistake is one of usage. */

@@ -23,5 +23,7 @@ export interface EmulatorCommandOptions {
   host?: string;
   port: string;
   jobTime: string;
+  concurrentTasks?: string;
+  honourKeys?: boolean;
   fault?: string[];
 }

@@ -1,6 +1,7 @@
 import { ConfigError } from '../config';
 import type { AnswerFault, EmulatedCall } from '../emulator';
 
+/** Those of the interface: the command's service cannot cancel. */
 const CALLS: readonly EmulatedCall[] = ['submit', 'status', 'download'];
 
 /** Faults that need no further word; scripts in TypeScript have more. */
@@ -9,7 +10,10 @@ const FAULTS: Record<string, AnswerFault> = {
   'server-error': { kind: 'server-error' },
   reset: { kind: 'reset' },
   hang: { kind: 'hang' },
+  'cut-headers': { kind: 'cut-headers' },
+  'cut-body': { kind: 'cut-body' },
   'bad-json': { kind: 'bad-json' },
+  empty: { kind: 'empty' },
   'empty-accepted': { kind: 'empty-accepted' },
 };
 

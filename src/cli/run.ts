@@ -89,6 +89,8 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--port <port>', 'port to listen on', '8080')
     .option('--job-time <time>', 'how long a generation takes', '5s')
+    .option('--concurrent-tasks <number>', 'how many generations it works on at once; more are refused')
+    .option('--honour-keys', 'the same idempotency key again is the same generation')
     .option('--fault <call:kind...>', 'faults for the next calls, such as submit:rate-limited')
     .action(actions.emulator);
   return program;

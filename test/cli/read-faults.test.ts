@@ -11,15 +11,19 @@ test('faults are read in order, repeated as often as they say', () => {
   ]);
 });
 
-test.each(['hang', 'bad-json', 'empty-accepted'])('%s needs no further word', (kind) => {
-  expect(readFaults([`submit:${kind}`])).toEqual([{ call: 'submit', fault: { kind } }]);
-});
+test.each(['hang', 'cut-headers', 'cut-body', 'bad-json', 'empty', 'empty-accepted'])(
+  '%s needs no further word',
+  (kind) => {
+    expect(readFaults([`submit:${kind}`])).toEqual([{ call: 'submit', fault: { kind } }]);
+  },
+);
 
 test.each([
   '',
   'submit',
   'submit:',
   'pay:reset',
+  'cancel:reset',
   'submit:explode',
   'submit:resetx',
   'submit:reset x2',
