@@ -1,5 +1,5 @@
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
-import { serviceClient, taskIdOf } from './service-client';
+import { clockForAllAtOnce, serviceClient, taskIdOf } from './service-client';
 
 let nowMs: number;
 let emulator: Emulator;
@@ -83,10 +83,9 @@ describe('of a service that works on two tasks at once', () => {
   });
 });
 
-it('of many submits at once as many are accepted as there are places, also by a clock that has to be asked for', async () => {
-  await start({ concurrentTasks: 5, clock: async () => nowMs });
-  const answers = await submitAll(12);
-  expect(statuses(answers)).toEqual([...Array(5).fill(200), ...Array(7).fill(429)]);
+it('of submits that all come before one is decided, as many are accepted as there are places', async () => {
+  await start({ concurrentTasks: 5, clock: clockForAllAtOnce(12, () => emulator.calls, nowMs) });
+  expect(statuses(await submitAll(12))).toEqual([...Array(5).fill(200), ...Array(7).fill(429)]);
   expect(emulator.generations()).toHaveLength(5);
 });
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Emulator, type EmulatorOptions, type Faults, startEmulator } from '../../src/emulator';
-import { FOX, serviceClient, taskIdOf } from './service-client';
+import { clockForAllAtOnce, FOX, serviceClient, taskIdOf } from './service-client';
 
 let nowMs: number;
 let emulator: Emulator;
@@ -63,9 +63,10 @@ describe('a key that is honoured', () => {
     expect(new Set(answers.map(taskIdOf)).size).toBe(6);
   });
 
-  it('makes one task of submits that come at once', async () => {
+  it('makes one task of submits that all come before one is decided', async () => {
     await emulator.close();
-    await start({ idempotencyKeys: 'honoured', clock: async () => nowMs });
+    const clock = clockForAllAtOnce(8, () => emulator.calls, nowMs);
+    await start({ idempotencyKeys: 'honoured', clock });
     const answers = await Promise.all(Array.from({ length: 8 }, () => service.submit(FOX, 'k-1')));
     expect(new Set(answers.map(taskIdOf)).size).toBe(1);
     expect(emulator.generations()).toHaveLength(1);

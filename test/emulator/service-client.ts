@@ -1,5 +1,6 @@
 import { type Dispatcher, request } from 'undici';
 import type { Emulator } from '../../src/emulator';
+import { eventually } from '../engine/eventually';
 
 export const FOX = { prompt: 'A red fox' };
 
@@ -33,6 +34,16 @@ export function serviceClient({ url, apiKey }: Pick<Emulator, 'url' | 'apiKey'>)
     look: (taskId: string) => call('GET', `/v1/videos/${taskId}`),
     cancel: (taskId: string, headers?: Record<string, string>) =>
       call('DELETE', `/v1/videos/${taskId}`, { headers }),
+  };
+}
+
+/** A clock that has to be asked for, such as Temporal's: all who ask get their answer when so many calls have come. */
+export function clockForAllAtOnce(count: number, calls: () => readonly unknown[], nowMs: number) {
+  let told: Promise<void> | undefined;
+  return async () => {
+    told ??= eventually('all calls have come', () => calls().length === count);
+    await told;
+    return nowMs;
   };
 }
 
