@@ -8,9 +8,10 @@ import {
   type WorkflowStartOptions,
   WorkflowUpdateFailedError,
 } from '@temporalio/client';
-import { TerminatedFailure, type Workflow } from '@temporalio/common';
+import { ApplicationFailure, TerminatedFailure, type Workflow } from '@temporalio/common';
 import { type Environment, readTaskQueue } from './config';
 import { connectClient } from './connect';
+import { DECISION_REFUSED, DecisionRefused } from './contract/decision-refused';
 import { readFailure, VideoFailure } from './contract/failures';
 import type { JobInput, JobProgress, JobResult, SubmitDecision } from './contract/job';
 import { parseJobInput } from './contract/job-input';
@@ -174,16 +175,25 @@ function jobOf(handle: WorkflowHandle): VideoJob {
     taskId: () => explained(handle, taskIdOf(handle)),
     progress: () => handle.query<JobProgress>(PROGRESS_QUERY),
     lookNow: () => handle.signal(LOOK_NOW_SIGNAL),
-    decideSubmit: (decision) =>
-      explained(
-        handle,
-        handle.executeUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE, { args: [decision] }),
-      ),
+    decideSubmit: (decision) => decideSubmit(handle, decision),
     cancel: async () => {
       await handle.cancel();
     },
     result: () => explained(handle, handle.result()),
   };
+}
+
+async function decideSubmit(handle: WorkflowHandle, decision: SubmitDecision): Promise<void> {
+  try {
+    await handle.executeUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE, { args: [decision] });
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) {
+      throw new DecisionRefused(`No decision is wanted: ${handle.workflowId} does not exist, or has ended.`);
+    }
+    const { cause } = error instanceof WorkflowUpdateFailedError ? error : {};
+    if (!(cause instanceof ApplicationFailure && cause.type === DECISION_REFUSED)) throw error;
+    throw new DecisionRefused(cause.message, { cause: error });
+  }
 }
 
 async function taskIdOf(handle: WorkflowHandle): Promise<string> {

@@ -48,11 +48,11 @@ export async function createVideoTestEnvironment(
     temporal,
     emulator,
     storageFolder,
-    videos: await createVideoClient({ client: temporal.client, ...ONE_QUEUE }),
+    videos: await createVideoClient({ client: temporal.client, taskQueue: DEFAULT_TASK_QUEUE }),
     createWorker: (workerOptions) =>
       createVideoWorker({
         connection: temporal.nativeConnection,
-        ...ONE_QUEUE,
+        taskQueue: DEFAULT_TASK_QUEUE,
         gate: new RateGate(server === 'time-skipping' ? { clock: leapingClock() } : {}),
         service,
         storage: createFileStorage(storageFolder),
@@ -75,9 +75,6 @@ function leapingClock(): () => number {
     return hours * 3_600_000;
   };
 }
-
-/** A queue that stands still for a rate limit does so by the machine's clock, which skipped time does not move. */
-const ONE_QUEUE = { taskQueue: DEFAULT_TASK_QUEUE, submitQueue: DEFAULT_TASK_QUEUE };
 
 interface Temporal {
   environment: TestWorkflowEnvironment;

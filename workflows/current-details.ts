@@ -1,5 +1,6 @@
 import { describeDuration } from '../src/contract/duration';
 import type { JobPhase, JobProgress } from '../src/contract/job';
+import { waysOut } from '../src/contract/ways-out';
 
 const HEADLINES: Record<JobPhase, string> = {
   submitting: 'Submitting the request to the video service',
@@ -25,24 +26,23 @@ export function currentDetails(
     task && `The service says: ${task.word || task.state}${percent} (look ${polls})`,
     nextLookAt && `Next look at ${nextLookAt}`,
     trouble && `Trouble, ${trouble.count} in a row: ${trouble.message}`,
-    hold && waysOut(hold, workflowId),
+    hold && describeHold(hold, workflowId),
     ending ??
       `Deadline ${deadlineAt}, in ${describeDuration(Math.max(0, Date.parse(deadlineAt) - Date.now()))}${hold ? ', standing still' : ''}`,
   ];
   return told.filter(Boolean).join('\n\n');
 }
 
-function waysOut({ since, until, message }: NonNullable<JobProgress['hold']>, workflowId: string): string {
-  const decide = `videogen decide ${workflowId}`;
-  const ways = [
-    `- it is there: \`${decide} --adopt TASK_ID\``,
-    `- it is not there: \`${decide} --resubmit\`, which pays again if it comes after all`,
-    `- the video is no longer wanted: \`${decide} --abandon\``,
-  ];
+function describeHold(
+  { since, until, message }: NonNullable<JobProgress['hold']>,
+  workflowId: string,
+): string {
   return [
     `At ${since}: ${message}`,
-    `Look for the task at the service, then decide before ${until}, when the job fails:`,
-    ways.join('\n'),
+    `Look for the task at the service and decide before ${until}, when the job fails:`,
+    waysOut(workflowId)
+      .map(({ when, command }) => `- ${when}: \`${command}\``)
+      .join('\n'),
     'Or send the update `decideSubmit` with `{"decision":"adopt","taskId":"…"}`, `{"decision":"resubmit"}` or `{"decision":"abandon"}`.',
   ].join('\n\n');
 }

@@ -1,5 +1,5 @@
 import { setCurrentDetails, upsertMemo, workflowInfo } from '@temporalio/workflow';
-import type { VideoFailure } from '../src/contract/failures';
+import { describeEvent, type VideoFailure } from '../src/contract/failures';
 import type {
   CarriedJob,
   JobInput,
@@ -256,7 +256,7 @@ export class JobState {
       hold: this.held && {
         since: isoTime(this.held.sinceMs),
         until: isoTime(this.held.sinceMs + this.times.holdMs),
-        message: this.held.lost.message,
+        message: describeEvent('SubmitUnconfirmed', this.held.lost.details),
       },
       trouble: this.trouble,
     };

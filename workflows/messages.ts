@@ -1,4 +1,5 @@
 import {
+  ApplicationFailure,
   CancellationScope,
   condition,
   defineQuery,
@@ -6,6 +7,7 @@ import {
   defineUpdate,
   setHandler,
 } from '@temporalio/workflow';
+import { DECISION_REFUSED } from '../src/contract/decision-refused';
 import { createFailure } from '../src/contract/failures';
 import { decisionProblem } from '../src/contract/input-rules';
 import type { JobProgress, SubmitDecision } from '../src/contract/job';
@@ -62,9 +64,13 @@ export function answerMessages(job: JobState): void {
       description: 'Settles a lost submit: resubmit, adopt (with the taskId) or abandon',
       validator: (decision) => {
         const problem = decisionProblem(decision);
-        if (problem !== undefined) throw refused(problem);
-        if (!job.wantsDecision) throw refused(`no decision is wanted: ${job.standing()}`);
+        if (problem !== undefined) throw decisionRefused(`The decision cannot be taken: ${problem}.`);
+        if (!job.wantsDecision) throw decisionRefused(`No decision is wanted: ${job.standing()}.`);
       },
     },
   );
+}
+
+function decisionRefused(message: string): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(message, DECISION_REFUSED);
 }

@@ -1,8 +1,8 @@
 import { ConfigError } from '../config';
 import { TemporalUnreachable } from '../connect';
-import { isVideoFailure } from '../contract';
+import { DecisionRefused, isVideoFailure, type VideoFailure } from '../contract';
 import { EngineUnavailable, PortInUse } from '../engine';
-import { INTERRUPTED } from './terminal';
+import { INTERRUPTED, type Terminal, tell } from './terminal';
 
 /** Beside the codes of the failure table, which tell how a job failed. */
 export const EXIT = {
@@ -17,7 +17,8 @@ export const EXIT = {
 
 export function exitCodeOf(error: unknown): number {
   if (isVideoFailure(error)) return error.exitCode;
-  if (error instanceof ConfigError || error instanceof PortInUse) return EXIT.usage;
+  if (error instanceof ConfigError || error instanceof PortInUse || error instanceof DecisionRefused)
+    return EXIT.usage;
   if (error instanceof TemporalUnreachable || error instanceof EngineUnavailable) return EXIT.noTemporal;
   return EXIT.unexpected;
 }
@@ -30,4 +31,22 @@ export function errorObject(error: unknown): { error: Record<string, string | un
   }
   const known = error instanceof Error ? error : new Error(String(error));
   return { error: { type: known.name, message: known.message, taskId: undefined, advice: undefined } };
+}
+
+/** Tells a person, and with `--json` a program, what went wrong; the last line is what picks a paid task up again. */
+export function reportError(error: unknown, { json }: { json?: boolean }, terminal: Terminal): number {
+  tell(terminal, error instanceof Error ? error.message : String(error));
+  const pickUp = isVideoFailure(error) && pickUpCommand(error);
+  if (pickUp) tell(terminal, pickUp);
+  if (json) terminal.out(JSON.stringify(errorObject(error)));
+  return exitCodeOf(error);
+}
+
+function pickUpCommand({ type, taskId }: VideoFailure): string | undefined {
+  // Nothing comes of a task that ended badly.
+  if (type === 'GenerationFailed' || type === 'GenerationCancelled') return undefined;
+  if (taskId !== undefined) return `Pick the task up again with: videogen generate --adopt ${taskId}`;
+  return type === 'SubmitUnconfirmed'
+    ? 'If the task is found at the service, pick it up with: videogen generate --adopt TASK_ID'
+    : undefined;
 }

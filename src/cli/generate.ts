@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { createVideoClient, type VideoClient, type VideoJob } from '../client';
-import { namesAService, readTaskQueue, readTemporalAddress } from '../config';
-import { connectClient } from '../connect';
+import type { VideoClient, VideoJob } from '../client';
+import { namesAService } from '../config';
 import { type JobInput, type JobResult, VideoFailure } from '../contract';
 import { copyOut } from './copy-out';
-import { EXIT, errorObject, exitCodeOf } from './exit-codes';
-import { openLocalStack } from './local-stack';
+import { EXIT, reportError } from './exit-codes';
+import { openTemporal, type Place } from './open-temporal';
 import type { GenerateOptions } from './options';
 import { quietRuntime } from './quiet-runtime';
 import { readJobInput } from './read-job-input';
 import { showProgress } from './show-progress';
-import type { Terminal } from './terminal';
+import { type Terminal, tell } from './terminal';
 
 /** `videogen generate`: one job from the request to the file, or as far as the caller wants to wait. */
 export async function generate(
@@ -42,9 +41,7 @@ export async function generate(
       }
     }
   } catch (error) {
-    tell(terminal, error instanceof Error ? error.message : String(error));
-    if (options.json) terminal.out(JSON.stringify(errorObject(error)));
-    return exitCodeOf(error);
+    return reportError(error, options, terminal);
   }
 }
 
@@ -53,35 +50,6 @@ interface Order {
   /** Undefined when a job is only to be followed. */
   input: JobInput | undefined;
   options: GenerateOptions;
-}
-
-/** Temporal as the environment names it, or a stack on this machine. */
-interface Place {
-  videos: VideoClient;
-  uiUrl?: string;
-  /** Settles when Temporal has ended with the process that ran it, which was not ours. */
-  ended: Promise<void>;
-  close(): Promise<void>;
-}
-
-const NEVER = new Promise<never>(() => undefined);
-
-async function openTemporal(terminal: Terminal): Promise<Place> {
-  const { env } = terminal;
-  if (readTemporalAddress(env) !== undefined) {
-    const client = await connectClient(env);
-    const videos = await createVideoClient({ client, taskQueue: readTaskQueue(env) });
-    return { videos, ended: NEVER, close: async () => undefined };
-  }
-  if (!namesAService(env)) {
-    tell(
-      terminal,
-      'Using the emulated video service; set VIDEO_API_BASE_URL and VIDEO_API_KEY to use a real one.',
-    );
-  }
-  const { client, taskQueue, ...stack } = await openLocalStack({ env, tell: (line) => tell(terminal, line) });
-  const videos = await createVideoClient({ client, taskQueue });
-  return { videos, uiUrl: stack.uiUrl, ended: stack.ended ?? NEVER, close: stack.close };
 }
 
 async function runJob(place: Place, order: Order, terminal: Terminal): Promise<number | 'temporal-ended'> {
@@ -110,7 +78,7 @@ async function runJob(place: Place, order: Order, terminal: Terminal): Promise<n
   const { bytes, sha256 } = result.video;
   tell(
     terminal,
-    `Stored ${bytes} bytes, SHA-256 ${sha256}, of task ${result.taskId} after ${result.polls} looks.`,
+    `Stored ${bytes} bytes, SHA-256 ${sha256}, of task ${result.taskId} after ${result.polls === 1 ? 'one look' : `${result.polls} looks`}.`,
   );
   terminal.out(options.json ? JSON.stringify({ workflowId, ...result }) : file);
   return EXIT.ok;
@@ -155,8 +123,4 @@ async function orEnded<T>(place: Place, outcome: Promise<T>): Promise<T | 'tempo
   // Whoever is raced past may still fail, with nobody there to hear it.
   outcome.catch(() => undefined);
   return Promise.race([outcome, place.ended.then(() => 'temporal-ended' as const)]);
-}
-
-function tell(terminal: Terminal, line: string): void {
-  terminal.err(`${line}\n`);
 }

@@ -15,7 +15,7 @@ import {
 } from '../config';
 import { startEmulator } from '../emulator';
 import { findDevServer, isAlive, isDead, ProcessLock, SILENT_AFTER_MS, startDevServer } from '../engine';
-import { createVideoService, type VideoServiceOptions } from '../service';
+import { createVideoService, RateGate, type VideoServiceOptions } from '../service';
 import { createFileStorage } from '../storage';
 import { createVideoWorker } from '../worker';
 import { Closers } from './closers';
@@ -92,7 +92,7 @@ async function startStack(
     const service = await openService(env, folder, closers);
     const taskQueue = queueFor(env);
     const queues = options.forEverybody ? [taskQueue, readTaskQueue(env)] : [taskQueue];
-    for (const queue of queues) await startWorker({ env, address, taskQueue: queue, service }, closers);
+    await startWorkers({ env, address, queues, service }, closers);
     const serviceName = namesAService(env) ? service.baseUrl : undefined;
     await writeStackNote(folder, {
       pid: process.pid,
@@ -144,7 +144,7 @@ async function joinStack(folder: string, { env }: LocalStackOptions): Promise<Lo
     if (wanted === note.serviceName) return { ...stack, taskQueue, serviceUrl: wanted ?? 'the emulator' };
     // Its worker works for another service.
     const service = await openService(env, folder, closers);
-    await startWorker({ env, address, taskQueue, service }, closers);
+    await startWorkers({ env, address, queues: [taskQueue], service }, closers);
     return { ...stack, taskQueue, serviceUrl: service.baseUrl };
   } catch (error) {
     await closers.close();
@@ -182,31 +182,30 @@ async function openService(env: Environment, folder: string, closers: Closers): 
   return { baseUrl: emulator.url, apiKey: () => emulator.apiKey };
 }
 
-interface LocalWorker {
+interface LocalWorkers {
   env: Environment;
   address: string;
-  taskQueue: string;
+  queues: string[];
   service: VideoServiceOptions;
 }
 
-async function startWorker(
-  { env, address, taskQueue, service }: LocalWorker,
+async function startWorkers(
+  { env, address, queues, service: serviceOptions }: LocalWorkers,
   closers: Closers,
 ): Promise<void> {
-  const videoService = createVideoService(service);
-  closers.add(() => videoService.close());
+  const service = createVideoService(serviceOptions);
+  closers.add(() => service.close());
   const connection = await NativeConnection.connect({ address });
   closers.add(() => connection.close());
-  const worker = await createVideoWorker({
-    connection,
-    taskQueue,
-    service: videoService,
-    storage: createFileStorage(readStorageFolder(env)),
-  });
-  // A worker that fails is not caught here: it ends the process.
-  const running = worker.run();
-  closers.add(async () => {
-    worker.shutdown();
-    await running;
-  });
+  const storage = createFileStorage(readStorageFolder(env));
+  const gate = new RateGate();
+  for (const taskQueue of queues) {
+    const worker = await createVideoWorker({ env, connection, taskQueue, service, storage, gate });
+    // A worker that fails is not caught here: it ends the process.
+    const running = worker.run();
+    closers.add(async () => {
+      worker.shutdown();
+      await running;
+    });
+  }
 }

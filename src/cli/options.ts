@@ -12,6 +12,15 @@ export interface GenerateOptions {
   wait: boolean;
   deadline?: string;
   adopt?: string;
+  onLostSubmit?: string;
+  holdFor?: string;
+}
+
+export interface DecideOptions {
+  resubmit?: boolean;
+  adopt?: string;
+  abandon?: boolean;
+  json?: boolean;
 }
 
 export interface DevOptions {

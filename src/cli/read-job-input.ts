@@ -10,7 +10,8 @@ export function readJobInput(
   options: GenerateOptions,
   onEmulator: boolean,
 ): JobInput | undefined {
-  const { imageUrl, resolution, aspectRatio, duration, seed, adopt, deadline, id } = options;
+  const { imageUrl, resolution, aspectRatio, duration, seed, adopt, deadline, id, onLostSubmit, holdFor } =
+    options;
   const request = defined({
     prompt,
     image_url: imageUrl,
@@ -31,6 +32,8 @@ export function readJobInput(
       request: wantsVideo ? request : undefined,
       taskId: adopt,
       deadline,
+      onLostSubmit,
+      holdFor,
       polling: onEmulator ? EMULATOR_POLLING : undefined,
     }),
   );

@@ -1,9 +1,10 @@
 import { Command, CommanderError } from 'commander';
-import type { DevOptions, EmulatorCommandOptions, GenerateOptions } from './options';
+import type { DecideOptions, DevOptions, EmulatorCommandOptions, GenerateOptions } from './options';
 import type { Terminal } from './terminal';
 
 const load = {
   generate: (): typeof import('./generate') => require('./generate'),
+  decide: (): typeof import('./decide') => require('./decide'),
   dev: (): typeof import('./dev') => require('./dev'),
   worker: (): typeof import('./worker') => require('./worker'),
   emulator: (): typeof import('./emulator') => require('./emulator'),
@@ -22,6 +23,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     });
   const program = describeProgram(terminal, {
     generate: (prompt, options) => ends(load.generate().generate(prompt, options, terminal)),
+    decide: (workflowId, options) => ends(load.decide().decide(workflowId, options, terminal)),
     dev: (options) => ends(load.dev().dev(options, terminal)),
     worker: () => ends(load.worker().worker(terminal)),
     emulator: (options) => ends(load.emulator().emulator(options, terminal)),
@@ -46,6 +48,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
 
 interface Actions {
   generate(prompt: string | undefined, options: GenerateOptions): Promise<void>;
+  decide(workflowId: string, options: DecideOptions): Promise<void>;
   dev(options: DevOptions): Promise<void>;
   worker(): Promise<void>;
   emulator(options: EmulatorCommandOptions): Promise<void>;
@@ -73,9 +76,20 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--id <name>', 'name of the job: the same name again is the same job')
     .option('--deadline <time>', 'how long it may take, such as 90s, 30m or 2h', '1h')
     .option('--adopt <task>', 'take over a task that the service has already')
+    .option('--on-lost-submit <policy>', 'hold, resubmit or fail when the answer to the submit is lost')
+    .option('--hold-for <time>', 'how long to hold a lost submit for a decision (default: 24h)')
     .option('--no-wait', 'start the job and leave')
     .option('--json', 'end with one JSON object on standard output')
     .action(actions.generate);
+  program
+    .command('decide')
+    .description('settle a submit whose answer was lost, after looking for its task at the service')
+    .argument('<id>', 'name of the job')
+    .option('--adopt <task>', 'the task is there: go on with it')
+    .option('--resubmit', 'it is not there: submit again, and pay again if it was')
+    .option('--abandon', 'end the job')
+    .option('--json', 'end with one JSON object on standard output')
+    .action(actions.decide);
   program
     .command('dev')
     .description('run Temporal, its UI, a worker and, unless a service is named, the emulator')

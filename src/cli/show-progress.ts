@@ -1,7 +1,7 @@
 import type { VideoJob } from '../client';
-import type { JobProgress } from '../contract';
+import { type JobProgress, waysOut } from '../contract';
 import { plainLine, progressLine } from './progress-line';
-import type { Terminal } from './terminal';
+import { type Terminal, tell } from './terminal';
 
 const ASK_EVERY_MS = 500;
 const REDRAW_EVERY_MS = 200;
@@ -11,6 +11,7 @@ const CLEAR_LINE = '\r\u001b[K';
 export function showProgress(job: VideoJob, terminal: Terminal): { stop(): void } {
   let latest: JobProgress | undefined;
   let lastPlain = '';
+  let shownHold: string | undefined;
   let asking = false;
   let stopped = false;
 
@@ -20,13 +21,21 @@ export function showProgress(job: VideoJob, terminal: Terminal): { stop(): void 
     // Until a worker has begun there is nobody to answer; what cannot be asked now is asked again.
     latest = await job.progress().catch(() => latest);
     asking = false;
-    if (stopped) return;
-    if (latest && terminal.columns() === undefined) showPlain(latest);
+    if (stopped || !latest) return;
+    if (latest.hold && latest.hold.since !== shownHold) showHold(latest.hold);
+    shownHold = latest.hold?.since;
+    if (terminal.columns() === undefined) showPlain(latest);
   };
   const showPlain = (progress: JobProgress) => {
     const line = plainLine(progress);
     if (line !== lastPlain) terminal.err(`${line}\n`);
     lastPlain = line;
+  };
+  const showHold = ({ message, until }: NonNullable<JobProgress['hold']>) => {
+    if (terminal.columns() !== undefined) terminal.err(CLEAR_LINE);
+    tell(terminal, message);
+    tell(terminal, `Look for the task at the service and decide before ${until}, when the job fails:`);
+    for (const { when, command } of waysOut(job.workflowId)) tell(terminal, `  ${command}   (${when})`);
   };
   const redraw = () => {
     const columns = terminal.columns();

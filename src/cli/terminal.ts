@@ -14,6 +14,11 @@ export interface Terminal {
   onInterrupt(callback: () => void): () => unknown;
 }
 
+/** One line for the person at the terminal. */
+export function tell(terminal: Terminal, line: string): void {
+  terminal.err(`${line}\n`);
+}
+
 export function processTerminal(): Terminal {
   const callbacks = new Set<() => void>();
   let interrupted = false;

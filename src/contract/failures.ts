@@ -19,12 +19,17 @@ export interface FailureDetails {
 
 /** What happened, to which task, and what to do. */
 export function describeFailure(type: FailureType, details: FailureDetails = {}): string {
-  const { meaning, advice } = FAILURES[type];
+  return `${describeEvent(type, details)} ${FAILURES[type].advice}`;
+}
+
+/** What happened, and to which task. */
+export function describeEvent(type: FailureType, details: FailureDetails): string {
+  const { meaning } = FAILURES[type];
   const task = details.taskId ? ` (task ${details.taskId})` : '';
   const status = details.status ? `HTTP ${details.status}` : '';
   const said = [status, details.code, details.message].filter(Boolean).join(' ');
   const happened = `${meaning}${task}${said && `: ${said.replace(/[.\s]+$/, '')}`}`;
-  return `${happened}${/[?!…]$/.test(happened) ? '' : '.'} ${advice}`;
+  return `${happened}${/[?!…]$/.test(happened) ? '' : '.'}`;
 }
 
 export interface CreateFailureOptions {

@@ -1,4 +1,5 @@
 export { cleanText } from './clean-text';
+export { DecisionRefused } from './decision-refused';
 export { type DurationText, describeDuration, durationMs } from './duration';
 export {
   type Call,
@@ -32,3 +33,4 @@ export {
   type VideoRequest,
 } from './request';
 export { TASK_STATES, type TaskState } from './task-state';
+export { waysOut } from './ways-out';

@@ -3,9 +3,9 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createVideoClient, type VideoClient, type VideoJob } from '../../src/client';
-import type { JobProgress } from '../../src/contract';
+import type { JobProgress, LostSubmitPolicy } from '../../src/contract';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
-import { createVideoService, type VideoService } from '../../src/service';
+import { createVideoService, type ServiceProfile, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import type { VideoTestEnvironment } from '../../src/testing';
 
@@ -22,11 +22,14 @@ export interface World {
 export interface WorldOptions extends EmulatorOptions {
   /** Puts something between the activities and the service. */
   wrapService?: (service: VideoService) => VideoService;
+  /** The worker's own. */
+  onLostSubmit?: LostSubmitPolicy;
+  profile?: ServiceProfile;
 }
 
 export async function inWorld<T>(
   env: VideoTestEnvironment,
-  { wrapService = (service) => service, ...emulatorOptions }: WorldOptions,
+  { wrapService = (service) => service, onLostSubmit, profile, ...emulatorOptions }: WorldOptions,
   work: (world: World) => Promise<T>,
 ): Promise<T> {
   const emulator = await startEmulator({
@@ -35,17 +38,17 @@ export async function inWorld<T>(
     videoBytes: 64 * 1024,
     ...emulatorOptions,
   });
-  const service = createVideoService({ baseUrl: emulator.url, apiKey: () => emulator.apiKey });
+  const service = createVideoService({ baseUrl: emulator.url, apiKey: () => emulator.apiKey, profile });
   const storageFolder = await mkdtemp(join(tmpdir(), 'videogen-world-'));
   const taskQueue = `test-${randomUUID()}`;
   const worker = await env.createWorker({
     taskQueue,
-    submitQueue: taskQueue,
+    onLostSubmit,
     service: wrapService(service),
     storage: createFileStorage(storageFolder),
     worker: { workflowBundle: { codePath: bundlePath() } },
   });
-  const videos = await createVideoClient({ client: env.temporal.client, taskQueue, submitQueue: taskQueue });
+  const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
   const storedFiles = () => readdir(storageFolder, { recursive: true });
   try {
     return await worker.runUntil(() =>
