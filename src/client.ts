@@ -105,7 +105,8 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   const start: VideoClient['start'] = async (given, givenOptions) => {
     const { wanted, startOptions, workflowId } = prepare(given, givenOptions);
     try {
-      return jobOf(await client.workflow.start(WORKFLOW_TYPE, startOptions));
+      await client.workflow.start(WORKFLOW_TYPE, startOptions);
+      return jobOf(client.workflow.getHandle(workflowId));
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
       return attach(client, workflowId, wanted);
@@ -179,7 +180,7 @@ function jobOf(handle: WorkflowHandle): VideoJob {
     cancel: async () => {
       await handle.cancel();
     },
-    result: () => explained(handle, handle.result()),
+    result: () => explained(handle, resultOf(handle)),
   };
 }
 
@@ -203,6 +204,18 @@ async function taskIdOf(handle: WorkflowHandle): Promise<string> {
     // A job that has ended answers no more; its memo and its result do.
     if (!(error instanceof WorkflowNotFoundError)) throw error;
     return (await taskIdInMemo(handle)) ?? (await handle.result()).taskId;
+  }
+}
+
+/** A reset ends a run and begins another: the job goes on under its name. */
+async function resultOf(handle: WorkflowHandle): Promise<JobResult> {
+  for (;;) {
+    try {
+      return await handle.result();
+    } catch (error) {
+      if (terminated(error) === undefined) throw error;
+      if ((await handle.describe()).status.name === 'TERMINATED') throw error;
+    }
   }
 }
 

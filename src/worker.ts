@@ -106,8 +106,6 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
           activities: { submitVideo: activities.submitVideo },
           tuner: submitTuner(gate, MOST_SUBMITS_AT_ONCE),
           maxTaskQueueActivitiesPerSecond: submitsPerSecond,
-          // Whoever polls already when the gate shuts still takes a submit, so few poll.
-          activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 1 },
         }),
       );
     }

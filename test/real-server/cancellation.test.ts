@@ -101,3 +101,59 @@ test('a cancellation while downloading reaches the socket and leaves no file', a
     expect(await storedFiles()).toEqual([]);
   });
 });
+
+describe('a cancelled job whose service', () => {
+  const profile = { cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } } as const;
+  const toldInUi = async (workflowId: string) =>
+    JSON.stringify(
+      await env.temporal.client.workflow.getHandle(workflowId).query('__temporal_workflow_metadata'),
+    );
+
+  test('has a cancel call asks it to cancel the task', async () => {
+    await inWorld(env, { jobTimeMs: 60_000, cancelling: true, profile }, async ({ emulator, videos }) => {
+      const { job, taskId } = await videos.submit({ request });
+      await job.cancel();
+      expectRow(await failureOf(job.result()), 'Cancelled', taskId);
+      expect(emulator.generations()[0]?.cancelledAtMs).toBeDefined();
+      expect(await toldInUi(job.workflowId)).toContain('The service was told to cancel the task.');
+    });
+  });
+
+  test.each([
+    ['refuses it', { kind: 'refused', status: 409, message: 'over' }, 1, 'refused to cancel the task'],
+    ['cannot answer', { kind: 'server-error' }, 3, 'could not be told to cancel the task'],
+  ] as const)(
+    'has one and %s still ends, and says that the service may go on',
+    async (_what, fault, calls, told) => {
+      await inWorld(env, { jobTimeMs: 60_000, cancelling: true, profile }, async ({ emulator, videos }) => {
+        emulator.next('cancel', fault, fault, fault, fault);
+        const { job, taskId } = await videos.submit({ request });
+        await job.cancel();
+        expectRow(await failureOf(job.result()), 'Cancelled', taskId);
+        expect(emulator.calls.filter(({ call }) => call === 'cancel')).toHaveLength(calls);
+        expect(await toldInUi(job.workflowId)).toContain(told);
+      });
+    },
+  );
+
+  test('has none says that the service may go on', async () => {
+    await inWorld(env, { jobTimeMs: 60_000, cancelling: true }, async ({ emulator, videos }) => {
+      const { job, taskId } = await videos.submit({ request });
+      await job.cancel();
+      expectRow(await failureOf(job.result()), 'Cancelled', taskId);
+      expect(emulator.calls.some(({ call }) => call === 'cancel')).toBe(false);
+      expect(await toldInUi(job.workflowId)).toContain('has no call to cancel a task and may go on with it');
+    });
+  });
+});
+
+test('a submit that is lost after the cancellation came is not sent again, although resubmit was chosen', async () => {
+  await inWorld(env, {}, async ({ emulator, videos }) => {
+    emulator.next('submit', { kind: 'reset-late', ms: 3_000 });
+    const job = await videos.start({ request, onLostSubmit: 'resubmit' });
+    while (emulator.generations().length === 0) await pause();
+    await job.cancel();
+    expectRow(await failureOf(job.result()), 'SubmitUnconfirmed', undefined);
+    expect(emulator.calls).toHaveLength(1);
+  });
+});

@@ -4,7 +4,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { expectRow } from '../support/expect-row';
 import { activities, historyOf } from '../support/history';
 import { captureLogs, type LogLine } from '../support/logs';
-import { failureOf, inWorld, untilProgress, type World } from '../support/world';
+import { failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -49,7 +49,9 @@ test('a lost submit is held: progress and the Temporal UI tell what happened, wh
     ]) {
       expect(details).toContain(told);
     }
-    expect(logs.map(({ message }) => message)).toContain('the submit is lost, waiting for a decision');
+    // Log lines arrive a little later than what they tell of.
+    while (!logs.some(({ message }) => message === 'the submit is lost, waiting for a decision'))
+      await pause();
     await job.decideSubmit({ decision: 'abandon' });
     await failureOf(job.result());
   });

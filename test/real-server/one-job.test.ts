@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto';
+import type { VideoJob } from '../../src/client';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { expectRow } from '../support/expect-row';
+import { historyOf } from '../support/history';
+import { captureLogs } from '../support/logs';
+import { failureOf, inWorld, pause, untilProgress } from '../support/world';
+
+const request = { prompt: 'A red fox', duration: 5 };
+const QUICKLY = { min: '1s', max: '1s' };
+
+let env: VideoTestEnvironment;
+beforeAll(async () => {
+  captureLogs();
+  env = await createVideoTestEnvironment({ server: 'dev' });
+});
+afterAll(() => env.teardown());
+
+const newName = () => `fox-${randomUUID()}`;
+
+describe('callers that submit under one name', () => {
+  test('at the same time get one job and one generation', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+      const workflowId = newName();
+      const both = await Promise.all([
+        videos.submit({ request, polling: QUICKLY }, { workflowId }),
+        videos.submit({ request, polling: QUICKLY, deadline: '2h' }, { workflowId }),
+        videos.start({ request }, { workflowId }).then(async (job) => ({ job, taskId: await job.taskId() })),
+      ]);
+      expect(new Set(both.map(({ taskId }) => taskId)).size).toBe(1);
+      await both[0].job.result();
+      expect(emulator.generations()).toHaveLength(1);
+    });
+  });
+
+  test('one after the end of the other get its task and its result', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+      const workflowId = newName();
+      const first = await videos.submit({ request, polling: QUICKLY }, { workflowId });
+      const result = await first.job.result();
+      const second = await videos.submit({ request }, { workflowId });
+      expect(second.taskId).toBe(first.taskId);
+      expect(await second.job.result()).toEqual(result);
+      expect(emulator.generations()).toHaveLength(1);
+    });
+  });
+
+  test.each(['start', 'submit'] as const)(
+    'for another request are refused by %s with what differs, while it runs and after its end',
+    async (way) => {
+      await inWorld(env, { jobTimeMs: 1_000 }, async ({ emulator, videos }) => {
+        const workflowId = newName();
+        const { job } = await videos.submit({ request, polling: QUICKLY }, { workflowId });
+        const refusal = () =>
+          failureOf(videos[way]({ request: { ...request, duration: 10 } }, { workflowId }));
+        const running = await refusal();
+        expect(running).toMatchObject({ type: 'InvalidRequest' });
+        expect(String(running)).toContain('duration: 5 there, 10 here');
+        await job.result();
+        expect(String(await refusal())).toContain('duration: 5 there, 10 here');
+        expect(emulator.generations()).toHaveLength(1);
+      });
+    },
+  );
+
+  test('are told why no task came of it', async () => {
+    await inWorld(env, {}, async ({ emulator, videos }) => {
+      emulator.next('submit', { kind: 'refused', status: 400, message: 'no foxes' });
+      const failure = await failureOf(videos.submit({ request }));
+      expectRow(failure, 'InvalidRequest', undefined);
+      expect(String(failure)).toContain('no foxes');
+    });
+  });
+});
+
+/** Has the job begin again after its first workflow task, as an operator does in the UI. */
+async function reset({ workflowId }: VideoJob): Promise<void> {
+  const history = await historyOf(env.temporal.client, workflowId);
+  const completed = history.events?.find((event) => event.workflowTaskCompletedEventAttributes);
+  await env.temporal.client.workflowService.resetWorkflowExecution({
+    namespace: env.temporal.client.options.namespace,
+    workflowExecution: { workflowId },
+    reason: 'a test',
+    requestId: randomUUID(),
+    workflowTaskFinishEventId: completed?.eventId,
+  });
+}
+
+describe('a job that is reset to its beginning', () => {
+  test('while it waits keeps its task, and a second time too', async () => {
+    await inWorld(env, { jobTimeMs: 6_000 }, async ({ emulator, videos }) => {
+      const { job, taskId } = await videos.submit({ request, polling: QUICKLY });
+      await reset(job);
+      await untilProgress(job, ({ phase }) => phase === 'waiting');
+      await reset(job);
+      expect((await job.result()).taskId).toBe(taskId);
+      expect(emulator.generations()).toHaveLength(1);
+    });
+  });
+
+  test('after it ended keeps its task', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+      const { job, taskId } = await videos.submit({ request, polling: QUICKLY });
+      await job.result();
+      await reset(job);
+      expect((await job.result()).taskId).toBe(taskId);
+      expect(emulator.generations()).toHaveLength(1);
+    });
+  });
+
+  test('while its request is under way is held: a task may exist', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+      emulator.next('submit', { kind: 'late', ms: 3_000 });
+      const job = await videos.start({ request, polling: QUICKLY });
+      while (emulator.generations().length === 0) await pause();
+      await reset(job);
+      const { hold } = await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+      expect(hold?.message).toContain('its request may have been under way');
+      const taskId = emulator.generations()[0]?.taskId ?? '';
+      await job.decideSubmit({ decision: 'adopt', taskId });
+      expect((await job.result()).taskId).toBe(taskId);
+      expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
+    });
+  });
+
+  test('after its request was refused is sent again, with the same key', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+      emulator.next('submit', { kind: 'refused', status: 401, message: 'no such key' });
+      const job = await videos.start({ request, polling: QUICKLY });
+      expectRow(await failureOf(job.result()), 'Unauthorized', undefined);
+      await reset(job);
+      expect((await job.result()).taskId).toBe(emulator.generations()[0]?.taskId);
+      const keys = emulator.calls.flatMap(({ call, idempotencyKey }) =>
+        call === 'submit' ? [idempotencyKey] : [],
+      );
+      expect(keys).toHaveLength(2);
+      expect(new Set(keys).size).toBe(1);
+    });
+  });
+});
+
+test('a submit that no worker takes up ends at the deadline, and says so', async () => {
+  await inWorld(env, {}, async ({ emulator, videos }) => {
+    const job = await videos.start({ request, deadline: '2s', queues: { submit: newName() } });
+    const failure = await failureOf(job.result());
+    expectRow(failure, 'DeadlineExceeded', undefined);
+    expect(String(failure)).toContain('no worker took up submitVideo');
+    expect(emulator.calls).toHaveLength(0);
+  });
+});
