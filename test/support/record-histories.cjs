@@ -53,6 +53,21 @@ const STORIES = {
     prepare: (emulator) => emulator.next('submit', { kind: 'reset' }),
     run: (start) => start({ request }),
   },
+  // Decided twice: once more, lost again, and then found.
+  held: {
+    prepare: (emulator) => emulator.next('submit', { kind: 'reset' }, { kind: 'empty' }),
+    run: async (start, sleep, _submit, emulator) => {
+      const handle = await start({ request, holdFor: '3h' });
+      const decide = async (decisionNow) => {
+        while ((await handle.query('progress')).phase !== 'needs-decision') await sleep('1s');
+        await sleep('1h');
+        await handle.executeUpdate('decideSubmit', { args: [decisionNow()] });
+      };
+      await decide(() => ({ decision: 'resubmit' }));
+      await decide(() => ({ decision: 'adopt', taskId: emulator.generations()[1].taskId }));
+      return handle;
+    },
+  },
   adopted: { run: async (start, _sleep, submit) => start({ taskId: await submit() }) },
 };
 
@@ -84,12 +99,7 @@ async function record(name) {
   };
   const worker = await env.createWorker();
   await worker.runUntil(async () => {
-    const handle = await STORIES[name].run(
-      start,
-      (ms) => temporal.sleep(ms),
-      submit,
-      () => temporal.currentTimeMs(),
-    );
+    const handle = await STORIES[name].run(start, (ms) => temporal.sleep(ms), submit, emulator);
     await handle.result().catch(() => undefined);
     const last = temporal.client.workflow.getHandle(name);
     const history = JSON.parse(historyToJSON(await last.fetchHistory()), anonymous);

@@ -1,0 +1,60 @@
+/**
+ * How well 100 jobs share a service that works on 5 tasks at a time and answers 429 beyond: `npm run bench:rate-limit`.
+ * Prints how busy the service's places were from the first to the last submit, and how many submits it refused.
+ * `JOBS`, `PLACES`, `JOB_SECONDS` and `WORKERS` (worker processes' worth of gates, each with its own) can be set.
+ */
+const { DefaultLogger, Runtime } = require('@temporalio/worker');
+const { createVideoClient } = require('../dist/src/client');
+const { createVideoTestEnvironment } = require('../dist/src/testing');
+
+const setting = (name, usual) => Number(process.env[name] ?? usual);
+const JOBS = setting('JOBS', 100);
+const PLACES = setting('PLACES', 5);
+const JOB_MS = setting('JOB_SECONDS', 10) * 1_000;
+const WORKERS = setting('WORKERS', 1);
+
+/** The share of the places that had a task, over the time from the first to the last submit. */
+function busyShare(tasks, endOf) {
+  const submits = tasks.map((task) => task.submittedAtMs);
+  const [from, to] = [Math.min(...submits), Math.max(...submits)];
+  const worked = tasks.map((task) => Math.max(0, Math.min(endOf(task), to) - task.submittedAtMs));
+  return worked.reduce((sum, ms) => sum + ms, 0) / (PLACES * (to - from));
+}
+
+async function main() {
+  // Each refusal would be a warning of many lines.
+  Runtime.install({ logger: new DefaultLogger('ERROR') });
+  const env = await createVideoTestEnvironment({
+    server: 'dev',
+    emulator: { jobTimeMs: JOB_MS, concurrentTasks: PLACES, videoBytes: 10_000, clock: Date.now },
+  });
+  const { emulator, temporal } = env;
+  const workers = [];
+  for (let i = 0; i < WORKERS; i++) workers.push(await env.createWorker());
+  const running = workers.map((worker) => worker.run());
+  const videos = await createVideoClient({ client: temporal.client, taskQueue: 'video-generation' });
+  const startedAt = Date.now();
+  const jobs = [];
+  for (let i = 0; i < JOBS; i++) {
+    const input = { request: { prompt: `Fox ${i}` }, deadline: '2h', polling: { min: '1s', max: '5s' } };
+    jobs.push(await videos.start(input));
+  }
+  await Promise.all(jobs.map((job) => job.result()));
+  const submits = emulator.calls.filter(({ call }) => call === 'submit');
+  const refused = submits.filter(({ status }) => status === 429);
+  const percent = (share) => `${(100 * share).toFixed(1)} %`;
+  process.stdout.write(
+    `${JOBS} jobs of ${JOB_MS / 1_000} s, ${PLACES} places, ${WORKERS} worker(s): ` +
+      `places busy ${percent(busyShare(emulator.generations(), emulator.endOf))}, ` +
+      `${refused.length} of ${submits.length} submits answered 429 (${percent(refused.length / submits.length)}), ` +
+      `${emulator.generations().length} generations, ${((Date.now() - startedAt) / 1_000).toFixed(0)} s\n`,
+  );
+  for (const worker of workers) worker.shutdown();
+  await Promise.all(running);
+  await env.teardown();
+}
+
+main().catch((error) => {
+  process.stderr.write(`${error.stack}\n`);
+  process.exitCode = 1;
+});
