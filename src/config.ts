@@ -34,7 +34,7 @@ export function readLostSubmitPolicy(env: Environment = process.env): LostSubmit
   const policy = withoutBlanks(env).VIDEOGEN_ON_LOST_SUBMIT?.trim() ?? 'hold';
   if (isLostSubmitPolicy(policy)) return policy;
   throw new ConfigError(
-    `VIDEOGEN_ON_LOST_SUBMIT is ${JSON.stringify(policy)}: it ${LOST_SUBMIT_RULE}; unset, it is hold.`,
+    `VIDEOGEN_ON_LOST_SUBMIT is ${JSON.stringify(policy)}: it ${LOST_SUBMIT_RULE}, or unset for hold.`,
   );
 }
 

@@ -9,8 +9,10 @@ import {
   readDataFolder,
   readEmulatorKey,
   readEngineOptions,
+  readLostSubmitPolicy,
   readServiceConfig,
   readStorageFolder,
+  readSubmitsPerSecond,
   readTaskQueue,
   readTemporalAddress,
   readTemporalConfig,
@@ -180,6 +182,41 @@ describe('VIDEOGEN_TASK_QUEUE', () => {
 
   it.each(['', ' '])('%j is refused', (VIDEOGEN_TASK_QUEUE) => {
     expect(refusal(() => readTaskQueue({ VIDEOGEN_TASK_QUEUE }))).toMatch(/^VIDEOGEN_TASK_QUEUE is empty: /);
+  });
+});
+
+describe('VIDEOGEN_ON_LOST_SUBMIT', () => {
+  it.each([
+    [undefined, 'hold'],
+    ['', 'hold'],
+    ['hold', 'hold'],
+    [' resubmit ', 'resubmit'],
+    ['fail', 'fail'],
+  ])('%j means %s', (VIDEOGEN_ON_LOST_SUBMIT, policy) => {
+    expect(readLostSubmitPolicy({ VIDEOGEN_ON_LOST_SUBMIT })).toBe(policy);
+  });
+
+  it.each(['retry', 'Hold', 'true'])('%j is refused', (VIDEOGEN_ON_LOST_SUBMIT) => {
+    expect(refusal(() => readLostSubmitPolicy({ VIDEOGEN_ON_LOST_SUBMIT }))).toMatch(
+      /must be one of hold, resubmit, fail/,
+    );
+  });
+});
+
+describe('VIDEOGEN_SUBMITS_PER_SECOND', () => {
+  it.each([
+    [undefined, undefined],
+    ['', undefined],
+    ['2', 2],
+    ['0.5', 0.5],
+  ])('%j means %j', (VIDEOGEN_SUBMITS_PER_SECOND, perSecond) => {
+    expect(readSubmitsPerSecond({ VIDEOGEN_SUBMITS_PER_SECOND })).toBe(perSecond);
+  });
+
+  it.each(['0', '-1', 'many', 'Infinity', 'NaN'])('%j is refused', (VIDEOGEN_SUBMITS_PER_SECOND) => {
+    expect(refusal(() => readSubmitsPerSecond({ VIDEOGEN_SUBMITS_PER_SECOND }))).toMatch(
+      /give a number above 0/,
+    );
   });
 });
 

@@ -1,8 +1,9 @@
-import { EXIT, errorObject, exitCodeOf } from '../../src/cli/exit-codes';
+import { EXIT, errorObject, exitCodeOf, reportError } from '../../src/cli/exit-codes';
 import { ConfigError } from '../../src/config';
 import { TemporalUnreachable } from '../../src/connect';
-import { FAILURES, VideoFailure } from '../../src/contract';
+import { DecisionRefused, FAILURES, type FailureType, VideoFailure } from '../../src/contract';
 import { EngineUnavailable } from '../../src/engine';
+import { FakeTerminal } from './fake-terminal';
 
 test('a failed job ends with the code of its row', () => {
   expect(exitCodeOf(new VideoFailure('GenerationFailed'))).toBe(FAILURES.GenerationFailed.exitCode);
@@ -11,6 +12,7 @@ test('a failed job ends with the code of its row', () => {
 
 test('usage, a missing Temporal and a mistake of ours are told apart', () => {
   expect(exitCodeOf(new ConfigError('x'))).toBe(EXIT.usage);
+  expect(exitCodeOf(new DecisionRefused('x'))).toBe(EXIT.usage);
   expect(exitCodeOf(new TemporalUnreachable('x'))).toBe(EXIT.noTemporal);
   expect(exitCodeOf(new EngineUnavailable('x', [], 'y'))).toBe(EXIT.noTemporal);
   expect(exitCodeOf(new TypeError('x'))).toBe(EXIT.unexpected);
@@ -43,4 +45,36 @@ test('a program is told type and message of anything else, whatever was thrown',
   });
   expect(told('a word')).toEqual({ error: { type: 'Error', message: 'a word' } });
   expect(told(undefined)).toEqual({ error: { type: 'Error', message: 'undefined' } });
+});
+
+describe('the last line about a failed job', () => {
+  const lastLine = (error: unknown) => {
+    const terminal = new FakeTerminal();
+    reportError(error, {}, terminal);
+    return terminal.stderr.trimEnd().split('\n').at(-1);
+  };
+
+  test.each<FailureType>([
+    'DeadlineExceeded',
+    'Cancelled',
+    'StorageFailed',
+    'VideoUnavailable',
+    'TaskUnknown',
+  ])('that ended as %s is the command that picks its task up again', (type) => {
+    expect(lastLine(new VideoFailure(type, { taskId: 'task_1' }))).toBe(
+      'Pick the task up again with: videogen generate --adopt task_1',
+    );
+  });
+
+  test('whose submit is unconfirmed is the command for when the task is found', () => {
+    expect(lastLine(new VideoFailure('SubmitUnconfirmed'))).toContain('videogen generate --adopt TASK_ID');
+  });
+
+  test.each<FailureType>(['GenerationFailed', 'GenerationCancelled', 'InvalidRequest'])(
+    'that ended as %s is what happened: there is nothing to pick up',
+    (type) => {
+      const failure = new VideoFailure(type, { taskId: type === 'InvalidRequest' ? undefined : 'task_1' });
+      expect(lastLine(failure)).toBe(failure.message);
+    },
+  );
 });

@@ -42,7 +42,8 @@ describe('help', () => {
   it('lists the commands on standard output', async () => {
     const { code, out, err } = await videogen(['--help']);
     expect([code, err]).toEqual([0, '']);
-    for (const command of ['generate', 'dev', 'worker', 'emulator']) expect(out).toContain(`\n  ${command} `);
+    for (const command of ['generate', 'decide', 'dev', 'worker', 'emulator'])
+      expect(out).toContain(`\n  ${command} `);
   });
 
   it('lists the options of a command', async () => {
@@ -82,6 +83,8 @@ describe('bad usage', () => {
     [['A fox', '--seed', 'x'], 'seed must be a number (was "x")'],
     [[], 'there is no prompt'],
     [['A fox', '--adopt', 'task_1'], 'either a request or the taskId'],
+    [['A fox', '--on-lost-submit', 'retry'], 'onLostSubmit must be one of hold, resubmit, fail'],
+    [['A fox', '--hold-for', 'ever'], 'holdFor must be milliseconds or a length of time'],
   ])('generate %j is refused in one line', async (args, words) => {
     const { code, out, err } = await videogen(['generate', ...args]);
     expect([code, out]).toEqual([2, '']);
@@ -101,6 +104,14 @@ describe('bad usage', () => {
       },
     });
   });
+
+  it.each([[[]], [['--resubmit', '--abandon']], [['--adopt', 'task_1', '--resubmit']]])(
+    'decide %j is refused: one decision at a time',
+    async (args) => {
+      const { code, out, err } = await videogen(['decide', 'fox', ...args]);
+      expect([code, out, err]).toEqual([2, '', 'Give one of --adopt TASK, --resubmit and --abandon.\n']);
+    },
+  );
 
   it('that the parser finds is told to a program as well', async () => {
     const { code, out } = await videogen(['generate', 'A fox', '--json', '--sed', '7']);

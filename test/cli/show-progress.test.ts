@@ -69,3 +69,31 @@ test.each([120, 40, 20, 5])(
     }
   },
 );
+
+test.each([undefined, 100])(
+  'a hold is told once, with the ways out, whatever the screen (%j)',
+  async (columns) => {
+    const hold = {
+      since: '2026-01-01T00:00:00.000Z',
+      until: '2026-01-02T00:00:00.000Z',
+      message: 'It was lost.',
+    };
+    const held: JobProgress = {
+      ...seen(0),
+      phase: 'needs-decision',
+      task: undefined,
+      taskId: undefined,
+      hold,
+    };
+    const again = { ...held, hold: { ...hold, since: '2026-01-01T05:00:00.000Z' } };
+    const terminal = new FakeTerminal({}, columns);
+    const progress = showProgress(jobWith(held, held, seen(10), again), terminal);
+    await jest.advanceTimersByTimeAsync(5_000);
+    progress.stop();
+    const count = (text: string) => terminal.stderr.split(text).length - 1;
+    expect(count('It was lost.\n')).toBe(2);
+    for (const way of ['--adopt TASK_ID', '--resubmit', '--abandon'])
+      expect(count(`videogen decide fox ${way}`)).toBe(2);
+    expect(count('decide before 2026-01-02T00:00:00.000Z')).toBe(2);
+  },
+);

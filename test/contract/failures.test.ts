@@ -142,7 +142,7 @@ describe('a failure on its way through Temporal', () => {
     expect(retryable).toMatchObject({ nonRetryable: false, nextRetryDelay: 7_000, type: 'RateLimited' });
   });
 
-  const details = { taskId: 'task-1', status: 429, code: 'c', message: 'm', retryAfterMs: 5, attempt: 2 };
+  const details = { taskId: 'task-1', status: 429, code: 'c', message: 'm', retryAfter: 5, attempt: 2 };
 
   it.each([
     ['itself', (failure: Error) => failure],

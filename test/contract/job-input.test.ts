@@ -51,6 +51,7 @@ describe('a job', () => {
 });
 
 describe('an option of a job that is wrong', () => {
+  const KEY_RULE = 'idempotencyKey must be 1 to 255 printable ASCII characters without spaces';
   const length = 'must be milliseconds or a length of time such as "90s", "30m" or "2h"';
 
   it.each([
@@ -80,8 +81,20 @@ describe('an option of a job that is wrong', () => {
     [{ polling: { every: '5s' } }, '"every": not a field of polling; the fields are min, max'],
     [
       { prompt: 'x', seed: 1 },
-      '"prompt", "seed": not a field of a job; the fields are request, taskId, deadline, storage, polling',
+      '"prompt", "seed": not a field of a job; the fields are request, taskId, deadline, storage, polling, onLostSubmit, holdFor, idempotencyKey, queues',
     ],
+    [{ onLostSubmit: 'retry' }, 'onLostSubmit must be one of hold, resubmit, fail'],
+    [{ onLostSubmit: null }, 'onLostSubmit must be one of hold, resubmit, fail'],
+    [{ holdFor: 'long' }, `holdFor ${length}`],
+    [{ idempotencyKey: '' }, KEY_RULE],
+    [{ idempotencyKey: 'with space' }, KEY_RULE],
+    [{ idempotencyKey: 'key\nx: y' }, KEY_RULE],
+    [{ idempotencyKey: 'schlüssel' }, KEY_RULE],
+    [{ idempotencyKey: 'x'.repeat(256) }, KEY_RULE],
+    [{ idempotencyKey: 5 }, KEY_RULE],
+    [{ queues: 'a' }, 'queues must be of type object'],
+    [{ queues: { submit: ' ' } }, 'queues.submit must be the name of a task queue'],
+    [{ queues: { download: 'a' } }, '"download": not a field of queues; the fields are submit'],
   ])('%j is told by its name and its rule', (wrong, problem) => {
     expect(problemOf({ taskId: 'task-1', ...wrong })).toBe(problem);
   });

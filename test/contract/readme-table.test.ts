@@ -1,35 +1,47 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { failureTable } from '../support/failure-table';
+import { answerTable, failureTable } from '../support/readme-tables';
 
-const START = '<!-- failures:start -->';
-const END = '<!-- failures:end -->';
+const TABLES = { failures: failureTable(), answers: answerTable() };
+type Name = keyof typeof TABLES;
+
+const start = (name: Name) => `<!-- ${name}:start -->`;
+const end = (name: Name) => `<!-- ${name}:end -->`;
 
 /** A difference is told with its mend, and the mend is something to paste. */
-function checkTable(readme: string): void {
-  const [, ...afterStart] = readme.split(START);
-  const [shown, ...afterEnd] = (afterStart[0] ?? '').split(END);
-  if (afterStart.length === 1 && afterEnd.length === 1 && shown?.trim() === failureTable()) return;
+function checkTable(name: Name, readme: string): void {
+  const [, ...afterStart] = readme.split(start(name));
+  const [shown, ...afterEnd] = (afterStart[0] ?? '').split(end(name));
+  if (afterStart.length === 1 && afterEnd.length === 1 && shown?.trim() === TABLES[name]) return;
   throw new Error(
-    `README.md and src/contract/failure-table.ts tell of different failures. Paste this into README.md, ` +
-      `in place of what stands from ${START} to ${END}:\n\n${START}\n${failureTable()}\n${END}\n`,
+    `README.md and src/contract tell of different ${name}. Paste this into README.md, ` +
+      `in place of what stands from ${start(name)} to ${end(name)}:\n\n${start(name)}\n${TABLES[name]}\n${end(name)}\n`,
   );
 }
 
 const readme = readFileSync(join(__dirname, '../../README.md'), 'utf8');
 
-it("the README's failure table is the code's", () => {
-  expect(() => checkTable(readme)).not.toThrow();
+it.each(['failures', 'answers'] as const)("the README's table of %s is the code's", (name) => {
+  expect(() => checkTable(name, readme)).not.toThrow();
 });
 
-it.each([
-  ['a changed word', readme.replace('refused the API key', 'refused the key')],
-  ['a changed exit code', readme.replace('| 400 | 2 |', '| 400 | 1 |')],
-  ['a missing row', readme.replace(/\| `NoVideo`.*\n/, '')],
-  ['a row too many', readme.replace(END, `| \`Other\` | | | | | | | |\n${END}`)],
-  ['no table', readme.replace(START, '')],
-  ['a table without an end', readme.replace(END, '')],
-  ['two tables', `${readme}\n${readme}`],
-])('a README with %s is refused, and told what to paste', (_what, other) => {
-  expect(() => checkTable(other)).toThrow(failureTable());
+it.each<[string, Name, string]>([
+  ['a changed word', 'failures', readme.replace('refused the API key', 'refused the key')],
+  ['a changed exit code', 'failures', readme.replace('| 400 | 2 |', '| 400 | 1 |')],
+  ['a missing row', 'failures', readme.replace(/\| `NoVideo`.*\n/, '')],
+  [
+    'a row too many',
+    'failures',
+    readme.replace(end('failures'), `| \`Other\` | | | | | | | |\n${end('failures')}`),
+  ],
+  [
+    'another failure for an answer',
+    'answers',
+    readme.replace('| 429 | RateLimited |', '| 429 | ServiceFailed |'),
+  ],
+  ['no table', 'failures', readme.replace(start('failures'), '')],
+  ['a table without an end', 'answers', readme.replace(end('answers'), '')],
+  ['two tables', 'failures', `${readme}\n${readme}`],
+])('a README with %s is refused, and told what to paste', (_what, name, other) => {
+  expect(() => checkTable(name, other)).toThrow(TABLES[name]);
 });

@@ -87,6 +87,42 @@ test('two commands with one id are one job and one generation, and so is a third
   expect(home.processes()).toEqual([]);
 });
 
+test('a lost submit is told with its ways out, and settled from another terminal', async () => {
+  const elsewhere = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: emulator.apiKey };
+  emulator.next('submit', { kind: 'reset' });
+  const held = home.start(['generate', 'A red fox', '--id', 'fox', '--json'], elsewhere);
+  await untilErr(held, /^ {2}videogen decide fox --adopt TASK_ID/m);
+  const [lost] = emulator.generations();
+  const decide = (...args: string[]) => home.run(['decide', ...args, '--json'], elsewhere);
+
+  const refused = await Promise.all([decide('fox', '--adopt', ' '), decide('wolf', '--abandon')]);
+  for (const [end, words] of [
+    [refused[0], 'taskId must be text'],
+    [refused[1], 'wolf does not exist'],
+  ] as const) {
+    expect(end).toMatchObject({ code: 2, err: expect.stringContaining(words) });
+    expect(lastLine(end)).toEqual({
+      error: { type: 'DecisionRefused', message: expect.stringContaining(words) },
+    });
+  }
+  const decided = await decide('fox', '--adopt', lost?.taskId ?? '');
+  expect(decided).toMatchObject({ code: 0 });
+  expect(lastLine(decided)).toEqual({ workflowId: 'fox', decision: 'adopt', taskId: lost?.taskId });
+
+  const end = await endOf(held);
+  expect(end).toMatchObject({ code: 0 });
+  expect(lastLine(end)).toMatchObject({ taskId: lost?.taskId });
+  expect(emulator.generations()).toHaveLength(1);
+});
+
+test('a lost submit that is to fail ends with its code, and with what to do once the task is found', async () => {
+  const elsewhere = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: emulator.apiKey };
+  emulator.next('submit', { kind: 'reset' });
+  const end = await home.run(['generate', 'A red fox', '--on-lost-submit', 'fail'], elsewhere);
+  expect(end).toMatchObject({ code: 8, out: '' });
+  expect(end.err).toMatch(/ pick it up with: videogen generate --adopt TASK_ID\n$/);
+});
+
 test('Ctrl-C while Temporal is still starting pays for nothing', async () => {
   const left = home.start(['generate', 'A red fox', '--id', 'early']);
   await untilErr(left, /^Using the emulated video service/m);

@@ -1,0 +1,24 @@
+import { decisionProblem } from '../../src/contract/input-rules';
+
+it.each([
+  [{ decision: 'resubmit' }],
+  [{ decision: 'abandon', taskId: null }],
+  [{ decision: 'adopt', taskId: 'task_1' }],
+])('%j is a decision', (decision) => {
+  expect(decisionProblem(decision)).toBeUndefined();
+});
+
+it.each<[unknown, string]>([
+  [undefined, 'decision must be one of'],
+  [null, 'decision must be one of'],
+  ['adopt', 'decision must be one of'],
+  [{}, 'decision must be one of'],
+  [{ decision: ['adopt'] }, 'decision must be one of'],
+  [{ decision: 'adopt' }, 'taskId must be text'],
+  [{ decision: 'adopt', taskId: ' \n' }, 'taskId must be text'],
+  [{ decision: 'adopt', taskId: { toString: 1 } }, 'taskId must be text'],
+  [{ decision: 'resubmit', taskId: 'task_1' }, 'resubmit takes no taskId'],
+  [{ decision: 'abandon', taskId: '' }, 'abandon takes no taskId'],
+])('%j is none, and is told why', (given, problem) => {
+  expect(decisionProblem(given)).toContain(problem);
+});

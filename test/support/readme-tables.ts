@@ -1,0 +1,68 @@
+import {
+  type AnsweredCall,
+  BY_KIND,
+  BY_STATUS,
+  failureOfStatus,
+  type NoAnswer,
+} from '../../src/contract/answer-table';
+import { FAILURES, type FailureRow } from '../../src/contract/failure-table';
+
+/** The failure table as the README shows it. */
+export function failureTable(): string {
+  const rows = Object.entries<FailureRow>(FAILURES).map(([type, row]) => [
+    `\`${type}\``,
+    `${row.meaning}.`,
+    row.advice,
+    row.retry.submit,
+    row.retry.check,
+    row.retry.download,
+    row.gatewayStatus,
+    row.exitCode,
+  ]);
+  return table(['Failure', 'Meaning', 'What to do', 'Submit', 'Look', 'Download', 'HTTP', 'Exit'], rows);
+}
+
+const CALLS: AnsweredCall[] = ['submit', 'resubmit', 'check', 'download'];
+
+const WITHOUT_STATUS: Record<NoAnswer, string> = {
+  'not-sent': 'no connection: refused, DNS, TLS, a key that cannot be read',
+  cut: 'the connection ended, or time ran out, before the whole answer',
+  unreadable: '2xx without what was asked for',
+};
+
+/** Which answer is which failure, by call, as the README shows it. */
+export function answerTable(): string {
+  const unanswered = Object.entries(WITHOUT_STATUS).map(([kind, told]) => [
+    told,
+    ...CALLS.map((call) => BY_KIND[kind as NoAnswer][call]),
+  ]);
+  const known = new Set(Object.values(BY_STATUS).flatMap((answers) => Object.keys(answers).map(Number)));
+  const statuses = [...known].filter((status) => status % 100 !== 0).sort((a, b) => a - b);
+  const answered = statuses.map((status) => [
+    String(status),
+    ...CALLS.map((call) => failureOfStatus(call, status)),
+  ]);
+  const others = [300, 400, 500].map((hundred) => [
+    `other ${hundred / 100}xx`,
+    ...CALLS.map((call) => failureOfStatus(call, hundred)),
+  ]);
+  return table(
+    ['Answer', 'Submit', 'Submit again', 'Look', 'Download'],
+    joinAlike([...unanswered, ...answered, ...others]),
+  );
+}
+
+/** Neighbours that mean the same are one row. */
+function joinAlike(rows: string[][]): string[][] {
+  const joined: string[][] = [];
+  for (const [name = '', ...failures] of rows) {
+    const last = joined.at(-1);
+    if (last && last.slice(1).join() === failures.join()) last[0] += `, ${name}`;
+    else joined.push([name, ...failures]);
+  }
+  return joined;
+}
+
+function table(columns: string[], rows: (string | number)[][]): string {
+  return [columns, columns.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
