@@ -1,0 +1,277 @@
+import { randomUUID } from 'node:crypto';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ApplicationFailure, type Context } from '@temporalio/activity';
+import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
+import { createVideoClient, type VideoClient } from '../../src/client';
+import type { Call } from '../../src/contract/failure-table';
+import {
+  type AnswerFault,
+  type EmulatedCall,
+  type Emulator,
+  type EmulatorOptions,
+  startEmulator,
+} from '../../src/emulator';
+import { createVideoService, type ServiceTimeouts, type VideoService } from '../../src/service';
+import { createFileStorage } from '../../src/storage';
+import type { VideoTestEnvironment } from '../../src/testing';
+import { bundlePath } from './world';
+
+/** What the emulator answers with: it has read the request, and unless it refuses it, has done what it asks for. */
+const ANSWERS = {
+  'reset after bytes': { kind: 'reset' },
+  'cut in headers': { kind: 'cut-headers' },
+  'cut in body': { kind: 'cut-body' },
+  hang: { kind: 'hang' },
+  429: { kind: 'rate-limited' },
+  500: { kind: 'server-error' },
+  409: { kind: 'refused', status: 409, message: 'the idempotency key is in use' },
+  422: { kind: 'refused', status: 422, message: 'the idempotency key is known, or the request is wrong' },
+  'bad JSON': { kind: 'bad-json' },
+  'empty 200': { kind: 'empty' },
+} as const satisfies Record<string, AnswerFault>;
+
+/** Addresses at which no request is ever read. */
+interface NowhereToRead {
+  /** Nobody listens. */
+  refused: string;
+  /** Reset as soon as it is accepted, within the handshake of TLS: no byte of a request can have left. */
+  'reset before bytes': string;
+  /** Reset when the request has left, which nobody has read: to the client the same as if somebody had. */
+  'reset unread': string;
+}
+
+export type MatrixFault = keyof typeof ANSWERS | keyof NowhereToRead;
+
+/** Whether somebody at the service reads the request. */
+export function isRead(fault: MatrixFault): fault is keyof typeof ANSWERS {
+  return Object.hasOwn(ANSWERS, fault);
+}
+
+/** A hang is waited for in real time. Not for any other call: a slow machine would make a hang of it. */
+const SHORT: Partial<ServiceTimeouts> = {
+  submit: { headersTimeout: 300, bodyTimeout: 300 },
+  check: { headersTimeout: 300, bodyTimeout: 300 },
+  video: { headersTimeout: 300, bodyTimeout: 300 },
+};
+
+const EMULATED: Record<Call, EmulatedCall> = { submit: 'submit', check: 'status', download: 'download' };
+
+/** One job's own service. */
+export interface MatrixCell {
+  emulator: Emulator;
+  /** Faults for the next calls of a kind, in order. */
+  next(call: Call, ...faults: MatrixFault[]): void;
+  /** Faults that no call has met. */
+  unmet(): MatrixFault[];
+  /** The idempotency key of each POST that the job set out to send, whether it arrived or not. */
+  posts: string[];
+  /** How each attempt at a call ended: well, or as a failure of that type. */
+  attempts: Record<Call, string[]>;
+}
+
+/** One worker for many jobs, each of which finds a service of its own. */
+export interface MatrixWorld {
+  videos: VideoClient;
+  inCell(options: EmulatorOptions, work: (cell: MatrixCell) => Promise<void>): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startMatrixWorld(env: VideoTestEnvironment): Promise<MatrixWorld> {
+  const nowhere = await startNowhere();
+  const storageFolder = await mkdtemp(join(tmpdir(), 'videogen-matrix-'));
+  const taskQueue = `matrix-${randomUUID()}`;
+  let current: { cell: MatrixCell; service: VideoService } | undefined;
+  const here = () => {
+    if (current === undefined) throw new Error('a job is at work outside its cell');
+    return current;
+  };
+  const worker = await env.createWorker({
+    taskQueue,
+    submitQueue: taskQueue,
+    service: {
+      submit: async (...given) => here().service.submit(...given),
+      check: async (...given) => here().service.check(...given),
+      openVideo: async (...given) => here().service.openVideo(...given),
+      cancel: async (...given) => here().service.cancel(...given),
+      close: async () => undefined,
+    },
+    storage: createFileStorage(storageFolder),
+    worker: {
+      workflowBundle: { codePath: bundlePath() },
+      interceptors: { activity: [(context) => ({ inbound: noting(context, () => here().cell.attempts) })] },
+    },
+  });
+  const running = worker.run();
+  return {
+    videos: await createVideoClient({ client: env.temporal.client, taskQueue, submitQueue: taskQueue }),
+    async inCell(options, work) {
+      const emulator = await startEmulator({ jobTimeMs: 0, videoBytes: 64 * 1024, ...options });
+      const faults: Record<Call, MatrixFault[]> = { submit: [], check: [], download: [] };
+      const cell: MatrixCell = {
+        emulator,
+        posts: [],
+        attempts: { submit: [], check: [], download: [] },
+        next: (call, ...more) => faults[call].push(...more),
+        unmet: () => Object.values(faults).flat(),
+      };
+      const service = faultyService(cell, faults, nowhere);
+      current = { cell, service };
+      try {
+        await work(cell);
+      } finally {
+        current = undefined;
+        await service.close();
+        await emulator.close();
+      }
+    },
+    async close() {
+      worker.shutdown();
+      await running;
+      await nowhere.close();
+      await rm(storageFolder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Notes how an attempt ended, which Temporal does not tell of one that is tried again. */
+function noting({ info }: Context, attempts: () => MatrixCell['attempts']): ActivityInboundCallsInterceptor {
+  const call = CALL_OF[info.activityType];
+  const note = (end: string) => call && attempts()[call].push(end);
+  return {
+    async execute(input, next) {
+      try {
+        const result = await next(input);
+        note('well');
+        return result;
+      } catch (error) {
+        note(error instanceof ApplicationFailure ? String(error.type) : String(error));
+        throw error;
+      }
+    },
+  };
+}
+
+const CALL_OF: Record<string, Call> = {
+  submitVideo: 'submit',
+  checkVideo: 'check',
+  downloadVideo: 'download',
+};
+
+/** The client of an emulator, which meets the faults: each over a real socket, be it to an address of its own. */
+function faultyService(
+  { emulator: { url, apiKey, next }, posts }: MatrixCell,
+  faults: Record<Call, MatrixFault[]>,
+  nowhere: NowhereToRead,
+): VideoService {
+  const clientOf = (baseUrl: string, timeouts?: Partial<ServiceTimeouts>) =>
+    createVideoService({ baseUrl, apiKey: () => apiKey, timeouts });
+  const well = clientOf(url);
+
+  const meet = async <T>(call: Call, make: (client: VideoService, baseUrl: string) => Promise<T>) => {
+    const fault = faults[call].shift();
+    if (fault === undefined) return make(well, url);
+    if (isRead(fault)) next(EMULATED[call], ANSWERS[fault]);
+    if (isRead(fault) && fault !== 'hang') return make(well, url);
+    const baseUrl = isRead(fault) ? url : nowhere[fault];
+    const client = clientOf(baseUrl, fault === 'hang' ? SHORT : {});
+    return make(client, baseUrl).finally(() => client.close());
+  };
+
+  return {
+    submit(request, options) {
+      posts.push(options.idempotencyKey);
+      return meet('submit', (client) => client.submit(request, options));
+    },
+    check: (taskId, options) => meet('check', (client) => client.check(taskId, options)),
+    openVideo: (link, options) =>
+      meet('download', (client, baseUrl) => {
+        const { pathname, search } = new URL(link);
+        return client.openVideo(`${baseUrl}${pathname}${search}`, options);
+      }),
+    cancel: (taskId, options) => well.cancel(taskId, options),
+    close: () => well.close(),
+  };
+}
+
+async function startNowhere(): Promise<NowhereToRead & { close(): Promise<void> }> {
+  const atOnce = await listen((socket) => socket.resetAndDestroy());
+  const unread = await listenUnread();
+  // The own port of a connection: nobody listens there, and nobody else can begin to.
+  const taken = await listen(() => undefined);
+  const taker = connect(taken.port, LOOPBACK);
+  await once(taker, 'connect');
+  return {
+    refused: `http://${LOOPBACK}:${taker.localPort}`,
+    'reset before bytes': `https://${LOOPBACK}:${atOnce.port}`,
+    'reset unread': `http://${LOOPBACK}:${unread.port}`,
+    async close() {
+      taker.destroy();
+      await Promise.all([atOnce, unread, taken].map(({ close }) => close()));
+    },
+  };
+}
+
+const LOOPBACK = '127.0.0.1';
+const REQUEST_SENT = 'undici:request:bodySent';
+
+interface Listener {
+  port: number;
+  close(): Promise<void>;
+}
+
+/**
+ * A server that reads nothing cannot tell when a request has come. The client, which is of this process, tells when it
+ * has left; the two come in any order.
+ */
+async function listenUnread(): Promise<Listener> {
+  let accepted: Socket | undefined;
+  let hasLeft = false;
+  const resetIfBoth = () => {
+    if (accepted === undefined || !hasLeft) return;
+    accepted.resetAndDestroy();
+    accepted = undefined;
+    hasLeft = false;
+  };
+  const { port, close } = await listen((socket) => {
+    accepted = socket;
+    resetIfBoth();
+  });
+  const onSent = (message: unknown) => {
+    const request: unknown = Reflect.get(Object(message), 'request');
+    if (Reflect.get(Object(request), 'origin') !== `http://${LOOPBACK}:${port}`) return;
+    hasLeft = true;
+    resetIfBoth();
+  };
+  subscribe(REQUEST_SENT, onSent);
+  return {
+    port,
+    close: () => {
+      unsubscribe(REQUEST_SENT, onSent);
+      return close();
+    },
+  };
+}
+
+async function listen(onConnection: (socket: Socket) => void): Promise<Listener> {
+  const sockets = new Set<Socket>();
+  const server = createServer({ pauseOnConnect: true }, (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    onConnection(socket);
+  });
+  server.listen(0, LOOPBACK);
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
