@@ -16,6 +16,8 @@ export { type Emulator, type EmulatorOptions, type Faults, startEmulator } from 
 export interface VideoTestEnvironmentOptions {
   /** `time-skipping` for waits, retries and deadlines; `dev` for kills, heartbeats and visibility. */
   server?: 'time-skipping' | 'dev';
+  /** Settings of a `dev` server by their names, such as `matching.enableFairness`. */
+  dynamicConfig?: Record<string, string>;
   emulator?: EmulatorOptions;
   /** Read to find Temporal's programs; the process's own unless set. */
   env?: Environment;
@@ -37,8 +39,11 @@ export interface VideoTestEnvironment {
 export async function createVideoTestEnvironment(
   options: VideoTestEnvironmentOptions = {},
 ): Promise<VideoTestEnvironment> {
-  const { server = 'time-skipping', env, onProgress } = options;
-  const { environment: temporal, stop } = await STARTERS[server]({ ...readEngineOptions(env), onProgress });
+  const { server = 'time-skipping', env, onProgress, dynamicConfig } = options;
+  const { environment: temporal, stop } = await STARTERS[server](
+    { ...readEngineOptions(env), onProgress },
+    dynamicConfig,
+  );
   // Tasks of the emulator age with Temporal's clock, so that a skipped hour is an hour for them too.
   const emulator = await startEmulator({ clock: () => temporal.currentTimeMs(), ...options.emulator });
   const storageFolder = await mkdtemp(join(tmpdir(), 'videogen-test-'));
@@ -81,7 +86,9 @@ interface Temporal {
   stop(): Promise<void>;
 }
 
-const STARTERS: Record<'time-skipping' | 'dev', (engine: EngineOptions) => Promise<Temporal>> = {
+type Starter = (engine: EngineOptions, dynamicConfig?: Record<string, string>) => Promise<Temporal>;
+
+const STARTERS: Record<'time-skipping' | 'dev', Starter> = {
   async 'time-skipping'(engine) {
     const path = await findTestServer(engine);
     const environment = await TestWorkflowEnvironment.createTimeSkipping({
@@ -89,8 +96,9 @@ const STARTERS: Record<'time-skipping' | 'dev', (engine: EngineOptions) => Promi
     });
     return { environment, stop: () => environment.teardown() };
   },
-  async dev(engine) {
-    const server = await startDevServer({ executable: await findDevServer(engine), headless: true });
+  async dev(engine, dynamicConfig) {
+    const executable = await findDevServer(engine);
+    const server = await startDevServer({ executable, headless: true, dynamicConfig });
     const { address, namespace } = server;
     const environment = await TestWorkflowEnvironment.createFromExistingServer({ address, namespace });
     return { environment, stop: () => environment.teardown().finally(() => server.stop()) };

@@ -19,6 +19,8 @@ export interface DevServerOptions {
   readonly namespace?: string | undefined;
   /** What the server prints is added to this file. */
   readonly logFile?: string | undefined;
+  /** Settings of the server by their names, such as `matching.enableFairness`. */
+  readonly dynamicConfig?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface DevServer {
@@ -40,7 +42,7 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
   const namespace = options.namespace ?? 'default';
   const port = await chosenPort(options.port);
   const uiPort = options.headless === true ? undefined : await chosenPort(options.uiPort);
-  const args = startArguments(port, uiPort, namespace, options.dbFilename);
+  const args = startArguments({ ...options, port, uiPort, namespace });
   const server = await ServerProcess.start(options.executable, args, options.logFile);
   const address = `${LOOPBACK}:${port}`;
   const flaw = await whyNotReady(server, port, namespace);
@@ -74,19 +76,23 @@ async function chosenPort(port: number | undefined): Promise<number> {
   );
 }
 
-function startArguments(
-  port: number,
-  uiPort: number | undefined,
-  namespace: string,
-  dbFilename?: string,
-): string[] {
+/** It would otherwise tell its maker about itself. */
+const QUIET = { 'frontend.enableServerVersionCheck': 'false' };
+
+function startArguments({
+  port,
+  uiPort,
+  namespace,
+  dbFilename,
+  dynamicConfig,
+}: DevServerOptions & { port: number; namespace: string }): string[] {
+  const config = Object.entries({ ...QUIET, ...dynamicConfig });
   return [
     ...['server', 'start-dev', '--ip', LOOPBACK, '--port', `${port}`],
     ...(uiPort === undefined ? ['--headless'] : ['--ui-ip', LOOPBACK, '--ui-port', `${uiPort}`]),
     ...(namespace === 'default' ? [] : ['--namespace', namespace]),
     ...(dbFilename === undefined ? [] : ['--db-filename', dbFilename]),
-    // It would otherwise tell its maker about itself.
-    ...['--dynamic-config-value', 'frontend.enableServerVersionCheck=false'],
+    ...config.flatMap(([name, value]) => ['--dynamic-config-value', `${name}=${value}`]),
   ];
 }
 

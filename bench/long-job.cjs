@@ -1,0 +1,57 @@
+/**
+ * A job of 30 days and 50,000 looks, on a server that skips time: `npm run bench:long-job`, about a quarter of an hour.
+ * Prints what the result says, over how many histories the job went, and how long the longest of them was.
+ * `DAYS` and `LOOKS` can be set.
+ */
+const { DefaultLogger, Runtime } = require('@temporalio/worker');
+const { createVideoTestEnvironment } = require('../dist/src/testing');
+
+const setting = (name, usual) => Number(process.env[name] ?? usual);
+const DAYS = setting('DAYS', 30);
+const LOOKS = setting('LOOKS', 50_000);
+const DAY_MS = 86_400_000;
+
+/** The lengths of a job's histories, from its first run to its last. */
+async function historyLengths(client, workflowId, firstRunId) {
+  const lengths = [];
+  for (let runId = firstRunId; runId; ) {
+    const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+    lengths.push(events.length);
+    runId = events.at(-1).workflowExecutionContinuedAsNewEventAttributes?.newExecutionRunId;
+  }
+  return lengths;
+}
+
+async function main() {
+  Runtime.install({ logger: new DefaultLogger('ERROR') });
+  const env = await createVideoTestEnvironment({
+    emulator: { jobTimeMs: DAYS * DAY_MS, videoBytes: 10_000 },
+  });
+  const { client } = env.temporal;
+  const worker = await env.createWorker();
+  const every = (DAYS * DAY_MS) / LOOKS;
+  const startedAt = Date.now();
+  await worker.runUntil(async () => {
+    const handle = await client.workflow.start('generateVideo', {
+      workflowId: 'long-job',
+      taskQueue: 'video-generation',
+      args: [
+        { request: { prompt: 'A slow fox' }, deadline: `${DAYS + 1}d`, polling: { min: every, max: every } },
+      ],
+    });
+    const { polls, waitedMs } = await handle.result();
+    const seconds = ((Date.now() - startedAt) / 1_000).toFixed(0);
+    const lengths = await historyLengths(client, 'long-job', handle.firstExecutionRunId);
+    process.stdout.write(
+      `waited ${(waitedMs / DAY_MS).toFixed(2)} days with ${polls} looks, ` +
+        `over ${lengths.length} histories of at most ${Math.max(...lengths)} events, ` +
+        `for ${env.emulator.generations().length} generation, in ${seconds} s\n`,
+    );
+  });
+  await env.teardown();
+}
+
+main().catch((error) => {
+  process.stderr.write(`${error.stack}\n`);
+  process.exitCode = 1;
+});

@@ -1,0 +1,64 @@
+import { createVideoActivities, type VideoActivities } from '../../activities';
+import type { EmulatedCall } from '../../src/emulator';
+import { createFileStorage } from '../../src/storage';
+import { type ActivityWorld, createActivityWorld, failureOf } from './activity-world';
+
+const request = { prompt: 'A red fox' };
+/** The pause is not over within a test. */
+const limited = { kind: 'rate-limited', retryAfter: 60 } as const;
+
+let world: ActivityWorld;
+let activities: VideoActivities;
+let taskId: string;
+beforeEach(async () => {
+  world = await createActivityWorld();
+  // One for all calls of a test, as in a worker process.
+  activities = createVideoActivities({ service: world.service, storage: createFileStorage(world.folder) });
+  ({ taskId } = await world.run(activities.submitVideo, { request }).result);
+});
+afterEach(() => world.close());
+
+const calls: Record<EmulatedCall & ('submit' | 'status' | 'download'), () => ReturnType<typeof world.run>> = {
+  submit: () => world.run(activities.submitVideo, { request }),
+  status: () => world.run(activities.checkVideo, { taskId }),
+  download: () => world.run(activities.downloadVideo, { taskId }),
+};
+const countOf = (call: EmulatedCall) => world.emulator.calls.filter((made) => made.call === call).length;
+
+describe.each(['submit', 'status', 'download'] as const)('a 429 to a %s', (limitedCall) => {
+  it('keeps the next job of the process from that call: nothing is sent, and it is told when to come back', async () => {
+    world.emulator.next(limitedCall, limited);
+    await failureOf(calls[limitedCall]());
+    const made = countOf(limitedCall);
+    const { failure, details } = await failureOf(calls[limitedCall]());
+    expect([failure.type, failure.nonRetryable]).toEqual(['RateLimited', false]);
+    expect(failure.message).toContain('nothing was sent');
+    expect(details.retryAfter).toBeGreaterThan(30);
+    expect(details.retryAfter).toBeLessThanOrEqual(60);
+    expect(countOf(limitedCall)).toBe(made);
+  });
+
+  it('does not keep anybody from the other calls', async () => {
+    world.emulator.next(limitedCall, limited);
+    await failureOf(calls[limitedCall]());
+    // A download asks for the status first.
+    const others = (['submit', 'status'] as const).filter((call) => call !== limitedCall);
+    for (const other of others) await calls[other]().result;
+  });
+});
+
+it('a submit that the gate sent away has noted that it made no task', async () => {
+  world.emulator.next('submit', limited);
+  await failureOf(calls.submit());
+  const second = calls.submit();
+  await failureOf(second);
+  expect(second.beats).toEqual([{ settled: 1 }]);
+});
+
+it('a task seen to end lets one submit through that a guess would keep waiting', async () => {
+  world.emulator.next('submit', { kind: 'rate-limited' });
+  await failureOf(calls.submit());
+  await calls.status().result;
+  await calls.submit().result;
+  expect((await failureOf(calls.submit())).failure.message).toContain('nothing was sent');
+});
