@@ -1,7 +1,7 @@
 /**
- * How well 100 jobs share a service that works on 5 tasks at a time and answers 429 beyond: `npm run bench:rate-limit`.
+ * How well 100 jobs share a service that works on 5 tasks at a time and answers 429 beyond: `npm run bench:rate-limit`, 7 min.
  * Prints how busy the service's places were from the first to the last submit, and how many submits it refused.
- * `JOBS`, `PLACES`, `JOB_SECONDS` and `WORKERS` (worker processes' worth of gates, each with its own) can be set.
+ * `JOBS`, `PLACES`, `JOB_SECONDS` and `WORKERS` (each with a gate of its own, as in a process of its own) can be set.
  */
 const { DefaultLogger, Runtime } = require('@temporalio/worker');
 const { createVideoClient } = require('../dist/src/client');
@@ -10,7 +10,7 @@ const { createVideoTestEnvironment } = require('../dist/src/testing');
 const setting = (name, usual) => Number(process.env[name] ?? usual);
 const JOBS = setting('JOBS', 100);
 const PLACES = setting('PLACES', 5);
-const JOB_MS = setting('JOB_SECONDS', 10) * 1_000;
+const JOB_MS = setting('JOB_SECONDS', 20) * 1_000;
 const WORKERS = setting('WORKERS', 1);
 
 /** The share of the places that had a task, over the time from the first to the last submit. */
