@@ -1,0 +1,115 @@
+import type { LostSubmitPolicy } from '../../src/contract';
+import type { Emulator, Faults } from '../../src/emulator';
+import { seededRandom } from '../../src/emulator/seeded-random';
+
+export interface PlannedJob {
+  prompt: string;
+  startAtMs: number;
+  /** The worker's own, `hold`, unless set. */
+  onLostSubmit?: LostSubmitPolicy;
+}
+
+/** How long a worker works before it is killed, and how long nobody starts it again. */
+export interface WorkerLife {
+  lifeMs: number;
+  /** Set when it is killed so long after the next POST of any worker, in place of just any moment. */
+  afterPostMs?: number;
+  downMs: number;
+}
+
+export interface TimedFault {
+  atMs: number;
+  give: (emulator: Emulator) => void;
+}
+
+/** Everything that is left to chance in a run, and all of it hangs on the seed. What the machine makes of it does not. */
+export interface ChaosPlan {
+  jobs: PlannedJob[];
+  /** For the submits in the order in which they come. */
+  submitFaults: Faults['submit'][];
+  /** For the next call of their kind after a while. */
+  timedFaults: TimedFault[];
+  /** One list for each worker. */
+  lives: WorkerLife[][];
+}
+
+export const VIDEO_BYTES = 64 * 1024;
+
+/**
+ * What a worker tells Temporal is under way for so long. A kill shortly after a POST takes the note of it along, as it
+ * does wherever Temporal is not on the same machine.
+ */
+export const WORKER_LINE_MS = 60;
+
+const JOBS = 200;
+const RESUBMITTING_JOBS = 20;
+const JOBS_START_WITHIN_MS = 25_000;
+
+const LEAST_KILLS = 12;
+const MOST_KILLS = 16;
+
+/** Such refusals make no task; the wait is short because a gate shuts for all jobs of a worker. */
+const REFUSALS: Faults['submit'][] = [
+  { kind: 'rate-limited', retryAfter: 1 },
+  { kind: 'server-error' },
+  { kind: 'server-error', status: 503 },
+];
+
+export function chaosPlan(seed: string): ChaosPlan {
+  const random = seededRandom(`chaos ${seed}`);
+  const between = (least: number, most: number) => least + Math.floor(random() * (most - least + 1));
+  const oneOf = <T>(things: readonly T[]) => things[between(0, things.length - 1)] as T;
+
+  const resubmitting = new Set<number>();
+  while (resubmitting.size < RESUBMITTING_JOBS) resubmitting.add(between(0, JOBS - 1));
+  const jobs = Array.from({ length: JOBS }, (_, index) => ({
+    prompt: `Clip ${index} of ${seed}`,
+    startAtMs: between(0, JOBS_START_WITHIN_MS),
+    ...(resubmitting.has(index) && { onLostSubmit: 'resubmit' as const }),
+  }));
+
+  const submitFault = (): Faults['submit'] => {
+    const dice = random();
+    if (dice < 0.04) return oneOf(REFUSALS);
+    // Lost without a kill.
+    if (dice < 0.07) return { kind: 'reset-late', ms: between(0, 1_000) };
+    // Answered, and late enough for a kill to come before the answer.
+    return { kind: 'late', ms: between(100, 1_500) };
+  };
+
+  const during = () => between(1_000, JOBS_START_WITHIN_MS + 5_000);
+  const statusFault = (): TimedFault => {
+    const fault = oneOf<Faults['status']>([
+      { kind: 'server-error' },
+      { kind: 'rate-limited', retryAfter: 1 },
+      { kind: 'reset' },
+      { kind: 'bad-json' },
+    ]);
+    return { atMs: during(), give: (emulator) => emulator.next('status', fault) };
+  };
+  const downloadFault = (kind: 'cut' | 'stall'): TimedFault => {
+    const afterBytes = between(0, VIDEO_BYTES - 1);
+    return { atMs: during(), give: (emulator) => emulator.next('download', { kind, afterBytes }) };
+  };
+
+  const lives: WorkerLife[][] = [[], []];
+  for (let kills = between(LEAST_KILLS, MOST_KILLS); kills > 0; kills--) {
+    // In turn, so that both die all along; each at its own moments.
+    lives[kills % 2]?.push({
+      lifeMs: between(300, 4_500),
+      downMs: between(0, 800),
+      ...(kills % 3 === 0 && { afterPostMs: between(0, WORKER_LINE_MS) }),
+    });
+  }
+  return {
+    jobs,
+    submitFaults: Array.from({ length: 2 * JOBS }, submitFault),
+    timedFaults: [
+      ...Array.from({ length: 6 }, statusFault),
+      ...Array.from({ length: 3 }, () => downloadFault('cut')),
+      // They stand still until a kill, so that kills meet downloads too, which are over in no time otherwise.
+      ...Array.from({ length: 4 }, () => downloadFault('stall')),
+    ],
+    lives,
+  };
+}

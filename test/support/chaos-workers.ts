@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { WorkerLife } from './chaos-plan';
+import type { WorkerProcess } from './worker-process';
+
+export interface Kills {
+  /** When, by the clock of the machine. */
+  readonly atMs: readonly number[];
+  /** What workers printed that ended without having been killed. */
+  readonly diedAlone: readonly string[];
+  /** Resolves when the last kill is done and all workers are up again; rejects when a worker does not come up. */
+  readonly over: Promise<void>;
+}
+
+export interface KillOptions {
+  start: () => Promise<WorkerProcess>;
+  /** How many POSTs have arrived so far. */
+  posts: () => number;
+  signal: AbortSignal;
+}
+
+/** A POST that does not come is not waited for longer. */
+const NEXT_POST_WITHIN_MS = 2_000;
+
+/** Has each worker live its lives, one after the other, each ended by SIGKILL; the worker after the last one stays. */
+export function killWorkers(
+  lives: readonly (readonly WorkerLife[])[],
+  { start, posts, signal }: KillOptions,
+): Kills {
+  const atMs: number[] = [];
+  const diedAlone: string[] = [];
+
+  const startWatched = async () => {
+    const worker = await start();
+    let killed = false;
+    void worker.ended.then(() => {
+      if (!killed && !signal.aborted) diedAlone.push(worker.output());
+    });
+    return () => {
+      killed = true;
+      atMs.push(Date.now());
+      return worker.kill('SIGKILL');
+    };
+  };
+
+  const nextPost = async () => {
+    const before = posts();
+    const until = Date.now() + NEXT_POST_WITHIN_MS;
+    while (posts() === before && Date.now() < until) await sleep(5, undefined, { signal });
+  };
+
+  const live = async (ownLives: readonly WorkerLife[]) => {
+    for (const { lifeMs, downMs, afterPostMs } of ownLives) {
+      const kill = await startWatched();
+      await sleep(lifeMs, undefined, { signal });
+      if (afterPostMs !== undefined) {
+        await nextPost();
+        await sleep(afterPostMs, undefined, { signal });
+      }
+      await kill();
+      await sleep(downMs, undefined, { signal });
+    }
+    await startWatched();
+  };
+
+  const over = Promise.all(lives.map(live)).then(
+    () => undefined,
+    (error: unknown) => {
+      if (!signal.aborted) throw error;
+    },
+  );
+  return { atMs, diedAlone, over };
+}
