@@ -1,6 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { Look } from '../src/contract/job';
 import type { RateGate, TaskReading, VideoService } from '../src/service';
+import { whileAlive } from './heartbeating';
 import { throughGate } from './through-gate';
 import { toFailure } from './to-failure';
 
@@ -13,7 +14,10 @@ export function createCheckVideo(service: VideoService, gate: RateGate) {
   return async function checkVideo({ taskId }: CheckVideoInput): Promise<Look> {
     try {
       const reading = await throughGate(gate, 'check', () =>
-        service.check(taskId, { signal: cancellationSignal() }),
+        whileAlive(
+          () => undefined,
+          () => service.check(taskId, { signal: cancellationSignal() }),
+        ),
       );
       const look = toLook(reading);
       if (isOver(look)) gate.taskEnded();

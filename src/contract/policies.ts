@@ -25,6 +25,8 @@ export const SUBMIT_POLICY = {
 /** A few attempts for a blip; after them the waiting loop notes the trouble, shows it and looks again later. */
 export const CHECK_POLICY = {
   startToCloseTimeout: MINUTE,
+  // A worker that was killed while looking is noticed as soon as one that was killed while submitting.
+  heartbeatTimeout: 20 * SECOND,
   cancellationType: 'TRY_CANCEL',
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: 30 * SECOND, maximumAttempts: 5 },
 } as const satisfies ActivityOptions;

@@ -8,7 +8,7 @@ import { createVideoClient, type VideoClient } from '../../src/client';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { type DevServer, startDevServer } from '../../src/engine';
 import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-process';
-import { failureOf, pause, untilProgress } from '../support/world';
+import { pause, untilProgress } from '../support/world';
 
 const request = { prompt: 'A red fox' };
 
@@ -79,16 +79,20 @@ test('a worker killed while waiting and another while downloading: the job ends 
   expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
 }, 120_000);
 
-test('a worker killed between the POST and its answer never posts twice', async () => {
+test('a worker killed between the POST and its answer never posts twice: the job is held, and goes on as decided', async () => {
   emulator.next('submit', { kind: 'hang' });
-  const job = await videos.start({ request });
+  const job = await videos.start({ request, polling: { min: '1s', max: '1s' } });
   const first = await startWorker();
   while (emulator.generations().length === 0) await pause();
   await first.kill('SIGKILL');
 
   await startWorker();
-  expect(await failureOf(job.result())).toMatchObject({ type: 'SubmitUnconfirmed' });
-  expect(emulator.calls).toHaveLength(1);
+  const { hold } = await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+  expect(hold?.message).toContain('attempt 1 ended before its answer was known');
+  const [task] = emulator.generations();
+  await job.decideSubmit({ decision: 'adopt', taskId: task?.taskId ?? '' });
+  expect((await job.result()).taskId).toBe(task?.taskId);
+  expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
   expect(emulator.generations()).toHaveLength(1);
 }, 120_000);
 
