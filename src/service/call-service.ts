@@ -1,7 +1,7 @@
 import { DecoratorHandler, type Dispatcher } from 'undici';
 import { cleanText } from '../contract/clean-text';
-import { quotable, secretsOf } from './quotable';
-import { readAnswer } from './read-answer';
+import { quotable } from './quotable';
+import type { Said } from './read-answer';
 import { retryAfterMs } from './retry-after';
 import { ServiceFault } from './service-fault';
 
@@ -9,7 +9,7 @@ import { ServiceFault } from './service-fault';
 const LARGEST_ANSWER_BYTES = 1024 * 1024;
 
 export interface ServiceCall {
-  method: 'GET' | 'POST' | 'DELETE';
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   origin?: string;
   path: string;
   headers?: Record<string, string>;
@@ -17,14 +17,12 @@ export interface ServiceCall {
   signal?: AbortSignal;
   headersTimeout: number;
   bodyTimeout: number;
-  /** Hand a redirect back instead of treating it as a refusal: for the caller to follow, and to check where to. */
-  acceptRedirect?: boolean;
 }
 
-/** One HTTP exchange up to the headers: a 2xx answer with its body still to read, or a ServiceFault. */
+/** One HTTP exchange up to the headers, whatever they say; a ServiceFault when there are none. */
 export async function callService(
   dispatcher: Dispatcher,
-  { acceptRedirect = false, ...call }: ServiceCall,
+  call: ServiceCall,
 ): Promise<Dispatcher.ResponseData> {
   let left = false;
   const watched = dispatcher.compose(
@@ -36,17 +34,12 @@ export async function callService(
         }),
       ),
   );
-  let answer: Dispatcher.ResponseData;
   try {
-    answer = await watched.request(call);
+    return await watched.request(call);
   } catch (error) {
     call.signal?.throwIfAborted();
     throw connectionFault(error, left);
   }
-  const { statusCode, headers } = answer;
-  const isRedirect = statusCode >= 300 && statusCode < 400 && headers.location !== undefined;
-  if (statusCode < 300 || (acceptRedirect && isRedirect)) return answer;
-  throw await refusal(answer, call);
 }
 
 /** The whole body as text, within the size limit. */
@@ -71,17 +64,30 @@ export async function bodyText(answer: Dispatcher.ResponseData, signal?: AbortSi
   return Buffer.concat(chunks).toString('utf8');
 }
 
-async function refusal(answer: Dispatcher.ResponseData, call: ServiceCall): Promise<ServiceFault> {
-  // The status alone decides what happens next, so a body that cannot be read is no second fault.
+/** The body of a refusal. The status alone decides what happens next, so one that cannot be read is no second fault. */
+export async function refusalText(answer: Dispatcher.ResponseData, signal?: AbortSignal): Promise<string> {
   const body = await bodyText(answer).catch(() => '');
-  call.signal?.throwIfAborted();
-  const { said } = readAnswer({ status: answer.statusCode, body });
-  const secrets = secretsOf(call);
+  signal?.throwIfAborted();
+  return body;
+}
+
+export interface Refusal {
+  status: number;
+  headers: Dispatcher.ResponseData['headers'];
+  body: string;
+}
+
+/** An answer other than 2xx, in the service's own words as far as they may be repeated. */
+export function refusal(
+  { status, headers, body }: Refusal,
+  { code, message = body }: Said,
+  secrets: readonly string[],
+): ServiceFault {
   return new ServiceFault('answered', {
-    status: answer.statusCode,
-    code: said.code && quotable(said.code, secrets),
-    message: quotable(said.message ?? body, secrets) || undefined,
-    retryAfterMs: retryAfterMs(answer.headers, Date.now()),
+    status,
+    code: code && quotable(code, secrets),
+    message: quotable(message, secrets) || undefined,
+    retryAfterMs: retryAfterMs(headers, Date.now()),
   });
 }
 

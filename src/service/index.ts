@@ -1,10 +1,18 @@
+export { parseProfile, profileSchema, readingRules, type ServiceProfile } from './profile';
 export { type CallOutcome, type Entry, RateGate, type RateGateOptions } from './rate-gate';
-export type { AnswerReading, Said, VideoState } from './read-answer';
+export {
+  type AnswerReading,
+  type HttpAnswer,
+  type Said,
+  type TracedReading,
+  traceAnswer,
+  type VideoState,
+} from './read-answer';
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
 export {
   type CancelAnswer,
   createVideoService,
-  type ServiceProfile,
+  type ServiceAnswer,
   type ServiceTimeouts,
   type TaskReading,
   type VideoBody,

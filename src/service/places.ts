@@ -86,34 +86,47 @@ function quoteLongIntegers(json: string): string {
   });
 }
 
+/** A value, and the path of keys that leads to it from the root of the answer: `data.videos[0].url`. */
+export interface Found {
+  value: unknown;
+  at: string;
+}
+
 /** The objects of an answer that may speak of the task, the whole answer first. */
-export function bodiesOf(root: unknown, within: readonly string[]): unknown[] {
-  return [root, ...within.flatMap((path) => [...valuesAt(root, path)].map(unwrap))];
+export function bodiesOf(root: unknown, within: readonly string[]): Found[] {
+  const inner = within.flatMap((path) => [...valuesAt({ value: root, at: '' }, path)]);
+  return [{ value: root, at: '' }, ...inner.map(({ value, at }) => ({ value: unwrap(value), at }))];
 }
 
 /** Each thing found, place by place and in every body: a telling name deep down beats a vague one above. */
-export function* valuesIn(bodies: readonly unknown[], paths: readonly string[]): Generator<unknown> {
+export function* valuesIn(bodies: readonly Found[], paths: readonly string[]): Generator<Found> {
   for (const path of paths) {
     for (const body of bodies) yield* valuesAt(body, path);
   }
 }
 
-export function* valuesAt(body: unknown, path: string): Generator<unknown> {
+export function* valuesAt(body: Found, path: string): Generator<Found> {
   yield* follow(body, path.split('.'));
 }
 
 // The recursion is as deep as the path is long, whatever the answer looks like.
-function* follow(value: unknown, [step, ...rest]: readonly string[]): Generator<unknown> {
+function* follow({ value, at }: Found, [step, ...rest]: readonly string[]): Generator<Found> {
   if (step === undefined) {
-    yield value;
+    yield { value, at };
     return;
   }
   const key = step.replace(/\[\]$/, '');
   const holder = unwrap(value);
   if (!isObject(holder) || !Object.hasOwn(holder, key)) return;
+  const here = at === '' ? key : `${at}.${key}`;
   const found = key === step ? holder[key] : unwrap(holder[key]);
-  const entries = key !== step && Array.isArray(found) ? found.slice(0, MOST_ENTRIES) : [found];
-  for (const entry of entries) yield* follow(entry, rest);
+  if (key === step || !Array.isArray(found)) {
+    yield* follow({ value: found, at: here }, rest);
+    return;
+  }
+  for (const [index, entry] of found.slice(0, MOST_ENTRIES).entries()) {
+    yield* follow({ value: entry, at: `${here}[${index}]` }, rest);
+  }
 }
 
 // Some services put JSON in a string inside their JSON.

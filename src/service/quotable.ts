@@ -1,5 +1,5 @@
 import { cleanText } from '../contract/clean-text';
-import type { AnswerReading } from './read-answer';
+import type { TracedReading } from './read-answer';
 
 /** What is shorter is a word such as `1` or `mp4`: it hides nothing, and would be cut out of every sentence. */
 const SHORTEST_SIGNATURE = 8;
@@ -16,10 +16,14 @@ export function quotable(text: string, secrets: readonly string[]): string {
   return cleanText(told.replace(/\?[^\s"'<>?=]*=[^\s"'<>]*/g, '?…'));
 }
 
-export function quotableReading(reading: AnswerReading, secrets: readonly string[]): AnswerReading {
-  const { task, said } = reading;
+export function quotableReading<Reading extends TracedReading>(
+  reading: Reading,
+  secrets: readonly string[],
+): Reading {
+  const { task, said, doubts } = reading;
   return {
     ...reading,
+    doubts: doubts.map((doubt) => quotable(doubt, secrets)),
     task: { ...task, word: quotable(task.word, secrets) },
     said: {
       ...(said.code !== undefined && { code: quotable(said.code, secrets) }),
@@ -28,10 +32,12 @@ export function quotableReading(reading: AnswerReading, secrets: readonly string
   };
 }
 
-/** What a call carries that nobody else may see: its key, and whatever signs its address. */
-export function secretsOf(call: { path: string; headers?: Record<string, string> }): string[] {
-  const [, query = ''] = call.path.split(/\?(.*)/s);
-  const key = call.headers?.authorization?.replace(/^Bearer /, '');
+/** What a call carries that nobody else may see: its keys, and whatever signs its address. */
+export function secretsOf(path: string, keys: readonly string[]): string[] {
+  const [, query = ''] = path.split(/\?(.*)/s);
   const signatures = [...query.split(/[&=]/), ...new URLSearchParams(query).values()];
-  return [...(key ? [key] : []), ...signatures.filter((part) => part.length >= SHORTEST_SIGNATURE)];
+  return [
+    ...keys.filter((key) => key !== ''),
+    ...signatures.filter((part) => part.length >= SHORTEST_SIGNATURE),
+  ];
 }

@@ -1,10 +1,32 @@
 import type { TaskState } from '../contract/task-state';
-import { bodiesOf, DEFAULT_PLACES, isObject, type Places, parseJson, valuesAt, valuesIn } from './places';
-import { isEnvelopeWord, stateOfWord } from './state-words';
+import {
+  bodiesOf,
+  DEFAULT_PLACES,
+  type Found,
+  isObject,
+  type Places,
+  parseJson,
+  valuesAt,
+  valuesIn,
+} from './places';
+import {
+  booleanFrom,
+  first,
+  LONGEST,
+  linkFrom,
+  nameFrom,
+  percentFrom,
+  type Read,
+  taskIdFrom,
+  textFrom,
+} from './read-values';
+import { isEnvelopeWord, type NamedState, stateOfWord } from './state-words';
 
 export interface HttpAnswer {
   status: number;
   body: string;
+  /** What links that name no host are relative to. */
+  baseUrl?: string;
 }
 
 /** `succeeded` alone has a video; the service's own word is kept beside ours, '' when the answer has none. */
@@ -29,32 +51,98 @@ export interface AnswerReading {
   said: Said;
 }
 
-// What is read ends in a workflow's history and in messages, so an answer must not be able to fill them.
-// Names and words are cut; an id or a URL that was cut would be another one, so a longer one is not taken.
-const LONGEST = { word: 100, code: 100, message: 1000, taskId: 1000, videoUrl: 16_000 };
+/** So many of the names of an id, from the first, mean a task and nothing else. */
+const CLEAR_ID_NAMES = 2;
+
+/** How one service's answers are read. */
+export interface ReadingRules {
+  places: Places;
+  stateOf: (word: string) => NamedState | undefined;
+}
+
+const DEFAULT_RULES: ReadingRules = { places: DEFAULT_PLACES, stateOf: stateOfWord };
+
+/** What is read from an answer, each from a place of its own. */
+export type Field = 'taskId' | 'state' | 'percent' | 'videoUrl' | 'code' | 'message';
+
+/** A reading with its reasons: where each thing was found, and what speaks against it. */
+export interface TracedReading extends AnswerReading {
+  found: Partial<Record<Field, string>>;
+  doubts: string[];
+}
 
 /** What one HTTP answer says of a task. Pure, and total: every answer has a reading, the worst is `unknown`. */
-export function readAnswer(answer: HttpAnswer, places: Places = DEFAULT_PLACES): AnswerReading {
+export function readAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): AnswerReading {
+  const { json, taskId, task, said } = traceAnswer(answer, rules);
+  return { json, ...(taskId !== undefined && { taskId }), task, said };
+}
+
+export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedReading {
+  const { places } = rules;
   const root = parseJson(answer.body);
   const bodies = bodiesOf(root, places.within);
-  const taskId = first(valuesIn(bodies, places.taskId), taskIdFrom);
+  const read: Partial<Record<Field, Read<unknown>>> = {};
+  const keep = <T>(field: Field, found: Read<T> | undefined): T | undefined => {
+    if (found !== undefined) read[field] = found;
+    return found?.value;
+  };
+
+  const taskId = keep('taskId', first(valuesIn(bodies, places.taskId), taskIdFrom));
+  const word = keep('state', readWord(bodies, rules)) ?? '';
+  const done = first(valuesIn(bodies, places.done), booleanFrom);
+  if (word === '' && done) read.state = done;
+  const link = linkFrom(answer.baseUrl);
+  const videoUrl = keep('videoUrl', first(valuesIn(bodies, places.videoUrl), link));
+  const percent = keep('percent', first(valuesIn(bodies, places.percent), percentFrom));
+  const error = first(valuesIn(bodies, places.error), (value) => isError(value, rules) || undefined);
+  const code = keep('code', first(valuesIn(bodies, places.code), errorFrom(nameFrom, LONGEST.code, rules)));
+  const message = keep(
+    'message',
+    first(messagesIn(bodies, rules), errorFrom(textFrom, LONGEST.message, rules)),
+  );
+  const signs = {
+    status: answer.status,
+    word,
+    done: done?.value,
+    videoUrl,
+    percent,
+    hasError: error !== undefined,
+  };
+  const task = taskOf(signs, rules);
   return {
     json: root !== undefined,
-    ...(taskId !== undefined && { taskId }),
-    task: readTask(answer.status, bodies, places),
-    said: readSaid(bodies, places),
+    taskId,
+    task,
+    said: { ...(code !== undefined && { code }), ...(message !== undefined && { message }) },
+    found: Object.fromEntries(Object.entries(read).map(([field, { at }]) => [field, at])),
+    doubts: [
+      ...otherIds(bodies, places, read.taskId),
+      ...(task.state === 'succeeded' && error
+        ? [`${read.state?.at ?? 'the answer'} says ${word || 'done'}, and there is an error at ${error.at}`]
+        : []),
+    ],
   };
 }
 
-function readTask(status: number, bodies: readonly unknown[], places: Places): VideoState {
-  const named = readWord(bodies, places);
-  const done = first(valuesIn(bodies, places.done), (value) =>
-    typeof value === 'boolean' ? value : undefined,
-  );
-  const videoUrl = first(valuesIn(bodies, places.videoUrl), videoUrlFrom);
-  const percent = first(valuesIn(bodies, places.percent), percentFrom);
-  const hasError = first(valuesIn(bodies, places.error), (value) => isError(value) || undefined) === true;
-  const state = decide({ status, word: named, done, hasVideo: videoUrl !== undefined, hasError });
+/** Two names that mean a task as clearly as each other, and two different ids. */
+function otherIds(bodies: readonly Found[], places: Places, chosen: Read<unknown> | undefined): string[] {
+  if (chosen === undefined) return [];
+  // A name that may mean something else, such as the id of the call, is no rival.
+  const clear = places.taskId.slice(0, CLEAR_ID_NAMES);
+  const name = chosen.at.split('.').at(-1) ?? '';
+  if (!clear.includes(name)) return [];
+  for (const { value, at } of valuesIn(bodies, clear)) {
+    const other = taskIdFrom(value);
+    if (other !== undefined && other !== chosen.value) {
+      return [`${chosen.at} is ${String(chosen.value)} and ${at} is ${other}`];
+    }
+  }
+  return [];
+}
+
+function taskOf({ videoUrl, percent, ...signs }: Signs, rules: ReadingRules): VideoState {
+  const state = decide({ videoUrl, ...signs }, rules);
+  const { word: named, done } = signs;
   const word = named === '' && done !== undefined ? `done: ${done}` : named;
   switch (state) {
     case 'queued':
@@ -73,107 +161,66 @@ interface Signs {
   status: number;
   word: string;
   done: boolean | undefined;
-  hasVideo: boolean;
+  videoUrl: string | undefined;
+  percent?: number | undefined;
   hasError: boolean;
 }
 
-function decide({ status, word, done, hasVideo, hasError }: Signs): TaskState {
+function decide({ status, word, done, videoUrl, hasError }: Signs, { stateOf }: ReadingRules): TaskState {
   // {"status":"error"} in an HTTP 500 speaks of the call; read as the task's end it would give up a paid video.
   if (status < 200 || status > 299) return 'unknown';
-  const named = stateOfWord(word);
+  const named = stateOf(word);
   if (named !== undefined) return named;
   if (done !== undefined) return done ? (hasError ? 'failed' : 'succeeded') : 'running';
   // Before the URL: what stands in a 202 is where to ask again.
   if (status === 202) return 'running';
   if (status === 200 && word === '' && hasError) return 'failed';
-  return hasVideo ? 'succeeded' : 'unknown';
+  return videoUrl === undefined ? 'unknown' : 'succeeded';
 }
 
 // A word we know counts most, a number least: numbers mean nothing without configuration, and `status: 200`
 // often wraps the word. An envelope's "success" gives way to any other word, for that one is the task's.
-function readWord(bodies: readonly unknown[], places: Places): string {
-  const rank = (word: string) =>
-    /^-?[\d.]+$/.test(word) ? 3 : isEnvelopeWord(word) ? 2 : stateOfWord(word) === undefined ? 1 : 0;
-  let best = '';
-  for (const value of valuesIn(bodies, places.state)) {
+function readWord(bodies: readonly Found[], { places, stateOf }: ReadingRules): Read<string> | undefined {
+  const rank = (word: string) => {
+    if (stateOf(word) !== undefined) return isEnvelopeWord(word) ? 2 : 0;
+    return /^-?[\d.]+$/.test(word) ? 3 : 1;
+  };
+  let best: Read<string> | undefined;
+  for (const { value, at } of valuesIn(bodies, places.state)) {
     const word = nameFrom(value)?.slice(0, LONGEST.word);
-    if (word !== undefined && (best === '' || rank(word) < rank(best))) best = word;
+    if (word !== undefined && (best === undefined || rank(word) < rank(best.value)))
+      best = { value: word, at };
   }
   return best;
 }
 
-function readSaid(bodies: readonly unknown[], places: Places): Said {
-  const code = first(valuesIn(bodies, places.code), (value) => errorFrom(nameFrom(value), LONGEST.code));
-  const message = first(messagesIn(bodies, places), (value) => errorFrom(textFrom(value), LONGEST.message));
-  return { ...(code !== undefined && { code }), ...(message !== undefined && { message }) };
-}
-
-function* messagesIn(bodies: readonly unknown[], places: Places): Generator<unknown> {
+function* messagesIn(bodies: readonly Found[], { places, stateOf }: ReadingRules): Generator<Found> {
   for (const { at, beside } of places.message) {
     for (const body of bodies) {
-      const code = beside === undefined ? undefined : first(valuesAt(body, beside), nameFrom);
-      if (code === undefined || !meansNoError(code)) yield* valuesAt(body, at);
+      const code = beside === undefined ? undefined : first(valuesAt(body, beside), nameFrom)?.value;
+      if (code === undefined || !meansNoError(code, stateOf)) yield* valuesAt(body, at);
     }
   }
 }
 
 // Services written in Go answer a finished task with {"error":{"code":0,"message":""}}: that is no error.
-function isError(value: unknown): boolean {
+function isError(value: unknown, rules: ReadingRules): boolean {
   if (!isObject(value)) return false;
-  const code = first(valuesAt(value, 'code'), nameFrom);
-  if (code !== undefined && meansNoError(code)) return false;
+  const code = nameFrom(value.code);
+  if (code !== undefined && meansNoError(code, rules.stateOf)) return false;
+  const isTelling = errorFrom(nameFrom, LONGEST.message, rules);
   return Object.values(value).some((part) =>
-    typeof part === 'object' && part !== null
-      ? Object.keys(part).length > 0
-      : errorFrom(nameFrom(part), LONGEST.message) !== undefined,
+    typeof part === 'object' && part !== null ? Object.keys(part).length > 0 : isTelling(part) !== undefined,
   );
 }
 
-function meansNoError(code: string): boolean {
-  return /^(0+|200)$/.test(code) || stateOfWord(code) === 'succeeded';
+function meansNoError(code: string, stateOf: ReadingRules['stateOf']): boolean {
+  return /^(0+|200)$/.test(code) || stateOf(code) === 'succeeded';
 }
 
-function errorFrom(text: string | undefined, longest: number): string | undefined {
-  const start = text?.slice(0, longest);
-  return start === undefined || meansNoError(start) ? undefined : start;
-}
-
-function first<T>(values: Iterable<unknown>, accept: (value: unknown) => T | undefined): T | undefined {
-  for (const value of values) {
-    const accepted = accept(value);
-    if (accepted !== undefined) return accepted;
-  }
-  return undefined;
-}
-
-function textFrom(value: unknown): string | undefined {
-  return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined;
-}
-
-function nameFrom(value: unknown): string | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? String(value) : textFrom(value);
-}
-
-// 0 is what a service without an id yet writes where the id will be.
-function taskIdFrom(value: unknown): string | undefined {
-  if (typeof value === 'number') return Number.isSafeInteger(value) && value > 0 ? String(value) : undefined;
-  const text = textFrom(value);
-  return text !== undefined && text.length <= LONGEST.taskId ? text : undefined;
-}
-
-function videoUrlFrom(value: unknown): string | undefined {
-  const text = textFrom(value);
-  if (text === undefined || text.length > LONGEST.videoUrl) return undefined;
-  return /^https?:\/\//i.test(text) && URL.canParse(text) ? text : undefined;
-}
-
-// Runway counts from 0 to 1, the others to 100. A fraction below 1 is Runway's; 1 itself is read as 1 %, for
-// counts to 100 pass through it, while Runway at 1 says SUCCEEDED, where no percentage is kept.
-function percentFrom(value: unknown): number | undefined {
-  const [, digits, sign] =
-    /^(\d+(?:\.\d+)?)\s*(%?)$/.exec(nameFrom(value)?.slice(0, LONGEST.word) ?? '') ?? [];
-  if (digits === undefined) return undefined;
-  const count = Number(digits);
-  const percent = Math.round(count < 1 && sign === '' ? count * 100 : count);
-  return percent <= 100 ? percent : undefined;
+function errorFrom(read: (value: unknown) => string | undefined, longest: number, { stateOf }: ReadingRules) {
+  return (value: unknown): string | undefined => {
+    const start = read(value)?.slice(0, longest);
+    return start === undefined || meansNoError(start, stateOf) ? undefined : start;
+  };
 }

@@ -1,6 +1,6 @@
 import type { TaskState } from '../contract/task-state';
 
-type NamedState = Exclude<TaskState, 'unknown'>;
+export type NamedState = Exclude<TaskState, 'unknown'>;
 
 // `expired` and `moderated` are failures to us; the reading keeps the service's word, which gives the reason.
 const WORDS = {
@@ -18,18 +18,20 @@ const WORDS = {
 } satisfies Record<NamedState, readonly string[]>;
 
 // Separators are dropped rather than unified, so that `InProgress` is read as `in_progress` is.
-const fold = (word: string) => word.toLowerCase().replace(/[-_\s]/g, '');
+export const foldWord = (word: string) => word.toLowerCase().replace(/[-_\s]/g, '');
 
 // A Map, because the word comes from outside: `constructor` must not find anything.
 const STATE_OF = new Map<string, NamedState>(
-  (Object.keys(WORDS) as NamedState[]).flatMap((state) => WORDS[state].map((word) => [fold(word), state])),
+  (Object.keys(WORDS) as NamedState[]).flatMap((state) =>
+    WORDS[state].map((word) => [foldWord(word), state]),
+  ),
 );
 
 export function stateOfWord(word: string): NamedState | undefined {
-  return STATE_OF.get(fold(word));
+  return STATE_OF.get(foldWord(word));
 }
 
 /** Gateways wrap every answer in one of these: they may mean that the call worked, not that the video exists. */
 export function isEnvelopeWord(word: string): boolean {
-  return ['success', 'ok'].includes(fold(word));
+  return ['success', 'ok'].includes(foldWord(word));
 }

@@ -1,9 +1,12 @@
 import type { Readable } from 'node:stream';
 import { Agent, type Dispatcher } from 'undici';
 import type { VideoRequest } from '../contract/request';
-import { bodyText, callService, type ServiceCall } from './call-service';
+import { bodyText, callService, refusal, refusalText, type ServiceCall } from './call-service';
+import { bodiesOf, parseJson, valuesIn } from './places';
+import { readingRules, type ServiceProfile } from './profile';
 import { quotable, quotableReading, secretsOf } from './quotable';
-import { type AnswerReading, readAnswer } from './read-answer';
+import { type AnswerReading, readAnswer, type TracedReading, traceAnswer } from './read-answer';
+import { first, linkFrom, taskIdFrom } from './read-values';
 import { retryAfterMs } from './retry-after';
 import { ServiceFault } from './service-fault';
 
@@ -32,16 +35,22 @@ const DEFAULT_TIMEOUTS: ServiceTimeouts = {
   video: { headersTimeout: 60 * SECOND, bodyTimeout: 30 * SECOND },
 };
 
+/** Section 4 of the interface. */
 const PATHS = {
   textToVideo: '/v1/videos/text-to-video',
   imageToVideo: '/v1/videos/image-to-video',
-  task: (taskId: string) => `/v1/videos/${escapePathSegment(taskId)}`,
+  task: '/v1/videos/{taskId}',
 };
+const AUTH = { header: 'Authorization', scheme: 'Bearer' };
+const IDEMPOTENCY_HEADER = 'Idempotency-Key';
 
-/** Where one service differs from the interface. */
-export interface ServiceProfile {
-  /** How to cancel a task; `{taskId}` in the path stands for its id. The interface has no such call. */
-  cancel?: { method: 'POST' | 'DELETE'; path: string };
+/** One answer of the service as it came, and what must not be kept of it. */
+export interface ServiceAnswer {
+  call: 'submit' | 'check' | 'link' | 'cancel';
+  status: number;
+  headers: Dispatcher.ResponseData['headers'];
+  body: string;
+  secrets: readonly string[];
 }
 
 export interface VideoServiceOptions {
@@ -50,7 +59,10 @@ export interface VideoServiceOptions {
   apiKey: () => string;
   /** For a service that is known to be slower. The sum for a submit must stay below SUBMIT_POLICY's time. */
   timeouts?: Partial<ServiceTimeouts>;
+  /** Where the service differs from the interface. */
   profile?: ServiceProfile;
+  /** Told every answer of the service itself, good or bad: for whoever wants to see how it speaks. */
+  onAnswer?: (answer: ServiceAnswer) => void;
 }
 
 export interface VideoBody {
@@ -62,11 +74,14 @@ export interface VideoBody {
 
 export type CancelAnswer = 'asked' | 'refused' | 'not-offered';
 
-export type TaskReading = AnswerReading & { retryAfterMs?: number };
+export type TaskReading = AnswerReading & Pick<TracedReading, 'doubts'> & { retryAfterMs?: number };
 
 /** The video generation service. Each call is one attempt: Temporal retries, nobody else. */
 export interface VideoService {
-  submit(request: VideoRequest, options: { idempotencyKey: string }): Promise<{ taskId: string }>;
+  submit(
+    request: VideoRequest,
+    options: { idempotencyKey: string },
+  ): Promise<{ taskId: string; doubts: string[] }>;
   check(taskId: string, options?: { signal?: AbortSignal }): Promise<TaskReading>;
   openVideo(link: string, options?: { signal?: AbortSignal }): Promise<VideoBody>;
   /** Asks the service to stop working on a task, if its profile names a call for that. */
@@ -75,62 +90,106 @@ export interface VideoService {
 }
 
 export function createVideoService(options: VideoServiceOptions): VideoService {
+  const { profile = {}, onAnswer = () => undefined } = options;
   const base = new URL(`${options.baseUrl.replace(/\/+$/, '')}/`);
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
+  const paths = { ...PATHS, ...profile.paths };
+  const auth = { ...AUTH, ...profile.auth };
+  const { idempotencyHeader = IDEMPOTENCY_HEADER } = profile;
+  const rules = readingRules(profile);
   const connect = { timeout: timeouts.connect };
   const keepAlive = new Agent({ connect });
   // A POST on a kept connection that the service has just closed looks like a lost submit. A fresh one cannot.
   const freshConnections = new Agent({ connect, pipelining: 0 });
-  const bearer = () => `Bearer ${readKey(options.apiKey)}`;
+  const authorization = () => {
+    const key = readKey(options.apiKey);
+    return {
+      key,
+      header: { [auth.header.toLowerCase()]: auth.scheme === '' ? key : `${auth.scheme} ${key}` },
+    };
+  };
 
-  const askService = async (dispatcher: Dispatcher, call: ServiceCall) => {
+  const askService = async (dispatcher: Dispatcher, kind: ServiceAnswer['call'], call: ServiceCall) => {
+    const { key, header } = authorization();
     const made = {
       ...call,
       origin: base.origin,
       path: base.pathname.replace(/\/$/, '') + call.path,
       headers: {
         accept: 'application/json',
-        authorization: bearer(),
         'user-agent': 'temporal-videogen',
+        ...profile.headers,
+        ...header,
         ...call.headers,
       },
     };
+    const secrets = secretsOf(made.path, [key, ...Object.values(profile.headers ?? {})]);
     const answer = await callService(dispatcher, made);
-    const body = await bodyText(answer, call.signal);
-    const secrets = secretsOf(made);
-    const reading = quotableReading(readAnswer({ status: answer.statusCode, body }), secrets);
-    return { answer, body, reading, secrets };
+    const { statusCode: status, headers } = answer;
+    const isRefusal = status > 299;
+    const body = await (isRefusal ? refusalText : bodyText)(answer, call.signal);
+    onAnswer({ call: kind, status, headers, body, secrets });
+    const reading = traceAnswer({ status, body, baseUrl: base.href }, rules);
+    if (isRefusal) throw refusal({ status, headers, body }, reading.said, secrets);
+    return { status, headers, body, reading: quotableReading(reading, secrets), secrets };
+  };
+
+  /** The link to a finished video, where the status answer does not hold it itself. */
+  const linkOf = async (taskId: string, body: string, signal?: AbortSignal): Promise<string | undefined> => {
+    const { video } = profile;
+    if (video === undefined) return undefined;
+    if (!('link' in video)) return new URL(at(video.path, taskId), base.origin).href;
+    const read = (text: string, places: string | string[]) =>
+      valuesIn(bodiesOf(parseJson(text), rules.places.within), [places].flat());
+    const fileId = first(read(body, video.id), taskIdFrom)?.value;
+    if (fileId === undefined) return undefined;
+    const path = video.path
+      .replaceAll('{fileId}', encodeURIComponent(fileId))
+      .replaceAll('{taskId}', escapePathSegment(taskId));
+    const answer = await askService(keepAlive, 'link', { method: 'GET', path, signal, ...timeouts.check });
+    return first(read(answer.body, video.link), linkFrom(base.href))?.value;
   };
 
   return {
     async submit(request, { idempotencyKey }) {
-      const { answer, body, reading, secrets } = await askService(freshConnections, {
+      const { status, body, reading, secrets } = await askService(freshConnections, 'submit', {
         method: 'POST',
-        path: request.image_url === undefined ? PATHS.textToVideo : PATHS.imageToVideo,
-        headers: { 'content-type': 'application/json', 'idempotency-key': idempotencyKey },
+        path: request.image_url === undefined ? paths.textToVideo : paths.imageToVideo,
+        headers: {
+          'content-type': 'application/json',
+          ...(idempotencyHeader !== null && { [idempotencyHeader.toLowerCase()]: idempotencyKey }),
+        },
         body: JSON.stringify(request),
         ...timeouts.submit,
       });
-      if (reading.taskId !== undefined) return { taskId: reading.taskId };
+      if (reading.taskId !== undefined) return { taskId: reading.taskId, doubts: reading.doubts };
       throw new ServiceFault('unreadable', {
-        status: answer.statusCode,
+        status,
         code: reading.said.code,
         message: `the answer names no task: ${quotable(body, secrets) || 'it is empty'}`,
       });
     },
 
     async check(taskId, { signal } = {}) {
-      const { answer, body, reading, secrets } = await askService(keepAlive, {
+      const { status, headers, body, reading, secrets } = await askService(keepAlive, 'check', {
         method: 'GET',
-        path: PATHS.task(taskId),
+        path: at(paths.task, taskId),
         signal,
         ...timeouts.check,
       });
-      const { statusCode: status, headers } = answer;
       if (!reading.json && status !== 202) {
         throw new ServiceFault('unreadable', { status, message: `not JSON: ${quotable(body, secrets)}` });
       }
-      return { ...reading, retryAfterMs: retryAfterMs(headers, Date.now()) };
+      const { task } = reading;
+      const link =
+        task.state === 'succeeded' && task.videoUrl === undefined
+          ? await linkOf(taskId, body, signal)
+          : undefined;
+      return {
+        ...reading,
+        task: task.state === 'succeeded' && link !== undefined ? { ...task, videoUrl: link } : task,
+        retryAfterMs: retryAfterMs(headers, Date.now()),
+      };
     },
 
     async openVideo(link, { signal } = {}) {
@@ -139,26 +198,33 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
       for (let redirects = 0; ; redirects++) {
         // The key is for the service's own origin and for no other, nor for whoever was led back from another.
         atHome &&= url.origin === base.origin;
+        const { key, header } = authorization();
+        const path = url.pathname + url.search;
         const answer = await callService(keepAlive, {
           method: 'GET',
           origin: url.origin,
-          path: url.pathname + url.search,
-          headers: atHome ? { authorization: bearer() } : {},
+          path,
+          headers: atHome ? { ...profile.headers, ...header } : {},
           signal,
-          acceptRedirect: redirects < MOST_REDIRECTS,
           ...timeouts.video,
         });
-        if (answer.statusCode < 300) return videoBody(answer);
-        await answer.body.dump();
-        url = redirectTarget(answer, url);
+        const { statusCode: status, headers } = answer;
+        if (status < 300) return videoBody(answer);
+        if (isRedirect(answer) && redirects < MOST_REDIRECTS) {
+          await answer.body.dump();
+          url = redirectTarget(answer, url);
+        } else {
+          const body = await refusalText(answer, signal);
+          throw refusal({ status, headers, body }, readAnswer({ status, body }).said, secretsOf(path, [key]));
+        }
       }
     },
 
     async cancel(taskId, { signal } = {}) {
-      const { cancel } = options.profile ?? {};
+      const { cancel } = profile;
       if (cancel === undefined) return 'not-offered';
-      const path = cancel.path.replaceAll('{taskId}', escapePathSegment(taskId));
-      await askService(keepAlive, { method: cancel.method, path, signal, ...timeouts.check });
+      const { method, path } = cancel;
+      await askService(keepAlive, 'cancel', { method, path: at(path, taskId), signal, ...timeouts.check });
       return 'asked';
     },
 
@@ -178,6 +244,10 @@ function readKey(apiKey: () => string): string {
   }
 }
 
+function isRedirect({ statusCode, headers }: Dispatcher.ResponseData): boolean {
+  return statusCode >= 300 && statusCode < 400 && headers.location !== undefined;
+}
+
 function redirectTarget({ statusCode, headers }: Dispatcher.ResponseData, from: URL): URL {
   const { location } = headers;
   if (typeof location === 'string' && URL.canParse(location, from.href)) {
@@ -194,6 +264,11 @@ function videoBody({ headers, body }: Dispatcher.ResponseData): VideoBody {
     contentType: String(headers['content-type'] ?? 'application/octet-stream'),
     bytes: Number.isSafeInteger(length) ? length : undefined,
   };
+}
+
+/** A path of a profile for one task. */
+function at(path: string, taskId: string): string {
+  return path.replaceAll('{taskId}', escapePathSegment(taskId));
 }
 
 /** `.` and `..` are escaped too: as path segments they would name another resource. */

@@ -1,6 +1,7 @@
 import { TASK_STATES } from '../../src/contract/task-state';
 import { DEFAULT_PLACES } from '../../src/service/places';
-import { type AnswerReading, readAnswer } from '../../src/service/read-answer';
+import { type AnswerReading, readAnswer, traceAnswer } from '../../src/service/read-answer';
+import { stateOfWord } from '../../src/service/state-words';
 import { failed, PROVIDERS, queued, running, succeeded, unknown, VIDEO } from './provider-answers';
 
 const read = (body: unknown, status = 200) => readAnswer({ status, body: JSON.stringify(body) });
@@ -250,7 +251,9 @@ describe('the address of the video', () => {
     'file:///etc/passwd',
     'data:video/mp4;base64,AAAA',
     'javascript:alert(1)',
-    '/v/1.mp4',
+    '/',
+    '/\\\\cdn.example.com/1.mp4',
+    'v/1.mp4',
     '//cdn.example.com/1.mp4',
     'https:cdn.example.com',
     'https://',
@@ -353,7 +356,8 @@ describe('an answer that is not what it should be', () => {
 
   it('is read at other places when other places are given', () => {
     const places = { ...DEFAULT_PLACES, within: ['Resp'], taskId: ['video_id'] };
-    expect(readAnswer({ status: 200, body: '{"Resp":{"video_id":42}}' }, places).taskId).toBe('42');
+    const rules = { places, stateOf: stateOfWord };
+    expect(readAnswer({ status: 200, body: '{"Resp":{"video_id":42}}' }, rules).taskId).toBe('42');
   });
 
   it('may hold a value of any kind at any place', () => {
@@ -383,5 +387,74 @@ describe('an answer that is not what it should be', () => {
 
   it.each([undefined, null, 7, {}])('may have %j for a body, if a caller in JavaScript gives it', (body) => {
     expect(readAnswer({ status: 200, body: body as unknown as string })).toEqual({ ...NOTHING, json: false });
+  });
+});
+
+describe('what was read is told with its place', () => {
+  const trace = (body: unknown) => traceAnswer({ status: 200, body: JSON.stringify(body) });
+
+  it('each thing by the path that leads to it', () => {
+    const { found, doubts } = trace({
+      code: 7,
+      data: {
+        task_id: 't',
+        task_status: 'processing',
+        progress: 5,
+        task_result: { videos: [{}, { url: VIDEO }] },
+      },
+      message: 'Busy',
+    });
+    expect(found).toEqual({
+      taskId: 'data.task_id',
+      state: 'data.task_status',
+      percent: 'data.progress',
+      videoUrl: 'data.task_result.videos[1].url',
+      code: 'code',
+      message: 'message',
+    });
+    expect(doubts).toEqual([]);
+  });
+
+  it('also within JSON in a string, and by a boolean', () => {
+    expect(trace({ data: { resultJson: JSON.stringify({ resultUrls: [VIDEO] }) } }).found).toEqual({
+      videoUrl: 'data.resultJson.resultUrls[0]',
+    });
+    expect(trace({ done: true }).found).toEqual({ state: 'done' });
+  });
+
+  it.each([
+    [{ task_id: 'a', data: { task_id: 'b' } }, 'task_id is a and data.task_id is b'],
+    [{ taskId: 'a', data: { task_id: 'b' } }, 'data.task_id is b and taskId is a'],
+    [
+      { status: 'succeeded', error: { message: 'x' } },
+      'status says succeeded, and there is an error at error',
+    ],
+    [{ done: true, url: VIDEO, data: { status: 'completed', error: { code: 5 } } }, 'an error at data.error'],
+  ])('and %j with a doubt', (body, doubt) => {
+    expect(trace(body).doubts).toEqual([expect.stringContaining(doubt)]);
+  });
+
+  it.each([
+    [{ task_id: 'a', data: { task_id: 'a' } }],
+    [{ request_id: 'call', data: { task_id: 'b' } }],
+    [{ id: 'event', task_id: 'b' }],
+    [{ status: 'succeeded', error: null }],
+    [{ status: 'succeeded', error: { code: 0, message: '' } }],
+  ])('and %j without one', (body) => {
+    expect(trace(body).doubts).toEqual([]);
+  });
+});
+
+describe('a link that begins with a slash', () => {
+  const body = JSON.stringify({ status: 'completed', video_url: '/v/1.mp4?s=1' });
+
+  it('leads to the service itself', () => {
+    expect(readAnswer({ status: 200, body, baseUrl: 'https://api.example.com/video/' }).task).toEqual(
+      succeeded('completed', 'https://api.example.com/v/1.mp4?s=1'),
+    );
+  });
+
+  it('stays as it is while nobody knows where the service is', () => {
+    expect(readAnswer({ status: 200, body }).task).toEqual(succeeded('completed', '/v/1.mp4?s=1'));
   });
 });

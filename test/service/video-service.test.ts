@@ -45,7 +45,7 @@ describe('a request for a video', () => {
     const server = await serve(acceptTask);
     const reading = await connect(server.url).submit(request, { idempotencyKey: 'key-of-the-job' });
 
-    expect(reading).toEqual({ taskId: 'task-1' });
+    expect(reading).toEqual({ taskId: 'task-1', doubts: [] });
     expect(server.requests).toHaveLength(1);
     expect(server.requests[0]?.line).toBe(`POST ${path} HTTP/1.1`);
     expect(server.requests[0]?.headers).toMatchObject({

@@ -262,7 +262,7 @@ test.each([
 test.each<[start: string, type: FailureType, words: string]>([
   ['fal', 'InvalidRequest', 'HTTP 422 No image'],
   ['Inworld', 'InvalidRequest', 'HTTP 400 3 Unknown voice'],
-  ['PixVerse', 'SubmitUnconfirmed', '500044 Reached the limit'],
+  ['PixVerse', 'SubmitUnconfirmed', '"ErrMsg":"Reached the limit"'],
 ])(
   'a refusal that %s gives to the submit ends the job as %s in the words of the service, for one POST',
   async (start, type, words) => {

@@ -1,0 +1,161 @@
+import { z } from 'zod';
+import { durationMs } from '../contract/duration';
+import { TASK_STATES } from '../contract/task-state';
+import { DEFAULT_PLACES, type Places } from './places';
+import type { ReadingRules } from './read-answer';
+import { foldWord, type NamedState, stateOfWord } from './state-words';
+
+const text = z.string().min(1);
+const path = z
+  .string()
+  .regex(/^\/[^\s#]*$/, 'must be a path that begins with /')
+  .describe('A path at the service; {taskId} stands for the id of the task.');
+const taskPath = path.includes('{taskId}', { error: 'must hold {taskId}' });
+const headerName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'must be the name of a header');
+const time = z
+  .union([z.number(), z.string()])
+  .refine((value) => durationMs(value) !== undefined, 'must be milliseconds or a length of time such as "5s"')
+  .describe('Milliseconds, or a length of time such as "5s".');
+
+const place = z
+  .string()
+  .regex(
+    /^[^.\s[\]]+(\[\])?(\.[^.\s[\]]+(\[\])?)*$/,
+    'must be a path of keys such as data.task_id or videos[].url',
+  )
+  .describe('A path of keys; [] after a key means every entry of a list.');
+const places = z
+  .union([place, z.array(place).min(1)])
+  .describe('One place, or several in the order to look.');
+
+const words = z.array(z.union([z.string(), z.number()])).describe("The service's own words or numbers.");
+const NAMED_STATES = TASK_STATES.filter((state): state is NamedState => state !== 'unknown');
+
+/** What a profile may say: each part only where the service differs from the interface. */
+export const profileSchema = z
+  .strictObject({
+    $schema: z.string().optional(),
+    name: text.optional().describe('What messages call it.'),
+    paths: z
+      .strictObject({
+        textToVideo: path.optional(),
+        imageToVideo: path.optional(),
+        task: taskPath.optional().describe('Where the status of a task is read.'),
+      })
+      .optional(),
+    auth: z
+      .strictObject({
+        header: headerName.optional().describe('Authorization unless set.'),
+        scheme: z
+          .string()
+          .regex(/^[A-Za-z-]*$/, 'must be a word, or "" for the key alone')
+          .optional()
+          .describe('Bearer unless set; "" for the key alone.'),
+      })
+      .optional(),
+    idempotencyHeader: z
+      .union([headerName, z.null()])
+      .optional()
+      .describe('Idempotency-Key unless set; null for none.'),
+    headers: z.record(headerName, z.string()).optional().describe('Sent with every call to the service.'),
+    requestFields: z.array(text).optional().describe('Further fields that a request may have.'),
+    read: z
+      .strictObject({
+        within: places.optional().describe('Objects that may hold the task, besides the whole answer.'),
+        taskId: places.optional(),
+        state: places.optional(),
+        progress: places.optional(),
+        video: places.optional().describe('Where the link to the video is.'),
+        code: places.optional().describe("Where the service's error code is."),
+        message: places.optional().describe("Where the service's error message is."),
+      })
+      .optional()
+      .describe('Where things are in the answers, in place of where they are usually looked for.'),
+    states: z
+      .strictObject(
+        Object.fromEntries(NAMED_STATES.map((state) => [state, words.optional()])) as Record<
+          NamedState,
+          z.ZodOptional<typeof words>
+        >,
+      )
+      .optional()
+      .describe('What the words or numbers of the service mean, besides the usual ones.'),
+    video: z
+      .union([
+        z.strictObject({ path: taskPath }).describe('The video itself is at this path.'),
+        z
+          .strictObject({
+            id: places.describe('Where the status answer names the file.'),
+            path: path.includes('{fileId}', { error: 'must hold {fileId}' }),
+            link: places.describe('Where the answer to that call holds the link.'),
+          })
+          .describe('The link is had by one more call, with an id that the status answer names.'),
+      ])
+      .optional()
+      .describe('For services whose status answer holds no link.'),
+    cancel: z
+      .strictObject({ method: z.enum(['POST', 'PUT', 'DELETE']), path: taskPath })
+      .optional()
+      .describe('How to cancel a task.'),
+    polling: z
+      .strictObject({ min: time.optional(), max: time.optional() })
+      .optional()
+      .describe('Bounds of the pause between two looks, for jobs that do not set them.'),
+  })
+  .describe('How one video service differs from the interface that temporal-videogen expects.');
+
+export type ServiceProfile = z.input<typeof profileSchema>;
+
+export type ParsedProfile = { ok: true; profile: ServiceProfile } | { ok: false; problem: string };
+
+/** The profile, or one sentence that names every mistake by its path. */
+export function parseProfile(given: unknown): ParsedProfile {
+  const parsed = profileSchema.safeParse(given);
+  if (parsed.success) return { ok: true, profile: parsed.data };
+  return { ok: false, problem: parsed.error.issues.flatMap((issue) => describe(issue)).join('; ') };
+}
+
+function describe(issue: z.core.$ZodIssue): string[] {
+  const at = issue.path.join('.') || 'the profile';
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return issue.keys.map((key) => `${issue.path.concat(key).join('.')} is not known`);
+    case 'invalid_type':
+      return [`${at} must be of type ${issue.expected}`];
+    case 'invalid_union': {
+      // The alternative that comes closest says most.
+      const [closest] = [...issue.errors].sort((a, b) => a.length - b.length);
+      const inner = (closest ?? []).map((one) => ({ ...one, path: [...issue.path, ...one.path] }));
+      return inner.length > 0
+        ? inner.flatMap((one) => describe(one as z.core.$ZodIssue))
+        : [`${at} is not understood`];
+    }
+    case 'invalid_value':
+      return [`${at} must be one of ${issue.values.join(', ')}`];
+    default:
+      return [`${at} ${issue.message}`];
+  }
+}
+
+/** How answers are read with a profile. */
+export function readingRules({ read = {}, states = {} }: ServiceProfile): ReadingRules {
+  const own = (given: string | string[] | undefined, usual: readonly string[]) =>
+    given === undefined ? usual : [given].flat();
+  const { code, message } = read;
+  const chosen: Places = {
+    ...DEFAULT_PLACES,
+    within: own(read.within, DEFAULT_PLACES.within),
+    taskId: own(read.taskId, DEFAULT_PLACES.taskId),
+    state: own(read.state, DEFAULT_PLACES.state),
+    percent: own(read.progress, DEFAULT_PLACES.percent),
+    videoUrl: own(read.video, DEFAULT_PLACES.videoUrl),
+    code: own(code, DEFAULT_PLACES.code),
+    message: message === undefined ? DEFAULT_PLACES.message : [message].flat().map((at) => ({ at })),
+  };
+  const meanings = new Map(
+    NAMED_STATES.flatMap((state) =>
+      (states[state] ?? []).map((word) => [foldWord(String(word)), state] as const),
+    ),
+  );
+  return { places: chosen, stateOf: (word) => meanings.get(foldWord(word)) ?? stateOfWord(word) };
+}
