@@ -1,9 +1,12 @@
-import { cancellationSignal } from '@temporalio/activity';
+import { cancellationSignal, log } from '@temporalio/activity';
 import type { Look } from '../src/contract/job';
 import type { RateGate, TaskReading, VideoService } from '../src/service';
 import { whileAlive } from './heartbeating';
+import { pollBounds } from './poll-bounds';
 import { throughGate } from './through-gate';
 import { toFailure } from './to-failure';
+
+const MOST_DOUBTS = 1_000;
 
 export interface CheckVideoInput {
   taskId: string;
@@ -11,6 +14,7 @@ export interface CheckVideoInput {
 
 /** One look at a task. It tells that there is a video, never where: links are secrets, and expire. */
 export function createCheckVideo(service: VideoService, gate: RateGate) {
+  const warnOnce = warnerOfDoubts();
   return async function checkVideo({ taskId }: CheckVideoInput): Promise<Look> {
     try {
       const reading = await throughGate(gate, 'check', () =>
@@ -20,11 +24,24 @@ export function createCheckVideo(service: VideoService, gate: RateGate) {
         ),
       );
       const look = toLook(reading);
+      for (const doubt of reading.doubts) warnOnce(taskId, doubt);
       if (isOver(look)) gate.taskEnded();
-      return look;
+      return { ...look, ...pollBounds(service.profile) };
     } catch (error) {
       throw toFailure(error, 'check', { taskId });
     }
+  };
+}
+
+/** A doubt is worth one warning a task, not one a look; of how many it is known is bounded. */
+function warnerOfDoubts() {
+  const told = new Set<string>();
+  return (taskId: string, doubt: string) => {
+    const both = `${taskId} ${doubt}`;
+    if (told.has(both)) return;
+    if (told.size >= MOST_DOUBTS) told.clear();
+    told.add(both);
+    log.warn('the answer can be read in two ways', { taskId, doubt });
   };
 }
 

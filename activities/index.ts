@@ -6,6 +6,8 @@ import { createCheckVideo } from './check-video';
 import { createDownloadVideo } from './download-video';
 import { createSubmitVideo } from './submit-video';
 
+export type { SubmittedTask } from './submit-video';
+
 export interface VideoActivityDeps {
   service: VideoService;
   storage: VideoStorage;

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { ApplicationFailure, activityInfo, heartbeat, log } from '@temporalio/activity';
-import type { LostSubmitPolicy } from '../src/contract/job';
+import type { LostSubmitPolicy, PollBounds } from '../src/contract/job';
 import { parseRequest, type VideoRequest } from '../src/contract/request';
 import { type RateGate, ServiceFault, type VideoService } from '../src/service';
 import { lookAtEarlierRuns } from './earlier-runs';
 import { whileHeartbeating } from './heartbeating';
 import { jobId } from './job-id';
+import { pollBounds } from './poll-bounds';
 import { readNotes, type SubmitNote } from './submit-note';
 import { throughGate } from './through-gate';
 import { failureOf, toFailure } from './to-failure';
@@ -22,6 +23,12 @@ export interface SubmitVideoInput {
   hasEarlierRuns?: boolean;
 }
 
+/** The task, and how often the service wants to be asked for it. */
+export interface SubmittedTask {
+  taskId: string;
+  polling?: PollBounds;
+}
+
 export interface SubmitVideoDeps {
   service: VideoService;
   gate: RateGate;
@@ -34,7 +41,7 @@ export interface SubmitVideoDeps {
  * A cancellation does not reach the socket here: a request that has left is not abandoned, its answer names the task.
  */
 export function createSubmitVideo({ service, gate, ...worker }: SubmitVideoDeps) {
-  return async function submitVideo(input: SubmitVideoInput): Promise<{ taskId: string }> {
+  return async function submitVideo(input: SubmitVideoInput): Promise<SubmittedTask> {
     const { attempt } = activityInfo();
     const { onLostSubmit = worker.onLostSubmit } = input;
     const refuseIfLost = (lost: string | undefined) => {
@@ -44,16 +51,16 @@ export function createSubmitVideo({ service, gate, ...worker }: SubmitVideoDeps)
     const notes = readNotes();
     refuseIfLost(notes.lost);
 
-    const request = checked(input.request);
+    const request = checked(input.request, service.profile?.requestFields);
     const { idempotencyKey = keyOf(request) } = input;
     const keyWasSent =
       notes.keySent || input.resubmits || input.hasEarlierRuns || input.idempotencyKey !== undefined;
     let sent = false;
     try {
       const earlier = input.hasEarlierRuns ? await lookAtEarlierRuns() : {};
-      if (earlier.taskId !== undefined) return { taskId: earlier.taskId };
+      if (earlier.taskId !== undefined) return { taskId: earlier.taskId, ...pollBounds(service.profile) };
       refuseIfLost(earlier.lost);
-      const { taskId } = await throughGate(gate, 'submit', () => {
+      const { taskId, doubts } = await throughGate(gate, 'submit', () => {
         sent = true;
         return whileHeartbeating(
           () => ({ sending: attempt }) satisfies SubmitNote,
@@ -61,7 +68,8 @@ export function createSubmitVideo({ service, gate, ...worker }: SubmitVideoDeps)
         );
       });
       log.info('submitted', { taskId });
-      return { taskId };
+      for (const doubt of doubts) log.warn('the answer can be read in two ways', { taskId, doubt });
+      return { taskId, ...pollBounds(service.profile) };
     } catch (error) {
       if (error instanceof ServiceFault && error.kind === 'not-sent') sent = false;
       const failure = toFailure(error, keyWasSent ? 'resubmit' : 'submit', { onLostSubmit });
@@ -73,8 +81,8 @@ export function createSubmitVideo({ service, gate, ...worker }: SubmitVideoDeps)
   };
 }
 
-function checked(given: VideoRequest): VideoRequest {
-  const parsed = parseRequest(given);
+function checked(given: VideoRequest, further?: readonly string[]): VideoRequest {
+  const parsed = parseRequest(given, further);
   if (parsed.ok) return parsed.request;
   throw failureOf('InvalidRequest', 'submit', { message: parsed.problem });
 }

@@ -9,7 +9,7 @@ import {
   WorkflowUpdateFailedError,
 } from '@temporalio/client';
 import { ApplicationFailure, TerminatedFailure, type Workflow } from '@temporalio/common';
-import { type Environment, readTaskQueue } from './config';
+import { type Environment, readProfile, readTaskQueue } from './config';
 import { connectClient } from './connect';
 import { DECISION_REFUSED, DecisionRefused } from './contract/decision-refused';
 import { readFailure, VideoFailure } from './contract/failures';
@@ -35,6 +35,8 @@ export interface VideoClientOptions {
   taskQueue?: string;
   /** Where the jobs' submits wait; `<taskQueue>-submit` unless set, as a worker has it. The task queue itself for one. */
   submitQueue?: string;
+  /** Fields that requests may have beyond the interface; those of the profile that the environment names unless set. */
+  requestFields?: readonly string[];
 }
 
 export interface StartOptions {
@@ -77,6 +79,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   const taskQueue = options.taskQueue ?? readTaskQueue(env);
   const client = options.client ?? (await connectClient(env));
 
+  const requestFields = options.requestFields ?? readProfile(env)?.requestFields ?? [];
   const submitQueue = options.submitQueue ?? submitQueueOf(taskQueue);
   const queues = submitQueue === taskQueue ? {} : { queues: { submit: submitQueue } };
 
@@ -84,7 +87,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     given: JobInput,
     { workflowId = `video-${randomUUID()}`, temporal }: StartOptions = {},
   ) => {
-    const parsed = parseJobInput(given);
+    const parsed = parseJobInput(given, requestFields);
     if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
     const input: JobInput = { ...queues, ...parsed.input };
     const wanted: WantedVideo = { request: input.request, taskId: input.taskId };

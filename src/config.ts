@@ -3,11 +3,18 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ClientConnectConfig, loadClientConnectConfig } from '@temporalio/envconfig';
+import { parse as parseYaml } from 'yaml';
 import { isLostSubmitPolicy, LOST_SUBMIT_RULE } from './contract/input-rules';
 import type { LostSubmitPolicy } from './contract/job';
 import { DEFAULT_TASK_QUEUE } from './contract/names';
 import type { EngineOptions } from './engine';
-import type { VideoServiceOptions } from './service';
+import {
+  BUILT_IN_PROFILES,
+  builtInProfile,
+  parseProfile,
+  type ServiceProfile,
+  type VideoServiceOptions,
+} from './service';
 
 export type Environment = Record<string, string | undefined>;
 
@@ -18,7 +25,32 @@ export class ConfigError extends Error {
 
 /** Where the video service is and the key for it. A key in a file is read at every call, so it can be rotated. */
 export function readServiceConfig(env: Environment = process.env): VideoServiceOptions {
-  return Object.freeze({ baseUrl: readBaseUrl(env), apiKey: readApiKey(env) });
+  const profile = readProfile(env);
+  return Object.freeze({ baseUrl: readBaseUrl(env), apiKey: readApiKey(env), ...(profile && { profile }) });
+}
+
+/** How the service differs from the interface: a built-in profile by its name, or a JSON or YAML file. */
+export function readProfile(env: Environment = process.env): ServiceProfile | undefined {
+  const named = withoutBlanks(env).VIDEOGEN_PROFILE?.trim();
+  if (named === undefined) return undefined;
+  return builtInProfile(named) ?? readProfileFile(named);
+}
+
+export function readProfileFile(file: string): ServiceProfile {
+  let given: unknown;
+  try {
+    // JSON is YAML too.
+    given = parseYaml(readFileSync(file, 'utf8'));
+  } catch (error) {
+    const names = Object.keys(BUILT_IN_PROFILES).join(', ');
+    const problem = error instanceof Error ? error.message.split('\n')[0]?.replace(/:$/, '') : String(error);
+    throw new ConfigError(
+      `VIDEOGEN_PROFILE is neither a built-in profile nor a file that can be read (${problem}): name one of ${names}, or a JSON or YAML file.`,
+    );
+  }
+  const parsed = parseProfile(given);
+  if (parsed.ok) return parsed.profile;
+  throw new ConfigError(`VIDEOGEN_PROFILE names a profile with a mistake (${parsed.problem}): correct it.`);
 }
 
 export function readTaskQueue(env: Environment = process.env): string {

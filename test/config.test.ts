@@ -10,6 +10,7 @@ import {
   readEmulatorKey,
   readEngineOptions,
   readLostSubmitPolicy,
+  readProfile,
   readServiceConfig,
   readStorageFolder,
   readSubmitsPerSecond,
@@ -447,5 +448,43 @@ describe('the environment', () => {
     ['spawn(go, { env: { ...process.env, ...more } })', false],
   ])('in %j is one variable read: %s', (code, isRead) => {
     expect(READS_ONE.test(code)).toBe(isRead);
+  });
+});
+
+describe('VIDEOGEN_PROFILE', () => {
+  it('is none unless set', () => {
+    expect(readServiceConfig(BASE)).not.toHaveProperty('profile');
+    expect(readProfile({ VIDEOGEN_PROFILE: ' ' })).toBeUndefined();
+  });
+
+  it('may name a built-in profile', () => {
+    expect(readServiceConfig({ ...BASE, VIDEOGEN_PROFILE: 'openai' }).profile).toMatchObject({
+      video: { path: '/v1/videos/{taskId}/content' },
+    });
+  });
+
+  it.each([
+    ['profile.json', '{"read":{"taskId":"ticket.no"}}'],
+    ['profile.yaml', '# ours\nread:\n  taskId: ticket.no\n'],
+  ])('may be the file %s', (name, content) => {
+    expect(readProfile({ VIDEOGEN_PROFILE: fileWith(name, content) })).toEqual({
+      read: { taskId: 'ticket.no' },
+    });
+  });
+
+  it.each([
+    ['a misspelt field', 'read:\n  taskID: x\n', 'read.taskID is not known'],
+    ['an empty file', '', 'the profile must be of type object'],
+    ['a list', '- a\n', 'the profile must be of type object'],
+    ['what is no YAML', 'read: [\n', 'neither a built-in profile nor a file that can be read'],
+  ])('with %s is refused', (_what, content, problem) => {
+    const file = fileWith('profile.yaml', content);
+    expect(refusal(() => readProfile({ VIDEOGEN_PROFILE: file }))).toContain(problem);
+  });
+
+  it('that is no file is refused with the names that are known', () => {
+    const told = refusal(() => readProfile({ VIDEOGEN_PROFILE: 'sora' }));
+    expect(told).toContain('openai');
+    expect(told).toContain('ENOENT');
   });
 });

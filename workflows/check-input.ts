@@ -2,7 +2,7 @@ import type { ApplicationFailure } from '@temporalio/workflow';
 import { durationMs } from '../src/contract/duration';
 import { createFailure } from '../src/contract/failures';
 import * as rules from '../src/contract/input-rules';
-import type { JobInput } from '../src/contract/job';
+import type { JobInput, PollBounds } from '../src/contract/job';
 import { DEFAULT_DEADLINE_MS, DEFAULT_HOLD_MS } from '../src/contract/policies';
 import { DEFAULT_MAX_MS, DEFAULT_MIN_MS, LEAST_MIN_MS } from './poll-schedule';
 
@@ -10,7 +10,6 @@ import { DEFAULT_MAX_MS, DEFAULT_MIN_MS, LEAST_MIN_MS } from './poll-schedule';
 export interface JobTimes {
   deadlineMs: number;
   holdMs: number;
-  polling: { min: number; max: number };
 }
 
 /** Each field that is set has to keep its rule. */
@@ -39,14 +38,19 @@ export function checkInput(input: JobInput | null | undefined): JobTimes {
     const value = read(input);
     if (value != null && !keeps(value)) throw refused(`${name} ${rule}`);
   }
-  const min = readDuration('polling.min', input.polling?.min ?? DEFAULT_MIN_MS);
-  const max = readDuration('polling.max', input.polling?.max ?? DEFAULT_MAX_MS);
+  pollingOf(input);
   return {
     deadlineMs: readDuration('deadline', input.deadline ?? DEFAULT_DEADLINE_MS),
     holdMs: readDuration('holdFor', input.holdFor ?? DEFAULT_HOLD_MS),
-    // Whoever asks for a longer pause than the usual longest one means it.
-    polling: { min: Math.max(min, LEAST_MIN_MS), max: Math.max(min, max, LEAST_MIN_MS) },
   };
+}
+
+/** The bounds of the pause between two looks: the job's own, or else the service's, or else the usual ones. */
+export function pollingOf({ polling }: JobInput, service: PollBounds = {}): { min: number; max: number } {
+  const min = readDuration('polling.min', polling?.min ?? service.min ?? DEFAULT_MIN_MS);
+  const max = readDuration('polling.max', polling?.max ?? service.max ?? DEFAULT_MAX_MS);
+  // Whoever asks for a longer pause than the usual longest one means it.
+  return { min: Math.max(min, LEAST_MIN_MS), max: Math.max(min, max, LEAST_MIN_MS) };
 }
 
 function readDuration(name: string, value: unknown): number {

@@ -6,7 +6,7 @@ import {
   proxyActivities,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { VideoActivities } from '../activities';
+import type { SubmittedTask, VideoActivities } from '../activities';
 import { describeDuration } from '../src/contract/duration';
 import { createFailure, readFailure, VideoFailure } from '../src/contract/failures';
 import type { CarriedJob, JobInput, JobResult, Look } from '../src/contract/job';
@@ -34,8 +34,8 @@ export async function generateVideo(input: JobInput, carried?: CarriedJob): Prom
 async function submit(job: JobState): Promise<string> {
   for (let resubmits = false; ; resubmits = true) {
     try {
-      const { taskId } = await submitOnce(job, resubmits);
-      job.hasTask(taskId);
+      const { taskId, polling } = await submitOnce(job, resubmits);
+      job.hasTask(taskId, polling);
       return taskId;
     } catch (error) {
       const lost = lostSubmit(error);
@@ -49,7 +49,7 @@ async function submit(job: JobState): Promise<string> {
   }
 }
 
-async function submitOnce(job: JobState, resubmits: boolean): Promise<{ taskId: string }> {
+async function submitOnce(job: JobState, resubmits: boolean): Promise<SubmittedTask> {
   job.enter('submitting');
   if (job.remainingMs() === 0) throw createFailure('DeadlineExceeded');
   const { queues, idempotencyKey, onLostSubmit } = job.input;

@@ -7,6 +7,7 @@ import type {
   JobProgress,
   Look,
   LostSubmitPolicy,
+  PollBounds,
   StoredVideo,
   SubmitDecision,
 } from '../src/contract/job';
@@ -20,7 +21,7 @@ import {
 } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import type { WantedVideo } from '../src/contract/wanted-video';
-import { checkInput, type JobTimes, refused } from './check-input';
+import { checkInput, type JobTimes, pollingOf, refused } from './check-input';
 import { currentDetails } from './current-details';
 import { untilNextLook } from './poll-schedule';
 
@@ -48,6 +49,7 @@ export class JobState {
   /** For so long the deadline stood still. */
   private heldMs: number;
   private readonly times: JobTimes;
+  private servicePolling: PollBounds | undefined;
   private readonly warnedWords: Set<string>;
 
   constructor(
@@ -67,6 +69,7 @@ export class JobState {
     this.trouble = carried?.trouble;
     this.misses = carried?.misses ?? { task: 0, video: 0 };
     this.warnedWords = new Set(carried?.warnedWords);
+    this.servicePolling = carried?.polling;
     if (carried) this.taskId = carried.taskId;
     else if (input.taskId != null) this.adopts(input.taskId);
   }
@@ -83,8 +86,9 @@ export class JobState {
   }
 
   /** From here on every failure, log line and detail names the task; the memo tells it without a worker. */
-  hasTask(taskId: string): void {
+  hasTask(taskId: string, polling?: PollBounds): void {
     this.taskId = taskId;
+    this.servicePolling = polling;
     this.submittedAtMs = Date.now();
     upsertMemo({ [TASK_ID_MEMO]: taskId });
     this.show();
@@ -140,6 +144,7 @@ export class JobState {
     const percent = 'percent' in look ? look.percent : undefined;
     this.retryAfterMs = 'retryAfterMs' in look ? look.retryAfterMs : undefined;
     this.task = { state: look.state, word: look.word, percent };
+    this.servicePolling = look.polling;
     this.show();
   }
 
@@ -203,7 +208,7 @@ export class JobState {
       percent: this.task?.percent,
       retryAfterMs: this.retryAfterMs,
       troubles: this.trouble?.count ?? 0,
-      ...this.times.polling,
+      ...pollingOf(this.input, this.servicePolling),
     });
   }
 
@@ -240,6 +245,7 @@ export class JobState {
       trouble: this.trouble,
       misses: this.misses,
       warnedWords: [...this.warnedWords],
+      polling: this.servicePolling,
     };
   }
 

@@ -51,8 +51,11 @@ const GROUPS: Record<string, z.ZodObject> = {
 
 export type ParsedJobInput = { ok: true; input: JobInput } | { ok: false; problem: string };
 
-/** Parses what a caller hands over at a door (client, CLI, gateway); a workflow's own input is past it. */
-export function parseJobInput(given: unknown): ParsedJobInput {
+/**
+ * Parses what a caller hands over at a door (client, CLI, gateway); a workflow's own input is past it. `further` are the
+ * fields that requests to the service may have beyond the interface.
+ */
+export function parseJobInput(given: unknown, further: readonly string[] = []): ParsedJobInput {
   const parsed = jobInputSchema.safeParse(given);
   if (!parsed.success) return { ok: false, problem: parsed.error.issues.map(describe).join('; ') };
   const { request, taskId, ...options } = parsed.data;
@@ -63,7 +66,7 @@ export function parseJobInput(given: unknown): ParsedJobInput {
     };
   }
   if (taskId !== undefined) return { ok: true, input: { taskId, ...options } };
-  const checked = parseRequest(request);
+  const checked = parseRequest(request, further);
   return checked.ok ? { ok: true, input: { request: checked.request, ...options } } : checked;
 }
 

@@ -80,11 +80,18 @@ export interface JobResult {
   waitedMs: number;
 }
 
+/** Milliseconds, as the service's profile has them. */
+export interface PollBounds {
+  min?: number;
+  max?: number;
+}
+
 /** What one look at a task found. There is no link in it: links are secrets and expire. */
-export type Look =
+export type Look = { polling?: PollBounds } & (
   | { state: 'queued' | 'running' | 'unknown'; word: string; percent?: number; retryAfterMs?: number }
   | { state: 'succeeded'; word: string; hasVideo: boolean }
-  | { state: 'failed' | 'cancelled'; word: string; code?: string; message?: string };
+  | { state: 'failed' | 'cancelled'; word: string; code?: string; message?: string }
+);
 
 /** What a job takes along when it continues as new; the second argument of the workflow, never a caller's. */
 export interface CarriedJob {
@@ -100,4 +107,5 @@ export interface CarriedJob {
   trouble?: JobProgress['trouble'];
   misses: { task: number; video: number };
   warnedWords: string[];
+  polling?: PollBounds;
 }

@@ -24,13 +24,26 @@ export type VideoRequest = z.infer<typeof requestSchema>;
 
 export type ParsedRequest = { ok: true; request: VideoRequest } | { ok: false; problem: string };
 
-/** The request, or one sentence that names every field that is wrong and what it should be. */
-export function parseRequest(input: unknown): ParsedRequest {
-  const parsed = requestSchema.safeParse(input);
-  if (parsed.success) return { ok: true, request: parsed.data };
+/**
+ * The request, or one sentence that names every field that is wrong and what it should be. `further` fields, which a
+ * service has beyond the interface, pass as they are.
+ */
+export function parseRequest(input: unknown, further: readonly string[] = []): ParsedRequest {
+  const { own, beyond } = isRecord(input) ? divide(input, further) : { own: input, beyond: {} };
+  const parsed = requestSchema.safeParse(own);
+  if (parsed.success) return { ok: true, request: { ...parsed.data, ...beyond } };
   const problems = parsed.error.issues.flatMap((issue) => describeIssue(issue, input));
   const more = problems.splice(MOST_PROBLEMS).length;
   return { ok: false, problem: problems.join('; ') + (more > 0 ? `; and ${more} more` : '') };
+}
+
+function divide(input: Record<string, unknown>, further: readonly string[]) {
+  const isBeyond = (name: string) => further.includes(name) && !Object.hasOwn(requestSchema.shape, name);
+  const entries = Object.entries(input);
+  return {
+    own: Array.isArray(input) ? input : Object.fromEntries(entries.filter(([name]) => !isBeyond(name))),
+    beyond: Object.fromEntries(entries.filter(([name]) => isBeyond(name))),
+  };
 }
 
 function describeIssue(issue: z.core.$ZodIssue, input: unknown): string[] {

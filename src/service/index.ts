@@ -1,3 +1,4 @@
+export { BUILT_IN_PROFILES, type BuiltInProfile, builtInProfile } from './built-in-profiles';
 export { parseProfile, profileSchema, readingRules, type ServiceProfile } from './profile';
 export { type CallOutcome, type Entry, RateGate, type RateGateOptions } from './rate-gate';
 export {

@@ -9,8 +9,16 @@ const text = z.string().min(1);
 const path = z
   .string()
   .regex(/^\/[^\s#]*$/, 'must be a path that begins with /')
-  .describe('A path at the service; {taskId} stands for the id of the task.');
-const taskPath = path.includes('{taskId}', { error: 'must hold {taskId}' });
+  .describe('A path at the service.');
+const pathWith = (name: 'taskId' | 'fileId') =>
+  z
+    .string()
+    .regex(
+      new RegExp(`^/[^\\s#]*\\{${name}\\}[^\\s#]*$`),
+      `must be a path that begins with / and holds {${name}}`,
+    )
+    .describe(`A path at the service with {${name}} in it.`);
+const taskPath = pathWith('taskId');
 const headerName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'must be the name of a header');
 const time = z
   .union([z.number(), z.string()])
@@ -86,7 +94,7 @@ export const profileSchema = z
         z
           .strictObject({
             id: places.describe('Where the status answer names the file.'),
-            path: path.includes('{fileId}', { error: 'must hold {fileId}' }),
+            path: pathWith('fileId'),
             link: places.describe('Where the answer to that call holds the link.'),
           })
           .describe('The link is had by one more call, with an id that the status answer names.'),
@@ -124,7 +132,8 @@ function describe(issue: z.core.$ZodIssue): string[] {
       return [`${at} must be of type ${issue.expected}`];
     case 'invalid_union': {
       // The alternative that comes closest says most.
-      const [closest] = [...issue.errors].sort((a, b) => a.length - b.length);
+      const depth = (issues: z.core.$ZodIssue[]) => issues[0]?.path.length ?? 0;
+      const [closest] = [...issue.errors].sort((a, b) => a.length - b.length || depth(b) - depth(a));
       const inner = (closest ?? []).map((one) => ({ ...one, path: [...issue.path, ...one.path] }));
       return inner.length > 0
         ? inner.flatMap((one) => describe(one as z.core.$ZodIssue))
@@ -135,6 +144,11 @@ function describe(issue: z.core.$ZodIssue): string[] {
     default:
       return [`${at} ${issue.message}`];
   }
+}
+
+/** For editors: what a profile may hold, as JSON Schema. */
+export function profileJsonSchema(): object {
+  return z.toJSONSchema(profileSchema, { io: 'input' });
 }
 
 /** How answers are read with a profile. */

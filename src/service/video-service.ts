@@ -78,6 +78,8 @@ export type TaskReading = AnswerReading & Pick<TracedReading, 'doubts'> & { retr
 
 /** The video generation service. Each call is one attempt: Temporal retries, nobody else. */
 export interface VideoService {
+  /** Where it differs from the interface, for whoever parses requests and plans looks. */
+  readonly profile?: ServiceProfile;
   submit(
     request: VideoRequest,
     options: { idempotencyKey: string },
@@ -151,6 +153,8 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
   };
 
   return {
+    profile,
+
     async submit(request, { idempotencyKey }) {
       const { status, body, reading, secrets } = await askService(freshConnections, 'submit', {
         method: 'POST',

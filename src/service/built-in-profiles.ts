@@ -1,0 +1,38 @@
+import type { ServiceProfile } from './profile';
+
+/**
+ * Services whose answers need more than the usual reading, or that have a call to cancel, by name. Their paths are those of
+ * the interface unless a profile says otherwise.
+ */
+export const BUILT_IN_PROFILES = {
+  ark: { name: 'BytePlus Ark', cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } },
+  luma: { name: 'Luma', cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } },
+  runway: {
+    name: 'Runway',
+    cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' },
+    polling: { min: '5s' },
+  },
+  openai: { name: 'OpenAI videos', video: { path: '/v1/videos/{taskId}/content' } },
+  minimax: {
+    name: 'MiniMax v1',
+    video: { id: 'file_id', path: '/v1/files/retrieve?file_id={fileId}', link: 'file.download_url' },
+  },
+  pixverse: {
+    name: 'PixVerse',
+    read: {
+      within: 'Resp',
+      taskId: ['video_id', 'id'],
+      state: 'status',
+      video: 'url',
+      code: 'ErrCode',
+      message: 'ErrMsg',
+    },
+    states: { succeeded: [1], running: [5], failed: [7, 8] },
+  },
+} as const satisfies Record<string, ServiceProfile>;
+
+export type BuiltInProfile = keyof typeof BUILT_IN_PROFILES;
+
+export function builtInProfile(name: string): ServiceProfile | undefined {
+  return Object.entries<ServiceProfile>(BUILT_IN_PROFILES).find(([known]) => known === name)?.[1];
+}

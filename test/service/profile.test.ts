@@ -1,0 +1,150 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Ajv2020 from 'ajv/dist/2020';
+import { BUILT_IN_PROFILES } from '../../src/service/built-in-profiles';
+import {
+  parseProfile,
+  profileJsonSchema,
+  readingRules,
+  type ServiceProfile,
+} from '../../src/service/profile';
+import { traceAnswer } from '../../src/service/read-answer';
+
+const WHOLE = {
+  name: 'Everything',
+  paths: { textToVideo: '/t2v', imageToVideo: '/i2v', task: '/tasks?id={taskId}' },
+  auth: { header: 'X-Api-Key', scheme: '' },
+  idempotencyHeader: null,
+  headers: { 'X-Version': '2' },
+  requestFields: ['model'],
+  read: {
+    within: ['ticket'],
+    taskId: 'ticket.no',
+    state: ['ticket.phase'],
+    progress: 'pct',
+    video: 'files[].href',
+    code: 'e.c',
+    message: 'e.m',
+  },
+  states: { queued: ['P0'], running: ['P1', 2], succeeded: ['P9'], failed: ['PX'], cancelled: [-1] },
+  video: { id: 'file_id', path: '/files/{fileId}', link: 'link' },
+  cancel: { method: 'PUT', path: '/tasks/{taskId}/cancel' },
+  polling: { min: '10s', max: 60_000 },
+} satisfies ServiceProfile;
+
+const validate = new Ajv2020({ strict: false }).compile(profileJsonSchema());
+
+describe('a profile', () => {
+  it.each<[string, unknown]>([
+    ['nothing at all', {}],
+    ['everything', WHOLE],
+    ['a path of the video', { video: { path: '/v1/videos/{taskId}/content' } }],
+    ['where its schema is', { $schema: './profile.schema.json' }],
+    ...Object.entries(BUILT_IN_PROFILES),
+  ])('may hold %s, and editors agree', (_what, profile) => {
+    expect(parseProfile(profile)).toEqual({ ok: true, profile });
+    expect(validate(profile)).toBe(true);
+  });
+
+  it.each<[unknown, string]>([
+    [null, 'the profile must be of type object'],
+    ['openai', 'the profile must be of type object'],
+    [{ path: {} }, 'path is not known'],
+    [{ read: { taskID: 'x' } }, 'read.taskID is not known'],
+    [{ read: { taskId: 'a..b' } }, 'read.taskId must be a path of keys such as data.task_id or videos[].url'],
+    [{ read: { video: [] } }, 'read.video'],
+    [{ read: { video: ['a', 5] } }, 'read.video.1 must be of type string'],
+    [{ paths: { task: '/tasks' } }, 'paths.task must be a path that begins with / and holds {taskId}'],
+    [
+      { paths: { textToVideo: 'https://elsewhere.example.com/x' } },
+      'paths.textToVideo must be a path that begins with /',
+    ],
+    [{ auth: { scheme: 'Two words' } }, 'auth.scheme must be a word, or "" for the key alone'],
+    [{ auth: { header: 'a b' } }, 'auth.header must be the name of a header'],
+    [{ idempotencyHeader: '' }, 'idempotencyHeader must be the name of a header'],
+    [{ states: { ready: ['x'] } }, 'states.ready is not known'],
+    [{ states: { running: 'x' } }, 'states.running must be of type array'],
+    [{ cancel: { method: 'GET', path: '/x/{taskId}' } }, 'cancel.method must be one of POST, PUT, DELETE'],
+    [
+      { cancel: { method: 'DELETE', path: '/x' } },
+      'cancel.path must be a path that begins with / and holds {taskId}',
+    ],
+    [{ video: { path: '/x' } }, 'video.path must be a path that begins with / and holds {taskId}'],
+    [
+      { video: { id: 'f', path: '/f', link: 'l' } },
+      'video.path must be a path that begins with / and holds {fileId}',
+    ],
+    [{ polling: { min: 'soon' } }, 'polling.min must be milliseconds or a length of time such as "5s"'],
+    [{ headers: { 'a b': 'x' } }, 'headers'],
+  ])('%j is refused with the path of the mistake', (given, problem) => {
+    const parsed = parseProfile(given);
+    expect(parsed).toMatchObject({ ok: false });
+    expect(!parsed.ok && parsed.problem).toContain(problem);
+    expect(!parsed.ok && parsed.problem).not.toContain('undefined');
+  });
+
+  it('with several mistakes is told them all', () => {
+    const parsed = parseProfile({ read: { taskID: 'x' }, paths: { task: '/tasks' } });
+    expect(!parsed.ok && parsed.problem).toBe(
+      'paths.task must be a path that begins with / and holds {taskId}; read.taskID is not known',
+    );
+  });
+});
+
+it('the schema that is shipped is the code’s: npm run schema writes it', () => {
+  const shipped = JSON.parse(readFileSync(join(__dirname, '../../profile.schema.json'), 'utf8'));
+  expect(shipped).toEqual(JSON.parse(JSON.stringify(profileJsonSchema())));
+});
+
+describe('answers read with a profile', () => {
+  const trace = (body: unknown, profile: ServiceProfile = WHOLE) =>
+    traceAnswer({ status: 200, body: JSON.stringify(body) }, readingRules(profile));
+
+  it('are read at its places', () => {
+    const reading = trace({
+      ticket: { no: 7, phase: 'p-9' },
+      pct: 0.5,
+      files: [{ href: 'https://cdn.example.com/a.mp4' }],
+      e: { c: 'c1', m: 'm1' },
+    });
+    expect(reading).toMatchObject({
+      taskId: '7',
+      task: { state: 'succeeded', word: 'p-9', videoUrl: 'https://cdn.example.com/a.mp4' },
+      said: { code: 'c1', message: 'm1' },
+      found: {
+        taskId: 'ticket.no',
+        state: 'ticket.phase',
+        videoUrl: 'files[0].href',
+        code: 'e.c',
+        message: 'e.m',
+      },
+    });
+  });
+
+  it.each<[unknown, string]>([
+    ['P0', 'queued'],
+    ['P1', 'running'],
+    [2, 'running'],
+    ['2', 'running'],
+    ['PX', 'failed'],
+    [-1, 'cancelled'],
+    ['succeeded', 'succeeded'],
+    [3, 'unknown'],
+  ])('%j means %s', (phase, state) => {
+    expect(trace({ ticket: { phase } }).task.state).toBe(state);
+  });
+
+  it('are not read where others have things', () => {
+    expect(
+      trace({ task_id: 'x', status: 'running', video_url: 'https://cdn.example.com/a.mp4' }),
+    ).toMatchObject({
+      taskId: undefined,
+      task: { state: 'unknown' },
+    });
+  });
+
+  it('a word of its own may mean something else than usual', () => {
+    const profile = { states: { running: ['ready'] } };
+    expect(trace({ status: 'ready' }, profile).task.state).toBe('running');
+  });
+});
