@@ -94,6 +94,7 @@ export interface VideoService {
 export function createVideoService(options: VideoServiceOptions): VideoService {
   const { profile = {}, onAnswer = () => undefined } = options;
   const base = new URL(`${options.baseUrl.replace(/\/+$/, '')}/`);
+  const basePath = base.pathname.replace(/\/$/, '');
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const paths = { ...PATHS, ...profile.paths };
   const auth = { ...AUTH, ...profile.auth };
@@ -116,7 +117,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
     const made = {
       ...call,
       origin: base.origin,
-      path: base.pathname.replace(/\/$/, '') + call.path,
+      path: basePath + call.path,
       headers: {
         accept: 'application/json',
         'user-agent': 'temporal-videogen',
@@ -140,7 +141,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
   const linkOf = async (taskId: string, body: string, signal?: AbortSignal): Promise<string | undefined> => {
     const { video } = profile;
     if (video === undefined) return undefined;
-    if (!('link' in video)) return new URL(at(video.path, taskId), base.origin).href;
+    if (!('link' in video)) return base.origin + basePath + at(video.path, taskId);
     const read = (text: string, places: string | string[]) =>
       valuesIn(bodiesOf(parseJson(text), rules.places.within), [places].flat());
     const fileId = first(read(body, video.id), taskIdFrom)?.value;

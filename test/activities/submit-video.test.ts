@@ -294,3 +294,47 @@ describe('the idempotency key', () => {
     expect(await keyOf(REQUEST, { ...alone, activityId: 'two' })).not.toBe(key);
   });
 });
+
+describe('a profile', () => {
+  let server: RawServer;
+  beforeEach(async () => {
+    server = await startRawServer((request) => replyJson(request, { task_id: 'task-1', status: 'running' }));
+  });
+  afterEach(() => server.close());
+
+  it('lets further fields of the request through, as they are, and no others', async () => {
+    const { submitVideo } = world.activitiesAt(server.url, { profile: { requestFields: ['model', 'seed'] } });
+    const request = { prompt: 'x', model: { name: 'm1' } };
+    await world.run(submitVideo, { request }).result;
+    expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual(request);
+    for (const wrong of [
+      { ...request, style: 'y' },
+      { ...request, seed: 'y' },
+    ]) {
+      const { failure } = await failureOf(world.run(submitVideo, { request: wrong as VideoRequest }));
+      expect(failure.type).toBe('InvalidRequest');
+    }
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('tells the workflow how often the service wants to be asked', async () => {
+    const profile = { polling: { min: '10s', max: 60_000 } };
+    const { submitVideo, checkVideo } = world.activitiesAt(server.url, { profile });
+    const polling = { min: 10_000, max: 60_000 };
+    expect(await world.run(submitVideo, { request: REQUEST }).result).toEqual({ taskId: 'task-1', polling });
+    expect(await world.run(checkVideo, { taskId: 'task-1' }).result).toMatchObject({
+      state: 'running',
+      polling,
+    });
+  });
+});
+
+it('an answer that names two tasks is warned of', async () => {
+  const server = await startRawServer((request) =>
+    replyJson(request, { task_id: 'a', data: { task_id: 'b' } }),
+  );
+  const { submitVideo } = world.activitiesAt(server.url);
+  expect(await world.run(submitVideo, { request: REQUEST }).result).toEqual({ taskId: 'a' });
+  expect(world.everythingTold()).toContain('task_id is a and data.task_id is b');
+  await server.close();
+});

@@ -157,3 +157,16 @@ test('a wait too long for one history continues as new and keeps its task, its c
     expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
   });
 });
+
+test('looks keep to the bounds of the service’s profile, unless the job has its own', async () => {
+  const profile = { polling: { min: '20s', max: '20s' } };
+  await inWorld(env, { jobTimeMs: MINUTE, profile }, async ({ videos }) => {
+    const lengthsOf = async (polling?: { min: string; max: string }) => {
+      const job = await videos.start({ request: { prompt: 'A red fox' }, polling });
+      await job.result();
+      return timers(await historyOf(env.temporal.client, job.workflowId)).map(({ ms }) => ms);
+    };
+    expect(new Set(await lengthsOf())).toEqual(new Set([20_000]));
+    expect(new Set(await lengthsOf({ min: '30s', max: '30s' }))).toEqual(new Set([30_000]));
+  });
+});

@@ -1,0 +1,170 @@
+import {
+  createVideoService,
+  type ServiceAnswer,
+  type ServiceProfile,
+  type VideoService,
+} from '../../src/service';
+import { type RawRequest, type RawServer, reply, replyJson, startRawServer } from './raw-server';
+
+const KEY = 'sk-secret-0123456789';
+const servers: RawServer[] = [];
+const services: VideoService[] = [];
+afterEach(async () => {
+  await Promise.all(services.splice(0).map((service) => service.close()));
+  await Promise.all(servers.splice(0).map((server) => server.close()));
+});
+
+async function serve(answer: (request: RawRequest) => void): Promise<RawServer> {
+  const server = await startRawServer(answer);
+  servers.push(server);
+  return server;
+}
+
+function connect(server: RawServer, profile: ServiceProfile, onAnswer?: (answer: ServiceAnswer) => void) {
+  const service = createVideoService({ baseUrl: `${server.url}/base`, apiKey: () => KEY, profile, onAnswer });
+  services.push(service);
+  return service;
+}
+
+const accept = (request: RawRequest) => replyJson(request, { task_id: 'task/1' });
+
+it('paths of its own are used, with the id escaped', async () => {
+  const server = await serve(accept);
+  const service = connect(server, {
+    paths: { textToVideo: '/t2v', imageToVideo: '/i2v', task: '/query?task={taskId}' },
+  });
+  await service.submit({ prompt: 'x' }, { idempotencyKey: 'k' });
+  await service.submit({ prompt: 'x', image_url: 'https://example.com/a.png' }, { idempotencyKey: 'k' });
+  await service.check('task/1');
+  expect(server.requests.map(({ line }) => line)).toEqual([
+    'POST /base/t2v HTTP/1.1',
+    'POST /base/i2v HTTP/1.1',
+    'GET /base/query?task=task%2F1 HTTP/1.1',
+  ]);
+});
+
+it('the key goes into its header, and further headers go along', async () => {
+  const server = await serve(accept);
+  const service = connect(server, {
+    auth: { header: 'X-Api-Key', scheme: '' },
+    headers: { 'X-Version': '7' },
+  });
+  await service.check('t');
+  const { headers } = server.requests[0] ?? {};
+  expect(headers).toMatchObject({ 'x-api-key': KEY, 'x-version': '7' });
+  expect(headers).not.toHaveProperty('authorization');
+});
+
+it.each<[ServiceProfile, string | undefined, string | undefined]>([
+  [{}, 'k', undefined],
+  [{ idempotencyHeader: 'X-Request-Key' }, undefined, 'k'],
+  [{ idempotencyHeader: null }, undefined, undefined],
+])('with %j the idempotency key is sent as it says', async (profile, usual, own) => {
+  const server = await serve(accept);
+  await connect(server, profile).submit({ prompt: 'x' }, { idempotencyKey: 'k' });
+  const { headers = {} } = server.requests[0] ?? {};
+  expect([headers['idempotency-key'], headers['x-request-key']]).toEqual([usual, own]);
+});
+
+it('neither the key in a header of its own nor further headers follow a link elsewhere', async () => {
+  const elsewhere = await serve((request) =>
+    reply(request, { headers: { 'content-type': 'video/mp4' }, body: 'v' }),
+  );
+  const server = await serve((request) =>
+    reply(request, { status: 302, headers: { location: `${elsewhere.url}/v.mp4` } }),
+  );
+  const service = connect(server, {
+    auth: { header: 'X-Api-Key', scheme: '' },
+    headers: { 'X-Version': '7' },
+  });
+  const { stream } = await service.openVideo(`${server.url}/v.mp4`);
+  stream.resume();
+  expect(server.requests[0]?.headers).toMatchObject({ 'x-api-key': KEY });
+  expect(Object.keys(elsewhere.requests[0]?.headers ?? {})).not.toEqual(
+    expect.arrayContaining([expect.stringMatching(/x-api-key|x-version|authorization/)]),
+  );
+  expect(JSON.stringify(elsewhere.requests[0]?.headers)).not.toContain(KEY);
+});
+
+it('a key in a header of its own is taken out of what the service says', async () => {
+  const server = await serve((request) => replyJson(request, { message: `no key ${KEY}` }, { status: 400 }));
+  const service = connect(server, { auth: { header: 'X-Api-Key', scheme: '' } });
+  await expect(service.check('t')).rejects.toMatchObject({ facts: { message: 'no key …' } });
+});
+
+it('a video at a path of its own is fetched there, at the service', async () => {
+  const server = await serve((request) => replyJson(request, { status: 'completed' }));
+  const service = connect(server, { video: { path: '/v1/videos/{taskId}/content' } });
+  expect((await service.check('a b')).task).toEqual({
+    state: 'succeeded',
+    word: 'completed',
+    videoUrl: `${server.url}/base/v1/videos/a%20b/content`,
+  });
+  expect(server.requests).toHaveLength(1);
+});
+
+describe('a link that is had by one more call', () => {
+  const profile: ServiceProfile = {
+    video: { id: 'file_id', path: '/files?file_id={fileId}', link: ['file.download_url'] },
+  };
+
+  it('is asked for with the id that the status answer names, every digit of it, once the task has succeeded', async () => {
+    const server = await serve((request) => {
+      if (request.line.includes('/files')) {
+        replyJson(request, { file: { download_url: 'https://cdn.example.com/v.mp4' } });
+      } else reply(request, { body: '{"status":"Success","file_id":176844028768320123}' });
+    });
+    expect((await connect(server, profile).check('t')).task).toMatchObject({
+      videoUrl: 'https://cdn.example.com/v.mp4',
+    });
+    expect(server.requests.map(({ line }) => line)).toEqual([
+      'GET /base/v1/videos/t HTTP/1.1',
+      'GET /base/files?file_id=176844028768320123 HTTP/1.1',
+    ]);
+  });
+
+  it('is not asked for before, nor without an id', async () => {
+    const answers = [
+      { status: 'Processing', file_id: '1' },
+      { status: 'Success', file_id: '' },
+    ];
+    const server = await serve((request) => replyJson(request, answers[server.requests.length - 1]));
+    const service = connect(server, profile);
+    expect((await service.check('t')).task.state).toBe('running');
+    expect((await service.check('t')).task).toEqual({ state: 'succeeded', word: 'Success' });
+    expect(server.requests).toHaveLength(2);
+  });
+});
+
+it('a relative link leads to the service', async () => {
+  const server = await serve((request) =>
+    replyJson(request, { status: 'done', video_url: '/files/v.mp4?s=1' }),
+  );
+  expect((await connect(server, {}).check('t')).task).toMatchObject({
+    videoUrl: `${server.url}/files/v.mp4?s=1`,
+  });
+});
+
+it('a task is cancelled by the call that it names, and by none otherwise', async () => {
+  const server = await serve((request) => replyJson(request, {}));
+  const named = connect(server, { cancel: { method: 'PUT', path: '/v1/videos/{taskId}/cancel' } });
+  expect(await named.cancel('a/b')).toBe('asked');
+  expect(await connect(server, {}).cancel('a/b')).toBe('not-offered');
+  expect(server.requests.map(({ line }) => line)).toEqual(['PUT /base/v1/videos/a%2Fb/cancel HTTP/1.1']);
+});
+
+it('every answer of the service, good or bad, is told to whoever wants to see it', async () => {
+  const server = await serve((request) =>
+    request.line.startsWith('POST')
+      ? accept(request)
+      : replyJson(request, { message: 'gone' }, { status: 404 }),
+  );
+  const seen: ServiceAnswer[] = [];
+  const service = connect(server, {}, (answer) => seen.push(answer));
+  await service.submit({ prompt: 'x' }, { idempotencyKey: 'k' });
+  await service.check('t').catch(() => undefined);
+  expect(seen).toMatchObject([
+    { call: 'submit', status: 200, body: '{"task_id":"task/1"}', secrets: [KEY] },
+    { call: 'check', status: 404, body: '{"message":"gone"}' },
+  ]);
+});
