@@ -21,8 +21,8 @@ export async function throughGate<T>(gate: RateGate, call: Call, work: () => Pro
   }
 }
 
-/** Whether there is room is told by a 429 and by a success, and by nothing else. */
+/** Whether there is room is told by a refusal for that reason and by a success, and by nothing else. */
 function learntFrom(error: unknown): CallOutcome {
-  if (!(error instanceof ServiceFault && error.facts.status === 429)) return { kind: 'nothing-learnt' };
+  if (!(error instanceof ServiceFault && error.facts.limited)) return { kind: 'nothing-learnt' };
   return { kind: 'limited', retryAfterMs: error.facts.retryAfterMs };
 }

@@ -27,7 +27,7 @@ export function toFailure(
     return failureOf('StorageFailed', retryAs, { ...known, message: error.message }, error);
   }
   if (!(error instanceof ServiceFault)) return error;
-  const { retryAfterMs, ...facts } = error.facts;
+  const { retryAfterMs, limited: _, ...facts } = error.facts;
   const asked = retryAfterMs !== undefined && { retryAfter: retryAfterMs / 1_000 };
   return failureOf(faultType(error, call), retryAs, { ...known, ...facts, ...asked }, error);
 }
@@ -54,6 +54,7 @@ export function failureOf(
 }
 
 function faultType({ kind, facts }: ServiceFault, call: AnsweredCall): FailureType {
+  if (facts.limited) return 'RateLimited';
   return kind === 'answered' ? failureOfStatus(call, facts.status ?? 500) : BY_KIND[kind][call];
 }
 

@@ -6,6 +6,8 @@ import type { ServiceProfile } from './profile';
  */
 export const BUILT_IN_PROFILES = {
   ark: { name: 'BytePlus Ark', cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } },
+  fal: { name: 'fal', refusals: { failed: [422] } },
+  higgsfield: { name: 'Higgsfield', refusals: { limited: [{ status: 400, says: 'concurren' }] } },
   luma: { name: 'Luma', cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } },
   runway: {
     name: 'Runway',

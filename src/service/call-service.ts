@@ -82,9 +82,11 @@ export function refusal(
   { status, headers, body }: Refusal,
   { code, message = body }: Said,
   secrets: readonly string[],
+  limited = status === 429,
 ): ServiceFault {
   return new ServiceFault('answered', {
     status,
+    ...(limited && { limited }),
     code: code && quotable(code, secrets),
     message: quotable(message, secrets) || undefined,
     retryAfterMs: retryAfterMs(headers, Date.now()),

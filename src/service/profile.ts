@@ -36,6 +36,7 @@ const places = z
   .union([place, z.array(place).min(1)])
   .describe('One place, or several in the order to look.');
 
+const status = z.int().min(300).max(599).describe('An HTTP status.');
 const words = z.array(z.union([z.string(), z.number()])).describe("The service's own words or numbers.");
 const NAMED_STATES = TASK_STATES.filter((state): state is NamedState => state !== 'unknown');
 
@@ -88,6 +89,23 @@ export const profileSchema = z
       )
       .optional()
       .describe('What the words or numbers of the service mean, besides the usual ones.'),
+    refusals: z
+      .strictObject({
+        limited: z
+          .array(
+            z.strictObject({
+              status,
+              says: text.optional().describe('Only when the answer holds this text.'),
+            }),
+          )
+          .optional()
+          .describe('Answers that mean what 429 means: too many requests, or too many tasks, at once.'),
+        failed: z
+          .array(status)
+          .optional()
+          .describe('Answers to the status call which mean that the task has failed for good.'),
+      })
+      .optional(),
     video: z
       .union([
         z.strictObject({ path: taskPath }).describe('The video itself is at this path.'),

@@ -8,6 +8,8 @@ export interface FaultFacts {
   code?: string;
   message?: string;
   retryAfterMs?: number;
+  /** The service asks for fewer requests, by 429 or as its profile says. */
+  limited?: boolean;
 }
 
 export class ServiceFault extends Error {

@@ -5,7 +5,13 @@ import { bodyText, callService, refusal, refusalText, type ServiceCall } from '.
 import { bodiesOf, parseJson, valuesIn } from './places';
 import { readingRules, type ServiceProfile } from './profile';
 import { quotable, quotableReading, secretsOf } from './quotable';
-import { type AnswerReading, readAnswer, type TracedReading, traceAnswer } from './read-answer';
+import {
+  type AnswerReading,
+  readAnswer,
+  type TracedReading,
+  traceAnswer,
+  type VideoState,
+} from './read-answer';
 import { first, linkFrom, taskIdFrom } from './read-values';
 import { retryAfterMs } from './retry-after';
 import { ServiceFault } from './service-fault';
@@ -100,6 +106,10 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
   const auth = { ...AUTH, ...profile.auth };
   const { idempotencyHeader = IDEMPOTENCY_HEADER } = profile;
   const rules = readingRules(profile);
+  const { refusals } = profile;
+  const isLimit = (status: number, body: string) =>
+    status === 429 ||
+    refusals?.limited?.some((limit) => limit.status === status && body.includes(limit.says ?? '')) === true;
   const connect = { timeout: timeouts.connect };
   const keepAlive = new Agent({ connect });
   // A POST on a kept connection that the service has just closed looks like a lost submit. A fresh one cannot.
@@ -133,7 +143,10 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
     const body = await (isRefusal ? refusalText : bodyText)(answer, call.signal);
     onAnswer({ call: kind, status, headers, body, secrets });
     const reading = traceAnswer({ status, body, baseUrl: base.href }, rules);
-    if (isRefusal) throw refusal({ status, headers, body }, reading.said, secrets);
+    const isFailedTask = kind === 'check' && refusals?.failed?.includes(status);
+    if (isRefusal && !isFailedTask) {
+      throw refusal({ status, headers, body }, reading.said, secrets, isLimit(status, body));
+    }
     return { status, headers, body, reading: quotableReading(reading, secrets), secrets };
   };
 
@@ -185,7 +198,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
       if (!reading.json && status !== 202) {
         throw new ServiceFault('unreadable', { status, message: `not JSON: ${quotable(body, secrets)}` });
       }
-      const { task } = reading;
+      const task: VideoState = status > 299 ? { state: 'failed', word: `HTTP ${status}` } : reading.task;
       const link =
         task.state === 'succeeded' && task.videoUrl === undefined
           ? await linkOf(taskId, body, signal)

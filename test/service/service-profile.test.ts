@@ -1,6 +1,7 @@
 import {
   createVideoService,
   type ServiceAnswer,
+  type ServiceFault,
   type ServiceProfile,
   type VideoService,
 } from '../../src/service';
@@ -167,4 +168,35 @@ it('every answer of the service, good or bad, is told to whoever wants to see it
     { call: 'submit', status: 200, body: '{"task_id":"task/1"}', secrets: [KEY] },
     { call: 'check', status: 404, body: '{"message":"gone"}' },
   ]);
+});
+
+it.each([
+  [400, 'you are too busy', true],
+  [400, 'no such ratio', undefined],
+  [503, 'whatever', true],
+  [429, 'whatever', true],
+  [500, 'busy', undefined],
+])('a %d that says "%s" is told as a limit: %s', async (status, message, limited) => {
+  const server = await serve((request) => replyJson(request, { message }, { status }));
+  const service = connect(server, {
+    refusals: { limited: [{ status: 400, says: 'busy' }, { status: 503 }] },
+  });
+  const fault = await service.check('t').catch((error: unknown) => error);
+  expect(fault).toMatchObject({ kind: 'answered', facts: { status, message } });
+  expect((fault as ServiceFault).facts.limited).toBe(limited);
+});
+
+it('a refusal of the status call that means a failed task is one, in the service’s words; of a submit it stays a refusal', async () => {
+  const server = await serve((request) =>
+    replyJson(request, { detail: [{ msg: 'No image' }] }, { status: 422 }),
+  );
+  const service = connect(server, { refusals: { failed: [422] } });
+  expect(await service.check('t')).toMatchObject({
+    task: { state: 'failed', word: 'HTTP 422' },
+    said: { message: 'No image' },
+  });
+  await expect(service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })).rejects.toMatchObject({
+    kind: 'answered',
+    facts: { status: 422 },
+  });
 });
