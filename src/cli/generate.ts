@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { VideoClient, VideoJob } from '../client';
-import { namesAService } from '../config';
+import { namesAService, readProfile } from '../config';
 import { type JobInput, type JobResult, VideoFailure } from '../contract';
 import { copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
@@ -21,7 +21,12 @@ export async function generate(
     const workflowId = options.id ?? `video-${randomUUID()}`;
     const order: Order = {
       workflowId,
-      input: readJobInput(prompt, options, !namesAService(terminal.env)),
+      input: readJobInput(
+        prompt,
+        options,
+        !namesAService(terminal.env),
+        readProfile(terminal.env)?.requestFields,
+      ),
       options,
     };
     quietRuntime();

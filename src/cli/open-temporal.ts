@@ -19,7 +19,7 @@ export async function openTemporal(terminal: Terminal): Promise<Place> {
   const { env } = terminal;
   if (readTemporalAddress(env) !== undefined) {
     const client = await connectClient(env);
-    const videos = await createVideoClient({ client, taskQueue: readTaskQueue(env) });
+    const videos = await createVideoClient({ env, client, taskQueue: readTaskQueue(env) });
     return { videos, ended: NEVER, close: async () => undefined };
   }
   if (!namesAService(env)) {
@@ -29,6 +29,6 @@ export async function openTemporal(terminal: Terminal): Promise<Place> {
     );
   }
   const { client, taskQueue, ...stack } = await openLocalStack({ env, tell: (line) => tell(terminal, line) });
-  const videos = await createVideoClient({ client, taskQueue });
+  const videos = await createVideoClient({ env, client, taskQueue });
   return { videos, uiUrl: stack.uiUrl, ended: stack.ended ?? NEVER, close: stack.close };
 }

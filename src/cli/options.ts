@@ -12,6 +12,7 @@ export interface GenerateOptions {
   wait: boolean;
   deadline?: string;
   adopt?: string;
+  field?: string[];
   onLostSubmit?: string;
   holdFor?: string;
 }

@@ -9,6 +9,7 @@ export function readJobInput(
   prompt: string | undefined,
   options: GenerateOptions,
   onEmulator: boolean,
+  further: readonly string[] = [],
 ): JobInput | undefined {
   const { imageUrl, resolution, aspectRatio, duration, seed, adopt, deadline, id, onLostSubmit, holdFor } =
     options;
@@ -19,6 +20,7 @@ export function readJobInput(
     aspect_ratio: aspectRatio,
     duration: number(duration),
     seed: number(seed),
+    ...fields(options.field),
   });
   const wantsVideo = Object.keys(request).length > 0;
   if (!wantsVideo && adopt === undefined && id !== undefined) return undefined;
@@ -36,9 +38,30 @@ export function readJobInput(
       holdFor,
       polling: onEmulator ? EMULATOR_POLLING : undefined,
     }),
+    further,
   );
   if (!parsed.ok) throw refused(parsed.problem);
   return parsed.input;
+}
+
+/** `model=m1` and `size={"w":640}`: a value is JSON, or text when it is none. */
+function fields(given: string[] = []): Record<string, unknown> {
+  return Object.fromEntries(
+    given.map((text) => {
+      const [name = '', value] = text.split(/=(.*)/s);
+      if (name === '' || value === undefined)
+        throw refused(`--field is ${JSON.stringify(text)}: give NAME=VALUE`);
+      return [name, jsonOr(value)];
+    }),
+  );
+}
+
+function jsonOr(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 /** Left as text when it is no number: the request's own rules say what is wrong with it. */

@@ -72,6 +72,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--aspect-ratio <ratio>', '16:9, 9:16, 4:3, 3:4, 21:9 or 1:1')
     .option('--duration <seconds>', 'whole seconds, at most 10')
     .option('--seed <number>', 'the same seed reproduces a result')
+    .option('--field <name=value...>', 'further fields of the request, which the profile has to allow')
     .option('--out <file>', 'put the video there as well')
     .option('--id <name>', 'name of the job: the same name again is the same job')
     .option('--deadline <time>', 'how long it may take, such as 90s, 30m or 2h', '1h')

@@ -81,3 +81,14 @@ test.each<[string, string | undefined, Partial<GenerateOptions>, string]>([
 ])('%s is refused in words that name it', (_what, prompt, options, words) => {
   expect(refusal(prompt, options)).toContain(words);
 });
+
+test('further fields land in the request when the service has them, as JSON or as text', () => {
+  const options = { wait: true, field: ['model=m1', 'size={"w":640}', 'note=a=b', 'n=5'] };
+  const request = { prompt: 'A red fox', model: 'm1', size: { w: 640 }, note: 'a=b', n: 5 };
+  expect(readJobInput('A red fox', options, false, ['model', 'size', 'note', 'n'])).toEqual({ request });
+  expect(refusal('A red fox', options)).toContain('"model" is not a field of the request');
+});
+
+test.each(['model', '=x', ''])('a further field written as %j is refused', (field) => {
+  expect(refusal('A red fox', { field: [field] })).toContain('give NAME=VALUE');
+});
