@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { type OutgoingHttpHeaders, type ServerResponse, STATUS_CODES } from 'node:http';
-import type { LostAnswer, Refusal } from './faults';
+import type { LostAnswer } from './faults';
 
 export type EmulatedAnswer = WrittenAnswer | { kind: 'reset' } | { kind: 'hang' };
 
@@ -33,22 +34,19 @@ export function written(
 }
 
 export function json(status: number, body: unknown, headers?: OutgoingHttpHeaders): WrittenAnswer {
-  return written(status, 'application/json', JSON.stringify(body), headers);
+  return written(status, 'application/json', stringify(body), headers);
 }
 
-export function refusal(status: number, code: string, message: string): WrittenAnswer {
-  return json(status, { error: { code, message } });
-}
+/** Stands before an integer until it is freed of its quotes: nothing that a text of an answer could begin with. */
+const INTEGER = randomUUID();
+const QUOTED_INTEGER = new RegExp(`"${INTEGER}(\\d+)"`, 'g');
 
-export function refusalAnswer(fault: Refusal): WrittenAnswer {
-  switch (fault.kind) {
-    case 'rate-limited':
-      return json(429, { error: { code: 'rate_limited', message: 'too many requests' } }, retryAfter(fault));
-    case 'server-error':
-      return refusal(fault.status ?? 500, 'internal', 'internal server error');
-    case 'refused':
-      return refusal(fault.status, fault.code ?? 'refused', fault.message);
-  }
+/** JSON with integers of any size, which JSON.stringify cannot write. */
+function stringify(body: unknown): string {
+  const marked = JSON.stringify(body, (_key, value) =>
+    typeof value === 'bigint' ? `${INTEGER}${value}` : value,
+  );
+  return marked.replace(QUOTED_INTEGER, '$1');
 }
 
 /** `right` is asked for only where a part of it is sent: a video takes its time. */
@@ -71,11 +69,6 @@ export async function lostAnswer(
     case 'hang':
       return { kind: fault.kind };
   }
-}
-
-function retryAfter({ retryAfter: value }: { retryAfter?: number | Date }): OutgoingHttpHeaders {
-  if (value === undefined) return {};
-  return { 'retry-after': value instanceof Date ? value.toUTCString() : String(value) };
 }
 
 /** Gives back the status that was sent, if one was. */

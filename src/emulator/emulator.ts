@@ -1,9 +1,9 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type EmulatedAnswer, refusal, send } from './answers';
+import { type EmulatedAnswer, send } from './answers';
 import { type EmulatedCall, FaultScript, type Faults } from './faults';
 import { Operations, type OperationsOptions } from './operations';
-import { type ReceivedCall, type RecordedCall, receive } from './receive';
+import { type ReceivedCall, type RecordedCall, receive, routesOf } from './receive';
 import type { EmulatedTask } from './task-book';
 
 export interface EmulatorOptions extends Partial<OperationsOptions> {
@@ -26,7 +26,9 @@ export interface Emulator {
   generations(): EmulatedTask[];
   /** When the service was or will be done with a task, by its clock: it succeeded, failed or was cancelled. */
   endOf(task: EmulatedTask): number;
-  /** What the video of a task is, byte for byte. */
+  /** Under which id its callers know a task: its own one, but for some dialects. */
+  idOf(task: EmulatedTask): string;
+  /** What the video of a task is, byte for byte. Its callers' id is known here as well. */
   video(taskId: string): Promise<Buffer>;
   /** Faults for the next calls of a kind, in order. */
   next<Call extends EmulatedCall>(call: Call, ...faults: Faults[Call][]): void;
@@ -42,38 +44,56 @@ const LOOPBACK = '127.0.0.1';
 /** The video generation service on your own machine: its whole interface, and faults on demand. */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   const { host = LOOPBACK, port = 0, apiKey = 'emulator-key', cancelling = false } = options;
-  const { jobTimeMs = 5_000, clock = Date.now, idempotencyKeys = 'ignored' } = options;
-  const operations = new Operations({ ...options, jobTimeMs, clock, idempotencyKeys });
+  const { jobTimeMs = 5_000, clock = Date.now, idempotencyKeys = 'ignored', dialect = 'default' } = options;
+  const operations = new Operations({ ...options, jobTimeMs, clock, idempotencyKeys, dialect });
+  const routes = routesOf({ dialect, cancelling });
   const script = new FaultScript();
   const calls: RecordedCall[] = [];
 
   const answers: Record<EmulatedCall, Answering> = {
-    submit: (subject, { record, problem }) =>
-      problem === undefined
-        ? operations.submit({ ...record, needsImage: subject === 'image' }, script.take('submit'))
-        : refusal(400, 'invalid_request', problem),
+    submit: (subject, { record, headers, problem }) => {
+      if (problem !== undefined) return operations.wording.refused(400, 'invalid_request', problem);
+      const submission = { ...record, origin: originOf(headers) ?? url, needsImage: subject === 'image' };
+      return operations.submit(submission, script.take('submit'));
+    },
     status: (taskId, { headers }) =>
       operations.status(taskId, originOf(headers) ?? url, script.take('status')),
-    download: (taskId, { record, signature, headers }) => {
+    download: (taskId, { record, query, keyless, headers }) => {
       // A Range is for GET alone; of an answer to HEAD Node sends no body by itself.
       const asked = record.method === 'GET' ? headers : {};
-      return operations.download(taskId, signature, asked, script.take('download'));
+      const fault = script.take('download');
+      return keyless
+        ? operations.download(taskId, query.get('signature'), asked, fault)
+        : operations.content(taskId, asked, fault);
     },
-    cancel: (taskId) => operations.cancel(taskId, script.take('cancel')),
+    cancel: (taskId, { headers }) =>
+      operations.cancel(taskId, originOf(headers) ?? url, script.take('cancel')),
+    retrieve: (_, { headers, query }) => {
+      const fileId = query.get('file_id') ?? '';
+      return operations.retrieve(fileId, originOf(headers) ?? url, script.take('retrieve'));
+    },
   };
 
   const answer = async (received: ReceivedCall): Promise<EmulatedAnswer> => {
     const { call, method, path, authorized } = received.record;
-    // A link is a key of its own.
-    if (!authorized && call !== 'download') {
-      return refusal(401, 'unauthorized', 'the API key is missing or invalid');
+    if (!authorized && !received.keyless) {
+      return operations.wording.refused(401, 'unauthorized', 'the API key is missing or invalid');
     }
-    if (call === 'other') return refusal(404, 'not_found', `no such operation: ${method} ${path}`);
+    if (call === 'other') {
+      const problem = ['not_found', `no such operation: ${method} ${path}`] as const;
+      return received.keyless
+        ? operations.wording.refusedByStorage(404, ...problem)
+        : operations.wording.refused(404, ...problem);
+    }
     return answers[call](decodeURIComponent(received.subject), received);
   };
 
+  /** The request's fault more likely than ours: an address or an id that cannot be decoded. */
+  const unforeseen = (error: unknown): EmulatedAnswer =>
+    operations.wording.refused(400, 'invalid_request', String(error));
+
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
-    const received = await receive(request, { apiKey, cancelling });
+    const received = await receive(request, { apiKey, routes });
     calls.push(received.record);
     received.record.status = send(response, await answer(received).catch(unforeseen));
   };
@@ -90,8 +110,9 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     calls,
     generations: () => [...operations.book.tasks.values()],
     endOf: (task) => operations.book.endOf(task),
+    idOf: (task) => operations.wording.idOf(task),
     video: async (taskId) => {
-      const task = operations.book.tasks.get(taskId);
+      const task = operations.book.tasks.get(taskId) ?? operations.task(taskId);
       if (!task) throw new Error(`The emulator has no task ${taskId}.`);
       return (await operations.video(task)).bytes;
     },
@@ -104,11 +125,6 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
         server.closeAllConnections();
       }),
   };
-}
-
-/** The request's fault more likely than ours: an address or an id that cannot be decoded. */
-function unforeseen(error: unknown): EmulatedAnswer {
-  return refusal(400, 'invalid_request', String(error));
 }
 
 /** A link leads back to where it was asked for: inside a container network that is another name than ours. */

@@ -25,10 +25,13 @@ export type AnswerFault = Refusal | LostAnswer;
 /** The task ends badly when its time has come; asked for its status with this fault, at once. */
 export type FailedTask = { kind: 'failed-task'; code: string; message: string };
 
-/** The answer is the right one, and comes late; or it is lost late: the task exists for a while before its caller knows. */
-export type LateAnswer = { kind: 'late'; ms: number } | { kind: 'reset-late'; ms: number };
+/** The answer is the right one, and comes late. */
+export type LateAnswer = { kind: 'late'; ms: number };
 
-export type StatusFault = { kind: 'unknown-state'; word: string } | { kind: 'no-video' };
+/** The answer is lost, and late: the task exists for a while before its caller knows. */
+export type LateReset = { kind: 'reset-late'; ms: number };
+
+export type StatusFault = { kind: 'unknown-state'; word: string | number } | { kind: 'no-video' };
 
 /** A download that ends within what it should bring, stands still within it, or is a page instead. */
 export type FileFault =
@@ -38,11 +41,13 @@ export type FileFault =
 
 /** What can go wrong with each call. */
 export interface Faults {
-  submit: AnswerFault | FailedTask | LateAnswer;
-  status: AnswerFault | FailedTask | StatusFault;
-  download: AnswerFault | FileFault;
+  submit: AnswerFault | FailedTask | LateAnswer | LateReset;
+  status: AnswerFault | FailedTask | StatusFault | LateAnswer;
+  download: AnswerFault | FileFault | LateAnswer;
   /** Only where the emulator was started with `cancelling`. */
   cancel: AnswerFault;
+  /** The call that turns a file's id into its link: only in the dialect `minimax`. */
+  retrieve: AnswerFault;
 }
 
 export type EmulatedCall = keyof Faults;
@@ -60,6 +65,7 @@ export class FaultScript {
     status: [],
     download: [],
     cancel: [],
+    retrieve: [],
   };
 
   add<Call extends EmulatedCall>(call: Call, faults: Faults[Call][]): void {

@@ -1,3 +1,4 @@
+export { DIALECT_NAMES, type DialectName } from './dialects';
 export { type Emulator, type EmulatorOptions, startEmulator } from './emulator';
 export type {
   AnswerFault,
@@ -6,6 +7,7 @@ export type {
   Faults,
   FileFault,
   LateAnswer,
+  LateReset,
   LostAnswer,
   Refusal,
   StatusFault,

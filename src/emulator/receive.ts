@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { DIALECTS, type DialectName } from './dialects';
 import type { EmulatedCall } from './faults';
 
 /** One call as the emulator saw it. The key is not kept, only whether it was right. */
@@ -21,7 +22,9 @@ export interface ReceivedCall {
   record: RecordedCall;
   /** What the path names, still encoded. */
   subject: string;
-  signature: string | null;
+  query: URLSearchParams;
+  /** Whether whoever comes without a key is heard: a link is a key of its own. */
+  keyless: boolean;
   headers: IncomingHttpHeaders;
   /** Why there is no body in the record. */
   problem?: string;
@@ -29,25 +32,41 @@ export interface ReceivedCall {
 
 const LARGEST_REQUEST_BYTES = 1024 * 1024;
 
+interface Route {
+  methods: string[];
+  path: RegExp;
+  call: RecordedCall['call'];
+  keyless?: true;
+}
+
 /** Section 4 of the interface, the files behind the links, and what some services have besides. */
-const ROUTES: { methods: string[]; path: RegExp; call: EmulatedCall }[] = [
-  { methods: ['POST'], path: /^\/v1\/videos\/(text|image)-to-video$/, call: 'submit' },
-  { methods: ['GET'], path: /^\/v1\/videos\/([^/]+)$/, call: 'status' },
-  { methods: ['GET', 'HEAD'], path: /^\/files\/([^/]+)\.mp4$/, call: 'download' },
-  { methods: ['DELETE'], path: /^\/v1\/videos\/([^/]+)$/, call: 'cancel' },
-];
+export function routesOf({ dialect, cancelling }: { dialect: DialectName; cancelling: boolean }): Route[] {
+  const { idHasSlashes, video } = DIALECTS[dialect];
+  const task = idHasSlashes ? /^\/v1\/videos\/(.+)$/ : /^\/v1\/videos\/([^/]+)$/;
+  const routes: Route[] = [
+    { methods: ['POST'], path: /^\/v1\/videos\/(text|image)-to-video$/, call: 'submit' },
+    { methods: ['GET'], path: task, call: 'status' },
+    { methods: ['GET', 'HEAD'], path: /^\/files\/([^/]+)\.mp4$/, call: 'download', keyless: true },
+    { methods: ['GET', 'HEAD'], path: /^\/stills\/(.*)$/, call: 'other', keyless: true },
+  ];
+  if (cancelling) routes.push({ methods: ['DELETE'], path: task, call: 'cancel' });
+  if (video?.at === 'content') {
+    routes.push({ methods: ['GET', 'HEAD'], path: /^\/v1\/videos\/([^/]+)\/content$/, call: 'download' });
+  }
+  if (video?.at === 'file') {
+    routes.push({ methods: ['GET'], path: /^\/v1\/files\/retrieve()$/, call: 'retrieve' });
+  }
+  return routes;
+}
 
 /** Reads a request to its end, and finds out which call it is. */
 export async function receive(
   request: IncomingMessage,
-  { apiKey, cancelling }: { apiKey: string; cancelling: boolean },
+  { apiKey, routes }: { apiKey: string; routes: Route[] },
 ): Promise<ReceivedCall> {
   const { method = '', headers } = request;
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://emulator');
-  const route = ROUTES.find(
-    ({ methods, path, call }) =>
-      methods.includes(method) && path.test(pathname) && (cancelling || call !== 'cancel'),
-  );
+  const route = routes.find(({ methods, path }) => methods.includes(method) && path.test(pathname));
   const { body, problem } = await readJson(request);
   return {
     record: {
@@ -62,7 +81,8 @@ export async function receive(
       atMs: Date.now(),
     },
     subject: route?.path.exec(pathname)?.[1] ?? '',
-    signature: searchParams.get('signature'),
+    query: searchParams,
+    keyless: route?.keyless === true,
     headers,
     problem,
   };

@@ -1,0 +1,223 @@
+import { type Dialect, hexOf, http, isModerated, seconds, uuidOf } from './dialect';
+
+/** Services whose answer is the task itself. */
+
+const defaultDialect: Dialect = {
+  words: {
+    queued: 'queued',
+    running: 'running',
+    succeeded: 'succeeded',
+    failed: 'failed',
+    cancelled: 'cancelled',
+  },
+  accepted: ({ id, word }) => ({ task_id: id, status: word }),
+  looked: ({ id, word, percent, error, videoUrl }) => ({
+    task_id: id,
+    status: word,
+    progress: percent,
+    error,
+    video_url: videoUrl,
+  }),
+  refused: ({ code, message }) => ({ error: { code, message } }),
+};
+
+/** BytePlus Ark, Seedance. */
+const ark: Dialect = {
+  words: {
+    queued: 'queued',
+    running: 'running',
+    succeeded: 'succeeded',
+    failed: 'failed',
+    cancelled: 'cancelled',
+  },
+  idOf: (taskId) => `cgt-${uuidOf(taskId)}`,
+  accepted: ({ id }) => ({ id }),
+  looked: ({ id, word, error, videoUrl, submittedAtMs, stillUrl }) => ({
+    id,
+    model: 'seedance-1-0-pro',
+    status: word,
+    error,
+    content: videoUrl && { last_frame_url: stillUrl('last-frame.png'), video_url: videoUrl },
+    created_at: seconds(submittedAtMs),
+  }),
+  refused: ({ code, message }) => ({ error: { code, message, param: '', type: 'BadRequest' } }),
+};
+
+const runway: Dialect = {
+  words: {
+    queued: 'PENDING',
+    running: 'RUNNING',
+    succeeded: 'SUCCEEDED',
+    failed: 'FAILED',
+    cancelled: 'CANCELLED',
+  },
+  idOf: uuidOf,
+  accepted: ({ id }) => ({ id }),
+  looked: ({ id, word, state, percent = 0, error, videoUrl, submittedAtMs }) => ({
+    id,
+    status: word,
+    createdAt: new Date(submittedAtMs).toISOString(),
+    progress: state === 'running' ? percent / 100 : undefined,
+    output: videoUrl && [videoUrl],
+    failure: error?.message,
+    failureCode: error?.code,
+  }),
+  refused: ({ message }) => ({ error: message, docUrl: 'https://docs.example.com/errors' }),
+};
+
+const replicate: Dialect = {
+  words: {
+    queued: 'starting',
+    running: 'processing',
+    succeeded: 'succeeded',
+    failed: 'failed',
+    cancelled: 'canceled',
+  },
+  idOf: (taskId) => hexOf(taskId).slice(0, 26),
+  accepted: (task) => http(201, replicate.looked(task)),
+  looked: ({ id, word, error, videoUrl, origin }) => ({
+    id,
+    status: word,
+    urls: { get: `${origin}/v1/videos/${id}`, cancel: `${origin}/v1/videos/${id}/cancel` },
+    output: videoUrl ?? null,
+    error: error?.message ?? null,
+  }),
+  refused: ({ status, code, message }) => ({ title: code, detail: message, status }),
+};
+
+const openai: Dialect = {
+  words: { queued: 'queued', running: 'in_progress', succeeded: 'completed', failed: 'failed' },
+  idOf: (taskId) => `video_${hexOf(taskId)}`,
+  video: { at: 'content' },
+  accepted: (task) => openai.looked(task),
+  looked: ({ id, state, word, percent, error, submittedAtMs }) => ({
+    id,
+    object: 'video',
+    model: 'sora-2',
+    status: word,
+    progress: state === 'succeeded' ? 100 : (percent ?? 0),
+    created_at: seconds(submittedAtMs),
+    error: error ?? null,
+  }),
+  refused: ({ code, message }) => ({ error: { message, type: 'invalid_request_error', param: null, code } }),
+};
+
+const luma: Dialect = {
+  words: { queued: 'queued', running: 'dreaming', succeeded: 'completed', failed: 'failed' },
+  idOf: uuidOf,
+  accepted: (task) => http(201, luma.looked(task)),
+  looked: ({ id, word, error, videoUrl, submittedAtMs, stillUrl }) => ({
+    id,
+    generation_type: 'video',
+    state: word,
+    failure_reason: error?.message ?? null,
+    created_at: new Date(submittedAtMs).toISOString(),
+    assets: videoUrl ? { image: stillUrl('first-frame.jpg'), video: videoUrl } : null,
+  }),
+  refused: ({ message }) => ({ detail: message }),
+};
+
+const vidu: Dialect = {
+  words: { queued: 'queueing', running: 'processing', succeeded: 'success', failed: 'failed' },
+  idOf: hexOf,
+  accepted: ({ id }) => ({ task_id: id, state: 'created' }),
+  looked: ({ id, word, error, videoUrl, stillUrl }) => ({
+    id,
+    state: word,
+    err_code: error?.code ?? '',
+    creations: videoUrl
+      ? [
+          {
+            id: 'creation-1',
+            cover_url: stillUrl('cover.jpg'),
+            watermarked_url: stillUrl('watermarked.mp4'),
+            url: videoUrl,
+          },
+        ]
+      : [],
+  }),
+  refused: ({ status, code, message }) => ({ code: status, reason: code, message, metadata: {} }),
+};
+
+const newApi: Dialect = {
+  words: { queued: 'queued', running: 'in_progress', succeeded: 'completed', failed: 'failed' },
+  video: { at: 'relative-link' },
+  accepted: ({ id, word }) => ({ task_id: id, status: word }),
+  looked: ({ id, word, percent, error, videoUrl }) => ({
+    task_id: id,
+    status: word,
+    progress: percent === undefined ? undefined : `${percent}%`,
+    format: 'mp4',
+    url: videoUrl ?? '',
+    error: error ?? { code: 0, message: '' },
+  }),
+  refused: ({ code, message }) => ({ error: { message, type: 'new_api_error', param: '', code } }),
+};
+
+const evolink: Dialect = {
+  words: { queued: 'pending', running: 'processing', succeeded: 'completed', failed: 'failed' },
+  idOf: (taskId) => `task-unified-${hexOf(taskId)}`,
+  accepted: (task) => evolink.looked(task),
+  looked: ({ id, state, word, percent, error, videoUrl, submittedAtMs }) => ({
+    id,
+    object: 'video.generation.task',
+    status: word,
+    progress: state === 'succeeded' ? 100 : (percent ?? 0),
+    created: seconds(submittedAtMs),
+    results: videoUrl && [videoUrl],
+    error,
+  }),
+  refused: ({ code, message }) => ({ error: { code, message, type: 'invalid_request_error' } }),
+};
+
+const higgsfield: Dialect = {
+  words: {
+    queued: 'queued',
+    running: 'in_progress',
+    succeeded: 'completed',
+    failed: 'failed',
+    cancelled: 'canceled',
+  },
+  idOf: uuidOf,
+  accepted: (task) => higgsfield.looked(task),
+  looked: ({ id, word, error, videoUrl, origin }) => ({
+    request_id: id,
+    status: isModerated(error) ? 'nsfw' : word,
+    status_url: `${origin}/v1/videos/${id}`,
+    video: videoUrl && { url: videoUrl },
+    error: error?.message,
+  }),
+  // Its limit of tasks at a time is no 429: only the text tells it from a request that is wrong.
+  refused: ({ status, code, message }) =>
+    http(code === 'concurrency_limit' ? 400 : status, { detail: message }),
+};
+
+const inworld: Dialect = {
+  words: { queued: 'queued', running: 'in_progress', succeeded: 'completed', failed: 'failed' },
+  idOf: uuidOf,
+  accepted: ({ id, word }) => ({ id, status: word }),
+  looked: ({ id, word, error, videoUrl }) => ({
+    id,
+    status: word,
+    output: videoUrl && { videos: [{ url: videoUrl }] },
+    error,
+  }),
+  refused: ({ status, message }) => ({ code: RPC_CODES[status] ?? 2, message, details: [] }),
+};
+
+/** The codes of gRPC for HTTP's. */
+const RPC_CODES: Record<number, number> = { 400: 3, 401: 16, 404: 5, 429: 8, 500: 13, 503: 14 };
+
+export const FLAT_DIALECTS = {
+  default: defaultDialect,
+  ark,
+  runway,
+  replicate,
+  openai,
+  luma,
+  vidu,
+  'new-api': newApi,
+  evolink,
+  higgsfield,
+  inworld,
+};

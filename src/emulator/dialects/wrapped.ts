@@ -1,0 +1,234 @@
+import { randomUUID } from 'node:crypto';
+import { type Dialect, hexOf, http, integerOf, isModerated, seconds, uuidOf } from './dialect';
+
+/** Services that put the task into an envelope, or tell of it in ways of their own. */
+
+const fal: Dialect = {
+  words: { queued: 'IN_QUEUE', running: 'IN_PROGRESS', succeeded: 'COMPLETED', failed: 'COMPLETED' },
+  idOf: uuidOf,
+  accepted: (task) => fal.looked(task),
+  looked: ({ id, state, word, error, videoUrl, origin }) =>
+    error
+      ? http(422, { detail: [{ loc: ['body'], msg: error.message, type: error.code }] })
+      : {
+          status: word,
+          request_id: id,
+          response_url: `${origin}/v1/videos/${id}`,
+          status_url: `${origin}/v1/videos/${id}`,
+          queue_position: state === 'queued' ? 0 : undefined,
+          video: videoUrl && { url: videoUrl, content_type: 'video/mp4', file_name: 'output.mp4' },
+        },
+  refused: ({ status, code, message }) =>
+    status === 400
+      ? http(422, { detail: [{ loc: ['body'], msg: message, type: code }] })
+      : { detail: message },
+};
+
+/** An operation of Google's: done or not, with a response or an error. */
+const veo: Dialect = {
+  words: { queued: false, running: false, succeeded: true, failed: true },
+  idOf: (taskId) => `models/veo-3.1-generate-preview/operations/${hexOf(taskId).slice(0, 12)}`,
+  idHasSlashes: true,
+  accepted: ({ id }) => ({ name: id }),
+  looked: ({ id, word, error, videoUrl }) => ({
+    name: id,
+    done: word,
+    error: error && {
+      code: error.code === 'cancelled' ? 1 : 3,
+      message: error.message,
+      details: [{ reason: error.code }],
+    },
+    response: videoUrl && { generatedVideos: [{ video: { uri: videoUrl } }] },
+  }),
+  refused: ({ status, message }) => ({
+    error: { code: status, message, status: GOOGLE_STATUS[status] ?? 'UNKNOWN' },
+  }),
+};
+
+const GOOGLE_STATUS: Record<number, string> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  404: 'NOT_FOUND',
+  429: 'RESOURCE_EXHAUSTED',
+  500: 'INTERNAL',
+  503: 'UNAVAILABLE',
+};
+
+const kling: Dialect = {
+  words: { queued: 'submitted', running: 'processing', succeeded: 'succeed', failed: 'failed' },
+  idOf: (taskId) => String(integerOf(taskId)),
+  accepted: ({ id, word, submittedAtMs }) => ({
+    ...klingEnvelope(0, 'SUCCEED'),
+    data: { task_id: id, task_status: word, created_at: submittedAtMs },
+  }),
+  looked: ({ id, word, error, videoUrl, submittedAtMs, stillUrl }) => ({
+    ...klingEnvelope(0, 'SUCCEED'),
+    data: {
+      task_id: id,
+      task_status: word,
+      task_status_msg: error?.message ?? '',
+      created_at: submittedAtMs,
+      task_result: videoUrl && {
+        videos: [{ id: 'video-1', watermark_url: stillUrl('watermarked.mp4'), url: videoUrl, duration: '5' }],
+      },
+    },
+  }),
+  refused: ({ status, code, message }) =>
+    klingEnvelope(code === 'concurrency_limit' ? 1303 : (KLING_CODES[status] ?? 5000), message),
+};
+
+const KLING_CODES: Record<number, number> = { 400: 1201, 401: 1000, 404: 1203, 429: 1302 };
+
+const klingEnvelope = (code: number, message: string) => ({ code, message, request_id: randomUUID() });
+
+/** The first interface of MiniMax: the video is behind a file, and what is wrong is told under HTTP 200. */
+const minimax: Dialect = {
+  words: { queued: 'Queueing', running: 'Processing', succeeded: 'Success', failed: 'Fail' },
+  idOf: (taskId) => String(integerOf(taskId)),
+  accepted: ({ id }) => ({ task_id: id, ...MINIMAX_OK }),
+  looked: ({ id, word, error, fileId }) => ({
+    task_id: id,
+    status: word,
+    file_id: String(fileId ?? ''),
+    ...(error ? minimaxError(isModerated(error) ? 1026 : 1000, error.message) : MINIMAX_OK),
+  }),
+  refused: ({ status, message }) => http(200, minimaxError(MINIMAX_CODES[status] ?? 1000, message)),
+  video: {
+    at: 'file',
+    idOf: (taskId) => integerOf(`file of ${taskId}`),
+    retrieved: ({ id, url, bytes, createdAtMs }) => ({
+      file: {
+        file_id: id,
+        bytes,
+        created_at: seconds(createdAtMs),
+        filename: 'output.mp4',
+        purpose: 'video_generation',
+        download_url: url,
+      },
+      ...MINIMAX_OK,
+    }),
+  },
+};
+
+const minimaxError = (code: number, message: string) => ({
+  base_resp: { status_code: code, status_msg: message },
+});
+const MINIMAX_OK = minimaxError(0, 'success');
+const MINIMAX_CODES: Record<number, number> = { 400: 2013, 401: 1004, 404: 2013, 429: 1002 };
+
+const minimaxV2: Dialect = {
+  words: {
+    queued: 'queued',
+    running: 'running',
+    succeeded: 'succeeded',
+    failed: 'failed',
+    cancelled: 'cancelled',
+  },
+  idOf: hexOf,
+  accepted: ({ id }) => ({ task_id: id }),
+  looked: ({ id, word, error, videoUrl }) => ({
+    task: { id, status: word, content: videoUrl && { type: 'video', url: videoUrl }, error },
+  }),
+  refused: ({ code, message }) => ({ error: { code, message } }),
+};
+
+const dashscope: Dialect = {
+  words: {
+    queued: 'PENDING',
+    running: 'RUNNING',
+    succeeded: 'SUCCEEDED',
+    failed: 'FAILED',
+    cancelled: 'CANCELED',
+  },
+  idOf: uuidOf,
+  accepted: ({ id, word }) => ({ output: { task_id: id, task_status: word }, request_id: randomUUID() }),
+  looked: ({ id, word, error, videoUrl }) => ({
+    request_id: randomUUID(),
+    output: { task_id: id, task_status: word, video_url: videoUrl, ...error },
+  }),
+  refused: ({ code, message }) => ({ request_id: randomUUID(), code, message }),
+  notFound: (id) => ({ request_id: randomUUID(), output: { task_id: id, task_status: 'UNKNOWN' } }),
+};
+
+const xai: Dialect = {
+  words: { queued: 'pending', running: 'pending', succeeded: 'done', failed: 'failed' },
+  idOf: uuidOf,
+  accepted: ({ id }) => ({ request_id: id }),
+  looked: ({ state, word, error, videoUrl }) =>
+    state === 'queued' || state === 'running'
+      ? http(202)
+      : { status: word, video: videoUrl && { url: videoUrl, duration: 5 }, error },
+  refused: ({ code, message }) => ({ code, error: message }),
+};
+
+const wavespeed: Dialect = {
+  words: { queued: 'created', running: 'processing', succeeded: 'completed', failed: 'failed' },
+  idOf: hexOf,
+  accepted: (task) => wavespeed.looked(task),
+  looked: ({ id, word, error, videoUrl, origin }) => ({
+    code: 200,
+    message: 'success',
+    data: {
+      id,
+      status: word,
+      outputs: videoUrl ? [videoUrl] : [],
+      urls: { get: `${origin}/v1/videos/${id}` },
+      error: error?.message ?? '',
+    },
+  }),
+  refused: ({ status, message }) => ({ code: status, message }),
+};
+
+/** Its result is JSON in a string, and what is wrong is told under HTTP 200. */
+const kie: Dialect = {
+  words: { queued: 'queuing', running: 'generating', succeeded: 'success', failed: 'fail' },
+  idOf: hexOf,
+  accepted: ({ id }) => ({ code: 200, msg: 'success', data: { taskId: id } }),
+  looked: ({ id, word, error, videoUrl, stillUrl }) => ({
+    code: 200,
+    msg: 'success',
+    data: {
+      taskId: id,
+      state: word,
+      param: JSON.stringify({ input: { image_url: stillUrl('source.png') } }),
+      resultJson: videoUrl
+        ? JSON.stringify({
+            resultWaterMarkUrls: [stillUrl('watermarked.mp4')],
+            resultUrls: [videoUrl],
+          })
+        : '',
+      failCode: error?.code ?? null,
+      failMsg: error?.message ?? null,
+    },
+  }),
+  refused: ({ status, message }) => http(200, { code: status, msg: message, data: null }),
+};
+
+/** Its states are numbers, its ids too large for JavaScript's, and what is wrong is told under HTTP 200. */
+const pixverse: Dialect = {
+  words: { queued: 5, running: 5, succeeded: 1, failed: 8 },
+  idOf: integerOf,
+  accepted: ({ id }) => ({ ErrCode: 0, ErrMsg: 'success', Resp: { video_id: id } }),
+  looked: ({ id, word, error, videoUrl }) => ({
+    ErrCode: 0,
+    ErrMsg: 'success',
+    Resp: { id, status: isModerated(error) ? 7 : word, url: videoUrl ?? '' },
+  }),
+  refused: ({ status, message }) =>
+    http(200, { ErrCode: PIXVERSE_CODES[status] ?? 99999, ErrMsg: message, Resp: null }),
+};
+
+const PIXVERSE_CODES: Record<number, number> = { 400: 400017, 401: 10005, 404: 400018, 429: 500044 };
+
+export const WRAPPED_DIALECTS = {
+  fal,
+  veo,
+  kling,
+  minimax,
+  'minimax-v2': minimaxV2,
+  dashscope,
+  xai,
+  wavespeed,
+  kie,
+  pixverse,
+};

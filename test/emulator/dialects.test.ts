@@ -1,0 +1,339 @@
+import { DIALECT_NAMES, type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
+import { ANSWERS, FAILURE } from './dialect-answers';
+
+const FOX = { prompt: 'A red fox' };
+let nowMs: number;
+let emulator: Emulator;
+
+async function start(options: EmulatorOptions): Promise<void> {
+  nowMs = 0;
+  emulator = await startEmulator({
+    jobTimeMs: 1_000,
+    videoBytes: 10_000,
+    clock: () => nowMs,
+    cancelling: true,
+    ...options,
+  });
+}
+afterEach(() => emulator.close());
+
+async function ask(path: string, { key = emulator.apiKey, ...init }: RequestInit & { key?: string } = {}) {
+  const headers = { authorization: `Bearer ${key}` };
+  const response = await fetch(emulator.url + path, { ...init, headers });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, body: text && readJson(text) };
+}
+/** As clients do that know of large integers. */
+const readJson = (text: string): unknown => JSON.parse(text.replace(/(?<=:)\d{16,}/g, '"$&"'));
+
+/** A string with JSON in it is walked through as well. */
+function at(value: unknown, path: string): unknown {
+  return path.split('.').reduce((inner: unknown, key) => {
+    const holder = typeof inner === 'string' ? JSON.parse(inner) : inner;
+    return Reflect.get(Object(holder), key);
+  }, value);
+}
+
+const post = (body: object = FOX, path = 'text-to-video', key?: string) =>
+  ask(`/v1/videos/${path}`, { method: 'POST', body: JSON.stringify(body), key });
+const look = (id: string) => ask(`/v1/videos/${encodeURIComponent(id)}`);
+
+describe.each(DIALECT_NAMES)('in the dialect %s', (dialect) => {
+  const told = ANSWERS[dialect];
+  beforeEach(() => start({ dialect }));
+
+  const submit = async (): Promise<string> => String(at((await post()).body, told.idAt));
+
+  async function expectLook(id: string, expected: ReturnType<(typeof told)['queued']>): Promise<void> {
+    const [status, body] = Array.isArray(expected) ? expected : [200, expected];
+    const answer = await look(id);
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get('content-type')).toBe('application/json');
+    if (body === '') expect(answer.text).toBe('');
+    else expect(answer.body).toMatchObject(body);
+  }
+
+  it.each(['text-to-video', 'image-to-video'])(
+    'a submit to %s is accepted and names its task',
+    async (path) => {
+      const { status, body } = await post({ ...FOX, image_url: 'https://example.com/fox.png' }, path);
+      expect(status).toBe(told.submitStatus ?? 200);
+      const id = String(at(body, told.idAt));
+      expect(id).toMatch(told.id);
+      expect(body).toMatchObject(told.submitted(id));
+      expect(emulator.generations().map((task) => emulator.idOf(task))).toEqual([id]);
+    },
+  );
+
+  it('a task is queued, then runs, then has succeeded', async () => {
+    const id = await submit();
+    await expectLook(id, told.queued(id));
+    nowMs = 420;
+    await expectLook(id, told.running(id));
+    expect((await look(id)).text).not.toContain('/files/');
+    nowMs = 1_000;
+    await expectLook(id, told.succeeded(id));
+  });
+
+  it('the video is had as clients of such a service get theirs', async () => {
+    const id = await submit();
+    nowMs = 1_000;
+    const { body, text } = await look(id);
+    const fetchers: Partial<Record<typeof dialect, () => Promise<Response>>> = {
+      openai: () =>
+        fetch(`${emulator.url}/v1/videos/${id}/content`, {
+          headers: { authorization: `Bearer ${emulator.apiKey}` },
+        }),
+      minimax: async () => {
+        const file = await ask(`/v1/files/retrieve?file_id=${at(body, 'file_id')}`);
+        return fetch(String(at(file.body, 'file.download_url')));
+      },
+    };
+    if (told.videoAt === undefined) expect(text).not.toContain('/files/');
+    const link = new URL(String(at(body, told.videoAt ?? '')), emulator.url);
+    const response = await (fetchers[dialect] ?? (() => fetch(link)))();
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'video/mp4']);
+    const bytes = Buffer.from(await response.arrayBuffer());
+    expect(bytes.equals(await emulator.video(id))).toBe(true);
+    expect(emulator.calls.at(-1)).toMatchObject({ call: 'download', status: 200 });
+  });
+
+  it('what stands beside the video leads nowhere, and whoever follows it is recorded', async () => {
+    const id = await submit();
+    nowMs = 1_000;
+    const { body } = await look(id);
+    for (const path of told.besides ?? []) {
+      const link = String(at(body, path));
+      expect(link).toMatch(new RegExp(`^${emulator.url}/stills/`));
+      await fetch(link);
+      expect(emulator.calls.at(-1)).toMatchObject({
+        call: 'other',
+        path: new URL(link).pathname,
+        status: 404,
+      });
+    }
+  });
+
+  it('a task that failed says why', async () => {
+    emulator.next('submit', { kind: 'failed-task', ...FAILURE });
+    const id = await submit();
+    nowMs = 1_000;
+    await expectLook(id, told.failed(id));
+    const later = await submit();
+    emulator.next('status', { kind: 'failed-task', ...FAILURE });
+    await expectLook(later, told.failed(later));
+  });
+
+  it('a task that was cancelled is told as such, or as failed where there is no word for it', async () => {
+    const id = await submit();
+    const { status } = await ask(`/v1/videos/${encodeURIComponent(id)}`, { method: 'DELETE' });
+    expect(status).toBe(200);
+    await expectLook(id, told.cancelled(id));
+  });
+
+  it('refusals have its shape and its status', async () => {
+    await emulator.close();
+    await start({ dialect, concurrentTasks: 1 });
+    await submit();
+    const { badRequest, unauthorized, notFound, tooMany } = told.refusals;
+    const answers = [
+      [await post({}), badRequest, 'prompt is missing'],
+      [await post(FOX, 'image-to-video'), badRequest, 'image_url is missing'],
+      [await post(FOX, 'text-to-video', 'wrong'), unauthorized, 'the API key is missing or invalid'],
+      [await look('no-such-task'), notFound, 'no such task'],
+      [await post(), tooMany, expect.stringContaining('too many tasks at once: 1 are')],
+    ] as const;
+    for (const [answer, [status, body], message] of answers) {
+      expect([answer.status, answer.body]).toEqual([status, expect.objectContaining({})]);
+      expect(answer.body).toMatchObject(Object(body(message)));
+    }
+    expect(emulator.generations()).toHaveLength(1);
+  });
+
+  it('a scripted refusal has its shape, and the status that was asked for', async () => {
+    const id = await submit();
+    emulator.next('submit', { kind: 'rate-limited', retryAfter: 7 });
+    emulator.next(
+      'status',
+      { kind: 'server-error', status: 503 },
+      { kind: 'refused', status: 418, message: 'tea' },
+    );
+    const limited = await post();
+    expect([limited.status, limited.headers.get('retry-after')]).toEqual([429, '7']);
+    expect(limited.text).toContain('too many requests');
+    expect((await look(id)).status).toBe(503);
+    const teapot = await look(id);
+    expect([teapot.status, teapot.text]).toEqual([418, expect.stringContaining('tea')]);
+    expect(emulator.scriptIsSpent()).toBe(true);
+  });
+
+  it('a scripted word and a video that is missing come in its shape', async () => {
+    const id = await submit();
+    emulator.next('status', { kind: 'unknown-state', word: 'brewing' }, { kind: 'no-video' });
+    expect((await look(id)).text).toContain('brewing');
+    const { status, text } = await look(id);
+    expect([status, text]).toEqual([200, expect.not.stringContaining('/files/')]);
+  });
+
+  it('answers are lost as in any other', async () => {
+    emulator.next('submit', { kind: 'reset' }, { kind: 'cut-body' });
+    for (let i = 0; i < 2; i++) await expect(post()).rejects.toThrow();
+    expect(emulator.generations()).toHaveLength(2);
+  });
+
+  it('a link that is not valid is refused with HTTP 403, whatever the service says under 200', async () => {
+    await submit();
+    const [task] = emulator.generations();
+    const { status } = await fetch(`${emulator.url}/files/${task?.taskId}.mp4?signature=wrong`);
+    expect(status).toBe(403);
+  });
+
+  it('a task is known by its id in that dialect alone', async () => {
+    const id = await submit();
+    const [own = ''] = emulator.generations().map(({ taskId }) => taskId);
+    expect((await emulator.video(own)).equals(await emulator.video(id))).toBe(true);
+    const known = (await look(own)).text === (await look(id)).text;
+    expect(known).toBe(own === id);
+  });
+});
+
+describe('an id of PixVerse', () => {
+  beforeEach(() => start({ dialect: 'pixverse' }));
+
+  it('is written as a number that JSON.parse makes another one of', async () => {
+    for (let i = 0; i < 20; i++) {
+      const { text } = await post();
+      const [, id = ''] = /"video_id":(\d{18})\}/.exec(text) ?? [];
+      expect((await look(id)).text).toContain(`"id":${id},`);
+      const rounded = String(at(JSON.parse(text), 'Resp.video_id'));
+      expect(rounded).not.toBe(id);
+      expect(at((await look(rounded)).body, 'ErrCode')).toBe(400018);
+    }
+  });
+});
+
+it.each([
+  ['pixverse', 'Resp.status', 7],
+  ['higgsfield', 'status', 'nsfw'],
+  ['minimax', 'base_resp.status_code', 1026],
+] as const)('%s has a word of its own for what its filter caught', async (dialect, path, word) => {
+  await start({ dialect });
+  await post();
+  const id = emulator.generations().map((task) => emulator.idOf(task))[0] ?? '';
+  emulator.next('status', { kind: 'failed-task', code: 'nsfw', message: 'Not this.' });
+  expect(at((await look(id)).body, path)).toBe(word);
+});
+
+it('a number that nobody knows may be scripted where states are numbers', async () => {
+  await start({ dialect: 'pixverse' });
+  await post();
+  emulator.next('status', { kind: 'unknown-state', word: 6 });
+  const id = emulator.generations().map((task) => emulator.idOf(task))[0] ?? '';
+  expect(at((await look(id)).body, 'Resp.status')).toBe(6);
+});
+
+describe('an operation of Veo', () => {
+  it('is found whether the slashes of its name are encoded or not, and cancelled so too', async () => {
+    await start({ dialect: 'veo' });
+    const name = String(at((await post()).body, 'name'));
+    expect((await ask(`/v1/videos/${name}`)).body).toEqual({ name, done: false });
+    expect((await ask(`/v1/videos/${name.replaceAll('/', '%2f')}`)).body).toEqual({ name, done: false });
+    expect(emulator.calls.slice(1)).toMatchObject([{ call: 'status' }, { call: 'status' }]);
+    expect((await ask(`/v1/videos/${name}`, { method: 'DELETE' })).body).toMatchObject({ done: true });
+  });
+});
+
+describe('the content of OpenAI', () => {
+  const content = (id: string, init = {}) => ask(`/v1/videos/${id}/content`, init);
+  let id: string;
+  beforeEach(async () => {
+    await start({ dialect: 'openai' });
+    id = String(at((await post()).body, 'id'));
+  });
+
+  it('is refused without the key', async () => {
+    nowMs = 1_000;
+    expect((await content(id, { key: 'wrong' })).status).toBe(401);
+  });
+
+  it('is not found before it is ready, nor of a task that failed or does not exist', async () => {
+    expect((await content(id)).body).toMatchObject({ error: { code: 'not_ready' } });
+    nowMs = 999;
+    expect((await content(id)).status).toBe(404);
+    emulator.next('status', { kind: 'failed-task', ...FAILURE });
+    await look(id);
+    nowMs = 1_000;
+    expect((await content(id)).status).toBe(404);
+    expect((await content('video_0')).body).toMatchObject({ error: { code: 'not_found' } });
+  });
+
+  it('comes in parts and with the faults of a download', async () => {
+    nowMs = 1_000;
+    const headers = { authorization: `Bearer ${emulator.apiKey}`, range: 'bytes=0-9' };
+    expect((await fetch(`${emulator.url}/v1/videos/${id}/content`, { headers })).status).toBe(206);
+    emulator.next('download', { kind: 'cut', afterBytes: 10 });
+    await expect(content(id)).rejects.toThrow();
+  });
+});
+
+describe('the files of MiniMax', () => {
+  const retrieve = (fileId: unknown, key?: string) => ask(`/v1/files/retrieve?file_id=${fileId}`, { key });
+  let fileId: unknown;
+  beforeEach(async () => {
+    await start({ dialect: 'minimax' });
+    const id = String(at((await post()).body, 'task_id'));
+    nowMs = 1_000;
+    fileId = at((await look(id)).body, 'file_id');
+  });
+
+  it('are told with their link, and with an id that is a number here', async () => {
+    const { text, body } = await retrieve(fileId);
+    expect(text).toContain(`"file_id":${fileId},`);
+    expect(body).toEqual({
+      file: {
+        file_id: fileId,
+        bytes: 10_000,
+        created_at: 0,
+        filename: 'output.mp4',
+        purpose: 'video_generation',
+        download_url: expect.stringContaining(`${emulator.url}/files/`),
+      },
+      base_resp: { status_code: 0, status_msg: 'success' },
+    });
+    expect(emulator.calls.at(-1)).toMatchObject({ call: 'retrieve', path: '/v1/files/retrieve' });
+  });
+
+  it('are refused without the key, before there is a video, and under an id that is none', async () => {
+    const codeOf = async (answer: ReturnType<typeof retrieve>) =>
+      at((await answer).body, 'base_resp.status_code');
+    expect(await codeOf(retrieve(fileId, 'wrong'))).toBe(1004);
+    expect(await codeOf(retrieve('1'))).toBe(2013);
+    expect(await codeOf(ask('/v1/files/retrieve'))).toBe(2013);
+    nowMs = 500;
+    expect(await codeOf(retrieve(fileId))).toBe(2013);
+  });
+
+  it('have faults of their own', async () => {
+    emulator.next('retrieve', { kind: 'rate-limited' }, { kind: 'reset' });
+    expect((await retrieve(fileId)).status).toBe(429);
+    await expect(retrieve(fileId)).rejects.toThrow();
+    expect((await retrieve(fileId)).status).toBe(200);
+  });
+});
+
+it('a link may be relative, as those of new-api are', async () => {
+  await start({ dialect: 'new-api' });
+  const id = String(at((await post()).body, 'task_id'));
+  nowMs = 1_000;
+  expect(at((await look(id)).body, 'url')).toMatch(/^\/files\/task_/);
+});
+
+it.each(['default', 'ark', 'kling'] as const)(
+  'what only one service has, the content and the files, %s does not have',
+  async (dialect) => {
+    await start({ dialect });
+    for (const path of ['/v1/videos/a/content', '/v1/files/retrieve?file_id=1']) {
+      expect((await ask(path)).text).toContain('no such operation');
+    }
+  },
+);
