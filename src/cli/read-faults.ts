@@ -1,32 +1,47 @@
 import { ConfigError } from '../config';
-import type { AnswerFault, EmulatedCall } from '../emulator';
+import {
+  CHAOS_FAULTS,
+  DIALECT_NAMES,
+  type EmulatedCall,
+  type Faults,
+  NAMED_FAULTS,
+  namedFault,
+} from '../emulator';
 
-/** Those of the interface: the command's service cannot cancel. */
-const CALLS: readonly EmulatedCall[] = ['submit', 'status', 'download'];
-
-/** Faults that need no further word; scripts in TypeScript have more. */
-const FAULTS: Record<string, AnswerFault> = {
-  'rate-limited': { kind: 'rate-limited', retryAfter: 2 },
-  'server-error': { kind: 'server-error' },
-  reset: { kind: 'reset' },
-  hang: { kind: 'hang' },
-  'cut-headers': { kind: 'cut-headers' },
-  'cut-body': { kind: 'cut-body' },
-  'bad-json': { kind: 'bad-json' },
-  empty: { kind: 'empty' },
-  'empty-accepted': { kind: 'empty-accepted' },
-};
+/** Those that the command's service has: it cannot cancel. */
+const CALLS = ['submit', 'status', 'download', 'retrieve'] as const satisfies readonly EmulatedCall[];
+type Call = (typeof CALLS)[number];
 
 /** `submit:rate-limited` is a fault for the next submit, `status:server-errorx3` for the next three looks. */
-export function readFaults(texts: string[]): { call: EmulatedCall; fault: AnswerFault }[] {
+export function readFaults(texts: string[]): { call: Call; fault: Faults[Call] }[] {
   return texts.flatMap((text) => {
-    const [, name, kind, times = '1'] = /^([a-z]+):([a-z-]+?)(?:x(\d+))?$/.exec(text) ?? [];
+    const [, name, kind = '', times = '1'] = /^([a-z]+):([a-z-]+?)(?:x(\d+))?$/.exec(text) ?? [];
     const call = CALLS.find((candidate) => candidate === name);
-    const fault = FAULTS[kind ?? ''];
+    const fault = call && namedFault(call, kind);
     if (call && fault) return Array.from({ length: Number(times) }, () => ({ call, fault }));
-    const choices = `CALL one of ${CALLS.join(', ')} and KIND one of ${Object.keys(FAULTS).join(', ')}`;
+    // Each call but the last has some more of its own.
+    const kinds = Object.keys(NAMED_FAULTS[call ?? 'retrieve']);
+    const choices = `CALL one of ${CALLS.join(', ')} and KIND one of ${kinds.join(', ')}`;
     throw new ConfigError(
       `--fault is ${JSON.stringify(text)}: give CALL:KIND or CALL:KINDxTIMES with ${choices}.`,
     );
   });
+}
+
+/** What the help of the command tells of dialects and faults. */
+export function describeChoices(): string {
+  const byChance = new Set<string>(CHAOS_FAULTS);
+  const faults = CALLS.map((call) => {
+    const names = Object.keys(NAMED_FAULTS[call]);
+    const marked = names.map((name) => (byChance.has(`${call}:${name}`) ? `${name}*` : name));
+    return `  ${call.padEnd(10)}${marked.join(' ')}`;
+  });
+  return [
+    '',
+    'Dialects, the services after whose answers those of the emulator are worded:',
+    `  ${DIALECT_NAMES.join(' ')}`,
+    '',
+    'Faults by call; those with a star are what chaos chooses from:',
+    ...faults,
+  ].join('\n');
 }

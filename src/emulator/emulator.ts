@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type EmulatedAnswer, send } from './answers';
+import { Chaos, type ChaosOptions } from './chaos';
 import { type EmulatedCall, FaultScript, type Faults } from './faults';
 import { Operations, type OperationsOptions } from './operations';
 import { type ReceivedCall, type RecordedCall, receive, routesOf } from './receive';
@@ -14,6 +15,8 @@ export interface EmulatorOptions extends Partial<OperationsOptions> {
   apiKey?: string;
   /** Whether there is `DELETE /v1/videos/{task_id}`, which the interface does not have. Not unless set. */
   cancelling?: boolean;
+  /** Faults by chance, for calls that no script has one for. None unless set. */
+  chaos?: ChaosOptions;
 }
 
 export interface Emulator {
@@ -21,6 +24,8 @@ export interface Emulator {
   apiKey: string;
   /** A secret of its links, for tests that look for links where none may be. */
   linkSignature: string;
+  /** With which the same chaos comes again. */
+  chaosSeed?: string;
   calls: readonly RecordedCall[];
   /** The generations that a user would have paid for. */
   generations(): EmulatedTask[];
@@ -48,29 +53,32 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   const operations = new Operations({ ...options, jobTimeMs, clock, idempotencyKeys, dialect });
   const routes = routesOf({ dialect, cancelling });
   const script = new FaultScript();
+  const chaos = options.chaos && new Chaos(options.chaos);
+  const faultFor = <Call extends EmulatedCall>(call: Call, subject: string): Faults[Call] | undefined =>
+    script.take(call) ?? chaos?.draw(call, subject);
   const calls: RecordedCall[] = [];
 
   const answers: Record<EmulatedCall, Answering> = {
     submit: (subject, { record, headers, problem }) => {
       if (problem !== undefined) return operations.wording.refused(400, 'invalid_request', problem);
       const submission = { ...record, origin: originOf(headers) ?? url, needsImage: subject === 'image' };
-      return operations.submit(submission, script.take('submit'));
+      return operations.submit(submission, faultFor('submit', subject));
     },
     status: (taskId, { headers }) =>
-      operations.status(taskId, originOf(headers) ?? url, script.take('status')),
+      operations.status(taskId, originOf(headers) ?? url, faultFor('status', taskId)),
     download: (taskId, { record, query, keyless, headers }) => {
       // A Range is for GET alone; of an answer to HEAD Node sends no body by itself.
       const asked = record.method === 'GET' ? headers : {};
-      const fault = script.take('download');
+      const fault = faultFor('download', taskId);
       return keyless
         ? operations.download(taskId, query.get('signature'), asked, fault)
         : operations.content(taskId, asked, fault);
     },
     cancel: (taskId, { headers }) =>
-      operations.cancel(taskId, originOf(headers) ?? url, script.take('cancel')),
+      operations.cancel(taskId, originOf(headers) ?? url, faultFor('cancel', taskId)),
     retrieve: (_, { headers, query }) => {
       const fileId = query.get('file_id') ?? '';
-      return operations.retrieve(fileId, originOf(headers) ?? url, script.take('retrieve'));
+      return operations.retrieve(fileId, originOf(headers) ?? url, faultFor('retrieve', fileId));
     },
   };
 
@@ -107,6 +115,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     url,
     apiKey,
     linkSignature: operations.signature,
+    chaosSeed: chaos?.seed,
     calls,
     generations: () => [...operations.book.tasks.values()],
     endOf: (task) => operations.book.endOf(task),

@@ -1,3 +1,4 @@
+export { CHAOS_FAULTS, type ChaosOptions } from './chaos';
 export { DIALECT_NAMES, type DialectName } from './dialects';
 export { type Emulator, type EmulatorOptions, startEmulator } from './emulator';
 export type {
@@ -12,5 +13,6 @@ export type {
   Refusal,
   StatusFault,
 } from './faults';
+export { type FaultName, NAMED_FAULTS, namedFault } from './named-faults';
 export type { RecordedCall } from './receive';
 export type { EmulatedTask } from './task-book';

@@ -1,5 +1,6 @@
-import { readFaults } from '../../src/cli/read-faults';
+import { describeChoices, readFaults } from '../../src/cli/read-faults';
 import { ConfigError } from '../../src/config';
+import { DIALECT_NAMES } from '../../src/emulator';
 
 test('faults are read in order, repeated as often as they say', () => {
   expect(readFaults([])).toEqual([]);
@@ -19,6 +20,32 @@ test.each(['hang', 'cut-headers', 'cut-body', 'bad-json', 'empty', 'empty-accept
 );
 
 test.each([
+  ['submit:late', { kind: 'late', ms: 1_000 }],
+  ['submit:reset-late', { kind: 'reset-late', ms: 1_000 }],
+  ['status:not-found', { kind: 'refused', status: 404, code: 'not_found', message: 'no such task' }],
+  ['status:no-video', { kind: 'no-video' }],
+  ['status:unknown-state', { kind: 'unknown-state', word: 'brewing' }],
+  ['download:cut', { kind: 'cut', afterBytes: 1_000 }],
+  ['download:stall', { kind: 'stall', afterBytes: 1_000 }],
+  ['download:web-page', { kind: 'web-page' }],
+  ['retrieve:reset', { kind: 'reset' }],
+])('%s is for that call alone, with what it needs', (text, fault) => {
+  expect(readFaults([text])).toEqual([{ call: text.replace(/:.*/, ''), fault }]);
+});
+
+test('a fault that is another call’s is refused with those of the call', () => {
+  expect(() => readFaults(['submit:cut'])).toThrow(/empty-accepted, late, reset-late\.$/);
+  expect(() => readFaults(['download:no-video'])).toThrow(/late, cut, stall, web-page\.$/);
+});
+
+test('the choices list every dialect and fault, with a star at what chaos chooses from', () => {
+  const text = describeChoices();
+  for (const name of DIALECT_NAMES) expect(text).toMatch(new RegExp(`[ ]${name}\\b`));
+  expect(text).toContain('\n  submit    rate-limited* server-error* reset* hang cut-headers*');
+  expect(text).toContain('not-found* unknown-state* no-video\n');
+});
+
+test.each([
   '',
   'submit',
   'submit:',
@@ -32,6 +59,6 @@ test.each([
   const read = () => readFaults(['submit:reset', text]);
   expect(read).toThrow(ConfigError);
   expect(read).toThrow(
-    /^--fault is ".*": give CALL:KIND or CALL:KINDxTIMES with CALL one of submit, status, download and KIND one of rate-limited, .*\.$/,
+    /^--fault is ".*": give CALL:KIND or CALL:KINDxTIMES with CALL one of submit, status, download, retrieve and KIND one of rate-limited, .*\.$/,
   );
 });

@@ -123,6 +123,15 @@ describe.each(CALLS)('the next %s', (call, prepare) => {
     expect(emulator.calls.at(-1)).toMatchObject({ call, status });
   });
 
+  it('may be answered late, and rightly', async () => {
+    const ask = await prepare();
+    if (call !== 'cancel' && call !== 'retrieve') emulator.next(call, { kind: 'late', ms: 200 });
+    const before = performance.now();
+    expect((await ask()).status).toBe(200);
+    expect(performance.now() - before).toBeGreaterThan(195);
+    expect(emulator.scriptIsSpent()).toBe(true);
+  });
+
   it('takes faults in the order in which they were given', async () => {
     const ask = await prepare();
     emulator.next(call, { kind: 'server-error', status: 500 }, { kind: 'server-error', status: 502 });

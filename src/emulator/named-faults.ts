@@ -1,0 +1,51 @@
+import type { AnswerFault, EmulatedCall, Faults, LateAnswer } from './faults';
+
+const ANSWER_FAULTS = {
+  'rate-limited': { kind: 'rate-limited', retryAfter: 2 },
+  'server-error': { kind: 'server-error' },
+  reset: { kind: 'reset' },
+  hang: { kind: 'hang' },
+  'cut-headers': { kind: 'cut-headers' },
+  'cut-body': { kind: 'cut-body' },
+  'bad-json': { kind: 'bad-json' },
+  empty: { kind: 'empty' },
+  'empty-accepted': { kind: 'empty-accepted' },
+} satisfies Record<string, AnswerFault>;
+
+const LATE: LateAnswer = { kind: 'late', ms: 1_000 };
+/** Within the head of any video, and behind the first bytes. */
+const EARLY_BYTES = 1_000;
+
+/** Faults that need no further word, by call and name; scripts in TypeScript have more. */
+export const NAMED_FAULTS = {
+  submit: { ...ANSWER_FAULTS, late: LATE, 'reset-late': { kind: 'reset-late', ms: 1_000 } },
+  status: {
+    ...ANSWER_FAULTS,
+    late: LATE,
+    'not-found': { kind: 'refused', status: 404, code: 'not_found', message: 'no such task' },
+    'unknown-state': { kind: 'unknown-state', word: 'brewing' },
+    'no-video': { kind: 'no-video' },
+  },
+  download: {
+    ...ANSWER_FAULTS,
+    late: LATE,
+    cut: { kind: 'cut', afterBytes: EARLY_BYTES },
+    stall: { kind: 'stall', afterBytes: EARLY_BYTES },
+    'web-page': { kind: 'web-page' },
+  },
+  cancel: ANSWER_FAULTS,
+  retrieve: ANSWER_FAULTS,
+} satisfies { [Call in EmulatedCall]: Record<string, Faults[Call]> };
+
+/** `submit:reset`, `download:cut` and the like. */
+export type FaultName = {
+  [Call in EmulatedCall]: `${Call}:${keyof (typeof NAMED_FAULTS)[Call] & string}`;
+}[EmulatedCall];
+
+const BY_CALL: { [Call in EmulatedCall]: Record<string, Faults[Call]> } = NAMED_FAULTS;
+
+/** Undefined when there is none of that name. */
+export function namedFault<Call extends EmulatedCall>(call: Call, name: string): Faults[Call] | undefined {
+  const faults = BY_CALL[call];
+  return Object.hasOwn(faults, name) ? faults[name] : undefined;
+}
