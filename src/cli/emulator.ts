@@ -1,6 +1,6 @@
 import { ConfigError, readEmulatorKey } from '../config';
 import { durationMs } from '../contract';
-import { startEmulator } from '../emulator';
+import { type ChaosOptions, DIALECT_NAMES, type DialectName, startEmulator } from '../emulator';
 import { readPort } from './dev';
 import { EXIT } from './exit-codes';
 import type { EmulatorCommandOptions } from './options';
@@ -17,6 +17,8 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
     );
   }
   const faults = readFaults(options.fault ?? []);
+  const dialect = readDialect(options.dialect);
+  const chaos = readChaos(options);
   const port = readPort('--port', options.port);
   const concurrentTasks = readCount('--concurrent-tasks', options.concurrentTasks);
   const apiKey = readEmulatorKey(terminal.env);
@@ -26,6 +28,8 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
     apiKey,
     jobTimeMs,
     concurrentTasks,
+    dialect,
+    chaos,
     idempotencyKeys: options.honourKeys ? 'honoured' : 'ignored',
   }).catch(cannotListen);
   for (const { call, fault } of faults) running.next(call, fault);
@@ -33,9 +37,32 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
   // Its own key is no secret; one that was set may be.
   const key = apiKey === undefined ? `VIDEO_API_KEY=${running.apiKey}` : 'the key that is set here';
   terminal.err(`Use it with VIDEO_API_BASE_URL=${running.url} and ${key}.\n`);
+  if (chaos) {
+    const again = `--chaos-seed ${running.chaosSeed}`;
+    terminal.err(
+      `Chaos: each call meets a fault with a probability of ${chaos.rate}; again with ${again}.\n`,
+    );
+  }
   await untilInterrupted(terminal);
   await running.close();
   return EXIT.ok;
+}
+
+function readDialect(text: string | undefined): DialectName | undefined {
+  if (text === undefined) return undefined;
+  const name = DIALECT_NAMES.find((candidate) => candidate === text);
+  if (name !== undefined) return name;
+  throw new ConfigError(`--dialect is ${JSON.stringify(text)}: give one of ${DIALECT_NAMES.join(', ')}.`);
+}
+
+function readChaos({ chaos, chaosSeed: seed }: EmulatorCommandOptions): ChaosOptions | undefined {
+  if (chaos === undefined) {
+    if (seed === undefined) return undefined;
+    throw new ConfigError('--chaos-seed repeats a chaos: give --chaos as well, such as --chaos 0.1.');
+  }
+  const rate = Number(chaos);
+  if (chaos.trim() !== '' && rate >= 0 && rate <= 1) return { rate, seed };
+  throw new ConfigError(`--chaos is ${JSON.stringify(chaos)}: give a number from 0 to 1, such as 0.1.`);
 }
 
 function readCount(name: string, text: string | undefined): number | undefined {

@@ -36,4 +36,7 @@ export interface EmulatorCommandOptions {
   concurrentTasks?: string;
   honourKeys?: boolean;
   fault?: string[];
+  dialect?: string;
+  chaos?: string;
+  chaosSeed?: string;
 }

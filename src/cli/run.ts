@@ -8,6 +8,7 @@ const load = {
   dev: (): typeof import('./dev') => require('./dev'),
   worker: (): typeof import('./worker') => require('./worker'),
   emulator: (): typeof import('./emulator') => require('./emulator'),
+  readFaults: (): typeof import('./read-faults') => require('./read-faults'),
   exitCodes: (): typeof import('./exit-codes') => require('./exit-codes'),
 };
 
@@ -106,7 +107,11 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--job-time <time>', 'how long a generation takes', '5s')
     .option('--concurrent-tasks <number>', 'how many generations it works on at once; more are refused')
     .option('--honour-keys', 'the same idempotency key again is the same generation')
+    .option('--dialect <name>', 'after which service its answers are worded', 'default')
     .option('--fault <call:kind...>', 'faults for the next calls, such as submit:rate-limited')
+    .option('--chaos <rate>', 'how likely each call meets a fault, from 0 to 1')
+    .option('--chaos-seed <text>', 'the same chaos again')
+    .addHelpText('after', () => load.readFaults().describeChoices())
     .action(actions.emulator);
   return program;
 }

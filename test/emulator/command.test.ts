@@ -15,14 +15,14 @@ async function freePort(): Promise<number> {
 
 async function whileRunning(
   options: string[],
-  use: (service: ReturnType<typeof serviceClient>) => Promise<void>,
+  use: (service: ReturnType<typeof serviceClient>, terminal: FakeTerminal) => Promise<void>,
 ): Promise<void> {
   const terminal = new FakeTerminal();
   const port = await freePort();
   const ending = run(['emulator', '--port', `${port}`, '--job-time', '1h', ...options], terminal);
   await eventually('the emulator is up', () => terminal.listeners > 0);
   try {
-    await use(serviceClient({ url: `http://127.0.0.1:${port}`, apiKey: 'emulator-key' }));
+    await use(serviceClient({ url: `http://127.0.0.1:${port}`, apiKey: 'emulator-key' }), terminal);
   } finally {
     terminal.interrupt();
     expect(await ending).toBe(0);
@@ -53,6 +53,44 @@ test('--fault cuts the answers of the command’s service', () =>
     expect((await submit()).status).toBe(200);
   }));
 
+test('--dialect words the answers of the command’s service after another', () =>
+  whileRunning(['--dialect', 'pixverse'], async ({ submit }) => {
+    expect((await submit()).body).toMatchObject({ ErrCode: 0, Resp: { video_id: expect.any(Number) } });
+  }));
+
+test('--chaos lets calls fail, scripted faults first, and says how to have the same again', () =>
+  whileRunning(
+    ['--chaos', '1', '--chaos-seed', 'fox', '--fault', 'submit:empty-acceptedx2'],
+    async ({ submit }, terminal) => {
+      for (let i = 0; i < 2; i++) await expect(submit()).rejects.toThrow(/JSON/);
+      const said = 'Chaos: each call meets a fault with a probability of 1; again with --chaos-seed fox.\n';
+      expect(terminal.stderr).toContain(said);
+    },
+  ));
+
+test('--chaos without a seed tells the one it took', () =>
+  whileRunning(['--chaos', '0'], async ({ submit }, terminal) => {
+    expect((await submit()).status).toBe(200);
+    expect(terminal.stderr).toMatch(/again with --chaos-seed [0-9a-f]{8}\.\n/);
+  }));
+
+test.each([
+  [
+    ['--dialect', 'klingon'],
+    /^--dialect is "klingon": give one of default, ark, runway, fal, .*, higgsfield, inworld\.\n$/,
+  ],
+  [['--dialect', 'toString'], /^--dialect is "toString": give one of default, /],
+  [['--chaos', 'much'], /^--chaos is "much": give a number from 0 to 1, such as 0\.1\.\n$/],
+  [['--chaos', '10'], /^--chaos is "10": give a number from 0 to 1, such as 0\.1\.\n$/],
+  [['--chaos=-1'], /^--chaos is "-1": give a number/],
+  [['--chaos='], /^--chaos is "": give a number/],
+  [['--chaos-seed', 'fox'], /^--chaos-seed repeats a chaos: give --chaos as well, such as --chaos 0\.1\.\n$/],
+])('%j is refused in one sentence with the choices', async (options, sentence) => {
+  const terminal = new FakeTerminal();
+  expect(await run(['emulator', ...options], terminal)).toBe(2);
+  expect([terminal.stdout, terminal.stderr]).toEqual(['', expect.stringMatching(sentence)]);
+});
+
 test.each(['x', '0', '-1', '2.5', '', 'Infinity'])(
   '--concurrent-tasks %j is refused in one sentence',
   async (text) => {
@@ -68,7 +106,18 @@ test.each(['x', '0', '-1', '2.5', '', 'Infinity'])(
 test('the help of the command lists its options', async () => {
   const terminal = new FakeTerminal();
   expect(await run(['emulator', '--help'], terminal)).toBe(0);
-  for (const option of ['port', 'job-time', 'concurrent-tasks', 'honour-keys', 'fault']) {
+  for (const option of [
+    'port',
+    'job-time',
+    'concurrent-tasks',
+    'honour-keys',
+    'dialect',
+    'fault',
+    'chaos',
+    'chaos-seed',
+  ]) {
     expect(terminal.stdout).toContain(`\n  --${option} `);
   }
+  expect(terminal.stdout).toContain('\n  default ark runway ');
+  expect(terminal.stdout).toContain('\n  submit    rate-limited* ');
 });
