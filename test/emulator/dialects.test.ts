@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { DIALECT_NAMES, type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
 import { ANSWERS, FAILURE } from './dialect-answers';
 
@@ -205,6 +208,8 @@ describe('an id of PixVerse', () => {
       const { text } = await post();
       const [, id = ''] = /"video_id":(\d{18})\}/.exec(text) ?? [];
       expect((await look(id)).text).toContain(`"id":${id},`);
+      // Beyond 2^53 all of JavaScript's are even.
+      expect(BigInt(id) % 2n).toBe(1n);
       const rounded = String(at(JSON.parse(text), 'Resp.video_id'));
       expect(rounded).not.toBe(id);
       expect(at((await look(rounded)).body, 'ErrCode')).toBe(400018);
@@ -320,6 +325,24 @@ describe('the files of MiniMax', () => {
     expect((await retrieve(fileId)).status).toBe(200);
   });
 });
+
+it.each(['pixverse', 'minimax', 'veo'] as const)(
+  'the tasks of a file are known by their ids in %s when the emulator is started again',
+  async (dialect) => {
+    const folder = mkdtempSync(join(tmpdir(), 'videogen-dialects-'));
+    try {
+      await start({ dialect, tasksFile: join(folder, 'tasks.jsonl') });
+      await post();
+      const id = emulator.generations().map((task) => emulator.idOf(task))[0] ?? '';
+      const seen = await look(id);
+      await emulator.close();
+      await start({ dialect, tasksFile: join(folder, 'tasks.jsonl') });
+      expect((await look(id)).text).toBe(seen.text);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  },
+);
 
 it('a link may be relative, as those of new-api are', async () => {
   await start({ dialect: 'new-api' });
