@@ -11,7 +11,19 @@ import { createVideoService, RateGate } from './service';
 import { createFileStorage } from './storage';
 import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from './worker';
 
-export { type Emulator, type EmulatorOptions, type Faults, startEmulator } from './emulator';
+export {
+  CHAOS_FAULTS,
+  type ChaosOptions,
+  DIALECT_NAMES,
+  type DialectName,
+  type EmulatedTask,
+  type Emulator,
+  type EmulatorOptions,
+  type FaultName,
+  type Faults,
+  type RecordedCall,
+  startEmulator,
+} from './emulator';
 
 export interface VideoTestEnvironmentOptions {
   /** `time-skipping` for waits, retries and deadlines; `dev` for kills, heartbeats and visibility. */

@@ -8,6 +8,7 @@ export const BUILT_IN_PROFILES = {
   ark: { name: 'BytePlus Ark', cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } },
   fal: { name: 'fal', refusals: { failed: [422] } },
   higgsfield: { name: 'Higgsfield', refusals: { limited: [{ status: 400, says: 'concurren' }] } },
+  kie: { name: 'Kie', refusals: { codes: { 400: 400, 401: 401, 404: 404, 422: 422, 429: 429 } } },
   luma: { name: 'Luma', cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } },
   runway: {
     name: 'Runway',
@@ -17,6 +18,7 @@ export const BUILT_IN_PROFILES = {
   openai: { name: 'OpenAI videos', video: { path: '/v1/videos/{taskId}/content' } },
   minimax: {
     name: 'MiniMax v1',
+    refusals: { codes: { 1002: 429, 1004: 401, 2013: 400 } },
     video: { id: 'file_id', path: '/v1/files/retrieve?file_id={fileId}', link: 'file.download_url' },
   },
   pixverse: {
@@ -30,6 +32,7 @@ export const BUILT_IN_PROFILES = {
       message: 'ErrMsg',
     },
     states: { succeeded: [1], running: [5], failed: [7, 8] },
+    refusals: { codes: { 10005: 401, 400017: 400, 400018: 404, 500044: 429 } },
   },
 } as const satisfies Record<string, ServiceProfile>;
 

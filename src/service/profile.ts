@@ -100,6 +100,10 @@ export const profileSchema = z
           )
           .optional()
           .describe('Answers that mean what 429 means: too many requests, or too many tasks, at once.'),
+        codes: z
+          .record(text, status)
+          .optional()
+          .describe('Codes that a refusal under HTTP 200 has, and the HTTP status that each stands for.'),
         failed: z
           .array(status)
           .optional()

@@ -138,11 +138,13 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
     };
     const secrets = secretsOf(made.path, [key, ...Object.values(profile.headers ?? {})]);
     const answer = await callService(dispatcher, made);
-    const { statusCode: status, headers } = answer;
+    const { statusCode, headers } = answer;
+    const body = await (statusCode > 299 ? refusalText : bodyText)(answer, call.signal);
+    onAnswer({ call: kind, status: statusCode, headers, body, secrets });
+    const reading = traceAnswer({ status: statusCode, body, baseUrl: base.href }, rules);
+    // Some services answer everything with 200, and refuse by a code.
+    const status = refusals?.codes?.[reading.said.code ?? ''] ?? statusCode;
     const isRefusal = status > 299;
-    const body = await (isRefusal ? refusalText : bodyText)(answer, call.signal);
-    onAnswer({ call: kind, status, headers, body, secrets });
-    const reading = traceAnswer({ status, body, baseUrl: base.href }, rules);
     const isFailedTask = kind === 'check' && refusals?.failed?.includes(status);
     if (isRefusal && !isFailedTask) {
       throw refusal({ status, headers, body }, reading.said, secrets, isLimit(status, body));

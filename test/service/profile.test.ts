@@ -27,7 +27,7 @@ const WHOLE = {
     message: 'e.m',
   },
   states: { queued: ['P0'], running: ['P1', 2], succeeded: ['P9'], failed: ['PX'], cancelled: [-1] },
-  refusals: { limited: [{ status: 400, says: 'busy' }, { status: 503 }], failed: [422] },
+  refusals: { limited: [{ status: 400, says: 'busy' }, { status: 503 }], codes: { E1: 401 }, failed: [422] },
   video: { id: 'file_id', path: '/files/{fileId}', link: 'link' },
   cancel: { method: 'PUT', path: '/tasks/{taskId}/cancel' },
   polling: { min: '10s', max: 60_000 },

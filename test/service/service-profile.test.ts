@@ -200,3 +200,17 @@ it('a refusal of the status call that means a failed task is one, in the service
     facts: { status: 422 },
   });
 });
+
+it('a code in a 200 that stands for a refusal is one, whatever the call; any other code is not', async () => {
+  const answers = [
+    { code: 1004, message: 'no such key' },
+    { code: 7, message: 'fine', task_id: 't' },
+  ];
+  const server = await serve((request) => replyJson(request, answers[server.requests.length - 1]));
+  const service = connect(server, { refusals: { codes: { 1004: 401 } } });
+  await expect(service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })).rejects.toMatchObject({
+    kind: 'answered',
+    facts: { status: 401, code: '1004', message: 'no such key' },
+  });
+  expect(await service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })).toMatchObject({ taskId: 't' });
+});

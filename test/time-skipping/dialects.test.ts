@@ -1,0 +1,98 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { DIALECT_NAMES, type DialectName } from '../../src/emulator';
+import { builtInProfile, createVideoService } from '../../src/service';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { expectRow } from '../support/expect-row';
+import { captureLogs, type LogLine } from '../support/logs';
+import { failureOf, inWorld } from '../support/world';
+
+const MINUTE = 60_000;
+const request = { prompt: 'A red fox' };
+const IMAGE = { ...request, image_url: 'https://example.com/fox.png' };
+
+let env: VideoTestEnvironment;
+let logs: LogLine[];
+beforeAll(async () => {
+  logs = captureLogs();
+  env = await createVideoTestEnvironment();
+});
+afterAll(() => env.teardown());
+
+const doubts = () => logs.filter(({ message }) => message === 'the answer can be read in two ways');
+
+test('there are the twenty services of the survey, and the interface itself', () => {
+  expect(DIALECT_NAMES).toHaveLength(21);
+});
+
+/** Services whose videos the usual reading does not find. */
+const NEEDS_PROFILE: DialectName[] = ['openai', 'minimax', 'pixverse'];
+
+test.each([...DIALECT_NAMES])(
+  'a job at a service that answers as %s does ends with the file of its one generation, or in the service’s own words',
+  async (dialect) => {
+    const options = { jobTimeMs: 2 * MINUTE, dialect, profile: builtInProfile(dialect) };
+    await inWorld(env, options, async ({ emulator, videos }) => {
+      for (const wanted of [request, IMAGE]) {
+        const result = await videos.execute({ request: wanted });
+        const file = await readFile(fileURLToPath(result.video.uri));
+        expect(file.equals(await emulator.video(result.taskId))).toBe(true);
+        expect(result.polls).toBeGreaterThan(1);
+      }
+      expect(emulator.generations().map(({ request: made }) => made)).toEqual([request, IMAGE]);
+      // Neither a cover nor a watermarked copy was taken for the video.
+      expect(emulator.calls.filter(({ status }) => status !== undefined && status >= 400)).toEqual([]);
+
+      emulator.next('submit', { kind: 'failed-task', code: '4711', message: 'The prompt was moderated' });
+      const failed = await failureOf(videos.execute({ request, deadline: '10m' }));
+      const task = emulator.generations()[2];
+      expectRow(failed, 'GenerationFailed', task && emulator.idOf(task));
+
+      emulator.next('submit', { kind: 'rate-limited', retryAfter: 5 });
+      emulator.next(
+        'status',
+        { kind: 'refused', status: 401, message: 'no such key' },
+        { kind: 'rate-limited' },
+      );
+      await videos.execute({ request });
+      expect(emulator.generations()).toHaveLength(4);
+
+      emulator.next('submit', { kind: 'refused', status: 400, message: 'no foxes' });
+      const refused = await failureOf(videos.execute({ request }));
+      expectRow(refused, 'InvalidRequest', undefined);
+      expect(String(refused)).toContain('no foxes');
+    });
+    expect(doubts()).toEqual([]);
+  },
+);
+
+test.each(['minimax', 'kie', 'pixverse'] as const)(
+  'a wrong key at %s, which refuses under HTTP 200, is a refusal and no lost submit',
+  async (dialect) => {
+    await inWorld(env, { dialect }, async ({ emulator }) => {
+      const service = createVideoService({
+        baseUrl: emulator.url,
+        apiKey: () => 'sk-wrong',
+        profile: builtInProfile(dialect),
+      });
+      await expect(service.submit(request, { idempotencyKey: 'k' })).rejects.toMatchObject({
+        kind: 'answered',
+        facts: { status: 401 },
+      });
+      await service.close();
+    });
+  },
+);
+
+test.each(NEEDS_PROFILE)(
+  'without its profile, %s is not understood, and nothing is lost',
+  async (dialect) => {
+    await inWorld(env, { jobTimeMs: MINUTE, dialect }, async ({ emulator, videos }) => {
+      const failure = await failureOf(videos.execute({ request, deadline: '10m', onLostSubmit: 'fail' }));
+      const [task] = emulator.generations();
+      if (dialect === 'pixverse') expectRow(failure, 'SubmitUnconfirmed', undefined);
+      else expectRow(failure, 'NoVideo', task && emulator.idOf(task));
+      expect(emulator.generations()).toHaveLength(1);
+    });
+  },
+);
