@@ -26,6 +26,7 @@ const CLI = {
     dev: noAction,
     worker: noAction,
     emulator: noAction,
+    doctor: noAction,
   }).commands.map((command) => command.name()),
 };
 

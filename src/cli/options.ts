@@ -40,3 +40,7 @@ export interface EmulatorCommandOptions {
   chaos?: string;
   chaosSeed?: string;
 }
+
+export interface DoctorOptions {
+  json?: boolean;
+}

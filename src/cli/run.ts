@@ -1,5 +1,11 @@
 import { Command, CommanderError } from 'commander';
-import type { DecideOptions, DevOptions, EmulatorCommandOptions, GenerateOptions } from './options';
+import type {
+  DecideOptions,
+  DevOptions,
+  DoctorOptions,
+  EmulatorCommandOptions,
+  GenerateOptions,
+} from './options';
 import type { Terminal } from './terminal';
 
 const load = {
@@ -9,6 +15,7 @@ const load = {
   worker: (): typeof import('./worker') => require('./worker'),
   emulator: (): typeof import('./emulator') => require('./emulator'),
   readFaults: (): typeof import('./read-faults') => require('./read-faults'),
+  doctor: (): typeof import('./doctor') => require('./doctor'),
   exitCodes: (): typeof import('./exit-codes') => require('./exit-codes'),
 };
 
@@ -28,6 +35,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     dev: (options) => ends(load.dev().dev(options, terminal)),
     worker: () => ends(load.worker().worker(terminal)),
     emulator: (options) => ends(load.emulator().emulator(options, terminal)),
+    doctor: (options) => ends(load.doctor().doctor(options, terminal)),
   });
   try {
     await program.parseAsync(args, { from: 'user' });
@@ -53,6 +61,7 @@ interface Actions {
   dev(options: DevOptions): Promise<void>;
   worker(): Promise<void>;
   emulator(options: EmulatorCommandOptions): Promise<void>;
+  doctor(options: DoctorOptions): Promise<void>;
 }
 
 export function describeProgram(terminal: Terminal, actions: Actions): Command {
@@ -113,5 +122,10 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--chaos-seed <text>', 'the same chaos again')
     .addHelpText('after', () => load.readFaults().describeChoices())
     .action(actions.emulator);
+  program
+    .command('doctor')
+    .description('check everything a job needs, and say how to mend what is wrong')
+    .option('--json', 'end with one JSON object on standard output')
+    .action(actions.doctor);
   return program;
 }

@@ -1,0 +1,59 @@
+import {
+  ConfigError,
+  type Environment,
+  namesAService,
+  readDataFolder,
+  readEmulatorKey,
+  readEngineOptions,
+  readLostSubmitPolicy,
+  readStorageFolder,
+  readSubmitsPerSecond,
+  readTaskQueue,
+  readTemporalAddress,
+  readTemporalConfig,
+} from '../../config';
+import { type Check, ok, wrong } from './check';
+import { readBaseUrl, readKey } from './service-settings';
+
+type Reader = (env: Environment) => unknown;
+
+/** Without a service the emulator is used, which needs neither. */
+const ofNamedService =
+  (read: Reader): Reader =>
+  (env) =>
+    namesAService(env) ? read(env) : undefined;
+
+/** By the readers of the settings, each asked apart so that one mistake does not hide another. */
+export const SETTINGS: Record<string, readonly Reader[]> = {
+  readServiceConfig: [ofNamedService(readBaseUrl), ofNamedService(readKey)],
+  readEmulatorKey: [readEmulatorKey],
+  readTaskQueue: [readTaskQueue],
+  readLostSubmitPolicy: [readLostSubmitPolicy],
+  readSubmitsPerSecond: [readSubmitsPerSecond],
+  readStorageFolder: [readStorageFolder],
+  readTemporalConfig: [readTemporalConfig],
+  readTemporalAddress: [readTemporalAddress],
+  readEngineOptions: [readEngineOptions],
+  readDataFolder: [readDataFolder],
+};
+
+export const checkSettings: Check = {
+  name: 'settings',
+  async run({ env }) {
+    const readers = Object.values(SETTINGS).flat();
+    const problems = new Set(readers.flatMap((read) => problemOf(() => read(env))));
+    if (problems.size === 0) return ok('all can be read');
+    const found = problems.size === 1 ? 'one of them is wrong' : `${problems.size} of them are wrong`;
+    return wrong(found, [...problems].join('\n'));
+  },
+};
+
+function problemOf(read: () => unknown): string[] {
+  try {
+    read();
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return [error.message];
+    throw error;
+  }
+}

@@ -1,0 +1,31 @@
+import type { Environment } from '../../config';
+import { Closers } from '../closers';
+import { askAddress, type HttpAnswer } from './ask-address';
+import { findTemporal, type Temporal } from './find-temporal';
+
+/** What the checks share: each thing is asked for once, whoever needs it first. */
+export interface Context {
+  readonly env: Environment;
+  temporal(): Promise<Temporal>;
+  /** What the address of the video service answers to a request without a key. */
+  addressAnswer(baseUrl: string): Promise<HttpAnswer>;
+  close(): Promise<void>;
+}
+
+export function createContext(env: Environment): Context {
+  const closers = new Closers();
+  let temporal: Promise<Temporal> | undefined;
+  let answer: Promise<HttpAnswer> | undefined;
+  return {
+    env,
+    temporal() {
+      temporal ??= findTemporal(env, closers);
+      return temporal;
+    },
+    addressAnswer(baseUrl) {
+      answer ??= askAddress(baseUrl);
+      return answer;
+    },
+    close: () => closers.close(),
+  };
+}

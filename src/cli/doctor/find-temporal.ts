@@ -1,0 +1,43 @@
+import type { Connection } from '@temporalio/client';
+import { type Environment, readDataFolder, readTemporalConfig } from '../../config';
+import { isAlive } from '../../engine';
+import type { Closers } from '../closers';
+import { readStackNote } from '../stack-note';
+import { type EngineAtHand, lookForEngine } from './engine-at-hand';
+import { reachServer } from './reach-server';
+
+/** A server that answers: the one that the settings name, or that of a `videogen dev` on this machine. */
+export interface TemporalServer {
+  kind: 'named' | 'local';
+  address: string;
+  namespace: string;
+  connection: Connection;
+  version: string;
+}
+
+export type Temporal =
+  | TemporalServer
+  | { kind: 'silent'; address: string; problem: string; refused: boolean }
+  | { kind: 'none'; engine: EngineAtHand };
+
+/** Temporal as `generate` would find it; nothing is started, downloaded or built. */
+export async function findTemporal(env: Environment, closers: Closers): Promise<Temporal> {
+  const { connectionOptions, namespace = 'default' } = readTemporalConfig(env);
+  const { address } = connectionOptions;
+  if (address !== undefined) {
+    const reached = await reachServer({ ...connectionOptions, address }, closers);
+    return 'problem' in reached
+      ? { kind: 'silent', address, ...reached }
+      : { kind: 'named', address, namespace, ...reached };
+  }
+  return (await findLocal(env, closers)) ?? { kind: 'none', engine: await lookForEngine(env) };
+}
+
+/** Undefined when no stack runs, or the one that left its note is gone. */
+async function findLocal(env: Environment, closers: Closers): Promise<TemporalServer | undefined> {
+  const note = await readStackNote(readDataFolder(env));
+  if (!note || !isAlive(note.pid)) return undefined;
+  const { address, namespace } = note;
+  const reached = await reachServer({ address }, closers);
+  return 'problem' in reached ? undefined : { kind: 'local', address, namespace, ...reached };
+}

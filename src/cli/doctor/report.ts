@@ -1,0 +1,56 @@
+import { type Environment, readEmulatorKey, readTemporalConfig } from '../../config';
+import type { CheckName, Finding } from './check';
+
+export interface ToldCheck {
+  name: CheckName;
+  ok: boolean;
+  found: string;
+  mend?: string;
+}
+
+/** What a program is told. */
+export interface DoctorReport {
+  ok: boolean;
+  checks: ToldCheck[];
+}
+
+export function reportOf(findings: readonly { name: CheckName; finding: Finding }[]): DoctorReport {
+  const checks = findings.map(({ name, finding }) => toldCheck(name, finding));
+  return { ok: checks.every((check) => check.ok), checks };
+}
+
+function toldCheck(name: CheckName, finding: Finding): ToldCheck {
+  const { state, found } = finding;
+  switch (state) {
+    case 'ok':
+      return { name, ok: true, found };
+    case 'warning':
+      return { name, ok: true, found, mend: finding.mend };
+    case 'wrong':
+      return { name, ok: false, found, mend: finding.mend };
+    case 'skipped':
+      return { name, ok: false, found: `skipped: ${found}` };
+  }
+}
+
+/** Hides the keys that are set wherever they turn up, for others choose the words of some findings. */
+export function secretHider(env: Environment): (finding: Finding) => Finding {
+  const secrets = [readEmulatorKey, readTemporalKey].flatMap((read) => {
+    try {
+      return read(env) ?? [];
+    } catch {
+      // What cannot be read is sent nowhere, and so does not come back.
+      return [];
+    }
+  });
+  const hide = (text: string) => secrets.reduce((told, secret) => told.replaceAll(secret, '…'), text);
+  return (finding) =>
+    'mend' in finding
+      ? { ...finding, found: hide(finding.found), mend: hide(finding.mend) }
+      : { ...finding, found: hide(finding.found) };
+}
+
+function readTemporalKey(env: Environment): string | undefined {
+  const { apiKey } = readTemporalConfig(env).connectionOptions;
+  return typeof apiKey === 'string' ? apiKey : undefined;
+}

@@ -1,0 +1,11 @@
+import { type Environment, readServiceConfig } from '../../config';
+
+/** The address alone: a key that is wrong as well is another check's matter. */
+export function readBaseUrl({ VIDEO_API_BASE_URL }: Environment): string {
+  return readServiceConfig({ VIDEO_API_BASE_URL, VIDEO_API_KEY: 'not-read' }).baseUrl;
+}
+
+/** The key alone, whatever the address is. */
+export function readKey(env: Environment): () => string {
+  return readServiceConfig({ ...env, VIDEO_API_BASE_URL: 'http://not.read' }).apiKey;
+}

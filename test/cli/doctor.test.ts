@@ -1,0 +1,449 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createHttp2Server, type Http2Server, type Http2Session } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { DoctorReport, ToldCheck } from '../../src/cli/doctor/report';
+import { run } from '../../src/cli/run';
+import { type Emulator, startEmulator } from '../../src/emulator';
+import { eventually } from '../engine/eventually';
+import { FakeTerminal } from './fake-terminal';
+
+const KEY = 'sk-doctor-secret';
+const NOWHERE = 'http://127.0.0.1:1';
+
+let folder: string;
+let emulator: Emulator;
+const servers: Server[] = [];
+const http2Servers: Http2Server[] = [];
+const http2Sessions = new Set<Http2Session>();
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'videogen-doctor-'));
+  emulator = await startEmulator({ apiKey: KEY });
+});
+afterEach(async () => {
+  await emulator.close();
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+  for (const session of http2Sessions) session.destroy();
+  http2Sessions.clear();
+  for (const server of http2Servers.splice(0)) server.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** A machine with a Temporal CLI and no server: whatever a test does not set is in order. */
+function settings(env: Record<string, string | undefined> = {}): Record<string, string | undefined> {
+  return {
+    HOME: folder,
+    VIDEOGEN_TEMPORAL_CLI: process.execPath,
+    VIDEOGEN_DATA: join(folder, 'data'),
+    VIDEOGEN_CACHE: join(folder, 'cache'),
+    VIDEOGEN_STORAGE: join(folder, 'videos'),
+    ...env,
+  };
+}
+
+async function doctor(env: Record<string, string | undefined> = {}, args: string[] = []) {
+  const terminal = new FakeTerminal(settings(env));
+  const code = await run(['doctor', ...args], terminal);
+  return { code, out: terminal.stdout, err: terminal.stderr };
+}
+
+async function examine(env: Record<string, string | undefined> = {}) {
+  const { code, out, err } = await doctor(env, ['--json']);
+  const report: DoctorReport = JSON.parse(out);
+  expect(code).toBe(report.ok ? 0 : 2);
+  const check = (name: string): ToldCheck | undefined => report.checks.find((told) => told.name === name);
+  return { ...report, code, out, err, check };
+}
+
+const atEmulator = () => ({ VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: KEY });
+
+async function serve(answer: RequestListener): Promise<string> {
+  const server = createServer(answer);
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** A Temporal that answers with empty messages, or refuses. */
+async function serveGrpc(
+  refusal: (path: string) => { code: number; words: string } | undefined,
+): Promise<string> {
+  const server = createHttp2Server();
+  server.on('session', (session) => http2Sessions.add(session));
+  server.on('stream', (stream, headers) => {
+    const { code = 0, words = '' } = refusal(String(headers[':path'])) ?? {};
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': `${code}`, 'grpc-message': words }));
+    stream.end(code === 0 ? Buffer.alloc(5) : undefined);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  http2Servers.push(server);
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+describe('what is told', () => {
+  it('is a line for each check on standard output, in one order, when all is ok', async () => {
+    const { code, out, err } = await doctor(atEmulator());
+    expect([code, err]).toEqual([0, '']);
+    const lines = out.trimEnd().split('\n');
+    expect(lines.slice(0, -1).map((line) => line.split(/ +/).slice(0, 2).join(' '))).toEqual([
+      'ok versions',
+      'ok settings',
+      'ok temporal',
+      'ok namespace',
+      'ok workers',
+      'ok service',
+      'ok key',
+      'ok clock',
+      'ok storage',
+    ]);
+    expect(lines.at(-1)).toBe('Ready to generate.');
+  });
+
+  it('is one object on standard output with --json, and the lines go to standard error', async () => {
+    const { code, out, err } = await doctor({ VIDEOGEN_SUBMITS_PER_SECOND: '0' }, ['--json']);
+    expect(code).toBe(2);
+    expect(out).toMatch(/^\{[^\n]+\}\n$/);
+    expect(JSON.parse(out)).toMatchObject({
+      ok: false,
+      checks: expect.arrayContaining([
+        { name: 'settings', ok: false, found: expect.any(String), mend: expect.stringContaining('above 0') },
+        { name: 'service', ok: true, found: 'no VIDEO_API_BASE_URL: the emulator is used' },
+      ]),
+    });
+    expect(err).toMatch(/^wrong {4}settings {3}one of them is wrong$/m);
+    expect(err).toMatch(/\nNot ready: 1 of 9 checks failed\.\n$/);
+  });
+
+  it('keeps one wrong thing from hiding another, and says what was not looked at', async () => {
+    const file = join(folder, 'file');
+    writeFileSync(file, '');
+    const { checks } = await examine({
+      TEMPORAL_ADDRESS: '127.0.0.1:1',
+      VIDEO_API_BASE_URL: NOWHERE,
+      VIDEO_API_KEY: KEY,
+      VIDEOGEN_TASK_QUEUE: ' ',
+      VIDEOGEN_STORAGE: join(file, 'videos'),
+    });
+    expect(Object.fromEntries(checks.map(({ name, ok, found }) => [name, ok || found]))).toEqual({
+      versions: true,
+      settings: 'one of them is wrong',
+      temporal: expect.stringContaining('127.0.0.1:1'),
+      namespace: 'skipped: it needs temporal',
+      workers: 'skipped: it needs temporal',
+      service: expect.stringContaining(NOWHERE),
+      key: 'skipped: it needs service',
+      clock: 'skipped: it needs service',
+      storage: expect.stringContaining('ENOTDIR'),
+    });
+  });
+
+  it('ends at a Ctrl-C', async () => {
+    const terminal = new FakeTerminal(settings({ TEMPORAL_ADDRESS: '127.0.0.1:1' }));
+    const ending = run(['doctor'], terminal);
+    await eventually('doctor listens', () => terminal.listeners > 0);
+    terminal.interrupt();
+    expect(await ending).toBe(130);
+    expect(terminal.stdout).not.toContain('eady');
+  });
+});
+
+describe('a key', () => {
+  it('that the service takes is found out with one look and no generation', async () => {
+    const { check } = await examine(atEmulator());
+    expect(check('key')).toEqual({
+      name: 'key',
+      ok: true,
+      found: 'taken (answered 404 to a task that does not exist)',
+    });
+    const asked = emulator.calls.filter(({ path }) => path.startsWith('/v1/'));
+    expect(asked).toMatchObject([
+      { method: 'GET', path: expect.stringMatching(/^\/v1\/videos\/doctor-[0-9a-f-]{36}$/) },
+    ]);
+    expect(emulator.generations()).toEqual([]);
+    expect(emulator.calls.every(({ method }) => method === 'GET')).toBe(true);
+  });
+
+  it('goes with that look alone', async () => {
+    const carried: unknown[] = [];
+    const url = await serve((request, response) => {
+      carried.push([request.url?.startsWith('/v1/videos/doctor-'), request.headers.authorization]);
+      response.writeHead(404).end('{"error":{"message":"no such task"}}');
+    });
+    await examine({ VIDEO_API_BASE_URL: url, VIDEO_API_KEY: KEY });
+    expect(carried).toEqual([
+      [false, undefined],
+      [true, `Bearer ${KEY}`],
+    ]);
+  });
+
+  it('that the service refuses is told with the mend', async () => {
+    const { check } = await examine({ VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: 'sk-other' });
+    expect(check('service')).toMatchObject({ ok: true });
+    expect(check('key')).toMatchObject({
+      ok: false,
+      found: expect.stringMatching(/^answered 401: the key is refused \(.+\)$/),
+      mend: expect.stringContaining('Set VIDEO_API_KEY'),
+    });
+  });
+
+  it('that cannot be one is a matter of the settings, and the address is looked at all the same', async () => {
+    const { check } = await examine({ VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: 'two words' });
+    expect(check('settings')).toMatchObject({
+      ok: false,
+      mend: expect.stringMatching(/^VIDEO_API_KEY holds a/),
+    });
+    expect(check('service')).toMatchObject({ ok: true });
+    expect(check('key')).toMatchObject({ ok: false, found: 'skipped: it needs settings' });
+  });
+
+  const json = { 'content-type': 'application/json' };
+  it.each<[string, number, string, Partial<ToldCheck>]>([
+    [
+      'a web page with 200',
+      200,
+      '<html>Welcome</html>',
+      { ok: false, found: expect.stringContaining('answered 200: it is probably not the video service') },
+    ],
+    [
+      'a task that does not exist',
+      200,
+      '{"status":"running"}',
+      {
+        ok: false,
+        found: 'answered 200: there is no such task, so it is probably not the video service',
+      },
+    ],
+    [
+      'words in a body with 200',
+      200,
+      '{"code":1004,"message":"no such task"}',
+      { ok: true, found: expect.stringContaining('no such task'), mend: expect.any(String) },
+    ],
+    [
+      'a web page with 404',
+      404,
+      '<!DOCTYPE html><p>Not found',
+      { ok: false, found: expect.stringContaining('answered 404: it is probably not the video service') },
+    ],
+    ['403', 403, '', { ok: false, found: 'answered 403: the key is refused' }],
+    ['402', 402, '', { ok: false, found: 'answered 402: the account has no credit' }],
+    ['405', 405, '', { ok: false, found: 'answered 405: it is probably not the video service' }],
+    ['410', 410, '{}', { ok: true, found: expect.stringContaining('answered 410') }],
+    ['400', 400, '{"error":"bad id"}', { ok: true, mend: expect.any(String) }],
+    ['429', 429, '{}', { ok: true, mend: 'Ask again later.' }],
+    ['503', 503, '', { ok: false, found: 'answered 503: it fails by itself' }],
+    ['301', 301, '', { ok: false, mend: expect.stringContaining('https://') }],
+  ])('answered by %s (%d) is told as it is', async (_what, status, body, told) => {
+    const url = await serve((_request, response) => {
+      response.writeHead(status, status === 301 ? { location: 'https://elsewhere.example' } : json).end(body);
+    });
+    const { check } = await examine({ VIDEO_API_BASE_URL: url, VIDEO_API_KEY: KEY });
+    expect(check('key')).toMatchObject(told);
+  });
+
+  it.each([
+    ['VIDEO_API_KEY', 401],
+    ['VIDEO_API_KEY', 200],
+    ['VIDEO_API_KEY_FILE', 404],
+    ['VIDEO_API_KEY_FILE', 500],
+  ])('in %s is printed nowhere, not even when the service repeats it with %d', async (variable, status) => {
+    const file = join(folder, 'key');
+    writeFileSync(file, `${KEY}\n`);
+    const url = await serve((request, response) => {
+      const words = `no ${request.headers.authorization} here`;
+      response.writeHead(status, words).end(JSON.stringify({ code: 7, message: words }));
+    });
+    const env = { VIDEO_API_BASE_URL: url, [variable]: variable === 'VIDEO_API_KEY' ? KEY : file };
+    for (const args of [[], ['--json']]) {
+      const { out, err } = await doctor(env, args);
+      expect(out + err).toContain(`answered ${status}`);
+      expect(out + err).not.toContain(KEY);
+    }
+  });
+});
+
+describe('the address of the service', () => {
+  it.each([
+    [NOWHERE, 'nothing listens there'],
+    ['http://no-such-host.invalid', 'its name'],
+  ])('%s, where nobody answers, is told with the reason', async (url, reason) => {
+    const { check } = await examine({ VIDEO_API_BASE_URL: url, VIDEO_API_KEY: KEY });
+    expect(check('service')).toMatchObject({ ok: false, found: expect.stringContaining(reason) });
+    expect(check('service')?.mend).toMatch(/\.$/);
+  });
+
+  it('with https where plain HTTP is spoken is told with the mend', async () => {
+    const url = emulator.url.replace('http:', 'https:');
+    const { check } = await examine({ VIDEO_API_BASE_URL: url, VIDEO_API_KEY: KEY });
+    expect(check('service')).toMatchObject({
+      ok: false,
+      found: `${url}/ does not answer: it speaks no TLS`,
+      mend: expect.stringContaining('Write http://'),
+    });
+  });
+
+  it('that is no URL is a matter of the settings', async () => {
+    const { check } = await examine({ VIDEO_API_BASE_URL: 'api.example.com', VIDEO_API_KEY: KEY });
+    expect(check('settings')?.mend).toMatch(/^VIDEO_API_BASE_URL is not an http\(s\) URL: /);
+    expect(check('service')).toMatchObject({ ok: false, found: 'skipped: it needs settings' });
+  });
+
+  it('that never answers is given up within the time of a check', async () => {
+    const url = await serve(() => undefined);
+    const { check } = await examine({ VIDEO_API_BASE_URL: url, VIDEO_API_KEY: KEY });
+    expect(check('service')).toMatchObject({ ok: false, found: expect.stringContaining('timeout') });
+  });
+});
+
+describe('the clock', () => {
+  const at = (date: Date, headers: Record<string, string> = {}) =>
+    serve((_request, response) => {
+      response.writeHead(404, { date: date.toUTCString(), ...headers }).end('{}');
+    });
+
+  it.each<[string, number, Record<string, string>, Partial<ToldCheck>]>([
+    [
+      'an hour behind',
+      -3_600_000,
+      {},
+      { ok: false, found: expect.stringMatching(/^60 min|1 h/), mend: expect.stringContaining('NTP') },
+    ],
+    ['ten minutes ahead', 600_000, {}, { ok: false, found: '10 min behind that of the service' }],
+    ['30 s ahead', 30_000, {}, { ok: true, found: expect.stringMatching(/^(29|30) s behind/) }],
+    ['an hour behind as a cache tells it', -3_600_000, { age: '3600' }, { ok: true }],
+  ])('of a service that is %s is compared with ours', async (_what, offsetMs, headers, told) => {
+    const url = await at(new Date(Date.now() + offsetMs), headers);
+    const { check } = await examine({ VIDEO_API_BASE_URL: url, VIDEO_API_KEY: KEY });
+    expect(check('clock')).toMatchObject(told);
+  });
+
+  it('of a service that tells no time is not compared', async () => {
+    const url = await serve((_request, response) => {
+      response.sendDate = false;
+      response.writeHead(404).end('{}');
+    });
+    const { check } = await examine({ VIDEO_API_BASE_URL: url, VIDEO_API_KEY: KEY });
+    expect(check('clock')).toMatchObject({ ok: true, found: expect.stringContaining('not compared') });
+  });
+});
+
+describe('the storage', () => {
+  it('is left as it was, whether the folder was there or not', async () => {
+    const old = join(folder, 'old');
+    mkdirSync(old);
+    for (const VIDEOGEN_STORAGE of [old, join(folder, 'new', 'videos')]) {
+      const { check } = await examine({ VIDEOGEN_STORAGE });
+      expect(check('storage')).toMatchObject({
+        ok: true,
+        found: expect.stringMatching(/ can be written, [\d.]+ GiB free$/),
+      });
+    }
+    expect(readdirSync(old)).toEqual([]);
+    expect(existsSync(join(folder, 'new'))).toBe(false);
+  });
+
+  it('below a file is refused with the mend', async () => {
+    writeFileSync(join(folder, 'file'), '');
+    const { check } = await examine({ VIDEOGEN_STORAGE: join(folder, 'file', 'videos') });
+    expect(check('storage')).toMatchObject({
+      ok: false,
+      mend: expect.stringMatching(/^A file stands where a folder is to be: /),
+    });
+  });
+
+  it('named by a setting that is wrong is not looked at', async () => {
+    const { check } = await examine({ VIDEOGEN_STORAGE: 's3://bucket' });
+    expect(check('storage')).toMatchObject({ ok: false, found: 'skipped: it needs settings' });
+  });
+});
+
+describe('Temporal', () => {
+  it('that does not answer is told with the reason, and no longer waited for', async () => {
+    const begun = Date.now();
+    const { check } = await examine({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
+    expect(check('temporal')).toMatchObject({
+      ok: false,
+      found: 'no answer from 127.0.0.1:1 (connect ECONNREFUSED 127.0.0.1:1)',
+      mend: expect.stringContaining('set TEMPORAL_ADDRESS'),
+    });
+    expect(check('service')).toEqual({
+      name: 'service',
+      ok: true,
+      found: 'no VIDEO_API_BASE_URL: that of the worker is used; one that starts here needs its own',
+    });
+    expect(Date.now() - begun).toBeLessThan(15_000);
+  });
+
+  it('is told apart from something else that listens at its address', async () => {
+    const { check } = await examine({ TEMPORAL_ADDRESS: new URL(emulator.url).host });
+    expect(check('temporal')).toMatchObject({
+      ok: false,
+      found: expect.stringContaining('does not answer as Temporal'),
+    });
+  });
+
+  it('needs a CLI that can be run when one is named', async () => {
+    const { check } = await examine({ VIDEOGEN_TEMPORAL_CLI: join(folder, 'none') });
+    expect(check('temporal')).toMatchObject({
+      ok: false,
+      found: 'the Temporal CLI that VIDEOGEN_TEMPORAL_CLI names does not exist',
+      mend: expect.stringContaining('Correct VIDEOGEN_TEMPORAL_CLI'),
+    });
+  });
+
+  it.each([
+    [
+      'temporal',
+      { ok: true, found: expect.stringMatching(/generate starts a server with .+bin\/temporal$/) },
+    ],
+    ['go', { ok: true, found: expect.stringContaining('builds with Go first') }],
+    ['neither', { ok: true, mend: expect.stringContaining('put the Temporal CLI or Go on PATH') }],
+  ])('that generate would start is looked for on PATH (%s there), and not made', async (program, told) => {
+    const bin = join(folder, 'bin');
+    mkdirSync(bin);
+    writeFileSync(join(bin, program), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+    const { check } = await examine({ VIDEOGEN_TEMPORAL_CLI: undefined, PATH: bin });
+    expect(check('temporal')).toMatchObject(told);
+    expect(existsSync(join(folder, 'cache'))).toBe(false);
+    expect(existsSync(join(folder, 'data'))).toBe(false);
+  });
+
+  it('that a dev left its note of, and that does not answer, is not the one that generate uses', async () => {
+    mkdirSync(join(folder, 'data'));
+    const note = { pid: process.pid, serverPid: 1, address: '127.0.0.1:1', namespace: 'default' };
+    writeFileSync(join(folder, 'data', 'stack.json'), JSON.stringify(note));
+    const { check } = await examine();
+    expect(check('temporal')).toMatchObject({ ok: true, found: expect.stringContaining('generate starts') });
+  });
+
+  it('that wants another key is told with the mend, and without the key', async () => {
+    const address = await serveGrpc(() => ({ code: 16, words: 'bad token sk-temporal' }));
+    const env = { TEMPORAL_ADDRESS: address, TEMPORAL_API_KEY: 'sk-temporal', TEMPORAL_TLS: 'false' };
+    const { check, out, err } = await examine(env);
+    expect(check('temporal')).toMatchObject({
+      ok: false,
+      found: expect.stringContaining('UNAUTHENTICATED: bad token …'),
+      mend: expect.stringContaining('Set TEMPORAL_API_KEY'),
+    });
+    expect(out + err).not.toContain('sk-temporal');
+  });
+
+  it('that keeps its namespace to others is told with its words', async () => {
+    const address = await serveGrpc((path) =>
+      path.endsWith('/GetSystemInfo') ? undefined : { code: 7, words: 'not for you' },
+    );
+    const { check } = await examine({ TEMPORAL_ADDRESS: address });
+    expect(check('temporal')).toMatchObject({ ok: true });
+    expect(check('namespace')).toMatchObject({
+      ok: false,
+      found: expect.stringContaining('default cannot be looked at (7 PERMISSION_DENIED: not for you)'),
+    });
+    expect(check('workers')).toMatchObject({ found: 'skipped: it needs namespace' });
+  });
+});
