@@ -1,0 +1,109 @@
+import { join } from 'node:path';
+import type { DoctorReport } from '../../src/cli/doctor/report';
+import { run } from '../../src/cli/run';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { Home, untilErr } from '../cli/cli-process';
+import { FakeTerminal } from '../cli/fake-terminal';
+import { bundlePath, pause } from '../support/world';
+
+jest.setTimeout(120_000);
+
+let env: VideoTestEnvironment;
+beforeAll(async () => {
+  env = await createVideoTestEnvironment({ server: 'dev', emulator: { apiKey: 'sk-doctor' } });
+});
+afterAll(() => env.teardown());
+
+async function examine(settings: Record<string, string> = {}) {
+  const terminal = new FakeTerminal({
+    TEMPORAL_ADDRESS: env.temporal.address,
+    VIDEO_API_BASE_URL: env.emulator.url,
+    VIDEO_API_KEY: env.emulator.apiKey,
+    VIDEOGEN_STORAGE: join(env.storageFolder, 'videos'),
+    ...settings,
+  });
+  const code = await run(['doctor', '--json'], terminal);
+  return { code, ...told(terminal.stdout) };
+}
+
+function told(stdout: string) {
+  const { ok, checks }: DoctorReport = JSON.parse(stdout);
+  return { ok, checks: Object.fromEntries(checks.map(({ name, ...check }) => [name, check])) };
+}
+
+test('everything is ok as soon as a worker asks for work, and no generation was paid for', async () => {
+  const taskQueue = 'doctor-served';
+  const worker = await env.createWorker({
+    taskQueue,
+    worker: { workflowBundle: { codePath: bundlePath() } },
+  });
+  await worker.runUntil(async () => {
+    let report = await examine({ VIDEOGEN_TASK_QUEUE: taskQueue });
+    for (; !report.ok; report = await examine({ VIDEOGEN_TASK_QUEUE: taskQueue })) await pause();
+    expect(report).toMatchObject({
+      code: 0,
+      checks: {
+        versions: { ok: true, found: expect.stringMatching(/, server \d+\.\d+\.\d+$/) },
+        temporal: { ok: true, found: `answers at ${env.temporal.address}` },
+        namespace: { ok: true, found: 'default keeps jobs that have ended for 24 h' },
+        workers: {
+          ok: true,
+          found: expect.stringMatching(/^one on doctor-served, asked for work \d+ m?s ago$/),
+        },
+        key: { ok: true },
+        clock: { ok: true, found: 'the same as that of the service' },
+      },
+    });
+  });
+  expect(env.emulator.generations()).toEqual([]);
+});
+
+test('a queue that no worker serves is told with the command that starts one', async () => {
+  const { code, checks } = await examine({ VIDEOGEN_TASK_QUEUE: 'doctor-deserted' });
+  expect(code).toBe(2);
+  expect(checks.workers).toEqual({
+    ok: false,
+    found: expect.stringContaining('no worker asks for the workflows of doctor-deserted'),
+    mend: 'Start one with: videogen worker',
+  });
+  expect(checks.namespace).toMatchObject({ ok: true });
+});
+
+test('a namespace that does not exist is told with the command that makes it', async () => {
+  const { code, checks } = await examine({ TEMPORAL_NAMESPACE: 'nowhere' });
+  expect(code).toBe(2);
+  expect(checks).toMatchObject({
+    temporal: { ok: true },
+    namespace: {
+      ok: false,
+      found: 'there is no namespace nowhere',
+      mend: expect.stringContaining('temporal operator namespace create --namespace nowhere'),
+    },
+    workers: { ok: false, found: 'skipped: it needs namespace' },
+  });
+});
+
+test('the server of a dev that runs on the machine is found, and the command ends by itself', async () => {
+  const home = new Home();
+  try {
+    const dev = home.start(['dev']);
+    await untilErr(dev, 'Ctrl-C ends everything');
+    const { code, out } = await home.run(['doctor', '--json']);
+    const { checks } = told(out);
+    expect([code, checks.temporal?.found]).toEqual([
+      0,
+      expect.stringContaining(`${home.note()?.address}, run`),
+    ]);
+    expect(checks.versions?.found).toContain(', server ');
+    expect(checks.workers).toMatchObject({ ok: true });
+    dev.kill('SIGTERM');
+    await dev.ended;
+
+    const without = await home.run(['doctor']);
+    expect(without).toMatchObject({ code: 0, err: '' });
+    expect(without.out).toContain('generate starts a server with');
+    expect(home.processes()).toEqual([]);
+  } finally {
+    await home.remove();
+  }
+});
