@@ -45,7 +45,7 @@ export function linkFrom(baseUrl: string | undefined) {
   return (value: unknown): string | undefined => {
     const text = textFrom(value);
     if (text === undefined || text.length > LONGEST.videoUrl) return undefined;
-    if (/^\/[^/\\]/.test(text)) return baseUrl === undefined ? text : new URL(text, baseUrl).href;
+    if (/^\/[^/\\\s]/.test(text)) return baseUrl === undefined ? text : new URL(text, baseUrl).href;
     return /^https?:\/\//i.test(text) && URL.canParse(text) ? text : undefined;
   };
 }
