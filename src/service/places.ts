@@ -66,36 +66,97 @@ export function isObject(value: unknown): value is JsonObject {
 
 /** The object or list that a text holds; undefined for any other text, and for what is no text. */
 export function parseJson(text: unknown): JsonObject | unknown[] | undefined {
-  if (typeof text !== 'string' || !/^\s*[[{]/.test(text)) return undefined;
+  if (!mayHoldJson(text)) return undefined;
   try {
-    const value: unknown = JSON.parse(quoteLongIntegers(text.trim()));
+    const value: unknown = JSON.parse(quoteLongIntegers(withoutDepths(text.trim())));
     return isObject(value) || Array.isArray(value) ? value : undefined;
   } catch {
     return undefined;
   }
 }
 
-// JSON.parse would round a task id of 19 digits to the id of another task. Strings are walked through rather
-// than matched whole, because a match of some megabytes overflows the stack of the regular expression.
+function mayHoldJson(text: unknown): text is string {
+  return typeof text === 'string' && /^\s*[[{]/.test(text);
+}
+
+// No service nests its answers so deep, and JSON.parse takes 100 ms for a megabyte of brackets.
+const DEEPEST = 1000;
+const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [34, 92, 91, 93, 123, 125];
+
+/** What is nested too deep becomes null; the rest can still be read. */
+function withoutDepths(json: string): string {
+  let kept = '';
+  let from = 0;
+  let depth = 0;
+  for (let at = 0; at < json.length; at++) {
+    const code = json.charCodeAt(at);
+    if (code === QUOTE) {
+      at = endOfString(json, at);
+    } else if (code === OPEN_LIST || code === OPEN_OBJECT) {
+      if (depth++ === DEEPEST) kept += `${json.slice(from, at)}null`;
+    } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) {
+      if (--depth === DEEPEST) from = at + 1;
+    }
+  }
+  return depth > DEEPEST ? kept : kept + json.slice(from);
+}
+
+/** Where the quote is that ends the string that begins at `open`; the end of the text when there is none. */
+export function endOfString(json: string, open: number): number {
+  for (let at = json.indexOf('"', open + 1); at !== -1; at = json.indexOf('"', at + 1)) {
+    let backslashes = 0;
+    while (json.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++;
+    if (backslashes % 2 === 0) return at;
+  }
+  return json.length;
+}
+
+// JSON.parse would round a task id of 19 digits to the id of another task. No regular expression matches a whole
+// string or number: a match of some megabytes overflows its stack.
 function quoteLongIntegers(json: string): string {
-  if (!/\d{16}/.test(json)) return json;
-  let inString = false;
-  return json.replace(/\\.|"|-?\d[\d.eE+-]*/g, (token) => {
-    if (token === '"') inString = !inString;
-    return !inString && /^\d{16,}$/.test(token) ? `"${token}"` : token;
-  });
+  const longOne = /\d{16}/g;
+  let kept = '';
+  let from = 0;
+  let string = { open: json.indexOf('"'), close: -1 };
+  for (let match = longOne.exec(json); match; match = longOne.exec(json)) {
+    const start = match.index;
+    while (string.open !== -1 && string.open < start) {
+      string.close = endOfString(json, string.open);
+      if (string.close > start) break;
+      string = { open: json.indexOf('"', string.close + 1), close: -1 };
+    }
+    if (string.close > start) {
+      longOne.lastIndex = string.close;
+      continue;
+    }
+    let end = longOne.lastIndex;
+    while (isDigit(json.charCodeAt(end))) end++;
+    longOne.lastIndex = end;
+    if (!/[.eE+-]/.test(json.charAt(start - 1) + json.charAt(end))) {
+      kept += `${json.slice(from, start)}"${json.slice(start, end)}"`;
+      from = end;
+    }
+  }
+  return kept + json.slice(from);
+}
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57;
 }
 
 /** A value, and the path of keys that leads to it from the root of the answer: `data.videos[0].url`. */
 export interface Found {
   value: unknown;
   at: string;
+  /** What the JSON texts of this answer hold: each is led through at many places, and parsed once. */
+  texts?: Map<string, unknown>;
 }
 
 /** The objects of an answer that may speak of the task, the whole answer first. */
 export function bodiesOf(root: unknown, within: readonly string[]): Found[] {
-  const inner = within.flatMap((path) => [...valuesAt({ value: root, at: '' }, path)]);
-  return [{ value: root, at: '' }, ...inner.map(({ value, at }) => ({ value: unwrap(value), at }))];
+  const whole: Found = { value: root, at: '', texts: new Map() };
+  const inner = within.flatMap((path) => [...valuesAt(whole, path)]);
+  return [whole, ...inner.map((found) => ({ ...found, value: unwrap(found.value, found.texts) }))];
 }
 
 /** Each thing found, place by place and in every body: a telling name deep down beats a vague one above. */
@@ -110,26 +171,28 @@ export function* valuesAt(body: Found, path: string): Generator<Found> {
 }
 
 // The recursion is as deep as the path is long, whatever the answer looks like.
-function* follow({ value, at }: Found, [step, ...rest]: readonly string[]): Generator<Found> {
+function* follow({ value, at, texts }: Found, [step, ...rest]: readonly string[]): Generator<Found> {
   if (step === undefined) {
-    yield { value, at };
+    yield { value, at, texts };
     return;
   }
   const key = step.replace(/\[\]$/, '');
-  const holder = unwrap(value);
+  const holder = unwrap(value, texts);
   if (!isObject(holder) || !Object.hasOwn(holder, key)) return;
   const here = at === '' ? key : `${at}.${key}`;
-  const found = key === step ? holder[key] : unwrap(holder[key]);
+  const found = key === step ? holder[key] : unwrap(holder[key], texts);
   if (key === step || !Array.isArray(found)) {
-    yield* follow({ value: found, at: here }, rest);
+    yield* follow({ value: found, at: here, texts }, rest);
     return;
   }
   for (const [index, entry] of found.slice(0, MOST_ENTRIES).entries()) {
-    yield* follow({ value: entry, at: `${here}[${index}]` }, rest);
+    yield* follow({ value: entry, at: `${here}[${index}]`, texts }, rest);
   }
 }
 
 // Some services put JSON in a string inside their JSON.
-function unwrap(value: unknown): unknown {
-  return parseJson(value) ?? value;
+function unwrap(value: unknown, texts: Map<string, unknown> = new Map()): unknown {
+  if (!mayHoldJson(value)) return value;
+  if (!texts.has(value)) texts.set(value, parseJson(value) ?? value);
+  return texts.get(value);
 }

@@ -1,0 +1,218 @@
+import fc from 'fast-check';
+import { TASK_STATES } from '../../src/contract/task-state';
+import { parseProfile, readingRules, type ServiceProfile } from '../../src/service/profile';
+import { type HttpAnswer, readAnswer, traceAnswer } from '../../src/service/read-answer';
+
+const RUNS = { numRuns: 200 };
+
+/** Keys that the reader looks for are among them, or it would never look twice. */
+const key = fc.oneof(
+  fc.constantFrom(
+    ...['data', 'task', 'output', 'result', 'task_id', 'id', 'status', 'state', 'done', 'progress', 'error'],
+    ...['code', 'message', 'video_url', 'url', 'videos', 'outputs', 'content', 'detail', '__proto__'],
+  ),
+  fc.string({ maxLength: 6 }),
+);
+const scalar = fc.oneof(
+  fc.constantFrom<unknown>(null, true, false, 'running', 'succeeded', 'success', 'failed', '{', '[', '{"a":'),
+  fc.constantFrom(
+    'https://cdn.example.com/1.mp4',
+    '/v/1.mp4',
+    '//x/1.mp4',
+    'file:///1',
+    'javascript:alert(1)',
+    '/\t/[',
+    '/\n//x',
+  ),
+  fc.webUrl(),
+  fc.integer(),
+  fc.double({ noNaN: true, noDefaultInfinity: true }),
+  fc.string({ unit: 'binary' }),
+);
+const { tree: json } = fc.letrec<{ tree: unknown }>((tie) => ({
+  tree: fc.oneof(
+    { maxDepth: 5, withCrossShrink: true },
+    scalar,
+    fc.array(tie('tree'), { maxLength: 4 }),
+    fc.dictionary(key, tie('tree'), { maxKeys: 5 }),
+    // JSON in a string.
+    tie('tree').map((value) => JSON.stringify(value)),
+  ),
+}));
+const object = fc.dictionary(key, json, { maxKeys: 8 });
+
+const bytes = fc.uint8Array({ maxLength: 300 }).map((given) => Buffer.from(given).toString('utf8'));
+/** JSON that was cut, or in which a character was changed. */
+const broken = fc.tuple(object, fc.nat(), fc.string({ maxLength: 3 })).map(([value, at, other]) => {
+  const text = JSON.stringify(value);
+  const cut = at % text.length;
+  return text.slice(0, cut) + other + (at % 2 ? '' : text.slice(cut + 1));
+});
+const answer: fc.Arbitrary<HttpAnswer> = fc.record(
+  {
+    status: fc.oneof(fc.constantFrom(200, 201, 202, 400, 500), fc.integer()),
+    body: fc.oneof(
+      json.map((value) => JSON.stringify(value)),
+      bytes,
+      broken,
+    ),
+    baseUrl: fc.constant('https://api.example.com/v/'),
+  },
+  { requiredKeys: ['status', 'body'] },
+);
+
+const step = fc
+  .tuple(fc.oneof(key, fc.string({ maxLength: 4 })), fc.boolean())
+  .map(([name, isList]) => `${name.replace(/[.\s[\]]/g, '') || 'a'}${isList ? '[]' : ''}`);
+const place = fc.array(step, { minLength: 1, maxLength: 4 }).map((steps) => steps.join('.'));
+const places = fc.oneof(place, fc.array(place, { minLength: 1, maxLength: 4 }));
+const words = fc.array(fc.oneof(fc.string(), fc.integer(), fc.constantFrom('running', 'P9')), {
+  maxLength: 4,
+});
+const profile: fc.Arbitrary<ServiceProfile> = fc.record(
+  {
+    read: fc.record(
+      {
+        ...{ within: places, taskId: places, state: places, progress: places },
+        ...{ video: places, code: places, message: places },
+      },
+      { requiredKeys: [] },
+    ),
+    states: fc.record(
+      { queued: words, running: words, succeeded: words, failed: words, cancelled: words },
+      { requiredKeys: [] },
+    ),
+  },
+  { requiredKeys: [] },
+);
+
+const isLink = (link: string) => /^https?:\/\//i.test(link) || /^\/[^/\\]/.test(link);
+
+/** A tab or a line break after the slash is dropped by URL, and leaves the name of another host. */
+test.each(['/\t/cdn.example.com/1.mp4', '/\n\\cdn.example.com/1.mp4', '/\r/[', '/ /x'])(
+  'a path is none when %j would lead to another host',
+  (video_url) => {
+    const body = JSON.stringify({ status: 'completed', video_url });
+    for (const baseUrl of [undefined, 'https://api.example.com']) {
+      expect(readAnswer({ status: 200, body, baseUrl }).task).toEqual({
+        state: 'succeeded',
+        word: 'completed',
+      });
+    }
+  },
+);
+
+/** What holds for every reading, whatever the answer was. */
+function expectReading(reading: ReturnType<typeof traceAnswer>): void {
+  expect(TASK_STATES).toContain(reading.task.state);
+  if ('videoUrl' in reading.task && reading.task.videoUrl !== undefined) {
+    expect(reading.task.videoUrl).toSatisfyLink();
+  }
+  for (const text of [reading.taskId, reading.said.code, reading.said.message]) expect(text).not.toBe('');
+}
+
+expect.extend({
+  toSatisfyLink: (link: string) => ({
+    pass: isLink(link),
+    message: () => `${JSON.stringify(link)} is neither an http(s) link nor an absolute path`,
+  }),
+});
+declare global {
+  namespace jest {
+    interface Matchers<R> {
+      toSatisfyLink(): R;
+    }
+  }
+}
+
+test('any JSON, any bytes, any status has a reading, whose link is http(s) or an absolute path', () => {
+  fc.assert(
+    fc.property(answer, (given) => expectReading(traceAnswer(given))),
+    { numRuns: 600 },
+  );
+});
+
+test('and so it has with the rules of any profile that is valid', () => {
+  fc.assert(
+    fc.property(profile, answer, (given, heard) => {
+      expect(parseProfile(given)).toEqual({ ok: true, profile: given });
+      expectReading(traceAnswer(heard, readingRules(given)));
+    }),
+    { numRuns: 600 },
+  );
+});
+
+test.each(['data', 'result', 'task', 'output'])('an answer within %s reads as it does alone', (holder) => {
+  // What stands in a holder of its own is one level too deep within another.
+  const isFlat = (body: Record<string, unknown>) =>
+    ['data', 'result', 'task', 'output'].every((name) => !Object.hasOwn(body, name));
+  fc.assert(
+    fc.property(object.filter(isFlat), fc.constantFrom(200, 202, 404, 500), (body, status) => {
+      const alone = readAnswer({ status, body: JSON.stringify(body) });
+      expect(readAnswer({ status, body: JSON.stringify({ [holder]: body }) })).toEqual(alone);
+      expect(readAnswer({ status, body: JSON.stringify({ [holder]: JSON.stringify(body) }) })).toEqual(alone);
+    }),
+    RUNS,
+  );
+});
+
+describe('an id of any number of digits', () => {
+  const digits = fc.stringMatching(/^[1-9]\d{0,60}$/);
+  // Quotes, backslashes and digits in strings before it must not lead the reader astray.
+  const noise = fc.string({
+    unit: fc.constantFrom('"', '\\', '1', '234567890123456789', ',', ':', 'é', '{'),
+  });
+
+  test('keeps every digit, as a number and as a text', () => {
+    fc.assert(
+      fc.property(digits, noise, noise, (id, before, after) => {
+        const [first, last] = [before, after].map((text) => JSON.stringify(text));
+        for (const written of [id, `"${id}"`]) {
+          const body = `{"note":${first},"list":[1,-12345678901234567890,1.5e3,${id}],"task_id":${written},"more":${last}}`;
+          expect(traceAnswer({ status: 200, body }).taskId).toBe(id);
+        }
+      }),
+      RUNS,
+    );
+  });
+
+  test('stays a part of its text when it stands in one', () => {
+    fc.assert(
+      fc.property(digits, noise, (id, text) => {
+        const message = `x${text} ${id} ${text}x`;
+        const body = JSON.stringify({ task_id: 'a', message });
+        expect(traceAnswer({ status: 200, body })).toMatchObject({ taskId: 'a', said: { message } });
+      }),
+      RUNS,
+    );
+  });
+
+  test.each([
+    '-12345678901234567890',
+    '12345678901234567890.5',
+    '12345678901234567890e2',
+    '1e12345678901234567',
+  ])('is not made of %s, which is none', (number) => {
+    expect(traceAnswer({ status: 200, body: `{"task_id":${number}}` }).taskId).toBeUndefined();
+  });
+});
+
+describe('what is nested deeper than any service does', () => {
+  const nested = (depth: number, inner: string) =>
+    '{"a":['.repeat(depth / 2) + inner + ']}'.repeat(depth / 2);
+
+  test.each([10, 998, 1_002, 100_000])('does not keep the rest from being read, %d deep', (depth) => {
+    for (const strange of ['{}', '"]}]}"', String.raw`"\"[[["`, '1234567890123456789']) {
+      const body = `{"a":${nested(depth, strange)},"task_id":"t","b":${nested(depth, strange)},"status":"running"}`;
+      expect(traceAnswer({ status: 200, body })).toMatchObject({ taskId: 't', task: { state: 'running' } });
+    }
+  });
+
+  test.each([
+    '['.repeat(5000),
+    `{"task_id":"a","b":${'['.repeat(5000)}`,
+    `{"task_id":"a"${']'.repeat(5000)}`,
+  ])('is no JSON when it does not end as it began', (body) => {
+    expect(traceAnswer({ status: 200, body }).json).toBe(false);
+  });
+});
