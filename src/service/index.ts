@@ -1,9 +1,18 @@
 export { BUILT_IN_PROFILES, type BuiltInProfile, builtInProfile } from './built-in-profiles';
+export {
+  type KeepAnswersOptions,
+  keepAnswers,
+  type RecordedAnswer,
+  redactAnswer,
+} from './keep-answers';
 export { parseProfile, profileSchema, readingRules, type ServiceProfile } from './profile';
+export { type KeptAnswer, type ProposedProfile, proposeProfile, together } from './propose-profile';
+export { quotable } from './quotable';
 export { type CallOutcome, type Entry, RateGate, type RateGateOptions } from './rate-gate';
 export {
   type AnswerReading,
   type HttpAnswer,
+  type ReadingRules,
   type Said,
   type TracedReading,
   traceAnswer,
