@@ -27,6 +27,7 @@ const CLI = {
     worker: noAction,
     emulator: noAction,
     doctor: noAction,
+    explain: noAction,
   }).commands.map((command) => command.name()),
 };
 

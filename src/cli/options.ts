@@ -29,6 +29,15 @@ export interface DevOptions {
   uiPort?: string;
 }
 
+export interface WorkerCommandOptions {
+  record?: string;
+}
+
+export interface ExplainOptions {
+  status: string;
+  json?: boolean;
+}
+
 export interface EmulatorCommandOptions {
   host?: string;
   port: string;

@@ -4,7 +4,9 @@ import type {
   DevOptions,
   DoctorOptions,
   EmulatorCommandOptions,
+  ExplainOptions,
   GenerateOptions,
+  WorkerCommandOptions,
 } from './options';
 import type { Terminal } from './terminal';
 
@@ -16,6 +18,7 @@ const load = {
   emulator: (): typeof import('./emulator') => require('./emulator'),
   readFaults: (): typeof import('./read-faults') => require('./read-faults'),
   doctor: (): typeof import('./doctor') => require('./doctor'),
+  explain: (): typeof import('./explain') => require('./explain'),
   exitCodes: (): typeof import('./exit-codes') => require('./exit-codes'),
 };
 
@@ -33,9 +36,10 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     generate: (prompt, options) => ends(load.generate().generate(prompt, options, terminal)),
     decide: (workflowId, options) => ends(load.decide().decide(workflowId, options, terminal)),
     dev: (options) => ends(load.dev().dev(options, terminal)),
-    worker: () => ends(load.worker().worker(terminal)),
+    worker: (options) => ends(load.worker().worker(options, terminal)),
     emulator: (options) => ends(load.emulator().emulator(options, terminal)),
     doctor: (options) => ends(load.doctor().doctor(options, terminal)),
+    explain: (file, options) => ends(load.explain().explain(file, options, terminal)),
   });
   try {
     await program.parseAsync(args, { from: 'user' });
@@ -59,9 +63,10 @@ interface Actions {
   generate(prompt: string | undefined, options: GenerateOptions): Promise<void>;
   decide(workflowId: string, options: DecideOptions): Promise<void>;
   dev(options: DevOptions): Promise<void>;
-  worker(): Promise<void>;
+  worker(options: WorkerCommandOptions): Promise<void>;
   emulator(options: EmulatorCommandOptions): Promise<void>;
   doctor(options: DoctorOptions): Promise<void>;
+  explain(file: string, options: ExplainOptions): Promise<void>;
 }
 
 export function describeProgram(terminal: Terminal, actions: Actions): Command {
@@ -107,7 +112,11 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--port <port>', 'port of the Temporal server')
     .option('--ui-port <port>', 'port of the Temporal UI')
     .action(actions.dev);
-  program.command('worker').description('run a worker').action(actions.worker);
+  program
+    .command('worker')
+    .description('run a worker')
+    .option('--record <dir>', 'keep what the service answers there, without keys and signatures')
+    .action(actions.worker);
   program
     .command('emulator')
     .description('run the emulated video service alone')
@@ -127,5 +136,14 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .description('check everything a job needs, and say how to mend what is wrong')
     .option('--json', 'end with one JSON object on standard output')
     .action(actions.doctor);
+  program
+    .command('explain')
+    .description(
+      'tell what is understood of saved answers of a service, and propose a profile for what is not',
+    )
+    .argument('<file>', 'a file with an answer, a folder that a worker recorded, or - for standard input')
+    .option('--status <code>', 'HTTP status of an answer that was saved without it', '200')
+    .option('--json', 'end with one JSON object on standard output')
+    .action(actions.explain);
   return program;
 }

@@ -42,7 +42,7 @@ describe('help', () => {
   it('lists the commands on standard output', async () => {
     const { code, out, err } = await videogen(['--help']);
     expect([code, err]).toEqual([0, '']);
-    for (const command of ['generate', 'decide', 'dev', 'worker', 'emulator', 'doctor'])
+    for (const command of ['generate', 'decide', 'dev', 'worker', 'emulator', 'doctor', 'explain'])
       expect(out).toContain(`\n  ${command} `);
   });
 

@@ -1,0 +1,196 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { text as textOf } from 'node:stream/consumers';
+import { stringify } from 'yaml';
+import { ConfigError } from '../config';
+import {
+  type KeptAnswer,
+  type ProposedProfile,
+  proposeProfile,
+  quotable,
+  type ReadingRules,
+  readingRules,
+  type ServiceAnswer,
+  type ServiceProfile,
+  type TracedReading,
+  traceAnswer,
+} from '../service';
+import { EXIT, reportError } from './exit-codes';
+import type { ExplainOptions } from './options';
+import type { Terminal } from './terminal';
+
+interface SavedAnswer extends KeptAnswer {
+  name: string;
+}
+
+const CALLS: readonly ServiceAnswer['call'][] = ['submit', 'check', 'link', 'cancel'];
+
+/** `videogen explain`: what is understood of saved answers of a service, and a profile for what is not. */
+export async function explain(
+  file: string,
+  options: ExplainOptions,
+  terminal: Terminal,
+  input: NodeJS.ReadableStream = process.stdin,
+): Promise<number> {
+  try {
+    const status = readStatus(options.status);
+    const answers =
+      file === '-' ? savedIn(await textOf(input), 'standard input', status) : savedAt(file, status);
+    if (answers.length === 0) throw new ConfigError(`There are no answers in ${file}.`);
+    const proposed = proposeProfile(answers);
+    terminal.out(
+      options.json ? JSON.stringify(forPrograms(answers, proposed)) : forPeople(answers, proposed).join('\n'),
+    );
+    return EXIT.ok;
+  } catch (error) {
+    return reportError(error, options, terminal);
+  }
+}
+
+function readStatus(given: string): number {
+  if (/^[1-5]\d\d$/.test(given)) return Number(given);
+  throw new ConfigError(
+    `--status is ${JSON.stringify(given)}: give the HTTP status of the answer, such as 200.`,
+  );
+}
+
+/** The answers of a file, or of the files of a folder in the order of their names. */
+function savedAt(path: string, status: number): SavedAnswer[] {
+  try {
+    if (!statSync(path).isDirectory()) return savedIn(readFileSync(path, 'utf8'), basename(path), status);
+    const names = readdirSync(path).filter((name) => /\.jsonl?$/.test(name));
+    return names.sort().flatMap((name) => savedIn(readFileSync(join(path, name), 'utf8'), name, status));
+  } catch (error) {
+    const code: unknown = Reflect.get(Object(error), 'code');
+    throw new ConfigError(
+      `${path} cannot be read (${code}): give a file with an answer, a folder of them, or - for standard input.`,
+    );
+  }
+}
+
+/** One recorded answer, or one a line; a text that is none is the body of an answer itself. */
+function savedIn(text: string, name: string, status: number): SavedAnswer[] {
+  const one = recorded(text, name);
+  if (one) return [one];
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  const each = lines.map((line, index) => recorded(line, `${name}:${index + 1}`));
+  const all = each.filter((answer) => answer !== undefined);
+  return all.length > 0 && all.length === lines.length ? all : [{ name, status, body: text }];
+}
+
+function recorded(text: string, name: string): SavedAnswer | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { call, status, body }: { call?: unknown; status?: unknown; body?: unknown } = value;
+  const made = CALLS.find((candidate) => candidate === call);
+  if (made === undefined || typeof status !== 'number' || body === undefined) return undefined;
+  return { name, call: made, status, body: typeof body === 'string' ? body : JSON.stringify(body) };
+}
+
+function forPrograms(answers: readonly SavedAnswer[], { profile, notes }: ProposedProfile) {
+  const rules = readingRules({});
+  return {
+    answers: answers.map((answer) => {
+      const reading = traceAnswer(answer, rules);
+      const { json, taskId, task, said, found, doubts } = reading;
+      const link = 'videoUrl' in task ? { videoUrl: shown(task.videoUrl) } : {};
+      return {
+        ...{ name: answer.name, call: answer.call, status: answer.status },
+        ...{ json, taskId, task: { ...task, ...link }, said, found, doubts },
+        missing: missingIn(answer, reading),
+      };
+    }),
+    profile,
+    notes,
+  };
+}
+
+function forPeople(answers: readonly SavedAnswer[], proposed: ProposedProfile): string[] {
+  const usual = answers.flatMap((answer) => [title(answer), ...explained(answer, readingRules({}))]);
+  const { profile, notes } = proposed;
+  if (Object.keys(profile).length === 0 && notes.length === 0) {
+    const isWhole = answers.every((answer) => missingIn(answer, traceAnswer(answer)).length === 0);
+    return [...usual, '', isWhole ? 'Everything is understood.' : 'No profile can be guessed from this.'];
+  }
+  if (Object.keys(profile).length === 0) return [...usual, '', ...notes];
+  const rules = readingRules(profile);
+  return [
+    ...usual,
+    '',
+    'Save this as profile.yaml and set VIDEOGEN_PROFILE=profile.yaml:',
+    '',
+    profileText(profile, notes),
+    'With it:',
+    '',
+    ...answers.flatMap((answer) => [title(answer), ...explained(answer, rules)]),
+  ];
+}
+
+function profileText(profile: ServiceProfile, notes: readonly string[]): string {
+  return stringify(profile) + notes.map((note) => `# ${note}\n`).join('');
+}
+
+function title({ name, call, status }: SavedAnswer): string {
+  return `${name}: ${call === undefined ? '' : `${call}, `}HTTP ${status}`;
+}
+
+/** What one answer is understood to say, a line each. */
+function explained(answer: SavedAnswer, rules: ReadingRules): string[] {
+  const reading = traceAnswer(answer, rules);
+  const { json, taskId, task, said, found, doubts } = reading;
+  const line = (label: string, value: string | undefined, at: string | undefined) =>
+    value === undefined || at === undefined ? [] : [`${label.padEnd(8)}  ${shown(value)}  at ${at}`];
+  const lines = [
+    ...(json ? [] : ['the body is not JSON']),
+    ...line('task id', taskId, found.taskId),
+    ...stateLines(answer, reading, rules),
+    ...line('progress', 'percent' in task ? `${task.percent} %` : undefined, found.percent),
+    ...line('video', 'videoUrl' in task ? task.videoUrl : undefined, found.videoUrl),
+    ...line('code', said.code, found.code),
+    ...line('message', said.message, found.message),
+    ...missingIn(answer, reading).map((what) => `${what}: nothing found`),
+    ...doubts.map((doubt) => `doubt: ${shown(doubt)}`),
+  ];
+  return lines.map((text) => `  ${text}`);
+}
+
+function stateLines(
+  { status }: SavedAnswer,
+  { task, found }: TracedReading,
+  { stateOf }: ReadingRules,
+): string[] {
+  if (status < 200 || status > 299) return [];
+  const { state, word } = task;
+  if (found.state !== undefined) {
+    const isKnown = stateOf(word) !== undefined || word.startsWith('done: ');
+    const meaning = state === 'succeeded' ? ': read as succeeded, because there is a video' : '';
+    const why = status === 202 && state === 'running' ? ': read as running, because of HTTP 202' : meaning;
+    return isKnown
+      ? [`${'state'.padEnd(8)}  ${state}, in its words ${JSON.stringify(shown(word))}  at ${found.state}`]
+      : [`state ${JSON.stringify(shown(word))} at ${found.state} is not a word we know${why}`];
+  }
+  const reasons = { succeeded: 'there is a video', failed: 'there is an error', running: 'of HTTP 202' };
+  const reason = Object.entries(reasons).find(([name]) => name === state)?.[1];
+  return reason === undefined ? [] : [`${'state'.padEnd(8)}  ${state}, because ${reason}`];
+}
+
+/** What such an answer should tell, and does not. */
+function missingIn({ call, status }: SavedAnswer, { task, found, taskId }: TracedReading): string[] {
+  if (call === 'cancel' || call === 'link') return [];
+  if (status < 200 || status > 299) return found.code || found.message ? [] : ['error'];
+  const noId = taskId === undefined && call !== 'check';
+  const noState = found.state === undefined && task.state === 'unknown' && call !== 'submit';
+  const noVideo = found.videoUrl === undefined && (task.state === 'succeeded' || noState);
+  return [...(noId ? ['task id'] : []), ...(noState ? ['state'] : []), ...(noVideo ? ['video'] : [])];
+}
+
+function shown(text: string): string;
+function shown(text: string | undefined): string | undefined;
+function shown(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : quotable(text, []);
+}

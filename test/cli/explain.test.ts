@@ -1,0 +1,157 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { parse } from 'yaml';
+import { explain } from '../../src/cli/explain';
+import { run } from '../../src/cli/run';
+import { keepAnswers, parseProfile, readingRules, traceAnswer } from '../../src/service';
+import { FakeTerminal } from './fake-terminal';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'videogen-explain-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const TICKET = '{"ticket":{"no":7,"phase":"P9"},"deliverable":{"href":"https://cdn.example.com/a.mp4"}}';
+
+async function videogen(...args: string[]) {
+  const terminal = new FakeTerminal();
+  const code = await run(['explain', ...args], terminal);
+  return { code, out: terminal.stdout, err: terminal.stderr };
+}
+
+function save(text: string, name = 'answer.json'): string {
+  const file = join(folder, name);
+  writeFileSync(file, text);
+  return file;
+}
+
+it('proposes a profile for an answer that is not understood, which reads it when it is saved', async () => {
+  const { code, out, err } = await videogen(save(TICKET));
+  expect([code, err]).toEqual([0, '']);
+  expect(out).toBe(`answer.json: HTTP 200
+  task id: nothing found
+  state: nothing found
+  video: nothing found
+
+Save this as profile.yaml and set VIDEOGEN_PROFILE=profile.yaml:
+
+read:
+  taskId: ticket.no
+  state: ticket.phase
+  video: deliverable.href
+states:
+  succeeded:
+    - P9
+# The task id is read from the answer to the submit: leave taskId out if none of these is one.
+
+With it:
+
+answer.json: HTTP 200
+  task id   7  at ticket.no
+  state     succeeded, in its words "P9"  at ticket.phase
+  video     https://cdn.example.com/a.mp4  at deliverable.href
+`);
+  const yaml = out.split('profile.yaml:\n')[1]?.split('With it:')[0] ?? '';
+  const parsed = parseProfile(parse(yaml));
+  if (!parsed.ok) throw new Error(parsed.problem);
+  expect(traceAnswer({ status: 200, body: TICKET }, readingRules(parsed.profile))).toMatchObject({
+    taskId: '7',
+    task: { state: 'succeeded', videoUrl: 'https://cdn.example.com/a.mp4' },
+  });
+});
+
+it('says where each thing was found, without the signature of a link, and what speaks against it', async () => {
+  const body = {
+    task_id: 'a',
+    data: {
+      task_id: 'b',
+      status: 'completed',
+      video_url: 'https://x.example/1.mp4?sign=abc',
+      error: { code: 5 },
+    },
+  };
+  const { out } = await videogen(save(JSON.stringify(body)));
+  expect(out).toBe(`answer.json: HTTP 200
+  task id   a  at task_id
+  state     succeeded, in its words "completed"  at data.status
+  video     https://x.example/1.mp4?…  at data.video_url
+  code      5  at data.error.code
+  doubt: task_id is a and data.task_id is b
+  doubt: data.status says completed, and there is an error at data.error
+
+Everything is understood.
+`);
+});
+
+it.each([
+  ['{"task_id":"a","status":"brewing"}', '200', 'state "brewing" at status is not a word we know\n'],
+  [
+    '{"status":"brewed","url":"https://x/1"}',
+    '200',
+    'a word we know: read as succeeded, because there is a video\n',
+  ],
+  ['{"task_id":"a","url":"https://x/1"}', '200', '  state     succeeded, because there is a video\n'],
+  ['{"id":"a","status":"running","progress":0.5}', '200', '  progress  50 %  at progress\n'],
+  ['', '202', '  state     running, because of HTTP 202\n'],
+  ['<html>', '200', '  the body is not JSON\n'],
+  ['<html>', '503', '  error: nothing found\n'],
+  ['{"detail":"No credit"}', '402', '  message   No credit  at detail\n'],
+  ['{"id":"a","status":"P3"}', '200', 'What does "P3" mean? Put it under queued, '],
+  ['{}', '200', 'No profile can be guessed from this.\n'],
+  [String.raw`{"id":"\u001b[31mred"}`, '200', '  task id   red  at id\n'],
+])('%s with HTTP %s: %s', async (body, status, line) => {
+  const { code, out } = await videogen(save(body), '--status', status);
+  expect(code).toBe(0);
+  expect(out).toContain(line);
+});
+
+it('reads what a worker recorded: a folder, a file, or one answer a line', async () => {
+  const keep = keepAnswers(folder);
+  const recorded = { headers: {}, secrets: [] };
+  keep({ ...recorded, call: 'submit', status: 200, body: '{"ticket":{"no":7}}' });
+  keep({ ...recorded, call: 'check', status: 200, body: TICKET });
+  const { out } = await videogen(folder, '--json');
+  const told = JSON.parse(out);
+  expect(told).toEqual({
+    answers: [
+      expect.objectContaining({ call: 'submit', status: 200, missing: ['task id'] }),
+      expect.objectContaining({ call: 'check', status: 200, missing: ['state', 'video'] }),
+    ],
+    profile: {
+      read: { video: 'deliverable.href', taskId: 'ticket.no', state: 'ticket.phase' },
+      states: { succeeded: ['P9'] },
+    },
+    notes: [],
+  });
+  const lines = [
+    { call: 'submit', status: 200, body: { ticket: { no: 7 } } },
+    { call: 'check', status: 200, headers: {}, body: TICKET },
+  ];
+  const all = await videogen(
+    save(lines.map((line) => `${JSON.stringify(line)}\n`).join(''), 'all.txt'),
+    '--json',
+  );
+  expect(JSON.parse(all.out).profile).toEqual(told.profile);
+});
+
+it('reads an answer from standard input', async () => {
+  const terminal = new FakeTerminal();
+  expect(await explain('-', { status: '200' }, terminal, Readable.from(['{"task_', 'id":"a"}']))).toBe(0);
+  expect(terminal.stdout).toContain('standard input: HTTP 200\n  task id   a  at task_id\n');
+});
+
+it.each<[string[], RegExp]>([
+  [['none.json'], /^none\.json cannot be read \(ENOENT\): give a file with an answer, [^\n]*\.\n$/],
+  [['.', '--status', 'ok'], /^--status is "ok": give the HTTP status of the answer, such as 200\.\n$/],
+])('%j is refused in one line', async (args, line) => {
+  expect(await videogen(...args)).toEqual({ code: 2, out: '', err: expect.stringMatching(line) });
+});
+
+it('a folder without answers is refused in one line, to a program as well', async () => {
+  const { code, out, err } = await videogen(folder, '--json');
+  expect([code, err]).toEqual([2, `There are no answers in ${folder}.\n`]);
+  expect(JSON.parse(out)).toEqual({ error: { type: 'ConfigError', message: err.trimEnd() } });
+});
