@@ -36,7 +36,7 @@ export function readProfile(env: Environment = process.env): ServiceProfile | un
   return builtInProfile(named) ?? readProfileFile(named);
 }
 
-export function readProfileFile(file: string): ServiceProfile {
+function readProfileFile(file: string): ServiceProfile {
   let given: unknown;
   try {
     // JSON is YAML too.
