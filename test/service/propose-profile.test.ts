@@ -106,6 +106,19 @@ describe('nothing is proposed', () => {
   });
 });
 
+it('no place is proposed from which nothing would be read', () => {
+  const nothing = kept({ status: 'completed', problem: { code: 0, kind: 'success' } }, { call: 'check' });
+  expect(proposeProfile([nothing])).toEqual({ profile: {}, notes: [] });
+});
+
+it('no place is proposed at which another answer would be read in another way', () => {
+  const { profile } = proposeProfile([
+    kept({ status: 'running', phase: 'P1' }, { call: 'check' }),
+    kept({ phase: 'queued' }, { call: 'check' }),
+  ]);
+  expect(profile).toEqual({ read: { state: ['status', 'phase'] } });
+});
+
 describe('the id', () => {
   it.each([
     [{ job: { uuid: '0b1c' } }, 'job.uuid'],
