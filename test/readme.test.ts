@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { ASPECT_RATIOS, MAX_DURATION_SECONDS, parseJobInput, RESOLUTIONS } from '../src/contract';
+import { DIALECT_NAMES } from '../src/emulator';
+import { BUILT_IN_PROFILES } from '../src/service';
 
 const root = join(__dirname, '..');
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
@@ -67,4 +69,12 @@ test('the README names every setting that the code reads, and no other of ours',
   expect([...names(readme)].sort()).toEqual(
     [...names(readFileSync(join(root, 'src/config.ts'), 'utf8'))].sort(),
   );
+});
+
+test('the README lists every dialect, and the built-in profile of each that has one', () => {
+  const rows = [...readme.matchAll(/^\| [^|]+ \| `([a-z0-9-]+)` \| ([^|]*) \|$/gm)];
+  const names = rows.map(([, name]) => name);
+  expect(['default', ...names].sort()).toEqual([...DIALECT_NAMES].sort());
+  const named = rows.filter(([, name, profile]) => profile?.includes(`\`${name}\``)).map(([, name]) => name);
+  expect(named.sort()).toEqual(Object.keys(BUILT_IN_PROFILES).sort());
 });
