@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { stringify } from 'yaml';
-import { ConfigError } from '../config';
+import { ConfigError, readProfile } from '../config';
 import {
   type KeptAnswer,
   type ProposedProfile,
@@ -13,6 +13,7 @@ import {
   type ServiceAnswer,
   type ServiceProfile,
   type TracedReading,
+  together,
   traceAnswer,
 } from '../service';
 import { EXIT, reportError } from './exit-codes';
@@ -37,9 +38,12 @@ export async function explain(
     const answers =
       file === '-' ? savedIn(await textOf(input), 'standard input', status) : savedAt(file, status);
     if (answers.length === 0) throw new ConfigError(`There are no answers in ${file}.`);
-    const proposed = proposeProfile(answers);
+    const inUse = readProfile(terminal.env) ?? {};
+    const proposed = proposeProfile(answers, inUse);
     terminal.out(
-      options.json ? JSON.stringify(forPrograms(answers, proposed)) : forPeople(answers, proposed).join('\n'),
+      options.json
+        ? JSON.stringify(forPrograms(answers, proposed, inUse))
+        : forPeople(answers, proposed, inUse).join('\n'),
     );
     return EXIT.ok;
   } catch (error) {
@@ -92,8 +96,12 @@ function recorded(text: string, name: string): SavedAnswer | undefined {
   return { name, call: made, status, body: typeof body === 'string' ? body : JSON.stringify(body) };
 }
 
-function forPrograms(answers: readonly SavedAnswer[], { profile, notes }: ProposedProfile) {
-  const rules = readingRules({});
+function forPrograms(
+  answers: readonly SavedAnswer[],
+  { profile, notes }: ProposedProfile,
+  inUse: ServiceProfile,
+) {
+  const rules = readingRules(inUse);
   return {
     answers: answers.map((answer) => {
       const reading = traceAnswer(answer, rules);
@@ -105,26 +113,32 @@ function forPrograms(answers: readonly SavedAnswer[], { profile, notes }: Propos
         missing: missingIn(answer, reading),
       };
     }),
-    profile,
+    profile: together(inUse, profile),
     notes,
   };
 }
 
-function forPeople(answers: readonly SavedAnswer[], proposed: ProposedProfile): string[] {
-  const usual = answers.flatMap((answer) => [title(answer), ...explained(answer, readingRules({}))]);
+function forPeople(
+  answers: readonly SavedAnswer[],
+  proposed: ProposedProfile,
+  inUse: ServiceProfile,
+): string[] {
+  const today = readingRules(inUse);
+  const usual = answers.flatMap((answer) => [title(answer), ...explained(answer, today)]);
   const { profile, notes } = proposed;
   if (Object.keys(profile).length === 0 && notes.length === 0) {
-    const isWhole = answers.every((answer) => missingIn(answer, traceAnswer(answer)).length === 0);
+    const isWhole = answers.every((answer) => missingIn(answer, traceAnswer(answer, today)).length === 0);
     return [...usual, '', isWhole ? 'Everything is understood.' : 'No profile can be guessed from this.'];
   }
   if (Object.keys(profile).length === 0) return [...usual, '', ...notes];
-  const rules = readingRules(profile);
+  const whole = together(inUse, profile);
+  const rules = readingRules(whole);
   return [
     ...usual,
     '',
     'Save this as profile.yaml and set VIDEOGEN_PROFILE=profile.yaml:',
     '',
-    profileText(profile, notes),
+    profileText(whole, notes),
     'With it:',
     '',
     ...answers.flatMap((answer) => [title(answer), ...explained(answer, rules)]),

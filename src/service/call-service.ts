@@ -8,15 +8,19 @@ import { ServiceFault } from './service-fault';
 /** Answers are small JSON; more than this is a mistake or an attack. */
 const LARGEST_ANSWER_BYTES = 1024 * 1024;
 
-export interface ServiceCall {
+/** Milliseconds without a sign of life: until the headers, and between two pieces of the body. */
+export interface AnswerTimeouts {
+  headersTimeout: number;
+  bodyTimeout: number;
+}
+
+export interface ServiceCall extends AnswerTimeouts {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   origin?: string;
   path: string;
   headers?: Record<string, string>;
   body?: string;
   signal?: AbortSignal;
-  headersTimeout: number;
-  bodyTimeout: number;
 }
 
 /** One HTTP exchange up to the headers, whatever they say; a ServiceFault when there are none. */

@@ -5,6 +5,7 @@ export {
   type RecordedAnswer,
   redactAnswer,
 } from './keep-answers';
+export type { VideoBody } from './open-video';
 export { parseProfile, profileSchema, readingRules, type ServiceProfile } from './profile';
 export { type KeptAnswer, type ProposedProfile, proposeProfile, together } from './propose-profile';
 export { quotable } from './quotable';
@@ -25,7 +26,6 @@ export {
   type ServiceAnswer,
   type ServiceTimeouts,
   type TaskReading,
-  type VideoBody,
   type VideoService,
   type VideoServiceOptions,
 } from './video-service';

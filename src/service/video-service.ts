@@ -1,28 +1,23 @@
-import type { Readable } from 'node:stream';
 import { Agent, type Dispatcher } from 'undici';
 import type { VideoRequest } from '../contract/request';
-import { bodyText, callService, refusal, refusalText, type ServiceCall } from './call-service';
+import {
+  type AnswerTimeouts,
+  bodyText,
+  callService,
+  refusal,
+  refusalText,
+  type ServiceCall,
+} from './call-service';
+import { openVideo, type VideoBody } from './open-video';
 import { bodiesOf, parseJson, valuesIn } from './places';
 import { readingRules, type ServiceProfile } from './profile';
 import { quotable, quotableReading, secretsOf } from './quotable';
-import {
-  type AnswerReading,
-  readAnswer,
-  type TracedReading,
-  traceAnswer,
-  type VideoState,
-} from './read-answer';
+import { type AnswerReading, type TracedReading, traceAnswer, type VideoState } from './read-answer';
 import { first, linkFrom, taskIdFrom } from './read-values';
 import { retryAfterMs } from './retry-after';
 import { ServiceFault } from './service-fault';
 
 const SECOND = 1_000;
-const MOST_REDIRECTS = 5;
-
-interface AnswerTimeouts {
-  headersTimeout: number;
-  bodyTimeout: number;
-}
 
 /** Milliseconds without a sign of life: until connected, until the headers, and between two pieces of the body. */
 export interface ServiceTimeouts {
@@ -69,13 +64,6 @@ export interface VideoServiceOptions {
   profile?: ServiceProfile;
   /** Told every answer of the service itself, good or bad: for whoever wants to see how it speaks. */
   onAnswer?: (answer: ServiceAnswer) => void;
-}
-
-export interface VideoBody {
-  stream: Readable;
-  contentType: string;
-  /** Undefined when the server did not say. */
-  bytes: number | undefined;
 }
 
 export type CancelAnswer = 'asked' | 'refused' | 'not-offered';
@@ -212,33 +200,15 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
       };
     },
 
-    async openVideo(link, { signal } = {}) {
-      let url = new URL(link, base);
-      let atHome = true;
-      for (let redirects = 0; ; redirects++) {
-        // The key is for the service's own origin and for no other, nor for whoever was led back from another.
-        atHome &&= url.origin === base.origin;
-        const { key, header } = authorization();
-        const path = url.pathname + url.search;
-        const answer = await callService(keepAlive, {
-          method: 'GET',
-          origin: url.origin,
-          path,
-          headers: atHome ? { ...profile.headers, ...header } : {},
-          signal,
-          ...timeouts.video,
-        });
-        const { statusCode: status, headers } = answer;
-        if (status < 300) return videoBody(answer);
-        if (isRedirect(answer) && redirects < MOST_REDIRECTS) {
-          await answer.body.dump();
-          url = redirectTarget(answer, url);
-        } else {
-          const body = await refusalText(answer, signal);
-          throw refusal({ status, headers, body }, readAnswer({ status, body }).said, secretsOf(path, [key]));
-        }
-      }
-    },
+    openVideo: (link, { signal } = {}) =>
+      openVideo(link, {
+        dispatcher: keepAlive,
+        base,
+        homeHeaders: () => ({ ...profile.headers, ...authorization().header }),
+        secrets: () => [authorization().key],
+        timeouts: timeouts.video,
+        signal,
+      }),
 
     async cancel(taskId, { signal } = {}) {
       const { cancel } = profile;
@@ -262,28 +232,6 @@ function readKey(apiKey: () => string): string {
     const message = error instanceof Error ? error.message : String(error);
     throw new ServiceFault('not-sent', { message }, { cause: error });
   }
-}
-
-function isRedirect({ statusCode, headers }: Dispatcher.ResponseData): boolean {
-  return statusCode >= 300 && statusCode < 400 && headers.location !== undefined;
-}
-
-function redirectTarget({ statusCode, headers }: Dispatcher.ResponseData, from: URL): URL {
-  const { location } = headers;
-  if (typeof location === 'string' && URL.canParse(location, from.href)) {
-    const target = new URL(location, from);
-    if (/^https?:$/.test(target.protocol)) return target;
-  }
-  throw new ServiceFault('answered', { status: statusCode, message: 'a redirect that leads nowhere' });
-}
-
-function videoBody({ headers, body }: Dispatcher.ResponseData): VideoBody {
-  const length = Number(headers['content-length'] ?? Number.NaN);
-  return {
-    stream: body,
-    contentType: String(headers['content-type'] ?? 'application/octet-stream'),
-    bytes: Number.isSafeInteger(length) ? length : undefined,
-  };
 }
 
 /** A path of a profile for one task. */
