@@ -126,10 +126,7 @@ function forPeople(
   const today = readingRules(inUse);
   const usual = answers.flatMap((answer) => [title(answer), ...explained(answer, today)]);
   const { profile, notes } = proposed;
-  if (Object.keys(profile).length === 0 && notes.length === 0) {
-    const isWhole = answers.every((answer) => missingIn(answer, traceAnswer(answer, today)).length === 0);
-    return [...usual, '', isWhole ? 'Everything is understood.' : 'No profile can be guessed from this.'];
-  }
+  if (Object.keys(profile).length === 0 && notes.length === 0) return [...usual, '', verdict(answers, today)];
   if (Object.keys(profile).length === 0) return [...usual, '', ...notes];
   const whole = together(inUse, profile);
   const rules = readingRules(whole);
@@ -143,6 +140,15 @@ function forPeople(
     '',
     ...answers.flatMap((answer) => [title(answer), ...explained(answer, rules)]),
   ];
+}
+
+function verdict(answers: readonly SavedAnswer[], rules: ReadingRules): string {
+  const readings = answers.map((answer) => ({ answer, reading: traceAnswer(answer, rules) }));
+  if (readings.some(({ answer, reading }) => missingIn(answer, reading).length > 0))
+    return 'No profile can be guessed from this.';
+  return readings.some(({ reading }) => reading.doubts.length > 0)
+    ? 'Everything was found, with doubts.'
+    : 'Everything is understood.';
 }
 
 function profileText(profile: ServiceProfile, notes: readonly string[]): string {

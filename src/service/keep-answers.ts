@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { endOfString, parseJson } from './places';
+import { endOfString } from './places';
 import type { ServiceAnswer } from './video-service';
 
 const MOST_FILES = 200;
@@ -76,44 +76,54 @@ export function redactAnswer({ call, status, headers, body, secrets }: ServiceAn
   const kept = Object.entries(headers)
     .filter(([name]) => !SECRET_HEADERS.test(name))
     .map(([name, value]) => [name, Array.isArray(value) ? value.map(hide) : hide(value ?? '')]);
-  return { call, status, headers: Object.fromEntries(kept), body: inText(body, hide, secrets) };
+  return {
+    call,
+    status,
+    headers: Object.fromEntries(kept),
+    body: inText(body, hide, secrets.filter(isNumber)),
+  };
 }
 
 /** JSON stays JSON: each of its strings is changed by itself, and what JSON a string holds stays JSON as well. */
-function inText(text: string, change: (text: string) => string, secrets: readonly string[]): string {
-  if (parseJson(text) === undefined) return change(text);
+function inText(text: string, change: (text: string) => string, numbers: readonly string[]): string {
+  if (!isJson(text)) return change(text);
   let changed = '';
   let from = 0;
   while (from < text.length) {
     const quote = text.indexOf('"', from);
     const open = quote === -1 ? text.length : quote;
     const close = endOfString(text, open);
-    changed += withoutNumbers(text.slice(from, open), secrets);
-    if (open < text.length) changed += inLiteral(text.slice(open, close + 1), change, secrets);
+    changed += withoutNumbers(text.slice(from, open), numbers);
+    if (open < text.length) changed += inLiteral(text.slice(open, close + 1), change, numbers);
     from = close + 1;
   }
   return changed;
 }
 
-function inLiteral(literal: string, change: (text: string) => string, secrets: readonly string[]): string {
-  let value: unknown;
-  try {
-    value = JSON.parse(literal);
-  } catch {
-    // Only where the reader does not look either: far too deep.
-    return JSON.stringify(HIDDEN);
-  }
-  const text = String(value);
-  const changed = inText(text, change, secrets);
+function inLiteral(literal: string, change: (text: string) => string, numbers: readonly string[]): string {
+  const text = String(JSON.parse(literal));
+  const changed = inText(text, change, numbers);
   return changed === text ? literal : JSON.stringify(changed);
 }
 
+/** Strictly, unlike the reader: what stands outside of the strings must be numbers and signs alone. */
+function isJson(text: string): boolean {
+  if (!/^\s*[[{]/.test(text)) return false;
+  try {
+    JSON.parse(text.trim());
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** A secret of digits may stand outside of all strings, where only another number keeps it JSON. */
-function withoutNumbers(json: string, secrets: readonly string[]): string {
-  const numbers = secrets.filter(
-    (secret) => secret.length >= SHORTEST_ANYWHERE && /^[\d.eE+-]+$/.test(secret),
-  );
+function withoutNumbers(json: string, numbers: readonly string[]): string {
   return numbers.reduce((text, secret) => text.replaceAll(secret, secret.replace(/\d/g, '9')), json);
+}
+
+function isNumber(secret: string): boolean {
+  return secret.length >= SHORTEST_ANYWHERE && /^[\d.eE+-]+$/.test(secret);
 }
 
 function hideSecrets(text: string, secrets: readonly string[]): string {
@@ -135,21 +145,22 @@ function hideWord(text: string, word: string): string {
 
 /** The names of a query tell how links are signed; its values are what signs them. */
 function hideQueries(text: string): string {
-  if (!/[?#]|:\/\//.test(text)) return text;
-  return (
-    text
-      // A query, of a whole link or of a path alone; then whatever a link has behind #, and a name and password in it.
-      .replace(/\?([^\s"'<>?#]+)/g, (query, pairs: string) =>
-        query.includes('=') ? `?${hideValues(pairs)}` : query,
-      )
-      .replace(/(https?:\/\/[^\s"'<>?#]*)\?([^\s"'<>?#=]+)(?=[\s"'<>#]|$)/gi, `$1?${HIDDEN}`)
-      .replace(/(https?:\/\/[^\s"'<>#]*#)[^\s"'<>]+/gi, `$1${HIDDEN}`)
-      .replace(/(https?:\/\/)[^\s"'<>/?#@]+@/gi, `$1${HIDDEN}@`)
-  );
+  return /[?#@]/.test(text) ? text.replace(/[^\s"'<>]+/g, hideQuery) : text;
 }
 
-function hideValues(pairs: string): string {
-  return pairs.replace(/=[^&;]+/g, `=${HIDDEN}`);
+// Word by word, because a pattern that looks for the end of a link from each of its beginnings takes minutes over a
+// megabyte of beginnings.
+function hideQuery(word: string): string {
+  const start = word.search(/https?:\/\//i);
+  const hash = start === -1 ? -1 : word.indexOf('#', start);
+  const hidden = (hash === -1 ? word : `${word.slice(0, hash)}#${HIDDEN}`).replace(
+    /\?([^?#]+)/g,
+    (query, pairs: string) => {
+      if (pairs.includes('=')) return `?${pairs.replace(/=[^&;]+/g, `=${HIDDEN}`)}`;
+      return start === -1 ? query : `?${HIDDEN}`;
+    },
+  );
+  return hidden.replace(/(https?:\/\/)[^/?#@]+@/gi, `$1${HIDDEN}@`);
 }
 
 /** Without the ends of texts that are too long to be read whole, such as a video in base64. */

@@ -337,7 +337,8 @@ function asWritten(word: string): string | number {
 }
 
 function question(word: string): string {
-  return `What does ${JSON.stringify(word)} mean? Put it under queued, running, succeeded, failed or cancelled of states.`;
+  const example = `states: { running: [${JSON.stringify(asWritten(word))}] }`;
+  return `What does ${JSON.stringify(word)} mean? Put it under queued, running, succeeded, failed or cancelled, such as ${example}.`;
 }
 
 function idNotes({ read }: ServiceProfile, studied: readonly Studied[]): string[] {

@@ -32,12 +32,12 @@ export function quotableReading<Reading extends TracedReading>(
   };
 }
 
-/** What a call carries that nobody else may see: its keys, and whatever signs its address. */
-export function secretsOf(path: string, keys: readonly string[]): string[] {
+/** What a call carries that nobody else may see: its keys, whatever signs its address, and what else may be a secret. */
+export function secretsOf(path: string, keys: readonly string[], others: readonly string[] = []): string[] {
   const [, query = ''] = path.split(/\?(.*)/s);
   const signatures = [...query.split(/[&=]/), ...new URLSearchParams(query).values()];
   return [
     ...keys.filter((key) => key !== ''),
-    ...signatures.filter((part) => part.length >= SHORTEST_SIGNATURE),
+    ...[...signatures, ...others].filter((part) => part.length >= SHORTEST_SIGNATURE),
   ];
 }

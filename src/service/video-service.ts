@@ -124,7 +124,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
         ...call.headers,
       },
     };
-    const secrets = secretsOf(made.path, [key, ...Object.values(profile.headers ?? {})]);
+    const secrets = secretsOf(made.path, [key], Object.values(profile.headers ?? {}));
     const answer = await callService(dispatcher, made);
     const { statusCode, headers } = answer;
     const body = await (statusCode > 299 ? refusalText : bodyText)(answer, call.signal);

@@ -82,7 +82,7 @@ it('says where each thing was found, without the signature of a link, and what s
   doubt: task_id is a and data.task_id is b
   doubt: data.status says completed, and there is an error at data.error
 
-Everything is understood.
+Everything was found, with doubts.
 `);
 });
 
@@ -100,6 +100,7 @@ it.each([
   ['<html>', '503', '  error: nothing found\n'],
   ['{"detail":"No credit"}', '402', '  message   No credit  at detail\n'],
   ['{"id":"a","status":"P3"}', '200', 'What does "P3" mean? Put it under queued, '],
+  ['{"id":"a","status":"running"}', '200', 'Everything is understood.\n'],
   ['{}', '200', 'No profile can be guessed from this.\n'],
   [String.raw`{"id":"\u001b[31mred"}`, '200', '  task id   red  at id\n'],
 ])('%s with HTTP %s: %s', async (body, status, line) => {
@@ -154,4 +155,16 @@ it('a folder without answers is refused in one line, to a program as well', asyn
   const { code, out, err } = await videogen(folder, '--json');
   expect([code, err]).toEqual([2, `There are no answers in ${folder}.\n`]);
   expect(JSON.parse(out)).toEqual({ error: { type: 'ConfigError', message: err.trimEnd() } });
+});
+
+it('reads with the profile in use, and proposes the whole of what is then needed', async () => {
+  const profile = save('read: { taskId: ticket.no, state: ticket.phase }\n', 'mine.yaml');
+  const terminal = new FakeTerminal({ VIDEOGEN_PROFILE: profile });
+  expect(await run(['explain', save(TICKET), '--json'], terminal)).toBe(0);
+  const { answers, profile: proposed } = JSON.parse(terminal.stdout);
+  expect(answers).toMatchObject([{ taskId: '7', found: { taskId: 'ticket.no' } }]);
+  expect(proposed).toEqual({
+    read: { taskId: 'ticket.no', state: 'ticket.phase', video: 'deliverable.href' },
+    states: { succeeded: ['P9'] },
+  });
 });

@@ -47,6 +47,7 @@ describe('of an answer is kept', () => {
         `<p>${KEY}</p>`,
         `{not JSON: ${KEY}}`,
         `{"cut":"${KEY}`,
+        `${'['.repeat(2000)} ${KEY} ${']'.repeat(2000)}`,
       ]) {
         const kept = bodyOf(body);
         expect(kept).not.toContain('123456');

@@ -47,8 +47,8 @@ describe('a profile is proposed', () => {
       states: { succeeded: ['P9'], failed: ['P8'] },
     });
     expect(notes).toEqual([
-      'What does "P1" mean? Put it under queued, running, succeeded, failed or cancelled of states.',
-      'What does "P3" mean? Put it under queued, running, succeeded, failed or cancelled of states.',
+      'What does "P1" mean? Put it under queued, running, succeeded, failed or cancelled, such as states: { running: ["P1"] }.',
+      'What does "P3" mean? Put it under queued, running, succeeded, failed or cancelled, such as states: { running: ["P3"] }.',
     ]);
   });
 

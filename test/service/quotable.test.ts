@@ -45,6 +45,10 @@ describe('the secrets of a call', () => {
     expect(secrets).toEqual(expect.arrayContaining([KEY, 'ab%2Fcd%3Def', 'ab/cd=ef', 'a?bcdefgh']));
   });
 
+  it('are further headers too, unless they are as short as a version', () => {
+    expect(secretsOf('/v', [KEY], ['2', 'tenant-secret'])).toEqual([KEY, 'tenant-secret']);
+  });
+
   it('are none when there is neither', () => {
     expect(secretsOf('/v.mp4', ['']).join('')).toBe('');
   });
