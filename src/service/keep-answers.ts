@@ -41,8 +41,9 @@ export function keepAnswers(
   return (answer) => {
     try {
       const time = new Date().toISOString().replaceAll(':', '-');
-      // The process and a number, because two answers of one moment are two files.
-      const name = `${time}-${answer.call}-${answer.status}-${process.pid}-${++count}.json`;
+      // The number and the process, because two answers of one moment are two files, in the order in which they came.
+      const number = String(++count).padStart(6, '0');
+      const name = `${time}-${number}-${answer.call}-${answer.status}-${process.pid}.json`;
       // Whoever may read the folder may not read the prompts.
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       const file = join(folder, name);

@@ -122,7 +122,7 @@ describe('answers are kept in files', () => {
     keepAnswers(inner)(answer({ task_id: 'a' }, { call: 'submit', status: 201, headers: { a: 'b' } }));
     const [name = '', ...others] = kept(inner);
     expect(others).toEqual([]);
-    expect(name).toMatch(/^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z-submit-201-\d+-1\.json$/);
+    expect(name).toMatch(/^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z-000001-submit-201-\d+\.json$/);
     expect(JSON.parse(readFileSync(join(inner, name), 'utf8'))).toEqual({
       call: 'submit',
       status: 201,
@@ -134,7 +134,7 @@ describe('answers are kept in files', () => {
 
   it('as many as there is room for, the oldest removed, and what is not ours left alone', () => {
     writeFileSync(join(folder, '0000-notes.json'), 'mine');
-    writeFileSync(join(folder, '2020-01-01T00-00-00.000Z-check-200-1-1.json.tmp'), 'left by a crash');
+    writeFileSync(join(folder, '2020-01-01T00-00-00.000Z-000001-check-200-1.json.tmp'), 'left by a crash');
     const keep = keepAnswers(folder, { mostFiles: 3 });
     for (let id = 1; id <= 5; id++) keep(answer({ id }));
     const [notes, ...own] = kept();
