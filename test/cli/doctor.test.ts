@@ -154,6 +154,21 @@ describe('what is told', () => {
 });
 
 describe('a key', () => {
+  it('is sent as the profile says', async () => {
+    const profile = join(folder, 'profile.yaml');
+    writeFileSync(profile, 'auth: { header: X-Api-Key, scheme: "" }\npaths: { task: "/jobs/{taskId}" }\n');
+    const url = await serve((request, response) => {
+      const isRight = request.headers['x-api-key'] === KEY && request.url?.startsWith('/jobs/doctor-');
+      response.writeHead(isRight ? 404 : 401, { 'content-type': 'application/json' }).end('{"message":"no"}');
+    });
+    const { check } = await examine({
+      VIDEO_API_BASE_URL: url,
+      VIDEO_API_KEY: KEY,
+      VIDEOGEN_PROFILE: profile,
+    });
+    expect(check('key')).toMatchObject({ ok: true });
+  });
+
   it('that the service takes is found out with one look and no generation', async () => {
     const { check } = await examine(atEmulator());
     expect(check('key')).toEqual({

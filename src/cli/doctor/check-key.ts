@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { readProfile } from '../../config';
 import { cleanText } from '../../contract/clean-text';
 import { createVideoService, ServiceFault, type TaskReading } from '../../service';
 import { type Check, type Finding, ok, warning, wrong } from './check';
@@ -63,6 +64,7 @@ export const checkKey: Check = {
     const service = createVideoService({
       baseUrl: named.baseUrl,
       apiKey: readKey(context.env),
+      profile: readProfile(context.env),
       timeouts: { connect: CALL_LIMIT_MS, check: patience },
     });
     try {
