@@ -1,8 +1,7 @@
 import { DecoratorHandler, type Dispatcher } from 'undici';
 import { cleanText } from '../contract/clean-text';
 import { quotable } from './quotable';
-import type { Said } from './read-answer';
-import { retryAfterMs } from './retry-after';
+import type { HttpAnswer, TracedReading } from './read-answer';
 import { ServiceFault } from './service-fault';
 
 /** Answers are small JSON; more than this is a mistake or an attack. */
@@ -75,16 +74,10 @@ export async function refusalText(answer: Dispatcher.ResponseData, signal?: Abor
   return body;
 }
 
-export interface Refusal {
-  status: number;
-  headers: Dispatcher.ResponseData['headers'];
-  body: string;
-}
-
 /** An answer other than 2xx, in the service's own words as far as they may be repeated. */
 export function refusal(
-  { status, headers, body }: Refusal,
-  { code, message = body }: Said,
+  { status, body }: Pick<HttpAnswer, 'status' | 'body'>,
+  { said: { code, message = body }, retryAfterMs }: Pick<TracedReading, 'said' | 'retryAfterMs'>,
   secrets: readonly string[],
   limited = status === 429,
 ): ServiceFault {
@@ -93,7 +86,7 @@ export function refusal(
     ...(limited && { limited }),
     code: code && quotable(code, secrets),
     message: quotable(message, secrets) || undefined,
-    retryAfterMs: retryAfterMs(headers, Date.now()),
+    retryAfterMs,
   });
 }
 

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { type AnswerTimeouts, callService, refusal, refusalText } from './call-service';
 import { secretsOf } from './quotable';
-import { readAnswer } from './read-answer';
+import { traceAnswer } from './read-answer';
 import { ServiceFault } from './service-fault';
 
 const MOST_REDIRECTS = 5;
@@ -51,7 +51,8 @@ export async function openVideo(
       url = redirectTarget(answer, url);
     } else {
       const body = await refusalText(answer, signal);
-      throw refusal({ status, headers, body }, readAnswer({ status, body }).said, secretsOf(path, secrets()));
+      const reading = traceAnswer({ status, headers, receivedAtMs: Date.now(), body });
+      throw refusal({ status, body }, reading, secretsOf(path, secrets()));
     }
   }
 }

@@ -20,10 +20,14 @@ import {
   taskIdFrom,
   textFrom,
 } from './read-values';
+import { type RetryHeaders, retryAfterMs } from './retry-after';
 import { isEnvelopeWord, type NamedState, stateOfWord } from './state-words';
 
 export interface HttpAnswer {
   status: number;
+  headers?: RetryHeaders;
+  /** By the clock of whoever asked: what a `Retry-After` date is measured against when the answer has none itself. */
+  receivedAtMs?: number;
   body: string;
   /** What links that name no host are relative to. */
   baseUrl?: string;
@@ -69,6 +73,8 @@ export type Field = 'taskId' | 'state' | 'percent' | 'videoUrl' | 'code' | 'mess
 export interface TracedReading extends AnswerReading {
   found: Partial<Record<Field, string>>;
   doubts: string[];
+  /** How long the service asks to be left alone. */
+  retryAfterMs?: number;
 }
 
 /** What one HTTP answer says of a task. Pure, and total: every answer has a reading, the worst is `unknown`. */
@@ -115,6 +121,7 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
     task,
     said: { ...(code !== undefined && { code }), ...(message !== undefined && { message }) },
     found: Object.fromEntries(Object.entries(read).map(([field, { at }]) => [field, at])),
+    retryAfterMs: retryAfterMs(answer.headers ?? {}, answer.receivedAtMs ?? 0),
     doubts: [
       ...otherIds(bodies, places, read.taskId),
       ...(task.state === 'succeeded' && error

@@ -1,4 +1,6 @@
 export interface RetryHeaders {
+  /** Milliseconds, as some services add for their own clients. */
+  'retry-after-ms'?: string | string[];
   'retry-after'?: string | string[];
   date?: string | string[];
 }
@@ -14,6 +16,8 @@ const DATE = /^([a-z]{3,9}, \d|\d{4}-\d\d-\d\d).*(GMT|UTC|Z|[+-]\d\d:?\d\d)$/i;
  * A date is measured against the answer's own `Date`, because the worker's clock may differ from the service's.
  */
 export function retryAfterMs(headers: RetryHeaders, nowMs: number): number | undefined {
+  const exact = first(headers['retry-after-ms'])?.trim() ?? '';
+  if (/^\d{1,12}$/.test(exact)) return Number(exact);
   const value = first(headers['retry-after'])?.trim() ?? '';
   const seconds = SECONDS.exec(value)?.[1];
   if (seconds !== undefined) return Math.round(Number(seconds) * 1_000);

@@ -14,7 +14,6 @@ import { readingRules, type ServiceProfile } from './profile';
 import { quotable, quotableReading, secretsOf } from './quotable';
 import { type AnswerReading, type TracedReading, traceAnswer, type VideoState } from './read-answer';
 import { first, linkFrom, taskIdFrom } from './read-values';
-import { retryAfterMs } from './retry-after';
 import { ServiceFault } from './service-fault';
 
 const SECOND = 1_000;
@@ -68,7 +67,7 @@ export interface VideoServiceOptions {
 
 export type CancelAnswer = 'asked' | 'refused' | 'not-offered';
 
-export type TaskReading = AnswerReading & Pick<TracedReading, 'doubts'> & { retryAfterMs?: number };
+export type TaskReading = AnswerReading & Pick<TracedReading, 'doubts' | 'retryAfterMs'>;
 
 /** The video generation service. Each call is one attempt: Temporal retries, nobody else. */
 export interface VideoService {
@@ -129,15 +128,18 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
     const { statusCode, headers } = answer;
     const body = await (statusCode > 299 ? refusalText : bodyText)(answer, call.signal);
     onAnswer({ call: kind, status: statusCode, headers, body, secrets });
-    const reading = traceAnswer({ status: statusCode, body, baseUrl: base.href }, rules);
+    const reading = traceAnswer(
+      { status: statusCode, headers, receivedAtMs: Date.now(), body, baseUrl: base.href },
+      rules,
+    );
     // Some services answer everything with 200, and refuse by a code.
     const status = refusals?.codes?.[reading.said.code ?? ''] ?? statusCode;
     const isRefusal = status > 299;
     const isFailedTask = kind === 'check' && refusals?.failed?.includes(status);
     if (isRefusal && !isFailedTask) {
-      throw refusal({ status, headers, body }, reading.said, secrets, isLimit(status, body));
+      throw refusal({ status, body }, reading, secrets, isLimit(status, body));
     }
-    return { status, headers, body, reading: quotableReading(reading, secrets), secrets };
+    return { status, body, reading: quotableReading(reading, secrets), secrets };
   };
 
   /** The link to a finished video, where the status answer does not hold it itself. */
@@ -179,7 +181,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
     },
 
     async check(taskId, { signal } = {}) {
-      const { status, headers, body, reading, secrets } = await askService(keepAlive, 'check', {
+      const { status, body, reading, secrets } = await askService(keepAlive, 'check', {
         method: 'GET',
         path: at(paths.task, taskId),
         signal,
@@ -196,7 +198,6 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
       return {
         ...reading,
         task: task.state === 'succeeded' && link !== undefined ? { ...task, videoUrl: link } : task,
-        retryAfterMs: retryAfterMs(headers, Date.now()),
       };
     },
 

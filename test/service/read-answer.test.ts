@@ -415,6 +415,12 @@ describe('what was read is told with its place', () => {
     expect(doubts).toEqual([]);
   });
 
+  it('and how long the service asks to be left alone, from the headers', () => {
+    const headers = { 'retry-after': '7' };
+    expect(traceAnswer({ status: 200, headers, body: '{}' }).retryAfterMs).toBe(7_000);
+    expect(trace({}).retryAfterMs).toBeUndefined();
+  });
+
   it('also within JSON in a string, and by a boolean', () => {
     expect(trace({ data: { resultJson: JSON.stringify({ resultUrls: [VIDEO] }) } }).found).toEqual({
       videoUrl: 'data.resultJson.resultUrls[0]',

@@ -7,6 +7,8 @@ const HOUR = 3_600_000;
 describe('Retry-After', () => {
   it.each<[what: string, headers: RetryHeaders, expected: number]>([
     ['seconds', { 'retry-after': '7' }, 7_000],
+    ['milliseconds, where the service adds them', { 'retry-after-ms': '1500', 'retry-after': '2' }, 1_500],
+    ['seconds, when the milliseconds are none', { 'retry-after-ms': 'soon', 'retry-after': '2' }, 2_000],
     ['no seconds at all', { 'retry-after': '0' }, 0],
     ['a fraction of a second', { 'retry-after': '1.5' }, 1_500],
     ['a fraction that is no whole number of milliseconds', { 'retry-after': '0.0005' }, 1],
