@@ -51,6 +51,8 @@ export interface VideoJob {
   workflowId: string;
   /** Whether Temporal knows a job of that name. */
   exists(): Promise<boolean>;
+  /** Where a worker has to work for it to go on. */
+  taskQueue(): Promise<string>;
   /** The task id, as soon as there is one. */
   taskId(): Promise<string>;
   progress(): Promise<JobProgress>;
@@ -176,6 +178,7 @@ function jobOf(handle: WorkflowHandle): VideoJob {
           throw error;
         },
       ),
+    taskQueue: async () => (await handle.describe()).taskQueue,
     taskId: () => explained(handle, taskIdOf(handle)),
     progress: () => handle.query<JobProgress>(PROGRESS_QUERY),
     lookNow: () => handle.signal(LOOK_NOW_SIGNAL),
@@ -192,7 +195,15 @@ async function decideSubmit(handle: WorkflowHandle, decision: SubmitDecision): P
     await handle.executeUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE, { args: [decision] });
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) {
-      throw new DecisionRefused(`No decision is wanted: ${handle.workflowId} does not exist, or has ended.`);
+      const exists = await handle.describe().then(
+        () => true,
+        () => false,
+      );
+      throw new DecisionRefused(
+        exists
+          ? `No decision is wanted: ${handle.workflowId} has ended.`
+          : `There is no job ${handle.workflowId}.`,
+      );
     }
     const { cause } = error instanceof WorkflowUpdateFailedError ? error : {};
     if (!(cause instanceof ApplicationFailure && cause.type === DECISION_REFUSED)) throw error;

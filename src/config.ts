@@ -37,20 +37,31 @@ export function readProfile(env: Environment = process.env): ServiceProfile | un
 }
 
 function readProfileFile(file: string): ServiceProfile {
-  let given: unknown;
-  try {
-    // JSON is YAML too.
-    given = parseYaml(readFileSync(file, 'utf8'));
-  } catch (error) {
-    const names = Object.keys(BUILT_IN_PROFILES).join(', ');
-    const problem = error instanceof Error ? error.message.split('\n')[0]?.replace(/:$/, '') : String(error);
-    throw new ConfigError(
-      `VIDEOGEN_PROFILE is neither a built-in profile nor a file that can be read (${problem}): name one of ${names}, or a JSON or YAML file.`,
-    );
-  }
+  const given = parseProfileText(readProfileText(file));
   const parsed = parseProfile(given);
   if (parsed.ok) return parsed.profile;
   throw new ConfigError(`VIDEOGEN_PROFILE names a profile with a mistake (${parsed.problem}): correct it.`);
+}
+
+function readProfileText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const names = Object.keys(BUILT_IN_PROFILES).join(', ');
+    throw new ConfigError(
+      `VIDEOGEN_PROFILE is ${JSON.stringify(file)}, neither a built-in profile nor a file that can be read (${codeOf(error)}): name one of ${names}, or a JSON or YAML file.`,
+    );
+  }
+}
+
+function parseProfileText(text: string): unknown {
+  try {
+    // JSON is YAML too.
+    return parseYaml(text);
+  } catch (error) {
+    const problem = error instanceof Error ? error.message.split('\n')[0]?.replace(/:$/, '') : String(error);
+    throw new ConfigError(`VIDEOGEN_PROFILE names a file that is no YAML (${problem}): correct it.`);
+  }
 }
 
 export function readTaskQueue(env: Environment = process.env): string {
@@ -201,12 +212,16 @@ function readKeyFile(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : 'no code';
     // The path is not told: it may be the key itself, put into the wrong variable.
     throw new ConfigError(
-      `VIDEO_API_KEY_FILE names a file that cannot be read (${code}): correct the path or its permissions.`,
+      `VIDEO_API_KEY_FILE names a file that cannot be read (${codeOf(error)}): correct the path or its permissions.`,
     );
   }
+}
+
+/** Such as ENOENT. */
+function codeOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'code' in error ? error.code : 'no code';
 }
 
 /** A key with a space or a line break in it would not survive as a header, and what is wrong with it is not printed. */

@@ -476,7 +476,7 @@ describe('VIDEOGEN_PROFILE', () => {
     ['a misspelt field', 'read:\n  taskID: x\n', 'read.taskID is not known'],
     ['an empty file', '', 'the profile must be of type object'],
     ['a list', '- a\n', 'the profile must be of type object'],
-    ['what is no YAML', 'read: [\n', 'neither a built-in profile nor a file that can be read'],
+    ['what is no YAML', 'read: [\n', 'names a file that is no YAML'],
   ])('with %s is refused', (_what, content, problem) => {
     const file = fileWith('profile.yaml', content);
     expect(refusal(() => readProfile({ VIDEOGEN_PROFILE: file }))).toContain(problem);

@@ -1,7 +1,7 @@
 import { ConfigError } from '../config';
 import type { SubmitDecision } from '../contract';
 import { EXIT, reportError } from './exit-codes';
-import { openTemporal } from './open-temporal';
+import { openTemporal, warnOfOtherService } from './open-temporal';
 import type { DecideOptions } from './options';
 import { quietRuntime } from './quiet-runtime';
 import { type Terminal, tell } from './terminal';
@@ -15,16 +15,17 @@ export async function decide(
   try {
     const decision = readDecision(options);
     quietRuntime();
-    const place = await openTemporal(terminal);
+    const place = await openTemporal(terminal, { forNewJob: false });
     try {
-      await place.videos.handle(workflowId).decideSubmit(decision);
+      const job = place.videos.handle(workflowId);
+      if (await job.exists()) await warnOfOtherService(job, place, terminal);
+      await job.decideSubmit(decision);
     } finally {
       await place.close();
     }
-    tell(
-      terminal,
-      `Decided: ${decision.decision}. Follow the job with: videogen generate --id ${workflowId}`,
-    );
+    const isOver = decision.decision === 'abandon';
+    const next = isOver ? 'The job ends.' : `Follow the job with: videogen generate --id ${workflowId}`;
+    tell(terminal, `Decided: ${decision.decision}. ${next}`);
     terminal.out(options.json ? JSON.stringify({ workflowId, ...decision }) : workflowId);
     return EXIT.ok;
   } catch (error) {

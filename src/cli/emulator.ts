@@ -1,6 +1,12 @@
 import { ConfigError, readEmulatorKey } from '../config';
 import { durationMs } from '../contract';
-import { type ChaosOptions, DIALECT_NAMES, type DialectName, startEmulator } from '../emulator';
+import {
+  type ChaosOptions,
+  DIALECT_NAMES,
+  type DialectName,
+  type RecordedCall,
+  startEmulator,
+} from '../emulator';
 import { readPort } from './dev';
 import { EXIT } from './exit-codes';
 import type { EmulatorCommandOptions } from './options';
@@ -31,11 +37,20 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
     dialect,
     chaos,
     idempotencyKeys: options.honourKeys ? 'honoured' : 'ignored',
+    onCall: (made) => tellCall(made),
   }).catch(cannotListen);
+  let told = 0;
+  /** A line a call, and the tasks it made: whoever looks for one at the service finds it here. */
+  const tellCall = ({ method, path, status }: RecordedCall) => {
+    const made = running.generations().slice(told);
+    told += made.length;
+    const tasks = made.map((task) => `, made ${running.idOf(task)}`).join('');
+    terminal.err(`${method} ${path}: ${status ?? 'no answer'}${tasks}\n`);
+  };
   for (const { call, fault } of faults) running.next(call, fault);
   terminal.err(`The emulated video service is at ${running.url}. Ctrl-C ends it.\n`);
   // Its own key is no secret; one that was set may be.
-  const key = apiKey === undefined ? `VIDEO_API_KEY=${running.apiKey}` : 'the key that is set here';
+  const key = apiKey === undefined ? `VIDEO_API_KEY=${running.apiKey}` : 'your VIDEO_API_KEY';
   terminal.err(`Use it with VIDEO_API_BASE_URL=${running.url} and ${key}.\n`);
   if (chaos) {
     const again = `--chaos-seed ${running.chaosSeed}`;

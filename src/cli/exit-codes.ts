@@ -43,8 +43,8 @@ export function reportError(error: unknown, { json }: { json?: boolean }, termin
 }
 
 function pickUpCommand({ type, taskId }: VideoFailure): string | undefined {
-  // Nothing comes of a task that ended badly.
-  if (type === 'GenerationFailed' || type === 'GenerationCancelled') return undefined;
+  // Nothing comes of a task that ended badly, or that is not there.
+  if (['GenerationFailed', 'GenerationCancelled', 'TaskUnknown'].includes(type)) return undefined;
   if (taskId !== undefined) return `Pick the task up again with: videogen generate --adopt ${taskId}`;
   return type === 'SubmitUnconfirmed'
     ? 'If the task is found at the service, pick it up with: videogen generate --adopt TASK_ID'

@@ -166,7 +166,7 @@ function explained(answer: SavedAnswer, rules: ReadingRules): string[] {
   const line = (label: string, value: string | undefined, at: string | undefined) =>
     value === undefined || at === undefined ? [] : [`${label.padEnd(8)}  ${shown(value)}  at ${at}`];
   const lines = [
-    ...(json ? [] : ['the body is not JSON']),
+    ...(json ? [] : [whatItIs(answer.body)]),
     ...line('task id', taskId, found.taskId),
     ...stateLines(answer, reading, rules),
     ...line('progress', 'percent' in task ? `${task.percent} %` : undefined, found.percent),
@@ -177,6 +177,13 @@ function explained(answer: SavedAnswer, rules: ReadingRules): string[] {
     ...doubts.map((doubt) => `doubt: ${shown(doubt)}`),
   ];
   return lines.map((text) => `  ${text}`);
+}
+
+function whatItIs(body: string): string {
+  if (body.trim() === '') return 'the body is empty';
+  return /^\s*</.test(body)
+    ? 'the body is a web page or XML and not JSON: check VIDEO_API_BASE_URL'
+    : 'the body is no JSON object or list';
 }
 
 function stateLines(

@@ -4,7 +4,7 @@ import { namesAService, readProfile } from '../config';
 import { type JobInput, type JobResult, VideoFailure } from '../contract';
 import { copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
-import { openTemporal, type Place } from './open-temporal';
+import { openTemporal, type Place, warnOfOtherService } from './open-temporal';
 import type { GenerateOptions } from './options';
 import { quietRuntime } from './quiet-runtime';
 import { readJobInput } from './read-job-input';
@@ -31,7 +31,7 @@ export async function generate(
     };
     quietRuntime();
     for (;;) {
-      const place = await openTemporal(terminal);
+      const place = await openTemporal(terminal, { forNewJob: order.input !== undefined });
       try {
         if (wasInterrupted(terminal)) {
           tell(terminal, 'Left before the job was started.');
@@ -63,6 +63,7 @@ async function runJob(place: Place, order: Order, terminal: Terminal): Promise<n
   const starting = input ? videos.start(input, { workflowId }) : existing(videos, workflowId);
   const job = await orEnded(place, starting);
   if (job === 'temporal-ended') return job;
+  if (!input) await warnOfOtherService(job, place, terminal);
   const page = uiUrl && `, shown at ${uiUrl}/namespaces/default/workflows/${encodeURIComponent(workflowId)}`;
   tell(terminal, `Job ${workflowId}${page ?? ''}`);
   if (!options.wait) {

@@ -1,4 +1,4 @@
-import { createVideoClient, type VideoClient } from '../client';
+import { createVideoClient, type VideoClient, type VideoJob } from '../client';
 import { namesAService, readTaskQueue, readTemporalAddress } from '../config';
 import { connectClient } from '../connect';
 import { openLocalStack } from './local-stack';
@@ -7,6 +7,8 @@ import { type Terminal, tell } from './terminal';
 /** Temporal as the environment names it, or a stack on this machine. */
 export interface Place {
   videos: VideoClient;
+  /** The queue that the stack of this machine works on for the service of the environment. */
+  taskQueue?: string;
   uiUrl?: string;
   /** Settles when Temporal has ended with the process that ran it, which was not ours. */
   ended: Promise<void>;
@@ -15,14 +17,18 @@ export interface Place {
 
 const NEVER = new Promise<never>(() => undefined);
 
-export async function openTemporal(terminal: Terminal): Promise<Place> {
+/** `forNewJob` tells which service a job would be for; one that exists has its own. */
+export async function openTemporal(
+  terminal: Terminal,
+  { forNewJob }: { forNewJob: boolean },
+): Promise<Place> {
   const { env } = terminal;
   if (readTemporalAddress(env) !== undefined) {
     const client = await connectClient(env);
     const videos = await createVideoClient({ env, client, taskQueue: readTaskQueue(env) });
     return { videos, ended: NEVER, close: async () => undefined };
   }
-  if (!namesAService(env)) {
+  if (forNewJob && !namesAService(env)) {
     tell(
       terminal,
       'Using the emulated video service; set VIDEO_API_BASE_URL and VIDEO_API_KEY to use a real one.',
@@ -30,5 +36,18 @@ export async function openTemporal(terminal: Terminal): Promise<Place> {
   }
   const { client, taskQueue, ...stack } = await openLocalStack({ env, tell: (line) => tell(terminal, line) });
   const videos = await createVideoClient({ env, client, taskQueue });
-  return { videos, uiUrl: stack.uiUrl, ended: stack.ended ?? NEVER, close: stack.close };
+  return { videos, taskQueue, uiUrl: stack.uiUrl, ended: stack.ended ?? NEVER, close: stack.close };
+}
+
+/** A job waits for a worker of its own service, and would do so without a word. */
+export async function warnOfOtherService(
+  job: VideoJob,
+  { taskQueue }: Place,
+  terminal: Terminal,
+): Promise<void> {
+  if (taskQueue === undefined || (await job.taskQueue()) === taskQueue) return;
+  tell(
+    terminal,
+    `${job.workflowId} was started for another service: set VIDEO_API_BASE_URL and VIDEO_API_KEY as they were then, or nobody may work on it here.`,
+  );
 }

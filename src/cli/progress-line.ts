@@ -19,10 +19,10 @@ export function progressLine(progress: JobProgress, nowMs: number, columns: numb
   const parts = [
     PHASES[phase].padEnd(11),
     percent === undefined ? undefined : `${bar(percent)} ${String(Math.round(percent)).padStart(3)} %`,
-    describeDuration(Math.max(0, nowMs - Date.parse(startedAt))),
+    wholeSeconds(nowMs - Date.parse(startedAt)),
     trouble && `trouble: ${trouble.type}`,
     task && task.word !== '' && task.word !== phase ? task.word : undefined,
-    nextLookAt && `next look in ${describeDuration(Math.max(0, Date.parse(nextLookAt) - nowMs))}`,
+    nextLookAt && `next look in ${wholeSeconds(Date.parse(nextLookAt) - nowMs)}`,
     taskId,
   ];
   return cutToFit(
@@ -41,6 +41,11 @@ export function plainLine({ phase, task, taskId, trouble }: JobProgress): string
     trouble && `trouble, ${trouble.count} in a row: ${trouble.message}`,
   ];
   return told.filter(Boolean).join(', ');
+}
+
+/** Milliseconds would only flicker. */
+function wholeSeconds(ms: number): string {
+  return ms < 1_000 ? '0 s' : describeDuration(ms);
 }
 
 function bar(percent: number): string {

@@ -102,7 +102,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .description('settle a submit whose answer was lost, after looking for its task at the service')
     .argument('<id>', 'name of the job')
     .option('--adopt <task>', 'the task is there: go on with it')
-    .option('--resubmit', 'it is not there: submit again, and pay again if it was')
+    .option('--resubmit', 'it is not there: submit once more; if it comes after all, both are paid for')
     .option('--abandon', 'end the job')
     .option('--json', 'end with one JSON object on standard output')
     .action(actions.decide);

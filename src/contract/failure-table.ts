@@ -95,7 +95,8 @@ export const FAILURES = {
   },
   NoVideo: {
     meaning: 'The service says that the task succeeded and names no video',
-    advice: 'Look at the task at the service; adopt it with its task id once the video is there.',
+    advice:
+      'Look at the task at the service and adopt it with its task id once the video is there. If it is there already, the service needs a profile: videogen explain proposes one.',
     retry: { submit: '-', check: 'look-again', download: 'policy' },
     gatewayStatus: 502,
     exitCode: 12,

@@ -27,7 +27,9 @@ export function describeEvent(type: FailureType, details: FailureDetails): strin
   const { meaning } = FAILURES[type];
   const task = details.taskId ? ` (task ${details.taskId})` : '';
   const status = details.status ? `HTTP ${details.status}` : '';
-  const said = [status, details.code, details.message].filter(Boolean).join(' ');
+  // Node's own messages repeat their code.
+  const code = details.code && details.message?.includes(details.code) ? '' : details.code;
+  const said = [status, code, details.message].filter(Boolean).join(' ');
   const happened = `${meaning}${task}${said && `: ${said.replace(/[.\s]+$/, '')}`}`;
   return `${happened}${/[?!…]$/.test(happened) ? '' : '.'}`;
 }

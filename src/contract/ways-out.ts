@@ -4,7 +4,7 @@ export function waysOut(workflowId: string): { when: string; command: string }[]
   return [
     { when: 'the task is there', command: `${decide} --adopt TASK_ID` },
     {
-      when: 'it is not there, and would be paid for again if it came after all',
+      when: 'it is not there; if it comes after all, both are paid for',
       command: `${decide} --resubmit`,
     },
     { when: 'the video is no longer wanted', command: `${decide} --abandon` },

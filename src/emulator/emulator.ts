@@ -17,6 +17,8 @@ export interface EmulatorOptions extends Partial<OperationsOptions> {
   cancelling?: boolean;
   /** Faults by chance, for calls that no script has one for. None unless set. */
   chaos?: ChaosOptions;
+  /** Told each call once it has been answered, or is known to get no answer. */
+  onCall?: (call: RecordedCall) => void;
 }
 
 export interface Emulator {
@@ -104,6 +106,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     const received = await receive(request, { apiKey, routes });
     calls.push(received.record);
     received.record.status = send(response, await answer(received).catch(unforeseen));
+    options.onCall?.(received.record);
   };
 
   const server = createServer((request, response) => {

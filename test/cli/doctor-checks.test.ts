@@ -205,6 +205,6 @@ describe('lines', () => {
     expect(summaryLine([ok(''), ok('')])).toBe('Ready to generate.');
     expect(summaryLine([ok(''), warning('', '')])).toBe('Ready to generate, with 1 to watch.');
     expect(summaryLine([ok(''), nothing])).toBe('Not ready: 1 of 2 checks failed.');
-    expect(summaryLine([nothing, skipped('')])).toBe('Not ready: 1 of 2 checks failed, 1 were skipped.');
+    expect(summaryLine([nothing, skipped('')])).toBe('Not ready: 1 of 2 checks failed, 1 was skipped.');
   });
 });

@@ -54,23 +54,20 @@ describe('the last line about a failed job', () => {
     return terminal.stderr.trimEnd().split('\n').at(-1);
   };
 
-  test.each<FailureType>([
-    'DeadlineExceeded',
-    'Cancelled',
-    'StorageFailed',
-    'VideoUnavailable',
-    'TaskUnknown',
-  ])('that ended as %s is the command that picks its task up again', (type) => {
-    expect(lastLine(new VideoFailure(type, { taskId: 'task_1' }))).toBe(
-      'Pick the task up again with: videogen generate --adopt task_1',
-    );
-  });
+  test.each<FailureType>(['DeadlineExceeded', 'Cancelled', 'StorageFailed', 'VideoUnavailable'])(
+    'that ended as %s is the command that picks its task up again',
+    (type) => {
+      expect(lastLine(new VideoFailure(type, { taskId: 'task_1' }))).toBe(
+        'Pick the task up again with: videogen generate --adopt task_1',
+      );
+    },
+  );
 
   test('whose submit is unconfirmed is the command for when the task is found', () => {
     expect(lastLine(new VideoFailure('SubmitUnconfirmed'))).toContain('videogen generate --adopt TASK_ID');
   });
 
-  test.each<FailureType>(['GenerationFailed', 'GenerationCancelled', 'InvalidRequest'])(
+  test.each<FailureType>(['GenerationFailed', 'GenerationCancelled', 'TaskUnknown', 'InvalidRequest'])(
     'that ended as %s is what happened: there is nothing to pick up',
     (type) => {
       const failure = new VideoFailure(type, { taskId: type === 'InvalidRequest' ? undefined : 'task_1' });

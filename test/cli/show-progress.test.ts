@@ -24,6 +24,7 @@ function jobWith(...answers: (JobProgress | undefined)[]): VideoJob {
     workflowId: 'fox',
     progress,
     exists: unused,
+    taskQueue: unused,
     taskId: unused,
     decideSubmit: unused,
     lookNow: unused,

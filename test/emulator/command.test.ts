@@ -121,3 +121,15 @@ test('the help of the command lists its options', async () => {
   expect(terminal.stdout).toContain('\n  default ark runway ');
   expect(terminal.stdout).toContain('\n  submit    rate-limited* ');
 });
+
+test('each call is a line, with the task that it made, so that a lost one can be found', () =>
+  whileRunning(['--fault', 'submit:reset'], async ({ submit }, terminal) => {
+    await expect(submit()).rejects.toThrow();
+    await submit();
+    const lines = () => terminal.stderr.split('\n').filter((line) => line.startsWith('POST'));
+    await eventually('both are told', () => lines().length === 2);
+    expect(lines()).toEqual([
+      expect.stringMatching(/^POST \/v1\/videos\/text-to-video: no answer, made task_[0-9a-f-]+$/),
+      expect.stringMatching(/^POST \/v1\/videos\/text-to-video: 200, made task_[0-9a-f-]+$/),
+    ]);
+  }));

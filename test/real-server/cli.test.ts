@@ -98,7 +98,7 @@ test('a lost submit is told with its ways out, and settled from another terminal
   const refused = await Promise.all([decide('fox', '--adopt', ' '), decide('wolf', '--abandon')]);
   for (const [end, words] of [
     [refused[0], 'taskId must be text'],
-    [refused[1], 'wolf does not exist'],
+    [refused[1], 'There is no job wolf.'],
   ] as const) {
     expect(end).toMatchObject({ code: 2, err: expect.stringContaining(words) });
     expect(lastLine(end)).toEqual({
@@ -113,6 +113,21 @@ test('a lost submit is told with its ways out, and settled from another terminal
   expect(end).toMatchObject({ code: 0 });
   expect(lastLine(end)).toMatchObject({ taskId: lost?.taskId });
   expect(emulator.generations()).toHaveLength(1);
+});
+
+test('a job of another service is told as such to whoever follows it or decides about it without that service', async () => {
+  const elsewhere = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: emulator.apiKey };
+  emulator.next('submit', { kind: 'reset' });
+  const held = home.start(['generate', 'A red fox', '--id', 'fox'], elsewhere);
+  await untilErr(held, /^ {2}videogen decide fox --adopt TASK_ID/m);
+  const decided = await home.run(['decide', 'fox', '--abandon']);
+  expect(decided).toMatchObject({
+    code: 0,
+    err: expect.stringContaining('fox was started for another service'),
+  });
+  expect(decided.err).not.toContain('emulated');
+  expect(decided.err).toContain('Decided: abandon. The job ends.');
+  expect(await endOf(held)).toMatchObject({ code: 8 });
 });
 
 test('a lost submit that is to fail ends with its code, and with what to do once the task is found', async () => {

@@ -36,7 +36,7 @@ test('a lost submit is held: progress and the Temporal UI tell what happened, wh
     const job = await heldJob(world, { holdFor: '2h' });
     const { hold } = await job.progress();
     expect(Date.parse(hold?.until ?? '') - Date.parse(hold?.since ?? '')).toBe(2 * HOUR);
-    expect(hold?.message).toContain('a task may exist and be paid for: ECONNRESET');
+    expect(hold?.message).toContain('a task may exist and be paid for: read ECONNRESET');
     const details = await detailsOf(job);
     for (const told of [
       'Needs a decision',

@@ -24,7 +24,7 @@ export function summaryLine(findings: readonly Finding[]): string {
   if (wrong + skipped === 0) {
     return `Ready to generate${also(warnings > 0 ? [`with ${warnings} to watch`] : [])}.`;
   }
-  return `Not ready: ${wrong} of ${findings.length} checks failed${also(skipped > 0 ? [`${skipped} were skipped`] : [])}.`;
+  return `Not ready: ${wrong} of ${findings.length} checks failed${also(skipped > 0 ? [`${skipped} ${skipped === 1 ? 'was' : 'were'} skipped`] : [])}.`;
 }
 
 /** At spaces; a word that is longer than the room keeps its own line. */
