@@ -67,8 +67,10 @@ export function isObject(value: unknown): value is JsonObject {
 /** The object or list that a text holds; undefined for any other text, and for what is no text. */
 export function parseJson(text: unknown): JsonObject | unknown[] | undefined {
   if (!mayHoldJson(text)) return undefined;
+  const json = withoutDepths(text.trim());
+  if (hasTooManyKeys(json)) return undefined;
   try {
-    const value: unknown = JSON.parse(quoteLongIntegers(withoutDepths(text.trim())));
+    const value: unknown = JSON.parse(quoteLongIntegers(json));
     return isObject(value) || Array.isArray(value) ? value : undefined;
   } catch {
     return undefined;
@@ -77,6 +79,18 @@ export function parseJson(text: unknown): JsonObject | unknown[] | undefined {
 
 function mayHoldJson(text: unknown): text is string {
   return typeof text === 'string' && /^\s*[[{]/.test(text);
+}
+
+// An answer about a task has some dozens; JSON.parse takes more than 50 ms for a megabyte of nothing but keys.
+const MOST_KEYS = 20_000;
+
+function hasTooManyKeys(json: string): boolean {
+  let keys = 0;
+  for (const _ of json.matchAll(/"\s*:/g)) {
+    keys += 1;
+    if (keys > MOST_KEYS) return true;
+  }
+  return false;
 }
 
 // No service nests its answers so deep, and JSON.parse takes 100 ms for a megabyte of brackets.

@@ -223,11 +223,11 @@ it("a refusal's own words are found under other names", () => {
   });
 });
 
-it('an answer of any size is looked through in a bounded time, and what is proposed is always valid', () => {
+it('an answer as large as any that is read is looked through in a bounded time, and what is proposed is always valid', () => {
   const wide = Object.fromEntries(
     Array.from({ length: 10_000 }, (_, index) => [`job_id_${index}`, `j${index}`]),
   );
-  const { profile } = propose({ ...wide, a: Array(10_000).fill(TICKET) });
+  const { profile } = propose({ ...wide, a: Array(1_000).fill(TICKET) });
   expect(parseProfile(profile)).toEqual({ ok: true, profile });
   expect(profile.read?.taskId).toBe('job_id_0');
 });

@@ -354,6 +354,14 @@ describe('an answer that is not what it should be', () => {
     }
   });
 
+  it('is not about a task when it has tens of thousands of keys, and long texts with colons do not count', () => {
+    const keys = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at]));
+    expect(read({ ...keys(19_000), task_id: 'a' }).taskId).toBe('a');
+    expect(read({ ...keys(21_000), task_id: 'a' })).toEqual({ json: false, task: unknown(), said: {} });
+    expect(read({ task_id: 'a', logs: 'step: done\n'.repeat(50_000) }).taskId).toBe('a');
+  });
+
   it('is read at other places when other places are given', () => {
     const places = { ...DEFAULT_PLACES, within: ['Resp'], taskId: ['video_id'] };
     const rules = { places, stateOf: stateOfWord };
