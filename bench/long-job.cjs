@@ -1,5 +1,5 @@
 /**
- * A job of 30 days and 50,000 looks, on a server that skips time: `npm run bench:long-job`, about a quarter of an hour.
+ * A job of 30 days and 50,000 looks, on a server that skips time: `npm run bench:long-job`, some 20 min on 2 idle cores.
  * Prints what the result says, over how many histories the job went, and how long the longest of them was.
  * `DAYS` and `LOOKS` can be set.
  */
