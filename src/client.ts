@@ -170,14 +170,7 @@ function title({ request, taskId }: JobInput): string {
 function jobOf(handle: WorkflowHandle): VideoJob {
   return {
     workflowId: handle.workflowId,
-    exists: () =>
-      handle.describe().then(
-        () => true,
-        (error: unknown) => {
-          if (error instanceof WorkflowNotFoundError) return false;
-          throw error;
-        },
-      ),
+    exists: () => exists(handle),
     taskQueue: async () => (await handle.describe()).taskQueue,
     taskId: () => explained(handle, taskIdOf(handle)),
     progress: () => handle.query<JobProgress>(PROGRESS_QUERY),
@@ -190,17 +183,23 @@ function jobOf(handle: WorkflowHandle): VideoJob {
   };
 }
 
+async function exists(handle: WorkflowHandle): Promise<boolean> {
+  try {
+    await handle.describe();
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+}
+
 async function decideSubmit(handle: WorkflowHandle, decision: SubmitDecision): Promise<void> {
   try {
     await handle.executeUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE, { args: [decision] });
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) {
-      const exists = await handle.describe().then(
-        () => true,
-        () => false,
-      );
       throw new DecisionRefused(
-        exists
+        (await exists(handle))
           ? `No decision is wanted: ${handle.workflowId} has ended.`
           : `There is no job ${handle.workflowId}.`,
       );

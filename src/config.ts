@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ClientConnectConfig, loadClientConnectConfig } from '@temporalio/envconfig';
 import { parse as parseYaml } from 'yaml';
+import { errorCode } from './contract/error-code';
 import { isLostSubmitPolicy, LOST_SUBMIT_RULE } from './contract/input-rules';
 import type { LostSubmitPolicy } from './contract/job';
 import { DEFAULT_TASK_QUEUE } from './contract/names';
@@ -49,7 +50,7 @@ function readProfileText(file: string): string {
   } catch (error) {
     const names = Object.keys(BUILT_IN_PROFILES).join(', ');
     throw new ConfigError(
-      `VIDEOGEN_PROFILE is ${JSON.stringify(file)}, neither a built-in profile nor a file that can be read (${codeOf(error)}): name one of ${names}, or a JSON or YAML file.`,
+      `VIDEOGEN_PROFILE is ${JSON.stringify(file)}, neither a built-in profile nor a file that can be read (${errorCode(error) ?? 'no code'}): name one of ${names}, or a JSON or YAML file.`,
     );
   }
 }
@@ -214,14 +215,9 @@ function readKeyFile(file: string): string {
   } catch (error) {
     // The path is not told: it may be the key itself, put into the wrong variable.
     throw new ConfigError(
-      `VIDEO_API_KEY_FILE names a file that cannot be read (${codeOf(error)}): correct the path or its permissions.`,
+      `VIDEO_API_KEY_FILE names a file that cannot be read (${errorCode(error) ?? 'no code'}): correct the path or its permissions.`,
     );
   }
-}
-
-/** Such as ENOENT. */
-function codeOf(error: unknown): unknown {
-  return typeof error === 'object' && error !== null && 'code' in error ? error.code : 'no code';
 }
 
 /** A key with a space or a line break in it would not survive as a header, and what is wrong with it is not printed. */

@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { stringify } from 'yaml';
 import { ConfigError, readProfile } from '../config';
+import { errorCode } from '../contract/error-code';
 import {
   type KeptAnswer,
   type ProposedProfile,
@@ -65,9 +66,8 @@ function savedAt(path: string, status: number): SavedAnswer[] {
     const names = readdirSync(path).filter((name) => /\.jsonl?$/.test(name));
     return names.sort().flatMap((name) => savedIn(readFileSync(join(path, name), 'utf8'), name, status));
   } catch (error) {
-    const code: unknown = Reflect.get(Object(error), 'code');
     throw new ConfigError(
-      `${path} cannot be read (${code}): give a file with an answer, a folder of them, or - for standard input.`,
+      `${path} cannot be read (${errorCode(error)}): give a file with an answer, a folder of them, or - for standard input.`,
     );
   }
 }

@@ -23,10 +23,9 @@ export interface EngineOptions {
 
 /** The path of a Temporal CLI, whose `server start-dev` is a Temporal server. */
 export async function findDevServer(options: EngineOptions): Promise<string> {
-  const { cacheFolder, temporalCli, searchPath, onProgress = () => undefined } = options;
-  const recipe = join(packageRoot(), 'src', 'engine', 'dev-server');
-  const version = await pinned(join(recipe, 'go.mod'), /github\.com\/temporalio\/cli v(\S+)/);
-  const cache = new EngineCache({ cacheFolder, program: 'temporal', version, onProgress });
+  const { temporalCli, searchPath } = options;
+  const recipe = devServerRecipe();
+  const cache = await devServerCache(options);
   const what = 'Temporal dev server';
   const ways: Way[] = [
     { name: 'the CLI you named', get: () => named(temporalCli, 'Temporal CLI', 'VIDEOGEN_TEMPORAL_CLI') },
@@ -55,6 +54,17 @@ export async function findDevServer(options: EngineOptions): Promise<string> {
     'Install the Temporal CLI and put it on PATH, or set VIDEOGEN_TEMPORAL_CLI to it, ' +
     'or set TEMPORAL_ADDRESS to a running server.';
   return await firstThatWorks({ what, wayOut }, ways);
+}
+
+const devServerRecipe = () => join(packageRoot(), 'src', 'engine', 'dev-server');
+
+/** Where the dev server of the pinned version is kept. */
+export async function devServerCache({
+  cacheFolder,
+  onProgress = () => undefined,
+}: EngineOptions): Promise<EngineCache> {
+  const version = await pinned(join(devServerRecipe(), 'go.mod'), /github\.com\/temporalio\/cli v(\S+)/);
+  return new EngineCache({ cacheFolder, program: 'temporal', version, onProgress });
 }
 
 /** The path of a time-skipping test server, for `TestWorkflowEnvironment.createTimeSkipping`. */

@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { errorCode } from '../contract/error-code';
 import { endOfString } from './places';
 import type { ServiceAnswer } from './video-service';
 
@@ -54,8 +55,9 @@ export function keepAnswers(
     } catch (error) {
       if (isTold) return;
       isTold = true;
-      const code: unknown = Reflect.get(Object(error), 'code');
-      onTrouble(`Answers of the service cannot be kept in ${folder} (${code}): the jobs go on without.`);
+      onTrouble(
+        `Answers of the service cannot be kept in ${folder} (${errorCode(error)}): the jobs go on without.`,
+      );
     }
   };
 }

@@ -78,11 +78,6 @@ export interface TracedReading extends AnswerReading {
 }
 
 /** What one HTTP answer says of a task. Pure, and total: every answer has a reading, the worst is `unknown`. */
-export function readAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): AnswerReading {
-  const { json, taskId, task, said } = traceAnswer(answer, rules);
-  return { json, ...(taskId !== undefined && { taskId }), task, said };
-}
-
 export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedReading {
   const { places } = rules;
   const root = parseJson(answer.body);

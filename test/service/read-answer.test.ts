@@ -1,8 +1,9 @@
 import { TASK_STATES } from '../../src/contract/task-state';
 import { DEFAULT_PLACES } from '../../src/service/places';
-import { type AnswerReading, readAnswer, traceAnswer } from '../../src/service/read-answer';
+import { type AnswerReading, traceAnswer } from '../../src/service/read-answer';
 import { stateOfWord } from '../../src/service/state-words';
 import { failed, PROVIDERS, queued, running, succeeded, unknown, VIDEO } from './provider-answers';
+import { readAnswer } from './read';
 
 const read = (body: unknown, status = 200) => readAnswer({ status, body: JSON.stringify(body) });
 const readText = (body: string, status = 200) => readAnswer({ status, body });

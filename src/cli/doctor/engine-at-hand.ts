@@ -1,9 +1,6 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { type Environment, readEngineOptions } from '../../config';
-import { EngineCache } from '../../engine/engine-cache';
 import { findOnSearchPath, whyNotExecutable } from '../../engine/executable-file';
-import { packageRoot } from '../../engine/package-root';
+import { devServerCache } from '../../engine/find-engine';
 
 export type EngineAtHand =
   | { kind: 'found'; path: string }
@@ -13,18 +10,14 @@ export type EngineAtHand =
 
 /** The dev server that `generate` would take, in the order of findDevServer, which would also make one. */
 export async function lookForEngine(env: Environment): Promise<EngineAtHand> {
-  const { temporalCli, searchPath, cacheFolder } = readEngineOptions(env);
+  const options = readEngineOptions(env);
+  const { temporalCli, searchPath } = options;
   if (temporalCli !== undefined) {
     const flaw = await whyNotExecutable(temporalCli);
     return flaw === undefined ? { kind: 'found', path: temporalCli } : { kind: 'unusable', flaw };
   }
-  const path = (await findOnSearchPath('temporal', searchPath)) ?? (await findInCache(cacheFolder));
+  const path =
+    (await findOnSearchPath('temporal', searchPath)) ?? (await (await devServerCache(options)).find());
   if (path !== undefined) return { kind: 'found', path };
   return { kind: 'to-get', canBuild: (await findOnSearchPath('go', searchPath)) !== undefined };
-}
-
-async function findInCache(cacheFolder: string): Promise<string | undefined> {
-  const recipe = await readFile(join(packageRoot(), 'src/engine/dev-server/go.mod'), 'utf8');
-  const version = /github\.com\/temporalio\/cli v(\S+)/.exec(recipe)?.[1] ?? '';
-  return new EngineCache({ cacheFolder, program: 'temporal', version, onProgress: () => undefined }).find();
 }

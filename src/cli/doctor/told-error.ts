@@ -1,4 +1,5 @@
 import { cleanText } from '../../contract/clean-text';
+import { errorCode } from '../../contract/error-code';
 
 /** The first line of an error's message. Not by `instanceof`: errors of Node may be of another realm. */
 export function wordsOf(error: unknown): string {
@@ -7,7 +8,7 @@ export function wordsOf(error: unknown): string {
 
 /** The code of an error, or of the one that caused it: a word of the system, or a number of gRPC. */
 export function codeOf(error: unknown): unknown {
-  return fieldOf(error, 'code') ?? fieldOf(fieldOf(error, 'cause'), 'code');
+  return errorCode(error) ?? errorCode(fieldOf(error, 'cause'));
 }
 
 function fieldOf(value: unknown, name: string): unknown {

@@ -1,0 +1,103 @@
+import type { Leaf } from './answer-leaves';
+import type { Field, HttpAnswer } from './read-answer';
+import { linkFrom, nameFrom, percentFrom, taskIdFrom, textFrom } from './read-values';
+import { isEnvelopeWord, stateOfWord } from './state-words';
+
+const words = (list: string) => new Set(list.split(' '));
+
+const ID = words('id uuid guid no nr num number handle reference ref ticket job task operation identifier');
+const CLEAR_ID = words('id uuid guid handle reference ref identifier');
+const TASK = words(
+  'task job ticket generation render rendering operation prediction video order work process run request creation',
+);
+const OTHERS_ID = words(
+  'user account org organization organisation team customer tenant client app model trace span session owner project ' +
+    'workspace region seed version error queue position file event webhook callback parent template style image frame ' +
+    'page count total key token secret author creator credit plan batch server host worker node correlation',
+);
+const STATE = words('phase stage status state step lifecycle situation condition');
+const VIDEO = words('video videos mp4 webm mov movie clip film download deliverable deliverables');
+const LINK = words(
+  'url urls uri href link links file files src result results output outputs asset assets media content location ' +
+    'artifact artifacts product path data body',
+);
+const NO_VIDEO = words(
+  'cover covers thumb thumbs thumbnail thumbnails poster posters preview previews image images img picture watermark ' +
+    'watermarked frame frames webhook webhooks callback callbacks poll polling status cancel self avatar icon logo doc docs ' +
+    'documentation help audio sound subtitle subtitles caption captions license terms input inputs request source ' +
+    'sources params parameters error errors log logs next prev previous first last dashboard upload',
+);
+const PROGRESS = words('progress percent percentage pct completion');
+export const ERROR_WORDS = words(
+  'error errors err fail failed failure failures exception problem fault rejection violation refusal reject rejected',
+);
+const CODE = words('code type kind errno errcode');
+const MESSAGE = words('message msg reason detail details description text title explanation cause why');
+
+const VIDEO_FILE = /\.(mp4|webm|mov|m4v|mkv)$/i;
+const OTHER_FILE = /\.(png|jpe?g|webp|gif|svg|avif|json|txt|html?|srt|vtt|mp3|wav|m4a|pdf|zip)$/i;
+
+export const hasWord = (keys: readonly string[][], set: ReadonlySet<string>) =>
+  keys.some((key) => key.some((word) => set.has(word)));
+const last = ({ keys }: Leaf) => keys.slice(-1);
+/** How many keys of the path have such a word. */
+const count = (keys: readonly string[][], set: ReadonlySet<string>) =>
+  keys.filter((key) => hasWord([key], set)).length;
+
+/** How likely a leaf is what is looked for; 0 for not at all. */
+export const SCORES: Record<Field, (leaf: Leaf, answer: HttpAnswer) => number> = {
+  taskId(leaf) {
+    const { keys, value, place } = leaf;
+    const text = taskIdFrom(value);
+    if (text === undefined || /\s/.test(text) || /^[a-z]+:\/\//i.test(text)) return 0;
+    if (text.length > 200 || hasWord(keys, OTHERS_ID) || !hasWord(last(leaf), ID)) return 0;
+    const isOfTask = hasWord(keys, TASK);
+    // "no" and "number" count things too.
+    if (!isOfTask && !hasWord(last(leaf), CLEAR_ID)) return 0;
+    const depth = keys.length - 1 + (place.includes('[]') ? 2 : 0);
+    return 10 + (isOfTask ? 4 : 0) + (hasWord(last(leaf), CLEAR_ID) ? 2 : 0) - Math.min(depth, 9);
+  },
+  state(leaf, { status }) {
+    const { keys, value, place } = leaf;
+    const word = nameFrom(value);
+    if (word === undefined || word.length > 40 || value === status || linkFrom(undefined)(value)) return 0;
+    const isKnown = stateOfWord(word) !== undefined && !isEnvelopeWord(word);
+    const isNamed = hasWord(last(leaf), STATE);
+    if (!isNamed && !isKnown) return 0;
+    if (hasWord(last(leaf), MESSAGE) || hasWord(last(leaf), CODE) || hasWord(keys, ERROR_WORDS)) return 0;
+    const depth = keys.length - 1 + (place.includes('[]') ? 2 : 0);
+    return (
+      10 + (isNamed ? 5 : 0) + (isKnown ? 4 : 0) - (typeof value === 'number' ? 1 : 0) - Math.min(depth, 9)
+    );
+  },
+  videoUrl({ keys, value }) {
+    const link = linkFrom(undefined)(value);
+    if (link === undefined || hasWord(keys, NO_VIDEO)) return 0;
+    const path = link.split(/[?#]/)[0] ?? '';
+    if (OTHER_FILE.test(path)) return 0;
+    const signs = (VIDEO_FILE.test(path) ? 4 : 0) + 3 * count(keys, VIDEO);
+    // A path without a host may be anything of the service's own.
+    if (link.startsWith('/') && signs === 0) return 0;
+    const score = signs + count(keys, LINK);
+    return score >= 2 ? score : 0;
+  },
+  percent(leaf) {
+    if (percentFrom(leaf.value) === undefined || hasWord(leaf.keys, ERROR_WORDS)) return 0;
+    return hasWord(last(leaf), PROGRESS) ? 10 - Math.min(leaf.keys.length, 9) : 0;
+  },
+  code(leaf, { status }) {
+    const text = nameFrom(leaf.value);
+    if (text === undefined || text.length > 100 || /\s/.test(text) || leaf.value === status) return 0;
+    const isCode = hasWord(last(leaf), CODE);
+    if (!isCode || !(hasWord(leaf.keys, ERROR_WORDS) || status > 299)) return 0;
+    return 10 + (hasWord(last(leaf), words('code errcode errno')) ? 3 : 0) - Math.min(leaf.keys.length, 9);
+  },
+  message(leaf, { status }) {
+    const text = typeof leaf.value === 'string' ? textFrom(leaf.value) : undefined;
+    if (text === undefined || linkFrom(undefined)(text)) return 0;
+    const isError = hasWord(leaf.keys, ERROR_WORDS);
+    const isMessage = hasWord(last(leaf), MESSAGE);
+    if (!(isError && (isMessage || /\s/.test(text))) && !(status > 299 && isMessage)) return 0;
+    return 10 + (isMessage ? 3 : 0) + (/\s/.test(text) ? 2 : 0) - Math.min(leaf.keys.length, 9);
+  },
+};
