@@ -52,9 +52,9 @@ export const BY_STATUS: Record<AnsweredCall, Record<number, FailureType>> = {
 /**
  * Why a call brought no usable answer, when it was not an HTTP status: `not-sent` no byte of the request left; `cut` the
  * request, or a part of it, may have arrived and no whole answer came back; `unreadable` a 2xx answer without what the
- * call was made for.
+ * call was made for; `not-allowed` a link that leads where no video may come from, so that nobody there was asked.
  */
-export type NoAnswer = 'not-sent' | 'cut' | 'unreadable';
+export type NoAnswer = 'not-sent' | 'cut' | 'unreadable' | 'not-allowed';
 
 /** Which failure that is. A POST that may have arrived is never sent again blindly. */
 export const BY_KIND: Record<NoAnswer, Record<AnsweredCall, FailureType>> = {
@@ -75,6 +75,13 @@ export const BY_KIND: Record<NoAnswer, Record<AnsweredCall, FailureType>> = {
     resubmit: 'SubmitUnconfirmed',
     check: 'AnswerUnreadable',
     download: 'AnswerUnreadable',
+  },
+  // Only a link is looked at in that way: the service itself may be anywhere.
+  'not-allowed': {
+    submit: 'ServiceUnreachable',
+    resubmit: 'ServiceUnreachable',
+    check: 'ServiceUnreachable',
+    download: 'VideoUnavailable',
   },
 };
 

@@ -20,6 +20,8 @@ export interface ServiceCall extends AnswerTimeouts {
   headers?: Record<string, string>;
   body?: string;
   signal?: AbortSignal;
+  /** How many bytes of the body may wait to be read. */
+  highWaterMark?: number;
 }
 
 /** One HTTP exchange up to the headers, whatever they say; a ServiceFault when there are none. */
@@ -41,7 +43,8 @@ export async function callService(
     return await watched.request(call);
   } catch (error) {
     call.signal?.throwIfAborted();
-    throw connectionFault(error, left);
+    // A connector that refuses an address says so itself.
+    throw error instanceof ServiceFault ? error : connectionFault(error, left);
   }
 }
 

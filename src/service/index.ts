@@ -5,7 +5,7 @@ export {
   type RecordedAnswer,
   redactAnswer,
 } from './keep-answers';
-export type { VideoBody } from './open-video';
+export type { OpenVideoOptions, VideoBody } from './open-video';
 export { parseProfile, profileSchema, readingRules, type ServiceProfile } from './profile';
 export { type KeptAnswer, type ProposedProfile, proposeProfile, together } from './propose-profile';
 export { quotable } from './quotable';
@@ -20,6 +20,7 @@ export {
   type VideoState,
 } from './read-answer';
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
+export type { ResumePoint } from './video-range';
 export {
   type CancelAnswer,
   createVideoService,

@@ -1,51 +1,112 @@
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import { cleanText } from '../contract/clean-text';
 import { type AnswerTimeouts, callService, refusal, refusalText } from './call-service';
+import { decodeBody, encodingOf } from './decode-body';
+import type { DownloadRules } from './download-rules';
 import { secretsOf } from './quotable';
 import { traceAnswer } from './read-answer';
+import { ReadOutFirst } from './read-out-first';
 import { ServiceFault } from './service-fault';
+import { isResumable, type ResumePoint, rangeHeaders, totalOfRest, validatorOf } from './video-range';
 
 const MOST_REDIRECTS = 5;
+const LONGEST_ENCODING = 50;
+/** With the usual 64 KiB the socket is stopped and started for every piece; a large video took a tenth longer. */
+const READ_AHEAD_BYTES = 1024 * 1024;
+
+const PARTIAL = 206;
+const NO_SUCH_RANGE = 416;
+/** 203 is a 200 that a proxy has passed on. */
+const WHOLE = [200, 203];
 
 export interface VideoBody {
+  /** Decoded, if the server insisted on an encoding. */
   stream: Readable;
   contentType: string;
-  /** Undefined when the server did not say. */
+  /** Where in the video the stream begins: the offset that was asked for, or 0 when the server starts over. */
+  offset: number;
+  /** The length of the whole video; undefined when the server did not say. */
   bytes: number | undefined;
+  /**
+   * With which another request may go on within the same content: a strong ETag, or else a Last-Modified date;
+   * undefined when it cannot.
+   */
+  validator: string | undefined;
+  /** In which encoding the server sent it. */
+  encoding?: string;
 }
 
-export interface OpenVideoOptions {
+export interface VideoSource {
   dispatcher: Dispatcher;
   /** The service's own address. */
   base: URL;
+  rules: Pick<DownloadRules, 'checkScheme'>;
   /** What identifies us, for the service's own origin alone. */
   homeHeaders: () => Record<string, string>;
   secrets: () => string[];
   timeouts: AnswerTimeouts;
-  signal?: AbortSignal;
 }
 
-/** The video behind a link, with its body still to read. Redirects are followed by hand: the key must not follow. */
+export interface OpenVideoOptions {
+  signal?: AbortSignal;
+  /** Where to go on with a video of which a part is there. */
+  from?: ResumePoint;
+}
+
+/** The video behind a link, or the rest of it, with its body still to read. */
 export async function openVideo(
   link: string,
-  { dispatcher, base, homeHeaders, secrets, timeouts, signal }: OpenVideoOptions,
+  source: VideoSource,
+  { signal, from }: OpenVideoOptions = {},
 ): Promise<VideoBody> {
+  const point = from && isResumable(from) ? from : undefined;
+  const answer = await askForVideo(link, source, signal, point);
+  const { statusCode: status, headers } = answer;
+  if (WHOLE.includes(status)) return wholeVideo(answer);
+  const total = point && status === PARTIAL && !encodingOf(headers) && totalOfRest(headers, point);
+  if (total) return { ...bodyOf(answer), offset: point.offset, bytes: total, validator: point.validator };
+  letGo(answer);
+  if (status !== PARTIAL && status !== NO_SUCH_RANGE) throw notAVideo(answer);
+  // A part that does not continue what is there is of no use: the video is asked for as if nothing were there.
+  const startedOver = await askForVideo(link, source, signal);
+  if (WHOLE.includes(startedOver.statusCode)) return wholeVideo(startedOver);
+  letGo(startedOver);
+  throw notAVideo(startedOver);
+}
+
+/** Redirects are followed by hand: each may lead where we must not go, and the key must not follow. */
+async function askForVideo(
+  link: string,
+  { dispatcher, base, rules, homeHeaders, secrets, timeouts }: VideoSource,
+  signal: AbortSignal | undefined,
+  point?: ResumePoint,
+): Promise<Dispatcher.ResponseData> {
   let url = new URL(link, base);
   let atHome = true;
   for (let redirects = 0; ; redirects++) {
+    rules.checkScheme(url);
     // The key is for the service's own origin and for no other, nor for whoever was led back from another.
     atHome &&= url.origin === base.origin;
+    // A name and a password in the link stay behind, because neither is in its origin or its path.
     const path = url.pathname + url.search;
-    const answer = await callService(dispatcher, {
+    const readOut = new ReadOutFirst();
+    const answer = await callService(dispatcher.compose(readOut.interceptor), {
       method: 'GET',
       origin: url.origin,
       path,
-      headers: atHome ? homeHeaders() : {},
+      headers: {
+        ...(atHome && homeHeaders()),
+        'accept-encoding': 'identity',
+        ...(point && rangeHeaders(point)),
+      },
       signal,
+      highWaterMark: READ_AHEAD_BYTES,
       ...timeouts,
     });
+    readOut.watch(answer.body);
     const { statusCode: status, headers } = answer;
-    if (status < 300) return videoBody(answer);
+    if (status < 300 || (point && status === NO_SUCH_RANGE)) return answer;
     if (isRedirect(answer) && redirects < MOST_REDIRECTS) {
       await answer.body.dump();
       url = redirectTarget(answer, url);
@@ -70,11 +131,47 @@ function redirectTarget({ statusCode, headers }: Dispatcher.ResponseData, from: 
   throw new ServiceFault('answered', { status: statusCode, message: 'a redirect that leads nowhere' });
 }
 
-function videoBody({ headers, body }: Dispatcher.ResponseData): VideoBody {
-  const length = Number(headers['content-length'] ?? Number.NaN);
+function wholeVideo(answer: Dispatcher.ResponseData): VideoBody {
+  const { headers, statusCode } = answer;
+  const plain = bodyOf(answer);
+  const encoding = encodingOf(headers);
+  if (encoding === undefined) {
+    const length = /^\d+$/.test(String(headers['content-length'])) ? Number(headers['content-length']) : NaN;
+    const bytes = Number.isSafeInteger(length) ? length : undefined;
+    return { ...plain, offset: 0, bytes, validator: validatorOf(headers) };
+  }
+  const stream = decodeBody(plain.stream, encoding);
+  if (stream) {
+    // The length and the offsets of the encoding are not those of the video.
+    return { ...plain, stream: quiet(stream), offset: 0, bytes: undefined, validator: undefined, encoding };
+  }
+  letGo(answer);
+  throw new ServiceFault('unreadable', {
+    status: statusCode,
+    message: `the video is sent in the encoding ${cleanText(encoding, LONGEST_ENCODING)}, which is not known here`,
+  });
+}
+
+function bodyOf({ headers, body }: Dispatcher.ResponseData): Pick<VideoBody, 'stream' | 'contentType'> {
   return {
-    stream: body,
+    stream: quiet(body),
     contentType: String(headers['content-type'] ?? 'application/octet-stream'),
-    bytes: Number.isSafeInteger(length) ? length : undefined,
   };
+}
+
+function notAVideo({ statusCode: status }: Dispatcher.ResponseData): ServiceFault {
+  const message =
+    status === PARTIAL
+      ? 'the link answered with a part of the video when the whole was asked for'
+      : `the link answered with status ${status}, which brings no video`;
+  return new ServiceFault('unreadable', { status, message });
+}
+
+function letGo({ body }: Dispatcher.ResponseData): void {
+  quiet(body).destroy();
+}
+
+/** A stream that nobody listens to yet, or any more, must not end the process when it fails. Readers still see it fail. */
+function quiet(stream: Readable): Readable {
+  return stream.on('error', () => undefined);
 }

@@ -8,13 +8,15 @@ import {
   refusalText,
   type ServiceCall,
 } from './call-service';
-import { openVideo, type VideoBody } from './open-video';
+import { createDownloadRules } from './download-rules';
+import { type OpenVideoOptions, openVideo, type VideoBody, type VideoSource } from './open-video';
 import { bodiesOf, parseJson, valuesIn } from './places';
 import { readingRules, type ServiceProfile } from './profile';
 import { quotable, quotableReading, secretsOf } from './quotable';
 import { type AnswerReading, type TracedReading, traceAnswer, type VideoState } from './read-answer';
 import { first, linkFrom, taskIdFrom } from './read-values';
 import { ServiceFault } from './service-fault';
+import { createVideoConnector } from './video-connector';
 
 const SECOND = 1_000;
 
@@ -61,6 +63,11 @@ export interface VideoServiceOptions {
   timeouts?: Partial<ServiceTimeouts>;
   /** Where the service differs from the interface. */
   profile?: ServiceProfile;
+  /**
+   * Hosts, by name or IP address, that videos may come from although they are at an address that is not public, or
+   * without TLS. The service's own host may be at any address.
+   */
+  downloadAllow?: readonly string[];
   /** Told every answer of the service itself, good or bad: for whoever wants to see how it speaks. */
   onAnswer?: (answer: ServiceAnswer) => void;
 }
@@ -78,14 +85,15 @@ export interface VideoService {
     options: { idempotencyKey: string },
   ): Promise<{ taskId: string; doubts: string[] }>;
   check(taskId: string, options?: { signal?: AbortSignal }): Promise<TaskReading>;
-  openVideo(link: string, options?: { signal?: AbortSignal }): Promise<VideoBody>;
+  /** A `ServiceFault` of the kind `not-allowed` when the link, or a redirect, leads where no video may come from. */
+  openVideo(link: string, options?: OpenVideoOptions): Promise<VideoBody>;
   /** Asks the service to stop working on a task, if its profile names a call for that. */
   cancel(taskId: string, options?: { signal?: AbortSignal }): Promise<CancelAnswer>;
   close(): Promise<void>;
 }
 
 export function createVideoService(options: VideoServiceOptions): VideoService {
-  const { profile = {}, onAnswer = () => undefined } = options;
+  const { profile = {}, downloadAllow = [], onAnswer = () => undefined } = options;
   const base = new URL(`${options.baseUrl.replace(/\/+$/, '')}/`);
   const basePath = base.pathname.replace(/\/$/, '');
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
@@ -101,6 +109,10 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
   const keepAlive = new Agent({ connect });
   // A POST on a kept connection that the service has just closed looks like a lost submit. A fresh one cannot.
   const freshConnections = new Agent({ connect, pipelining: 0 });
+  const downloadRules = createDownloadRules(base, downloadAllow);
+  const { mayBePrivate } = downloadRules;
+  // Apart from the others, so that no video is fetched over a connection whose address was not checked.
+  const videos = new Agent({ connect: createVideoConnector({ timeout: timeouts.connect, mayBePrivate }) });
   const authorization = () => {
     const key = readKey(options.apiKey);
     return {
@@ -158,6 +170,15 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
     return first(read(answer.body, video.link), linkFrom(base.href))?.value;
   };
 
+  const source: VideoSource = {
+    dispatcher: videos,
+    base,
+    rules: downloadRules,
+    homeHeaders: () => ({ ...profile.headers, ...authorization().header }),
+    secrets: () => [authorization().key],
+    timeouts: timeouts.video,
+  };
+
   return {
     profile,
 
@@ -201,15 +222,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
       };
     },
 
-    openVideo: (link, { signal } = {}) =>
-      openVideo(link, {
-        dispatcher: keepAlive,
-        base,
-        homeHeaders: () => ({ ...profile.headers, ...authorization().header }),
-        secrets: () => [authorization().key],
-        timeouts: timeouts.video,
-        signal,
-      }),
+    openVideo: (link, opening) => openVideo(link, source, opening),
 
     async cancel(taskId, { signal } = {}) {
       const { cancel } = profile;
@@ -220,7 +233,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
     },
 
     async close() {
-      await Promise.all([keepAlive.destroy(), freshConnections.destroy()]);
+      await Promise.all([keepAlive, freshConnections, videos].map((agent) => agent.destroy()));
     },
   };
 }

@@ -1,5 +1,5 @@
 import { buffer } from 'node:stream/consumers';
-import { createVideoService, type VideoService } from '../../src/service';
+import { createVideoService, type VideoService, type VideoServiceOptions } from '../../src/service';
 import { closed, type RawRequest, type RawServer, reply, startRawServer } from './raw-server';
 
 const KEY = 'sk-secret-0123456789';
@@ -16,8 +16,8 @@ async function serve(answer: (request: RawRequest) => void): Promise<RawServer> 
   return server;
 }
 
-function connect(baseUrl: string): VideoService {
-  const service = createVideoService({ baseUrl, apiKey: () => KEY });
+function connect(baseUrl: string, options: Partial<VideoServiceOptions> = {}): VideoService {
+  const service = createVideoService({ baseUrl, apiKey: () => KEY, ...options });
   opened.push(service);
   return service;
 }
@@ -60,6 +60,26 @@ describe('an opened video', () => {
     });
     const { stream } = await connect(server.url).openVideo(`${server.url}/v.mp4`);
     await expect(buffer(stream)).rejects.toThrow();
+  });
+
+  it('that breaks off has been read up to there, however slowly', async () => {
+    const long = Buffer.alloc(300_000, VIDEO);
+    const server = await serve((request) => {
+      reply(request, { headers: { 'content-length': 400_000 }, body: long });
+      request.socket.end();
+    });
+    const { stream } = await connect(server.url).openVideo(`${server.url}/v.mp4`);
+    const { socket } = await server.nextRequest();
+    await closed(socket);
+    const read: Buffer[] = [];
+    const reading = (async () => {
+      for await (const chunk of stream) {
+        read.push(chunk);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    })();
+    await expect(reading).rejects.toThrow('other side closed');
+    expect(Buffer.concat(read).equals(long)).toBe(true);
   });
 
   it('is let go when its reader is aborted', async () => {
@@ -170,7 +190,8 @@ describe('the API key', () => {
 
   it('does not go to another name of the same machine', async () => {
     const server = await serve(sendVideo);
-    await text(connect(server.url), `http://localhost:${server.port}/v.mp4`);
+    const service = connect(server.url, { downloadAllow: ['localhost'] });
+    await text(service, `http://localhost:${server.port}/v.mp4`);
     expect(keysSeenBy(server)).toEqual([undefined]);
   });
 
@@ -195,7 +216,7 @@ describe('the API key', () => {
     await text(connect('http://127.0.0.1:9/base'), `${files.url}/v.mp4`);
     const { headers, line } = await files.nextRequest();
     expect(line).toBe('GET /v.mp4 HTTP/1.1');
-    expect(Object.keys(headers).sort()).toEqual(['connection', 'host']);
+    expect(Object.keys(headers).sort()).toEqual(['accept-encoding', 'connection', 'host']);
   });
 });
 

@@ -91,14 +91,15 @@ function readRequest(received: Buffer): Pick<RawRequest, 'line' | 'headers' | 'b
 export interface Reply {
   status?: number;
   headers?: Record<string, string | number>;
-  body?: string;
+  body?: string | Buffer;
 }
 
 /** A whole and proper answer, after which the connection stays open. */
 export function reply({ socket }: RawRequest, { status = 200, headers = {}, body = '{}' }: Reply = {}): void {
   const all = { 'content-length': Buffer.byteLength(body), 'content-type': 'application/json', ...headers };
   const fields = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.write(`HTTP/1.1 ${status} Status\r\n${fields.join('')}\r\n${body}`);
+  const head = Buffer.from(`HTTP/1.1 ${status} Status\r\n${fields.join('')}\r\n`);
+  socket.write(Buffer.concat([head, typeof body === 'string' ? Buffer.from(body) : body]));
 }
 
 export function replyJson(request: RawRequest, body: unknown, rest: Omit<Reply, 'body'> = {}): void {

@@ -1,0 +1,239 @@
+import { buffer } from 'node:stream/consumers';
+import { createVideoService, type ResumePoint, type VideoService } from '../../src/service';
+import { closed, type RawRequest, type RawServer, type Reply, reply, startRawServer } from './raw-server';
+
+const VIDEO = 'the bytes of a video';
+const OFFSET = 4;
+const REST = VIDEO.slice(OFFSET);
+const RANGE = `bytes ${OFFSET}-${VIDEO.length - 1}/${VIDEO.length}`;
+const TAG = '"v1"';
+const FROM: ResumePoint = { offset: OFFSET, validator: TAG };
+
+const opened: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const one of opened.splice(0).reverse()) await one.close();
+});
+
+async function serve(answer: (request: RawRequest) => void): Promise<RawServer & { service: VideoService }> {
+  const server = await startRawServer(answer);
+  const service = createVideoService({ baseUrl: server.url, apiKey: () => 'key' });
+  opened.push(server, service);
+  return { ...server, service };
+}
+
+const whole: Reply = { headers: { 'content-type': 'video/mp4', etag: TAG }, body: VIDEO };
+const rest: Reply = {
+  status: 206,
+  headers: { 'content-type': 'video/mp4', 'content-range': RANGE, etag: TAG },
+  body: REST,
+};
+
+/** Answers a request for a range as told, and any other with the whole video. */
+const ranged = (answer: Reply) => (request: RawRequest) =>
+  reply(request, request.headers.range === undefined ? whole : answer);
+const withHeaders = (answer: Reply, headers: Record<string, string | number>): Reply => ({
+  ...answer,
+  headers: { ...answer.headers, ...headers },
+});
+const askedRanges = ({ requests }: RawServer) => requests.map(({ headers }) => headers.range);
+
+describe('the rest of a video', () => {
+  it('is asked for with the validator of what is there, and begins where that ends', async () => {
+    const { service, requests } = await serve(ranged(rest));
+    const { stream, ...told } = await service.openVideo('/v.mp4', { from: FROM });
+    expect(told).toEqual({ contentType: 'video/mp4', offset: OFFSET, bytes: VIDEO.length, validator: TAG });
+    expect((await buffer(stream)).toString()).toBe(REST);
+    expect(requests).toHaveLength(1);
+    expect(requests[0]?.headers).toMatchObject({
+      range: 'bytes=4-',
+      'if-range': TAG,
+      'accept-encoding': 'identity',
+    });
+  });
+
+  it.each<[string, Reply]>([
+    ['without an ETag', { ...rest, headers: { 'content-range': RANGE } }],
+    ['with a weak Last-Modified beside the same ETag', withHeaders(rest, { 'last-modified': 'yesterday' })],
+    ['whose unit is written in capitals', withHeaders(rest, { 'content-range': RANGE.replace('b', 'B') })],
+  ])('may come %s', async (_how, answer) => {
+    const { service } = await serve(ranged(answer));
+    const { offset, validator, stream } = await service.openVideo('/v.mp4', { from: FROM });
+    expect({ offset, validator }).toEqual({ offset: OFFSET, validator: TAG });
+    expect((await buffer(stream)).toString()).toBe(REST);
+  });
+
+  it('may come without a length of its own', async () => {
+    const { service } = await serve(({ socket }) =>
+      socket.end(`HTTP/1.1 206 Partial\r\ncontent-range: ${RANGE}\r\n\r\n${REST}`),
+    );
+    const video = await service.openVideo('/v.mp4', { from: FROM });
+    expect(video).toMatchObject({ offset: OFFSET, bytes: VIDEO.length });
+    expect((await buffer(video.stream)).toString()).toBe(REST);
+  });
+
+  it('is asked for at every hop of a redirect', async () => {
+    const server = await serve((request) =>
+      request.line.includes('/hop')
+        ? reply(request, { status: 302, headers: { location: '/v.mp4' } })
+        : ranged(rest)(request),
+    );
+    const video = await server.service.openVideo('/hop', { from: FROM });
+    expect((await buffer(video.stream)).toString()).toBe(REST);
+    expect(server.requests.map(({ headers }) => [headers.range, headers['if-range']])).toEqual([
+      ['bytes=4-', TAG],
+      ['bytes=4-', TAG],
+    ]);
+  });
+
+  it('is the whole when the server answers with the whole', async () => {
+    const { service, requests } = await serve((request) =>
+      reply(request, withHeaders(whole, { etag: '"v2"' })),
+    );
+    const video = await service.openVideo('/v.mp4', { from: FROM });
+    expect(video).toMatchObject({ offset: 0, bytes: VIDEO.length, validator: '"v2"' });
+    expect((await buffer(video.stream)).toString()).toBe(VIDEO);
+    expect(requests).toHaveLength(1);
+  });
+
+  it.each<[string, Reply]>([
+    [
+      'begins earlier',
+      withHeaders(rest, { 'content-range': `bytes 3-19/20`, 'content-length': REST.length }),
+    ],
+    ['begins later', withHeaders(rest, { 'content-range': 'bytes 5-19/20' })],
+    ['ends before the end', withHeaders(rest, { 'content-range': 'bytes 4-18/20' })],
+    ['ends after the end', withHeaders(rest, { 'content-range': 'bytes 4-20/20' })],
+    ['does not say how long the whole is', withHeaders(rest, { 'content-range': 'bytes 4-19/*' })],
+    ['does not say what it is', { ...rest, headers: { etag: TAG } }],
+    ['says what it is twice over', withHeaders(rest, { 'content-range': `${RANGE}, ${RANGE}` })],
+    ['counts in another unit', withHeaders(rest, { 'content-range': RANGE.replace('bytes', 'frames') })],
+    ['is longer than its range', withHeaders(rest, { 'content-range': 'bytes 4-18/19' })],
+    ['is of another video', withHeaders(rest, { etag: '"v2"' })],
+    ['is only weakly of the same video', withHeaders(rest, { etag: `W/${TAG}` })],
+    ['is encoded', withHeaders(rest, { 'content-encoding': 'gzip' })],
+    ['is in several parts', withHeaders(rest, { 'content-type': 'multipart/byteranges; boundary=x' })],
+    ['is refused as beyond the end', { status: 416, headers: { 'content-range': 'bytes */3' }, body: 'no' }],
+  ])('that %s is dropped, and the video is asked for from its start', async (_what, answer) => {
+    const server = await serve(ranged(answer));
+    const video = await server.service.openVideo('/v.mp4', { from: FROM });
+    expect(video).toMatchObject({ offset: 0, bytes: VIDEO.length, validator: TAG });
+    expect((await buffer(video.stream)).toString()).toBe(VIDEO);
+    expect(askedRanges(server)).toEqual(['bytes=4-', undefined]);
+    expect(server.requests[1]?.headers).not.toHaveProperty('if-range');
+  });
+
+  it('that ends before it begins is dropped, when no length tells that either', async () => {
+    const server = await serve((request) =>
+      request.headers.range === undefined
+        ? reply(request, whole)
+        : request.socket.end(`HTTP/1.1 206 Partial\r\ncontent-range: bytes 4-2/3\r\n\r\n${REST}`),
+    );
+    const { offset, stream } = await server.service.openVideo('/v.mp4', { from: FROM });
+    expect(offset).toBe(0);
+    expect((await buffer(stream)).toString()).toBe(VIDEO);
+  });
+
+  it('that is dropped does not hold its connection', async () => {
+    const server = await serve(ranged(withHeaders(rest, { etag: '"v2"', 'content-length': 10_000_000 })));
+    const { stream } = await server.service.openVideo('/v.mp4', { from: FROM });
+    expect((await buffer(stream)).toString()).toBe(VIDEO);
+    const { socket } = await server.nextRequest();
+    await closed(socket);
+  });
+
+  it.each<[string, number]>([
+    ['a part again', 206],
+    ['nothing', 204],
+  ])('that cannot be used is unreadable when %s comes the second time', async (_what, status) => {
+    const server = await serve((request) =>
+      reply(request, askedRanges(server).length === 1 ? { ...rest, headers: {} } : { ...rest, status }),
+    );
+    await expect(server.service.openVideo('/v.mp4', { from: FROM })).rejects.toMatchObject({
+      kind: 'unreadable',
+      facts: { status },
+    });
+    expect(askedRanges(server)).toEqual(['bytes=4-', undefined]);
+  });
+
+  it('is refused as any video is', async () => {
+    const { service, requests } = await serve((request) => reply(request, { status: 403, body: 'expired' }));
+    await expect(service.openVideo('/v.mp4', { from: FROM })).rejects.toMatchObject({
+      kind: 'answered',
+      facts: { status: 403, message: 'expired' },
+    });
+    expect(requests).toHaveLength(1);
+  });
+
+  it.each<[string, ResumePoint]>([
+    ['the start', { offset: 0, validator: TAG }],
+    ['before the start', { offset: -4, validator: TAG }],
+    ['no whole number', { offset: 1.5, validator: TAG }],
+    ['a weak ETag', { offset: 4, validator: `W/${TAG}` }],
+    ['no validator', { offset: 4, validator: '' }],
+    ['a header of somebody else', { offset: 4, validator: '"v"\r\nx: y' }],
+  ])('from %s is asked for as a whole', async (_where, from) => {
+    const server = await serve(ranged(rest));
+    const video = await server.service.openVideo('/v.mp4', { from });
+    expect(video.offset).toBe(0);
+    expect(askedRanges(server)).toEqual([undefined]);
+    video.stream.resume();
+  });
+
+  it('that is asked for by date is not taken when its date is another', async () => {
+    const dates = ['Thu, 01 Jan 2026 00:00:00 GMT', 'Fri, 02 Jan 2026 00:00:00 GMT'] as const;
+    const dated = { ...rest, headers: { 'content-range': RANGE, etag: TAG } };
+    const server = await serve((request) =>
+      ranged(withHeaders(dated, { 'last-modified': request.line.includes('same') ? dates[0] : dates[1] }))(
+        request,
+      ),
+    );
+    const from = { offset: OFFSET, validator: dates[0] };
+    const same = await server.service.openVideo('/same.mp4', { from });
+    const other = await server.service.openVideo('/other.mp4', { from });
+    expect([same.offset, other.offset]).toEqual([OFFSET, 0]);
+    expect(same.validator).toBe(dates[0]);
+    same.stream.resume();
+    other.stream.resume();
+  });
+});
+
+it('a part that nobody asked for is asked for once more as a whole', async () => {
+  const server = await serve((request) => reply(request, server.requests.length === 1 ? rest : whole));
+  const video = await server.service.openVideo('/v.mp4');
+  expect((await buffer(video.stream)).toString()).toBe(VIDEO);
+  expect(askedRanges(server)).toEqual([undefined, undefined]);
+});
+
+it('a refusal of a range that nobody asked for is a refusal', async () => {
+  const { service, requests } = await serve((request) => reply(request, { status: 416 }));
+  await expect(service.openVideo('/v.mp4')).rejects.toMatchObject({
+    kind: 'answered',
+    facts: { status: 416 },
+  });
+  expect(requests).toHaveLength(1);
+});
+
+describe('another request may go on', () => {
+  const date = 'Thu, 01 Jan 2026 12:00:01 GMT';
+  const before = 'Thu, 01 Jan 2026 12:00:00 GMT';
+
+  it.each<[string, Record<string, string>, string | undefined]>([
+    ['by a strong ETag', { etag: TAG, date, 'last-modified': before }, TAG],
+    ['by an ETag of nothing', { etag: '""' }, '""'],
+    ['not by a weak ETag', { etag: `W/${TAG}` }, undefined],
+    ['not by an ETag without quotes', { etag: 'v1' }, undefined],
+    ['by a date where the ETag is weak', { etag: `W/${TAG}`, date, 'last-modified': before }, before],
+    ['by a date that is a second old', { date, 'last-modified': before }, before],
+    ['not by the date of this very second', { date, 'last-modified': date }, undefined],
+    ['not by a date when the server has no clock', { 'last-modified': before }, undefined],
+    ['not by what is no date', { date, 'last-modified': 'yesterday' }, undefined],
+    ['not by a date in another form', { date, 'last-modified': '2026-01-01T12:00:00Z' }, undefined],
+    ['not without a validator', { date }, undefined],
+  ])('%s', async (_how, headers, validator) => {
+    const { service } = await serve((request) => reply(request, { headers, body: VIDEO }));
+    const video = await service.openVideo('/v.mp4');
+    expect(video).toMatchObject({ offset: 0, bytes: VIDEO.length });
+    expect(video.validator).toBe(validator);
+    video.stream.resume();
+  });
+});
