@@ -1,48 +1,37 @@
-import { randomUUID } from 'node:crypto';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
-import { dirname, join, relative, resolve, sep } from 'node:path';
-import { pipeline } from 'node:stream/promises';
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import type { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
-import { HashingFile } from './hashing-file';
+import { errorCode } from '../contract/error-code';
+import { receiveFile } from './incoming-file';
+import { isPartName, newPartName, partMark, removePartsBefore } from './part-files';
+import { syncFolder } from './place-once';
 import { StorageFault, type VideoStorage } from './storage';
+import { asStorageFault } from './storage-fault';
+import { storedReader } from './stored-reader';
 
-/** Videos as files below one folder: written beside their place under a temporary name, then renamed into it. */
+/** Videos as files below one folder: written beside their place under a temporary name, then put into it. */
 export function createFileStorage(folder: string): VideoStorage {
   const root = resolve(folder);
+  const targetOf = (key: string) => placeOf(root, key);
   return {
-    async save(key, video, { signal, onBytes, accept } = {}) {
-      // The connection may break before the pipeline listens, and an error nobody listens to ends the process.
-      video.on('error', () => undefined);
-      const { target, temporary, file } = await openBeside(root, key).catch((error: unknown) => {
-        // Nobody will read it, and the connection behind it is not to stay open until it times out.
-        video.destroy();
-        throw error;
-      });
-      try {
-        const sink = new HashingFile(file, onBytes);
-        await pipeline(video, sink, { signal });
-        const written = sink.written();
-        accept?.(written);
-        // A rename can survive a power cut that the bytes did not.
-        await asStorageFault(() => file.sync());
-        await asStorageFault(() => rename(temporary, target));
-        return { uri: pathToFileURL(target).href, ...written };
-      } finally {
-        await file.close().catch(() => undefined);
-        await rm(temporary, { force: true }).catch(() => undefined);
-      }
-    },
-  };
-}
+    receive: async (key, { owner }) => receiveFile({ key, target: targetOf(key) }, owner, targetOf),
 
-async function openBeside(root: string, key: string) {
-  const target = placeOf(root, key);
-  const temporary = join(dirname(target), `.${randomUUID()}.part`);
-  const file = await asStorageFault(async () => {
-    await mkdir(dirname(target), { recursive: true });
-    return open(temporary, 'wx');
-  });
-  return { target, temporary, file };
+    async write(key, content) {
+      const target = targetOf(key);
+      await asStorageFault(() => replaceFile(target, newPartName(partMark(key, '')), content));
+      return { uri: pathToFileURL(target).href };
+    },
+
+    read: async (key) => readFileAt(targetOf(key)),
+
+    async readPart(key, part) {
+      const target = targetOf(key);
+      return isPartName(part) ? readFileAt(join(dirname(target), part)) : undefined;
+    },
+
+    sweep: (olderThanMs) => asStorageFault(() => removePartsBefore(Date.now() - olderThanMs, root)),
+  };
 }
 
 /** Keys come from callers: none may name a place outside the folder. */
@@ -54,17 +43,51 @@ function placeOf(root: string, key: string): string {
     inside === '..' ||
     inside.startsWith(`..${sep}`) ||
     key.includes('\0') ||
-    key.endsWith('/')
+    key.endsWith('/') ||
+    // The sweeper would take it for a part.
+    isPartName(basename(target))
   ) {
     throw new StorageFault(`the key ${JSON.stringify(key)} does not name a file inside the storage folder`);
   }
   return target;
 }
 
-async function asStorageFault<T>(work: () => Promise<T>): Promise<T> {
+async function replaceFile(target: string, temporaryName: string, content: string | Buffer): Promise<void> {
+  const folder = dirname(target);
+  const temporary = join(folder, temporaryName);
+  await mkdir(folder, { recursive: true });
   try {
-    return await work();
-  } catch (error) {
-    throw new StorageFault(error instanceof Error ? error.message : String(error), { cause: error });
+    await writeDurably(temporary, content);
+    await rename(temporary, target);
+  } finally {
+    await rm(temporary, { force: true }).catch(() => undefined);
   }
+  await syncFolder(folder);
+}
+
+async function writeDurably(path: string, content: string | Buffer): Promise<void> {
+  const file = await open(path, 'wx');
+  try {
+    await file.writeFile(content);
+    // A rename can survive a power cut that the bytes did not.
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function readFileAt(path: string): Promise<Readable | undefined> {
+  const file = await asStorageFault(() => openIfFile(path));
+  return file && storedReader(file.createReadStream());
+}
+
+async function openIfFile(path: string): Promise<FileHandle | undefined> {
+  const file = await open(path).catch((error: unknown) => {
+    const code = errorCode(error);
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error;
+    return undefined;
+  });
+  if (file === undefined || (await file.stat()).isFile()) return file;
+  await file.close();
+  return undefined;
 }

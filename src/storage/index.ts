@@ -1,2 +1,11 @@
+export { createStorage, type StorageConfig } from './create-storage';
 export { createFileStorage } from './file-storage';
-export { type Saved, type SaveOptions, StorageFault, type VideoStorage } from './storage';
+export type { S3Connection, S3Credentials } from './s3-connection';
+export { createS3Storage, readS3Uri, type S3StorageOptions, tryS3Storage } from './s3-storage';
+export {
+  type IncomingVideo,
+  type ReceiveOptions,
+  StorageFault,
+  type VideoStorage,
+  type WholeVideo,
+} from './storage';

@@ -1,15 +1,25 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, type PathLike, readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, open, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import {
+  appendFile,
+  type link,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { PassThrough, Readable } from 'node:stream';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { dirname, join, relative } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { pathToFileURL } from 'node:url';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
-import { HashingFile } from '../../src/storage/hashing-file';
-
-const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
-const VIDEO = randomBytes(3_000_017);
+import { placeOnce } from '../../src/storage/place-once';
+import { feed, feedSome, inChunks, itKeepsTheContract, MP4, store, VIDEO, wholeOf } from './storage-contract';
 
 let folder: string;
 let storage: VideoStorage;
@@ -19,213 +29,241 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dirname(folder), { recursive: true }));
 
-function inChunks(bytes: Buffer, size: number): Readable {
-  return Readable.from(
-    (function* () {
-      for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
-    })(),
-  );
+/** Every file below the folder, hidden ones too. */
+async function filesThere(): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  return entries
+    .filter((entry) => !entry.isDirectory())
+    .map(({ parentPath, name }) => relative(folder, join(parentPath, name)));
 }
 
-/** A source that gives what it has and then waits until it is ended, broken or cut off. */
-function halfDelivered(bytes = VIDEO.subarray(0, 100_000)): PassThrough {
-  const source = new PassThrough();
-  source.write(bytes);
-  return source;
-}
+itKeepsTheContract(async () => ({
+  storage,
+  everything: filesThere,
+  uriOf: (key) => pathToFileURL(join(folder, key)).href,
+  async leaveHalf(key) {
+    const killed = await storage.receive(key, MP4);
+    await feedSome(killed, VIDEO);
+    await killed.part?.leave();
+  },
+}));
 
-/** Every file below a folder, hidden ones too. */
-async function filesIn(place: PathLike): Promise<string[]> {
-  const entries = await readdir(place, { recursive: true, withFileTypes: true }).catch(() => []);
-  return entries.filter((entry) => !entry.isDirectory()).map(({ name }) => name);
-}
+it('a key that is absolute is refused, and nothing is written', async () => {
+  // Beside the folder and not in /etc: the day this fails, it fails without harm.
+  for (const key of [join(dirname(folder), 'x'), `${dirname(folder)}/`]) {
+    await expect(storage.receive(key, MP4)).rejects.toThrow(StorageFault);
+    await expect(storage.write(key, '', 'text/plain')).rejects.toThrow(StorageFault);
+  }
+  expect(await readdir(dirname(folder))).toEqual([]);
+});
 
-describe('a saved video', () => {
-  it.each([1_000, 4_096, 65_536, 1_048_576, 5_000_000])(
-    'is whole, with its length and SHA-256, when it came in chunks of %d bytes',
-    async (size) => {
-      const saved = await storage.save('fox.mp4', inChunks(VIDEO, size));
-      const file = join(folder, 'fox.mp4');
-      expect(saved).toEqual({ uri: pathToFileURL(file).href, bytes: VIDEO.length, sha256: sha256(VIDEO) });
-      expect(readFileSync(file).equals(VIDEO)).toBe(true);
-      expect(await filesIn(folder)).toEqual(['fox.mp4']);
-    },
-  );
+it('a key that looks like the name of a part is refused, because it would be swept', async () => {
+  const incoming = await storage.receive('fox.mp4', MP4);
+  const name = incoming.part?.name ?? '';
+  await incoming.discard();
+  await expect(storage.receive(`a/${name}`, MP4)).rejects.toThrow(StorageFault);
+  await expect(storage.write(name, '', 'text/plain')).rejects.toThrow(StorageFault);
+});
 
-  it('is whole when it came byte by byte, with empty chunks between', async () => {
-    const bytes = VIDEO.subarray(0, 5_000);
-    const chunks = Array.from(bytes, (byte) => [Buffer.of(byte), Buffer.alloc(0)]).flat();
-    const saved = await storage.save('fox.mp4', Readable.from(chunks));
-    expect(saved).toMatchObject({ bytes: 5_000, sha256: sha256(bytes) });
-    expect(readFileSync(join(folder, 'fox.mp4')).equals(bytes)).toBe(true);
+describe('a part that is left', () => {
+  const leaveSome = async (bytes = VIDEO) => {
+    const incoming = await storage.receive('a/fox.mp4', MP4);
+    await feed(incoming, inChunks(bytes, 100_000));
+    await incoming.part?.leave();
+    return incoming.part?.name ?? '';
+  };
+  const readPart = async (key: string, part: string) => {
+    const found = await storage.readPart?.(key, part);
+    return found && buffer(found);
+  };
+
+  it('can be read back to its last byte, and finished by another attempt', async () => {
+    const part = await leaveSome(VIDEO.subarray(0, 2_000_000));
+    const next = await storage.receive('a/fox.mp4', { ...MP4, isRetry: true });
+    const left = await storage.readPart?.('a/fox.mp4', part);
+    if (left === undefined) throw new Error('nothing was left');
+    await feed(next, left);
+    await feed(next, inChunks(VIDEO.subarray(2_000_000), 100_000));
+    await next.publish(wholeOf(VIDEO));
+    expect(readFileSync(join(folder, 'a/fox.mp4')).equals(VIDEO)).toBe(true);
+    expect(await filesThere()).toEqual(['a/fox.mp4']);
   });
 
-  it('may be empty: whether that is a video is for `accept` to say', async () => {
-    const saved = await storage.save('none.mp4', Readable.from([]));
-    expect(saved).toMatchObject({ bytes: 0, sha256: sha256(Buffer.alloc(0)) });
-    expect(readFileSync(join(folder, 'none.mp4'))).toHaveLength(0);
+  it('can be read while the attempt that is taken for dead still writes to it', async () => {
+    const zombie = await storage.receive('a/fox.mp4', MP4);
+    await feedSome(zombie, VIDEO.subarray(0, 1_000_000));
+    const left = await readPart('a/fox.mp4', zombie.part?.name ?? '');
+    expect(left?.equals(VIDEO.subarray(0, left.length))).toBe(true);
+    await zombie.discard();
   });
 
-  it.each([
-    'a/b/c/fox.mp4',
-    'a//fox.mp4',
-    './fox.mp4',
-    'a/../fox.mp4',
-    '..fox',
-    '...',
-    'ein Fuchs?#%41 🦊.mp4',
-  ])('is found at its URI under the key %j', async (key) => {
-    const { uri } = await storage.save(key, Readable.from([VIDEO]));
-    expect(fileURLToPath(uri)).toBe(join(folder, key));
-    expect(readFileSync(new URL(uri)).equals(VIDEO)).toBe(true);
+  it('is nothing once it is gone', async () => {
+    const part = await leaveSome();
+    await store(storage, 'a/fox.mp4', VIDEO);
+    expect(await readPart('a/fox.mp4', part)).toBeUndefined();
+    expect(await readPart('b/fox.mp4', part)).toBeUndefined();
   });
 
-  it('replaces the one before it in one step, and whoever reads that one reads on', async () => {
-    await storage.save('fox.mp4', Readable.from(['the old one']));
-    const reader = await open(join(folder, 'fox.mp4'));
-    const source = halfDelivered(Buffer.from('the new '));
-    let seenMeanwhile: string | undefined;
-    const onBytes = () => {
-      if (seenMeanwhile !== undefined) return;
-      seenMeanwhile = readFileSync(join(folder, 'fox.mp4'), 'utf8');
-      source.end('one');
-    };
-    await storage.save('fox.mp4', source, { onBytes });
-    expect(seenMeanwhile).toBe('the old one');
-    expect(readFileSync(join(folder, 'fox.mp4'), 'utf8')).toBe('the new one');
-    expect(await reader.readFile('utf8')).toBe('the old one');
-    await reader.close();
-  });
-
-  it('is one of the two when two are saved under one key at once', async () => {
-    const videos = [VIDEO, randomBytes(2_000_003)];
-    await Promise.all(videos.map((video) => storage.save('fox.mp4', inChunks(video, 10_000))));
-    const stored = readFileSync(join(folder, 'fox.mp4'));
-    expect(videos.some((video) => video.equals(stored))).toBe(true);
-    expect(await filesIn(folder)).toEqual(['fox.mp4']);
-  });
-
-  it('is told of while it grows, up to its length', async () => {
-    const told: number[] = [];
-    await storage.save('fox.mp4', inChunks(VIDEO, 100_000), { onBytes: (bytes) => told.push(bytes) });
-    expect(told).toEqual([...told].sort((a, b) => a - b));
-    expect(told.at(-1)).toBe(VIDEO.length);
-  });
-
-  it('is shown to `accept` before anybody can see it', async () => {
-    const accept = jest.fn(() => expect(existsSync(join(folder, 'fox.mp4'))).toBe(false));
-    await storage.save('fox.mp4', Readable.from([VIDEO]), { accept });
-    expect(accept).toHaveBeenCalledWith({ bytes: VIDEO.length, sha256: sha256(VIDEO) });
+  it('is looked for by no other name than those this storage gives', async () => {
+    const part = await leaveSome();
+    await writeFile(join(folder, 'secret.txt'), 'secret');
+    await writeFile(join(folder, 'a', 'x.part'), 'x');
+    const names = ['../secret.txt', 'x.part', '', '.', part.toUpperCase(), `${part}\n`, `./${part}`];
+    for (const name of [...names, `../a/${part}`, `${part}/../x.part`, part.replace('.part', '')]) {
+      expect(await readPart('a/fox.mp4', name)).toBeUndefined();
+    }
+    expect((await readPart('a/fox.mp4', part))?.equals(VIDEO)).toBe(true);
   });
 });
 
-describe('a key that names no file inside the folder', () => {
-  it.each(['', '.', '..', '../x', 'a/../../x', '../videos-2/x', 'a/..', 'a/', 'a/b/', 'x\0', '\0'])(
-    '%j is refused, and nothing is written',
-    (key) => expectRefused(key),
-  );
-
-  it('is refused when it is absolute, and nothing is written', async () => {
-    // Beside the folder and not in /etc: the day this fails, it fails without harm.
-    await expectRefused(join(dirname(folder), 'x'));
-    await expectRefused(`${dirname(folder)}/`);
+describe('an attempt that is taken for dead', () => {
+  it('does not take the file of its successor along when it is discarded', async () => {
+    const zombie = await storage.receive('fox.mp4', MP4);
+    const next = await storage.receive('fox.mp4', { ...MP4, isRetry: true });
+    await feed(next, inChunks(VIDEO, 100_000));
+    await zombie.discard();
+    await next.publish(wholeOf(VIDEO));
+    expect(await filesThere()).toEqual(['fox.mp4']);
   });
 
-  async function expectRefused(key: string): Promise<void> {
-    const source = Readable.from([VIDEO]);
-    const saving = storage.save(key, source);
-    await expect(saving).rejects.toThrow(StorageFault);
-    await expect(saving).rejects.toThrow(JSON.stringify(key));
-    expect(await readdir(dirname(folder))).toEqual([]);
-    expect(source.destroyed).toBe(true);
-  }
+  it('finds its video published when its successor was first', async () => {
+    const zombie = await storage.receive('fox.mp4', MP4);
+    await feed(zombie, inChunks(VIDEO, 100_000));
+    const published = await store(storage, 'fox.mp4', VIDEO, { isRetry: true });
+    expect(await zombie.publish(wholeOf(VIDEO))).toEqual(published);
+  });
+
+  it('is told when its file is gone and no video is there', async () => {
+    const zombie = await storage.receive('fox.mp4', MP4);
+    await feed(zombie, inChunks(VIDEO, 100_000));
+    await rm(join(folder, zombie.part?.name ?? ''));
+    const publishing = zombie.publish(wholeOf(VIDEO));
+    await expect(publishing).rejects.toThrow(StorageFault);
+    await expect(publishing).rejects.toThrow('ENOENT');
+  });
+});
+
+describe('a video that is set aside', () => {
+  it('is kept as far as it came, in place of one that was set aside before', async () => {
+    for (const bytes of [VIDEO, VIDEO.subarray(0, 1_000_000)]) {
+      const incoming = await storage.receive('fox.mp4', MP4);
+      await feed(incoming, inChunks(bytes, 100_000));
+      const uri = pathToFileURL(join(folder, 'rejected/fox.mp4')).href;
+      expect(await incoming.setAside?.('rejected/fox.mp4')).toEqual({ uri });
+      expect((await readFile(join(folder, 'rejected/fox.mp4'))).equals(bytes)).toBe(true);
+      expect(await filesThere()).toEqual(['rejected/fox.mp4']);
+    }
+  });
+
+  it('does not leave the folder', async () => {
+    const incoming = await storage.receive('fox.mp4', MP4);
+    await expect(incoming.setAside?.('../fox.mp4')).rejects.toThrow(StorageFault);
+    expect(await filesThere()).toEqual([]);
+  });
 });
 
 describe('nothing is left behind', () => {
   afterEach(async () => {
-    expect(await filesIn(folder)).toEqual([]);
-  });
-
-  it('when `accept` refuses what came', async () => {
-    const refusal = new Error('not a video');
-    const accept = () => {
-      throw refusal;
-    };
-    await expect(storage.save('a/fox.mp4', Readable.from([VIDEO]), { accept })).rejects.toBe(refusal);
-  });
-
-  it('when the source breaks half-way, and its own error is told', async () => {
-    const source = halfDelivered();
-    const cut = new Error('other side closed');
-    const onBytes = () => source.destroy(cut);
-    await expect(storage.save('a/fox.mp4', source, { onBytes })).rejects.toBe(cut);
-  });
-
-  it('when the source ends without having ended', async () => {
-    const source = halfDelivered();
-    const onBytes = () => source.destroy();
-    await expect(storage.save('fox.mp4', source, { onBytes })).rejects.toThrow('Premature close');
-  });
-
-  it('when the source breaks before the first byte is asked for', async () => {
-    const source = new PassThrough();
-    const cut = new Error('other side closed');
-    const saving = storage.save('fox.mp4', source);
-    source.destroy(cut);
-    await expect(saving).rejects.toBe(cut);
-  });
-
-  it('when it is aborted half-way, and the source is let go', async () => {
-    const source = halfDelivered();
-    const abort = new AbortController();
-    const onBytes = () => abort.abort();
-    const saving = storage.save('a/fox.mp4', source, { signal: abort.signal, onBytes });
-    await expect(saving).rejects.toMatchObject({ name: 'AbortError' });
-    expect(source.destroyed).toBe(true);
-  });
-
-  it('when it was aborted before it began', async () => {
-    const source = halfDelivered();
-    const saving = storage.save('fox.mp4', source, { signal: AbortSignal.abort() });
-    await expect(saving).rejects.toMatchObject({ name: 'AbortError' });
-    expect(source.destroyed).toBe(true);
+    expect(await filesThere()).toEqual([]);
   });
 
   it('when the place is a folder already', async () => {
     await mkdir(join(folder, 'fox.mp4', 'inside'), { recursive: true });
-    await expect(storage.save('fox.mp4', Readable.from([VIDEO]))).rejects.toThrow(StorageFault);
+    await expect(store(storage, 'fox.mp4', VIDEO)).rejects.toThrow('the key "fox.mp4" is taken');
+    await expect(storage.write('fox.mp4', 'x', 'text/plain')).rejects.toThrow(StorageFault);
   });
 
   it('when the name is too long for the file system', async () => {
-    const saving = storage.save(`${'x'.repeat(300)}.mp4`, Readable.from([VIDEO]));
+    const saving = store(storage, `${'x'.repeat(300)}.mp4`, VIDEO);
     await expect(saving).rejects.toThrow(/ENAMETOOLONG/);
     await expect(saving).rejects.toThrow(StorageFault);
   });
 });
 
-it('a video that fails leaves the one before it as it was', async () => {
-  await storage.save('fox.mp4', Readable.from(['the old one']));
-  const source = halfDelivered();
-  const onBytes = () => source.destroy(new Error('cut'));
-  await expect(storage.save('fox.mp4', source, { onBytes })).rejects.toThrow('cut');
-  expect(readFileSync(join(folder, 'fox.mp4'), 'utf8')).toBe('the old one');
-  expect(await filesIn(folder)).toEqual(['fox.mp4']);
+describe('the sweeper', () => {
+  const HOUR_MS = 3_600_000;
+  const age = (file: string) => utimes(file, new Date(0), new Date(0));
+  const partName = () => `.videogen-0123456789abcdef-${randomUUID()}.part`;
+
+  it('takes old parts of any depth and leaves everything else, however old', async () => {
+    const kept = ['fox.mp4', '.hidden', '.x.part', `x${partName()}`, `${partName()}x`, '.videogen-0-1.part'];
+    const old = [partName(), partName()];
+    await mkdir(join(folder, 'a', 'b', partName()), { recursive: true });
+    for (const name of [...kept, ...old]) {
+      await writeFile(join(folder, 'a', 'b', name), '');
+      await age(join(folder, 'a', 'b', name));
+    }
+    const fresh = partName();
+    await writeFile(join(folder, fresh), '');
+    expect(await storage.sweep?.(HOUR_MS)).toBe(2);
+    expect((await filesThere()).sort()).toEqual([fresh, ...kept.map((name) => join('a/b', name))].sort());
+  });
+
+  it('does not follow links out of the folder, nor remove them', async () => {
+    const outside = join(dirname(folder), 'outside');
+    const part = join(outside, partName());
+    await mkdir(folder);
+    await mkdir(outside);
+    await writeFile(part, '');
+    await age(part);
+    await symlink(outside, join(folder, 'inside'));
+    await symlink(part, join(folder, partName()));
+    expect(await storage.sweep?.(HOUR_MS)).toBe(0);
+    expect(existsSync(part)).toBe(true);
+  });
+
+  it('spares a part that somebody has written to lately', async () => {
+    const incoming = await storage.receive('fox.mp4', MP4);
+    const part = join(folder, incoming.part?.name ?? '');
+    await age(part);
+    await appendFile(part, 'x');
+    expect(await storage.sweep?.(HOUR_MS)).toBe(0);
+    await incoming.discard();
+  });
+});
+
+describe('a file system without hard links', () => {
+  const noLinks = (code: string): typeof link => {
+    return () => Promise.reject(Object.assign(new Error(`${code}: no links here`), { code }));
+  };
+  beforeEach(async () => {
+    await mkdir(folder);
+    await writeFile(join(folder, 'new'), 'new');
+  });
+
+  it.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('that says %s still gets the file', async (code) => {
+    await placeOnce(join(folder, 'new'), join(folder, 'place'), noLinks(code));
+    expect(await filesThere()).toEqual(['place']);
+  });
+
+  it('does not have a file overwritten', async () => {
+    await writeFile(join(folder, 'place'), 'old');
+    const placing = placeOnce(join(folder, 'new'), join(folder, 'place'), noLinks('EPERM'));
+    await expect(placing).rejects.toMatchObject({ code: 'EEXIST' });
+    expect(await readFile(join(folder, 'place'), 'utf8')).toBe('old');
+  });
+
+  it('is not taken for one that has another trouble', async () => {
+    const placing = placeOnce(join(folder, 'new'), join(folder, 'place'), noLinks('EIO'));
+    await expect(placing).rejects.toMatchObject({ code: 'EIO' });
+    expect(await filesThere()).toEqual(['new']);
+  });
 });
 
 describe('a storage that cannot be written', () => {
   const refuses = async (key: string, code: string) => {
-    const source = halfDelivered();
-    const saving = storage.save(key, source);
-    await expect(saving).rejects.toThrow(StorageFault);
-    await expect(saving).rejects.toThrow(code);
-    // Nobody reads on, and a connection would stay open behind it.
-    expect(source.destroyed).toBe(true);
+    for (const attempt of [() => storage.receive(key, MP4), () => storage.write(key, 'x', 'text/plain')]) {
+      const refusal = attempt();
+      await expect(refusal).rejects.toThrow(StorageFault);
+      await expect(refusal).rejects.toThrow(code);
+    }
   };
 
   it('because it is a file is told as a fault of the storage', async () => {
     await writeFile(folder, '');
     await refuses('fox.mp4', 'EEXIST');
     await refuses('a/fox.mp4', 'ENOTDIR');
+    await expect(storage.sweep?.(0)).rejects.toThrow(StorageFault);
   });
 
   it('because it lies below a file is told as a fault of the storage', async () => {
@@ -235,48 +273,21 @@ describe('a storage that cannot be written', () => {
   });
 
   it('because a part of the key is a file is told as a fault of the storage', async () => {
-    await storage.save('a', Readable.from(['a file']));
+    await storage.write('a', 'a file', 'text/plain');
     await refuses('a/fox.mp4', 'EEXIST');
   });
 
   it('because it leads in a circle is told as a fault of the storage', async () => {
     await symlink(folder, folder);
     await refuses('a/fox.mp4', 'ELOOP');
+    await expect(storage.read('a/fox.mp4')).rejects.toThrow(StorageFault);
   });
 });
 
-describe('a file that is written and hashed in one pass', () => {
-  it('is a fault of the storage when the system refuses a write', async () => {
-    const readOnly = await open(__filename, 'r');
-    try {
-      const sink = new HashingFile(readOnly);
-      const failed = new Promise((resolve) => sink.once('error', resolve));
-      sink.end(VIDEO);
-      const error = await failed;
-      expect(error).toBeInstanceOf(StorageFault);
-      expect(String(error)).toContain('EBADF');
-    } finally {
-      await readOnly.close();
-    }
-  });
-
-  it('is whole when the system takes only a part of each write', async () => {
-    const written: Buffer[] = [];
-    const slow = {
-      async writev<Views extends readonly NodeJS.ArrayBufferView[]>(buffers: Views) {
-        const all = Buffer.concat(
-          buffers.map(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength)),
-        );
-        const taken = Buffer.from(all.subarray(0, 777));
-        written.push(taken);
-        return { bytesWritten: taken.length, buffers };
-      },
-    };
-    const sink = new HashingFile(slow);
-    const bytes = VIDEO.subarray(0, 100_001);
-    for (let at = 0; at < bytes.length; at += 1_000) sink.write(bytes.subarray(at, at + 1_000));
-    await new Promise<void>((resolve) => sink.end(resolve));
-    expect(Buffer.concat(written).equals(bytes)).toBe(true);
-    expect(sink.written()).toEqual({ bytes: bytes.length, sha256: sha256(bytes) });
-  });
+it('whoever reads what is replaced reads on', async () => {
+  await storage.write('note.txt', 'the old one', 'text/plain');
+  const reader = await open(join(folder, 'note.txt'));
+  await storage.write('note.txt', 'the new one', 'text/plain');
+  expect(await reader.readFile('utf8')).toBe('the old one');
+  await reader.close();
 });

@@ -1,0 +1,228 @@
+import { randomUUID } from 'node:crypto';
+import { posix } from 'node:path';
+import { text } from 'node:stream/consumers';
+import {
+  CreateMultipartUploadCommand,
+  HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  ListObjectsV2Command,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3';
+import { createS3Storage, readS3Uri, StorageFault, type VideoStorage } from '../../src/storage';
+import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
+import { type S3Proxy, type Spoiling, startS3Proxy } from './s3-proxy';
+import {
+  feed,
+  feedSome,
+  inChunks,
+  itKeepsTheContract,
+  LONG_VIDEO,
+  MP4,
+  store,
+  storedAt,
+  VIDEO,
+  wholeOf,
+} from './storage-contract';
+
+let server: S3Server;
+beforeAll(async () => {
+  server = await startS3Server();
+}, S3_SERVER_TIMEOUT_MS);
+afterAll(() => server?.stop());
+
+let prefix: string;
+let storage: VideoStorage;
+beforeEach(() => {
+  prefix = `jobs-${randomUUID()}`;
+  storage = createS3Storage({ bucket: server.bucket, prefix, ...server.connection });
+});
+
+async function uploadsThere(): Promise<string[]> {
+  const { Uploads = [] } = await server.client.send(
+    new ListMultipartUploadsCommand({ Bucket: server.bucket, Prefix: `${prefix}/` }),
+  );
+  return Uploads.map(({ Key }) => `${Key} on its way`);
+}
+
+async function everything(): Promise<string[]> {
+  const { Contents = [] } = await server.client.send(
+    new ListObjectsV2Command({ Bucket: server.bucket, Prefix: `${prefix}/` }),
+  );
+  const keys = Contents.map(({ Key = '' }) => posix.relative(prefix, Key));
+  return [...keys, ...(await uploadsThere())];
+}
+
+const beginUpload = (key: string) =>
+  server.client.send(new CreateMultipartUploadCommand({ Bucket: server.bucket, Key: key }));
+
+itKeepsTheContract(async () => ({
+  storage,
+  everything,
+  uriOf: (key) => `s3://${server.bucket}/${prefix}/${posix.normalize(key)}`,
+  async leaveHalf(key) {
+    const { Bucket, Key, UploadId } = await beginUpload(`${prefix}/${key}`);
+    await server.client.send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber: 1, Body: VIDEO }));
+  },
+}));
+
+it('a video and what is beside it have their content types', async () => {
+  const typeOf = async (key: string) => {
+    const object = { Bucket: server.bucket, Key: `${prefix}/${key}` };
+    return (await server.client.send(new HeadObjectCommand(object))).ContentType;
+  };
+  await store(storage, 'fox.mp4', VIDEO);
+  await store(storage, 'long.mp4', LONG_VIDEO);
+  await storage.write('fox.json', '{}', 'application/json');
+  expect(await typeOf('fox.mp4')).toBe('video/mp4');
+  expect(await typeOf('long.mp4')).toBe('video/mp4');
+  expect(await typeOf('fox.json')).toBe('application/json');
+});
+
+it('an object is read by its URI', async () => {
+  const { uri } = await storage.write('ein Fuchs?#%41 🦊.txt', 'a fox', 'text/plain');
+  const found = await readS3Uri(uri, server.connection);
+  expect(found && (await text(found))).toBe('a fox');
+  expect(await readS3Uri(`${uri}x`, server.connection)).toBeUndefined();
+  for (const wrong of ['file:///x', 's3://', 's3://bucket', 's3://bucket/', 'x']) {
+    await expect(readS3Uri(wrong, server.connection)).rejects.toThrow(StorageFault);
+  }
+});
+
+it.each(['', '/', undefined])('with the prefix %j a key is the whole name of its object', async (none) => {
+  const bare = createS3Storage({ bucket: server.bucket, prefix: none, ...server.connection });
+  const key = `${prefix}/fox.txt`;
+  expect(await bare.write(key, 'a fox', 'text/plain')).toEqual({ uri: `s3://${server.bucket}/${key}` });
+  expect(await everything()).toEqual(['fox.txt']);
+});
+
+it('slashes around the prefix make no difference', async () => {
+  const other = createS3Storage({ bucket: server.bucket, prefix: `/${prefix}/`, ...server.connection });
+  await other.write('fox.txt', 'a fox', 'text/plain');
+  expect(String(await storedAt(storage, 'fox.txt'))).toBe('a fox');
+});
+
+describe('uploads that somebody else began', () => {
+  it('stay when they are not below the prefix, even where it begins alike', async () => {
+    const { Key } = await beginUpload(`${prefix}-2/fox.mp4`);
+    expect(await storage.sweep?.(-60_000)).toBe(0);
+    const { Uploads } = await server.client.send(
+      new ListMultipartUploadsCommand({ Bucket: server.bucket, Prefix: `${prefix}-2/` }),
+    );
+    expect(Uploads).toEqual([expect.objectContaining({ Key })]);
+  });
+
+  it('stay when there is no prefix', async () => {
+    await beginUpload(`${prefix}/fox.mp4`);
+    const bare = createS3Storage({ bucket: server.bucket, ...server.connection });
+    expect(await bare.sweep?.(-60_000)).toBe(0);
+    expect(await uploadsThere()).toHaveLength(1);
+  });
+
+  it('stay when a video under the same key is discarded', async () => {
+    const incoming = await storage.receive('fox.mp4', MP4);
+    await feedSome(incoming, LONG_VIDEO);
+    await beginUpload(`${prefix}/fox.mp4`);
+    await incoming.discard();
+    expect(await uploadsThere()).toHaveLength(1);
+  });
+});
+
+describe('a bucket that cannot be written', () => {
+  const wrongly = (change: object) =>
+    createS3Storage({ bucket: server.bucket, prefix, ...server.connection, ...change });
+  const wrongKey = { accessKeyId: 'tester', secretAccessKey: 'wrong' };
+
+  it.each([
+    ['because it does not exist', () => wrongly({ bucket: 'no-such-bucket' }), 'NoSuchBucket: '],
+    ['because the key is wrong', () => wrongly({ credentials: wrongKey }), 'SignatureDoesNotMatch: '],
+    ['because nobody answers', () => wrongly({ endpoint: 'http://127.0.0.1:1' }), 'ECONNREFUSED'],
+  ])('%s is told as a fault of the storage to whoever writes and publishes', async (_, make, words) => {
+    const broken = make();
+    const incoming = await broken.receive('fox.mp4', { ...MP4, isRetry: true });
+    const feeding = feed(incoming, inChunks(LONG_VIDEO, 100_000));
+    await expect(feeding).rejects.toThrow(StorageFault);
+    await expect(feeding).rejects.toThrow(words);
+    const publishing = incoming.publish(wholeOf(LONG_VIDEO));
+    await expect(publishing).rejects.toThrow(StorageFault);
+    await expect(publishing).rejects.toThrow(words);
+
+    const short = store(broken, 'fox.mp4', VIDEO);
+    await expect(short).rejects.toThrow(StorageFault);
+    await expect(short).rejects.toThrow(words);
+    const discarded = await broken.receive('fox.mp4', MP4);
+    await feedSome(discarded, VIDEO);
+    await discarded.discard();
+
+    for (const other of [() => broken.write('x', 'x', 'text/plain'), () => broken.read('x')]) {
+      await expect(other()).rejects.toThrow(StorageFault);
+    }
+    await expect(broken.sweep?.(0)).rejects.toThrow(StorageFault);
+  });
+});
+
+describe('a bucket that refuses some calls', () => {
+  let proxy: S3Proxy;
+  afterEach(() => proxy.stop());
+
+  async function behind(spoil: Spoiling): Promise<VideoStorage> {
+    const { endpoint } = server.connection;
+    proxy = await startS3Proxy(endpoint, spoil);
+    const connection = { ...server.connection, endpoint: proxy.endpoint };
+    return createS3Storage({ bucket: server.bucket, prefix, ...connection });
+  }
+
+  it('such as the second part of a video, tells whoever writes and who publishes, and keeps nothing', async () => {
+    const refusing = await behind({ refuse: (call) => call.includes('partNumber=2') });
+    const incoming = await refusing.receive('fox.mp4', MP4);
+    const video = Buffer.concat([LONG_VIDEO, LONG_VIDEO]);
+    const feeding = feed(incoming, inChunks(video, 100_000));
+    await expect(feeding).rejects.toThrow(StorageFault);
+    await expect(feeding).rejects.toThrow('AccessDenied: not today');
+    await expect(incoming.publish(wholeOf(video))).rejects.toThrow('AccessDenied: not today');
+    expect(await everything()).toEqual([]);
+  });
+
+  it('such as the completion of an upload, keeps nothing of it', async () => {
+    const refusing = await behind({ refuse: (call) => /^POST .*uploadId=/.test(call) });
+    await expect(store(refusing, 'fox.mp4', LONG_VIDEO)).rejects.toThrow('AccessDenied: not today');
+    expect(await everything()).toEqual([]);
+  });
+
+  it('such as the list of uploads, takes a second attempt all the same', async () => {
+    const refusing = await behind({ refuse: (call) => /^GET .*[?&]uploads/.test(call) });
+    await store(refusing, 'fox.mp4', VIDEO, { isRetry: true });
+    expect(await everything()).toEqual(['fox.mp4']);
+  });
+
+  it('such as reading, takes no video whose key is taken, because it might be another', async () => {
+    await store(storage, 'fox.mp4', VIDEO);
+    const refusing = await behind({ refuse: (call) => call.startsWith('GET ') });
+    await expect(store(refusing, 'fox.mp4', VIDEO)).rejects.toThrow(StorageFault);
+  });
+
+  it.each([
+    ['short', VIDEO],
+    ['long', LONG_VIDEO],
+  ])('or loses its last answer has a %s video all the same', async (_, video) => {
+    const losing = await behind({ lose: (call) => /^POST .*uploadId=|^PUT .*x-id=PutObject/.test(call) });
+    const { uri } = await store(losing, 'fox.mp4', video);
+    expect(uri).toBe(`s3://${server.bucket}/${prefix}/fox.mp4`);
+    expect(await everything()).toEqual(['fox.mp4']);
+  });
+
+  it.each([
+    ['is still opening its upload', /^POST .*[?&]uploads/],
+    ['has parts of it in flight', /^PUT .*partNumber=/],
+  ])('or is slow keeps nothing of a video that is discarded while it %s', async (_, calls) => {
+    let onDelay = () => {};
+    const held = new Promise<void>((resolve) => {
+      onDelay = resolve;
+    });
+    const slow = await behind({ delay: (call) => calls.test(call), onDelay: () => onDelay() });
+    const incoming = await slow.receive('fox.mp4', MP4);
+    incoming.sink.write(LONG_VIDEO);
+    await held;
+    await incoming.discard();
+    expect(await everything()).toEqual([]);
+  });
+});
