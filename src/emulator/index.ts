@@ -14,5 +14,6 @@ export type {
   StatusFault,
 } from './faults';
 export { type FaultName, NAMED_FAULTS, namedFault } from './named-faults';
+export { noiseVideo } from './noise-video';
 export type { RecordedCall } from './receive';
 export type { EmulatedTask } from './task-book';

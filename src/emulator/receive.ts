@@ -10,6 +10,8 @@ export interface RecordedCall {
   authorized: boolean;
   idempotencyKey?: string;
   contentType?: string;
+  /** Which part of a file was asked for. */
+  range?: string;
   body?: unknown;
   /** When its request had been read, by the clock of the machine. */
   atMs: number;
@@ -77,6 +79,7 @@ export async function receive(
       // An empty one is none: it would be the same for everybody.
       idempotencyKey: headers['idempotency-key']?.toString() || undefined,
       contentType: headers['content-type'],
+      range: headers.range,
       body,
       atMs: Date.now(),
     },

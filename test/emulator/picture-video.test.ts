@@ -1,26 +1,14 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { ASPECT_RATIOS, RESOLUTIONS, type VideoRequest } from '../../src/contract';
 import { paintLayers } from '../../src/emulator/layer';
 import { pictureVideo } from '../../src/emulator/picture-video';
 import { scene } from '../../src/emulator/scene';
-import { Picture, type ProbedVideo, probeVideo } from '../../src/media';
+import { Picture } from '../../src/media';
+import { lookAt } from '../media/look-at';
 
 const FOX: VideoRequest = { prompt: 'A red fox in the snow', resolution: '480p', duration: 1, seed: 7 };
 const MEGABYTE = 1_000_000;
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'videogen-pictures-'));
-});
-afterAll(() => rm(folder, { recursive: true }));
-
-async function probed(request: VideoRequest): Promise<ProbedVideo | undefined> {
-  const path = join(folder, 'video.mp4');
-  await writeFile(path, await pictureVideo(request));
-  return probeVideo(path);
-}
+const lookedAt = async (request: VideoRequest) => lookAt(await pictureVideo(request));
 
 describe('a video has the form that was asked for', () => {
   const SIZES: Record<string, Record<string, [width: number, height: number]>> = {
@@ -55,17 +43,16 @@ describe('a video has the form that was asked for', () => {
 
   it.each(forms)('$resolution in $aspect_ratio', async ({ resolution, aspect_ratio }) => {
     const [width, height] = SIZES[resolution]?.[aspect_ratio] ?? [];
-    expect(await probed({ ...FOX, resolution, aspect_ratio })).toEqual({
-      container: 'MP4',
-      codec: 'avc',
-      width,
-      height,
-      durationSeconds: 1,
+    expect(await lookedAt({ ...FOX, resolution, aspect_ratio })).toEqual({
+      kind: 'video',
+      facts: { container: 'mp4', codec: 'avc', width, height, durationSeconds: 1 },
     });
   });
 
   it('720p, 16:9 and 5 seconds when the request does not say', async () => {
-    expect(await probed({ prompt: 'A fox' })).toMatchObject({ width: 1280, height: 720, durationSeconds: 5 });
+    expect(await lookedAt({ prompt: 'A fox' })).toMatchObject({
+      facts: { width: 1280, height: 720, durationSeconds: 5 },
+    });
   });
 
   it.each([
@@ -75,7 +62,7 @@ describe('a video has the form that was asked for', () => {
     [0, 5],
     [-4, 5],
   ])('the duration %i makes %i seconds', async (duration, durationSeconds) => {
-    expect(await probed({ ...FOX, duration })).toMatchObject({ durationSeconds });
+    expect(await lookedAt({ ...FOX, duration })).toMatchObject({ facts: { durationSeconds } });
   });
 });
 
@@ -124,7 +111,9 @@ describe.each([
   ['in other scripts', '雪の中の赤い狐 лиса в снегу ثعلب'],
 ])('a prompt %s', (_what, prompt) => {
   it('makes a video as any other', async () => {
-    expect(await probed({ ...FOX, prompt })).toMatchObject({ width: 854, height: 480, durationSeconds: 1 });
+    expect(await lookedAt({ ...FOX, prompt })).toMatchObject({
+      facts: { width: 854, height: 480, durationSeconds: 1 },
+    });
   });
 });
 

@@ -1,0 +1,40 @@
+import { ASPECT_RATIOS, RESOLUTIONS, type VideoRequest } from '../../src/contract';
+import { describeMismatches } from '../../src/contract/video-facts';
+import { noiseVideo } from '../../src/emulator';
+import { lookAt } from '../media/look-at';
+
+const FOX: VideoRequest = { prompt: 'A red fox' };
+
+const forms = RESOLUTIONS.flatMap((resolution) =>
+  ASPECT_RATIOS.map((aspect_ratio) => ({ resolution, aspect_ratio })),
+);
+
+test.each(forms)(
+  'a noise video is a video as it was asked for: $resolution in $aspect_ratio',
+  async (form) => {
+    const request = { ...FOX, ...form, duration: 3 };
+    const look = await lookAt(await noiseVideo(request, 100_000));
+    if (look.kind === 'no-video') throw new Error(look.reason);
+    expect(look.facts).toMatchObject({ container: 'mp4', codec: 'avc', durationSeconds: 3 });
+    expect(look.facts.width).toBeGreaterThan(0);
+    expect(describeMismatches(request, look.facts)).toEqual([]);
+  },
+);
+
+test('a noise video is of the size that was set, and at least of some thousand bytes', async () => {
+  const smallest = (await noiseVideo(FOX, 0)).length;
+  expect(smallest).toBeGreaterThan(100);
+  expect(smallest).toBeLessThan(10_000);
+  for (const bytes of [smallest, smallest + 1, smallest + 9, 10_000, 5_000_003]) {
+    const video = await noiseVideo(FOX, bytes);
+    expect(video).toHaveLength(bytes);
+    expect(await lookAt(video)).toMatchObject({ kind: 'video', facts: { width: 1280, height: 720 } });
+  }
+});
+
+test('a noise video is the same for the same request, and another for another', async () => {
+  const video = await noiseVideo(FOX, 10_000);
+  expect((await noiseVideo({ ...FOX }, 10_000)).equals(video)).toBe(true);
+  expect((await noiseVideo({ prompt: 'A blue fox' }, 10_000)).equals(video)).toBe(false);
+  expect((await noiseVideo({ ...FOX, seed: 1 }, 10_000)).equals(video)).toBe(false);
+});

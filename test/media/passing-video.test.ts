@@ -1,0 +1,237 @@
+import { Logging, LogLevel } from 'mediabunny';
+import { PassingVideo, type VideoLook, writeMp4 } from '../../src/media';
+import { lookAt } from './look-at';
+import { FORMS, type Form, isForm, makeVideo } from './make-video';
+
+const WINDOW = 4 * 1024 * 1024;
+const ALL_FORMS = Object.keys(FORMS).filter(isForm);
+
+const files = new Map<Form, Buffer>();
+beforeAll(async () => {
+  for (const form of ALL_FORMS) files.set(form, await makeVideo(form));
+});
+const fileOf = (form: Form) => files.get(form) ?? Buffer.alloc(0);
+
+const reasonOf = (look: VideoLook) => (look.kind === 'no-video' ? look.reason : 'it is a video');
+
+function box(type: string, content: Buffer | number): Buffer {
+  const bytes = typeof content === 'number' ? Buffer.alloc(content) : content;
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(8 + bytes.length);
+  head.write(type, 4, 'latin1');
+  return Buffer.concat([head, bytes]);
+}
+
+/** Where a box begins, and how long it is. */
+function boxOf(file: Buffer, type: string): { at: number; size: number } {
+  const at = file.indexOf(type) - 4;
+  return { at, size: file.readUInt32BE(at) };
+}
+
+describe('a whole video tells its facts', () => {
+  it.each<[Form, container: string, durationSeconds: number]>([
+    ['MP4 that begins with its tables', 'mp4', 4],
+    ['MP4 that ends with its tables', 'mp4', 4],
+    ['MP4 of fragments', 'mp4', 4],
+    ['QuickTime', 'mov', 4],
+    ['Matroska', 'mkv', 4],
+    // Up to its last picture, of which it does not say how long it is.
+    ['Matroska of a live recording', 'mkv', 3.5],
+    ['MPEG transport stream', 'ts', 4],
+  ])('as %s', async (form, container, durationSeconds) => {
+    const facts = { container, codec: 'avc', width: 64, height: 48, durationSeconds };
+    for (const chunkBytes of [Infinity, 1, 7, 1000]) {
+      expect(await lookAt(fileOf(form), chunkBytes)).toEqual({ kind: 'video', facts });
+    }
+  });
+});
+
+describe('a video that was cut is none', () => {
+  /** In every place near the ends, where the tables are, and in many between. */
+  const cutsOf = ({ length }: Buffer) =>
+    Array.from({ length }, (_, cut) => cut).filter(
+      (cut) => cut < 900 || cut > length - 700 || cut % 97 === 0,
+    );
+
+  /** Cuts between two parts, after which nothing says that there was more. */
+  const UNSEEN: Partial<Record<Form, (file: Buffer) => number[]>> = {
+    // The index for seeking, which is at the end, is all that is gone.
+    'MP4 of fragments': (file) => [boxOf(file, 'mfra').at],
+    'Matroska of a live recording': (file) => [file.lastIndexOf(Buffer.from('1c53bb6b', 'hex'))],
+    'MPEG transport stream': (file) => cutsOf(file).filter((cut) => cut >= 3 * 188 && cut % 188 === 0),
+  };
+
+  it.each(ALL_FORMS)('wherever that was: %s', async (form) => {
+    const file = fileOf(form);
+    const passed: number[] = [];
+    for (const cut of cutsOf(file)) {
+      if ((await lookAt(file.subarray(0, cut))).kind === 'video') passed.push(cut);
+    }
+    expect(passed).toEqual(UNSEEN[form]?.(file) ?? []);
+  });
+
+  it.each<[Form, share: number, reason: RegExp]>([
+    ['MP4 that begins with its tables', 0.01, /^it ends within its moov box: 350 of \d+ bytes$/],
+    ['MP4 that begins with its tables', 0.5, /^it ends within its mdat box: \d+ of \d+ bytes$/],
+    ['MP4 that ends with its tables', 0.999, /^it ends within its moov box: \d+ of \d+ bytes$/],
+    ['Matroska', 0.5, /^it ends within its Segment element: \d+ of \d+ bytes$/],
+    ['Matroska of a live recording', 0.5, /^it ends within its SimpleBlock element: \d+ of \d+ bytes$/],
+    ['MPEG transport stream', 0.45, /^it ends within a packet of its transport stream$/],
+  ])('and says where: %s after %f of it', async (form, share, reason) => {
+    const file = fileOf(form);
+    const cut = file.subarray(0, Math.floor(file.length * share));
+    for (const chunkBytes of [Infinity, 1]) expect(reasonOf(await lookAt(cut, chunkBytes))).toMatch(reason);
+  });
+
+  it('even if its last box is said to go to the end, because its last picture is beyond it', async () => {
+    const file = Buffer.from(fileOf('MP4 that begins with its tables'));
+    file.writeUInt32BE(0, boxOf(file, 'mdat').at);
+    expect(await lookAt(file)).toMatchObject({ kind: 'video' });
+    expect(reasonOf(await lookAt(file.subarray(0, -1)))).toBe('its last picture is not in it');
+  });
+
+  it('even within a box that nobody needs', async () => {
+    const file = Buffer.concat([fileOf('MP4 that begins with its tables'), box('free', 1000)]);
+    expect(await lookAt(file)).toMatchObject({ kind: 'video' });
+    expect(reasonOf(await lookAt(file.subarray(0, -1)))).toBe(
+      'it ends within its free box: 1007 of 1008 bytes',
+    );
+  });
+
+  it('when only its tables or only its pictures are left', async () => {
+    const file = fileOf('MP4 that ends with its tables');
+    const { at } = boxOf(file, 'moov');
+    expect(reasonOf(await lookAt(file.subarray(0, at)))).toBe('its moov box is missing');
+    const withoutPictures = Buffer.concat([file.subarray(0, 28), file.subarray(at)]);
+    expect(reasonOf(await lookAt(withoutPictures))).toBe('its mdat box is missing');
+  });
+});
+
+describe('a file that is no video', () => {
+  it.each<[reason: string, file: Buffer | string]>([
+    ['it is empty', ''],
+    ['it begins like a web page', '<!doctype html><p>This link has expired.</p>'],
+    ['it begins like JSON', '{"error": "expired"}'],
+    ['it begins like XML', '<Error><Code>AccessDenied</Code></Error>'],
+    ['it begins like a playlist', '#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:9/a.ts\n#EXT-X-ENDLIST\n'],
+    ['it begins like no video that is known', Buffer.alloc(100_000)],
+    ['its moov box is missing', Buffer.from('00000018667479706d703432000000006d70343269736f6d', 'hex')],
+    [
+      'no video track is in it',
+      Buffer.concat([box('ftyp', Buffer.from('isom\0\0\0\0')), box('moov', 0), box('mdat', 9)]),
+    ],
+  ])('says so: %s', async (reason, file) => {
+    expect(await lookAt(file)).toEqual({ kind: 'no-video', reason });
+  });
+
+  it('whose bytes were changed is read or is none, and never an error of the reader', async () => {
+    for (const form of ALL_FORMS) {
+      // Among them is a Cluster that sends the reader in circles.
+      for (let at = 0; at < 1200; at += 13) {
+        const broken = Buffer.from(fileOf(form));
+        broken[at] = 255 - (broken[at] ?? 0);
+        expect((await lookAt(broken)).kind).toMatch(/video/);
+      }
+    }
+    expect(Logging.level).toBe(LogLevel.Silent);
+  });
+
+  it('whose tables make no sense is none', async () => {
+    const file = Buffer.from(fileOf('MP4 that begins with its tables'));
+    const { at, size } = boxOf(file, 'moov');
+    file.fill(0xff, at + 8, at + size);
+    expect((await lookAt(file)).kind).toBe('no-video');
+  });
+});
+
+describe('a file of more than is kept', () => {
+  const padding = box('free', 3 * WINDOW);
+
+  it('tells its facts when its tables are at its beginning', async () => {
+    const file = Buffer.concat([fileOf('MP4 that begins with its tables'), padding]);
+    const look = await lookAt(file, 65_536);
+    expect(look).toMatchObject({ kind: 'video', facts: { width: 64, height: 48, durationSeconds: 4 } });
+  });
+
+  it('tells its facts when its tables are at its end, though its pictures are gone', async () => {
+    const file = fileOf('MP4 that ends with its tables');
+    const { at } = boxOf(file, 'moov');
+    // The places of the pictures are now within the padding; nobody looks at what is there.
+    const large = Buffer.concat([file.subarray(0, 28), padding, file.subarray(28, at), file.subarray(at)]);
+    const look = await lookAt(large, 65_536);
+    expect(look).toMatchObject({ kind: 'video', facts: { width: 64, height: 48, durationSeconds: 4 } });
+  });
+
+  it('tells its facts when its last picture is gone with the middle', async () => {
+    const file = await makeVideo('MP4 that begins with its tables', 1280, 720);
+    const look = await lookAt(Buffer.concat([file, padding]), 65_536);
+    expect(look).toMatchObject({ kind: 'video', facts: { width: 1280, height: 720, durationSeconds: 4 } });
+  });
+
+  it('is a video without facts when its tables are in the middle', async () => {
+    const file = fileOf('MP4 that ends with its tables');
+    const { at } = boxOf(file, 'moov');
+    const large = Buffer.concat([file.subarray(0, at), padding, file.subarray(at), padding]);
+    expect(await lookAt(large, 65_536)).toEqual({ kind: 'video', facts: { container: 'mp4' } });
+  });
+
+  it('tells what it can when the middle is needed for the rest', async () => {
+    const file = await makeVideo('MPEG transport stream', 1280, 720);
+    expect(await lookAt(file, 65_536)).toEqual({
+      kind: 'video',
+      facts: { container: 'ts', codec: 'avc', width: 1280, height: 720 },
+    });
+  });
+
+  it('tells what it could see within a second or so, when it is one of very many packets', async () => {
+    const file = await makeVideo('MPEG transport stream', 960, 688);
+    expect(file.length).toBeLessThan(2 * WINDOW);
+    expect(await lookAt(file)).toMatchObject({ kind: 'video', facts: { width: 960, height: 688 } });
+  });
+
+  it('is none when it was cut, in its middle too', async () => {
+    const file = Buffer.concat([fileOf('MP4 that begins with its tables'), padding, padding]);
+    const cut = file.subarray(0, 5 * WINDOW);
+    expect(reasonOf(await lookAt(cut, 65_536))).toMatch(/^it ends within its free box/);
+  });
+
+  it('that is a long box of more than 4 GiB is walked over by its long size', async () => {
+    const head = Buffer.from('000000016d64617400000002000000ff', 'hex');
+    const cut = Buffer.concat([fileOf('MP4 that begins with its tables'), head, Buffer.alloc(1000)]);
+    expect(reasonOf(await lookAt(cut, 3))).toBe('it ends within its mdat box: 1016 of 8589934847 bytes');
+  });
+});
+
+describe('forms that are rare', () => {
+  it('QuickTime from before there were brands is a video, of which nothing is read', async () => {
+    const file = fileOf('QuickTime');
+    const { size } = boxOf(file, 'ftyp');
+    const unbranded = Buffer.concat([box('wide', 0), file.subarray(size)]);
+    expect(await lookAt(unbranded)).toEqual({ kind: 'video', facts: { container: 'mov' } });
+    expect(reasonOf(await lookAt(unbranded.subarray(0, -1)))).toMatch(/^it ends within its moov box/);
+  });
+
+  it('a note that a tool left behind the boxes does no harm', async () => {
+    for (const note of [
+      Buffer.alloc(100),
+      Buffer.from('\u0000\u0000\u0001\u0000\u0001\u0002\u0003\u0004 note'),
+    ]) {
+      const file = Buffer.concat([fileOf('MP4 that begins with its tables'), note]);
+      expect(await lookAt(file)).toMatchObject({ kind: 'video', facts: { width: 64 } });
+    }
+  });
+});
+
+test('the first bytes can be had while the rest is on its way', async () => {
+  const file = await writeMp4({
+    width: 64,
+    height: 48,
+    framesPerSecond: 1,
+    frames: 1,
+    draw: () => undefined,
+  });
+  const video = new PassingVideo();
+  expect(video.head()).toHaveLength(0);
+  for (const byte of file.subarray(0, 100)) video.keep(Buffer.of(byte));
+  expect(video.head().equals(file.subarray(0, 100))).toBe(true);
+});

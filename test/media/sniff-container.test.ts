@@ -1,0 +1,62 @@
+import { CONTAINERS, describeHead, HEAD_TO_SNIFF, sniffContainer } from '../../src/media';
+import { FORMS, isForm, makeVideo } from './make-video';
+
+const head = (hex: string, text = '') =>
+  Buffer.concat([Buffer.from(hex, 'hex'), Buffer.from(text, 'latin1')]);
+
+test.each<[what: string, head: Buffer, container: string | undefined]>([
+  ['MP4', head('00000018', 'ftypmp42'), 'mp4'],
+  ['MP4 of another brand', head('00000020', 'ftypisom'), 'mp4'],
+  ['a segment of MP4', head('00000018', 'stypmsdh'), 'mp4'],
+  ['QuickTime', head('00000014', 'ftypqt  '), 'mov'],
+  ['old QuickTime that begins with wide', head('00000008', 'wide'), 'mov'],
+  ['old QuickTime that begins with mdat', head('00001000', 'mdat'), 'mov'],
+  ['old QuickTime that begins with moov', head('00001000', 'moov'), 'mov'],
+  ['WebM', head('1a45dfa39f4286810142f7810142f2810442f381084282847765626d'), 'webm'],
+  ['Matroska', head('1a45dfa3a34282886d6174726f736b61'), 'mkv'],
+  ['EBML of another type', head('1a45dfa3a34282836162630000000000'), undefined],
+  ['EBML of no type', head('1a45dfa3a3'), undefined],
+  ['a text that begins with G', Buffer.from('Gone with the wind. '.repeat(100)), undefined],
+  ['nothing', Buffer.alloc(0), undefined],
+  ['zeros', Buffer.alloc(4096), undefined],
+])('by its first bytes %s is told', (_what, bytes, container) => {
+  expect(sniffContainer(bytes)).toBe(container);
+});
+
+test.each([
+  ['of packets alone', 188, 0],
+  ['with a time before each packet', 192, 4],
+])('a transport stream %s is told by its sync bytes', (_what, bytes, syncAt) => {
+  const stream = Buffer.alloc(3 * bytes);
+  for (let packet = 0; packet < 3; packet++) stream[packet * bytes + syncAt] = 0x47;
+  expect(sniffContainer(stream)).toBe('ts');
+  stream[2 * bytes + syncAt] = 0;
+  expect(sniffContainer(stream)).toBeUndefined();
+});
+
+test.each(Object.keys(FORMS).filter(isForm))(
+  'so many bytes as are asked for are enough: %s',
+  async (form) => {
+    const container = sniffContainer((await makeVideo(form)).subarray(0, HEAD_TO_SNIFF));
+    expect(Object.keys(CONTAINERS)).toContain(container);
+  },
+);
+
+test.each([
+  ['', 'it is empty'],
+  ['\n <!DOCTYPE HTML PUBLIC "-//W3C//DTD HTML 4.01//EN">', 'it begins like a web page'],
+  ['\u00ef\u00bb\u00bf<html lang="en">', 'it begins like a web page'],
+  ['<p>This link has expired.</p>', 'it begins like a web page'],
+  ['<!-- Made by hand --><html>', 'it begins like a web page'],
+  ['<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml">', 'it begins like a web page'],
+  ['<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>', 'it begins like XML'],
+  ['<Error><Code>NoSuchKey</Code></Error>', 'it begins like XML'],
+  [' {"error": "expired"}', 'it begins like JSON'],
+  ['{}', 'it begins like JSON'],
+  ['[{"a": 1}]', 'it begins like JSON'],
+  ['#EXTM3U\n', 'it begins like a playlist'],
+  ['{red fox}', 'it begins like no video that is known'],
+  ['\u0089PNG\r\n', 'it begins like no video that is known'],
+])('a file that begins with %j: %s', (text, described) => {
+  expect(describeHead(Buffer.from(text, 'latin1'))).toBe(described);
+});
