@@ -1,134 +1,121 @@
-import { ApplicationFailure, cancellationSignal, log } from '@temporalio/activity';
-import type { FailureType } from '../src/contract/failure-table';
+import { activityInfo, Context, cancellationSignal, heartbeat, log } from '@temporalio/activity';
 import type { StoredVideo } from '../src/contract/job';
-import {
-  type RateGate,
-  ServiceFault,
-  type TaskReading,
-  type VideoBody,
-  type VideoService,
-} from '../src/service';
-import { type Saved, StorageFault, type VideoStorage } from '../src/storage';
+import { DOWNLOAD_PACE, LARGEST_VIDEO_BYTES } from '../src/contract/policies';
+import type { VideoRequest } from '../src/contract/request';
+import { describeMismatches } from '../src/contract/video-facts';
+import type { RateGate, VideoService } from '../src/service';
+import type { VideoStorage } from '../src/storage';
+import { BadVideo } from './bad-video';
 import { whileHeartbeating } from './heartbeating';
+import { isRetried } from './is-retried';
 import { jobId } from './job-id';
-import { storageKey } from './storage-key';
-import { throughGate } from './through-gate';
-import { failureOf, toFailure } from './to-failure';
+import { readPartNote } from './part-note';
+import { receiveVideo } from './receive-video';
+import { Reception } from './reception';
+import { writeSidecar } from './sidecar';
+import { DEFAULT_KEY_TEMPLATE, storageKey } from './storage-key';
+import { whileTellingProgress } from './tell-progress';
+import { toFailure } from './to-failure';
+import type { DownloadPace } from './watch-pace';
 
 export interface DownloadVideoInput {
   taskId: string;
-  /** A key, or a prefix when it ends with `/`; the file is named after the workflow unless a key is given. */
+  /** What was asked for, to be compared with what came; an adopted task has none. */
+  request?: VideoRequest;
+  /** A key, or a prefix when it ends with `/`; the worker's template names the file unless a key is given. */
   storage?: string;
+  keepBad?: boolean;
+  /** The start of the job; of this activity unless set. */
+  startedAtMs?: number;
 }
 
-export interface DownloadVideoDeps {
+export interface DownloadedVideo {
+  video: StoredVideo;
+  warnings: string[];
+}
+
+export interface DownloadOptions {
+  /** Where a job without a key of its own puts its video; `{workflowId}.{ext}` unless set. */
+  keyTemplate?: string;
+  /** 2 GiB unless set. */
+  largestVideoBytes?: number;
+  /** Whether `<key>.json` is written beside each video; it is, unless this is false. */
+  sidecar?: boolean;
+  pace?: DownloadPace;
+}
+
+export interface DownloadVideoDeps extends DownloadOptions {
   service: VideoService;
   storage: VideoStorage;
   gate: RateGate;
 }
 
-/** Asks the service for a fresh link and streams the video into the storage: all of it or nothing. */
-export function createDownloadVideo({ service, storage, gate }: DownloadVideoDeps) {
-  return async function downloadVideo({ taskId, storage: place }: DownloadVideoInput): Promise<StoredVideo> {
+/** Brings a finished video into the storage: all of it, looked at, or nothing. */
+export function createDownloadVideo(deps: DownloadVideoDeps) {
+  const { service, storage, gate, pace = DOWNLOAD_PACE } = deps;
+  return async function downloadVideo(input: DownloadVideoInput): Promise<DownloadedVideo> {
+    const { taskId, request } = input;
     const signal = cancellationSignal();
-    let bytes = 0;
-    return whileHeartbeating(
-      () => ({ bytes }),
-      async () => {
-        const link = await freshLink(taskId, () =>
-          throughGate(gate, 'check', () => service.check(taskId, { signal })),
-        );
-        try {
-          const video = await throughGate(gate, 'download', () => service.openVideo(link, { signal }));
-          const stored = await storeVideo(storage, place, video, {
-            taskId,
-            signal,
-            onBytes: (soFar) => {
-              bytes = soFar;
-            },
-          });
-          log.info('downloaded', { taskId, ...stored });
-          return stored;
-        } catch (error) {
-          if (signal.aborted) log.info('download left', { taskId, bytes });
-          throw toFailure(error, 'download', { taskId });
-        }
-      },
+    const begunAtMs = Date.now();
+    const earlier = readPartNote();
+    const reception = receptionOf(input, deps);
+    const note = () => reception.note ?? earlier ?? { bytes: reception.bytes };
+
+    const receive = async (): Promise<DownloadedVideo> => {
+      if (earlier) await reception.takeUp(earlier);
+      await receiveVideo(reception, { service, gate, taskId, pace, signal });
+      const { key, ...video } = await reception.publish();
+      const warnings = describeMismatches(request ?? {}, video);
+      if (deps.sidecar !== false) {
+        const { seed } = request ?? {};
+        await writeSidecar(storage, key, { workflowId: jobId(), taskId, request, seed, video, warnings });
+      }
+      log.info('downloaded', { taskId, ...video, ...(warnings.length > 0 && { warnings }) });
+      return { video, warnings };
+    };
+
+    /** What becomes of the part that has come: a later attempt goes on with it, somebody looks at it, or it goes. */
+    const giveUp = async (error: unknown): Promise<unknown> => {
+      if (signal.aborted) {
+        log.info('download left', { taskId, bytes: reception.bytes });
+        if (Context.current().cancellationDetails?.workerShutdown) heartbeat(await reception.leave());
+        else await reception.discard();
+        return error;
+      }
+      if (error instanceof BadVideo) {
+        const kept = input.keepBad ? `; it is kept at ${await reception.setAside()}` : '';
+        await reception.discard();
+        return toFailure(new BadVideo(error.message + kept), 'download', { taskId });
+      }
+      const failure = toFailure(error, 'download', { taskId });
+      if (isRetried(failure, Date.now() - begunAtMs)) heartbeat(await reception.leave());
+      else await reception.discard();
+      return failure;
+    };
+
+    return whileHeartbeating(note, () =>
+      whileTellingProgress(
+        () => ({ bytes: reception.bytes, of: reception.of }),
+        () =>
+          receive().catch(async (error: unknown) => {
+            // What cannot be cleared away now is the janitor's, and no second fault.
+            throw await giveUp(error).catch(() => toFailure(error, 'download', { taskId }));
+          }),
+      ),
     );
   };
 }
 
-/** What it means when the task, asked for its link, is in another state than "succeeded, with a video". */
-const WITHOUT_LINK: Record<TaskReading['task']['state'], FailureType> = {
-  queued: 'NoVideo',
-  running: 'NoVideo',
-  unknown: 'NoVideo',
-  succeeded: 'NoVideo',
-  failed: 'GenerationFailed',
-  cancelled: 'GenerationCancelled',
-};
-
-async function freshLink(taskId: string, look: () => Promise<TaskReading>): Promise<string> {
-  try {
-    const { task, said } = await look();
-    if (task.state === 'succeeded' && task.videoUrl !== undefined) return task.videoUrl;
-    throw failureOf(WITHOUT_LINK[task.state], 'download', { taskId, ...said });
-  } catch (error) {
-    // A status call's refusals mean what they mean while waiting; how they are retried is the download's matter.
-    throw toFailure(error, 'check', { taskId, retryAs: 'download' });
-  }
-}
-
-/** An expired link is often answered with a page or an error document, and status 200. */
-function videoType({ contentType }: VideoBody, taskId: string): string {
-  const type = contentType.split(';')[0]?.trim().toLowerCase() ?? '';
-  if (/^text\/|[/+](json|xml)$/.test(type)) {
-    throw failureOf('VideoCorrupt', 'download', {
-      taskId,
-      message: `the link answered ${type}, not a video`,
-    });
-  }
-  return type;
-}
-
-interface StoreOptions {
-  taskId: string;
-  signal: AbortSignal;
-  onBytes: (soFar: number) => void;
-}
-
-async function storeVideo(
-  storage: VideoStorage,
-  place: string | undefined,
-  video: VideoBody,
-  options: StoreOptions,
-): Promise<StoredVideo> {
-  try {
-    const contentType = videoType(video, options.taskId);
-    const key = storageKey(place, jobId(), contentType);
-    return { ...(await saveWhole(storage, key, video, options)), contentType };
-  } finally {
-    // A video that is not read to its end would keep its connection.
-    video.stream.on('error', () => undefined).destroy();
-  }
-}
-
-async function saveWhole(
-  storage: VideoStorage,
-  key: string,
-  video: VideoBody,
-  { taskId, signal, onBytes }: StoreOptions,
-): Promise<Saved> {
-  const accept = ({ bytes }: { bytes: number }) => {
-    if (bytes > 0 && (video.bytes === undefined || bytes === video.bytes)) return;
-    const message = `${bytes} of ${video.bytes ?? 'an unknown number of'} bytes arrived`;
-    throw failureOf('VideoCorrupt', 'download', { taskId, message });
-  };
-  try {
-    return await storage.save(key, video.stream, { signal, onBytes, accept });
-  } catch (error) {
-    const ours = error instanceof StorageFault || error instanceof ApplicationFailure || signal.aborted;
-    // What remains is the stream that feeds the storage: the connection ended within the video.
-    throw ours ? error : new ServiceFault('cut', { message: String(error) }, { cause: error });
-  }
+function receptionOf({ taskId, storage: place, ...input }: DownloadVideoInput, deps: DownloadVideoDeps) {
+  const { storage, keyTemplate = DEFAULT_KEY_TEMPLATE, largestVideoBytes = LARGEST_VIDEO_BYTES } = deps;
+  const { attempt, scheduledTimestampMs } = activityInfo();
+  const workflowId = jobId();
+  const { startedAtMs = scheduledTimestampMs } = input;
+  return new Reception({
+    storage,
+    owner: taskId,
+    isRetry: attempt > 1,
+    largestBytes: largestVideoBytes,
+    keyFor: (extension) => storageKey(place, keyTemplate, { workflowId, taskId, startedAtMs, extension }),
+  });
 }

@@ -3,12 +3,13 @@ import { RateGate, type VideoService } from '../src/service';
 import type { VideoStorage } from '../src/storage';
 import { createCancelVideo } from './cancel-video';
 import { createCheckVideo } from './check-video';
-import { createDownloadVideo } from './download-video';
+import { createDownloadVideo, type DownloadOptions } from './download-video';
 import { createSubmitVideo } from './submit-video';
 
+export type { DownloadedVideo, DownloadOptions } from './download-video';
 export type { SubmittedTask } from './submit-video';
 
-export interface VideoActivityDeps {
+export interface VideoActivityDeps extends DownloadOptions {
   service: VideoService;
   storage: VideoStorage;
   /** For jobs that do not say it themselves; `hold` unless set. */
@@ -23,11 +24,12 @@ export function createVideoActivities({
   storage,
   onLostSubmit = 'hold',
   gate = new RateGate(),
+  ...download
 }: VideoActivityDeps) {
   return {
     submitVideo: createSubmitVideo({ service, gate, onLostSubmit }),
     checkVideo: createCheckVideo(service, gate),
-    downloadVideo: createDownloadVideo({ service, storage, gate }),
+    downloadVideo: createDownloadVideo({ ...download, service, storage, gate }),
     cancelVideo: createCancelVideo(service),
   };
 }

@@ -1,21 +1,35 @@
 import { createHash } from 'node:crypto';
-
-const EXTENSIONS: Record<string, string> = { 'video/webm': 'webm', 'video/quicktime': 'mov' };
-const USUAL_EXTENSION = 'mp4';
+import type { KeyPlaceholder } from '../src/contract/input-rules';
 
 /** File systems allow 255 bytes; the extension and a temporary name's trimmings need some. */
 const LONGEST_NAME = 200;
 
-/** Where a job's video goes: the caller's key, or a name after the workflow under the caller's prefix. */
-export function storageKey(place: string | undefined, workflowId: string, contentType: string): string {
-  if (place && !place.endsWith('/')) return place;
-  return `${place ?? ''}${fileName(workflowId)}.${EXTENSIONS[contentType] ?? USUAL_EXTENSION}`;
+export const DEFAULT_KEY_TEMPLATE = '{workflowId}.{ext}';
+
+export interface KeyParts {
+  workflowId: string;
+  taskId: string;
+  /** The start of the job: the same for every attempt, on whichever day it is made. */
+  startedAtMs: number;
+  extension: string;
 }
 
-/** Any workflow id as a file name, two ids never as the same. */
-function fileName(workflowId: string): string {
-  const name = encodeURIComponent(workflowId).replace(/^\./, '%2E');
+/** Where a job's video goes: by the job's own template, or under its prefix by the worker's. */
+export function storageKey(place: string | undefined, template: string, parts: KeyParts): string {
+  const values: Record<KeyPlaceholder, string> = {
+    workflowId: fileName(parts.workflowId),
+    taskId: fileName(parts.taskId),
+    date: new Date(parts.startedAtMs).toISOString().slice(0, 10),
+    ext: parts.extension,
+  };
+  const whole = place === undefined || place.endsWith('/') ? `${place ?? ''}${template}` : place;
+  return whole.replace(/\{(workflowId|taskId|date|ext)\}/g, (_, name: KeyPlaceholder) => values[name]);
+}
+
+/** Any id as a file name, two ids never as the same. */
+function fileName(id: string): string {
+  const name = encodeURIComponent(id).replace(/^\./, '%2E');
   if (name.length <= LONGEST_NAME) return name;
-  const digest = createHash('sha256').update(workflowId).digest('hex').slice(0, 32);
+  const digest = createHash('sha256').update(id).digest('hex').slice(0, 32);
   return `${name.slice(0, LONGEST_NAME - digest.length - 1)}-${digest}`;
 }

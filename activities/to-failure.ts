@@ -10,11 +10,18 @@ import {
 } from '../src/contract/policies';
 import { ServiceFault } from '../src/service';
 import { StorageFault } from '../src/storage';
+import { BadVideo, VideoTooLarge } from './bad-video';
 
 /** What is known beside the fault, and whose retries it is about when the call was made on behalf of another. */
 export interface FailureContext extends FailureDetails {
   retryAs?: Call;
 }
+
+const FAULTS_OF_OURS = [
+  [StorageFault, 'StorageFailed'],
+  [BadVideo, 'VideoCorrupt'],
+  [VideoTooLarge, 'VideoTooLarge'],
+] as const;
 
 /** Turns what a call met into its row of the failure table; what is not a fault of the outside world passes unchanged. */
 export function toFailure(
@@ -23,8 +30,8 @@ export function toFailure(
   { retryAs = call === 'resubmit' ? 'submit' : call, ...known }: FailureContext = {},
 ): unknown {
   if (error instanceof ApplicationFailure) return error;
-  if (error instanceof StorageFault) {
-    return failureOf('StorageFailed', retryAs, { ...known, message: error.message }, error);
+  for (const [fault, type] of FAULTS_OF_OURS) {
+    if (error instanceof fault) return failureOf(type, retryAs, { ...known, message: error.message }, error);
   }
   if (!(error instanceof ServiceFault)) return error;
   const { retryAfterMs, limited: _, ...facts } = error.facts;

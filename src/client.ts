@@ -27,6 +27,7 @@ import {
 } from './contract/names';
 import { describeRequest, describeTask } from './contract/summaries';
 import { describeDifference, type WantedVideo } from './contract/wanted-video';
+import { readDownloadQueue } from './storage-config';
 
 export interface VideoClientOptions {
   /** Read for whatever is not given here; the process's own unless set. */
@@ -35,6 +36,8 @@ export interface VideoClientOptions {
   taskQueue?: string;
   /** Where the jobs' submits wait; `<taskQueue>-submit` unless set, as a worker has it. The task queue itself for one. */
   submitQueue?: string;
+  /** Where the jobs' downloads wait, when not on the task queue; what VIDEOGEN_DOWNLOAD_QUEUE names unless set. */
+  downloadQueue?: string;
   /** Fields that requests may have beyond the interface; those of the profile that the environment names unless set. */
   requestFields?: readonly string[];
 }
@@ -83,7 +86,11 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
 
   const requestFields = options.requestFields ?? readProfile(env)?.requestFields ?? [];
   const submitQueue = options.submitQueue ?? submitQueueOf(taskQueue);
-  const queues = submitQueue === taskQueue ? {} : { queues: { submit: submitQueue } };
+  const downloadQueue = options.downloadQueue ?? readDownloadQueue(env);
+  const queues = {
+    ...(submitQueue !== taskQueue && { submit: submitQueue }),
+    ...(downloadQueue !== undefined && downloadQueue !== taskQueue && { download: downloadQueue }),
+  };
 
   const prepare = (
     given: JobInput,
@@ -91,7 +98,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   ) => {
     const parsed = parseJobInput(given, requestFields);
     if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
-    const input: JobInput = { ...queues, ...parsed.input };
+    const input: JobInput = { ...parsed.input, queues: { ...queues, ...parsed.input.queues } };
     const wanted: WantedVideo = { request: input.request, taskId: input.taskId };
     const startOptions = {
       staticSummary: title(input),

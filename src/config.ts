@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type ClientConnectConfig, loadClientConnectConfig } from '@temporalio/envconfig';
 import { parse as parseYaml } from 'yaml';
 import { errorCode } from './contract/error-code';
@@ -27,7 +26,13 @@ export class ConfigError extends Error {
 /** Where the video service is and the key for it. A key in a file is read at every call, so it can be rotated. */
 export function readServiceConfig(env: Environment = process.env): VideoServiceOptions {
   const profile = readProfile(env);
-  return Object.freeze({ baseUrl: readBaseUrl(env), apiKey: readApiKey(env), ...(profile && { profile }) });
+  const downloadAllow = readDownloadAllow(env);
+  return Object.freeze({
+    baseUrl: readBaseUrl(env),
+    apiKey: readApiKey(env),
+    ...(profile && { profile }),
+    ...(downloadAllow.length > 0 && { downloadAllow }),
+  });
 }
 
 /** How the service differs from the interface: a built-in profile by its name, or a JSON or YAML file. */
@@ -91,24 +96,6 @@ export function readSubmitsPerSecond(env: Environment = process.env): number | u
   throw new ConfigError(
     `VIDEOGEN_SUBMITS_PER_SECOND is ${JSON.stringify(given)}: give a number above 0, such as 2 or 0.5, or unset it.`,
   );
-}
-
-/** The folder for videos; `file:` URLs are taken too. */
-export function readStorageFolder(env: Environment = process.env): string {
-  const place = (env.VIDEOGEN_STORAGE ?? './videos').trim();
-  const mend = 'give a folder, or an absolute file:// URL such as file:///srv/videos';
-  if (place === '') throw new ConfigError(`VIDEOGEN_STORAGE is empty: ${mend}, or unset it for ./videos.`);
-  // One letter and a colon are a drive.
-  const scheme = /^[a-z][a-z0-9+.-]+:(\/\/)?/i.exec(place)?.[0].toLowerCase();
-  if (scheme === undefined) return place;
-  if (scheme !== 'file://') {
-    throw new ConfigError(`VIDEOGEN_STORAGE starts with ${scheme}, which is not supported: ${mend}.`);
-  }
-  try {
-    return fileURLToPath(place);
-  } catch {
-    throw new ConfigError(`VIDEOGEN_STORAGE is a file: URL that names no folder of this machine: ${mend}.`);
-  }
 }
 
 /** How to reach Temporal: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS…, or a profile file. */
@@ -175,6 +162,19 @@ export function readEmulatorKey(env: Environment = process.env): string | undefi
   return (VIDEO_API_KEY ?? VIDEO_API_KEY_FILE) ? readApiKey(env)() : undefined;
 }
 
+/** Hosts from which videos may come although their addresses are private, or their links without TLS. */
+function readDownloadAllow(env: Environment): string[] {
+  const hosts = (withoutBlanks(env).VIDEOGEN_DOWNLOAD_ALLOW ?? '')
+    .split(',')
+    .map((host) => host.trim().toLowerCase())
+    .filter((host) => host !== '');
+  const wrong = hosts.find((host) => !/^[a-z0-9._-]+$|^\[?[0-9a-f:.]+\]?$/.test(host));
+  if (wrong === undefined) return hosts;
+  throw new ConfigError(
+    `VIDEOGEN_DOWNLOAD_ALLOW has ${JSON.stringify(wrong)} in it: give the names or addresses of hosts with commas between, without scheme, port and path.`,
+  );
+}
+
 function readBaseUrl(env: Environment): string {
   const given = env.VIDEO_API_BASE_URL?.trim();
   const example = 'set it to the address of the video service, such as https://api.example.com';
@@ -229,7 +229,7 @@ function checkKey(variable: string, key: string): string {
 }
 
 /** A blank variable is how a compose file or a CI system hands over what was not set. */
-function withoutBlanks(env: Environment): Record<string, string> {
+export function withoutBlanks(env: Environment): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).filter((entry): entry is [string, string] => {
       const [name, value] = entry;

@@ -1,5 +1,7 @@
 export {
   createVideoActivities,
+  type DownloadedVideo,
+  type DownloadOptions,
   type VideoActivities,
   type VideoActivityDeps,
 } from '../activities';
@@ -20,5 +22,19 @@ export {
   type VideoService,
   type VideoServiceOptions,
 } from './service';
-export { createFileStorage, type VideoStorage } from './storage';
-export { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from './worker';
+export {
+  createFileStorage,
+  createS3Storage,
+  type IncomingVideo,
+  type ReceiveOptions,
+  StorageFault,
+  type VideoStorage,
+  type WholeVideo,
+} from './storage';
+export {
+  createVideoWorker,
+  type VideoWorker,
+  type VideoWorkerOptions,
+  WORKER_ROLES,
+  type WorkerRole,
+} from './worker';

@@ -1,19 +1,20 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
-import { createVideoActivities } from '../activities';
+import { createVideoActivities, type DownloadOptions } from '../activities';
 import {
   ConfigError,
   type Environment,
   readLostSubmitPolicy,
   readServiceConfig,
-  readStorageFolder,
   readSubmitsPerSecond,
   readTaskQueue,
 } from './config';
 import { connectWorker } from './connect';
 import type { LostSubmitPolicy } from './contract/job';
 import { submitQueueOf } from './contract/names';
+import { startJanitor } from './janitor';
 import { createVideoService, RateGate, type VideoService } from './service';
-import { createFileStorage, type VideoStorage } from './storage';
+import { createStorage, type VideoStorage } from './storage';
+import { readDownloadOptions, readDownloadQueue, readStorageConfig } from './storage-config';
 import { submitTuner } from './submit-slots';
 
 /**
@@ -28,7 +29,15 @@ const HEARTBEAT_THROTTLE = '5s';
 /** A POST takes a second or so; more at once would only find a service's limit sooner. */
 const MOST_SUBMITS_AT_ONCE = 8;
 
-export interface VideoWorkerOptions {
+/** Each has its disk and its share of the line. */
+const MOST_DOWNLOADS_AT_ONCE = 10;
+
+/** What one worker may do: the workflows and looks, the submits, the downloads where they have a queue of their own. */
+export const WORKER_ROLES = ['jobs', 'submits', 'downloads'] as const;
+
+export type WorkerRole = (typeof WORKER_ROLES)[number];
+
+export interface VideoWorkerOptions extends DownloadOptions {
   /** Read for whatever is not given here; the process's own unless set. */
   env?: Environment;
   connection?: NativeConnection;
@@ -36,6 +45,10 @@ export interface VideoWorkerOptions {
   taskQueue?: string;
   /** Where jobs' submits wait; `<taskQueue>-submit` unless set, as a client has it. The task queue itself for one. */
   submitQueue?: string;
+  /** Where jobs' downloads wait, when not on the task queue; what VIDEOGEN_DOWNLOAD_QUEUE names unless set. */
+  downloadQueue?: string;
+  /** What this worker does; everything unless set. */
+  roles?: readonly WorkerRole[];
   /** How many submits a second all workers of the submit queue together may begin; no bound unless set. */
   submitsPerSecond?: number;
   /** For jobs that do not say it themselves; `hold` unless set. */
@@ -63,22 +76,40 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   const { env, gate = new RateGate() } = options;
   const taskQueue = options.taskQueue ?? readTaskQueue(env);
   const submitQueue = options.submitQueue ?? submitQueueOf(taskQueue);
+  const downloadQueue = options.downloadQueue ?? readDownloadQueue(env) ?? taskQueue;
+  const roles = options.roles ?? WORKER_ROLES;
   const submitsPerSecond = options.submitsPerSecond ?? readSubmitsPerSecond(env);
   if (submitsPerSecond !== undefined && submitQueue === taskQueue) {
     throw new ConfigError(
       'submitsPerSecond (VIDEOGEN_SUBMITS_PER_SECOND) bounds a task queue: give submits one of their own.',
     );
   }
+  if (roles.includes('downloads') && !roles.includes('jobs') && downloadQueue === taskQueue) {
+    throw new ConfigError(
+      'VIDEOGEN_DOWNLOAD_QUEUE is not set: name the task queue of the downloads that this worker is to do.',
+    );
+  }
   const onLostSubmit = options.onLostSubmit ?? readLostSubmitPolicy(env);
-  const storage = options.storage ?? createFileStorage(readStorageFolder(env));
+  const storage = options.storage ?? createStorage(readStorageConfig(env));
   const service = options.service ?? createVideoService(readServiceConfig(env));
   const { connection, namespace } = options.connection ? options : await connectWorker(env);
-  const activities = createVideoActivities({ service, storage, onLostSubmit, gate });
+  const activities = createVideoActivities({
+    ...downloadOptions(options),
+    service,
+    storage,
+    onLostSubmit,
+    gate,
+  });
   const shared = {
     connection,
     namespace: options.namespace ?? namespace,
     shutdownGraceTime: SHUTDOWN_GRACE_TIME,
     maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE,
+  };
+
+  const whileTidying = async <T>(work: () => Promise<T>): Promise<T> => {
+    const stopTidying = startJanitor(storage);
+    return work().finally(stopTidying);
   };
 
   /** What came from the caller is the caller's to close. */
@@ -88,16 +119,19 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   };
 
   try {
-    const workers = [
-      await Worker.create({
-        ...shared,
-        taskQueue,
-        ...(options.worker?.workflowBundle ? {} : { workflowsPath: require.resolve('../workflows') }),
-        activities,
-        ...options.worker,
-      }),
-    ];
-    if (submitQueue !== taskQueue) {
+    const workers: Worker[] = [];
+    if (roles.includes('jobs')) {
+      workers.push(
+        await Worker.create({
+          ...shared,
+          taskQueue,
+          ...(options.worker?.workflowBundle ? {} : { workflowsPath: require.resolve('../workflows') }),
+          activities,
+          ...options.worker,
+        }),
+      );
+    }
+    if (roles.includes('submits') && submitQueue !== taskQueue) {
       workers.push(
         await Worker.create({
           ...shared,
@@ -109,15 +143,37 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
         }),
       );
     }
+    if (roles.includes('downloads') && downloadQueue !== taskQueue) {
+      workers.push(
+        await Worker.create({
+          ...shared,
+          ...withoutOwnTasks(options.worker),
+          taskQueue: downloadQueue,
+          activities: { downloadVideo: activities.downloadVideo },
+          maxConcurrentActivityTaskExecutions: MOST_DOWNLOADS_AT_ONCE,
+        }),
+      );
+    }
     return {
-      run: () => runAll(workers).finally(closeOwn),
-      runUntil: (work) => runAllUntil(workers, work).finally(closeOwn),
+      run: () => whileTidying(() => runAll(workers)).finally(closeOwn),
+      runUntil: (work) => whileTidying(() => runAllUntil(workers, work)).finally(closeOwn),
       shutdown: () => shutDown(workers),
     };
   } catch (error) {
     await closeOwn();
     throw error;
   }
+}
+
+/** What is not given is read. */
+function downloadOptions({ env, keyTemplate, largestVideoBytes, sidecar, pace }: VideoWorkerOptions) {
+  const read = readDownloadOptions(env);
+  return {
+    keyTemplate: keyTemplate ?? read.keyTemplate,
+    largestVideoBytes: largestVideoBytes ?? read.largestVideoBytes,
+    sidecar: sidecar ?? read.sidecar,
+    pace,
+  };
 }
 
 /** What a caller set for the worker's own workflows and activities is not for the one that only submits. */

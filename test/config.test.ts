@@ -1,7 +1,6 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import {
   ConfigError,
   type Environment,
@@ -12,7 +11,6 @@ import {
   readLostSubmitPolicy,
   readProfile,
   readServiceConfig,
-  readStorageFolder,
   readSubmitsPerSecond,
   readTaskQueue,
   readTemporalAddress,
@@ -221,35 +219,30 @@ describe('VIDEOGEN_SUBMITS_PER_SECOND', () => {
   });
 });
 
-describe('VIDEOGEN_STORAGE', () => {
-  it.each([
-    [undefined, './videos'],
-    ['out', 'out'],
-    ['../out', '../out'],
-    [' /srv/videos\n', '/srv/videos'],
-    ['/srv/a: b', '/srv/a: b'],
-    [pathToFileURL('/srv/my videos').href, '/srv/my videos'],
-    ['FILE:///srv/videos', '/srv/videos'],
-    ['C:\\videos', 'C:\\videos'],
-  ])('%j is the folder %j', (VIDEOGEN_STORAGE, place) => {
-    expect(readStorageFolder({ VIDEOGEN_STORAGE })).toBe(place);
-  });
+describe('VIDEOGEN_DOWNLOAD_ALLOW', () => {
+  const read = (VIDEOGEN_DOWNLOAD_ALLOW?: string) =>
+    readServiceConfig({ ...BASE, VIDEOGEN_DOWNLOAD_ALLOW }).downloadAllow;
 
   it.each([
-    ['', 'is empty'],
-    [' ', 'is empty'],
-    ['s3://bucket/videos', 'starts with s3://, which is not supported'],
-    ['https://user:sk-very-secret@host/videos', 'starts with https://, which is not supported'],
-    ['file:videos', 'starts with file:, which is not supported'],
-    ['file://server/videos', 'is a file: URL that names no folder of this machine'],
-    ['file:///srv%2Fvideos', 'is a file: URL that names no folder of this machine'],
-  ])('%j is refused: it %s', (VIDEOGEN_STORAGE, problem) => {
-    const message = refusal(() => readStorageFolder({ VIDEOGEN_STORAGE }));
-    expect(message).toBe(
-      `VIDEOGEN_STORAGE ${problem}: give a folder, or an absolute file:// URL such as file:///srv/videos` +
-        `${problem === 'is empty' ? ', or unset it for ./videos' : ''}.`,
-    );
+    [undefined, undefined],
+    [' , ', undefined],
+    ['minio', ['minio']],
+    [
+      ' CDN.example.com, 10.0.0.7 ,[fd00::1],fd00::2',
+      ['cdn.example.com', '10.0.0.7', '[fd00::1]', 'fd00::2'],
+    ],
+  ])('%j is read as %j', (given, hosts) => {
+    expect(read(given)).toEqual(hosts);
   });
+
+  it.each(['https://minio', 'minio:9000', 'minio/videos', '*.example.com', 'a b'])(
+    '%j is refused',
+    (host) => {
+      expect(refusal(() => read(`minio,${host}`))).toContain(
+        `VIDEOGEN_DOWNLOAD_ALLOW has ${JSON.stringify(host)} in it`,
+      );
+    },
+  );
 });
 
 describe('TEMPORAL_*', () => {

@@ -24,6 +24,8 @@ const RULES: [
   ['onLostSubmit', (input) => input.onLostSubmit, rules.isLostSubmitPolicy, rules.LOST_SUBMIT_RULE],
   ['idempotencyKey', (input) => input.idempotencyKey, rules.isIdempotencyKey, rules.IDEMPOTENCY_KEY_RULE],
   ['queues.submit', (input) => input.queues?.submit, rules.isQueueName, rules.QUEUE_RULE],
+  ['queues.download', (input) => input.queues?.download, rules.isQueueName, rules.QUEUE_RULE],
+  ['keepBad', (input) => input.keepBad, rules.isFlag, rules.FLAG_RULE],
 ];
 
 /**

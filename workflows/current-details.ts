@@ -1,5 +1,6 @@
 import { describeDuration } from '../src/contract/duration';
 import type { JobPhase, JobProgress } from '../src/contract/job';
+import { describeDownload } from '../src/contract/summaries';
 import { waysOut } from '../src/contract/ways-out';
 
 const HEADLINES: Record<JobPhase, string> = {
@@ -18,13 +19,14 @@ export function currentDetails(
   ending: string | undefined,
   workflowId: string,
 ): string {
-  const { phase, taskId, task, polls, nextLookAt, deadlineAt, hold, trouble } = progress;
+  const { phase, taskId, task, polls, nextLookAt, deadlineAt, hold, trouble, download } = progress;
   const percent = task?.percent === undefined ? '' : `, ${Math.round(task.percent)} %`;
   const told = [
     `**${HEADLINES[phase]}**`,
     taskId && `Task \`${taskId}\``,
     task && `The service says: ${task.word || task.state}${percent} (look ${polls})`,
     nextLookAt && `Next look at ${nextLookAt}`,
+    download && describeDownload(download),
     trouble && `Trouble, ${trouble.count} in a row: ${trouble.message}`,
     hold && describeHold(hold, workflowId),
     ending ??

@@ -96,12 +96,20 @@ async function download(job: JobState, taskId: string): Promise<JobResult> {
   job.enter('downloading');
   const { downloadVideo } = proxyActivities<VideoActivities>({
     ...policy.DOWNLOAD_POLICY,
+    taskQueue: job.input.queues?.download ?? undefined,
     scheduleToCloseTimeout: Math.max(job.remainingMs(), policy.DOWNLOAD_AT_LEAST_MS),
     summary: describeTask(taskId),
   });
-  const video = await downloadVideo({ taskId, storage: job.input.storage });
-  job.succeeded(video);
-  return { taskId, video, seed: job.input.request?.seed, polls: job.polls, waitedMs };
+  const { request, storage, keepBad } = job.input;
+  const { video, warnings } = await downloadVideo({
+    taskId,
+    request: request ?? undefined,
+    storage: storage ?? undefined,
+    keepBad: keepBad ?? undefined,
+    startedAtMs: job.startedAtMs,
+  });
+  job.succeeded(video, warnings);
+  return { taskId, video, seed: request?.seed, polls: job.polls, waitedMs, warnings };
 }
 
 /** The same job with a fresh history. The memo, which names the task, has to be taken along by hand. */

@@ -2,6 +2,7 @@ import { setCurrentDetails, upsertMemo, workflowInfo } from '@temporalio/workflo
 import { describeEvent, type VideoFailure } from '../src/contract/failures';
 import type {
   CarriedJob,
+  DownloadProgress,
   JobInput,
   JobPhase,
   JobProgress,
@@ -20,6 +21,7 @@ import {
   UNKNOWN_TASK_GRACE_MS,
 } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
+import { describeVideo } from '../src/contract/summaries';
 import type { WantedVideo } from '../src/contract/wanted-video';
 import { checkInput, type JobTimes, pollingOf, refused } from './check-input';
 import { currentDetails } from './current-details';
@@ -44,8 +46,9 @@ export class JobState {
   private readonly misses: { task: number; video: number };
   private retryAfterMs: number | undefined;
   private nextLookAtMs: number | undefined;
+  private download: DownloadProgress | undefined;
   private ending: string | undefined;
-  private readonly startedAtMs: number;
+  readonly startedAtMs: number;
   /** For so long the deadline stood still. */
   private heldMs: number;
   private readonly times: JobTimes;
@@ -156,8 +159,15 @@ export class JobState {
     this.show();
   }
 
-  succeeded({ uri, bytes, sha256 }: StoredVideo): void {
-    this.ending = `${uri}\n\n${bytes} bytes, SHA-256 \`${sha256}\``;
+  downloads({ bytes, of }: DownloadProgress): void {
+    this.download = { bytes, of: of ?? undefined };
+    this.show();
+  }
+
+  succeeded(video: StoredVideo, warnings: string[]): void {
+    this.ending = [video.uri, describeVideo(video), ...warnings.map((warning) => `Note: ${warning}.`)].join(
+      '\n\n',
+    );
     this.enter('succeeded');
   }
 
@@ -259,6 +269,7 @@ export class JobState {
       startedAt: isoTime(this.startedAtMs),
       deadlineAt: isoTime(this.deadlineAtMs()),
       nextLookAt: looksAgain ? isoTime(this.nextLookAtMs ?? 0) : undefined,
+      download: this.phase === 'downloading' ? this.download : undefined,
       hold: this.held && {
         since: isoTime(this.held.sinceMs),
         until: isoTime(this.held.sinceMs + this.times.holdMs),

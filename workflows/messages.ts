@@ -9,10 +9,11 @@ import {
 } from '@temporalio/workflow';
 import { DECISION_REFUSED } from '../src/contract/decision-refused';
 import { createFailure } from '../src/contract/failures';
-import { decisionProblem } from '../src/contract/input-rules';
-import type { JobProgress, SubmitDecision } from '../src/contract/job';
+import { decisionProblem, isDownloadProgress } from '../src/contract/input-rules';
+import type { DownloadProgress, JobProgress, SubmitDecision } from '../src/contract/job';
 import {
   DECIDE_SUBMIT_UPDATE,
+  DOWNLOAD_PROGRESS_SIGNAL,
   LOOK_NOW_SIGNAL,
   PROGRESS_QUERY,
   WAIT_FOR_TASK_UPDATE,
@@ -25,6 +26,7 @@ export const progress = defineQuery<JobProgress>(PROGRESS_QUERY);
 export const waitForTask = defineUpdate<string, [wanted?: WantedVideo]>(WAIT_FOR_TASK_UPDATE);
 export const decideSubmit = defineUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE);
 export const lookNow = defineSignal(LOOK_NOW_SIGNAL);
+export const downloadProgress = defineSignal<[DownloadProgress]>(DOWNLOAD_PROGRESS_SIGNAL);
 
 /** What others may ask of a job while it runs. */
 export function answerMessages(job: JobState): void {
@@ -35,6 +37,13 @@ export function answerMessages(job: JobState): void {
       job.lookRequested = true;
     },
     { description: 'Look at the task now instead of later' },
+  );
+  setHandler(
+    downloadProgress,
+    (soFar) => {
+      if (isDownloadProgress(soFar)) job.downloads(soFar);
+    },
+    { description: 'Told by a download that takes its time' },
   );
   setHandler(
     waitForTask,

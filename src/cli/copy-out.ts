@@ -1,17 +1,24 @@
-import { copyFile, mkdir, rename, rm } from 'node:fs/promises';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
+import type { Environment } from '../config';
 import { VideoFailure } from '../contract';
+import { readS3Uri } from '../storage';
+import { readS3Connection } from '../storage-config';
 
 /** Puts the stored video where the caller wants it, whole or not at all; answers where the video is. */
-export async function copyOut(uri: string, out: string | undefined): Promise<string> {
+export async function copyOut(uri: string, out: string | undefined, env?: Environment): Promise<string> {
   const stored = uri.startsWith('file:') ? fileURLToPath(uri) : uri;
   if (out === undefined) return stored;
   const target = resolve(out);
   const temporary = `${target}.${process.pid}.part`;
   try {
+    const video = await openStored(uri, env);
     await mkdir(dirname(target), { recursive: true });
-    await copyFile(stored, temporary);
+    await pipeline(video, createWriteStream(temporary));
     await rename(temporary, target);
     return target;
   } catch (error) {
@@ -21,4 +28,11 @@ export async function copyOut(uri: string, out: string | undefined): Promise<str
       message: `the video is at ${stored}, but not at ${target}: ${reason}`,
     });
   }
+}
+
+async function openStored(uri: string, env?: Environment): Promise<Readable> {
+  if (uri.startsWith('file:')) return createReadStream(fileURLToPath(uri));
+  const object = uri.startsWith('s3:') ? await readS3Uri(uri, readS3Connection(env)) : undefined;
+  if (object === undefined) throw new Error('it cannot be read from here');
+  return object;
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { VideoClient, VideoJob } from '../client';
 import { namesAService, readProfile } from '../config';
-import { type JobInput, type JobResult, VideoFailure } from '../contract';
+import { describeVideo, type JobInput, type JobResult, VideoFailure } from '../contract';
 import { copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
 import { openTemporal, type Place, warnOfOtherService } from './open-temporal';
@@ -80,12 +80,10 @@ async function runJob(place: Place, order: Order, terminal: Terminal): Promise<n
     );
     return EXIT.interrupted;
   }
-  const file = await copyOut(result.video.uri, options.out);
-  const { bytes, sha256 } = result.video;
-  tell(
-    terminal,
-    `Stored ${bytes} bytes, SHA-256 ${sha256}, of task ${result.taskId} after ${result.polls === 1 ? 'one look' : `${result.polls} looks`}.`,
-  );
+  const file = await copyOut(result.video.uri, options.out, terminal.env);
+  const looks = result.polls === 1 ? 'one look' : `${result.polls} looks`;
+  tell(terminal, `Stored ${describeVideo(result.video)}, of task ${result.taskId} after ${looks}.`);
+  for (const warning of result.warnings) tell(terminal, `Note: ${warning}.`);
   terminal.out(options.json ? JSON.stringify({ workflowId, ...result }) : file);
   return EXIT.ok;
 }

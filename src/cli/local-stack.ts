@@ -10,13 +10,13 @@ import {
   readDataFolder,
   readEngineOptions,
   readServiceConfig,
-  readStorageFolder,
   readTaskQueue,
 } from '../config';
 import { startEmulator } from '../emulator';
 import { findDevServer, isAlive, isDead, ProcessLock, SILENT_AFTER_MS, startDevServer } from '../engine';
 import { createVideoService, RateGate, type VideoServiceOptions } from '../service';
-import { createFileStorage } from '../storage';
+import { createStorage } from '../storage';
+import { readDownloadOptions, readStorageConfig } from '../storage-config';
 import { createVideoWorker } from '../worker';
 import { Closers } from './closers';
 import { readStackNote, removeStackNote, type StackNote, writeStackNote } from './stack-note';
@@ -52,7 +52,8 @@ export async function openLocalStack(options: LocalStackOptions): Promise<LocalS
   const folder = readDataFolder(options.env);
   // A wrong setting is told before anything is started.
   if (namesAService(options.env)) readServiceConfig(options.env);
-  readStorageFolder(options.env);
+  readStorageConfig(options.env);
+  readDownloadOptions(options.env);
   await mkdir(folder, { recursive: true });
   const lock = new ProcessLock(join(folder, 'stack.lock'));
   for (;;) {
@@ -197,7 +198,7 @@ async function startWorkers(
   closers.add(() => service.close());
   const connection = await NativeConnection.connect({ address });
   closers.add(() => connection.close());
-  const storage = createFileStorage(readStorageFolder(env));
+  const storage = createStorage(readStorageConfig(env));
   const gate = new RateGate();
   for (const taskQueue of queues) {
     const worker = await createVideoWorker({ env, connection, taskQueue, service, storage, gate });

@@ -15,6 +15,8 @@ export interface GenerateOptions {
   field?: string[];
   onLostSubmit?: string;
   holdFor?: string;
+  storage?: string;
+  keepBad?: boolean;
 }
 
 export interface DecideOptions {
@@ -31,6 +33,7 @@ export interface DevOptions {
 
 export interface WorkerCommandOptions {
   record?: string;
+  only?: string[];
 }
 
 export interface ExplainOptions {

@@ -1,4 +1,4 @@
-import { describeDuration, type JobProgress } from '../contract';
+import { describeDownload, describeDuration, type JobProgress } from '../contract';
 
 const PHASES: Record<JobProgress['phase'], string> = {
   submitting: 'submitting',
@@ -14,12 +14,13 @@ const BAR_CELLS = 20;
 
 /** One line that tells where a job is, cut to the width of the screen: what matters most comes first. */
 export function progressLine(progress: JobProgress, nowMs: number, columns: number): string {
-  const { phase, task, taskId, trouble, nextLookAt, startedAt } = progress;
-  const percent = task?.percent;
+  const { phase, task, taskId, trouble, nextLookAt, startedAt, download } = progress;
+  const percent = percentOf(progress);
   const parts = [
     PHASES[phase].padEnd(11),
     percent === undefined ? undefined : `${bar(percent)} ${String(Math.round(percent)).padStart(3)} %`,
     wholeSeconds(nowMs - Date.parse(startedAt)),
+    download && describeDownload(download),
     trouble && `trouble: ${trouble.type}`,
     task && task.word !== '' && task.word !== phase ? task.word : undefined,
     nextLookAt && `next look in ${wholeSeconds(Date.parse(nextLookAt) - nowMs)}`,
@@ -32,15 +33,24 @@ export function progressLine(progress: JobProgress, nowMs: number, columns: numb
 }
 
 /** The same for a pipe: only what does not change with every second, so that equal lines need no repeating. */
-export function plainLine({ phase, task, taskId, trouble }: JobProgress): string {
-  const percent = task?.percent === undefined ? '' : ` ${Math.round(task.percent)} %`;
+export function plainLine(progress: JobProgress): string {
+  const { phase, task, taskId, trouble, download } = progress;
+  const done = percentOf(progress);
+  const percent = done === undefined ? '' : ` ${Math.round(done)} %`;
   const told = [
     `${PHASES[phase]}${percent}`,
+    download && describeDownload(download),
     taskId && `task ${taskId}`,
     task && `the service says ${task.word || task.state}`,
     trouble && `trouble, ${trouble.count} in a row: ${trouble.message}`,
   ];
   return told.filter(Boolean).join(', ');
+}
+
+/** Of the phase that the job is in: the task's while it waits, the download's afterwards. */
+function percentOf({ phase, task, download }: JobProgress): number | undefined {
+  if (phase !== 'downloading') return task?.percent;
+  return download?.of && (100 * download.bytes) / download.of;
 }
 
 /** Milliseconds would only flicker. */

@@ -11,8 +11,8 @@ export function readJobInput(
   onEmulator: boolean,
   further: readonly string[] = [],
 ): JobInput | undefined {
-  const { imageUrl, resolution, aspectRatio, duration, seed, adopt, deadline, id, onLostSubmit, holdFor } =
-    options;
+  const { imageUrl, resolution, aspectRatio, duration, seed, adopt, id } = options;
+  const { deadline, onLostSubmit, holdFor, storage, keepBad } = options;
   const request = defined({
     prompt,
     image_url: imageUrl,
@@ -36,6 +36,8 @@ export function readJobInput(
       deadline,
       onLostSubmit,
       holdFor,
+      storage,
+      keepBad,
       polling: onEmulator ? EMULATOR_POLLING : undefined,
     }),
     further,

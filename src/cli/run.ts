@@ -94,6 +94,11 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--adopt <task>', 'take over a task that the service has already')
     .option('--on-lost-submit <policy>', 'hold, resubmit or fail when the answer to the submit is lost')
     .option('--hold-for <time>', 'how long to hold a lost submit for a decision (default: 24h)')
+    .option(
+      '--storage <key>',
+      'where it goes in the storage, such as foxes/{date}/{workflowId}.{ext}, or foxes/',
+    )
+    .option('--keep-bad', 'keep what was downloaded and is no video, for somebody to look at')
     .option('--no-wait', 'start the job and leave')
     .option('--json', 'end with one JSON object on standard output')
     .action(actions.generate);
@@ -116,6 +121,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .command('worker')
     .description('run a worker')
     .option('--record <dir>', 'keep what the service answers there, without keys and signatures')
+    .option('--only <role...>', 'do nothing but jobs, submits or downloads')
     .action(actions.worker);
   program
     .command('emulator')

@@ -109,16 +109,24 @@ export const FAILURES = {
     exitCode: 13,
   },
   VideoCorrupt: {
-    meaning: 'What was downloaded is not the whole video',
-    advice: 'Adopt the task with its task id to download it again.',
+    meaning: 'What was downloaded is no whole video',
+    advice:
+      'Adopt the task with its task id to download it again; with keepBad (--keep-bad) what came is kept.',
     retry: { submit: '-', check: '-', download: 'policy' },
     gatewayStatus: 502,
     exitCode: 14,
   },
+  VideoTooLarge: {
+    meaning: 'The video is larger than a worker may store',
+    advice: 'Raise VIDEOGEN_LARGEST_VIDEO on workers with room for it, then adopt the task with its task id.',
+    retry: { submit: '-', check: '-', download: 'never' },
+    gatewayStatus: 502,
+    exitCode: 20,
+  },
   StorageFailed: {
     meaning: 'The video could not be stored',
     advice:
-      'Check VIDEOGEN_STORAGE (it exists, is writable, has room), then adopt the task with its task id.',
+      'Check VIDEOGEN_STORAGE (it exists, is writable, has room, has no other file in the place), then adopt the task with its task id.',
     retry: { submit: '-', check: '-', download: 'policy' },
     gatewayStatus: 507,
     exitCode: 15,

@@ -11,6 +11,7 @@ export {
 } from './failure-table';
 export { describeFailure, type FailureDetails, isVideoFailure, readFailure, VideoFailure } from './failures';
 export {
+  type DownloadProgress,
   type JobInput,
   type JobOptions,
   type JobPhase,
@@ -32,5 +33,7 @@ export {
   requestSchema,
   type VideoRequest,
 } from './request';
+export { describeDownload, describeVideo } from './summaries';
 export { TASK_STATES, type TaskState } from './task-state';
+export { describeMismatches, type VideoFacts } from './video-facts';
 export { waysOut } from './ways-out';

@@ -1,4 +1,4 @@
-import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from './job';
+import { type DownloadProgress, LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from './job';
 
 /** Rules of a job's own fields that doors and workflow share: a job can be started past every door that parses. */
 
@@ -6,13 +6,18 @@ const LONGEST_KEY = 500;
 const LONGEST_TASK_ID = 1_000;
 const LONGEST_IDEMPOTENCY_KEY = 255;
 
-export const STORAGE_RULE =
-  'must name a place inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder';
+/** What a key may leave open until the video is there. */
+export const KEY_PLACEHOLDERS = ['workflowId', 'taskId', 'date', 'ext'] as const;
+
+export type KeyPlaceholder = (typeof KEY_PLACEHOLDERS)[number];
+
+export const STORAGE_RULE = `must name a place inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; ${KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ')} may stand in it`;
 export const TASK_ID_RULE = `must be text of at most ${LONGEST_TASK_ID} characters, and not empty`;
 
 export const IDEMPOTENCY_KEY_RULE = `must be 1 to ${LONGEST_IDEMPOTENCY_KEY} printable ASCII characters without spaces`;
 export const LOST_SUBMIT_RULE = `must be one of ${LOST_SUBMIT_POLICIES.join(', ')}`;
 export const QUEUE_RULE = 'must be the name of a task queue';
+export const FLAG_RULE = 'must be true or false';
 
 export function isTaskId(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== '' && value.length <= LONGEST_TASK_ID;
@@ -22,6 +27,8 @@ export function isTaskId(value: unknown): value is string {
 export function isStorageKey(key: unknown): key is string {
   if (typeof key !== 'string' || key === '' || key.length > LONGEST_KEY) return false;
   if (/[\p{Cc}\\]|^\/|^[a-z]:/iu.test(key)) return false;
+  const placeholders = [...key.matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name);
+  if (!placeholders.every((name) => KEY_PLACEHOLDERS.some((known) => known === name))) return false;
   const [last, ...folders] = key.split('/').reverse();
   return (last === '' || isName(last)) && folders.every(isName);
 }
@@ -39,8 +46,18 @@ export function isLostSubmitPolicy(value: unknown): value is LostSubmitPolicy {
   return LOST_SUBMIT_POLICIES.some((policy) => policy === value);
 }
 
+export function isFlag(value: unknown): value is boolean {
+  return typeof value === 'boolean';
+}
+
 export function isQueueName(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== '';
+}
+
+/** Anybody can send a signal, of any shape. */
+export function isDownloadProgress(value: unknown): value is DownloadProgress {
+  const { bytes, of }: { bytes?: unknown; of?: unknown } = Object(value);
+  return typeof bytes === 'number' && (of == null || typeof of === 'number');
 }
 
 /** What is wrong with a decision about a lost submit, from whichever language it came; undefined when nothing is. */

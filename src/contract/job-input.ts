@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type DurationText, durationMs } from './duration';
 import {
+  FLAG_RULE,
   IDEMPOTENCY_KEY_RULE,
   isIdempotencyKey,
   isQueueName,
@@ -29,6 +30,7 @@ const pollingSchema = z
 
 const queuesSchema = z.strictObject({
   submit: z.custom<string>(isQueueName, { error: QUEUE_RULE }).optional(),
+  download: z.custom<string>(isQueueName, { error: QUEUE_RULE }).optional(),
 });
 
 const jobInputSchema = z.strictObject({
@@ -40,6 +42,7 @@ const jobInputSchema = z.strictObject({
   onLostSubmit: z.enum(LOST_SUBMIT_POLICIES, { error: LOST_SUBMIT_RULE }).optional(),
   holdFor: duration.optional(),
   idempotencyKey: z.custom<string>(isIdempotencyKey, { error: IDEMPOTENCY_KEY_RULE }).optional(),
+  keepBad: z.boolean({ error: FLAG_RULE }).optional(),
   queues: queuesSchema.optional(),
 });
 

@@ -2,6 +2,7 @@ import type { DurationText } from './duration';
 import type { FailureType } from './failure-table';
 import type { VideoRequest } from './request';
 import type { TaskState } from './task-state';
+import type { VideoFacts } from './video-facts';
 
 /** What one job is to do: a new generation, or the rest of the way for a task that exists already. */
 export type JobInput = ({ request: VideoRequest; taskId?: never } | { taskId: string; request?: never }) &
@@ -21,7 +22,10 @@ export type SubmitDecision =
 export interface JobOptions {
   /** How long the job may take from its start to the video; 1 hour unless set. */
   deadline?: DurationText;
-  /** Where the video goes inside the worker's storage: a key, or a prefix when it ends with `/`. */
+  /**
+   * Where the video goes inside the worker's storage: a key, or a prefix when it ends with `/`. `{workflowId}`,
+   * `{taskId}`, `{date}` and `{ext}` stand for what they say.
+   */
   storage?: string;
   /** Bounds of the pause between two looks at the task. */
   polling?: { min?: DurationText; max?: DurationText };
@@ -31,8 +35,10 @@ export interface JobOptions {
   holdFor?: DurationText;
   /** Sent with the submit in place of a key made of namespace, workflow id and request. */
   idempotencyKey?: string;
+  /** Keeps what was downloaded and is no video, beside the video's place; it is removed unless this is set. */
+  keepBad?: boolean;
   /** Task queues of activities that do not run on the job's own. */
-  queues?: { submit?: string };
+  queues?: { submit?: string; download?: string };
 }
 
 export const JOB_PHASES = [
@@ -57,13 +63,21 @@ export interface JobProgress {
   startedAt: string;
   deadlineAt: string;
   nextLookAt?: string;
+  /** How much of the video has come, of how much if that is known; told now and then while it downloads. */
+  download?: DownloadProgress;
   /** The lost submit that waits for a decision, and when the job fails without one. */
   hold?: { since: string; until: string; message: string };
   /** The trouble of the last looks, gone as soon as one succeeds. */
   trouble?: { type: FailureType; message: string; count: number };
 }
 
-export interface StoredVideo {
+export interface DownloadProgress {
+  bytes: number;
+  of?: number;
+}
+
+/** A video in its place, with what it says about itself. */
+export interface StoredVideo extends Omit<VideoFacts, 'container'> {
   uri: string;
   bytes: number;
   sha256: string;
@@ -78,6 +92,8 @@ export interface JobResult {
   polls: number;
   /** From the task's submission (or adoption) to the look that found the video ready. */
   waitedMs: number;
+  /** What the video has otherwise than was asked for, a sentence each. */
+  warnings: string[];
 }
 
 /** Milliseconds, as the service's profile has them. */

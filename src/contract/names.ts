@@ -4,6 +4,8 @@ export const PROGRESS_QUERY = 'progress';
 export const WAIT_FOR_TASK_UPDATE = 'waitForTask';
 export const DECIDE_SUBMIT_UPDATE = 'decideSubmit';
 export const LOOK_NOW_SIGNAL = 'lookNow';
+/** Sent by a download that takes its time. */
+export const DOWNLOAD_PROGRESS_SIGNAL = 'downloadProgress';
 export const DEFAULT_TASK_QUEUE = 'video-generation';
 
 /** Where submits wait, beside the jobs' own task queue: few at a time, ordered by priority, apart from what is quick. */

@@ -48,7 +48,31 @@ export const CANCEL_POLICY = {
 } as const satisfies ActivityOptions;
 
 /** Of what waiting does not mend: a full disk, a file that is no video. The task can be adopted when somebody has. */
-export const MOST_ATTEMPTS: Partial<Record<FailureType, number>> = { StorageFailed: 5, VideoCorrupt: 5 };
+export const MOST_ATTEMPTS: Partial<Record<FailureType, number>> = {
+  StorageFailed: 5,
+  VideoCorrupt: 5,
+  // About two minutes: some services name a link before their storage has the file everywhere.
+  VideoUnavailable: 8,
+};
+
+/** Longer than any video that services make today by far; a body without an end is cut off there. */
+export const LARGEST_VIDEO_BYTES = 2 * 1024 ** 3;
+
+/** When a download goes too slowly or takes too long to be waited for. The next attempt goes on where it was. */
+export const DOWNLOAD_PACE = {
+  windowMs: 30 * SECOND,
+  /** Within the window; a line that is slower is better tried anew. */
+  leastBytes: 32 * 1024,
+  /** Ends an attempt before Temporal does, which would lose what was written since the last heartbeat. */
+  attemptMs: 50 * MINUTE,
+};
+
+/** Connections of one attempt that bring next to nothing, one after another, before Temporal's retry policy pauses. */
+export const FRUITLESS_CONNECTIONS = 3;
+export const FRUITFUL_BYTES = 64 * 1024;
+
+/** A download that takes longer tells its job how far it is: a signal each time, which costs an Action. */
+export const DOWNLOAD_PROGRESS_EVERY_MS = 10 * SECOND;
 
 /** A finished, paid video is worth fetching even when the deadline has come. */
 export const DOWNLOAD_AT_LEAST_MS = 10 * MINUTE;

@@ -1,4 +1,5 @@
 import { cleanText } from './clean-text';
+import type { DownloadProgress, StoredVideo } from './job';
 import type { VideoRequest } from './request';
 
 /** A summary in Temporal may have 400 bytes; a character has at most three, and one of four counts as two. */
@@ -25,4 +26,20 @@ export function describeTask(taskId: string): string {
 
 function word(value: unknown, longest = LONGEST_FIELD): string {
   return typeof value === 'string' ? cleanText(value, longest) : '';
+}
+
+/** `1.3 of 5.0 MB have come`. */
+export function describeDownload({ bytes, of }: DownloadProgress): string {
+  const megabytes = (count: number) => (count / 1e6).toFixed(1);
+  return of === undefined
+    ? `${megabytes(bytes)} MB have come`
+    : `${megabytes(bytes)} of ${megabytes(of)} MB have come`;
+}
+
+/** `1280x720, 5 s, avc, video/mp4, 1948997 bytes, SHA-256 …`. */
+export function describeVideo(video: StoredVideo): string {
+  const { width, height, durationSeconds, codec, contentType, bytes, sha256 } = video;
+  const size = width !== undefined && height !== undefined ? `${width}x${height}` : undefined;
+  const length = durationSeconds === undefined ? undefined : `${Number(durationSeconds.toFixed(2))} s`;
+  return [size, length, codec, contentType, `${bytes} bytes`, `SHA-256 ${sha256}`].filter(Boolean).join(', ');
 }

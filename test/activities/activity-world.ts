@@ -25,6 +25,7 @@ export interface ActivityWorld {
   folder: string;
   service: VideoService;
   activities: VideoActivities;
+  serviceAt(baseUrl: string, options?: Partial<VideoServiceOptions>): VideoService;
   /** Activities whose service is somewhere else. */
   activitiesAt(baseUrl: string, options?: Partial<VideoServiceOptions>): VideoActivities;
   run<I, T>(activity: (input: I) => Promise<T>, input: I, info?: ActivityInfo): Attempt<T>;
@@ -57,6 +58,7 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
     emulator,
     folder,
     service,
+    serviceAt,
     // A new gate each time: a 429 in one test is none of the next one's business.
     get activities() {
       return createVideoActivities({ service, storage });

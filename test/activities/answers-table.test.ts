@@ -4,6 +4,7 @@ import { closedPort, startRawServer } from '../service/raw-server';
 import { type ActivityWorld, type Attempt, createActivityWorld, failureOf } from './activity-world';
 
 const REQUEST = { prompt: 'A red fox' };
+const RESET = { kind: 'reset' } as const;
 
 let world: ActivityWorld;
 let taskId: string;
@@ -24,8 +25,12 @@ const script: Record<CallName, (status: number) => void> = {
   submit: (status) => world.emulator.next('submit', fault(status)),
   check: (status) => world.emulator.next('status', fault(status)),
   'download, asking for its link': (status) => world.emulator.next('status', fault(status)),
-  download: (status) => world.emulator.next('download', fault(status)),
+  download: (status) =>
+    world.emulator.next('download', ...Array.from({ length: connections(status) }, () => fault(status))),
 };
+
+/** A link that is refused is asked for again twice; only then Temporal's retry policy is. */
+const connections = (status: number) => ([401, 403, 404, 410].includes(status) ? 3 : 1);
 
 function start(call: CallName, activities = world.activities, info = {}): Attempt<unknown> {
   if (call === 'submit') return world.run(activities.submitVideo, { request: REQUEST }, info);
@@ -137,7 +142,7 @@ describe('a connection that', () => {
     ['download', 'ServiceUnreachable', true],
   ])('is reset under a %s means %s, retryable %j', async (call, type, retryable) => {
     const kind = call === 'submit' || call === 'download' ? call : 'status';
-    world.emulator.next(kind, { kind: 'reset' });
+    world.emulator.next(kind, ...Array.from({ length: call === 'download' ? 3 : 1 }, () => RESET));
     const { failure, details } = await failureOf(start(call));
     expect([failure.type, !failure.nonRetryable]).toEqual([type, retryable]);
     expect(details.taskId).toBe(call === 'submit' ? undefined : taskId);

@@ -1,23 +1,46 @@
-import { storageKey } from '../../activities/storage-key';
+import { DEFAULT_KEY_TEMPLATE, storageKey } from '../../activities/storage-key';
 
-describe('the place of a video', () => {
+const parts = {
+  workflowId: 'job/1',
+  taskId: 'task 1',
+  startedAtMs: Date.parse('2026-11-15T23:59:59.999Z'),
+  extension: 'webm',
+};
+const key = (place?: string, template = DEFAULT_KEY_TEMPLATE, more = {}) =>
+  storageKey(place, template, { ...parts, ...more });
+
+describe('a video goes', () => {
   it.each([
-    ['a plain id', undefined, 'job-1', 'job-1.mp4'],
-    ['an id with slashes', undefined, 'team/a/../b', 'team%2Fa%2F..%2Fb.mp4'],
-    ['an id of dots', undefined, '..', '%2E..mp4'],
-    ['an id that would be hidden', undefined, '.job', '%2Ejob.mp4'],
-    ['an id with a zero byte', undefined, 'a\0b', 'a%00b.mp4'],
-    ['an id of another script', undefined, '狐', '%E7%8B%90.mp4'],
-    ['a prefix', 'foxes/', 'a/b', 'foxes/a%2Fb.mp4'],
-    ['an empty place', '', 'job-1', 'job-1.mp4'],
-    ['a key, whatever the id', 'foxes/red.webm', 'job-1', 'foxes/red.webm'],
-  ])('is named after %s', (_what, place, workflowId, key) => {
-    expect(storageKey(place, workflowId, 'video/mp4')).toBe(key);
+    ['a key', 'foxes/red.mp4', 'foxes/red.mp4'],
+    ['a key without an extension', 'foxes/red', 'foxes/red'],
+    ['a key with its own extension', 'foxes/red.{ext}', 'foxes/red.webm'],
+    ['a prefix', 'foxes/', 'foxes/job%2F1.webm'],
+    ['a prefix that is a template', '{date}/{taskId}/', '2026-11-15/task%201/job%2F1.webm'],
+    ['nothing', undefined, 'job%2F1.webm'],
+  ])('where %s says', (_what, place, expected) => {
+    expect(key(place)).toBe(expected);
   });
 
-  it('is another for another id, however long they are and however late they part', () => {
-    const names = ['a', 'b'].map((end) => storageKey(undefined, `${'x'.repeat(2_000)}${end}`, 'video/mp4'));
-    expect(new Set(names).size).toBe(2);
-    for (const name of names) expect(Buffer.byteLength(name)).toBeLessThanOrEqual(210);
+  it('where the worker’s template says, unless the job has a key', () => {
+    expect(key(undefined, '{date}/{workflowId}/video.{ext}')).toBe('2026-11-15/job%2F1/video.webm');
+    expect(key('foxes/', '{date}.{ext}')).toBe('foxes/2026-11-15.webm');
+    expect(key('red.mp4', '{date}.{ext}')).toBe('red.mp4');
   });
+});
+
+it.each(['.', '..', '.hidden', 'a/../b', 'a\\b', 'é 🦊', '%2F', 'a$&b', '{ext}'])(
+  'the workflow id %j is one file name',
+  (workflowId) => {
+    const name = key(undefined, '{workflowId}', { workflowId });
+    expect(name).toMatch(/^[^./\\][^/\\]*$/);
+    expect(decodeURIComponent(name)).toBe(workflowId);
+  },
+);
+
+it('two ids are two names, however long they are', () => {
+  const names = ['a', 'b'].map((end) =>
+    key(undefined, undefined, { workflowId: `${'x'.repeat(2_000)}${end}` }),
+  );
+  expect(new Set(names).size).toBe(2);
+  for (const name of names) expect(name.length).toBeLessThan(220);
 });

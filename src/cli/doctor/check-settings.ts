@@ -7,12 +7,12 @@ import {
   readEngineOptions,
   readLostSubmitPolicy,
   readProfile,
-  readStorageFolder,
   readSubmitsPerSecond,
   readTaskQueue,
   readTemporalAddress,
   readTemporalConfig,
 } from '../../config';
+import { readDownloadOptions, readDownloadQueue, readStorageConfig } from '../../storage-config';
 import { type Check, ok, wrong } from './check';
 import { readBaseUrl, readKey } from './service-settings';
 
@@ -32,7 +32,9 @@ export const SETTINGS: Record<string, readonly Reader[]> = {
   readLostSubmitPolicy: [readLostSubmitPolicy],
   readSubmitsPerSecond: [readSubmitsPerSecond],
   readProfile: [readProfile],
-  readStorageFolder: [readStorageFolder],
+  readStorageConfig: [readStorageConfig],
+  readDownloadOptions: [readDownloadOptions],
+  readDownloadQueue: [readDownloadQueue],
   readTemporalConfig: [readTemporalConfig],
   readTemporalAddress: [readTemporalAddress],
   readEngineOptions: [readEngineOptions],

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm, rmdir, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { Readable } from 'node:stream';
-import { readStorageFolder } from '../../config';
-import { createFileStorage } from '../../storage';
+import { createFileStorage, type S3StorageOptions, tryS3Storage } from '../../storage';
+import { readStorageConfig } from '../../storage-config';
 import { type Check, type Finding, ok, warning, wrong } from './check';
 import { codeOf, wordsOf } from './told-error';
 
@@ -13,6 +12,9 @@ const ENOUGH_BYTES = GIB;
 const ELSEWHERE = 'or set VIDEOGEN_STORAGE to another folder';
 const A_FILE = `A file stands where a folder is to be: move it away, ${ELSEWHERE}.`;
 const NOT_ALLOWED = `Let this user write there, ${ELSEWHERE}.`;
+
+const BUCKET_MEND =
+  'Check the bucket, AWS_REGION, AWS_ENDPOINT_URL_S3, VIDEOGEN_S3_PATH_STYLE and the credentials, which must allow to put and to delete objects.';
 
 const BY_CODE: Record<string, string> = {
   ENOTDIR: A_FILE,
@@ -27,22 +29,37 @@ const BY_CODE: Record<string, string> = {
 export const checkStorage: Check = {
   name: 'storage',
   async run({ env }) {
-    const folder = resolve(readStorageFolder(env));
-    try {
-      return judgeSpace(folder, await tryFolder(folder));
-    } catch (error) {
-      const mend = BY_CODE[String(codeOf(error))];
-      return wrong(`${folder}: ${wordsOf(error)}`, mend ?? `Mend that folder, ${ELSEWHERE}.`);
-    }
+    const config = readStorageConfig(env);
+    return config.kind === 's3' ? checkBucket(config) : checkFolder(resolve(config.folder));
   },
 };
+
+async function checkBucket(options: S3StorageOptions): Promise<Finding> {
+  const { bucket, prefix, endpoint } = options;
+  const place = `s3://${bucket}${prefix && `/${prefix}`}${endpoint ? ` at ${endpoint}` : ''}`;
+  try {
+    await tryS3Storage(options);
+    return ok(`${place} can be written`);
+  } catch (error) {
+    return wrong(`${place}: ${wordsOf(error)}`, BUCKET_MEND);
+  }
+}
+
+async function checkFolder(folder: string): Promise<Finding> {
+  try {
+    return judgeSpace(folder, await tryFolder(folder));
+  } catch (error) {
+    const mend = BY_CODE[String(codeOf(error))];
+    return wrong(`${folder}: ${wordsOf(error)}`, mend ?? `Mend that folder, ${ELSEWHERE}.`);
+  }
+}
 
 /** Stores a file there as a worker does and takes it away again; answers how many bytes are free. */
 async function tryFolder(folder: string): Promise<number> {
   const madeFrom = await mkdir(folder, { recursive: true });
   const name = `.doctor-${randomUUID()}`;
   try {
-    await createFileStorage(folder).save(name, Readable.from([Buffer.from(name)]));
+    await createFileStorage(folder).write(name, name, 'text/plain');
     const { bavail, bsize } = await statfs(folder);
     return bavail * bsize;
   } finally {

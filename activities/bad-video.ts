@@ -1,0 +1,12 @@
+/** What came is no video, or not the whole of one. */
+export class BadVideo extends Error {
+  override readonly name = 'BadVideo';
+}
+
+export class VideoTooLarge extends Error {
+  override readonly name = 'VideoTooLarge';
+
+  constructor(readonly largestBytes: number) {
+    super(`it has more than ${largestBytes} bytes`);
+  }
+}

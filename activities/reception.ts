@@ -1,0 +1,233 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import type { VideoFacts } from '../src/contract/video-facts';
+import { CONTAINERS, describeHead, HEAD_TO_SNIFF, PassingVideo, sniffContainer } from '../src/media';
+import { ServiceFault, type VideoBody } from '../src/service';
+import { type IncomingVideo, StorageFault, type VideoStorage } from '../src/storage';
+import { BadVideo, VideoTooLarge } from './bad-video';
+import type { PartNote } from './part-note';
+import { pour } from './pour';
+
+/** Taken now and then: a copy of the hash for a heartbeat. */
+const SNAPSHOT_EVERY_MS = 1_000;
+
+export interface ReceptionOptions {
+  storage: VideoStorage;
+  owner: string;
+  isRetry: boolean;
+  largestBytes: number;
+  keyFor(extension: string): string;
+}
+
+export interface ReceivedVideo extends Omit<VideoFacts, 'container'> {
+  key: string;
+  uri: string;
+  bytes: number;
+  sha256: string;
+  contentType: string;
+}
+
+interface Place {
+  key: string;
+  contentType: string;
+  incoming: IncomingVideo;
+  /** Rejects when the sink does. */
+  broken: Promise<never>;
+}
+
+/** One video on its way into the storage: hashed, counted and looked at in the same pass. */
+export class Reception {
+  /** How many bytes have come, and of how many when somebody said so. */
+  bytes = 0;
+  of: number | undefined;
+  /** With what a server can be asked for the rest of the same video. */
+  validator: string | undefined;
+  /** While it does, a slow source is not to blame. */
+  waitsForStorage = false;
+  private hash = createHash('sha256');
+  private passing = new PassingVideo();
+  /** The first bytes, until there are enough to know what they are and so where they go. */
+  private held: Buffer[] = [];
+  private place: Place | undefined;
+  private snapshot: { bytes: number; sha256: string } | undefined;
+  private snapshotAtMs = 0;
+
+  constructor(private readonly options: ReceptionOptions) {}
+
+  /** Where a server may go on, if it still has the same video. */
+  get resumePoint(): { offset: number; validator: string } | undefined {
+    if (this.bytes === 0 || this.validator === undefined) return undefined;
+    return { offset: this.bytes, validator: this.validator };
+  }
+
+  /** For the heartbeat: what the storage has confirmed, and not what is still on its way there. */
+  get note(): PartNote | undefined {
+    const part = this.place?.incoming.part;
+    if (!this.place || !part || !this.snapshot || this.validator === undefined) return undefined;
+    const { bytes, sha256 } = this.snapshot;
+    return { key: this.place.key, part: part.name, bytes, sha256, validator: this.validator };
+  }
+
+  /** What an earlier attempt left is copied and not written on: that attempt may not know yet that it is over. */
+  async takeUp({ key, part, bytes, sha256, validator }: PartNote): Promise<void> {
+    const left = await this.options.storage.readPart?.(key, part);
+    if (left === undefined) return;
+    // Whatever is wrong with it, the video can still be had from its beginning.
+    await this.take(left, bytes).catch(() => undefined);
+    if (this.bytes === bytes && this.digest() === sha256) this.validator = validator;
+    else await this.startOver();
+  }
+
+  /** Readies itself for what a server is about to bring. */
+  async expect({ offset, bytes, validator }: VideoBody): Promise<void> {
+    const hasChanged = offset > 0 && this.of !== undefined && bytes !== undefined && bytes !== this.of;
+    if (offset !== this.bytes || hasChanged) await this.startOver();
+    if (hasChanged) throw new ServiceFault('cut', { message: 'the video has another length than before' });
+    if (bytes !== undefined && bytes > this.options.largestBytes) {
+      throw new VideoTooLarge(this.options.largestBytes);
+    }
+    this.of = bytes;
+    this.validator = validator;
+  }
+
+  /** All that a stream brings, or as many bytes of it as are asked for. */
+  async take(stream: Readable, most = Number.POSITIVE_INFINITY): Promise<void> {
+    let left = most;
+    await pour(stream, (chunk) => {
+      const part = chunk.subarray(0, left);
+      left -= part.length;
+      return part.length > 0 ? this.takeChunk(part) : undefined;
+    });
+  }
+
+  private takeChunk(chunk: Buffer): Promise<void> | undefined {
+    this.bytes += chunk.length;
+    if (this.bytes > this.options.largestBytes) throw new VideoTooLarge(this.options.largestBytes);
+    this.hash.update(chunk);
+    this.passing.keep(chunk);
+    return this.place ? this.store(this.place, chunk) : this.hold(chunk);
+  }
+
+  /** The bytes so far were of another video, or cannot be gone on from. */
+  async startOver(): Promise<void> {
+    const { place } = this;
+    this.place = undefined;
+    this.bytes = 0;
+    this.of = undefined;
+    this.validator = undefined;
+    this.hash = createHash('sha256');
+    this.passing = new PassingVideo();
+    this.held = [];
+    this.snapshot = undefined;
+    await orStorageFault(place?.incoming.discard());
+  }
+
+  /** Everything has come: into its place with it, if it is a video. */
+  async publish(): Promise<ReceivedVideo> {
+    if (this.of !== undefined && this.bytes !== this.of) {
+      throw new BadVideo(`${this.bytes} of ${this.of} bytes arrived`);
+    }
+    const place = this.place ?? (await this.open());
+    const look = await this.passing.look();
+    if (look.kind === 'no-video') throw new BadVideo(look.reason);
+    const { container: _, ...facts } = look.facts;
+    const whole = { bytes: this.bytes, sha256: this.digest() };
+    const { uri } = await orStorageFault(place.incoming.publish(whole));
+    this.place = undefined;
+    return { key: place.key, uri, ...whole, contentType: place.contentType, ...facts };
+  }
+
+  /** Leaves what has come for another attempt, where the storage can; answers how that one finds it. */
+  async leave(): Promise<PartNote | undefined> {
+    const { place, validator, bytes } = this;
+    const part = place?.incoming.part;
+    if (!part || validator === undefined) {
+      await this.discard();
+      return undefined;
+    }
+    this.place = undefined;
+    await part.leave();
+    return { key: place.key, part: part.name, bytes, sha256: this.digest(), validator };
+  }
+
+  async discard(): Promise<void> {
+    const { place } = this;
+    this.place = undefined;
+    await place?.incoming.discard();
+  }
+
+  /** Keeps what has come for somebody to look at: all of it, or its beginning where the storage cannot; answers where. */
+  async setAside(): Promise<string> {
+    const { place } = this;
+    this.place = undefined;
+    const key = `${place?.key ?? this.options.keyFor('video')}.bad`;
+    if (place?.incoming.setAside) return (await place.incoming.setAside(key)).uri;
+    await place?.incoming.discard();
+    return (await this.options.storage.write(key, this.passing.head(), 'application/octet-stream')).uri;
+  }
+
+  private digest(): string {
+    return this.hash.copy().digest('hex');
+  }
+
+  private async hold(chunk: Buffer): Promise<void> {
+    this.held.push(chunk);
+    if (this.bytes >= HEAD_TO_SNIFF) await this.open();
+  }
+
+  /** The first bytes say what it is; what is no video is not stored at all. */
+  private async open() {
+    const head = this.passing.head();
+    const container = sniffContainer(head);
+    if (container === undefined) throw new BadVideo(describeHead(head));
+    const { storage, owner, isRetry, keyFor } = this.options;
+    const { contentType, extension } = CONTAINERS[container];
+    const key = keyFor(extension);
+    const incoming = await orStorageFault(storage.receive(key, { owner, contentType, isRetry }));
+    const broken = new Promise<never>((_, reject) => {
+      incoming.sink.once('error', (error) => reject(asStorageFault(error)));
+    });
+    // Heard by whoever writes next; until then it is nobody's unhandled rejection.
+    broken.catch(() => undefined);
+    this.place = { key, contentType, incoming, broken };
+    await this.store(this.place, Buffer.concat(this.held.splice(0)));
+    return this.place;
+  }
+
+  /** Answers with something to wait for when the storage has more to write than it wants to. */
+  private store(place: Place, chunk: Buffer): Promise<void> | undefined {
+    const snapshot = this.dueSnapshot();
+    const hasRoom = place.incoming.sink.write(chunk, (error) => {
+      if (!error && snapshot && this.place === place) this.snapshot = snapshot;
+    });
+    return hasRoom ? undefined : this.untilThereIsRoom(place);
+  }
+
+  private async untilThereIsRoom({ incoming, broken }: Place): Promise<void> {
+    this.waitsForStorage = true;
+    await Promise.race([once(incoming.sink, 'drain').catch(() => broken), broken]);
+    this.waitsForStorage = false;
+  }
+
+  private dueSnapshot() {
+    const nowMs = performance.now();
+    if (nowMs - this.snapshotAtMs < SNAPSHOT_EVERY_MS) return undefined;
+    this.snapshotAtMs = nowMs;
+    return { bytes: this.bytes, sha256: this.digest() };
+  }
+}
+
+/** A storage of somebody's own may throw what it likes. */
+async function orStorageFault<T>(work: T | Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw asStorageFault(error);
+  }
+}
+
+function asStorageFault(error: unknown): StorageFault {
+  if (error instanceof StorageFault) return error;
+  return new StorageFault(error instanceof Error ? error.message : String(error), { cause: error });
+}
