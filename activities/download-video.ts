@@ -4,7 +4,7 @@ import { DOWNLOAD_PACE, LARGEST_VIDEO_BYTES } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { describeMismatches } from '../src/contract/video-facts';
 import type { RateGate, VideoService } from '../src/service';
-import type { VideoStorage } from '../src/storage';
+import { StorageFault, type VideoStorage } from '../src/storage';
 import { BadVideo } from './bad-video';
 import { whileHeartbeating } from './heartbeating';
 import { isRetried } from './is-retried';
@@ -78,9 +78,10 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
     const giveUp = async (error: unknown): Promise<unknown> => {
       if (signal.aborted) {
         log.info('download left', { taskId, bytes: reception.bytes });
-        if (Context.current().cancellationDetails?.workerShutdown) heartbeat(await reception.leave());
+        const { workerShutdown, paused } = Context.current().cancellationDetails ?? {};
+        if (workerShutdown || paused) heartbeat(await reception.leave());
         else await reception.discard();
-        return error;
+        return signal.reason;
       }
       if (error instanceof BadVideo) {
         const kept = input.keepBad ? `; it is kept at ${await reception.setAside()}` : '';
@@ -88,7 +89,9 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
         return toFailure(new BadVideo(error.message + kept), 'download', { taskId });
       }
       const failure = toFailure(error, 'download', { taskId });
-      if (isRetried(failure, Date.now() - begunAtMs)) heartbeat(await reception.leave());
+      // A storage that failed may have no room, and what is left would take some.
+      const isOurs = error instanceof StorageFault;
+      if (!isOurs && isRetried(failure, Date.now() - begunAtMs)) heartbeat(await reception.leave());
       else await reception.discard();
       return failure;
     };
@@ -115,6 +118,7 @@ function receptionOf({ taskId, storage: place, ...input }: DownloadVideoInput, d
     storage,
     owner: taskId,
     isRetry: attempt > 1,
+    signal: cancellationSignal(),
     largestBytes: largestVideoBytes,
     keyFor: (extension) => storageKey(place, keyTemplate, { workflowId, taskId, startedAtMs, extension }),
   });

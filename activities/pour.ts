@@ -6,22 +6,25 @@ import type { Readable } from 'node:stream';
  */
 export function pour(stream: Readable, take: (chunk: Buffer) => Promise<void> | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
+    let taking: Promise<void> | undefined;
+    // A stream ends or breaks when it likes, however it is held back; it is over when its last chunk has been taken.
+    const over = (end: () => void) => Promise.resolve(taking).then(end, reject);
     const fail = (error: unknown) => {
       stream.destroy();
       reject(error);
     };
     stream.on('data', (chunk: Buffer) => {
       try {
-        const waiting = take(chunk);
-        if (waiting === undefined) return;
+        taking = take(chunk);
+        if (taking === undefined) return;
         stream.pause();
-        waiting.then(() => stream.resume(), fail);
+        taking.then(() => stream.resume(), fail);
       } catch (error) {
         fail(error);
       }
     });
-    stream.once('end', resolve);
-    stream.once('error', reject);
-    stream.once('close', () => reject(new Error('the stream was closed before its end')));
+    stream.once('end', () => over(resolve));
+    stream.once('error', (error) => over(() => reject(error)));
+    stream.once('close', () => over(() => reject(new Error('the stream was closed before its end'))));
   });
 }

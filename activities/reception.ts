@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import type { VideoFacts } from '../src/contract/video-facts';
 import { CONTAINERS, describeHead, HEAD_TO_SNIFF, PassingVideo, sniffContainer } from '../src/media';
 import { ServiceFault, type VideoBody } from '../src/service';
-import { type IncomingVideo, StorageFault, type VideoStorage } from '../src/storage';
+import { asStorageFault, type IncomingVideo, storageFault, type VideoStorage } from '../src/storage';
 import { BadVideo, VideoTooLarge } from './bad-video';
 import type { PartNote } from './part-note';
 import { pour } from './pour';
@@ -17,6 +17,7 @@ export interface ReceptionOptions {
   owner: string;
   isRetry: boolean;
   largestBytes: number;
+  signal: AbortSignal;
   keyFor(extension: string): string;
 }
 
@@ -120,7 +121,7 @@ export class Reception {
     this.passing = new PassingVideo();
     this.held = [];
     this.snapshot = undefined;
-    await orStorageFault(place?.incoming.discard());
+    await asStorageFault(async () => place?.incoming.discard());
   }
 
   /** Everything has come: into its place with it, if it is a video. */
@@ -133,7 +134,7 @@ export class Reception {
     if (look.kind === 'no-video') throw new BadVideo(look.reason);
     const { container: _, ...facts } = look.facts;
     const whole = { bytes: this.bytes, sha256: this.digest() };
-    const { uri } = await orStorageFault(place.incoming.publish(whole));
+    const { uri } = await asStorageFault(() => place.incoming.publish(whole));
     this.place = undefined;
     return { key: place.key, uri, ...whole, contentType: place.contentType, ...facts };
   }
@@ -184,9 +185,9 @@ export class Reception {
     const { storage, owner, isRetry, keyFor } = this.options;
     const { contentType, extension } = CONTAINERS[container];
     const key = keyFor(extension);
-    const incoming = await orStorageFault(storage.receive(key, { owner, contentType, isRetry }));
+    const incoming = await asStorageFault(() => storage.receive(key, { owner, contentType, isRetry }));
     const broken = new Promise<never>((_, reject) => {
-      incoming.sink.once('error', (error) => reject(asStorageFault(error)));
+      incoming.sink.once('error', (error) => reject(storageFault(error)));
     });
     // Heard by whoever writes next; until then it is nobody's unhandled rejection.
     broken.catch(() => undefined);
@@ -206,7 +207,11 @@ export class Reception {
 
   private async untilThereIsRoom({ incoming, broken }: Place): Promise<void> {
     this.waitsForStorage = true;
-    await Promise.race([once(incoming.sink, 'drain').catch(() => broken), broken]);
+    const { signal } = this.options;
+    const drained = once(incoming.sink, 'drain', { signal }).catch((error: unknown) => {
+      throw signal.aborted ? error : storageFault(error);
+    });
+    await Promise.race([drained, broken]);
     this.waitsForStorage = false;
   }
 
@@ -216,18 +221,4 @@ export class Reception {
     this.snapshotAtMs = nowMs;
     return { bytes: this.bytes, sha256: this.digest() };
   }
-}
-
-/** A storage of somebody's own may throw what it likes. */
-async function orStorageFault<T>(work: T | Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    throw asStorageFault(error);
-  }
-}
-
-function asStorageFault(error: unknown): StorageFault {
-  if (error instanceof StorageFault) return error;
-  return new StorageFault(error instanceof Error ? error.message : String(error), { cause: error });
 }

@@ -31,19 +31,21 @@ export function toFailure(
 ): unknown {
   if (error instanceof ApplicationFailure) return error;
   for (const [fault, type] of FAULTS_OF_OURS) {
-    if (error instanceof fault) return failureOf(type, retryAs, { ...known, message: error.message }, error);
+    if (!(error instanceof fault)) continue;
+    const isFinal = error instanceof StorageFault && error.isFinal;
+    return failureOf(type, retryAs, { ...known, message: error.message }, { cause: error, isFinal });
   }
   if (!(error instanceof ServiceFault)) return error;
   const { retryAfterMs, limited: _, ...facts } = error.facts;
   const asked = retryAfterMs !== undefined && { retryAfter: retryAfterMs / 1_000 };
-  return failureOf(faultType(error, call), retryAs, { ...known, ...facts, ...asked }, error);
+  return failureOf(faultType(error, call), retryAs, { ...known, ...facts, ...asked }, { cause: error });
 }
 
 export function failureOf(
   type: FailureType,
   call: Call,
   { onLostSubmit, ...details }: FailureDetails,
-  cause?: Error,
+  { cause, isFinal = false }: { cause?: Error; isFinal?: boolean } = {},
 ): ApplicationFailure {
   const { attempt } = activityInfo();
   const { [call]: retry } = FAILURES[type].retry;
@@ -53,7 +55,7 @@ export function failureOf(
     type,
     { ...details, ...(isLost && { onLostSubmit }), attempt },
     {
-      retryable: mayRetry && attempt < (MOST_ATTEMPTS[type] ?? Number.POSITIVE_INFINITY),
+      retryable: mayRetry && !isFinal && attempt < (MOST_ATTEMPTS[type] ?? Number.POSITIVE_INFINITY),
       nextRetryDelayMs: nextRetryDelay(details.retryAfter),
       cause,
     },

@@ -9,3 +9,4 @@ export {
   type VideoStorage,
   type WholeVideo,
 } from './storage';
+export { asStorageFault, storageFault } from './storage-fault';

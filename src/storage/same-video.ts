@@ -21,6 +21,7 @@ export async function isSameVideo(stored: Stored, whole: WholeVideo): Promise<bo
 export function keyTaken(key: string): StorageFault {
   return new StorageFault(
     `the key ${JSON.stringify(key)} is taken by another file: give the job another key, or move that file away`,
+    { isFinal: true },
   );
 }
 

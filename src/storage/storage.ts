@@ -44,4 +44,11 @@ export interface WholeVideo {
 /** The storage is to blame, not the network that feeds it. */
 export class StorageFault extends Error {
   override readonly name = 'StorageFault';
+  /** Whether trying again is of no use. */
+  readonly isFinal: boolean;
+
+  constructor(message: string, { isFinal = false, ...options }: ErrorOptions & { isFinal?: boolean } = {}) {
+    super(message, options);
+    this.isFinal = isFinal;
+  }
 }

@@ -99,7 +99,8 @@ describe('a download', () => {
   it('does not take the place of another file', async () => {
     await writeFile(join(world.folder, 'test.mp4'), 'another');
     const { failure } = await failureOf(download());
-    expect(failure.type).toBe('StorageFailed');
+    // There is no use in downloading it again.
+    expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', true]);
     expect(failure.message).toContain('the key "test.mp4" is taken');
     expect(await readFile(join(world.folder, 'test.mp4'), 'utf8')).toBe('another');
     expect(await world.files()).toEqual(['test.mp4']);
@@ -387,8 +388,11 @@ describe('a download fails as its row says, with the task id and nothing left be
     [4, false],
     [5, true],
   ])('when storing fails at attempt %d, which is the last one: %s', async (attempt, isLast) => {
-    await mkdir(join(world.folder, 'test.mp4'));
-    const run = world.run(world.activities.downloadVideo, { taskId }, { attempt });
+    const path = join(world.folder, 'a-file');
+    await writeFile(path, '');
+    const storage = createFileStorage(path);
+    const { downloadVideo } = createVideoActivities({ service: world.service, storage });
+    const run = world.run(downloadVideo, { taskId }, { attempt });
     const { failure } = await failureOf(run);
     expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', isLast]);
   });

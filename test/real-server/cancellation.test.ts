@@ -93,7 +93,7 @@ test('a submit refused after the cancellation came is not tried again, and the j
 
 test('a cancellation while downloading reaches the socket and leaves no file', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, storedFiles }) => {
-    emulator.next('download', { kind: 'stall', afterBytes: 2_000 });
+    emulator.next('download', { kind: 'stall', afterBytes: 20_000 });
     const job = await videos.start({ request, polling: { min: '1s' } });
     while ((await storedFiles()).length === 0) await pause();
     await job.cancel();

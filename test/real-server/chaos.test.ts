@@ -152,6 +152,7 @@ async function run(): Promise<void> {
     expect(flaws).toEqual([]);
     expect(kills.diedAlone).toEqual([]);
     expect(files.filter((name) => name.endsWith('.mp4'))).toHaveLength(jobs.length);
+    expect(files.filter((name) => name.endsWith('.part'))).toEqual([]);
     expect(posts).toHaveLength(facts.generations + facts.refused);
     // Otherwise the kills met no POST, and the run proves nothing.
     expect(facts.hitSubmits).toBeGreaterThan(0);

@@ -75,6 +75,7 @@ test('a worker killed while waiting and another while downloading: the job ends 
   const { taskId, video } = await job.result();
   const file = await readFile(fileURLToPath(video.uri));
   expect(file.equals(await emulator.video(taskId))).toBe(true);
+  expect(await partialFiles()).toEqual([]);
   expect(emulator.generations()).toHaveLength(1);
   expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
 }, 120_000);

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { activities, historyOf, timers } from '../support/history';
@@ -28,7 +29,8 @@ test.each([
     expect(result.video).toMatchObject({ bytes: file.length, contentType: 'video/mp4' });
     expect(result.seed).toBe('seed' in request ? request.seed : undefined);
     expect(result.polls).toBe(emulator.calls.filter(({ call }) => call === 'status').length - 1);
-    expect(await storedFiles()).toHaveLength(1);
+    const name = basename(fileURLToPath(result.video.uri));
+    expect(await storedFiles()).toEqual([name, `${name}.json`]);
 
     const submits = emulator.calls.filter(({ call }) => call === 'submit');
     expect(submits).toEqual([

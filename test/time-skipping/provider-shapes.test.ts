@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { createVideoClient, type VideoClient } from '../../src/client';
 import { readServiceConfig } from '../../src/config';
 import type { FailureType, JobInput } from '../../src/contract';
+import { noiseVideo } from '../../src/emulator';
 import { createVideoService, type VideoService } from '../../src/service';
 import type { HttpAnswer } from '../../src/service/read-answer';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -174,7 +175,7 @@ test.each(FITTING)(
   async (provider) => {
     const { name, taskId } = provider;
     const { submitted, inProgress, finished } = answersOf(provider);
-    const video = Buffer.from(`${name}, frame by frame. `.repeat(1_000));
+    const video = await noiseVideo({ prompt: name }, 20_000);
     standIn.play({ taskId, submit: submitted, looks: [inProgress, finished], video });
 
     const result = await videos.execute({ request: TEXT });

@@ -1,3 +1,5 @@
+import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { activities, historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
@@ -176,6 +178,7 @@ test('a download that is cut, or answered with a web page or a 503, is done agai
     const { video, taskId } = await videos.execute({ request });
     expect(video.bytes).toBe((await emulator.video(taskId)).length);
     expect(emulator.calls.filter(({ call }) => call === 'download')).toHaveLength(6);
-    expect(await storedFiles()).toHaveLength(1);
+    const name = basename(fileURLToPath(video.uri));
+    expect(await storedFiles()).toEqual([name, `${name}.json`]);
   });
 });

@@ -4,17 +4,19 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { createVideoClient } from '../../src/client';
+import { noiseVideo } from '../../src/emulator';
 import { createVideoService, proposeProfile } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';
 import { bundlePath } from '../support/world';
 
-const VIDEO = Buffer.from('as good as a video');
 const taskQueue = 'unforeseen';
 
+let video: Buffer;
 let env: VideoTestEnvironment;
 beforeAll(async () => {
   captureLogs();
+  video = await noiseVideo({ prompt: 'A red fox' }, 10_000);
   env = await createVideoTestEnvironment();
 });
 afterAll(() => env.teardown());
@@ -25,7 +27,7 @@ async function startStrangeService() {
   const server = createServer((request, response) => {
     request.resume();
     if (request.url === '/files/a.mp4') {
-      response.writeHead(200, { 'content-type': 'video/mp4' }).end(VIDEO);
+      response.writeHead(200, { 'content-type': 'video/mp4' }).end(video);
       return;
     }
     const isDone = request.method === 'GET' && ++looks > 3;
@@ -58,7 +60,7 @@ test('a shape that nobody foresaw works with the profile that is proposed from i
   const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
   const result = await worker.runUntil(() => videos.execute({ request: { prompt: 'A red fox' } }));
   expect(result).toMatchObject({ taskId: '7', polls: 4 });
-  expect((await readFile(fileURLToPath(result.video.uri))).equals(VIDEO)).toBe(true);
+  expect((await readFile(fileURLToPath(result.video.uri))).equals(video)).toBe(true);
   await service.close();
   strange.server.closeAllConnections();
   strange.server.close();
