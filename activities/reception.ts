@@ -162,7 +162,7 @@ export class Reception {
   async setAside(): Promise<string> {
     const { place } = this;
     this.place = undefined;
-    const key = `${place?.key ?? this.options.keyFor('video')}.bad`;
+    const key = `${place?.key ?? this.options.keyFor('mp4')}.bad`;
     if (place?.incoming.setAside) return (await place.incoming.setAside(key)).uri;
     await place?.incoming.discard();
     return (await this.options.storage.write(key, this.passing.head(), 'application/octet-stream')).uri;

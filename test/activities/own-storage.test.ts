@@ -1,0 +1,80 @@
+import { PassThrough, Writable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { createVideoActivities } from '../../activities';
+import type { IncomingVideo, VideoStorage } from '../../src/storage';
+import { type ActivityWorld, failureOf } from './activity-world';
+import { useDownloadWorld } from './download-world';
+
+const here = useDownloadWorld();
+let world: ActivityWorld;
+let taskId: string;
+beforeEach(() => {
+  ({ world, taskId } = here);
+});
+
+describe('a storage of somebody’s own', () => {
+  /** The three methods that a storage must have, and no more. */
+  function inMemory(stored: Map<string, Buffer>, change: Partial<IncomingVideo> = {}): VideoStorage {
+    return {
+      receive: async (key) => {
+        const sink = new PassThrough();
+        const content = buffer(sink);
+        content.catch(() => undefined);
+        return {
+          sink,
+          publish: async () => {
+            sink.end();
+            stored.set(key, await content);
+            return { uri: `memory:${key}` };
+          },
+          discard: async () => {
+            sink.destroy();
+          },
+          ...change,
+        };
+      },
+      write: async (key, text) => {
+        stored.set(key, Buffer.from(text));
+        return { uri: `memory:${key}` };
+      },
+      read: async () => undefined,
+    };
+  }
+  const downloadTo = (storage: VideoStorage, input = {}) => {
+    const { downloadVideo } = createVideoActivities({ service: world.service, storage });
+    return world.run(downloadVideo, { taskId, ...input });
+  };
+
+  it('is fed with a video that is cut on the way, and told when it is whole', async () => {
+    world.emulator.next('download', { kind: 'cut', afterBytes: 100_000 });
+    const stored = new Map<string, Buffer>();
+    const { video } = await downloadTo(inMemory(stored)).result;
+    expect(video.uri).toBe('memory:test.mp4');
+    expect([...stored.keys()]).toEqual(['test.mp4', 'test.mp4.json']);
+    expect(stored.get('test.mp4')?.equals(await world.emulator.video(taskId))).toBe(true);
+  });
+
+  it('gets the beginning of a bad video to keep', async () => {
+    world.emulator.next('download', { kind: 'web-page' });
+    const stored = new Map<string, Buffer>();
+    const { failure } = await failureOf(downloadTo(inMemory(stored), { keepBad: true }));
+    expect(failure.message).toContain('it is kept at memory:test.mp4.bad');
+    expect(String(stored.get('test.mp4.bad'))).toBe('<p>This link has expired.</p>');
+  });
+
+  it.each<[what: string, change: Partial<IncomingVideo>]>([
+    ['cannot publish', { publish: () => Promise.reject(new Error('quota exceeded')) }],
+    ['breaks on the way', { sink: brokenSink() }],
+  ])('that %s is to blame, in its own words', async (_what, change) => {
+    const { failure, details } = await failureOf(downloadTo(inMemory(new Map(), change)));
+    expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
+    expect(details).toMatchObject({ taskId, message: 'quota exceeded' });
+  });
+
+  function brokenSink(): Writable {
+    return new Writable({
+      highWaterMark: 1,
+      write: (_chunk, _encoding, done) => done(new Error('quota exceeded')),
+    });
+  }
+});
