@@ -1,6 +1,6 @@
 // How fast one 1 GiB video gets from loopback to a file, with its SHA-256, and how much memory that takes: ours against
 // curl with sha256sum after it, and against undici, a hashing Transform and createWriteStream. Each runs in a process of
-// its own, in turns. GIB=1 ROUNDS=3 npm run bench:download
+// its own, in turns; at last a whole job in a worker, for its memory. GIB=1 ROUNDS=3 npm run bench:download
 const { spawn, spawnSync } = require('node:child_process');
 const { createHash } = require('node:crypto');
 const { createWriteStream } = require('node:fs');
@@ -15,7 +15,7 @@ const BYTES = Math.round(Number(process.env.GIB ?? 1) * 1024 ** 3);
 const ROUNDS = Number(process.env.ROUNDS ?? 3);
 const MIB = 1024 ** 2;
 
-const WAYS = { ours, transform };
+const WAYS = { ours, transform, worker };
 
 async function main() {
   const [, , way, url, folder] = process.argv;
@@ -47,9 +47,10 @@ async function main() {
     if (hashes.size !== 1) throw new Error('they did not get the same file');
     const told = Object.entries(best).map(([name, { seconds }]) => `${name} ${speed(seconds)} MB/s`);
     tell(`best of ${ROUNDS}, ${BYTES} bytes with SHA-256: ${told.join(', ')}`);
-    process.stdout.write(
-      `${`ours held at most ${best.ours.rssMib.toFixed(0)} MiB more than before it began`}\n`,
-    );
+    const folder = await mkdtemp(join(tmpdir(), 'videogen-bench-'));
+    const { rssMib } = inProcess('worker', base, folder);
+    await rm(folder, { recursive: true });
+    tell(`a worker that downloads it held at most ${rssMib.toFixed(0)} MiB more than an idle one`);
   } finally {
     server.kill();
   }
@@ -139,6 +140,25 @@ async function ours(baseUrl, folder) {
   const { downloadVideo } = createVideoActivities({ service, storage: createFileStorage(folder) });
   const environment = new MockActivityEnvironment();
   return async () => (await environment.run(downloadVideo, { taskId: 'bench', startedAtMs: 0 })).video.sha256;
+}
+
+/** A whole job, on a Temporal server, in the process of its worker. */
+async function worker(baseUrl, folder) {
+  const { createVideoTestEnvironment } = require('../dist/src/testing');
+  const { createFileStorage, createVideoService } = require('../dist/src');
+  const env = await createVideoTestEnvironment({ server: 'dev' });
+  const service = createVideoService({ baseUrl, apiKey: () => 'bench' });
+  const worker = await env.createWorker({ service, storage: createFileStorage(folder) });
+  const running = worker.run();
+  // What it took to bundle the workflows is not what it takes to wait for work.
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  return async () => {
+    const { video } = await env.videos.execute({ taskId: 'bench' });
+    worker.shutdown();
+    await running;
+    await env.teardown();
+    return video.sha256;
+  };
 }
 
 async function transform(baseUrl, folder) {
