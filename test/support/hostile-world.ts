@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ListMultipartUploadsCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
+import { createVideoClient, type VideoClient } from '../../src/client';
+import { createVideoService } from '../../src/service';
+import { createFileStorage, createS3Storage, type VideoStorage } from '../../src/storage';
+import type { VideoTestEnvironment } from '../../src/testing';
+import type { VideoWorker, VideoWorkerOptions } from '../../src/worker';
+import { type HostileServer, startHostileServer } from './hostile-server';
+import { startS3Server } from './s3-server';
+import { bundlePath } from './world';
+
+export const API_KEY = 'the-key-of-the-service';
+
+export interface HostileSink {
+  storage: VideoStorage;
+  /** All that is in a folder of it, with what is on its way there. */
+  everythingIn(folder: string): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+export const SINKS = {
+  async files(): Promise<HostileSink> {
+    const root = await mkdtemp(join(tmpdir(), 'videogen-hostile-'));
+    return {
+      storage: createFileStorage(root),
+      // What comes to nothing may leave an empty folder, or none.
+      everythingIn: (folder) => readdir(join(root, folder), { recursive: true }).catch(() => []),
+      close: () => rm(root, { recursive: true, force: true }),
+    };
+  },
+  async S3(): Promise<HostileSink> {
+    const { bucket: Bucket, client, connection, stop } = await startS3Server();
+    const prefix = 'videos';
+    return {
+      storage: createS3Storage({ bucket: Bucket, prefix, ...connection }),
+      async everythingIn(folder) {
+        const place = { Bucket, Prefix: `${prefix}/${folder}/` };
+        const { Contents = [] } = await client.send(new ListObjectsV2Command(place));
+        const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand(place));
+        const nameOf = ({ Key = '' }: { Key?: string }) => Key.slice(place.Prefix.length);
+        return [...Contents.map(nameOf), ...Uploads.map((upload) => `${nameOf(upload)} on its way`)];
+      },
+      close: stop,
+    };
+  },
+} satisfies Record<string, () => Promise<HostileSink>>;
+
+export interface HostileWorld {
+  sink: HostileSink;
+  /** The service. */
+  home: HostileServer;
+  /** Another origin. */
+  elsewhere: HostileServer;
+  videos: VideoClient;
+  /** To a worker that soon loses its patience. */
+  hurriedVideos: VideoClient;
+  close(): Promise<void>;
+}
+
+export const LARGEST_VIDEO_BYTES = 12 * 1024 * 1024;
+
+/** No good connection has to keep this pace: only a bad one is ever asked by a worker with it. */
+const HURRIED = { windowMs: 100, leastBytes: 1_000, attemptMs: 60_000 };
+
+/** One worker for all tests of a sink: one for each would take longer than the tests. */
+export async function startHostileWorld(
+  env: VideoTestEnvironment,
+  startSink: () => Promise<HostileSink>,
+): Promise<HostileWorld> {
+  const [home, elsewhere] = [await startHostileServer(), await startHostileServer()];
+  const sink = await startSink();
+  const running: { worker: VideoWorker; end: Promise<void> }[] = [];
+  const service = createVideoService({ baseUrl: home.url, apiKey: () => API_KEY });
+  const clientOfWorker = async (options: VideoWorkerOptions) => {
+    const taskQueue = `hostile-${randomUUID()}`;
+    const worker = await env.createWorker({
+      taskQueue,
+      submitQueue: taskQueue,
+      service,
+      storage: sink.storage,
+      largestVideoBytes: LARGEST_VIDEO_BYTES,
+      worker: { workflowBundle: { codePath: bundlePath() } },
+      ...options,
+    });
+    running.push({ worker, end: worker.run() });
+    return createVideoClient({ client: env.temporal.client, taskQueue, submitQueue: taskQueue });
+  };
+  return {
+    sink,
+    home,
+    elsewhere,
+    videos: await clientOfWorker({}),
+    hurriedVideos: await clientOfWorker({ pace: HURRIED }),
+    async close() {
+      for (const { worker } of running) worker.shutdown();
+      await Promise.all(running.map(({ end }) => end));
+      await service.close();
+      for (const server of [home, elsewhere]) await server.close();
+      await sink.close();
+    },
+  };
+}

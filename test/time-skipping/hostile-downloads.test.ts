@@ -1,0 +1,229 @@
+import { randomBytes } from 'node:crypto';
+import type { OutgoingHttpHeaders } from 'node:http';
+import { noiseVideo } from '../../src/emulator';
+import { seededRandom } from '../../src/emulator/seeded-random';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import {
+  bomb,
+  type ChangeHead,
+  cutAt,
+  encoded,
+  endAt,
+  endless,
+  onlyHead,
+  otherThan,
+  resetAt,
+  say,
+  serve,
+  serveOther,
+  serveWith,
+  trickleFrom,
+} from '../support/hostile-answers';
+import { expectEnd, type HostileRow } from '../support/hostile-row';
+import type { Answer } from '../support/hostile-server';
+import { type HostileWorld, LARGEST_VIDEO_BYTES, SINKS, startHostileWorld } from '../support/hostile-world';
+import { captureLogs } from '../support/logs';
+import { S3_SERVER_TIMEOUT_MS } from '../support/s3-server';
+
+const KIB = 1024;
+const MIB = KIB * KIB;
+
+/** The same seed is the same offsets. */
+const seed = process.env.VIDEOGEN_HOSTILE_SEED || randomBytes(4).toString('hex');
+const random = seededRandom(`hostile ${seed}`);
+const CUTS = 50;
+
+/** Where most rows cut: a video in parts has had its first part stored by then. */
+const LATE = 0.95;
+
+/** A download is tried for at least ten minutes, whatever the deadline. */
+const SOON = { deadline: '1m' };
+
+/** The head of an answer that goes on with a video, but says something else of it. */
+const partWith = (headersOf: (length: number, from: number) => OutgoingHttpHeaders) =>
+  serveWith(({ bytes }, from) => ({ headers: headersOf(bytes.length, from) }));
+const tooLong: ChangeHead = ({ bytes }) => ({ headers: { 'content-length': bytes.length + 1_000 } });
+const tooShort: ChangeHead = ({ bytes }) => ({ headers: { 'content-length': bytes.length - 1_000 } });
+const withETag = (etag: string | undefined) => () => ({ headers: { etag } });
+const ignoring =
+  (what: 'range' | 'ifRange', answer: Answer): Answer =>
+  (response, video, asked) =>
+    answer(response, video, { ...asked, [what]: undefined });
+const PAGE = '<!doctype html><title>Sign in</title>';
+
+/** How each way to send a video badly ends. */
+const ROWS: Record<string, HostileRow> = {
+  'is sent well': { answers: [serve], ends: 'stored', from: [undefined] },
+  'is cut once without a told length': {
+    answers: [cutAt(LATE, () => ({ headers: { 'content-length': undefined } })), serve],
+    ends: 'stored',
+    from: [undefined, LATE],
+  },
+  'is cut more often than one attempt bears, with next to no progress': {
+    answers: [...Array.from({ length: 7 }, (_, index) => cutAt(LATE + index / 1_000)), serve],
+    ends: 'stored',
+    asked: 8,
+  },
+
+  'is announced as longer than it is, once': {
+    answers: [cutAt(1, tooLong), serve],
+    ends: 'stored',
+    from: [undefined, 1, undefined],
+  },
+  'is always announced as longer than it is': {
+    answers: [cutAt(1, tooLong)],
+    ends: 'ServiceUnreachable',
+    input: SOON,
+  },
+  'is announced as shorter than it is, once': {
+    answers: [serveWith(tooShort), serve],
+    ends: 'stored',
+    from: [undefined, undefined],
+  },
+  'is always announced as shorter than it is': {
+    answers: [serveWith(tooShort)],
+    ends: 'VideoCorrupt',
+    asked: 5,
+  },
+
+  'is gone on with from another byte': startsOverAfter(
+    partWith((length, from) => ({ 'content-range': `bytes ${from - 1}-${length - 1}/${length}` })),
+  ),
+  'is gone on with up to another byte': startsOverAfter(
+    partWith((length, from) => ({ 'content-range': `bytes ${from}-${length - 2}/${length}` })),
+  ),
+  'is gone on with as a part of a longer one': startsOverAfter(
+    partWith((length, from) => ({ 'content-range': `bytes ${from}-${length}/${length + 1}` })),
+  ),
+  'is gone on with as a longer one': startsOverAfter(
+    partWith((length, from) => ({
+      'content-range': `bytes ${from}-${length}/${length + 1}`,
+      'content-length': length + 1 - from,
+    })),
+  ),
+  'is gone on with as nobody knows how long a one': startsOverAfter(
+    partWith((length, from) => ({ 'content-range': `bytes ${from}-${length - 1}/*` })),
+  ),
+  'is gone on with in several parts': startsOverAfter(
+    partWith(() => ({ 'content-type': 'multipart/byteranges; boundary=x' })),
+  ),
+  'is gone on with nobody says where': startsOverAfter(partWith(() => ({ 'content-range': undefined }))),
+  'is gone on with in an encoding': startsOverAfter(partWith(() => ({ 'content-encoding': 'gzip' }))),
+  'has no such range any more': startsOverAfter(say(416)),
+  'comes from a server that knows no ranges': {
+    answers: [cutAt(LATE), ignoring('range', serve)],
+    ends: 'stored',
+    from: [undefined, LATE],
+  },
+  'comes in part when all of it was asked for': {
+    answers: [serveWith(() => ({ status: 206 })), serve],
+    ends: 'stored',
+    from: [undefined, undefined],
+  },
+
+  'has no ETag': {
+    answers: [cutAt(LATE, withETag(undefined)), serve],
+    ends: 'stored',
+    from: [undefined, undefined],
+  },
+  'has a weak ETag': {
+    answers: [cutAt(LATE, withETag('W/"one"')), serve],
+    ends: 'stored',
+    from: [undefined, undefined],
+  },
+  'is another one after the cut': {
+    answers: [cutAt(LATE), serveOther()],
+    ends: 'stored',
+    stored: otherThan,
+    from: [undefined, LATE],
+  },
+  'is another one after the cut, on a server that goes on all the same': {
+    answers: [cutAt(LATE), ignoring('ifRange', serveOther())],
+    ends: 'stored',
+    stored: otherThan,
+    from: [undefined, LATE, undefined],
+  },
+
+  'is sent as gzip': { answers: [encoded('gzip')], ends: 'stored', asked: 1 },
+  'is sent as Brotli': { answers: [encoded('br')], ends: 'stored', asked: 1 },
+  'is sent as gzip and cut once': { answers: [encoded('gzip', 'cut'), serve], ends: 'stored', asked: 2 },
+  'is sent as gzip and always cut': { answers: [encoded('gzip', 'cut')], ends: 'VideoCorrupt', asked: 5 },
+  'is sent as broken gzip': { answers: [encoded('gzip', 'changed')], ends: 'VideoCorrupt', asked: 5 },
+  'is sent in an encoding that is not known, once': {
+    answers: [serveWith(() => ({ headers: { 'content-encoding': 'zstd' } })), serve],
+    ends: 'stored',
+    asked: 2,
+  },
+
+  'has no end': { answers: [endless], ends: 'VideoTooLarge', asked: 1 },
+  'is announced as larger than allowed': {
+    answers: [onlyHead({ 'content-length': LARGEST_VIDEO_BYTES + 1 })],
+    ends: 'VideoTooLarge',
+    asked: 1,
+  },
+  'is larger than allowed once it is decoded': {
+    answers: [bomb(LARGEST_VIDEO_BYTES)],
+    ends: 'VideoTooLarge',
+    asked: 1,
+  },
+
+  'is a page': { answers: [say(200, PAGE)], ends: 'VideoCorrupt', says: 'web page', asked: 5 },
+  'is JSON': { answers: [say(200, '{"error":"no"}')], ends: 'VideoCorrupt', says: 'JSON', asked: 5 },
+  'is nothing': { answers: [say(200)], ends: 'VideoCorrupt', says: 'empty', asked: 5 },
+  'ends too early, where nobody said when': { answers: [endAt(LATE)], ends: 'VideoCorrupt', asked: 5 },
+  'ends too early once, where nobody said when': { answers: [endAt(LATE), serve], ends: 'stored', asked: 2 },
+
+  'is refused with 500 once': { answers: [say(500), serve], ends: 'stored', asked: 2 },
+  'is refused with 503 once': { answers: [say(503), serve], ends: 'stored', asked: 2 },
+  'is refused with 429 once': { answers: [say(429), serve], ends: 'stored', asked: 2 },
+};
+
+/** By a worker that soon loses its patience. */
+const SLOW_ROWS: Record<string, HostileRow> = {
+  'trickles once': { answers: [trickleFrom(LATE), serve], ends: 'stored', hurried: true },
+  'always trickles': {
+    answers: [trickleFrom(LATE)],
+    ends: 'ServiceUnreachable',
+    says: /bytes came in/,
+    hurried: true,
+    input: SOON,
+  },
+};
+
+/** A cut video whose rest is of no use is asked for as if nothing were there. */
+function startsOverAfter(answer: Answer): HostileRow {
+  return { answers: [cutAt(LATE), answer, serve], ends: 'stored', from: [undefined, LATE, undefined] };
+}
+
+let env: VideoTestEnvironment;
+const worlds = new Map<keyof typeof SINKS, HostileWorld>();
+beforeAll(async () => {
+  captureLogs();
+  env = await createVideoTestEnvironment();
+  for (const sink of ['files', 'S3'] as const) worlds.set(sink, await startHostileWorld(env, SINKS[sink]));
+}, S3_SERVER_TIMEOUT_MS);
+afterAll(async () => {
+  for (const world of worlds.values()) await world.close();
+  await env?.teardown();
+});
+
+describe.each([
+  ['files', 'files', 300 * KIB],
+  ['S3', 'S3', 300 * KIB],
+  ['S3, in parts', 'S3', 9 * MIB],
+] as const)('on its way to %s, a video that', (_, sink, length) => {
+  let bytes: Buffer;
+  let world: HostileWorld;
+  beforeAll(async () => {
+    bytes = await noiseVideo({ prompt: 'A red fox' }, length);
+    world = worlds.get(sink) as HostileWorld;
+  });
+
+  test.each(Object.entries(ROWS))('%s', async (_what, row) => {
+    await expectEnd(world, bytes, row);
+  });
+
+  test.each(Object.entries(SLOW_ROWS))('%s', async (_what, row) => {
+    await expectEnd(world, bytes, row);
+  });
+});
