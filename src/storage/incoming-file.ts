@@ -52,7 +52,7 @@ class IncomingFile implements IncomingVideo {
     private readonly targetOf: (key: string) => string,
   ) {
     this.temporary = join(own.folder, own.name);
-    this.part = { name: own.name, leave: () => asStorageFault(() => this.close()) };
+    this.part = { name: own.name, leave: () => this.leave() };
     this.sink = new FileSink(own.file);
     // It may be broken off when nobody listens, and an error nobody listens to ends the process.
     this.sink.on('error', () => undefined);
@@ -86,6 +86,12 @@ class IncomingFile implements IncomingVideo {
     });
   }
 
+  /** What earlier attempts left is in this part, or was of no use: a copy for each of them would fill the disk. */
+  private async leave(): Promise<void> {
+    await asStorageFault(() => this.close());
+    await this.remove(this.own.earlier);
+  }
+
   private async placeUnlessThere(whole: WholeVideo): Promise<void> {
     const { key, target } = this.place;
     try {
@@ -107,10 +113,14 @@ class IncomingFile implements IncomingVideo {
       return await asStorageFault(work);
     } finally {
       await this.close().catch(() => undefined);
-      for (const name of [this.own.name, ...this.own.earlier]) {
-        // What cannot be removed now is left to the sweeper.
-        await rm(join(this.own.folder, name), { force: true }).catch(() => undefined);
-      }
+      await this.remove([this.own.name, ...this.own.earlier]);
+    }
+  }
+
+  private async remove(names: string[]): Promise<void> {
+    for (const name of names) {
+      // What cannot be removed now is left to the sweeper.
+      await rm(join(this.own.folder, name), { force: true }).catch(() => undefined);
     }
   }
 

@@ -97,6 +97,12 @@ describe('a part that is left', () => {
     await zombie.discard();
   });
 
+  it('takes the place of those that were left before it', async () => {
+    await leaveSome(VIDEO.subarray(0, 1_000_000));
+    const part = await leaveSome();
+    expect(await filesThere()).toEqual([`a/${part}`]);
+  });
+
   it('is nothing once it is gone', async () => {
     const part = await leaveSome();
     await store(storage, 'a/fox.mp4', VIDEO);
