@@ -122,10 +122,7 @@ const ENCODERS = {
 };
 
 /** The video in an encoding that nobody asked for. */
-export function encoded(
-  encoding: keyof typeof ENCODERS,
-  spoil: 'well' | 'cut' | 'changed' = 'well',
-): Answer {
+export function encoded(encoding: keyof typeof ENCODERS, spoil: 'well' | 'cut' | 'changed' = 'well'): Answer {
   const made = new WeakMap<Buffer, Buffer>();
   return (response, { bytes, etag }) => {
     const body = made.get(bytes) ?? ENCODERS[encoding](bytes);

@@ -26,7 +26,7 @@ export type Answer = (response: ServerResponse, video: ServedVideo, asked: Asked
 export interface HostileTask {
   bytes: Buffer;
   /** One for each request for the video; the last one for every request after it, too. */
-  answers: Answer[];
+  answers: readonly Answer[];
   /** Where the video is, in place of a path on this server. */
   link?: string;
 }

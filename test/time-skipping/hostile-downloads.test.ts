@@ -30,14 +30,16 @@ const MIB = KIB * KIB;
 
 /** The same seed is the same offsets. */
 const seed = process.env.VIDEOGEN_HOSTILE_SEED || randomBytes(4).toString('hex');
+const REPLAY = `VIDEOGEN_HOSTILE_SEED=${seed}`;
 const random = seededRandom(`hostile ${seed}`);
-const CUTS = 50;
+
+/** The first one is within the bytes by which a video is known, the second one right behind them. */
+const FIRST_CUTS = [4_000, 4_100];
+const randomCuts = (count: number, length: number) =>
+  Array.from({ length: count }, () => 1 + Math.floor(random() * (length - 1)));
 
 /** Where most rows cut: a video in parts has had its first part stored by then. */
 const LATE = 0.95;
-
-/** A download is tried for at least ten minutes, whatever the deadline. */
-const SOON = { deadline: '1m' };
 
 /** The head of an answer that goes on with a video, but says something else of it. */
 const partWith = (headersOf: (length: number, from: number) => OutgoingHttpHeaders) =>
@@ -51,7 +53,7 @@ const ignoring =
     answer(response, video, { ...asked, [what]: undefined });
 const PAGE = '<!doctype html><title>Sign in</title>';
 
-/** How each way to send a video badly ends. */
+/** How each way to send a video badly ends, however long the video is. */
 const ROWS: Record<string, HostileRow> = {
   'is sent well': { answers: [serve], ends: 'stored', from: [undefined] },
   'is cut once without a told length': {
@@ -64,36 +66,18 @@ const ROWS: Record<string, HostileRow> = {
     ends: 'stored',
     asked: 8,
   },
-
   'is announced as longer than it is, once': {
     answers: [cutAt(1, tooLong), serve],
     ends: 'stored',
     from: [undefined, 1, undefined],
-  },
-  'is always announced as longer than it is': {
-    answers: [cutAt(1, tooLong)],
-    ends: 'ServiceUnreachable',
-    input: SOON,
-  },
-  'is announced as shorter than it is, once': {
-    answers: [serveWith(tooShort), serve],
-    ends: 'stored',
-    from: [undefined, undefined],
   },
   'is always announced as shorter than it is': {
     answers: [serveWith(tooShort)],
     ends: 'VideoCorrupt',
     asked: 5,
   },
-
   'is gone on with from another byte': startsOverAfter(
     partWith((length, from) => ({ 'content-range': `bytes ${from - 1}-${length - 1}/${length}` })),
-  ),
-  'is gone on with up to another byte': startsOverAfter(
-    partWith((length, from) => ({ 'content-range': `bytes ${from}-${length - 2}/${length}` })),
-  ),
-  'is gone on with as a part of a longer one': startsOverAfter(
-    partWith((length, from) => ({ 'content-range': `bytes ${from}-${length}/${length + 1}` })),
   ),
   'is gone on with as a longer one': startsOverAfter(
     partWith((length, from) => ({
@@ -101,33 +85,14 @@ const ROWS: Record<string, HostileRow> = {
       'content-length': length + 1 - from,
     })),
   ),
-  'is gone on with as nobody knows how long a one': startsOverAfter(
-    partWith((length, from) => ({ 'content-range': `bytes ${from}-${length - 1}/*` })),
-  ),
-  'is gone on with in several parts': startsOverAfter(
-    partWith(() => ({ 'content-type': 'multipart/byteranges; boundary=x' })),
-  ),
-  'is gone on with nobody says where': startsOverAfter(partWith(() => ({ 'content-range': undefined }))),
-  'is gone on with in an encoding': startsOverAfter(partWith(() => ({ 'content-encoding': 'gzip' }))),
   'has no such range any more': startsOverAfter(say(416)),
   'comes from a server that knows no ranges': {
     answers: [cutAt(LATE), ignoring('range', serve)],
     ends: 'stored',
     from: [undefined, LATE],
   },
-  'comes in part when all of it was asked for': {
-    answers: [serveWith(() => ({ status: 206 })), serve],
-    ends: 'stored',
-    from: [undefined, undefined],
-  },
-
   'has no ETag': {
     answers: [cutAt(LATE, withETag(undefined)), serve],
-    ends: 'stored',
-    from: [undefined, undefined],
-  },
-  'has a weak ETag': {
-    answers: [cutAt(LATE, withETag('W/"one"')), serve],
     ends: 'stored',
     from: [undefined, undefined],
   },
@@ -137,25 +102,63 @@ const ROWS: Record<string, HostileRow> = {
     stored: otherThan,
     from: [undefined, LATE],
   },
+  'is sent as gzip': { answers: [encoded('gzip')], ends: 'stored', asked: 1 },
+  'is sent as gzip and always cut': { answers: [encoded('gzip', 'cut')], ends: 'VideoCorrupt', asked: 5 },
+  'has no end': { answers: [endless], ends: 'VideoTooLarge', asked: 1 },
+  'ends too early, where nobody said when': { answers: [endAt(LATE)], ends: 'VideoCorrupt', asked: 5 },
+  'is refused with 503 once': { answers: [say(503), serve], ends: 'stored', asked: 2 },
+};
+
+/** The same for what a long video would tell no more of. */
+const MORE_ROWS: Record<string, HostileRow> = {
+  'is always announced as longer than it is': {
+    answers: [cutAt(1, tooLong)],
+    ends: 'ServiceUnreachable',
+    toTheDeadline: true,
+  },
+  'is announced as shorter than it is, once': {
+    answers: [serveWith(tooShort), serve],
+    ends: 'stored',
+    from: [undefined, undefined],
+  },
+  'is gone on with up to another byte': startsOverAfter(
+    partWith((length, from) => ({ 'content-range': `bytes ${from}-${length - 2}/${length}` })),
+  ),
+  'is gone on with as a part of a longer one': startsOverAfter(
+    partWith((length, from) => ({ 'content-range': `bytes ${from}-${length}/${length + 1}` })),
+  ),
+  'is gone on with as nobody knows how long a one': startsOverAfter(
+    partWith((length, from) => ({ 'content-range': `bytes ${from}-${length - 1}/*` })),
+  ),
+  'is gone on with in several parts': startsOverAfter(
+    partWith(() => ({ 'content-type': 'multipart/byteranges; boundary=x' })),
+  ),
+  'is gone on with nobody says where': startsOverAfter(partWith(() => ({ 'content-range': undefined }))),
+  'is gone on with in an encoding': startsOverAfter(partWith(() => ({ 'content-encoding': 'gzip' }))),
+  'comes in part when all of it was asked for': {
+    answers: [serveWith(() => ({ status: 206 })), serve],
+    ends: 'stored',
+    from: [undefined, undefined],
+  },
+  'has a weak ETag': {
+    answers: [cutAt(LATE, withETag('W/"one"')), serve],
+    ends: 'stored',
+    from: [undefined, undefined],
+  },
   'is another one after the cut, on a server that goes on all the same': {
     answers: [cutAt(LATE), ignoring('ifRange', serveOther())],
     ends: 'stored',
     stored: otherThan,
     from: [undefined, LATE, undefined],
   },
-
-  'is sent as gzip': { answers: [encoded('gzip')], ends: 'stored', asked: 1 },
   'is sent as Brotli': { answers: [encoded('br')], ends: 'stored', asked: 1 },
   'is sent as gzip and cut once': { answers: [encoded('gzip', 'cut'), serve], ends: 'stored', asked: 2 },
-  'is sent as gzip and always cut': { answers: [encoded('gzip', 'cut')], ends: 'VideoCorrupt', asked: 5 },
   'is sent as broken gzip': { answers: [encoded('gzip', 'changed')], ends: 'VideoCorrupt', asked: 5 },
   'is sent in an encoding that is not known, once': {
     answers: [serveWith(() => ({ headers: { 'content-encoding': 'zstd' } })), serve],
     ends: 'stored',
     asked: 2,
   },
-
-  'has no end': { answers: [endless], ends: 'VideoTooLarge', asked: 1 },
   'is announced as larger than allowed': {
     answers: [onlyHead({ 'content-length': LARGEST_VIDEO_BYTES + 1 })],
     ends: 'VideoTooLarge',
@@ -166,27 +169,19 @@ const ROWS: Record<string, HostileRow> = {
     ends: 'VideoTooLarge',
     asked: 1,
   },
-
   'is a page': { answers: [say(200, PAGE)], ends: 'VideoCorrupt', says: 'web page', asked: 5 },
   'is JSON': { answers: [say(200, '{"error":"no"}')], ends: 'VideoCorrupt', says: 'JSON', asked: 5 },
   'is nothing': { answers: [say(200)], ends: 'VideoCorrupt', says: 'empty', asked: 5 },
-  'ends too early, where nobody said when': { answers: [endAt(LATE)], ends: 'VideoCorrupt', asked: 5 },
   'ends too early once, where nobody said when': { answers: [endAt(LATE), serve], ends: 'stored', asked: 2 },
-
   'is refused with 500 once': { answers: [say(500), serve], ends: 'stored', asked: 2 },
-  'is refused with 503 once': { answers: [say(503), serve], ends: 'stored', asked: 2 },
   'is refused with 429 once': { answers: [say(429), serve], ends: 'stored', asked: 2 },
-};
-
-/** By a worker that soon loses its patience. */
-const SLOW_ROWS: Record<string, HostileRow> = {
   'trickles once': { answers: [trickleFrom(LATE), serve], ends: 'stored', hurried: true },
   'always trickles': {
     answers: [trickleFrom(LATE)],
     ends: 'ServiceUnreachable',
-    says: /bytes came in/,
+    says: 'bytes came in',
     hurried: true,
-    input: SOON,
+    toTheDeadline: true,
   },
 };
 
@@ -208,10 +203,10 @@ afterAll(async () => {
 });
 
 describe.each([
-  ['files', 'files', 300 * KIB],
-  ['S3', 'S3', 300 * KIB],
-  ['S3, in parts', 'S3', 9 * MIB],
-] as const)('on its way to %s, a video that', (_, sink, length) => {
+  ['files', 'files', 300 * KIB, { ...ROWS, ...MORE_ROWS }, 50],
+  ['S3', 'S3', 300 * KIB, { ...ROWS, ...MORE_ROWS }, 50],
+  ['S3 in parts', 'S3', 9 * MIB, ROWS, 10],
+] as const)('on its way to %s, a video that', (_, sink, length, rows, cuts) => {
   let bytes: Buffer;
   let world: HostileWorld;
   beforeAll(async () => {
@@ -219,11 +214,94 @@ describe.each([
     world = worlds.get(sink) as HostileWorld;
   });
 
-  test.each(Object.entries(ROWS))('%s', async (_what, row) => {
-    await expectEnd(world, bytes, row);
+  test.each(Object.entries(rows))('%s', async (_what, row) => {
+    const { home } = await expectEnd(world, bytes, row);
+    // Nobody is kept busy by a video that is not wanted any more.
+    await Promise.all(home.videos.map(({ closed }) => closed));
   });
 
-  test.each(Object.entries(SLOW_ROWS))('%s', async (_what, row) => {
-    await expectEnd(world, bytes, row);
+  describe(`is cut once, ${REPLAY},`, () => {
+    const offsets = [...FIRST_CUTS, ...randomCuts(cuts, length)];
+
+    test.each(offsets)('behind %d bytes, goes on there', async (offset) => {
+      const share = offset / length;
+      await expectEnd(world, bytes, {
+        answers: [cutAt(share), serve],
+        ends: 'stored',
+        from: [undefined, share],
+      });
+    });
+
+    test.each(offsets.slice(0, 12))(
+      'behind %d bytes without a goodbye, goes on where it got to',
+      async (offset) => {
+        const row: HostileRow = { answers: [resetAt(offset / length), serve], ends: 'stored', asked: 2 };
+        const { home } = await expectEnd(world, bytes, row);
+        const [, from = '0'] = /^bytes=(\d+)-$/.exec(home.videos[1]?.range ?? '') ?? [];
+        expect(Number(from)).toBeLessThanOrEqual(offset);
+      },
+    );
+  });
+});
+
+describe.each(['files', 'S3'] as const)('on its way to %s', (sink) => {
+  let bytes: Buffer;
+  let world: HostileWorld;
+  beforeAll(async () => {
+    bytes = await noiseVideo({ prompt: 'A red fox' }, 300 * KIB);
+    world = worlds.get(sink) as HostileWorld;
+  });
+
+  test('a video that is cut fifty times is stored, as long as each connection brings a good part of it', async () => {
+    const long = await noiseVideo({ prompt: 'A long fox' }, 52 * 70 * KIB);
+    const shares = Array.from({ length: 50 }, (_, index) => (index + 1) / 51);
+    const { home } = await expectEnd(world, long, {
+      answers: [...shares.map((share) => cutAt(share)), serve],
+      ends: 'stored',
+      from: [undefined, ...shares],
+    });
+    // Every connection by a link of its own, and the first one was for the look at the task.
+    expect(home.videos.map(({ link }) => link)).toEqual(Array.from({ length: 51 }, (_, index) => index + 2));
+  });
+
+  test('another attempt goes on with what was stored, where the storage can read it back', async () => {
+    await expectEnd(world, bytes, {
+      answers: [cutAt(LATE), say(503), serve],
+      ends: 'stored',
+      from: [undefined, LATE, sink === 'files' ? LATE : undefined],
+    });
+  });
+
+  test('a video that cannot be had in time leaves nothing of what has come', async () => {
+    await expectEnd(world, bytes, {
+      answers: [cutAt(LATE), say(503, '', { 'retry-after': '600' })],
+      ends: 'ServiceFailed',
+      toTheDeadline: true,
+      leavesNoPart: true,
+      from: [undefined, LATE],
+    });
+  });
+
+  test('a page in place of a video is kept when that is wanted', async () => {
+    const { read } = await expectEnd(world, bytes, {
+      answers: [say(200, PAGE)],
+      ends: 'VideoCorrupt',
+      says: '.bad',
+      keepBad: true,
+      leaves: ['video.video.bad'],
+    });
+    expect(String(await read('video.video.bad'))).toBe(PAGE);
+  });
+
+  test('a video that ends too early is kept when that is wanted', async () => {
+    const { read } = await expectEnd(world, bytes, {
+      answers: [endAt(LATE)],
+      ends: 'VideoCorrupt',
+      says: '.bad',
+      keepBad: true,
+      leaves: ['video.mp4.bad'],
+    });
+    const came = bytes.subarray(0, LATE * bytes.length);
+    expect((await read('video.mp4.bad'))?.equals(came)).toBe(true);
   });
 });

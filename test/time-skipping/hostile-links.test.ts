@@ -1,0 +1,126 @@
+import { noiseVideo } from '../../src/emulator';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { cutAt, hops, redirect, say, serve, sinceLink } from '../support/hostile-answers';
+import { expectEnd, type HostileRow } from '../support/hostile-row';
+import type { Answer } from '../support/hostile-server';
+import { API_KEY, type HostileWorld, SINKS, startHostileWorld } from '../support/hostile-world';
+import { captureLogs } from '../support/logs';
+import { S3_SERVER_TIMEOUT_MS } from '../support/s3-server';
+
+const LATE = 0.95;
+
+let env: VideoTestEnvironment;
+let bytes: Buffer;
+beforeAll(async () => {
+  captureLogs();
+  env = await createVideoTestEnvironment();
+  bytes = await noiseVideo({ prompt: 'A red fox' }, 300 * 1024);
+});
+afterAll(() => env?.teardown());
+
+/** How each way to lead astray ends; eight attempts are made at a link that is refused. */
+const ROWS: Record<string, HostileRow> = {
+  'by five redirects': { answers: [hops(5)], ends: 'stored', asked: 6 },
+  'by five redirects, and cut behind them': {
+    answers: [...Array<Answer>(5).fill(hops(5)), cutAt(LATE), hops(5)],
+    ends: 'stored',
+    from: [...Array<undefined>(6), ...Array<number>(6).fill(LATE)],
+  },
+  'by six redirects': { answers: [hops(6)], ends: 'VideoUnavailable', says: 'HTTP 302', asked: 8 * 6 },
+  'in a circle': { answers: [redirect('?again')], ends: 'VideoUnavailable', says: 'HTTP 302', asked: 8 * 6 },
+  'to a place that is none': {
+    answers: [redirect('ftp://127.0.0.1/')],
+    ends: 'VideoUnavailable',
+    says: 'leads nowhere',
+    asked: 8,
+  },
+
+  ...Object.fromEntries(
+    [401, 403, 404, 410].map((status): [string, HostileRow] => [
+      `by a link that is answered with ${status}, until there is a newer one`,
+      // The first link is seen by whoever waits for the task and is not followed.
+      { answers: [sinceLink(3, serve, say(status))], ends: 'stored', asked: 2 },
+    ]),
+  ),
+  'by a link that expires in the middle of the video': {
+    answers: [sinceLink(3, serve, cutAt(LATE)), sinceLink(4, serve, say(403)), serve],
+    ends: 'stored',
+    from: [undefined, LATE, LATE],
+  },
+};
+
+/** Addresses at which no video may be, because the worker could reach what is not meant for the service there. */
+const PRIVATE: [what: string, address: (port: number) => string][] = [
+  ['a private network', () => 'http://10.0.0.1/'],
+  ['the metadata of a cloud', () => 'http://169.254.169.254/latest/meta-data/'],
+  ['this machine by name', (port) => `http://localhost:${port}/`],
+  ['this machine by its other address', (port) => `http://[::1]:${port}/`],
+  ['this machine in disguise', (port) => `http://[::ffff:127.0.0.1]:${port}/`],
+];
+
+describe.each(['files', 'S3'] as const)('on its way to %s, a video is led', (sink) => {
+  let world: HostileWorld;
+  beforeAll(async () => {
+    world = await startHostileWorld(env, SINKS[sink]);
+  }, S3_SERVER_TIMEOUT_MS);
+  afterAll(() => world?.close());
+
+  test.each(Object.entries(ROWS))('%s', async (_what, row) => {
+    await expectEnd(world, bytes, row);
+  });
+
+  test('by links that are always refused: three an attempt, and its task id is told', async () => {
+    const row: HostileRow = {
+      answers: [say(403, '{"error":{"code":"AccessDenied","message":"Request has expired"}}')],
+      ends: 'VideoUnavailable',
+      says: 'HTTP 403 AccessDenied Request has expired',
+      asked: 8 * 3,
+    };
+    const { home } = await expectEnd(world, bytes, row);
+    expect(home.links).toBe(1 + 8 * 3);
+    expect(new Set(home.videos.map(({ link }) => link)).size).toBe(8 * 3);
+  });
+
+  test('to another origin, to which the key does not follow', async () => {
+    const { home, elsewhere } = await expectEnd(world, bytes, {
+      answers: [redirect(({ taskId }) => `${world.elsewhere.url}/files/${taskId}/`)],
+      elsewhere: [cutAt(LATE), serve],
+      ends: 'stored',
+    });
+    expect(home.videos.map(({ authorization }) => authorization)).toEqual(Array(2).fill(`Bearer ${API_KEY}`));
+    expect(elsewhere.videos).toMatchObject([
+      { range: undefined },
+      { range: expect.any(String), ifRange: '"one"' },
+    ]);
+    for (const { authorization } of elsewhere.videos) expect(authorization).toBeUndefined();
+  });
+
+  test('to another origin and back, to which the key does not follow either', async () => {
+    const { home } = await expectEnd(world, bytes, {
+      answers: [redirect(({ taskId }) => `${world.elsewhere.url}/files/${taskId}/`), serve],
+      elsewhere: [redirect(({ taskId }) => `${world.home.url}/files/${taskId}/`)],
+      ends: 'stored',
+    });
+    expect(home.videos.map(({ authorization }) => authorization)).toStrictEqual([
+      `Bearer ${API_KEY}`,
+      undefined,
+    ]);
+  });
+
+  test.each(PRIVATE)('to %s, where nobody is asked', async (_what, address) => {
+    const place = (taskId: string) => new URL(`files/${taskId}/`, address(world.elsewhere.port)).href;
+    const refused = {
+      ends: 'VideoUnavailable',
+      says: 'VIDEOGEN_DOWNLOAD_ALLOW',
+      elsewhere: [serve],
+    } as const;
+    const byLink = await expectEnd(world, bytes, { ...refused, answers: [], link: place });
+    expect(byLink.home.links).toBe(1 + 8);
+    const byRedirect = await expectEnd(world, bytes, {
+      ...refused,
+      answers: [redirect(({ taskId }) => place(taskId))],
+      asked: 8,
+    });
+    for (const { elsewhere } of [byLink, byRedirect]) expect(elsewhere.videos).toEqual([]);
+  });
+});
