@@ -163,7 +163,7 @@ export function readEmulatorKey(env: Environment = process.env): string | undefi
 }
 
 /** Hosts from which videos may come although their addresses are private, or their links without TLS. */
-function readDownloadAllow(env: Environment): string[] {
+export function readDownloadAllow(env: Environment = process.env): string[] {
   const hosts = (withoutBlanks(env).VIDEOGEN_DOWNLOAD_ALLOW ?? '')
     .split(',')
     .map((host) => host.trim().toLowerCase())

@@ -41,7 +41,7 @@ export function readS3Connection(env: Environment = process.env): S3Connection {
   const set = withoutBlanks(env);
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = set;
   return {
-    endpoint: set.AWS_ENDPOINT_URL_S3 ?? set.AWS_ENDPOINT_URL,
+    endpoint: readEndpoint('AWS_ENDPOINT_URL_S3', set) ?? readEndpoint('AWS_ENDPOINT_URL', set),
     region: set.AWS_REGION ?? set.AWS_DEFAULT_REGION,
     pathStyle: readFlag('VIDEOGEN_S3_PATH_STYLE', env),
     ...(accessKeyId &&
@@ -51,12 +51,23 @@ export function readS3Connection(env: Environment = process.env): S3Connection {
   };
 }
 
+/** The address is told in logs and by the doctor, so there may be no password in it. */
+function readEndpoint(variable: string, env: Environment): string | undefined {
+  const given = env[variable]?.trim();
+  if (given === undefined) return undefined;
+  const url = URL.canParse(given) ? new URL(given) : undefined;
+  if (url && ['http:', 'https:'].includes(url.protocol) && !url.username && !url.password) return given;
+  throw new ConfigError(
+    `${variable} is not an http(s) URL without a user: set it to the address of the S3 server, such as https://s3.example.com, or unset it.`,
+  );
+}
+
 /** What a worker stores, under which names, and how much of it. */
 export function readDownloadOptions(env: Environment = process.env): DownloadOptions {
   return Object.freeze({
     keyTemplate: readKeyTemplate(env),
     largestVideoBytes: readLargestVideo(env),
-    sidecar: readFlag('VIDEOGEN_SIDECAR', env),
+    sidecar: readSidecar(env),
   });
 }
 
@@ -65,7 +76,7 @@ export function readDownloadQueue(env: Environment = process.env): string | unde
   return withoutBlanks(env).VIDEOGEN_DOWNLOAD_QUEUE?.trim();
 }
 
-function readKeyTemplate(env: Environment): string | undefined {
+export function readKeyTemplate(env: Environment = process.env): string | undefined {
   const template = withoutBlanks(env).VIDEOGEN_KEY_TEMPLATE?.trim();
   if (template === undefined || (isStorageKey(template) && !template.endsWith('/'))) return template;
   const known = KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ');
@@ -84,7 +95,7 @@ const UNITS: Record<string, number> = {
   gib: 1024 ** 3,
 };
 
-function readLargestVideo(env: Environment): number | undefined {
+export function readLargestVideo(env: Environment = process.env): number | undefined {
   const given = withoutBlanks(env).VIDEOGEN_LARGEST_VIDEO?.trim();
   if (given === undefined) return undefined;
   const [, count, unit = ''] = /^(\d+(?:\.\d+)?)\s*([kmg]i?b)?$/i.exec(given) ?? [];
@@ -93,6 +104,10 @@ function readLargestVideo(env: Environment): number | undefined {
   throw new ConfigError(
     `VIDEOGEN_LARGEST_VIDEO is ${JSON.stringify(given)}: give a size such as 500MB or 2GiB, or unset it for 2GiB.`,
   );
+}
+
+export function readSidecar(env: Environment = process.env): boolean | undefined {
+  return readFlag('VIDEOGEN_SIDECAR', env);
 }
 
 function readFlag(variable: string, env: Environment): boolean | undefined {

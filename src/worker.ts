@@ -47,7 +47,7 @@ export interface VideoWorkerOptions extends DownloadOptions {
   submitQueue?: string;
   /** Where jobs' downloads wait, when not on the task queue; what VIDEOGEN_DOWNLOAD_QUEUE names unless set. */
   downloadQueue?: string;
-  /** What this worker does; everything unless set. */
+  /** What this worker does; everything unless set. What has no queue of its own is done with the jobs. */
   roles?: readonly WorkerRole[];
   /** How many submits a second all workers of the submit queue together may begin; no bound unless set. */
   submitsPerSecond?: number;
@@ -77,16 +77,11 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   const taskQueue = options.taskQueue ?? readTaskQueue(env);
   const submitQueue = options.submitQueue ?? submitQueueOf(taskQueue);
   const downloadQueue = options.downloadQueue ?? readDownloadQueue(env) ?? taskQueue;
-  const roles = options.roles ?? WORKER_ROLES;
+  const roles = checkRoles(options.roles ?? WORKER_ROLES, { taskQueue, submitQueue, downloadQueue });
   const submitsPerSecond = options.submitsPerSecond ?? readSubmitsPerSecond(env);
   if (submitsPerSecond !== undefined && submitQueue === taskQueue) {
     throw new ConfigError(
       'submitsPerSecond (VIDEOGEN_SUBMITS_PER_SECOND) bounds a task queue: give submits one of their own.',
-    );
-  }
-  if (roles.includes('downloads') && !roles.includes('jobs') && downloadQueue === taskQueue) {
-    throw new ConfigError(
-      'VIDEOGEN_DOWNLOAD_QUEUE is not set: name the task queue of the downloads that this worker is to do.',
     );
   }
   const onLostSubmit = options.onLostSubmit ?? readLostSubmitPolicy(env);
@@ -108,7 +103,8 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   };
 
   const whileTidying = async <T>(work: () => Promise<T>): Promise<T> => {
-    const stopTidying = startJanitor(storage);
+    // Who only submits may not even have the storage.
+    const stopTidying = roles.some((role) => role !== 'submits') ? startJanitor(storage) : () => undefined;
     return work().finally(stopTidying);
   };
 
@@ -165,6 +161,44 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   }
 }
 
+interface Queues {
+  taskQueue: string;
+  submitQueue: string;
+  downloadQueue: string;
+}
+
+/** A worker that would do nothing, or get tasks it does not know, is told so: its jobs would wait without a word. */
+function checkRoles(roles: readonly WorkerRole[], queues: Queues): readonly WorkerRole[] {
+  const { taskQueue, submitQueue, downloadQueue } = queues;
+  const choices = WORKER_ROLES.join(', ');
+  const unknown = roles.find((role) => !WORKER_ROLES.includes(role));
+  if (unknown !== undefined) {
+    throw new ConfigError(`A worker has no role ${JSON.stringify(unknown)}: give any of ${choices}.`);
+  }
+  if (roles.length === 0) {
+    throw new ConfigError(
+      `A worker without a role does nothing: give any of ${choices}, or leave roles out.`,
+    );
+  }
+  if (submitQueue === downloadQueue && submitQueue !== taskQueue) {
+    throw new ConfigError(
+      `VIDEOGEN_DOWNLOAD_QUEUE is ${JSON.stringify(downloadQueue)}, where the submits wait: name another task queue for the downloads.`,
+    );
+  }
+  if (roles.includes('jobs')) return roles;
+  if (roles.includes('downloads') && downloadQueue === taskQueue) {
+    throw new ConfigError(
+      'VIDEOGEN_DOWNLOAD_QUEUE names no task queue beside that of the jobs, whose workers do the downloads: set it to one for this worker and for whoever starts jobs.',
+    );
+  }
+  if (roles.includes('submits') && submitQueue === taskQueue) {
+    throw new ConfigError(
+      'Submits wait on the task queue of the jobs, whose workers do them: give submits a queue of their own, or this worker the role jobs.',
+    );
+  }
+  return roles;
+}
+
 /** What is not given is read. */
 function downloadOptions({ env, keyTemplate, largestVideoBytes, sidecar, pace }: VideoWorkerOptions) {
   const read = readDownloadOptions(env);
@@ -176,7 +210,7 @@ function downloadOptions({ env, keyTemplate, largestVideoBytes, sidecar, pace }:
   };
 }
 
-/** What a caller set for the worker's own workflows and activities is not for the one that only submits. */
+/** What a caller set for the worker's own workflows and activities is not for those that only submit or download. */
 function withoutOwnTasks({
   workflowBundle,
   workflowsPath,

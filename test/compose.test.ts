@@ -13,7 +13,7 @@ const read = (file: string) => readFileSync(join(root, file), 'utf8');
 const composeText = read('docker-compose.yml');
 const dockerfile = read('Dockerfile');
 const dockerignore = read('.dockerignore');
-const config = read('src/config.ts');
+const config = ['src/config.ts', 'src/storage-config.ts'].map(read).join('\n');
 const manifest = JSON.parse(read('package.json'));
 
 /** The program that the image runs, and what it can be told to do. */
@@ -113,7 +113,7 @@ const RULES: Record<string, Rule> = {
     ]),
 
   'sets only variables that the code reads': (compose) => {
-    const known = new Set(config.match(/\b(VIDEO_API|VIDEOGEN)_[A-Z_]+\b/g));
+    const known = new Set(config.match(/\b(VIDEO_API|VIDEOGEN)_[A-Z0-9_]+\b/g));
     known.add('TEMPORAL_ADDRESS').add('TEMPORAL_NAMESPACE');
     return ours(compose, ({ environment = {} }) =>
       Object.keys(environment).map((name) => !known.has(name) && `nobody reads ${name}`),

@@ -1,6 +1,11 @@
 import { pathToFileURL } from 'node:url';
 import { ConfigError } from '../src/config';
-import { readDownloadOptions, readDownloadQueue, readStorageConfig } from '../src/storage-config';
+import {
+  readDownloadOptions,
+  readDownloadQueue,
+  readS3Connection,
+  readStorageConfig,
+} from '../src/storage-config';
 
 const A_PLACE = 'give a folder, an absolute file:// URL such as file:///srv/videos, or s3://bucket/prefix';
 
@@ -63,16 +68,33 @@ describe('VIDEOGEN_STORAGE', () => {
         AWS_DEFAULT_REGION: 'eu-central-1',
         AWS_ACCESS_KEY_ID: 'id',
         AWS_SECRET_ACCESS_KEY: 'secret',
+        AWS_SESSION_TOKEN: 'token',
         VIDEOGEN_S3_PATH_STYLE: 'true',
       }),
     ).toMatchObject({
       endpoint: 'http://minio:9000',
       region: 'eu-central-1',
       pathStyle: true,
-      credentials: { accessKeyId: 'id', secretAccessKey: 'secret' },
+      credentials: { accessKeyId: 'id', secretAccessKey: 'secret', sessionToken: 'token' },
     });
     const nothing = readStorageConfig({ ...bucket, AWS_ACCESS_KEY_ID: 'id', AWS_REGION: ' ' });
     expect(Object.values(nothing).filter((value) => value !== undefined)).toEqual(['s3', 'videos', '']);
+  });
+});
+
+describe.each(['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'])('%s', (variable) => {
+  it.each(['minio:9000', 'ftp://minio', 'nonsense', 'https://id:sk-very-secret@minio'])(
+    'may not be %j, which nobody repeats',
+    (address) => {
+      expect(refusal(() => readS3Connection({ [variable]: address }))).toBe(
+        `${variable} is not an http(s) URL without a user: set it to the address of the S3 server, such as https://s3.example.com, or unset it.`,
+      );
+    },
+  );
+
+  it('is nobody’s matter where videos are files', () => {
+    const env = { VIDEOGEN_STORAGE: './videos', [variable]: 'nonsense' };
+    expect(readStorageConfig(env)).toEqual({ kind: 'file', folder: './videos' });
   });
 });
 

@@ -1,5 +1,5 @@
-import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { createWriteStream } from 'node:fs';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -31,8 +31,10 @@ export async function copyOut(uri: string, out: string | undefined, env?: Enviro
 }
 
 async function openStored(uri: string, env?: Environment): Promise<Readable> {
-  if (uri.startsWith('file:')) return createReadStream(fileURLToPath(uri));
-  const object = uri.startsWith('s3:') ? await readS3Uri(uri, readS3Connection(env)) : undefined;
-  if (object === undefined) throw new Error('it cannot be read from here');
+  // Opened before it is read: a stream that cannot open its file says so when nobody listens yet.
+  if (uri.startsWith('file:')) return (await open(fileURLToPath(uri))).createReadStream();
+  if (!uri.startsWith('s3:')) throw new Error('it cannot be read from here');
+  const object = await readS3Uri(uri, readS3Connection(env));
+  if (object === undefined) throw new Error('it is no longer there');
   return object;
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { VideoClient, VideoJob } from '../client';
 import { namesAService, readProfile } from '../config';
-import { describeVideo, type JobInput, type JobResult, VideoFailure } from '../contract';
+import { type JobInput, type JobResult, VideoFailure } from '../contract';
 import { copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
 import { openTemporal, type Place, warnOfOtherService } from './open-temporal';
@@ -9,6 +9,7 @@ import type { GenerateOptions } from './options';
 import { quietRuntime } from './quiet-runtime';
 import { readJobInput } from './read-job-input';
 import { showProgress } from './show-progress';
+import { storedLines } from './stored-lines';
 import { type Terminal, tell } from './terminal';
 
 /** `videogen generate`: one job from the request to the file, or as far as the caller wants to wait. */
@@ -81,9 +82,7 @@ async function runJob(place: Place, order: Order, terminal: Terminal): Promise<n
     return EXIT.interrupted;
   }
   const file = await copyOut(result.video.uri, options.out, terminal.env);
-  const looks = result.polls === 1 ? 'one look' : `${result.polls} looks`;
-  tell(terminal, `Stored ${describeVideo(result.video)}, of task ${result.taskId} after ${looks}.`);
-  for (const warning of result.warnings) tell(terminal, `Note: ${warning}.`);
+  for (const line of storedLines(result)) tell(terminal, line);
   terminal.out(options.json ? JSON.stringify({ workflowId, ...result }) : file);
   return EXIT.ok;
 }

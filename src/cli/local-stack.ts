@@ -201,7 +201,17 @@ async function startWorkers(
   const storage = createStorage(readStorageConfig(env));
   const gate = new RateGate();
   for (const taskQueue of queues) {
-    const worker = await createVideoWorker({ env, connection, taskQueue, service, storage, gate });
+    // A queue that services share would hand the one's downloads to the other's worker.
+    const downloadQueue = taskQueue === queueFor(env) ? taskQueue : undefined;
+    const worker = await createVideoWorker({
+      env,
+      connection,
+      taskQueue,
+      downloadQueue,
+      service,
+      storage,
+      gate,
+    });
     // A worker that fails is not caught here: it ends the process.
     const running = worker.run();
     closers.add(async () => {

@@ -35,7 +35,8 @@ export async function openTemporal(
     );
   }
   const { client, taskQueue, ...stack } = await openLocalStack({ env, tell: (line) => tell(terminal, line) });
-  const videos = await createVideoClient({ env, client, taskQueue });
+  // The stack of this machine does downloads where it does the rest, whatever queue the settings name for them.
+  const videos = await createVideoClient({ env, client, taskQueue, downloadQueue: taskQueue });
   return { videos, taskQueue, uiUrl: stack.uiUrl, ended: stack.ended ?? NEVER, close: stack.close };
 }
 

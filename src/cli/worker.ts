@@ -1,6 +1,7 @@
-import { readServiceConfig, readTaskQueue } from '../config';
-import { VideoFailure } from '../contract';
+import { ConfigError, type Environment, readServiceConfig, readTaskQueue } from '../config';
+import { submitQueueOf } from '../contract';
 import { createVideoService, keepAnswers } from '../service';
+import { readDownloadQueue } from '../storage-config';
 import { createVideoWorker, WORKER_ROLES, type WorkerRole } from '../worker';
 import { EXIT } from './exit-codes';
 import type { WorkerCommandOptions } from './options';
@@ -10,14 +11,13 @@ import { untilInterrupted } from './until-interrupted';
 
 /** `videogen worker`: works until Ctrl-C or SIGTERM, then drains. */
 export async function worker({ record, only }: WorkerCommandOptions, terminal: Terminal): Promise<number> {
-  quietRuntime('INFO');
   const { env } = terminal;
-  const roles = only?.map(readRole);
+  const roles = only && [...new Set(only.map(readRole))];
+  quietRuntime('INFO');
   const service = record === undefined ? undefined : recordedService(record, terminal);
   try {
     const videoWorker = await createVideoWorker({ env, service, roles });
-    const what = roles ? `${roles.join(' and ')} alone` : 'everything';
-    terminal.err(`Working on ${what} of task queue ${readTaskQueue(env)}. Ctrl-C ends it.\n`);
+    tell(terminal, `Working on ${describeWork(roles, env)}. Ctrl-C ends it.`);
     if (record !== undefined) tell(terminal, `What the service answers is kept in ${record}.`);
     const running = videoWorker.run();
     await Promise.race([running, untilInterrupted(terminal)]);
@@ -37,6 +37,17 @@ function recordedService(folder: string, terminal: Terminal) {
 function readRole(given: string): WorkerRole {
   const role = WORKER_ROLES.find((known) => known === given);
   if (role !== undefined) return role;
-  const message = `--only is ${JSON.stringify(given)}: give one of ${WORKER_ROLES.join(', ')}`;
-  throw new VideoFailure('InvalidRequest', { message });
+  throw new ConfigError(`--only is ${JSON.stringify(given)}: give any of ${WORKER_ROLES.join(', ')}.`);
+}
+
+/** `task queue q` for a worker that does everything, `the downloads of q-downloads` for one that does not. */
+function describeWork(roles: readonly WorkerRole[] | undefined, env: Environment): string {
+  const taskQueue = readTaskQueue(env);
+  if (roles === undefined) return `task queue ${taskQueue}`;
+  const queues: Record<WorkerRole, string> = {
+    jobs: taskQueue,
+    submits: submitQueueOf(taskQueue),
+    downloads: readDownloadQueue(env) ?? taskQueue,
+  };
+  return roles.map((role) => `the ${role} of ${queues[role]}`).join(' and ');
 }

@@ -3,6 +3,7 @@ import { type DurationText, durationMs } from './duration';
 import {
   FLAG_RULE,
   IDEMPOTENCY_KEY_RULE,
+  isFlag,
   isIdempotencyKey,
   isQueueName,
   isStorageKey,
@@ -42,7 +43,7 @@ const jobInputSchema = z.strictObject({
   onLostSubmit: z.enum(LOST_SUBMIT_POLICIES, { error: LOST_SUBMIT_RULE }).optional(),
   holdFor: duration.optional(),
   idempotencyKey: z.custom<string>(isIdempotencyKey, { error: IDEMPOTENCY_KEY_RULE }).optional(),
-  keepBad: z.boolean({ error: FLAG_RULE }).optional(),
+  keepBad: z.custom<boolean>(isFlag, { error: FLAG_RULE }).optional(),
   queues: queuesSchema.optional(),
 });
 

@@ -11,6 +11,7 @@ import { CHECK_LIMIT_MS } from '../../src/cli/doctor/limits';
 import { secretHider } from '../../src/cli/doctor/report';
 import { runChecks } from '../../src/cli/doctor/run-checks';
 import * as config from '../../src/config';
+import * as storageConfig from '../../src/storage-config';
 
 const context = createContext({});
 
@@ -89,7 +90,7 @@ describe('settings', () => {
   const told = (env: config.Environment) => checkSettings.run(createContext(env), AbortSignal.abort());
 
   it('are asked of every reader that there is', () => {
-    const readers = Object.keys(config).filter((name) => name.startsWith('read'));
+    const readers = Object.keys({ ...config, ...storageConfig }).filter((name) => name.startsWith('read'));
     expect(Object.keys(SETTINGS).sort()).toEqual(readers.sort());
   });
 
@@ -99,14 +100,24 @@ describe('settings', () => {
       VIDEOGEN_TASK_QUEUE: '',
       VIDEOGEN_ON_LOST_SUBMIT: 'retry',
       VIDEOGEN_SUBMITS_PER_SECOND: '-1',
-      VIDEOGEN_STORAGE: 's3://bucket',
+      VIDEOGEN_STORAGE: 'gs://bucket',
+      VIDEOGEN_S3_PATH_STYLE: 'maybe',
+      VIDEOGEN_KEY_TEMPLATE: '../{ext}',
+      VIDEOGEN_LARGEST_VIDEO: 'large',
+      VIDEOGEN_SIDECAR: 'maybe',
+      VIDEOGEN_DOWNLOAD_ALLOW: 'http://host/path',
       TEMPORAL_TLS: 'yes',
     });
-    expect(finding).toMatchObject({ state: 'wrong', found: '7 of them are wrong' });
+    expect(finding).toMatchObject({ state: 'wrong', found: '12 of them are wrong' });
     const lines = 'mend' in finding ? finding.mend.split('\n') : [];
     expect(lines.map((line) => line.split(' ')[0]).sort()).toEqual([
       'TEMPORAL_TLS',
+      'VIDEOGEN_DOWNLOAD_ALLOW',
+      'VIDEOGEN_KEY_TEMPLATE',
+      'VIDEOGEN_LARGEST_VIDEO',
       'VIDEOGEN_ON_LOST_SUBMIT',
+      'VIDEOGEN_S3_PATH_STYLE',
+      'VIDEOGEN_SIDECAR',
       'VIDEOGEN_STORAGE',
       'VIDEOGEN_SUBMITS_PER_SECOND',
       'VIDEOGEN_TASK_QUEUE',
@@ -150,6 +161,21 @@ describe('workers', () => {
     });
   });
 
+  it('of downloads are asked for where those have a queue of their own', () => {
+    const served = { ...all, downloads: { queue: 'd', pollers: asked(3) } };
+    expect(judgePollers(served, now)).toMatchObject({ state: 'ok' });
+    const unserved = { ...all, downloads: { queue: 'd', pollers: [] } };
+    expect(judgePollers(unserved, now)).toEqual(
+      wrong('no worker asks for the downloads of d', 'Start one with: videogen worker --only downloads'),
+    );
+    expect(judgePollers({ ...unserved, activities: [] }, now)).toEqual(
+      wrong('no worker asks for the activities of q, the downloads of d', 'Start one with: videogen worker'),
+    );
+    expect(judgePollers({ ...unserved, submits: [] }, now)).toMatchObject({
+      found: 'no worker asks for the submits of q-submit, the downloads of d',
+    });
+  });
+
   it('that were last heard of minutes ago may have been killed', () => {
     expect(judgePollers({ ...all, workflows: asked(200) }, now)).toMatchObject({
       state: 'warning',
@@ -174,7 +200,14 @@ test('less than a GiB of free space is a warning', () => {
 });
 
 test('keys are hidden wherever they turn up', () => {
-  const hide = secretHider({ VIDEO_API_KEY: 'sk-video', TEMPORAL_API_KEY: 'sk-temporal' });
+  const hide = secretHider({
+    VIDEO_API_KEY: 'sk-video',
+    TEMPORAL_API_KEY: 'sk-temporal',
+    AWS_ACCESS_KEY_ID: 'id',
+    AWS_SECRET_ACCESS_KEY: 'aws-secret',
+    AWS_SESSION_TOKEN: 'aws-token',
+  });
+  expect(hide(ok('aws-secret with aws-token of id'))).toEqual(ok('… with … of id'));
   expect(hide(wrong('sk-video and sk-temporal', 'not sk-temporal'))).toEqual(wrong('… and …', 'not …'));
   expect(hide(ok('sk-video'))).toEqual(ok('…'));
 });

@@ -373,8 +373,14 @@ describe('the storage', () => {
   });
 
   it('named by a setting that is wrong is not looked at', async () => {
-    const { check } = await examine({ VIDEOGEN_STORAGE: 's3://bucket' });
-    expect(check('storage')).toMatchObject({ ok: false, found: 'skipped: it needs settings' });
+    for (const wrong of [
+      { VIDEOGEN_STORAGE: 'gs://bucket' },
+      { VIDEOGEN_STORAGE: 's3://bucket', AWS_ENDPOINT_URL_S3: 'nonsense' },
+    ]) {
+      const { check } = await examine(wrong);
+      expect(check('settings')).toMatchObject({ ok: false, found: 'one of them is wrong' });
+      expect(check('storage')).toMatchObject({ ok: false, found: 'skipped: it needs settings' });
+    }
   });
 });
 

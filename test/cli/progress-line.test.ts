@@ -65,6 +65,43 @@ describe('the live line', () => {
   });
 });
 
+describe('a job that downloads', () => {
+  const downloading: JobProgress = {
+    ...progress,
+    phase: 'downloading',
+    task: { state: 'succeeded', word: 'done', percent: 100 },
+    nextLookAt: undefined,
+  };
+  const half = { ...downloading, download: { bytes: 1_250_000, of: 5_000_000 } };
+
+  it('tells how much of the video has come, of how much, and no longer how far the task was', () => {
+    expect(progressLine(half, at45s, WIDE)).toBe(
+      'downloading  █████░░░░░░░░░░░░░░░  25 %  45 s  1.3 of 5.0 MB have come  done  task_1234',
+    );
+    expect(plainLine(half)).toBe(
+      'downloading 25 %, 1.3 of 5.0 MB have come, task task_1234, the service says done',
+    );
+  });
+
+  it('has no percents of a video whose length nobody told, or before anything was told', () => {
+    expect(progressLine({ ...downloading, download: { bytes: 700_000 } }, at45s, WIDE)).toBe(
+      'downloading  45 s  0.7 MB have come  done  task_1234',
+    );
+    expect(plainLine({ ...downloading, download: { bytes: 700_000 } })).toBe(
+      'downloading, 0.7 MB have come, task task_1234, the service says done',
+    );
+    expect(progressLine(downloading, at45s, WIDE)).toBe('downloading  45 s  done  task_1234');
+    expect(plainLine(downloading)).toBe('downloading, task task_1234, the service says done');
+  });
+
+  it.each([
+    [{ bytes: 0, of: 0 }, '  0 %'],
+    [{ bytes: 9, of: 3 }, '300 %'],
+  ])('shows %j for what it is', (download, percent) => {
+    expect(progressLine({ ...downloading, download }, at45s, WIDE)).toContain(`${percent}  45 s`);
+  });
+});
+
 describe('the line for a pipe', () => {
   it('tells what does not change by itself', () => {
     expect(plainLine(progress)).toBe('waiting 27 %, task task_1234, the service says rendering');

@@ -44,6 +44,12 @@ test('what is not given is not in the request, and names and places of the job a
   });
 });
 
+test('what the job is to do with the video lands beside the request', () => {
+  const options = { storage: 'foxes/{date}/{workflowId}.{ext}', keepBad: true };
+  expect(read('A red fox', options)).toEqual({ request: { prompt: 'A red fox' }, ...options });
+  expect(read(undefined, { adopt: 'task_1', ...options })).toEqual({ taskId: 'task_1', ...options });
+});
+
 test('the emulator is looked at every second, a real service as the job thinks fit', () => {
   expect(read('A red fox', {}, true)).toMatchObject({ polling: { min: '1s', max: '1s' } });
   expect(read('A red fox', {}, false)).not.toHaveProperty('polling');
@@ -77,6 +83,18 @@ test.each<[string, string | undefined, Partial<GenerateOptions>, string]>([
   ['a deadline without a unit', 'x', { deadline: '30' }, 'deadline must be milliseconds or a length of time'],
   ['a prompt and a task', 'x', { adopt: 'task_1' }, 'either a request or the taskId of a task to adopt'],
   ['a request for a task', undefined, { adopt: 'task_1', seed: '7' }, 'either a request or the taskId'],
+  [
+    'a key outside of the storage',
+    'x',
+    { storage: '../fox.mp4' },
+    'storage must name a place inside the storage',
+  ],
+  [
+    'a placeholder there is not',
+    'x',
+    { storage: '{user}/fox.mp4' },
+    '{workflowId}, {taskId}, {date}, {ext} may stand in it',
+  ],
   ['an empty task id', undefined, { adopt: '' }, 'taskId must be text'],
 ])('%s is refused in words that name it', (_what, prompt, options, words) => {
   expect(refusal(prompt, options)).toContain(words);

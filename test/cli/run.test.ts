@@ -50,7 +50,7 @@ describe('help', () => {
     const { code, out } = await videogen(['generate', '--help']);
     expect(code).toBe(0);
     const options = ['image-url', 'resolution', 'aspect-ratio', 'duration', 'seed', 'out', 'id'];
-    for (const option of [...options, 'deadline', 'adopt', 'no-wait', 'json']) {
+    for (const option of [...options, 'deadline', 'adopt', 'storage', 'keep-bad', 'no-wait', 'json']) {
       expect(out).toContain(`\n  --${option} `);
     }
   });
@@ -85,6 +85,8 @@ describe('bad usage', () => {
     [['A fox', '--adopt', 'task_1'], 'either a request or the taskId'],
     [['A fox', '--on-lost-submit', 'retry'], 'onLostSubmit must be one of hold, resubmit, fail'],
     [['A fox', '--hold-for', 'ever'], 'holdFor must be milliseconds or a length of time'],
+    [['A fox', '--storage', '/etc/fox.mp4'], 'storage must name a place inside the storage'],
+    [['A fox', '--storage', '{name}.mp4'], '{workflowId}, {taskId}, {date}, {ext} may stand in it'],
   ])('generate %j is refused in one line', async (args, words) => {
     const { code, out, err } = await videogen(['generate', ...args]);
     expect([code, out]).toEqual([2, '']);
@@ -131,6 +133,25 @@ it('a key file that is not there is told before Temporal is started', async () =
   expect(err).toMatch(oneSentence);
   expect(err).toMatch(/^VIDEO_API_KEY_FILE names a file that cannot be read \(ENOENT\): /);
   expect(JSON.parse(out)).toEqual({ error: { type: 'ConfigError', message: err.trimEnd() } });
+});
+
+describe('worker', () => {
+  it.each<[string[], string]>([
+    [['download'], '"download"'],
+    [['jobs', 'looks'], '"looks"'],
+    [['jobs,submits'], '"jobs,submits"'],
+  ])('--only %j is refused in one sentence', async (roles, given) => {
+    expect(await videogen(['worker', '--only', ...roles])).toEqual({
+      code: 2,
+      out: '',
+      err: `--only is ${given}: give any of jobs, submits, downloads.\n`,
+    });
+  });
+
+  it('is asked what alone it is to do', async () => {
+    const { code, err } = await videogen(['worker', '--only']);
+    expect([code, err]).toEqual([2, expect.stringContaining("option '--only <role...>' argument missing")]);
+  });
 });
 
 describe('dev', () => {

@@ -16,6 +16,8 @@ describe('a job', () => {
     { request, deadline: 90_000, storage: 'foxes/red.mp4', polling: { min: 500 } },
     { taskId: 'task-1', deadline: '1.5h', polling: { max: '20s' } },
     { taskId: 'task-1', polling: {} },
+    { request, storage: 'foxes/{date}/{workflowId}-{taskId}.{ext}', keepBad: true },
+    { taskId: 'task-1', keepBad: false, queues: { submit: 'submits', download: 'downloads' } },
     { taskId: 'task-1', polling: { min: '60s', max: '1m' } },
   ])('passes unchanged: %j', (input) => {
     expect(parseJobInput(input)).toEqual({ ok: true, input });
@@ -52,6 +54,8 @@ describe('a job', () => {
 
 describe('an option of a job that is wrong', () => {
   const KEY_RULE = 'idempotencyKey must be 1 to 255 printable ASCII characters without spaces';
+  const STORAGE_RULE =
+    'storage must name a place inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; {workflowId}, {taskId}, {date}, {ext} may stand in it';
   const length = 'must be milliseconds or a length of time such as "90s", "30m" or "2h"';
 
   it.each([
@@ -66,14 +70,13 @@ describe('an option of a job that is wrong', () => {
     [{ deadline: true }, `deadline ${length}`],
     [{ deadline: null }, `deadline ${length}`],
     [{ deadline: { hours: 1 } }, `deadline ${length}`],
-    [
-      { storage: '' },
-      'storage must name a place inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder',
-    ],
-    [
-      { storage: 5 },
-      'storage must name a place inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder',
-    ],
+    [{ storage: '' }, STORAGE_RULE],
+    [{ storage: 5 }, STORAGE_RULE],
+    [{ storage: '{workflow}.mp4' }, STORAGE_RULE],
+    [{ storage: '{}/fox.mp4' }, STORAGE_RULE],
+    [{ keepBad: 'yes' }, 'keepBad must be true or false'],
+    [{ keepBad: 1 }, 'keepBad must be true or false'],
+    [{ keepBad: null }, 'keepBad must be true or false'],
     [{ polling: 5 }, 'polling must be of type object'],
     [{ polling: { min: 'x' } }, `polling.min ${length}`],
     [{ polling: { max: 0 } }, `polling.max ${length}`],
@@ -81,7 +84,7 @@ describe('an option of a job that is wrong', () => {
     [{ polling: { every: '5s' } }, '"every": not a field of polling; the fields are min, max'],
     [
       { prompt: 'x', seed: 1 },
-      '"prompt", "seed": not a field of a job; the fields are request, taskId, deadline, storage, polling, onLostSubmit, holdFor, idempotencyKey, queues',
+      '"prompt", "seed": not a field of a job; the fields are request, taskId, deadline, storage, polling, onLostSubmit, holdFor, idempotencyKey, keepBad, queues',
     ],
     [{ onLostSubmit: 'retry' }, 'onLostSubmit must be one of hold, resubmit, fail'],
     [{ onLostSubmit: null }, 'onLostSubmit must be one of hold, resubmit, fail'],
@@ -94,14 +97,16 @@ describe('an option of a job that is wrong', () => {
     [{ idempotencyKey: 5 }, KEY_RULE],
     [{ queues: 'a' }, 'queues must be of type object'],
     [{ queues: { submit: ' ' } }, 'queues.submit must be the name of a task queue'],
-    [{ queues: { download: 'a' } }, '"download": not a field of queues; the fields are submit'],
+    [{ queues: { download: '' } }, 'queues.download must be the name of a task queue'],
+    [{ queues: { download: 5 } }, 'queues.download must be the name of a task queue'],
+    [{ queues: { check: 'a' } }, '"check": not a field of queues; the fields are submit, download'],
   ])('%j is told by its name and its rule', (wrong, problem) => {
     expect(problemOf({ taskId: 'task-1', ...wrong })).toBe(problem);
   });
 
   it('is told together with the others', () => {
     expect(problemOf({ taskId: '', storage: '' })).toBe(
-      'taskId must be text of at most 1000 characters, and not empty; storage must name a place inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder',
+      `taskId must be text of at most 1000 characters, and not empty; ${STORAGE_RULE}`,
     );
   });
 });

@@ -1,4 +1,4 @@
-import { describeRequest } from '../../src/contract/summaries';
+import { describeDownload, describeRequest, describeVideo } from '../../src/contract/summaries';
 
 describe('the line that describes a request', () => {
   it.each([
@@ -49,4 +49,31 @@ describe('the line that describes a request', () => {
     const line = describeRequest({ prompt: 'x', resolution: 'y'.repeat(1e6), aspect_ratio: 'z'.repeat(1e6) });
     expect(line.length).toBeLessThan(60);
   });
+});
+
+describe('the line that describes a stored video', () => {
+  const sha256 = 'ab'.repeat(32);
+  const stored = { uri: 'file:///videos/fox.mp4', bytes: 1_948_997, sha256, contentType: 'video/mp4' };
+
+  it.each([
+    [
+      { width: 1280, height: 720, durationSeconds: 5, codec: 'avc' },
+      `1280x720, 5 s, avc, video/mp4, 1948997 bytes, SHA-256 ${sha256}`,
+    ],
+    [{}, `video/mp4, 1948997 bytes, SHA-256 ${sha256}`],
+    [{ width: 1280 }, `video/mp4, 1948997 bytes, SHA-256 ${sha256}`],
+    [{ durationSeconds: 5.041_666 }, `5.04 s, video/mp4, 1948997 bytes, SHA-256 ${sha256}`],
+    [{ durationSeconds: 0.999 }, `1 s, video/mp4, 1948997 bytes, SHA-256 ${sha256}`],
+  ])('tells what is known of it, such as %j', (facts, line) => {
+    expect(describeVideo({ ...stored, ...facts })).toBe(line);
+  });
+});
+
+it.each([
+  [{ bytes: 1_250_000, of: 5_000_000 }, '1.3 of 5.0 MB have come'],
+  [{ bytes: 0, of: 5_000_000 }, '0.0 of 5.0 MB have come'],
+  [{ bytes: 49_999 }, '0.0 MB have come'],
+  [{ bytes: 2_147_483_648 }, '2147.5 MB have come'],
+])('a download of %j is told as %s', (download, words) => {
+  expect(describeDownload(download)).toBe(words);
 });

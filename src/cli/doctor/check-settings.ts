@@ -3,6 +3,7 @@ import {
   type Environment,
   namesAService,
   readDataFolder,
+  readDownloadAllow,
   readEmulatorKey,
   readEngineOptions,
   readLostSubmitPolicy,
@@ -12,7 +13,15 @@ import {
   readTemporalAddress,
   readTemporalConfig,
 } from '../../config';
-import { readDownloadOptions, readDownloadQueue, readStorageConfig } from '../../storage-config';
+import {
+  readDownloadOptions,
+  readDownloadQueue,
+  readKeyTemplate,
+  readLargestVideo,
+  readS3Connection,
+  readSidecar,
+  readStorageConfig,
+} from '../../storage-config';
 import { type Check, ok, wrong } from './check';
 import { readBaseUrl, readKey } from './service-settings';
 
@@ -33,8 +42,13 @@ export const SETTINGS: Record<string, readonly Reader[]> = {
   readSubmitsPerSecond: [readSubmitsPerSecond],
   readProfile: [readProfile],
   readStorageConfig: [readStorageConfig],
+  readS3Connection: [readS3Connection],
   readDownloadOptions: [readDownloadOptions],
+  readKeyTemplate: [readKeyTemplate],
+  readLargestVideo: [readLargestVideo],
+  readSidecar: [readSidecar],
   readDownloadQueue: [readDownloadQueue],
+  readDownloadAllow: [readDownloadAllow],
   readTemporalConfig: [readTemporalConfig],
   readTemporalAddress: [readTemporalAddress],
   readEngineOptions: [readEngineOptions],

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm, rmdir, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { createFileStorage, type S3StorageOptions, tryS3Storage } from '../../storage';
+import { createFileStorage } from '../../storage';
 import { readStorageConfig } from '../../storage-config';
 import { type Check, type Finding, ok, warning, wrong } from './check';
+import { checkBucket } from './check-bucket';
 import { codeOf, wordsOf } from './told-error';
 
 const GIB = 1024 ** 3;
@@ -12,9 +13,6 @@ const ENOUGH_BYTES = GIB;
 const ELSEWHERE = 'or set VIDEOGEN_STORAGE to another folder';
 const A_FILE = `A file stands where a folder is to be: move it away, ${ELSEWHERE}.`;
 const NOT_ALLOWED = `Let this user write there, ${ELSEWHERE}.`;
-
-const BUCKET_MEND =
-  'Check the bucket, AWS_REGION, AWS_ENDPOINT_URL_S3, VIDEOGEN_S3_PATH_STYLE and the credentials, which must allow to put and to delete objects.';
 
 const BY_CODE: Record<string, string> = {
   ENOTDIR: A_FILE,
@@ -33,17 +31,6 @@ export const checkStorage: Check = {
     return config.kind === 's3' ? checkBucket(config) : checkFolder(resolve(config.folder));
   },
 };
-
-async function checkBucket(options: S3StorageOptions): Promise<Finding> {
-  const { bucket, prefix, endpoint } = options;
-  const place = `s3://${bucket}${prefix && `/${prefix}`}${endpoint ? ` at ${endpoint}` : ''}`;
-  try {
-    await tryS3Storage(options);
-    return ok(`${place} can be written`);
-  } catch (error) {
-    return wrong(`${place}: ${wordsOf(error)}`, BUCKET_MEND);
-  }
-}
 
 async function checkFolder(folder: string): Promise<Finding> {
   try {

@@ -1,6 +1,7 @@
 import { readTaskQueue } from '../../config';
 import { describeDuration } from '../../contract';
 import { submitQueueOf } from '../../contract/names';
+import { readDownloadQueue } from '../../storage-config';
 import { type Check, type Finding, ok, warning, wrong } from './check';
 import type { TemporalServer } from './find-temporal';
 import { withinCall } from './reach-server';
@@ -22,6 +23,8 @@ export interface Pollers {
   workflows: readonly Poller[];
   activities: readonly Poller[];
   submits: readonly Poller[];
+  /** Where they have a queue of their own. */
+  downloads?: { queue: string; pollers: readonly Poller[] };
 }
 
 export const checkWorkers: Check = {
@@ -31,12 +34,15 @@ export const checkWorkers: Check = {
     const place = await temporal();
     const queue = readTaskQueue(env);
     if (!('connection' in place)) return ok('generate brings its own');
-    const [workflows, activities, submits] = await Promise.all([
+    const downloadQueue = readDownloadQueue(env) ?? queue;
+    const [workflows, activities, submits, downloaders] = await Promise.all([
       pollersOf(place, queue, 'workflows'),
       pollersOf(place, queue, 'activities'),
       pollersOf(place, submitQueueOf(queue), 'activities'),
+      pollersOf(place, downloadQueue, 'activities'),
     ]);
-    const finding = judgePollers({ queue, workflows, activities, submits }, Date.now());
+    const downloads = downloadQueue === queue ? undefined : { queue: downloadQueue, pollers: downloaders };
+    const finding = judgePollers({ queue, workflows, activities, submits, downloads }, Date.now());
     if (place.kind === 'local' && finding.state !== 'ok') {
       return ok('generate uses those of the local stack, or brings its own');
     }
@@ -45,17 +51,21 @@ export const checkWorkers: Check = {
 };
 
 export function judgePollers(pollers: Pollers, nowMs: number): Finding {
-  const { queue, workflows, activities, submits } = pollers;
+  const { queue, workflows, activities, submits, downloads } = pollers;
   const missing = [
     ...(workflows.length === 0 ? [`workflows of ${queue}`] : []),
     ...(activities.length === 0 ? [`activities of ${queue}`] : []),
     ...(submits.length === 0 ? [`submits of ${submitQueueOf(queue)}`] : []),
+    ...(downloads?.pollers.length === 0 ? [`downloads of ${downloads.queue}`] : []),
   ];
   if (missing.length === 1 && submits.length === 0) {
     return wrong(
       `no worker asks for the ${missing[0]}`,
       'A worker that waits out a rate limit does not: its log says so. Else start one with: videogen worker',
     );
+  }
+  if (missing.length === 1 && downloads?.pollers.length === 0) {
+    return wrong(`no worker asks for the ${missing[0]}`, 'Start one with: videogen worker --only downloads');
   }
   if (missing.length > 0) {
     return wrong(`no worker asks for the ${missing.join(', the ')}`, 'Start one with: videogen worker');

@@ -1,4 +1,5 @@
 import { type Environment, readEmulatorKey, readTemporalConfig } from '../../config';
+import { readS3Connection } from '../../storage-config';
 import type { CheckName, Finding } from './check';
 
 export interface ToldCheck {
@@ -35,7 +36,7 @@ function toldCheck(name: CheckName, finding: Finding): ToldCheck {
 
 /** Hides the keys that are set wherever they turn up, for others choose the words of some findings. */
 export function secretHider(env: Environment): (finding: Finding) => Finding {
-  const secrets = [readEmulatorKey, readTemporalKey].flatMap((read) => {
+  const secrets = [readEmulatorKey, readTemporalKey, readS3Secret, readS3Token].flatMap((read) => {
     try {
       return read(env) ?? [];
     } catch {
@@ -48,6 +49,14 @@ export function secretHider(env: Environment): (finding: Finding) => Finding {
     'mend' in finding
       ? { ...finding, found: hide(finding.found), mend: hide(finding.mend) }
       : { ...finding, found: hide(finding.found) };
+}
+
+function readS3Secret(env: Environment): string | undefined {
+  return readS3Connection(env).credentials?.secretAccessKey;
+}
+
+function readS3Token(env: Environment): string | undefined {
+  return readS3Connection(env).credentials?.sessionToken;
 }
 
 function readTemporalKey(env: Environment): string | undefined {

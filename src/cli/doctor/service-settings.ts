@@ -5,7 +5,8 @@ export function readBaseUrl({ VIDEO_API_BASE_URL }: Environment): string {
   return readServiceConfig({ VIDEO_API_BASE_URL, VIDEO_API_KEY: 'not-read' }).baseUrl;
 }
 
-/** The key alone, whatever the address is. */
-export function readKey(env: Environment): () => string {
-  return readServiceConfig({ ...env, VIDEO_API_BASE_URL: 'http://not.read' }).apiKey;
+/** The key alone, whatever the other settings are. */
+export function readKey({ VIDEO_API_KEY, VIDEO_API_KEY_FILE }: Environment): () => string {
+  return readServiceConfig({ VIDEO_API_KEY, VIDEO_API_KEY_FILE, VIDEO_API_BASE_URL: 'http://not.read' })
+    .apiKey;
 }

@@ -1,0 +1,157 @@
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DeleteObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
+import { copyOut } from '../../src/cli/copy-out';
+import { checkStorage } from '../../src/cli/doctor/check-storage';
+import { createContext } from '../../src/cli/doctor/context';
+import { freePort, LOOPBACK } from '../../src/engine/loopback-port';
+import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
+import { failureOf } from '../support/world';
+
+let server: S3Server;
+let env: Record<string, string>;
+let folder: string;
+beforeAll(async () => {
+  server = await startS3Server();
+  const { endpoint, region, credentials } = server.connection;
+  env = {
+    AWS_ENDPOINT_URL_S3: endpoint,
+    AWS_REGION: region,
+    AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    VIDEOGEN_S3_PATH_STYLE: 'true',
+    VIDEOGEN_STORAGE: `s3://${server.bucket}/looked/at`,
+  };
+}, S3_SERVER_TIMEOUT_MS);
+afterAll(() => server?.stop());
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'videogen-s3-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+describe('--out with a video in S3', () => {
+  const BYTES = Buffer.alloc(3_000_000, 'fox');
+  const KEY = 'foxes/a red fox #1.mp4';
+  const uri = () => `s3://${server.bucket}/${KEY}`;
+  beforeEach(() =>
+    server.client.send(new PutObjectCommand({ Bucket: server.bucket, Key: KEY, Body: BYTES })),
+  );
+
+  it('fetches it, whole, with the connection of the settings', async () => {
+    const target = join(folder, 'copies', 'fox.mp4');
+    expect(await copyOut(uri(), target, env)).toBe(target);
+    expect(readFileSync(target).equals(BYTES)).toBe(true);
+    expect(readdirSync(join(folder, 'copies'))).toEqual(['fox.mp4']);
+  });
+
+  it.each<[string, () => Record<string, string>, string]>([
+    ['it is gone', () => env, 'it is no longer there'],
+    [
+      'the credentials are others',
+      () => ({ ...env, AWS_SECRET_ACCESS_KEY: 'another' }),
+      'SignatureDoesNotMatch: ',
+    ],
+    [
+      'nothing listens there',
+      () => ({ ...env, AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1' }),
+      'connect ECONNREFUSED',
+    ],
+    [
+      'a setting is wrong',
+      () => ({ ...env, VIDEOGEN_S3_PATH_STYLE: 'maybe' }),
+      'VIDEOGEN_S3_PATH_STYLE is neither',
+    ],
+  ])('says in one sentence where it is when %s, and half-writes nothing', async (what, given, words) => {
+    if (what === 'it is gone') {
+      await server.client.send(new DeleteObjectCommand({ Bucket: server.bucket, Key: KEY }));
+    }
+    const target = join(folder, 'fox.mp4');
+    const failure = await failureOf(copyOut(uri(), target, given()));
+    expect(failure).toMatchObject({ type: 'StorageFailed', exitCode: 15 });
+    expect(String(failure)).toContain(`the video is at ${uri()}, but not at ${target}: `);
+    expect(String(failure)).toContain(words);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});
+
+describe('the doctor', () => {
+  const look = (further: Record<string, string> = {}) =>
+    checkStorage.run(createContext({ ...env, ...further }), new AbortController().signal);
+  it('writes a small object into the bucket, takes it away again and says so', async () => {
+    const place = `s3://${server.bucket}/looked/at at ${server.connection.endpoint}`;
+    expect(await look()).toEqual({ state: 'ok', found: `${place} can be written` });
+    const { Contents = [] } = await server.client.send(
+      new ListObjectsV2Command({ Bucket: server.bucket, Prefix: 'looked/' }),
+    );
+    expect(Contents).toEqual([]);
+  });
+
+  it.each<[string, Record<string, string>, RegExp, RegExp]>([
+    [
+      'a bucket that is not there',
+      { VIDEOGEN_STORAGE: 's3://nowhere' },
+      /^s3:\/\/nowhere at .*: NoSuchBucket: /,
+      /^Make the bucket, or correct its name in VIDEOGEN_STORAGE\.$/,
+    ],
+    [
+      'a wrong secret',
+      { AWS_SECRET_ACCESS_KEY: 'another' },
+      /: SignatureDoesNotMatch: /,
+      /^Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY /,
+    ],
+    [
+      'a server that is not there',
+      { AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1' },
+      /: connect ECONNREFUSED /,
+      /^Correct AWS_ENDPOINT_URL_S3 and AWS_REGION, /,
+    ],
+    [
+      'a name that nobody knows',
+      { AWS_ENDPOINT_URL_S3: 'http://s3.invalid', VIDEOGEN_S3_PATH_STYLE: 'false' },
+      /: getaddrinfo (ENOTFOUND|EAI_AGAIN) /,
+      /^Correct AWS_ENDPOINT_URL_S3 and AWS_REGION, /,
+    ],
+    [
+      'no region',
+      { AWS_REGION: '' },
+      /: Region is missing$/,
+      /^Set AWS_REGION to the region of the bucket\.$/,
+    ],
+    ['an error that nobody foresaw', { AWS_ACCESS_KEY_ID: 'nobody' }, /: XAdmin/, /^Check the bucket, /],
+  ])('finds %s, and how to mend it', async (_what, further, found, mend) => {
+    expect(await look(further)).toEqual({
+      state: 'wrong',
+      found: expect.stringMatching(found),
+      mend: expect.stringMatching(mend),
+    });
+  });
+
+  it('does not wait for a server that says nothing', async () => {
+    const port = await freePort();
+    const sockets: Socket[] = [];
+    const mute = createServer((socket) => sockets.push(socket)).listen(port, LOOPBACK);
+    await once(mute, 'listening');
+    const finding = await look({ AWS_ENDPOINT_URL_S3: `http://${LOOPBACK}:${port}` });
+    for (const socket of sockets) socket.destroy();
+    mute.close();
+    expect(finding).toMatchObject({ state: 'wrong', found: expect.stringMatching(/: no answer$/) });
+  });
+
+  it('says what to install where the AWS SDK is not installed', async () => {
+    jest.doMock('@aws-sdk/lib-storage', () => {
+      throw Object.assign(new Error('Cannot find module'), { code: 'MODULE_NOT_FOUND' });
+    });
+    try {
+      expect(await look()).toEqual({
+        state: 'wrong',
+        found: expect.stringContaining('is not installed: run `npm install @aws-sdk/client-s3 '),
+        mend: 'Install it where videogen is installed, or set VIDEOGEN_STORAGE to a folder.',
+      });
+    } finally {
+      jest.dontMock('@aws-sdk/lib-storage');
+    }
+  });
+});

@@ -1,0 +1,43 @@
+import { storedLines } from '../../src/cli/stored-lines';
+import type { JobResult } from '../../src/contract';
+
+const sha256 = 'ab'.repeat(32);
+const result: JobResult = {
+  taskId: 'task_1',
+  video: {
+    uri: 'file:///videos/fox.mp4',
+    bytes: 1_948_997,
+    sha256,
+    contentType: 'video/mp4',
+    width: 1280,
+    height: 720,
+    durationSeconds: 5,
+    codec: 'avc',
+  },
+  polls: 4,
+  waitedMs: 60_000,
+  warnings: [],
+};
+
+test('a stored video is told in one line: what it is, whose, and after how many looks', () => {
+  expect(storedLines(result)).toEqual([
+    `Stored 1280x720, 5 s, avc, video/mp4, 1948997 bytes, SHA-256 ${sha256}, of task task_1 after 4 looks.`,
+  ]);
+  expect(storedLines({ ...result, polls: 1 })).toEqual([
+    expect.stringMatching(/, of task task_1 after one look\.$/),
+  ]);
+});
+
+test('what the video has otherwise than was asked for is told below, a line each', () => {
+  const warnings = ['720p was asked for, it is 640x360', '5 s were asked for, it is 3 s long'];
+  expect(storedLines({ ...result, warnings }).slice(1)).toEqual([
+    'Note: 720p was asked for, it is 640x360.',
+    'Note: 5 s were asked for, it is 3 s long.',
+  ]);
+});
+
+test('a job of a version that gave no warnings can still be told of', () => {
+  const { warnings: _, ...older } = result;
+  const told: JobResult = JSON.parse(JSON.stringify(older));
+  expect(storedLines(told)).toHaveLength(1);
+});
