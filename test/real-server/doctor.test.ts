@@ -54,6 +54,12 @@ test('everything is ok as soon as a worker asks for work, and no generation was 
         clock: { ok: true, found: 'the same as that of the service' },
       },
     });
+    const { checks } = await examine({ VIDEOGEN_TASK_QUEUE: taskQueue, VIDEOGEN_DOWNLOAD_QUEUE: 'deserted' });
+    expect(checks.workers).toEqual({
+      ok: false,
+      found: 'no worker asks for the downloads of deserted',
+      mend: 'Start one with: videogen worker --only downloads',
+    });
   });
   expect(env.emulator.generations()).toEqual([]);
 });
