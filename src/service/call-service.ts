@@ -70,9 +70,17 @@ export async function bodyText(answer: Dispatcher.ResponseData, signal?: AbortSi
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** The body of a refusal. The status alone decides what happens next, so one that cannot be read is no second fault. */
-export async function refusalText(answer: Dispatcher.ResponseData, signal?: AbortSignal): Promise<string> {
+/**
+ * The body of a refusal. The status alone decides what happens next, so one that cannot be read is no second fault, and
+ * one that takes longer than a piece of it may is not waited for: byte by byte it could keep us for hours.
+ */
+export async function refusalText(
+  answer: Dispatcher.ResponseData,
+  { signal, bodyTimeout }: Pick<ServiceCall, 'signal' | 'bodyTimeout'>,
+): Promise<string> {
+  const late = setTimeout(() => answer.body.destroy(), bodyTimeout);
   const body = await bodyText(answer).catch(() => '');
+  clearTimeout(late);
   signal?.throwIfAborted();
   return body;
 }

@@ -107,11 +107,10 @@ async function askForVideo(
     readOut.watch(answer.body);
     const { statusCode: status, headers } = answer;
     if (status < 300 || (point && status === NO_SUCH_RANGE)) return answer;
+    const body = await refusalText(answer, { signal, ...timeouts });
     if (isRedirect(answer) && redirects < MOST_REDIRECTS) {
-      await answer.body.dump();
       url = redirectTarget(answer, url);
     } else {
-      const body = await refusalText(answer, signal);
       const reading = traceAnswer({ status, headers, receivedAtMs: Date.now(), body });
       throw refusal({ status, body }, reading, secretsOf(path, secrets()));
     }

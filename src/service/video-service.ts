@@ -138,7 +138,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
     const secrets = secretsOf(made.path, [key], Object.values(profile.headers ?? {}));
     const answer = await callService(dispatcher, made);
     const { statusCode, headers } = answer;
-    const body = await (statusCode > 299 ? refusalText : bodyText)(answer, call.signal);
+    const body = await (statusCode > 299 ? refusalText(answer, call) : bodyText(answer, call.signal));
     onAnswer({ call: kind, status: statusCode, headers, body, secrets });
     const reading = traceAnswer(
       { status: statusCode, headers, receivedAtMs: Date.now(), body, baseUrl: base.href },

@@ -64,7 +64,8 @@ export interface HostileWorld {
 export const LARGEST_VIDEO_BYTES = 12 * 1024 * 1024;
 
 /** A good connection that a busy machine keeps waiting is only asked again. */
-const HURRIED = { windowMs: 50, leastBytes: 1_000, attemptMs: 60_000 };
+const HURRIED_PACE = { windowMs: 50, leastBytes: 1_000, attemptMs: 60_000 };
+const HURRIED_TIMEOUTS = { headersTimeout: 60_000, bodyTimeout: 500 };
 
 export async function startHostileWorld(
   env: VideoTestEnvironment,
@@ -73,7 +74,9 @@ export async function startHostileWorld(
   const [home, elsewhere] = [await startHostileServer(), await startHostileServer()];
   const sink = await startSink();
   const running: { worker: VideoWorker; end: Promise<void> }[] = [];
-  const service = createVideoService({ baseUrl: home.url, apiKey: () => API_KEY });
+  const address = { baseUrl: home.url, apiKey: () => API_KEY };
+  const service = createVideoService(address);
+  const hurriedService = createVideoService({ ...address, timeouts: { video: HURRIED_TIMEOUTS } });
   const clientOfWorker = async (options: VideoWorkerOptions) => {
     const taskQueue = `hostile-${randomUUID()}`;
     const worker = await env.createWorker({
@@ -93,11 +96,11 @@ export async function startHostileWorld(
     home,
     elsewhere,
     videos: await clientOfWorker({}),
-    hurriedVideos: await clientOfWorker({ pace: HURRIED }),
+    hurriedVideos: await clientOfWorker({ service: hurriedService, pace: HURRIED_PACE }),
     async close() {
       for (const { worker } of running) worker.shutdown();
       await Promise.all(running.map(({ end }) => end));
-      await service.close();
+      for (const one of [service, hurriedService]) await one.close();
       for (const server of [home, elsewhere]) await server.close();
       await sink.close();
     },

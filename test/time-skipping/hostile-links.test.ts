@@ -1,6 +1,6 @@
 import { noiseVideo } from '../../src/emulator';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { cutAt, hops, redirect, say, serve, sinceLink } from '../support/hostile-answers';
+import { cutAt, hops, redirect, say, serve, sinceLink, trickle } from '../support/hostile-answers';
 import { expectEnd, type HostileRow } from '../support/hostile-row';
 import type { Answer } from '../support/hostile-server';
 import { API_KEY, type HostileWorld, SINKS, startHostileWorld } from '../support/hostile-world';
@@ -28,6 +28,16 @@ const ROWS: Record<string, HostileRow> = {
   },
   'by six redirects': { answers: [hops(6)], ends: 'VideoUnavailable', says: 'HTTP 302', asked: 8 * 6 },
   'in a circle': { answers: [redirect('?again')], ends: 'VideoUnavailable', says: 'HTTP 302', asked: 8 * 6 },
+  'by a redirect that trickles': {
+    answers: [trickle(302, { location: '?on' }), serve],
+    ends: 'stored',
+    hurried: true,
+  },
+  'by a link that is refused in a trickle': {
+    answers: [sinceLink(3, serve, trickle(403))],
+    ends: 'stored',
+    hurried: true,
+  },
   'to a place that is none': {
     answers: [redirect('ftp://127.0.0.1/')],
     ends: 'VideoUnavailable',
