@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { IncomingUpload, type S3Place } from './incoming-upload';
 import { S3Bucket } from './s3-bucket';
 import type { S3Connection } from './s3-connection';
@@ -57,13 +58,17 @@ export function createS3Storage({
   };
 }
 
-/** Stores something small as a worker does and takes it away again. */
+/** Stores something small as a worker does, reads it and takes it away again. */
 export async function tryS3Storage({ bucket, prefix, ...connection }: S3StorageOptions): Promise<void> {
   const name = `.videogen-doctor-${randomUUID()}`;
   const storage = createS3Storage({ bucket, prefix, ...connection });
   const { uri } = await storage.write(name, name, 'text/plain');
+  const stored = await storage.read(name);
+  const isThere = stored !== undefined && (await text(stored)) === name;
   const opened = await asStorageFault(() => S3Bucket.open(bucket, connection));
   await asStorageFault(() => opened.remove(uri.slice(`${SCHEME}${bucket}/`.length)));
+  // Many a web server says yes to everything.
+  if (!isThere) throw new StorageFault('what was stored there is not there');
 }
 
 /** What is stored at such a URI as an S3 storage answers; undefined when nothing is. */

@@ -15,7 +15,8 @@ import { newPartName, partMark } from '../../src/storage/part-files';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { VideoWorker, WorkerRole } from '../../src/worker';
 import { historyOf } from '../support/history';
-import { type Manners, serve, startHostileServer } from '../support/hostile-server';
+import { serve } from '../support/hostile-answers';
+import { type Answer, startHostileServer } from '../support/hostile-server';
 import { captureLogs } from '../support/logs';
 import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-process';
 import { bundlePath, pause, untilProgress } from '../support/world';
@@ -163,9 +164,7 @@ async function drip(response: ServerResponse, bytes: Buffer): Promise<void> {
   response.end();
 }
 
-const slowAtFirst: Manners = (seen, response, video) => {
-  if (seen.number > 1) return serve(seen, response, video);
-  const { bytes, etag } = video;
+const slowly: Answer = (response, { bytes, etag }) => {
   response.writeHead(200, { 'content-type': 'video/mp4', 'content-length': bytes.length, etag });
   void drip(response, bytes);
 };
@@ -173,7 +172,8 @@ const slowAtFirst: Manners = (seen, response, video) => {
 test('a long download tells how far it is, and one whose worker was killed goes on where its heartbeat says', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'videogen-downloads-'));
   const video = await noiseVideo(request, SLOW_VIDEO_BYTES);
-  const server = await startHostileServer({ video, manners: slowAtFirst });
+  const server = await startHostileServer();
+  const asking = server.add('task', { bytes: video, answers: [slowly, serve] });
   const taskQueue = `long-${randomUUID()}`;
   const startWorker = () =>
     startWorkerProcess({
@@ -199,7 +199,7 @@ test('a long download tells how far it is, and one whose worker was killed goes 
     expect(bytes).toBeGreaterThan(0);
     await startWorker();
     const result = await job.result();
-    expect(server.seen.map(({ range, ifRange }) => [range, ifRange])).toEqual([
+    expect(asking.videos.map(({ range, ifRange }) => [range, ifRange])).toEqual([
       [undefined, undefined],
       [`bytes=${bytes}-`, '"one"'],
     ]);

@@ -288,9 +288,9 @@ describe.each(['files', 'S3'] as const)('on its way to %s', (sink) => {
       ends: 'VideoCorrupt',
       says: '.bad',
       keepBad: true,
-      leaves: ['video.video.bad'],
+      leaves: ['video.mp4.bad'],
     });
-    expect(String(await read('video.video.bad'))).toBe(PAGE);
+    expect(String(await read('video.mp4.bad'))).toBe(PAGE);
   });
 
   test('a video that ends too early is kept when that is wanted', async () => {
