@@ -1,6 +1,7 @@
 // How fast one 1 GiB video gets from loopback to a file, with its SHA-256, and how much memory that takes: ours against
-// curl with sha256sum after it, and against undici, a hashing Transform and createWriteStream. Each runs in a process of
-// its own, in turns; at last a whole job in a worker, for its memory. GIB=1 ROUNDS=3 npm run bench:download
+// curl with sha256sum after it, and against undici, a hashing Transform and createWriteStream. Ours and the latter take
+// turns in one process, as a worker's is that has run for a while; at last a whole job runs in a worker of its own, for
+// its memory. GIB=1 ROUNDS=5 npm run bench:download
 const { spawn, spawnSync } = require('node:child_process');
 const { createHash } = require('node:crypto');
 const { createWriteStream } = require('node:fs');
@@ -12,50 +13,49 @@ const { Transform } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 
 const BYTES = Math.round(Number(process.env.GIB ?? 1) * 1024 ** 3);
-const ROUNDS = Number(process.env.ROUNDS ?? 3);
+const ROUNDS = Number(process.env.ROUNDS ?? 5);
 const MIB = 1024 ** 2;
 
-const WAYS = { ours, transform, worker };
-
 async function main() {
-  const [, , way, url, folder] = process.argv;
-  if (way === 'serve') return serve();
-  if (way !== undefined) return runWay(WAYS[way], url, folder);
+  const [, , part, base, folder] = process.argv;
+  if (part === 'serve') return serve();
+  if (part === 'compare') return compare(base, folder);
+  if (part === 'worker') return inWorker(base, folder);
   const server = spawn(process.execPath, [__filename, 'serve'], { stdio: ['pipe', 'pipe', 'inherit'] });
   const port = await new Promise((resolve) => server.stdout.once('data', (text) => resolve(Number(text))));
-  const base = `http://127.0.0.1:${port}`;
+  const url = `http://127.0.0.1:${port}`;
   try {
-    const best = {};
-    for (let round = 1; round <= ROUNDS; round++) {
-      for (const name of ['curl', 'transform', 'ours']) {
-        const folder = await mkdtemp(join(tmpdir(), 'videogen-bench-'));
-        const measured = name === 'curl' ? curl(`${base}/video`, folder) : inProcess(name, base, folder);
-        await rm(folder, { recursive: true });
-        const { seconds, rssMib, sha256 } = measured;
-        const memory = rssMib === undefined ? '' : `, at most ${rssMib.toFixed(0)} MiB above idle`;
-        tell(`round ${round}  ${name.padEnd(9)} ${seconds.toFixed(2)} s  ${speed(seconds)} MB/s${memory}`);
-        const sofar = best[name];
-        best[name] = {
-          seconds: Math.min(seconds, sofar?.seconds ?? seconds),
-          rssMib: Math.max(rssMib ?? 0, sofar?.rssMib ?? 0),
-          sha256,
-        };
-        if (sofar && sofar.sha256 !== sha256) throw new Error(`${name} got another file than before`);
-      }
-    }
-    const hashes = new Set(Object.values(best).map(({ sha256 }) => sha256));
+    const curls = [];
+    for (let round = 0; round < ROUNDS; round++)
+      curls.push(await inFolder((place) => curl(`${url}/video`, place)));
+    const runs = { curl: curls, ...(await inFolder((place) => inProcess('compare', url, place))) };
+    const hashes = new Set(Object.values(runs).flatMap((some) => some.map(({ sha256 }) => sha256)));
     if (hashes.size !== 1) throw new Error('they did not get the same file');
-    const told = Object.entries(best).map(([name, { seconds }]) => `${name} ${speed(seconds)} MB/s`);
-    tell(`best of ${ROUNDS}, ${BYTES} bytes with SHA-256: ${told.join(', ')}`);
-    const folder = await mkdtemp(join(tmpdir(), 'videogen-bench-'));
-    const { rssMib } = inProcess('worker', base, folder);
-    await rm(folder, { recursive: true });
+    for (const [name, some] of Object.entries(runs)) {
+      tell(`${name.padEnd(9)} ${some.map(({ seconds }) => seconds.toFixed(2)).join(' ')} s`);
+    }
+    const told = Object.entries(runs).map(([name, some]) => `${name} ${speed(median(some))} MB/s`);
+    tell(`median of ${ROUNDS}, ${BYTES} bytes with SHA-256: ${told.join(', ')}`);
+    const { rssMib } = await inFolder((place) => inProcess('worker', url, place));
     tell(`a worker that downloads it held at most ${rssMib.toFixed(0)} MiB more than an idle one`);
   } finally {
     server.kill();
   }
 }
 
+async function inFolder(work) {
+  const folder = await mkdtemp(join(tmpdir(), 'videogen-bench-'));
+  // What was left to be written to the disk is not to slow what comes now.
+  spawnSync('sync');
+  try {
+    return await work(folder);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+const median = (runs) =>
+  runs.map(({ seconds }) => seconds).sort((a, b) => a - b)[Math.floor(runs.length / 2)];
 const tell = (line) => process.stdout.write(`${line}\n`);
 const speed = (seconds) => Math.round(BYTES / 1e6 / seconds);
 
@@ -118,18 +118,34 @@ function inProcess(name, base, folder) {
   return JSON.parse(stdout.trim().split('\n').at(-1));
 }
 
-async function runWay(way, base, folder) {
-  const prepared = await way(base, folder);
-  const idle = process.memoryUsage().rss;
+/** The first round is for the compiler of JavaScript and counts for neither. */
+async function compare(base) {
+  const runs = { transform: [], ours: [] };
+  const ways = { transform, ours };
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const name of Object.keys(ways)) {
+      const run = await inFolder((folder) => measure(() => ways[name](base, folder)));
+      if (round > 0) runs[name].push(run);
+    }
+  }
+  finish(runs);
+}
+
+async function measure(work) {
+  const idle = process.memoryUsage.rss();
   let highest = idle;
   const watch = setInterval(() => {
-    highest = Math.max(highest, process.memoryUsage().rss);
+    highest = Math.max(highest, process.memoryUsage.rss());
   }, 20);
   const begun = performance.now();
-  const sha256 = await prepared();
+  const sha256 = await work();
   const seconds = (performance.now() - begun) / 1_000;
   clearInterval(watch);
-  tell(JSON.stringify({ seconds, rssMib: (highest - idle) / MIB, sha256 }));
+  return { seconds, rssMib: (highest - idle) / MIB, sha256 };
+}
+
+function finish(measured) {
+  tell(JSON.stringify(measured));
   process.exit();
 }
 
@@ -138,12 +154,27 @@ async function ours(baseUrl, folder) {
   const { createFileStorage, createVideoActivities, createVideoService } = require('../dist/src');
   const service = createVideoService({ baseUrl, apiKey: () => 'bench' });
   const { downloadVideo } = createVideoActivities({ service, storage: createFileStorage(folder) });
-  const environment = new MockActivityEnvironment();
-  return async () => (await environment.run(downloadVideo, { taskId: 'bench', startedAtMs: 0 })).video.sha256;
+  const { video } = await new MockActivityEnvironment().run(downloadVideo, { taskId: 'bench' });
+  await service.close();
+  return video.sha256;
+}
+
+async function transform(baseUrl, folder) {
+  const { request } = require('undici');
+  const { body } = await request(`${baseUrl}/video`);
+  const hash = createHash('sha256');
+  const hashing = new Transform({
+    transform(chunk, _encoding, done) {
+      hash.update(chunk);
+      done(null, chunk);
+    },
+  });
+  await pipeline(body, hashing, createWriteStream(join(folder, 'video.mp4')));
+  return hash.digest('hex');
 }
 
 /** A whole job, on a Temporal server, in the process of its worker. */
-async function worker(baseUrl, folder) {
+async function inWorker(baseUrl, folder) {
   const { createVideoTestEnvironment } = require('../dist/src/testing');
   const { createFileStorage, createVideoService } = require('../dist/src');
   const env = await createVideoTestEnvironment({ server: 'dev' });
@@ -152,29 +183,11 @@ async function worker(baseUrl, folder) {
   const running = worker.run();
   // What it took to bundle the workflows is not what it takes to wait for work.
   await new Promise((resolve) => setTimeout(resolve, 3_000));
-  return async () => {
-    const { video } = await env.videos.execute({ taskId: 'bench' });
-    worker.shutdown();
-    await running;
-    await env.teardown();
-    return video.sha256;
-  };
-}
-
-async function transform(baseUrl, folder) {
-  const { request } = require('undici');
-  return async () => {
-    const { body } = await request(`${baseUrl}/video`);
-    const hash = createHash('sha256');
-    const hashing = new Transform({
-      transform(chunk, _encoding, done) {
-        hash.update(chunk);
-        done(null, chunk);
-      },
-    });
-    await pipeline(body, hashing, createWriteStream(join(folder, 'video.mp4')));
-    return hash.digest('hex');
-  };
+  const measured = await measure(async () => (await env.videos.execute({ taskId: 'bench' })).video.sha256);
+  worker.shutdown();
+  await running;
+  await env.teardown();
+  finish(measured);
 }
 
 main().catch((error) => {

@@ -12,6 +12,8 @@ const FIRST_HEAD_BYTES = 64 * 1024;
 export class KeptBytes {
   /** How many bytes have passed. */
   size = 0;
+  /** How many are to pass, as far as somebody knows: what is in the middle is then let go at once, and not held a while. */
+  of: number | undefined;
   private buffer = Buffer.alloc(0);
   private headBytes = 0;
   private readonly tail = new ByteTail(WINDOW_BYTES);
@@ -19,8 +21,9 @@ export class KeptBytes {
   keep(chunk: Buffer): void {
     const toHead = Math.min(chunk.length, WINDOW_BYTES - this.headBytes);
     if (toHead > 0) this.addToHead(chunk.subarray(0, toHead));
-    if (toHead < chunk.length) this.tail.keep(toHead === 0 ? chunk : chunk.subarray(toHead));
     this.size += chunk.length;
+    if (toHead === chunk.length || this.size <= (this.of ?? 0) - WINDOW_BYTES) return;
+    this.tail.keep(toHead === 0 ? chunk : chunk.subarray(toHead));
   }
 
   head(): Buffer {

@@ -15,6 +15,11 @@ export class PassingVideo {
   private readonly boxes = new BoxWalk();
   private readonly elements = new ElementWalk();
 
+  /** How many bytes it is said to have; it is looked at all the same if it has others. */
+  expect(bytes: number | undefined): void {
+    this.kept.of = bytes;
+  }
+
   /** Every chunk in its order. It may be kept as it is: nobody may write to it afterwards. */
   keep(chunk: Buffer): void {
     this.kept.keep(chunk);

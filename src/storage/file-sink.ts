@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { Writable } from 'node:stream';
 import { storageFault } from './storage-fault';
 
-/** Gathers what the network delivers into few, large writes: measured fastest that way. */
+/** For whoever heeds it: few, large writes were measured fastest. */
 const BUFFERED_BYTES = 4 * 1024 * 1024;
 /** What is on its way to the disk while more comes need not be waited for at the end. */
 const SYNC_EVERY_BYTES = 32 * 1024 * 1024;

@@ -71,6 +71,14 @@ describe('a storage of somebody’s own', () => {
     expect(details).toMatchObject({ taskId, message: 'quota exceeded' });
   });
 
+  it('that closes without a word is to blame too', async () => {
+    const sink = new PassThrough();
+    sink.once('data', () => sink.destroy());
+    const { failure, details } = await failureOf(downloadTo(inMemory(new Map(), { sink })));
+    expect(failure.type).toBe('StorageFailed');
+    expect(details.message).toBe('the storage has closed it');
+  });
+
   function brokenSink(): Writable {
     return new Writable({
       highWaterMark: 1,
