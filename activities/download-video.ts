@@ -68,7 +68,9 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       const warnings = describeMismatches(request ?? {}, video);
       if (deps.sidecar !== false) {
         const { seed } = request ?? {};
-        await writeSidecar(storage, key, { workflowId: jobId(), taskId, request, seed, video, warnings });
+        const sidecar = { workflowId: jobId(), taskId, request, seed, video, warnings };
+        const trouble = await writeSidecar(storage, key, sidecar);
+        if (trouble !== undefined) warnings.push(trouble);
       }
       log.info('downloaded', { taskId, ...video, ...(warnings.length > 0 && { warnings }) });
       return { video, warnings };

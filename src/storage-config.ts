@@ -115,5 +115,7 @@ function readFlag(variable: string, env: Environment): boolean | undefined {
   if (given === undefined) return undefined;
   if (given === 'true' || given === '1') return true;
   if (given === 'false' || given === '0') return false;
-  throw new ConfigError(`${variable} is neither true nor false: set it to one of them, or unset it.`);
+  throw new ConfigError(
+    `${variable} is ${JSON.stringify(given)}, neither true nor false: set it to one of them, or unset it.`,
+  );
 }

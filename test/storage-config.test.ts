@@ -147,7 +147,7 @@ describe.each(['VIDEOGEN_SIDECAR', 'VIDEOGEN_S3_PATH_STYLE'])('%s', (variable) =
 
   it('may be nothing else', () => {
     expect(refusal(() => read('yes'))).toBe(
-      `${variable} is neither true nor false: set it to one of them, or unset it.`,
+      `${variable} is "yes", neither true nor false: set it to one of them, or unset it.`,
     );
   });
 });

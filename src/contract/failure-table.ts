@@ -126,7 +126,7 @@ export const FAILURES = {
   StorageFailed: {
     meaning: 'The video could not be stored',
     advice:
-      'Check VIDEOGEN_STORAGE (it exists, is writable, has room, has no other file in the place), then adopt the task with its task id.',
+      'Let videogen doctor check VIDEOGEN_STORAGE where the worker runs, see that no other file is in the place, then adopt the task with its task id.',
     retry: { submit: '-', check: '-', download: 'policy' },
     gatewayStatus: 507,
     exitCode: 15,

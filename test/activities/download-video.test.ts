@@ -107,6 +107,19 @@ describe('a download', () => {
     expect(await world.files()).toEqual(['test.mp4']);
   });
 
+  it('is told of beside it, but not in place of something else', async () => {
+    const place = join(world.folder, 'test.mp4.json');
+    for (const other of ['my notes', '{"taskId":"another"}', '']) {
+      await writeFile(place, other);
+      const { warnings } = await download().result;
+      expect(warnings).toEqual(['test.mp4.json was there already and is left as it is']);
+      expect(await readFile(place, 'utf8')).toBe(other);
+    }
+    await writeFile(place, JSON.stringify({ taskId }));
+    expect((await download().result).warnings).toEqual([]);
+    expect(JSON.parse(await readFile(place, 'utf8'))).toMatchObject({ taskId, workflowId: 'test' });
+  });
+
   it('is compared with what was asked for', async () => {
     const request = { prompt: 'A red fox', resolution: '1080p', aspect_ratio: '1:1', duration: 9 } as const;
     const { warnings } = await world.run(world.activities.downloadVideo, { taskId, request }).result;

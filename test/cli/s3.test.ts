@@ -62,7 +62,7 @@ describe('--out with a video in S3', () => {
     [
       'a setting is wrong',
       () => ({ ...env, VIDEOGEN_S3_PATH_STYLE: 'maybe' }),
-      'VIDEOGEN_S3_PATH_STYLE is neither',
+      'VIDEOGEN_S3_PATH_STYLE is "maybe", neither',
     ],
   ])('says in one sentence where it is when %s, and half-writes nothing', async (what, given, words) => {
     if (what === 'it is gone') {
