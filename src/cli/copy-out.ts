@@ -5,9 +5,20 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import type { Environment } from '../config';
-import { VideoFailure } from '../contract';
 import { readS3Uri } from '../storage';
 import { readS3Connection } from '../storage-config';
+import { wordsOf } from './doctor/told-error';
+
+/** The job has done its work: nothing is to be adopted or generated again. */
+export class CopyFailed extends Error {
+  override readonly name = 'CopyFailed';
+
+  constructor(happened: string) {
+    super(
+      `${happened.replace(/\.$/, '')}. Give --out a file that can be written, and run the command again.`,
+    );
+  }
+}
 
 /** Puts the stored video where the caller wants it, whole or not at all; answers where the video is. */
 export async function copyOut(uri: string, out: string | undefined, env?: Environment): Promise<string> {
@@ -23,10 +34,7 @@ export async function copyOut(uri: string, out: string | undefined, env?: Enviro
     return target;
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined);
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new VideoFailure('StorageFailed', {
-      message: `the video is at ${stored}, but not at ${target}: ${reason}`,
-    });
+    throw new CopyFailed(`The video is at ${stored}, but not at ${target}: ${wordsOf(error)}`);
   }
 }
 

@@ -1,7 +1,8 @@
 import { ConfigError } from '../config';
 import { TemporalUnreachable } from '../connect';
-import { DecisionRefused, isVideoFailure, type VideoFailure } from '../contract';
+import { DecisionRefused, FAILURES, isVideoFailure, type VideoFailure } from '../contract';
 import { EngineUnavailable, PortInUse } from '../engine';
+import { CopyFailed } from './copy-out';
 import { INTERRUPTED, type Terminal, tell } from './terminal';
 
 /** Beside the codes of the failure table, which tell how a job failed. */
@@ -19,6 +20,7 @@ export function exitCodeOf(error: unknown): number {
   if (isVideoFailure(error)) return error.exitCode;
   if (error instanceof ConfigError || error instanceof PortInUse || error instanceof DecisionRefused)
     return EXIT.usage;
+  if (error instanceof CopyFailed) return FAILURES.StorageFailed.exitCode;
   if (error instanceof TemporalUnreachable || error instanceof EngineUnavailable) return EXIT.noTemporal;
   return EXIT.unexpected;
 }

@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { copyOut } from '../../src/cli/copy-out';
+import { CopyFailed, copyOut } from '../../src/cli/copy-out';
+import { exitCodeOf } from '../../src/cli/exit-codes';
 import { failureOf } from '../support/world';
 
 const BYTES = Buffer.alloc(3_000_000, 'fox');
@@ -47,9 +48,10 @@ test.each<[string, string, (target: string) => void]>([
     prepare(target);
     const before = files();
     const failure = await failureOf(copyOut(uri, target));
-    expect(failure).toMatchObject({ type: 'StorageFailed', exitCode: 15 });
+    expect(failure).toBeInstanceOf(CopyFailed);
+    expect(exitCodeOf(failure)).toBe(15);
     expect(String(failure)).toContain(
-      `the video is at ${join(folder, 'a fox.mp4')}, but not at ${target}: E`,
+      `The video is at ${join(folder, 'a fox.mp4')}, but not at ${target}: E`,
     );
     expect(files()).toEqual(before);
   },

@@ -4,9 +4,10 @@ import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DeleteObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
-import { copyOut } from '../../src/cli/copy-out';
+import { CopyFailed, copyOut } from '../../src/cli/copy-out';
 import { checkStorage } from '../../src/cli/doctor/check-storage';
 import { createContext } from '../../src/cli/doctor/context';
+import { exitCodeOf } from '../../src/cli/exit-codes';
 import { freePort, LOOPBACK } from '../../src/engine/loopback-port';
 import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
 import { failureOf } from '../support/world';
@@ -70,8 +71,9 @@ describe('--out with a video in S3', () => {
     }
     const target = join(folder, 'fox.mp4');
     const failure = await failureOf(copyOut(uri(), target, given()));
-    expect(failure).toMatchObject({ type: 'StorageFailed', exitCode: 15 });
-    expect(String(failure)).toContain(`the video is at ${uri()}, but not at ${target}: `);
+    expect(failure).toBeInstanceOf(CopyFailed);
+    expect(exitCodeOf(failure)).toBe(15);
+    expect(String(failure)).toContain(`The video is at ${uri()}, but not at ${target}: `);
     expect(String(failure)).toContain(words);
     expect(readdirSync(folder)).toEqual([]);
   });
