@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import type { VideoFacts } from '../src/contract/video-facts';
+import type { StoredVideo } from '../src/contract/job';
 import { CONTAINERS, describeHead, HEAD_TO_SNIFF, PassingVideo, sniffContainer } from '../src/media';
 import { ServiceFault, type VideoBody } from '../src/service';
 import { asStorageFault, type IncomingVideo, storageFault, type VideoStorage } from '../src/storage';
@@ -27,12 +27,8 @@ export interface ReceptionOptions {
   keyFor(extension: string): string;
 }
 
-export interface ReceivedVideo extends Omit<VideoFacts, 'container'> {
+export interface ReceivedVideo extends StoredVideo {
   key: string;
-  uri: string;
-  bytes: number;
-  sha256: string;
-  contentType: string;
 }
 
 interface Place {
@@ -48,10 +44,10 @@ export class Reception {
   /** How many bytes have come, and of how many when somebody said so. */
   bytes = 0;
   of: number | undefined;
-  /** With what a server can be asked for the rest of the same video. */
-  validator: string | undefined;
   /** While it does, a slow source is not to blame. */
   waitsForStorage = false;
+  /** With what a server can be asked for the rest of the same video. */
+  private validator: string | undefined;
   private hash = createHash('sha256');
   private passing = new PassingVideo();
   /** The first bytes, until there are enough to know what they are and so where they go. */
@@ -92,9 +88,7 @@ export class Reception {
     const hasChanged = offset > 0 && this.of !== undefined && bytes !== undefined && bytes !== this.of;
     if (offset !== this.bytes || hasChanged) await this.startOver();
     if (hasChanged) throw new ServiceFault('cut', { message: 'the video has another length than before' });
-    if (bytes !== undefined && bytes > this.options.largestBytes) {
-      throw new VideoTooLarge(this.options.largestBytes);
-    }
+    this.refuseLarger(bytes ?? 0);
     this.of = bytes;
     this.passing.expect(bytes);
     this.validator = validator;
@@ -112,10 +106,15 @@ export class Reception {
 
   private takeChunk(chunk: Buffer): Promise<void> | undefined {
     this.bytes += chunk.length;
-    if (this.bytes > this.options.largestBytes) throw new VideoTooLarge(this.options.largestBytes);
+    this.refuseLarger(this.bytes);
     this.hash.update(chunk);
     this.passing.keep(chunk);
     return this.place ? this.store(this.place, chunk) : this.hold(chunk);
+  }
+
+  private refuseLarger(bytes: number): void {
+    const { largestBytes } = this.options;
+    if (bytes > largestBytes) throw new VideoTooLarge(largestBytes);
   }
 
   /** The bytes so far were of another video, or cannot be gone on from. */

@@ -114,6 +114,10 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
     if (!options.connection) await connection?.close();
   };
 
+  /** For one kind of activity, on a queue of its own. */
+  const createActivityWorker = (own: Partial<WorkerOptions> & { taskQueue: string }) =>
+    Worker.create({ ...shared, ...withoutOwnTasks(options.worker), ...own });
+
   try {
     const workers: Worker[] = [];
     if (roles.includes('jobs')) {
@@ -129,9 +133,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
     }
     if (roles.includes('submits') && submitQueue !== taskQueue) {
       workers.push(
-        await Worker.create({
-          ...shared,
-          ...withoutOwnTasks(options.worker),
+        await createActivityWorker({
           taskQueue: submitQueue,
           activities: { submitVideo: activities.submitVideo },
           tuner: submitTuner(gate, MOST_SUBMITS_AT_ONCE),
@@ -141,9 +143,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
     }
     if (roles.includes('downloads') && downloadQueue !== taskQueue) {
       workers.push(
-        await Worker.create({
-          ...shared,
-          ...withoutOwnTasks(options.worker),
+        await createActivityWorker({
           taskQueue: downloadQueue,
           activities: { downloadVideo: activities.downloadVideo },
           maxConcurrentActivityTaskExecutions: MOST_DOWNLOADS_AT_ONCE,
