@@ -8,7 +8,7 @@ import { StorageFault, type VideoStorage } from '../src/storage';
 import { BadVideo } from './bad-video';
 import { whileHeartbeating } from './heartbeating';
 import { isRetried } from './is-retried';
-import { jobId } from './job-id';
+import { jobId, type NamedJob } from './job-id';
 import { readPartNote } from './part-note';
 import { receiveVideo } from './receive-video';
 import { Reception } from './reception';
@@ -18,7 +18,7 @@ import { whileTellingProgress } from './tell-progress';
 import { toFailure } from './to-failure';
 import type { DownloadPace } from './watch-pace';
 
-export interface DownloadVideoInput {
+export interface DownloadVideoInput extends NamedJob {
   taskId: string;
   /** What was asked for, to be compared with what came; an adopted task has none. */
   request?: VideoRequest;
@@ -68,7 +68,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       const warnings = describeMismatches(request ?? {}, video);
       if (deps.sidecar !== false) {
         const { seed } = request ?? {};
-        const sidecar = { workflowId: jobId(), taskId, request, seed, video, warnings };
+        const sidecar = { workflowId: jobId(input), taskId, request, seed, video, warnings };
         const trouble = await writeSidecar(storage, key, sidecar);
         if (trouble !== undefined) warnings.push(trouble);
       }
@@ -100,7 +100,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
 
     return whileHeartbeating(note, () =>
       whileTellingProgress(
-        () => ({ bytes: reception.bytes, of: reception.of }),
+        () => ({ bytes: reception.bytes, of: reception.of, job: input.job }),
         () =>
           receive().catch(async (error: unknown) => {
             // What cannot be cleared away now is the janitor's, and no second fault.
@@ -114,7 +114,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
 function receptionOf({ taskId, storage: place, ...input }: DownloadVideoInput, deps: DownloadVideoDeps) {
   const { storage, keyTemplate = DEFAULT_KEY_TEMPLATE, largestVideoBytes = LARGEST_VIDEO_BYTES } = deps;
   const { attempt, scheduledTimestampMs } = activityInfo();
-  const workflowId = jobId();
+  const workflowId = jobId(input);
   const { startedAtMs = scheduledTimestampMs } = input;
   return new Reception({
     storage,

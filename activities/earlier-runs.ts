@@ -1,9 +1,15 @@
 import { activityInfo, Context } from '@temporalio/activity';
 import { isFailureType } from '../src/contract/failure-table';
 import { TASK_ID_MEMO } from '../src/contract/names';
+import type { NamedJob } from './job-id';
 
 type WorkflowHandle = ReturnType<typeof Context.prototype.client.workflow.getHandle>;
 type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
+type HistoryEvent = NonNullable<History['events']>[number];
+type Payloads = NonNullable<HistoryEvent['activityTaskCompletedEventAttributes']>['result'];
+
+/** A run that was continued as new has told the next one everything. */
+const CONTINUED_BY_WORKFLOW = 1;
 
 /** What the runs before a reset know: the task, or that nobody knows whether there is one. */
 export interface EarlierRuns {
@@ -15,8 +21,8 @@ export interface EarlierRuns {
  * A reset workflow forgets what came after its reset point, and a retried one everything: also that a task was made and
  * paid for. Temporal does not forget the runs themselves.
  */
-export async function lookAtEarlierRuns(): Promise<EarlierRuns> {
-  const { workflowExecution } = activityInfo();
+export async function lookAtEarlierRuns({ job }: NamedJob): Promise<EarlierRuns> {
+  const { workflowExecution, activityId } = activityInfo();
   if (workflowExecution === undefined) return {};
   const { workflowId, runId } = workflowExecution;
   const { workflow } = Context.current().client;
@@ -24,33 +30,65 @@ export async function lookAtEarlierRuns(): Promise<EarlierRuns> {
   let lost: string | undefined;
   for (const earlier of runs) {
     const handle = workflow.getHandle(workflowId, earlier);
-    const taskId = (await handle.describe()).memo?.[TASK_ID_MEMO];
-    if (typeof taskId === 'string') return { taskId };
     const history = await handle.fetchHistory();
-    if (mayHaveSubmitted(history)) lost = `run ${earlier} was left while its request may have been under way`;
+    const submits = submitsIn(history, job === undefined ? undefined : activityId);
+    const taskId = job === undefined ? await taskInMemo(handle) : await taskIn(history, submits);
+    if (taskId !== undefined) return { taskId };
+    if (mayHaveSubmitted(history, submits)) {
+      lost = `run ${earlier} was left while its request may have been under way`;
+    }
     for (const before of predecessors(history)) runs.add(before);
   }
   return { lost };
 }
 
-/** The runs that this one was reset from or follows. */
+async function taskInMemo(handle: WorkflowHandle): Promise<string | undefined> {
+  const taskId = (await handle.describe()).memo?.[TASK_ID_MEMO];
+  return typeof taskId === 'string' ? taskId : undefined;
+}
+
+/** The runs that this one was reset from or tries again. */
 function predecessors({ events }: History): string[] {
   return (events ?? []).flatMap((event) => {
     const reset = event.workflowTaskFailedEventAttributes?.baseRunId;
-    const followed = event.workflowExecutionStartedEventAttributes?.continuedExecutionRunId;
-    return [reset, followed].filter((runId) => typeof runId === 'string' && runId !== '') as string[];
+    const { continuedExecutionRunId, initiator } = event.workflowExecutionStartedEventAttributes ?? {};
+    const tried = initiator === CONTINUED_BY_WORKFLOW ? undefined : continuedExecutionRunId;
+    return [reset, tried].filter((runId) => typeof runId === 'string' && runId !== '') as string[];
   });
 }
 
+/** The submits of a workflow's only job, or those of one item of a batch, by the ids of their events. */
+function submitsIn({ events }: History, activityId: string | undefined): string[] {
+  return (events ?? [])
+    .filter(({ activityTaskScheduledEventAttributes: scheduled }) => {
+      const isSubmit = scheduled?.activityType?.name === 'submitVideo';
+      return isSubmit && (activityId === undefined || scheduled?.activityId === activityId);
+    })
+    .map(({ eventId }) => String(eventId));
+}
+
+/** The task that one of the submits answered with. */
+async function taskIn({ events }: History, submits: string[]): Promise<string | undefined> {
+  const completed = (events ?? [])
+    .map(({ activityTaskCompletedEventAttributes: attributes }) => attributes)
+    .find((attributes) => attributes && submits.includes(String(attributes.scheduledEventId)));
+  const { taskId }: { taskId?: unknown } = Object(completed && (await decoded(completed.result)));
+  return typeof taskId === 'string' ? taskId : undefined;
+}
+
+async function decoded(result: Payloads): Promise<unknown> {
+  const { payloadConverter, payloadCodecs } = Context.current().client.options.loadedDataConverter;
+  let payloads = result?.payloads ?? [];
+  for (const codec of payloadCodecs) payloads = await codec.decode(payloads);
+  return payloads[0] && payloadConverter.fromPayload(payloads[0]);
+}
+
 /** True unless each of its submits is known to have been refused. */
-function mayHaveSubmitted({ events }: History): boolean {
-  const submits = (events ?? []).filter(
-    (event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'submitVideo',
-  );
+function mayHaveSubmitted({ events }: History, submits: string[]): boolean {
   const refused = (events ?? []).flatMap(({ activityTaskFailedEventAttributes: failed }) => {
     const type = failed?.failure?.applicationFailureInfo?.type;
     const madeNoTask = isFailureType(type) && type !== 'SubmitUnconfirmed';
     return madeNoTask ? [String(failed?.scheduledEventId)] : [];
   });
-  return submits.some(({ eventId }) => !refused.includes(String(eventId)));
+  return submits.some((eventId) => !refused.includes(eventId));
 }

@@ -1,9 +1,12 @@
-import type { LostSubmitPolicy } from '../src/contract/job';
+import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import { RateGate, type VideoService } from '../src/service';
 import type { VideoStorage } from '../src/storage';
+import { createBatchFiles } from './batch-files';
 import { createCancelVideo } from './cancel-video';
 import { createCheckVideo } from './check-video';
+import { createCheckVideos } from './check-videos';
 import { createDownloadVideo, type DownloadOptions } from './download-video';
+import { createLookAtTask } from './look-at-task';
 import { createSubmitVideo } from './submit-video';
 
 export type { DownloadedVideo, DownloadOptions } from './download-video';
@@ -18,7 +21,7 @@ export interface VideoActivityDeps extends DownloadOptions {
   gate?: RateGate;
 }
 
-/** The calls of a job that touch the world. */
+/** Everything of jobs and batches that touches the world. */
 export function createVideoActivities({
   service,
   storage,
@@ -26,11 +29,14 @@ export function createVideoActivities({
   gate = new RateGate(),
   ...download
 }: VideoActivityDeps) {
+  const lookAtTask = createLookAtTask(service, gate);
   return {
     submitVideo: createSubmitVideo({ service, gate, onLostSubmit }),
-    checkVideo: createCheckVideo(service, gate),
+    checkVideo: createCheckVideo(lookAtTask),
+    checkVideos: createCheckVideos(lookAtTask),
     downloadVideo: createDownloadVideo({ ...download, service, storage, gate }),
     cancelVideo: createCancelVideo(service),
+    ...createBatchFiles(storage, service.profile?.requestFields),
   };
 }
 

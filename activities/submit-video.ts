@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto';
 import { ApplicationFailure, activityInfo, heartbeat, log } from '@temporalio/activity';
-import type { LostSubmitPolicy, PollBounds } from '../src/contract/job';
+import type { PollBounds } from '../src/contract/job';
+import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import { parseRequest, type VideoRequest } from '../src/contract/request';
 import { type RateGate, ServiceFault, type VideoService } from '../src/service';
 import { lookAtEarlierRuns } from './earlier-runs';
 import { whileHeartbeating } from './heartbeating';
-import { jobId } from './job-id';
+import { jobId, type NamedJob } from './job-id';
 import { pollBounds } from './poll-bounds';
 import { readNotes, type SubmitNote } from './submit-note';
 import { throughGate } from './through-gate';
 import { failureOf, toFailure } from './to-failure';
 
-export interface SubmitVideoInput {
+export interface SubmitVideoInput extends NamedJob {
   request: VideoRequest;
   /** The caller's own; otherwise one is made of namespace, workflow id and request. */
   idempotencyKey?: string;
@@ -52,12 +53,12 @@ export function createSubmitVideo({ service, gate, ...worker }: SubmitVideoDeps)
     refuseIfLost(notes.lost);
 
     const request = checked(input.request, service.profile?.requestFields);
-    const { idempotencyKey = keyOf(request) } = input;
+    const { idempotencyKey = keyOf(request, jobId(input)) } = input;
     const keyWasSent =
       notes.keySent || input.resubmits || input.hasEarlierRuns || input.idempotencyKey !== undefined;
     let sent = false;
     try {
-      const earlier = input.hasEarlierRuns ? await lookAtEarlierRuns() : {};
+      const earlier = input.hasEarlierRuns ? await lookAtEarlierRuns(input) : {};
       if (earlier.taskId !== undefined) return { taskId: earlier.taskId, ...pollBounds(service.profile) };
       refuseIfLost(earlier.lost);
       const { taskId, doubts } = await throughGate(gate, 'submit', () => {
@@ -88,10 +89,10 @@ function checked(given: VideoRequest, further?: readonly string[]): VideoRequest
 }
 
 /** The same for every attempt and every run of one job, so that a service which honours it makes one task. */
-function keyOf(request: VideoRequest): string {
+function keyOf(request: VideoRequest, job: string): string {
   const fields = Object.entries(request).sort(([a], [b]) => (a < b ? -1 : 1));
-  const job = JSON.stringify([activityInfo().namespace, jobId(), fields]);
-  return createHash('sha256').update(job).digest('hex');
+  const whole = JSON.stringify([activityInfo().namespace, job, fields]);
+  return createHash('sha256').update(whole).digest('hex');
 }
 
 function madeNoTask(failure: unknown): boolean {

@@ -1,13 +1,10 @@
 import { activityInfo, Context, log } from '@temporalio/activity';
-import type { DownloadProgress } from '../src/contract/job';
+import type { ToldDownload } from '../src/contract/job';
 import { DOWNLOAD_PROGRESS_SIGNAL } from '../src/contract/names';
 import { DOWNLOAD_PROGRESS_EVERY_MS } from '../src/contract/policies';
 
 /** Tells the job now and then how far the work is: a workflow cannot see the heartbeats of its activities. */
-export async function whileTellingProgress<T>(
-  soFar: () => DownloadProgress,
-  work: () => Promise<T>,
-): Promise<T> {
+export async function whileTellingProgress<T>(soFar: () => ToldDownload, work: () => Promise<T>): Promise<T> {
   const context = Context.current();
   let told = -1;
   const tell = async () => {

@@ -13,8 +13,9 @@ import { type Environment, readProfile, readTaskQueue } from './config';
 import { connectClient } from './connect';
 import { DECISION_REFUSED, DecisionRefused } from './contract/decision-refused';
 import { readFailure, VideoFailure } from './contract/failures';
-import type { JobInput, JobProgress, JobResult, SubmitDecision } from './contract/job';
+import type { JobInput, JobProgress, JobResult } from './contract/job';
 import { parseJobInput } from './contract/job-input';
+import type { SubmitDecision } from './contract/lost-submit';
 import {
   DECIDE_SUBMIT_UPDATE,
   INPUT_MEMO,

@@ -5,7 +5,7 @@ import { type ClientConnectConfig, loadClientConnectConfig } from '@temporalio/e
 import { parse as parseYaml } from 'yaml';
 import { errorCode } from './contract/error-code';
 import { isLostSubmitPolicy, LOST_SUBMIT_RULE } from './contract/input-rules';
-import type { LostSubmitPolicy } from './contract/job';
+import type { LostSubmitPolicy } from './contract/lost-submit';
 import { DEFAULT_TASK_QUEUE } from './contract/names';
 import type { EngineOptions } from './engine';
 import {

@@ -9,7 +9,7 @@ import {
   readTaskQueue,
 } from './config';
 import { connectWorker } from './connect';
-import type { LostSubmitPolicy } from './contract/job';
+import type { LostSubmitPolicy } from './contract/lost-submit';
 import { submitQueueOf } from './contract/names';
 import { startJanitor } from './janitor';
 import { createVideoService, RateGate, type VideoService } from './service';

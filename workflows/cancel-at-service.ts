@@ -12,11 +12,13 @@ const TOLD = {
 };
 
 /** Has a task cancelled that nobody waits for any longer, if it can be; answers with a sentence for people. */
-export async function cancelAtService({ taskId, isWaiting }: JobState): Promise<string | undefined> {
-  if (taskId === undefined || !isWaiting) return undefined;
+export async function cancelAtService(job: JobState): Promise<string | undefined> {
+  const { taskId } = job;
+  if (taskId === undefined || !job.isWaiting) return undefined;
   const { cancelVideo } = proxyActivities<VideoActivities>({
     ...CANCEL_POLICY,
-    summary: describeTask(taskId),
+    ...job.activityId('cancel'),
+    summary: job.titled(describeTask(taskId)),
   });
   return CancellationScope.nonCancellable(async () => {
     const answer = await cancelVideo({ taskId }).catch(() => 'unreachable' as const);

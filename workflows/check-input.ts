@@ -2,7 +2,7 @@ import type { ApplicationFailure } from '@temporalio/workflow';
 import { durationMs } from '../src/contract/duration';
 import { createFailure } from '../src/contract/failures';
 import * as rules from '../src/contract/input-rules';
-import type { JobInput, PollBounds } from '../src/contract/job';
+import type { JobInput, JobOptions, PollBounds } from '../src/contract/job';
 import { DEFAULT_DEADLINE_MS, DEFAULT_HOLD_MS } from '../src/contract/policies';
 import { DEFAULT_MAX_MS, DEFAULT_MIN_MS, LEAST_MIN_MS } from './poll-schedule';
 
@@ -48,7 +48,7 @@ export function checkInput(input: JobInput | null | undefined): JobTimes {
 }
 
 /** The bounds of the pause between two looks: the job's own, or else the service's, or else the usual ones. */
-export function pollingOf({ polling }: JobInput, service: PollBounds = {}): { min: number; max: number } {
+export function pollingOf({ polling }: JobOptions, service: PollBounds = {}): { min: number; max: number } {
   const min = readDuration('polling.min', polling?.min ?? service.min ?? DEFAULT_MIN_MS);
   const max = readDuration('polling.max', polling?.max ?? service.max ?? DEFAULT_MAX_MS);
   // Whoever asks for a longer pause than the usual longest one means it.

@@ -1,11 +1,8 @@
 import {
   ActivityFailure,
   ApplicationFailure,
-  allHandlersFinished,
-  CancellationScope,
   CancelledFailure,
   ContinueAsNew,
-  condition,
   isCancellation,
   log,
 } from '@temporalio/workflow';
@@ -26,8 +23,6 @@ export async function explainEnd(job: JobState, error: unknown): Promise<unknown
   const atService = failure.type === 'Cancelled' ? await cancelAtService(job) : undefined;
   job.failed(failure, atService);
   log.warn(failure.message, { type: failure.type, taskId: job.taskId, atService });
-  // Whoever waits for the task id is answered before the job closes.
-  await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
   if (failure.type === 'Cancelled') return new CancelledFailure(failure.message);
   return createFailure(
     failure.type,

@@ -1,51 +1,71 @@
 import {
+  allHandlersFinished,
+  CancellationScope,
   condition,
-  isCancellation,
   log,
-  makeContinueAsNewFunc,
   proxyActivities,
+  setCurrentDetails,
+  upsertMemo,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { SubmittedTask, VideoActivities } from '../activities';
-import { describeDuration } from '../src/contract/duration';
-import { createFailure, readFailure, VideoFailure } from '../src/contract/failures';
+import { createFailure } from '../src/contract/failures';
 import type { CarriedJob, JobInput, JobResult, Look } from '../src/contract/job';
+import { TASK_ID_MEMO } from '../src/contract/names';
 import * as policy from '../src/contract/policies';
 import { describeRequest, describeTask } from '../src/contract/summaries';
+import { currentDetails } from './current-details';
+import { hasEarlierRuns, ifContinued } from './earlier-runs';
 import { explainEnd } from './explain-end';
-import { JobState } from './job-state';
+import { type JobPlace, JobState } from './job-state';
 import { lostSubmit, untilDecided } from './lost-submit';
 import { answerMessages } from './messages';
+import { ownLooks } from './own-looks';
 
 /** One request in; one stored video or one explained failure out. */
 export async function generateVideo(input: JobInput, carried?: CarriedJob): Promise<JobResult> {
-  const job = new JobState(input, carried);
+  const job = new JobState(input, ownWorkflow(), ifContinued(carried));
   answerMessages(job);
   try {
-    const taskId = job.taskId ?? (await submit(job));
-    await waitForVideo(job, taskId);
-    return await download(job, taskId);
+    return await makeVideo(job, ownLooks);
   } catch (error) {
-    throw await explainEnd(job, error);
+    const end = await explainEnd(job, error);
+    // Whoever waits for the task id is answered before the job closes.
+    if (job.failure) await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
+    throw end;
   }
+}
+
+/** The next look at a task, when its time has come; undefined when it showed nothing. */
+export type NextLook = (job: JobState, taskId: string) => Promise<Look | undefined>;
+
+/** Submit, wait, download. */
+export async function makeVideo(job: JobState, nextLook: NextLook): Promise<JobResult> {
+  const taskId = job.taskId ?? (await submit(job));
+  await waitForVideo(job, taskId, nextLook);
+  return download(job, taskId);
 }
 
 /** Pays for one task. What is lost is never sent again unless somebody who looked for the task says so. */
 async function submit(job: JobState): Promise<string> {
+  let lost = job.heldSubmit;
   for (let resubmits = false; ; resubmits = true) {
     try {
-      const { taskId, polling } = await submitOnce(job, resubmits);
-      job.hasTask(taskId, polling);
-      return taskId;
-    } catch (error) {
-      const lost = lostSubmit(error);
-      if (lost === undefined || job.lostSubmitPolicy(lost) !== 'hold') throw error;
-      const found = await untilDecided(job, lost);
-      if (found !== undefined) {
-        job.adopts(found);
-        return found;
+      if (lost === undefined) {
+        const { taskId, polling } = await submitOnce(job, resubmits);
+        job.hasTask(taskId, polling);
+        return taskId;
       }
+    } catch (error) {
+      lost = lostSubmit(error);
+      if (lost === undefined || job.lostSubmitPolicy(lost) !== 'hold') throw error;
     }
+    const found = await untilDecided(job, lost);
+    if (found !== undefined) {
+      job.adopts(found);
+      return found;
+    }
+    lost = undefined;
   }
 }
 
@@ -55,26 +75,25 @@ async function submitOnce(job: JobState, resubmits: boolean): Promise<SubmittedT
   const { queues, idempotencyKey, onLostSubmit } = job.input;
   const { submitVideo } = proxyActivities<VideoActivities>({
     ...policy.SUBMIT_POLICY,
+    ...job.activityId('submit'),
     taskQueue: queues?.submit ?? undefined,
     scheduleToCloseTimeout: job.remainingMs(),
-    summary: describeRequest(job.request),
+    summary: job.titled(describeRequest(job.request)),
   });
-  const { runId, originalExecutionRunId, continuedFromExecutionRunId } = workflowInfo();
   return submitVideo({
+    ...job.named,
     request: job.request,
     idempotencyKey: idempotencyKey ?? undefined,
     onLostSubmit: onLostSubmit ?? undefined,
     resubmits,
-    hasEarlierRuns: runId !== originalExecutionRunId || continuedFromExecutionRunId !== undefined,
+    hasEarlierRuns: hasEarlierRuns(),
   });
 }
 
-async function waitForVideo(job: JobState, taskId: string): Promise<void> {
+async function waitForVideo(job: JobState, taskId: string, nextLook: NextLook): Promise<void> {
   job.enter('waiting');
   for (;;) {
-    if (job.historyIsLong()) await continueLater(job, taskId);
-    await untilNextLook(job);
-    const look = await lookAt(job, taskId);
+    const look = await nextLook(job, taskId);
     switch (look?.state) {
       case 'succeeded':
         if (look.hasVideo) return;
@@ -96,12 +115,14 @@ async function download(job: JobState, taskId: string): Promise<JobResult> {
   job.enter('downloading');
   const { downloadVideo } = proxyActivities<VideoActivities>({
     ...policy.DOWNLOAD_POLICY,
+    ...job.activityId('download'),
     taskQueue: job.input.queues?.download ?? undefined,
     scheduleToCloseTimeout: Math.max(job.remainingMs(), policy.DOWNLOAD_AT_LEAST_MS),
-    summary: describeTask(taskId),
+    summary: job.titled(describeTask(taskId)),
   });
   const { request, storage, keepBad } = job.input;
   const { video, warnings } = await downloadVideo({
+    ...job.named,
     taskId,
     request: request ?? undefined,
     storage: storage ?? undefined,
@@ -112,36 +133,12 @@ async function download(job: JobState, taskId: string): Promise<JobResult> {
   return { taskId, video, seed: request?.seed, polls: job.polls, waitedMs, warnings };
 }
 
-/** The same job with a fresh history. The memo, which names the task, has to be taken along by hand. */
-async function continueLater(job: JobState, taskId: string): Promise<never> {
-  const continueAsNew = makeContinueAsNewFunc<typeof generateVideo>({ memo: workflowInfo().memo });
-  return continueAsNew(job.input, job.carry(taskId));
-}
-
-/** A durable timer, cut short by `lookNow`. */
-async function untilNextLook(job: JobState): Promise<void> {
-  const waitMs = job.planNextLook();
-  if (waitMs === 0) return;
-  await condition(() => job.lookRequested, waitMs, { summary: `next look in ${describeDuration(waitMs)}` });
-  job.lookRequested = false;
-}
-
-/** One look. A fault while looking never ends a paid job: it is noted, shown, and looked past until the deadline. */
-async function lookAt(job: JobState, taskId: string): Promise<Look | undefined> {
-  const { checkVideo } = proxyActivities<VideoActivities>({
-    ...policy.CHECK_POLICY,
-    scheduleToCloseTimeout: Math.max(job.remainingMs(), policy.CHECK_AT_LEAST_MS),
-    summary: `look ${job.polls + 1}`,
-  });
-  try {
-    const look = await checkVideo({ taskId });
-    job.looked(look);
-    return look;
-  } catch (error) {
-    if (isCancellation(error)) throw error;
-    const failure = readFailure(error) ?? new VideoFailure('Unexpected', { message: String(error) });
-    job.lookFailed(failure);
-    if (failure.type === 'TaskUnknown' && job.taskIsGone()) throw error;
-    return undefined;
-  }
+/** A job that is its workflow: the workflow's details tell its story, and its memo the task, without a worker. */
+function ownWorkflow(): JobPlace {
+  const { workflowId } = workflowInfo();
+  return {
+    name: workflowId,
+    changed: (job) => setCurrentDetails(currentDetails(job.progress(), job.ending, workflowId)),
+    hasTask: (taskId) => upsertMemo({ [TASK_ID_MEMO]: taskId }),
+  };
 }

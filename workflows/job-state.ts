@@ -1,5 +1,4 @@
-import { setCurrentDetails, upsertMemo, workflowInfo } from '@temporalio/workflow';
-import { describeEvent, type VideoFailure } from '../src/contract/failures';
+import { describeEvent, VideoFailure } from '../src/contract/failures';
 import type {
   CarriedJob,
   DownloadProgress,
@@ -7,14 +6,11 @@ import type {
   JobPhase,
   JobProgress,
   Look,
-  LostSubmitPolicy,
   PollBounds,
   StoredVideo,
-  SubmitDecision,
 } from '../src/contract/job';
-import { TASK_ID_MEMO } from '../src/contract/names';
+import type { LostSubmitPolicy, SubmitDecision } from '../src/contract/lost-submit';
 import {
-  LONGEST_HISTORY_EVENTS,
   LOOKS_WITHOUT_TASK,
   LOOKS_WITHOUT_VIDEO,
   MOST_WARNED_WORDS,
@@ -24,8 +20,17 @@ import type { VideoRequest } from '../src/contract/request';
 import { describeVideo } from '../src/contract/summaries';
 import type { WantedVideo } from '../src/contract/wanted-video';
 import { checkInput, type JobTimes, pollingOf, refused } from './check-input';
-import { currentDetails } from './current-details';
 import { untilNextLook } from './poll-schedule';
+
+/** Where a job lives: in a workflow of its own, or as one item of a batch. */
+export interface JobPlace {
+  /** Its name for the world outside. */
+  name: string;
+  /** Its number, when it is an item of a batch. */
+  item?: number;
+  changed(job: JobState): void;
+  hasTask(taskId: string): void;
+}
 
 /** What a job knows about itself; what the query, the Temporal UI and a continued run are told of it. */
 export class JobState {
@@ -36,7 +41,7 @@ export class JobState {
   lookRequested: boolean;
   /** Set by `decideSubmit` while a lost submit is held. */
   decision: SubmitDecision | undefined;
-  private held: { sinceMs: number; lost: VideoFailure } | undefined;
+  private held: Hold | undefined;
   private adopted: boolean;
   private phase: JobPhase = 'submitting';
   private submittedAtMs: number;
@@ -47,7 +52,8 @@ export class JobState {
   private retryAfterMs: number | undefined;
   private nextLookAtMs: number | undefined;
   private download: DownloadProgress | undefined;
-  private ending: string | undefined;
+  /** Told once there is one. */
+  ending: string | undefined;
   readonly startedAtMs: number;
   /** For so long the deadline stood still. */
   private heldMs: number;
@@ -57,11 +63,10 @@ export class JobState {
 
   constructor(
     readonly input: JobInput,
-    given?: CarriedJob,
+    readonly place: JobPlace,
+    carried?: CarriedJob,
   ) {
     this.times = checkInput(input);
-    // Only a run before this one can have something to carry over, not whoever starts a job.
-    const carried = workflowInfo().continuedFromExecutionRunId === undefined ? undefined : given;
     this.startedAtMs = carried?.startedAtMs ?? Date.now();
     this.heldMs = carried?.heldMs ?? 0;
     this.adopted = carried?.adopted ?? false;
@@ -73,8 +78,30 @@ export class JobState {
     this.misses = carried?.misses ?? { task: 0, video: 0 };
     this.warnedWords = new Set(carried?.warnedWords);
     this.servicePolling = carried?.polling;
+    this.held = carried?.hold && {
+      sinceMs: carried.hold.sinceMs,
+      lost: new VideoFailure('SubmitUnconfirmed', carried.hold.lost),
+    };
     if (carried) this.taskId = carried.taskId;
     else if (input.taskId != null) this.adopts(input.taskId);
+  }
+
+  /** Of an item of a batch: Temporal's own ids would not tell in a history whose activity it was. */
+  activityId(activity: string): { activityId?: string } {
+    const { item } = this.place;
+    return item === undefined ? {} : { activityId: `${activity}-${item}` };
+  }
+
+  /** What activities are told of an item, which their workflow's id does not tell. */
+  get named(): { job?: string } {
+    const { item, name } = this.place;
+    return item === undefined ? {} : { job: name };
+  }
+
+  /** A summary for the Temporal UI. */
+  titled(summary: string): string {
+    const { item } = this.place;
+    return item === undefined ? summary : `${item}: ${summary}`;
   }
 
   /** What is to be submitted; asked only of a job without a task. */
@@ -93,7 +120,7 @@ export class JobState {
     this.taskId = taskId;
     this.servicePolling = polling;
     this.submittedAtMs = Date.now();
-    upsertMemo({ [TASK_ID_MEMO]: taskId });
+    this.place.hasTask(taskId);
     this.show();
   }
 
@@ -107,12 +134,17 @@ export class JobState {
     return details.onLostSubmit ?? this.input.onLostSubmit ?? 'hold';
   }
 
-  /** Waits for a decision from now on; answers for how long. */
+  /** The submit whose decision a run before this one waited for. */
+  get heldSubmit(): VideoFailure | undefined {
+    return this.held?.lost;
+  }
+
+  /** Waits for a decision from now on, or goes on waiting; answers for how long. */
   hold(lost: VideoFailure): number {
-    this.held = { sinceMs: Date.now(), lost };
+    this.held ??= { sinceMs: Date.now(), lost };
     this.decision = undefined;
     this.enter('needs-decision');
-    return this.times.holdMs;
+    return Math.max(0, this.held.sinceMs + this.times.holdMs - Date.now());
   }
 
   endHold(): SubmitDecision | undefined {
@@ -137,6 +169,11 @@ export class JobState {
 
   get isWaiting(): boolean {
     return this.phase === 'waiting';
+  }
+
+  /** Held by a lost submit: it is nobody's turn but a person's. */
+  get isHeld(): boolean {
+    return this.phase === 'needs-decision';
   }
 
   looked(look: Look): void {
@@ -236,15 +273,11 @@ export class JobState {
     return this.startedAtMs + this.times.deadlineMs + this.heldMs + holdMs;
   }
 
-  historyIsLong(): boolean {
-    const { continueAsNewSuggested, historyLength } = workflowInfo();
-    return continueAsNewSuggested || historyLength > LONGEST_HISTORY_EVENTS;
-  }
-
-  /** Only a job that waits for its task continues as new, so there always is one to carry. */
-  carry(taskId: string): CarriedJob {
+  /** Of a job that waits for its task, or for a decision: nothing of it is under way. */
+  carry(): CarriedJob {
     return {
-      taskId,
+      taskId: this.taskId,
+      hold: this.held && { sinceMs: this.held.sinceMs, lost: this.held.lost.details },
       adopted: this.adopted,
       startedAtMs: this.startedAtMs,
       heldMs: this.heldMs,
@@ -280,8 +313,13 @@ export class JobState {
   }
 
   private show(): void {
-    setCurrentDetails(currentDetails(this.progress(), this.ending, workflowInfo().workflowId));
+    this.place.changed(this);
   }
+}
+
+interface Hold {
+  sinceMs: number;
+  lost: VideoFailure;
 }
 
 function isoTime(ms: number): string {

@@ -10,7 +10,8 @@ import {
 import { DECISION_REFUSED } from '../src/contract/decision-refused';
 import { createFailure } from '../src/contract/failures';
 import { decisionProblem, isDownloadProgress } from '../src/contract/input-rules';
-import type { DownloadProgress, JobProgress, SubmitDecision } from '../src/contract/job';
+import type { JobProgress, ToldDownload } from '../src/contract/job';
+import type { SubmitDecision } from '../src/contract/lost-submit';
 import {
   DECIDE_SUBMIT_UPDATE,
   DOWNLOAD_PROGRESS_SIGNAL,
@@ -26,7 +27,7 @@ export const progress = defineQuery<JobProgress>(PROGRESS_QUERY);
 export const waitForTask = defineUpdate<string, [wanted?: WantedVideo]>(WAIT_FOR_TASK_UPDATE);
 export const decideSubmit = defineUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE);
 export const lookNow = defineSignal(LOOK_NOW_SIGNAL);
-export const downloadProgress = defineSignal<[DownloadProgress]>(DOWNLOAD_PROGRESS_SIGNAL);
+export const downloadProgress = defineSignal<[ToldDownload]>(DOWNLOAD_PROGRESS_SIGNAL);
 
 /** What others may ask of a job while it runs. */
 export function answerMessages(job: JobState): void {
@@ -80,6 +81,6 @@ export function answerMessages(job: JobState): void {
   );
 }
 
-function decisionRefused(message: string): ApplicationFailure {
+export function decisionRefused(message: string): ApplicationFailure {
   return ApplicationFailure.nonRetryable(message, DECISION_REFUSED);
 }

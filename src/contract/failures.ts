@@ -1,6 +1,6 @@
 import { ActivityFailure, ApplicationFailure, CancelledFailure, TimeoutFailure } from '@temporalio/common';
 import { FAILURES, type FailureType, isFailureType } from './failure-table';
-import type { LostSubmitPolicy } from './job';
+import type { LostSubmitPolicy } from './lost-submit';
 
 /** What is known of one failure, beside its type: the first of an ApplicationFailure's `details`. */
 export interface FailureDetails {

@@ -10,20 +10,18 @@ export {
   type Retry,
 } from './failure-table';
 export { describeFailure, type FailureDetails, isVideoFailure, readFailure, VideoFailure } from './failures';
-export {
-  type DownloadProgress,
-  type JobInput,
-  type JobOptions,
-  type JobPhase,
-  type JobProgress,
-  type JobResult,
-  LOST_SUBMIT_POLICIES,
-  type Look,
-  type LostSubmitPolicy,
-  type StoredVideo,
-  type SubmitDecision,
+export type {
+  DownloadProgress,
+  JobInput,
+  JobOptions,
+  JobPhase,
+  JobProgress,
+  JobResult,
+  Look,
+  StoredVideo,
 } from './job';
 export { parseJobInput } from './job-input';
+export { LOST_SUBMIT_POLICIES, type LostSubmitPolicy, type SubmitDecision } from './lost-submit';
 export * from './names';
 export {
   ASPECT_RATIOS,

@@ -1,4 +1,5 @@
-import { type DownloadProgress, LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from './job';
+import type { ToldDownload } from './job';
+import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from './lost-submit';
 
 /** Rules of a job's own fields that doors and workflow share: a job can be started past every door that parses. */
 
@@ -16,6 +17,7 @@ export const TASK_ID_RULE = `must be text of at most ${LONGEST_TASK_ID} characte
 
 export const IDEMPOTENCY_KEY_RULE = `must be 1 to ${LONGEST_IDEMPOTENCY_KEY} printable ASCII characters without spaces`;
 export const LOST_SUBMIT_RULE = `must be one of ${LOST_SUBMIT_POLICIES.join(', ')}`;
+export const FILE_KEY_RULE = 'must be the key of a file inside the storage, such as "batches/foxes.jsonl"';
 export const QUEUE_RULE = 'must be the name of a task queue';
 export const FLAG_RULE = 'must be true or false';
 
@@ -31,6 +33,11 @@ export function isStorageKey(key: unknown): key is string {
   if (!placeholders.every((name) => KEY_PLACEHOLDERS.some((known) => known === name))) return false;
   const [last, ...folders] = key.split('/').reverse();
   return (last === '' || isName(last)) && folders.every(isName);
+}
+
+/** True for the key of one file, with nothing left open in it. */
+export function isFileKey(key: unknown): key is string {
+  return isStorageKey(key) && !key.endsWith('/') && !key.includes('{');
 }
 
 function isName(part: string | undefined): boolean {
@@ -55,7 +62,7 @@ export function isQueueName(value: unknown): value is string {
 }
 
 /** Anybody can send a signal, of any shape. */
-export function isDownloadProgress(value: unknown): value is DownloadProgress {
+export function isDownloadProgress(value: unknown): value is ToldDownload {
   const { bytes, of }: { bytes?: unknown; of?: unknown } = Object(value);
   return typeof bytes === 'number' && (of == null || typeof of === 'number');
 }

@@ -13,7 +13,8 @@ import {
   STORAGE_RULE,
   TASK_ID_RULE,
 } from './input-rules';
-import { type JobInput, LOST_SUBMIT_POLICIES } from './job';
+import type { JobInput } from './job';
+import { LOST_SUBMIT_POLICIES } from './lost-submit';
 import { parseRequest } from './request';
 
 const duration = z.custom<DurationText>((value) => durationMs(value) !== undefined, {

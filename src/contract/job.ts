@@ -1,5 +1,7 @@
 import type { DurationText } from './duration';
 import type { FailureType } from './failure-table';
+import type { FailureDetails } from './failures';
+import type { LostSubmitPolicy } from './lost-submit';
 import type { VideoRequest } from './request';
 import type { TaskState } from './task-state';
 import type { VideoFacts } from './video-facts';
@@ -7,17 +9,6 @@ import type { VideoFacts } from './video-facts';
 /** What one job is to do: a new generation, or the rest of the way for a task that exists already. */
 export type JobInput = ({ request: VideoRequest; taskId?: never } | { taskId: string; request?: never }) &
   JobOptions;
-
-/** What to do when the answer to a submit is lost, so that a task may exist and be paid for. */
-export const LOST_SUBMIT_POLICIES = ['hold', 'resubmit', 'fail'] as const;
-
-export type LostSubmitPolicy = (typeof LOST_SUBMIT_POLICIES)[number];
-
-/** How somebody who looked for the task at the service settles a lost submit. */
-export type SubmitDecision =
-  | { decision: 'resubmit' }
-  | { decision: 'adopt'; taskId: string }
-  | { decision: 'abandon' };
 
 export interface JobOptions {
   /** How long the job may take from its start to the video; 1 hour unless set. */
@@ -76,6 +67,11 @@ export interface DownloadProgress {
   of?: number;
 }
 
+/** As a download tells it: an item of a batch is named. */
+export interface ToldDownload extends DownloadProgress {
+  job?: string;
+}
+
 /** A video in its place, with what it says about itself. */
 export interface StoredVideo extends Omit<VideoFacts, 'container'> {
   uri: string;
@@ -111,7 +107,9 @@ export type Look = { polling?: PollBounds } & (
 
 /** What a job takes along when it continues as new; the second argument of the workflow, never a caller's. */
 export interface CarriedJob {
-  taskId: string;
+  taskId?: string;
+  /** The lost submit whose decision it waits for. */
+  hold?: { sinceMs: number; lost: FailureDetails };
   adopted: boolean;
   startedAtMs: number;
   /** For so long the deadline stood still. */

@@ -40,6 +40,41 @@ export const DOWNLOAD_POLICY = {
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
 } as const satisfies ActivityOptions;
 
+/** A look at many tasks: those there was no time for are told so, and are looked at next time. */
+export const SHARED_CHECK_POLICY = {
+  startToCloseTimeout: 3 * MINUTE,
+  scheduleToCloseTimeout: 10 * MINUTE,
+  heartbeatTimeout: 20 * SECOND,
+  cancellationType: 'TRY_CANCEL',
+  retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: 30 * SECOND },
+} as const satisfies ActivityOptions;
+
+/** No look of a shared activity begins later than this. */
+export const SHARED_CHECK_MS = MINUTE;
+/** Tasks that one activity looks at, and how many at once. */
+export const TASKS_OF_A_LOOK = 50;
+export const LOOKS_AT_ONCE = 8;
+
+/** Of the files of a batch. A storage that fails is waited for: what was paid for is noted there. */
+export const BATCH_FILE_POLICY = {
+  startToCloseTimeout: 2 * MINUTE,
+  scheduleToCloseTimeout: 24 * HOUR,
+  retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
+} as const satisfies ActivityOptions;
+
+/** Results that a batch keeps in its history before it writes them down. */
+export const RESULTS_AT_ONCE = 100;
+
+/** Requests that a batch reads at once: as many as fit, and one at least. */
+export const REQUESTS_AT_ONCE = 200;
+export const REQUEST_BYTES_AT_ONCE = 200_000;
+
+/** A batch of many items writes more, and is replayed as a whole when its worker is lost. */
+export const LONGEST_BATCH_HISTORY_EVENTS = 4_000;
+
+/** For so long a batch with a long history holds its looks back, so that nothing is under way and it can continue as new. */
+export const BATCH_REST_MS = 30 * SECOND;
+
 /** A courtesy to the service, which does not keep a cancelled job from ending for long. */
 export const CANCEL_POLICY = {
   startToCloseTimeout: 30 * SECOND,

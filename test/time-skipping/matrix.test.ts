@@ -8,7 +8,7 @@ import {
   type LostSubmitPolicy,
 } from '../../src/contract';
 import type { Call } from '../../src/contract/failure-table';
-import { LOST_SUBMIT_POLICIES } from '../../src/contract/job';
+import { LOST_SUBMIT_POLICIES } from '../../src/contract/lost-submit';
 import type { EmulatorOptions } from '../../src/emulator';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';

@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import type { BatchInput } from './batch';
+import { ON_FAILURE } from './batch';
+import { BATCH_STORAGE_RULE, isBatchStorage, isWindow, WINDOW_RULE } from './batch-rules';
+import { FILE_KEY_RULE, isFileKey } from './input-rules';
+import { parseJobInput } from './job-input';
+import { parseRequest } from './request';
+
+export type ParsedBatchInput = { ok: true; input: BatchInput } | { ok: false; problem: string };
+
+const batchSchema = z.looseObject({
+  requests: z
+    .array(z.unknown(), { error: 'must be a list' })
+    .min(1, { error: 'must have one at least' })
+    .optional(),
+  requestsFrom: z.custom<string>(isFileKey, { error: FILE_KEY_RULE }).optional(),
+  window: z.custom<number>(isWindow, { error: WINDOW_RULE }).optional(),
+  onFailure: z.enum(ON_FAILURE, { error: `must be one of ${ON_FAILURE.join(', ')}` }).optional(),
+});
+
+/** Parses what a caller hands over at a door. What is said of each item is parsed as that of a job is. */
+export function parseBatchInput(given: unknown, further: readonly string[] = []): ParsedBatchInput {
+  const parsed = batchSchema.safeParse(given);
+  if (!parsed.success) return refused(parsed.error.issues.map(describe).join('; '));
+  const { requests, requestsFrom, window, onFailure, ...options } = parsed.data;
+  if ((requests === undefined) === (requestsFrom === undefined)) {
+    return refused('a batch needs either requests or requestsFrom, and not both');
+  }
+  const item = parseJobInput({ ...options, taskId: 'any' });
+  if (!item.ok) return item;
+  const { taskId: _, idempotencyKey, ...shared } = item.input;
+  if (idempotencyKey !== undefined)
+    return refused('idempotencyKey is for one job, and each item of a batch has its own');
+  if (!isBatchStorage(shared.storage)) return refused(`storage ${BATCH_STORAGE_RULE}`);
+  const batch = { ...shared, ...(window !== undefined && { window }), ...(onFailure && { onFailure }) };
+  if (requestsFrom !== undefined) return { ok: true, input: { requestsFrom, ...batch } };
+  const checked = [];
+  for (const [index, request] of (requests ?? []).entries()) {
+    const one = parseRequest(request, further);
+    if (!one.ok) return refused(`requests[${index}]: ${one.problem}`);
+    checked.push(one.request);
+  }
+  return { ok: true, input: { requests: checked, ...batch } };
+}
+
+function describe(issue: z.core.$ZodIssue): string {
+  const at = issue.path.join('.');
+  return at === '' ? 'a batch must be a JSON object' : `${at} ${issue.message}`;
+}
+
+function refused(problem: string): { ok: false; problem: string } {
+  return { ok: false, problem };
+}

@@ -1,0 +1,52 @@
+import { defineQuery, defineUpdate, setHandler } from '@temporalio/workflow';
+import type { BatchProgress } from '../src/contract/batch';
+import { decisionProblem, isDownloadProgress } from '../src/contract/input-rules';
+import type { ItemDecision } from '../src/contract/lost-submit';
+import { DECIDE_SUBMIT_UPDATE, PROGRESS_QUERY } from '../src/contract/names';
+import type { BatchState } from './batch-state';
+import { decisionRefused, downloadProgress, lookNow } from './messages';
+import type { SharedLooks } from './shared-looks';
+
+export const batchProgress = defineQuery<BatchProgress>(PROGRESS_QUERY);
+export const decideItem = defineUpdate<void, [ItemDecision]>(DECIDE_SUBMIT_UPDATE);
+
+/** What others may ask of a batch while it runs. */
+export function answerBatchMessages(batch: BatchState, looks: SharedLooks): void {
+  setHandler(batchProgress, () => batch.progress(), { description: 'Where the batch is' });
+  setHandler(
+    lookNow,
+    () => {
+      looks.requested = true;
+    },
+    { description: 'Look at all tasks now instead of later' },
+  );
+  setHandler(
+    downloadProgress,
+    (told) => {
+      if (isDownloadProgress(told)) batch.jobNamed(told.job)?.downloads(told);
+    },
+    { description: 'Told by a download that takes its time' },
+  );
+  setHandler(
+    decideItem,
+    ({ item, ...decision }) => {
+      const job = batch.job(item);
+      if (job) job.decision = decision;
+    },
+    {
+      description: 'Settles a lost submit of an item: resubmit, adopt (with the taskId) or abandon',
+      validator: (given) => {
+        const { item, ...decision }: Partial<ItemDecision> = Object(given);
+        const problem = decisionProblem(decision);
+        if (problem !== undefined) throw decisionRefused(`The decision cannot be taken: ${problem}.`);
+        const job = batch.job(item);
+        if (job === undefined) {
+          throw decisionRefused(
+            `The decision cannot be taken: item ${JSON.stringify(item)} is not under way.`,
+          );
+        }
+        if (!job.wantsDecision) throw decisionRefused(`No decision is wanted: ${job.standing()}.`);
+      },
+    },
+  );
+}

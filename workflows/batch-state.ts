@@ -1,0 +1,217 @@
+import { setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import {
+  type BatchInput,
+  type BatchProgress,
+  type BatchResult,
+  type CarriedBatch,
+  type CarriedItem,
+  type FailedItem,
+  type ItemResult,
+  itemName,
+  type RequestFile,
+  type StoredFile,
+} from '../src/contract/batch';
+import { DEFAULT_WINDOW } from '../src/contract/batch-rules';
+import { createFailure, type VideoFailure } from '../src/contract/failures';
+import type { CarriedJob, JobInput, JobResult } from '../src/contract/job';
+import { LONGEST_BATCH_HISTORY_EVENTS, RESULTS_AT_ONCE } from '../src/contract/policies';
+import type { VideoRequest } from '../src/contract/request';
+import { batchDetails } from './batch-details';
+import { checkBatchInput } from './check-batch-input';
+import { JobState } from './job-state';
+
+/** What a batch has to do next. */
+export type Turn = 'fail' | 'record' | 'continue-as-new' | 'begin' | 'end';
+
+/** What a batch knows about itself and its items. */
+export class BatchState {
+  readonly name = workflowInfo().workflowId;
+  readonly resumed: CarriedItem[];
+  file: RequestFile | undefined;
+  /** The next item to begin; they are numbered from 1. */
+  next: number;
+  results: StoredFile | undefined;
+  /** A mistake of ours in the workflow itself. */
+  broken: unknown;
+  private stopping: string | undefined;
+  private counts: { succeeded: number; failed: number };
+  private firstFailed: FailedItem | undefined;
+  private unrecorded: ItemResult[] = [];
+  private page: { from: number; requests: VideoRequest[] };
+  private readonly running = new Map<number, JobState>();
+
+  constructor(
+    readonly input: BatchInput,
+    carried?: CarriedBatch,
+  ) {
+    checkBatchInput(input);
+    this.file = carried?.file;
+    this.next = carried?.next ?? 1;
+    this.counts = { succeeded: carried?.succeeded ?? 0, failed: carried?.failed ?? 0 };
+    this.resumed = carried?.running ?? [];
+    this.page = { from: 1, requests: input.requests ?? [] };
+    if (carried?.firstFailed) this.noteFailed(carried.firstFailed);
+  }
+
+  /** Undefined when there is nothing to do but wait. Nothing of a batch that rests is under way. */
+  turn(looksRest: boolean): Turn | undefined {
+    if (this.broken !== undefined) return 'fail';
+    if (this.unrecorded.length >= RESULTS_AT_ONCE) return 'record';
+    const isOver = this.stopping !== undefined || this.next > (this.items ?? 0);
+    if (isOver && this.isIdle) return 'end';
+    if (this.wantsRest) return looksRest && this.itemsRest ? 'continue-as-new' : undefined;
+    return !isOver && this.hasRoom ? 'begin' : undefined;
+  }
+
+  /** Its history is long: it continues as new as soon as nothing is under way. */
+  get wantsRest(): boolean {
+    const { continueAsNewSuggested, historyLength } = workflowInfo();
+    return continueAsNewSuggested || historyLength > LONGEST_BATCH_HISTORY_EVENTS;
+  }
+
+  get isIdle(): boolean {
+    return this.running.size === 0;
+  }
+
+  private get itemsRest(): boolean {
+    return [...this.running.values()].every((job) => job.isWaiting || job.wantsDecision);
+  }
+
+  private get hasRoom(): boolean {
+    const held = [...this.running.values()].filter((job) => job.isHeld).length;
+    return this.running.size - held < (this.input.window ?? DEFAULT_WINDOW);
+  }
+
+  private get items(): number | undefined {
+    return this.input.requests?.length ?? this.file?.items;
+  }
+
+  opened(file: RequestFile): void {
+    this.file = file;
+    this.show();
+  }
+
+  nextRequest(): VideoRequest | undefined {
+    return this.page.requests[this.next - this.page.from];
+  }
+
+  hasRead(requests: VideoRequest[]): void {
+    this.page = { from: this.next, requests };
+  }
+
+  takeTurn(): number {
+    return this.next++;
+  }
+
+  begins(item: number, request: VideoRequest, carried?: CarriedJob): JobState {
+    const { requests: _, requestsFrom: __, window: ___, onFailure: ____, ...options } = this.input;
+    const input: JobInput = { request, ...options };
+    const place = {
+      name: itemName(this.name, item),
+      item,
+      changed: () => this.show(),
+      hasTask: () => undefined,
+    };
+    const job = new JobState(input, place, carried);
+    this.running.set(item, job);
+    this.show();
+    return job;
+  }
+
+  succeeds(item: number, result: JobResult): void {
+    this.counts.succeeded++;
+    this.ends({ item, name: itemName(this.name, item), outcome: 'succeeded', ...result });
+  }
+
+  fails(item: number, { type: failure, message, details }: VideoFailure): void {
+    this.counts.failed++;
+    const result = {
+      item,
+      name: itemName(this.name, item),
+      outcome: 'failed',
+      failure,
+      message,
+      details,
+    } as const;
+    this.noteFailed(result);
+    this.ends(result);
+  }
+
+  private noteFailed(failed: FailedItem): void {
+    this.firstFailed ??= failed;
+    if (this.input.onFailure === 'stop') this.stops(`item ${this.firstFailed.item} failed`);
+  }
+
+  private ends(result: ItemResult): void {
+    this.running.delete(result.item);
+    this.unrecorded.push(result);
+    this.show();
+  }
+
+  /** No more items are begun. */
+  stops(why: string): void {
+    this.stopping ??= why;
+    this.show();
+  }
+
+  breaks(error: unknown): void {
+    this.broken ??= error;
+  }
+
+  takeResults(): ItemResult[] {
+    return this.unrecorded.splice(0);
+  }
+
+  recorded(results: StoredFile): void {
+    this.results = results;
+  }
+
+  result(): BatchResult {
+    const { items = 0, results = { key: '', uri: '' } } = this;
+    return { items, ...this.counts, results };
+  }
+
+  /** The failure of a batch that stopped for one of its items. */
+  failedToo(): unknown {
+    if (this.firstFailed === undefined || this.input.onFailure !== 'stop') return undefined;
+    const { item, failure, details } = this.firstFailed;
+    const { succeeded, failed } = this.counts;
+    const stopped = `item ${item} failed and the batch stopped with ${succeeded} stored and ${failed} failed of ${this.items}, listed in ${this.results?.uri}`;
+    return createFailure(failure, {
+      ...details,
+      message: [details.message, stopped].filter(Boolean).join('; '),
+    });
+  }
+
+  /** Those that wait for a decision are asked for by their number. */
+  job(item: unknown): JobState | undefined {
+    return typeof item === 'number' ? this.running.get(item) : undefined;
+  }
+
+  jobNamed(name: unknown): JobState | undefined {
+    return [...this.running.values()].find(({ place }) => place.name === name);
+  }
+
+  carry(): CarriedBatch {
+    return {
+      file: this.file,
+      next: this.next,
+      ...this.counts,
+      firstFailed: this.firstFailed,
+      running: [...this.running].map(([item, job]) => ({ item, request: job.request, job: job.carry() })),
+    };
+  }
+
+  progress(): BatchProgress {
+    return {
+      items: this.items,
+      ...this.counts,
+      running: [...this.running].map(([item, job]) => ({ item, name: job.place.name, ...job.progress() })),
+      stopping: this.stopping,
+    };
+  }
+
+  private show(): void {
+    setCurrentDetails(batchDetails(this.progress(), this.name));
+  }
+}

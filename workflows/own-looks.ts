@@ -1,0 +1,40 @@
+import { condition, makeContinueAsNewFunc, proxyActivities, workflowInfo } from '@temporalio/workflow';
+import type { VideoActivities } from '../activities';
+import { describeDuration } from '../src/contract/duration';
+import type { CarriedJob, JobInput, JobResult, Look } from '../src/contract/job';
+import * as policy from '../src/contract/policies';
+import type { JobState } from './job-state';
+import { noted } from './noted-look';
+
+/** The looks of a job that is alone in its workflow: a durable timer, then an activity. */
+export async function ownLooks(job: JobState, taskId: string): Promise<Look | undefined> {
+  if (historyIsLong()) await continueLater(job);
+  await untilNextLook(job);
+  const { checkVideo } = proxyActivities<VideoActivities>({
+    ...policy.CHECK_POLICY,
+    scheduleToCloseTimeout: Math.max(job.remainingMs(), policy.CHECK_AT_LEAST_MS),
+    summary: `look ${job.polls + 1}`,
+  });
+  return noted(job, () => checkVideo({ taskId }));
+}
+
+function historyIsLong(): boolean {
+  const { continueAsNewSuggested, historyLength } = workflowInfo();
+  return continueAsNewSuggested || historyLength > policy.LONGEST_HISTORY_EVENTS;
+}
+
+type Continued = (input: JobInput, carried: CarriedJob) => Promise<JobResult>;
+
+/** The same job with a fresh history. The memo, which names the task, has to be taken along by hand. */
+async function continueLater(job: JobState): Promise<never> {
+  const continueAsNew = makeContinueAsNewFunc<Continued>({ memo: workflowInfo().memo });
+  return continueAsNew(job.input, job.carry());
+}
+
+/** A durable timer, cut short by `lookNow`. */
+async function untilNextLook(job: JobState): Promise<void> {
+  const waitMs = job.planNextLook();
+  if (waitMs === 0) return;
+  await condition(() => job.lookRequested, waitMs, { summary: `next look in ${describeDuration(waitMs)}` });
+  job.lookRequested = false;
+}
