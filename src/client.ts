@@ -1,34 +1,32 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import {
   type Client,
   WithStartWorkflowOperation,
   WorkflowExecutionAlreadyStartedError,
   type WorkflowHandle,
-  WorkflowNotFoundError,
   type WorkflowStartOptions,
   WorkflowUpdateFailedError,
 } from '@temporalio/client';
-import { ApplicationFailure, TerminatedFailure, type Workflow } from '@temporalio/common';
+import type { Workflow } from '@temporalio/common';
 import { type Environment, readProfile, readTaskQueue } from './config';
 import { connectClient } from './connect';
-import { DECISION_REFUSED, DecisionRefused } from './contract/decision-refused';
+import type { BatchInput } from './contract/batch';
+import { parseBatchInput } from './contract/batch-input';
 import { readFailure, VideoFailure } from './contract/failures';
-import type { JobInput, JobProgress, JobResult } from './contract/job';
+import type { JobInput, JobResult } from './contract/job';
 import { parseJobInput } from './contract/job-input';
-import type { SubmitDecision } from './contract/lost-submit';
 import {
-  DECIDE_SUBMIT_UPDATE,
+  BATCH_WORKFLOW_TYPE,
   INPUT_MEMO,
-  LOOK_NOW_SIGNAL,
-  PROGRESS_QUERY,
   submitQueueOf,
-  TASK_ID_MEMO,
   WAIT_FOR_TASK_UPDATE,
   WORKFLOW_TYPE,
 } from './contract/names';
-import { describeRequest, describeTask } from './contract/summaries';
+import { describeBatch, describeRequest, describeTask } from './contract/summaries';
 import { describeDifference, type WantedVideo } from './contract/wanted-video';
 import { readDownloadQueue } from './storage-config';
+import { batchOf, type VideoBatch } from './video-batch';
+import { jobOf, type VideoJob } from './video-job';
 
 export interface VideoClientOptions {
   /** Read for whatever is not given here; the process's own unless set. */
@@ -50,26 +48,6 @@ export interface StartOptions {
   temporal?: Partial<WorkflowStartOptions>;
 }
 
-/** One job, wherever it runs. */
-export interface VideoJob {
-  workflowId: string;
-  /** Whether Temporal knows a job of that name. */
-  exists(): Promise<boolean>;
-  /** Where a worker has to work for it to go on. */
-  taskQueue(): Promise<string>;
-  /** The task id, as soon as there is one. */
-  taskId(): Promise<string>;
-  progress(): Promise<JobProgress>;
-  /** Has the job look at its task now instead of at the next planned time. */
-  lookNow(): Promise<void>;
-  /** Settles a submit whose answer was lost, while the job's phase is `needs-decision`. */
-  decideSubmit(decision: SubmitDecision): Promise<void>;
-  /** Ends the job. The service may go on with the task. */
-  cancel(): Promise<void>;
-  /** The stored video, or a VideoFailure that names what happened, the task and what to do. */
-  result(): Promise<JobResult>;
-}
-
 export interface VideoClient {
   /** Starts a job, or joins the one that has the name already. Needs no worker to be running. */
   start(input: JobInput, options?: StartOptions): Promise<VideoJob>;
@@ -77,6 +55,9 @@ export interface VideoClient {
   submit(input: JobInput, options?: StartOptions): Promise<{ job: VideoJob; taskId: string }>;
   execute(input: JobInput, options?: StartOptions): Promise<JobResult>;
   handle(workflowId: string): VideoJob;
+  /** Starts a batch, or joins the one that has the name already. */
+  startBatch(input: BatchInput, options?: StartOptions): Promise<VideoBatch>;
+  batch(workflowId: string): VideoBatch;
   close(): Promise<void>;
 }
 
@@ -93,16 +74,15 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     ...(downloadQueue !== undefined && downloadQueue !== taskQueue && { download: downloadQueue }),
   };
 
-  const prepare = (
-    given: JobInput,
-    { workflowId = `video-${randomUUID()}`, temporal }: StartOptions = {},
-  ) => {
-    const parsed = parseJobInput(given, requestFields);
-    if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
-    const input: JobInput = { ...parsed.input, queues: { ...queues, ...parsed.input.queues } };
-    const wanted: WantedVideo = { request: input.request, taskId: input.taskId };
-    const startOptions = {
-      staticSummary: title(input),
+  /** What every start has: the queues, and a memo of what is wanted, for whoever comes with the name again. */
+  const startOptionsOf = <Input extends JobInput | BatchInput>(
+    input: Input,
+    wanted: object,
+    summary: string,
+    { workflowId, temporal }: StartOptions & { workflowId: string },
+  ) =>
+    ({
+      staticSummary: summary,
       // A job that ended may have a paid task, however it ended: another job for it needs another name.
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       ...temporal,
@@ -110,20 +90,54 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
       workflowIdConflictPolicy: 'FAIL',
       taskQueue,
       workflowId,
-      args: [input],
-    } satisfies WorkflowStartOptions;
+      args: [{ ...input, queues: { ...queues, ...input.queues } }],
+    }) satisfies WorkflowStartOptions;
+
+  const prepare = (given: JobInput, options: StartOptions = {}) => {
+    const parsed = parseJobInput(given, requestFields);
+    if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
+    const { request, taskId } = parsed.input;
+    const wanted: WantedVideo = { request, taskId };
+    const { workflowId = `video-${randomUUID()}` } = options;
+    const startOptions = startOptionsOf(parsed.input, wanted, title(parsed.input), {
+      ...options,
+      workflowId,
+    });
     return { wanted, startOptions, workflowId };
   };
 
-  const start: VideoClient['start'] = async (given, givenOptions) => {
-    const { wanted, startOptions, workflowId } = prepare(given, givenOptions);
+  /** The handle of what was started, or of what has the name already if it is for the same. */
+  const startOrAttach = async (
+    type: string,
+    startOptions: WorkflowStartOptions,
+    wanted: object,
+  ): Promise<WorkflowHandle> => {
+    const handle = client.workflow.getHandle(startOptions.workflowId);
     try {
-      await client.workflow.start(WORKFLOW_TYPE, startOptions);
-      return jobOf(client.workflow.getHandle(workflowId));
+      await client.workflow.start(type, startOptions);
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-      return attach(client, workflowId, wanted);
+      await refuseIfOther(handle, wanted);
     }
+    return handle;
+  };
+
+  const start: VideoClient['start'] = async (given, givenOptions) => {
+    const { wanted, startOptions } = prepare(given, givenOptions);
+    return jobOf(await startOrAttach(WORKFLOW_TYPE, startOptions, wanted));
+  };
+
+  const startBatch: VideoClient['startBatch'] = async (given, options = {}) => {
+    const parsed = parseBatchInput(given, requestFields);
+    if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
+    const { requests, requestsFrom } = parsed.input;
+    const wanted = requests ? { requests: digestOf(requests) } : { requestsFrom };
+    const { workflowId = `batch-${randomUUID()}` } = options;
+    const startOptions = startOptionsOf(parsed.input, wanted, describeBatch(parsed.input), {
+      ...options,
+      workflowId,
+    });
+    return batchOf(await startOrAttach(BATCH_WORKFLOW_TYPE, startOptions, wanted));
   };
 
   const submit: VideoClient['submit'] = async (given, givenOptions) => {
@@ -145,7 +159,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     } catch (error) {
       if (error instanceof WorkflowUpdateFailedError) throw readFailure(error) ?? error;
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-      await attach(client, workflowId, wanted);
+      await refuseIfOther(client.workflow.getHandle(workflowId), wanted);
       return { job, taskId: await job.taskId() };
     }
   };
@@ -155,19 +169,20 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     submit,
     execute: async (input, startOptions) => (await start(input, startOptions)).result(),
     handle: (workflowId) => jobOf(client.workflow.getHandle(workflowId)),
+    startBatch,
+    batch: (workflowId) => batchOf(client.workflow.getHandle(workflowId)),
     close: async () => {
       if (!options.client) await client.connection.close();
     },
   };
 }
 
-/** The job that has the name already, if it is for the same video. */
-async function attach(client: Client, workflowId: string, wanted: WantedVideo): Promise<VideoJob> {
-  const handle = client.workflow.getHandle(workflowId);
+/** What has a name already may be for something else. */
+async function refuseIfOther(handle: WorkflowHandle, wanted: object): Promise<void> {
   const { memo } = await handle.describe();
   const difference = describeDifference(memo?.[INPUT_MEMO], wanted);
-  if (difference === undefined) return jobOf(handle);
-  const message = `${workflowId} is the name of another job (${difference}); choose another name`;
+  if (difference === undefined) return;
+  const message = `${handle.workflowId} is the name of another job (${difference}); choose another name`;
   throw new VideoFailure('InvalidRequest', { message });
 }
 
@@ -175,95 +190,7 @@ function title({ request, taskId }: JobInput): string {
   return request ? describeRequest(request) : `adopt ${describeTask(taskId)}`;
 }
 
-function jobOf(handle: WorkflowHandle): VideoJob {
-  return {
-    workflowId: handle.workflowId,
-    exists: () => exists(handle),
-    taskQueue: async () => (await handle.describe()).taskQueue,
-    taskId: () => explained(handle, taskIdOf(handle)),
-    progress: () => handle.query<JobProgress>(PROGRESS_QUERY),
-    lookNow: () => handle.signal(LOOK_NOW_SIGNAL),
-    decideSubmit: (decision) => decideSubmit(handle, decision),
-    cancel: async () => {
-      await handle.cancel();
-    },
-    result: () => explained(handle, resultOf(handle)),
-  };
-}
-
-async function exists(handle: WorkflowHandle): Promise<boolean> {
-  try {
-    await handle.describe();
-    return true;
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
-    throw error;
-  }
-}
-
-async function decideSubmit(handle: WorkflowHandle, decision: SubmitDecision): Promise<void> {
-  try {
-    await handle.executeUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE, { args: [decision] });
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) {
-      throw new DecisionRefused(
-        (await exists(handle))
-          ? `No decision is wanted: ${handle.workflowId} has ended.`
-          : `There is no job ${handle.workflowId}.`,
-      );
-    }
-    const { cause } = error instanceof WorkflowUpdateFailedError ? error : {};
-    if (!(cause instanceof ApplicationFailure && cause.type === DECISION_REFUSED)) throw error;
-    throw new DecisionRefused(cause.message, { cause: error });
-  }
-}
-
-async function taskIdOf(handle: WorkflowHandle): Promise<string> {
-  try {
-    return await handle.executeUpdate<string, []>(WAIT_FOR_TASK_UPDATE);
-  } catch (error) {
-    // A job that has ended answers no more; its memo and its result do.
-    if (!(error instanceof WorkflowNotFoundError)) throw error;
-    return (await taskIdInMemo(handle)) ?? (await handle.result()).taskId;
-  }
-}
-
-/** A reset ends a run and begins another: the job goes on under its name. */
-async function resultOf(handle: WorkflowHandle): Promise<JobResult> {
-  for (;;) {
-    try {
-      return await handle.result();
-    } catch (error) {
-      if (terminated(error) === undefined) throw error;
-      if ((await handle.describe()).status.name === 'TERMINATED') throw error;
-    }
-  }
-}
-
-async function taskIdInMemo(handle: WorkflowHandle): Promise<string | undefined> {
-  const taskId = (await handle.describe()).memo?.[TASK_ID_MEMO];
-  return typeof taskId === 'string' ? taskId : undefined;
-}
-
-async function explained<T>(handle: WorkflowHandle, outcome: Promise<T>): Promise<T> {
-  try {
-    return await outcome;
-  } catch (error) {
-    throw await explain(handle, error);
-  }
-}
-
-/** Temporal tells of a cancellation or termination without the task id; the memo has it. */
-async function explain(handle: WorkflowHandle, error: unknown): Promise<unknown> {
-  const failure = terminated(error) ?? readFailure(error);
-  if (failure === undefined || failure.taskId !== undefined) return failure ?? error;
-  const taskId = await taskIdInMemo(handle).catch(() => undefined);
-  if (taskId === undefined) return failure;
-  return new VideoFailure(failure.type, { ...failure.details, taskId }, { cause: error });
-}
-
-function terminated(error: unknown): VideoFailure | undefined {
-  const cause = error instanceof Error ? error.cause : undefined;
-  if (!(cause instanceof TerminatedFailure)) return undefined;
-  return new VideoFailure('Cancelled', { message: `terminated: ${cause.message}` }, { cause: error });
+/** A memo is no place for thousands of requests. */
+function digestOf(requests: object[]): string {
+  return createHash('sha256').update(JSON.stringify(requests)).digest('hex');
 }

@@ -10,7 +10,6 @@ export {
   type StartOptions,
   type VideoClient,
   type VideoClientOptions,
-  type VideoJob,
 } from './client';
 export { ConfigError } from './config';
 export { TemporalUnreachable } from './connect';
@@ -31,6 +30,8 @@ export {
   type VideoStorage,
   type WholeVideo,
 } from './storage';
+export type { VideoBatch } from './video-batch';
+export type { VideoJob } from './video-job';
 export {
   createVideoWorker,
   type VideoWorker,
@@ -38,3 +39,4 @@ export {
   WORKER_ROLES,
   type WorkerRole,
 } from './worker';
+export type { FollowOptions } from './workflow-handle';

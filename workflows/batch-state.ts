@@ -1,4 +1,4 @@
-import { setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import { isCancellation, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import {
   type BatchInput,
   type BatchProgress,
@@ -154,8 +154,9 @@ export class BatchState {
     this.show();
   }
 
+  /** A cancellation breaks nothing: the batch itself is told of it. */
   breaks(error: unknown): void {
-    this.broken ??= error;
+    if (!isCancellation(error)) this.broken ??= error;
   }
 
   takeResults(): ItemResult[] {
@@ -179,7 +180,7 @@ export class BatchState {
     const stopped = `item ${item} failed and the batch stopped with ${succeeded} stored and ${failed} failed of ${this.items}, listed in ${this.results?.uri}`;
     return createFailure(failure, {
       ...details,
-      message: [details.message, stopped].filter(Boolean).join('; '),
+      message: [details.message?.replace(/[.\s]+$/, ''), stopped].filter(Boolean).join('; '),
     });
   }
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { VideoClient, VideoJob } from '../client';
+import type { VideoClient } from '../client';
 import { namesAService, readProfile } from '../config';
 import { type JobInput, type JobResult, VideoFailure } from '../contract';
+import type { VideoJob } from '../video-job';
 import { copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
 import { openTemporal, type Place, warnOfOtherService } from './open-temporal';

@@ -1,6 +1,7 @@
-import { createVideoClient, type VideoClient, type VideoJob } from '../client';
+import { createVideoClient, type VideoClient } from '../client';
 import { namesAService, readTaskQueue, readTemporalAddress } from '../config';
 import { connectClient } from '../connect';
+import type { VideoJob } from '../video-job';
 import { openLocalStack } from './local-stack';
 import { type Terminal, tell } from './terminal';
 

@@ -1,5 +1,5 @@
-import type { VideoJob } from '../client';
 import { type JobProgress, waysOut } from '../contract';
+import type { VideoJob } from '../video-job';
 import { plainLine, progressLine } from './progress-line';
 import { type Terminal, tell } from './terminal';
 
@@ -8,7 +8,10 @@ const REDRAW_EVERY_MS = 200;
 const CLEAR_LINE = '\r\u001b[K';
 
 /** Shows a job's progress until `stop` is called: one line that is redrawn on a terminal, a line a change in a pipe. */
-export function showProgress(job: VideoJob, terminal: Terminal): { stop(): void } {
+export function showProgress(
+  job: Pick<VideoJob, 'workflowId' | 'progress'>,
+  terminal: Terminal,
+): { stop(): void } {
   let latest: JobProgress | undefined;
   let lastPlain = '';
   let shownHold: string | undefined;

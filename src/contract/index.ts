@@ -1,3 +1,18 @@
+export {
+  type BatchInput,
+  type BatchOptions,
+  type BatchProgress,
+  type BatchResult,
+  type FailedItem,
+  type ItemProgress,
+  type ItemResult,
+  itemName,
+  ON_FAILURE,
+  type OnFailure,
+  resultsKey,
+  type StoredFile,
+} from './batch';
+export { parseBatchInput } from './batch-input';
 export { cleanText } from './clean-text';
 export { DecisionRefused } from './decision-refused';
 export { type DurationText, describeDuration, durationMs } from './duration';
@@ -31,6 +46,7 @@ export {
   requestSchema,
   type VideoRequest,
 } from './request';
+export { parseRequestLines } from './request-lines';
 export { describeDownload, describeVideo } from './summaries';
 export { TASK_STATES, type TaskState } from './task-state';
 export { describeMismatches, type VideoFacts } from './video-facts';

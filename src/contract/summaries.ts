@@ -1,3 +1,4 @@
+import type { BatchInput } from './batch';
 import { cleanText } from './clean-text';
 import type { DownloadProgress, StoredVideo } from './job';
 import type { VideoRequest } from './request';
@@ -18,6 +19,16 @@ export function describeRequest(request: { [Field in keyof VideoRequest]?: unkno
   const length = typeof duration === 'number' ? `${duration} s` : '';
   const form = [word(resolution), word(aspect_ratio), length].filter(Boolean).join(' ');
   return cleanText(`${kind}${form && `, ${form}`}: "${word(prompt, LONGEST_PROMPT)}"`, LONGEST_SUMMARY);
+}
+
+/** `batch of 12 videos, the first: "A red fox"`, or where its requests are. */
+export function describeBatch({ requests, requestsFrom }: BatchInput): string {
+  if (requests === undefined) return cleanText(`batch of ${requestsFrom}`, LONGEST_SUMMARY);
+  const [first] = requests;
+  return cleanText(
+    `batch of ${requests.length}, the first: "${word(first?.prompt, LONGEST_PROMPT)}"`,
+    LONGEST_SUMMARY,
+  );
 }
 
 export function describeTask(taskId: string): string {

@@ -6,8 +6,8 @@ export interface WantedVideo {
   taskId?: string;
 }
 
-/** Names what two jobs differ in, `duration: 5 there, 10 here`; undefined when they are for the same video. */
-export function describeDifference(there: unknown, here: WantedVideo): string | undefined {
+/** Names what two jobs, or two batches, differ in, `duration: 5 there, 10 here`; undefined when they are for the same video. */
+export function describeDifference(there: unknown, here: object): string | undefined {
   const [theirs, ours] = [fieldsOf(there), fieldsOf(here)];
   const names = new Set([...Object.keys(theirs), ...Object.keys(ours)]);
   const differences = [...names]

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { VideoJob } from '../../src/client';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { VideoJob } from '../../src/video-job';
 import { expectRow } from '../support/expect-row';
 import { historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { VideoJob } from '../../src/client';
 import { RateGate } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { VideoJob } from '../../src/video-job';
 import { captureLogs } from '../support/logs';
 import { bundlePath, inWorld, pause, type World } from '../support/world';
 

@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createVideoClient, type VideoClient, type VideoJob } from '../../src/client';
+import { createVideoClient, type VideoClient } from '../../src/client';
 import type { JobProgress, LostSubmitPolicy } from '../../src/contract';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
 import { createVideoService, type ServiceProfile, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import type { VideoTestEnvironment } from '../../src/testing';
+import type { VideoJob } from '../../src/video-job';
 
 /** One test's own emulator, worker and storage on the server that its file shares. */
 export interface World {

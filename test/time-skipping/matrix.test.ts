@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import type { VideoJob } from '../../src/client';
 import {
   FAILURES,
   type FailureType,
@@ -11,6 +10,7 @@ import type { Call } from '../../src/contract/failure-table';
 import { LOST_SUBMIT_POLICIES } from '../../src/contract/lost-submit';
 import type { EmulatorOptions } from '../../src/emulator';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { VideoJob } from '../../src/video-job';
 import { expectRow } from '../support/expect-row';
 import { captureLogs } from '../support/logs';
 import {

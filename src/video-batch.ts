@@ -1,0 +1,42 @@
+import type { WorkflowHandle } from '@temporalio/client';
+import type { BatchProgress, BatchResult } from './contract/batch';
+import { readFailure } from './contract/failures';
+import type { ItemDecision } from './contract/lost-submit';
+import { LOOK_NOW_SIGNAL, PROGRESS_QUERY } from './contract/names';
+import { decideSubmit, exists, type FollowOptions, follow, resultOf, terminated } from './workflow-handle';
+
+/** One batch of videos, wherever it runs. */
+export interface VideoBatch {
+  workflowId: string;
+  exists(): Promise<boolean>;
+  taskQueue(): Promise<string>;
+  progress(): Promise<BatchProgress>;
+  /** Where the batch is, each time that has changed, until it has ended. */
+  follow(options?: FollowOptions): AsyncIterable<BatchProgress>;
+  lookNow(): Promise<void>;
+  /** Settles the lost submit of an item, while the item's phase is `needs-decision`. */
+  decideSubmit(decision: ItemDecision): Promise<void>;
+  /** Begins no more items and ends those that run. What was paid for is in the results, with its task id. */
+  cancel(): Promise<void>;
+  /** How many were stored, and where the results of all are. A VideoFailure when the batch stopped for a failed item. */
+  result(): Promise<BatchResult>;
+}
+
+export function batchOf(handle: WorkflowHandle): VideoBatch {
+  return {
+    workflowId: handle.workflowId,
+    exists: () => exists(handle),
+    taskQueue: async () => (await handle.describe()).taskQueue,
+    progress: () => handle.query<BatchProgress>(PROGRESS_QUERY),
+    follow: (options) => follow<BatchProgress>(handle, options),
+    lookNow: () => handle.signal(LOOK_NOW_SIGNAL),
+    decideSubmit: (decision) => decideSubmit(handle, decision),
+    cancel: async () => {
+      await handle.cancel();
+    },
+    result: () =>
+      resultOf<BatchResult>(handle).catch((error: unknown) => {
+        throw terminated(error) ?? readFailure(error) ?? error;
+      }),
+  };
+}

@@ -1,0 +1,82 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type WorkflowHandle, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
+import { ApplicationFailure, TerminatedFailure } from '@temporalio/common';
+import { DECISION_REFUSED, DecisionRefused } from './contract/decision-refused';
+import { VideoFailure } from './contract/failures';
+import type { ItemDecision, SubmitDecision } from './contract/lost-submit';
+import { DECIDE_SUBMIT_UPDATE, PROGRESS_QUERY } from './contract/names';
+
+/** What jobs and batches have in common, being workflows. */
+
+export interface FollowOptions {
+  /** How often is asked; a second unless set. Each question is an Action of Temporal's. */
+  everyMs?: number;
+}
+
+export async function exists(handle: WorkflowHandle): Promise<boolean> {
+  try {
+    await handle.describe();
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+}
+
+/** Where it is, now and each time that has changed, until it has ended. */
+export async function* follow<Progress>(
+  handle: WorkflowHandle,
+  { everyMs = 1_000 }: FollowOptions = {},
+): AsyncGenerator<Progress, void, undefined> {
+  let told: string | undefined;
+  for (;;) {
+    const { status } = await handle.describe();
+    // While no worker runs there is nobody to answer; what cannot be asked now is asked again.
+    const progress = await handle.query<Progress>(PROGRESS_QUERY).catch(() => undefined);
+    const text = JSON.stringify(progress);
+    if (progress !== undefined && text !== told) yield progress;
+    told = text ?? told;
+    if (status.name !== 'RUNNING') return;
+    await sleep(everyMs);
+  }
+}
+
+export async function decideSubmit(
+  handle: WorkflowHandle,
+  decision: SubmitDecision | ItemDecision,
+): Promise<void> {
+  try {
+    await handle.executeUpdate<void, [SubmitDecision | ItemDecision]>(DECIDE_SUBMIT_UPDATE, {
+      args: [decision],
+    });
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) {
+      throw new DecisionRefused(
+        (await exists(handle))
+          ? `No decision is wanted: ${handle.workflowId} has ended.`
+          : `There is no job ${handle.workflowId}.`,
+      );
+    }
+    const { cause } = error instanceof WorkflowUpdateFailedError ? error : {};
+    if (!(cause instanceof ApplicationFailure && cause.type === DECISION_REFUSED)) throw error;
+    throw new DecisionRefused(cause.message, { cause: error });
+  }
+}
+
+/** A reset ends a run and begins another: the workflow goes on under its name. */
+export async function resultOf<Result>(handle: WorkflowHandle): Promise<Result> {
+  for (;;) {
+    try {
+      return await handle.result();
+    } catch (error) {
+      if (terminated(error) === undefined) throw error;
+      if ((await handle.describe()).status.name === 'TERMINATED') throw error;
+    }
+  }
+}
+
+export function terminated(error: unknown): VideoFailure | undefined {
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (!(cause instanceof TerminatedFailure)) return undefined;
+  return new VideoFailure('Cancelled', { message: `terminated: ${cause.message}` }, { cause: error });
+}

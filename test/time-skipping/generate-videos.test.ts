@@ -1,0 +1,298 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseResults } from '../../activities/batch-files';
+import type { BatchResult, ItemResult, VideoRequest } from '../../src/contract';
+import { createFileStorage } from '../../src/storage';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { expectRow } from '../support/expect-row';
+import { activities, historyOf } from '../support/history';
+import { captureLogs } from '../support/logs';
+import { failureOf, inWorld, pause, type World } from '../support/world';
+
+const MINUTE = 60_000;
+
+let env: VideoTestEnvironment;
+beforeAll(async () => {
+  captureLogs();
+  env = await createVideoTestEnvironment();
+});
+afterAll(() => env.teardown());
+
+const requests = (count: number): VideoRequest[] =>
+  Array.from({ length: count }, (_, index) => ({ prompt: `Fox ${index + 1}` }));
+
+const toLines = (all: object[]) => all.map((one) => `${JSON.stringify(one)}\n`).join('');
+
+async function resultsOf({ results }: BatchResult): Promise<ItemResult[]> {
+  return parseResults(await readFile(fileURLToPath(results.uri), 'utf8'));
+}
+
+const prompts = ({ emulator }: World) => emulator.generations().map(({ request }) => request.prompt);
+const postsOf = ({ emulator }: World) => emulator.calls.filter(({ call }) => call === 'submit');
+
+test('a batch ends with a video for each request, and its results are listed by number', async () => {
+  await inWorld(env, { jobTimeMs: MINUTE }, async (world) => {
+    const batch = await world.videos.startBatch({ requests: requests(5) }, { workflowId: 'foxes' });
+    const result = await batch.result();
+
+    expect(result).toMatchObject({ items: 5, succeeded: 5, failed: 0 });
+    expect(result.results.key).toBe('batches/foxes/results.jsonl');
+    const results = await resultsOf(result);
+    expect(results).toEqual(
+      [1, 2, 3, 4, 5].map((item) =>
+        expect.objectContaining({
+          item,
+          name: `foxes-${item}`,
+          outcome: 'succeeded',
+          polls: expect.any(Number),
+        }),
+      ),
+    );
+    for (const [index, entry] of results.entries()) {
+      if (entry.outcome !== 'succeeded') throw new Error(entry.message);
+      const video = await readFile(join(world.storageFolder, `foxes-${index + 1}.mp4`));
+      expect(video.equals(await world.emulator.video(entry.taskId))).toBe(true);
+    }
+    expect(prompts(world).sort()).toEqual(requests(5).map(({ prompt }) => prompt));
+    expect(await batch.progress()).toEqual({ items: 5, succeeded: 5, failed: 0, running: [] });
+  });
+});
+
+test('no more items run at a time than the window has room for', async () => {
+  await inWorld(env, { jobTimeMs: MINUTE, concurrentTasks: 2 }, async (world) => {
+    const batch = await world.videos.startBatch({ requests: requests(7), window: 2 });
+    expect(await batch.result()).toMatchObject({ succeeded: 7 });
+    // The emulator refuses a third.
+    expect(postsOf(world)).toHaveLength(7);
+  });
+});
+
+test('the looks of all items share activities, and the batch shares its workflow tasks', async () => {
+  await inWorld(env, { jobTimeMs: 2 * MINUTE }, async ({ videos, emulator }) => {
+    const batch = await videos.startBatch({ requests: requests(20) });
+    await batch.result();
+    const history = await historyOf(env.temporal.client, batch.workflowId);
+    const types = activities(history).map(({ type }) => type);
+    const looks = types.filter((type) => type === 'checkVideos').length;
+    expect(types.filter((type) => type === 'submitVideo')).toHaveLength(20);
+    expect(types).not.toContain('checkVideo');
+    const seen = emulator.calls.filter(({ call }) => call === 'status').length - 20;
+    expect(looks).toBeLessThanOrEqual(seen / 10);
+  });
+});
+
+test('an item that fails is told in the results, with its task, and keeps nobody from the others', async () => {
+  await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos, emulator }) => {
+    emulator.next('submit', { kind: 'failed-task', code: 'moderated', message: 'No foxes.' });
+    const batch = await videos.startBatch({ requests: requests(3), window: 1 });
+    const result = await batch.result();
+    expect(result).toMatchObject({ items: 3, succeeded: 2, failed: 1 });
+    const [first, ...others] = await resultsOf(result);
+    expect(first).toMatchObject({
+      item: 1,
+      outcome: 'failed',
+      failure: 'GenerationFailed',
+      details: { code: 'moderated', message: 'No foxes.', taskId: emulator.generations()[0]?.taskId },
+    });
+    expect(others.map(({ outcome }) => outcome)).toEqual(['succeeded', 'succeeded']);
+  });
+});
+
+test('with onFailure stop, what runs is ended well, nothing more is begun, and the failure says so', async () => {
+  await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos, emulator, storageFolder }) => {
+    emulator.next('submit', { kind: 'refused', status: 400, message: 'No foxes.' });
+    const batch = await videos.startBatch(
+      { requests: requests(9), window: 3, onFailure: 'stop' },
+      { workflowId: 'stopped' },
+    );
+    const failure = await failureOf(batch.result());
+    expectRow(failure, 'InvalidRequest', undefined);
+    expect(String(failure)).toMatch(
+      /No foxes; item \d failed and the batch stopped with 2 stored and 1 failed of 9, listed in file:/,
+    );
+    expect(emulator.generations()).toHaveLength(2);
+    const results = parseResults(
+      await readFile(join(storageFolder, 'batches/stopped/results.jsonl'), 'utf8'),
+    );
+    expect(results.map(({ outcome }) => outcome).sort()).toEqual(['failed', 'succeeded', 'succeeded']);
+  });
+});
+
+test('requests are read from a file of the storage, page by page', async () => {
+  await inWorld(env, { jobTimeMs: 1_000 }, async (world) => {
+    const lines = requests(450);
+    await createFileStorage(world.storageFolder).write(
+      'in/foxes.jsonl',
+      `\n${toLines(lines)}\n`,
+      'text/plain',
+    );
+    const batch = await world.videos.startBatch({
+      requestsFrom: 'in/foxes.jsonl',
+      window: 100,
+      polling: { min: '1s' },
+    });
+    expect(await batch.result()).toMatchObject({ items: 450, succeeded: 450, failed: 0 });
+    expect(new Set(prompts(world))).toEqual(new Set(lines.map(({ prompt }) => prompt)));
+    expect(prompts(world)).toHaveLength(450);
+  });
+});
+
+test.each([
+  [
+    'a mistake in a line',
+    `${toLines(requests(2))}{"prompt":"x","duration":11}\nnot json\n`,
+    /in\.jsonl: line 3: duration must be at most 10 \(was 11\); line 4: not a JSON object on one line/,
+  ],
+  ['nothing in it', '\n\n', /in\.jsonl: there is no request in it/],
+  ['no such file', undefined, /there is no in\.jsonl in the storage of the worker/],
+])('a file with %s is refused before anything is paid for', async (_what, content, sentence) => {
+  await inWorld(env, {}, async ({ videos, emulator, storageFolder }) => {
+    if (content !== undefined)
+      await createFileStorage(storageFolder).write('in.jsonl', content, 'text/plain');
+    const batch = await videos.startBatch({ requestsFrom: 'in.jsonl' });
+    const failure = await failureOf(batch.result());
+    expectRow(failure, 'InvalidRequest', undefined);
+    expect(String(failure)).toMatch(sentence);
+    expect(emulator.calls).toEqual([]);
+  });
+});
+
+test('a file that changes after the batch began ends it, once what runs has ended', async () => {
+  await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos, emulator, storageFolder }) => {
+    const storage = createFileStorage(storageFolder);
+    const long = requests(3).map(({ prompt }) => ({ prompt: prompt.padEnd(150_000, '.') }));
+    await storage.write('in.jsonl', toLines(long), 'text/plain');
+    const batch = await videos.startBatch({ requestsFrom: 'in.jsonl', window: 1 });
+    while (emulator.generations().length === 0) await pause();
+    await storage.write('in.jsonl', toLines(requests(3)), 'text/plain');
+    const failure = await failureOf(batch.result());
+    expectRow(failure, 'InvalidRequest', undefined);
+    expect(String(failure)).toContain('in.jsonl has changed since the batch began');
+    expect(emulator.generations()).toHaveLength(1);
+  });
+});
+
+test('a cancelled batch begins no more, ends what runs and lists the tasks that were paid for', async () => {
+  await inWorld(
+    env,
+    { jobTimeMs: 10 * MINUTE, cancelling: true },
+    async ({ videos, emulator, storageFolder }) => {
+      const batch = await videos.startBatch({ requests: requests(9), window: 3 }, { workflowId: 'given-up' });
+      for (;;) {
+        const { running } = await batch.progress();
+        if (running.filter(({ phase }) => phase === 'waiting').length === 3) break;
+        await pause();
+      }
+      await batch.cancel();
+      expectRow(await failureOf(batch.result()), 'Cancelled', undefined);
+      expect(emulator.generations()).toHaveLength(3);
+      const results = parseResults(
+        await readFile(join(storageFolder, 'batches/given-up/results.jsonl'), 'utf8'),
+      );
+      expect(results).toEqual(
+        [1, 2, 3].map((item) =>
+          expect.objectContaining({
+            item,
+            outcome: 'failed',
+            failure: 'Cancelled',
+            details: { taskId: expect.stringMatching(/^task_/) },
+          }),
+        ),
+      );
+    },
+  );
+});
+
+test('an item whose submit is lost waits for a decision, leaves its place in the window, and is adopted by its number', async () => {
+  await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos, emulator }) => {
+    emulator.next('submit', { kind: 'cut-body' });
+    const batch = await videos.startBatch({ requests: requests(3), window: 1 }, { workflowId: 'lost' });
+    for (;;) {
+      const { running } = await batch.progress();
+      if (running.length === 2) {
+        expect(running[0]).toMatchObject({ item: 1, name: 'lost-1', phase: 'needs-decision' });
+        break;
+      }
+      await pause();
+    }
+    await expect(batch.decideSubmit({ item: 2, decision: 'resubmit' })).rejects.toThrow(
+      'No decision is wanted: the job is',
+    );
+    await expect(batch.decideSubmit({ item: 7, decision: 'resubmit' })).rejects.toThrow(
+      'item 7 is not under way',
+    );
+    const taskId = emulator.generations()[0]?.taskId ?? '';
+    await batch.decideSubmit({ item: 1, decision: 'adopt', taskId });
+    const result = await batch.result();
+    expect(result).toMatchObject({ items: 3, succeeded: 3, failed: 0 });
+    expect((await resultsOf(result))[0]).toMatchObject({ item: 1, taskId });
+    expect(emulator.generations()).toHaveLength(3);
+  });
+});
+
+test('a batch with a long history continues as new with what runs and what waits for a decision, and pays for nothing twice', async () => {
+  await inWorld(env, { jobTimeMs: 50 * MINUTE }, async (world) => {
+    const { videos, emulator } = world;
+    emulator.next('submit', { kind: 'cut-body' });
+    const batch = await videos.startBatch(
+      { requests: requests(4), window: 2, deadline: '3h', polling: { min: '5s', max: '5s' } },
+      { workflowId: 'long' },
+    );
+    while ((await batch.progress()).running.length < 3) await pause();
+    const handle = env.temporal.client.workflow.getHandle('long');
+    const { runId } = await handle.describe();
+    const hold = (await batch.progress()).running.find(({ phase }) => phase === 'needs-decision')?.hold;
+    const lost = (await batch.progress()).running.find(({ phase }) => phase === 'needs-decision')?.item ?? 0;
+    await env.temporal.sleep('45m');
+    expect((await handle.describe()).runId).not.toBe(runId);
+    const { running } = await batch.progress();
+    expect(running.find(({ item }) => item === lost)).toMatchObject({ phase: 'needs-decision', hold });
+    expect(running.filter(({ phase }) => phase === 'waiting')).toHaveLength(2);
+
+    const taskId = emulator.generations()[0]?.taskId ?? '';
+    await batch.decideSubmit({ item: lost, decision: 'adopt', taskId });
+    const result = await batch.result();
+    expect(result).toMatchObject({ items: 4, succeeded: 4, failed: 0 });
+    expect((await resultsOf(result)).map(({ item }) => item)).toEqual([1, 2, 3, 4]);
+    expect(postsOf(world)).toHaveLength(4);
+  });
+});
+
+test('the same batch under a name joins it; other requests under it are refused', async () => {
+  await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos, emulator }) => {
+    const again = () => videos.startBatch({ requests: requests(2) }, { workflowId: 'twice' });
+    const first = await (await again()).result();
+    expect(await (await again()).result()).toEqual(first);
+    expect(emulator.generations()).toHaveLength(2);
+    await expect(videos.startBatch({ requests: requests(3) }, { workflowId: 'twice' })).rejects.toThrow(
+      /twice is the name of another job \(requests: "[0-9a-f]{64}" there, "[0-9a-f]{64}" here\)/,
+    );
+  });
+});
+
+test.each([
+  [{}, 'a batch needs either requests or requestsFrom, and not both'],
+  [{ requests: [] }, 'requests must be a list with one request at least'],
+  [{ requestsFrom: '../etc/passwd' }, 'requestsFrom must be the key of a file inside the storage'],
+  [{ requests: requests(1), window: 0 }, 'window must be a whole number from 1 to 500'],
+  [{ requests: requests(1), onFailure: 'panic' }, 'onFailure must be one of continue, stop'],
+  [
+    { requests: requests(1), storage: 'fox.mp4' },
+    'storage must end with / or have {workflowId} or {taskId} in it',
+  ],
+  [{ requests: requests(1), deadline: 'soon' }, 'deadline must be milliseconds'],
+])('a batch %j that came past our client is refused with a sentence', async (input, sentence) => {
+  await inWorld(env, {}, async ({ taskQueue, emulator }) => {
+    const workflowId = `refused-${Math.random()}`;
+    const running = env.temporal.client.workflow.execute('generateVideos', {
+      taskQueue,
+      workflowId,
+      args: [input],
+    });
+    const failure = await failureOf(running);
+    expect(failure).toMatchObject({ cause: { type: 'InvalidRequest' } });
+    expect(String((failure as Error).cause)).toContain(sentence);
+    expect(emulator.calls).toEqual([]);
+  });
+});
