@@ -59,7 +59,10 @@ export class BatchState {
     if (this.unrecorded.length >= RESULTS_AT_ONCE) return 'record';
     const isOver = this.stopping !== undefined || this.next > (this.items ?? 0);
     if (isOver && this.isIdle) return 'end';
-    if (this.wantsRest) return looksRest && this.itemsRest ? 'continue-as-new' : undefined;
+    if (this.wantsRest) {
+      if (!looksRest || !this.itemsRest) return undefined;
+      return this.unrecorded.length > 0 ? 'record' : 'continue-as-new';
+    }
     return !isOver && this.hasRoom ? 'begin' : undefined;
   }
 

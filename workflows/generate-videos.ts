@@ -1,6 +1,7 @@
 import {
   CancellationScope,
   CancelledFailure,
+  ContinueAsNew,
   condition,
   isCancellation,
   makeContinueAsNewFunc,
@@ -30,6 +31,7 @@ export async function generateVideos(input: BatchInput, carried?: CarriedBatch):
   try {
     await runItems(batch, looks);
   } catch (error) {
+    if (error instanceof ContinueAsNew) throw error;
     await CancellationScope.nonCancellable(() => finish(batch, error));
     throw explained(error);
   }
@@ -50,7 +52,6 @@ async function runItems(batch: BatchState, looks: SharedLooks): Promise<void> {
         await record(batch);
         break;
       case 'continue-as-new':
-        await record(batch);
         await continueLater(batch);
         break;
       case 'begin': {
