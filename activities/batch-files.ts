@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import type { ApplicationFailure } from '@temporalio/activity';
-import { type ItemResult, type RequestFile, resultsKey, type StoredFile } from '../src/contract/batch';
+import {
+  type ItemResult,
+  parseResults,
+  type RequestFile,
+  resultsKey,
+  type StoredFile,
+} from '../src/contract/batch';
 import { createFailure } from '../src/contract/failures';
 import { REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
@@ -64,12 +70,6 @@ export function createBatchFiles(storage: VideoStorage, requestFields?: readonly
       return stored && text(stored);
     });
   }
-}
-
-/** The results of a batch as they stand in their file, a line each. */
-export function parseResults(content: string): ItemResult[] {
-  const lines = content.split('\n').filter((line) => line.trim() !== '');
-  return lines.map((line) => JSON.parse(line));
 }
 
 /** As many as go through Temporal in one answer, and one at least. */

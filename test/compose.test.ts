@@ -22,6 +22,7 @@ const CLI = {
   main: manifest.bin.videogen.replace('./', ''),
   commands: describeProgram(processTerminal(), {
     generate: noAction,
+    batch: noAction,
     decide: noAction,
     dev: noAction,
     worker: noAction,

@@ -38,7 +38,8 @@ export async function copyOut(uri: string, out: string | undefined, env?: Enviro
   }
 }
 
-async function openStored(uri: string, env?: Environment): Promise<Readable> {
+/** What is stored at an address, from wherever this process can reach it. */
+export async function openStored(uri: string, env?: Environment): Promise<Readable> {
   // Opened before it is read: a stream that cannot open its file says so when nobody listens yet.
   if (uri.startsWith('file:')) return (await open(fileURLToPath(uri))).createReadStream();
   if (!uri.startsWith('s3:')) throw new Error('it cannot be read from here');

@@ -14,23 +14,35 @@ export async function decide(
 ): Promise<number> {
   try {
     const decision = readDecision(options);
+    const item = readItem(options.item);
     quietRuntime();
     const place = await openTemporal(terminal, { forNewJob: false });
     try {
       const job = place.videos.handle(workflowId);
       if (await job.exists()) await warnOfOtherService(job, place, terminal);
-      await job.decideSubmit(decision);
+      if (item === undefined) await job.decideSubmit(decision);
+      else await place.videos.batch(workflowId).decideSubmit({ ...decision, item });
     } finally {
       await place.close();
     }
-    const isOver = decision.decision === 'abandon';
-    const next = isOver ? 'The job ends.' : `Follow the job with: videogen generate --id ${workflowId}`;
-    tell(terminal, `Decided: ${decision.decision}. ${next}`);
-    terminal.out(options.json ? JSON.stringify({ workflowId, ...decision }) : workflowId);
+    tell(terminal, `Decided: ${decision.decision}. ${whatNext(workflowId, decision, item)}`);
+    terminal.out(options.json ? JSON.stringify({ workflowId, item, ...decision }) : workflowId);
     return EXIT.ok;
   } catch (error) {
     return reportError(error, options, terminal);
   }
+}
+
+function whatNext(workflowId: string, { decision }: SubmitDecision, item: number | undefined): string {
+  if (item !== undefined) return decision === 'abandon' ? `Item ${item} ends.` : `Item ${item} goes on.`;
+  return decision === 'abandon'
+    ? 'The job ends.'
+    : `Follow the job with: videogen generate --id ${workflowId}`;
+}
+
+function readItem(given: string | undefined): number | undefined {
+  if (given === undefined || /^[1-9]\d*$/.test(given)) return given === undefined ? undefined : Number(given);
+  throw new ConfigError(`--item is ${JSON.stringify(given)}: give the number of an item, such as 17.`);
 }
 
 function readDecision({ resubmit, adopt, abandon }: DecideOptions): SubmitDecision {

@@ -13,6 +13,8 @@ export const EXIT = {
   /** The same as a refused request: what was asked for cannot be done. */
   usage: 2,
   noTemporal: 19,
+  /** Of a batch, which went on without them. */
+  someFailed: 21,
   interrupted: INTERRUPTED,
 } as const;
 

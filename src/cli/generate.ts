@@ -5,13 +5,13 @@ import { type JobInput, type JobResult, VideoFailure } from '../contract';
 import type { VideoJob } from '../video-job';
 import { copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
-import { openTemporal, type Place, warnOfOtherService } from './open-temporal';
+import { type Place, shownAt, warnOfOtherService } from './open-temporal';
 import type { GenerateOptions } from './options';
-import { quietRuntime } from './quiet-runtime';
 import { readJobInput } from './read-job-input';
 import { showProgress } from './show-progress';
 import { storedLines } from './stored-lines';
 import { type Terminal, tell } from './terminal';
+import { orEnded, orInterrupted, withTemporal } from './with-temporal';
 
 /** `videogen generate`: one job from the request to the file, or as far as the caller wants to wait. */
 export async function generate(
@@ -31,22 +31,11 @@ export async function generate(
       ),
       options,
     };
-    quietRuntime();
-    for (;;) {
-      const place = await openTemporal(terminal, { forNewJob: order.input !== undefined });
-      try {
-        if (wasInterrupted(terminal)) {
-          tell(terminal, 'Left before the job was started.');
-          return EXIT.interrupted;
-        }
-        const code = await runJob(place, order, terminal);
-        if (code !== 'temporal-ended') return code;
-        // The job is in the database of the server that ended, and goes on with the next one.
-        tell(terminal, 'The process that ran Temporal has ended: going on without it.');
-      } finally {
-        await place.close();
-      }
-    }
+    return await withTemporal(terminal, {
+      what: 'the job',
+      isNew: order.input !== undefined,
+      run: (place) => runJob(place, order, terminal),
+    });
   } catch (error) {
     return reportError(error, options, terminal);
   }
@@ -66,8 +55,7 @@ async function runJob(place: Place, order: Order, terminal: Terminal): Promise<n
   const job = await orEnded(place, starting);
   if (job === 'temporal-ended') return job;
   if (!input) await warnOfOtherService(job, place, terminal);
-  const page = uiUrl && `, shown at ${uiUrl}/namespaces/default/workflows/${encodeURIComponent(workflowId)}`;
-  tell(terminal, `Job ${workflowId}${page ?? ''}`);
+  tell(terminal, `Job ${workflowId}${shownAt(uiUrl, workflowId)}`);
   if (!options.wait) {
     tell(terminal, `It goes on wherever a worker runs. Follow it with: videogen generate --id ${workflowId}`);
     terminal.out(options.json ? JSON.stringify({ workflowId }) : workflowId);
@@ -101,30 +89,5 @@ async function follow(
   terminal: Terminal,
 ): Promise<JobResult | 'interrupted' | 'temporal-ended'> {
   const progress = showProgress(job, terminal);
-  let stopListening: () => unknown = () => undefined;
-  const interrupted = new Promise<'interrupted'>((resolve) => {
-    stopListening = terminal.onInterrupt(() => resolve('interrupted'));
-  });
-  try {
-    return await Promise.race([orEnded(place, job.result()), interrupted]);
-  } finally {
-    stopListening();
-    progress.stop();
-  }
-}
-
-/** Starting Temporal takes its time: a Ctrl-C meanwhile is for a job that nobody has paid for yet. */
-function wasInterrupted(terminal: Terminal): boolean {
-  let interrupted = false;
-  terminal.onInterrupt(() => {
-    interrupted = true;
-  })();
-  return interrupted;
-}
-
-/** Temporal may end with the process that runs it at any time; the SDK would go on asking for a while. */
-async function orEnded<T>(place: Place, outcome: Promise<T>): Promise<T | 'temporal-ended'> {
-  // Whoever is raced past may still fail, with nobody there to hear it.
-  outcome.catch(() => undefined);
-  return Promise.race([outcome, place.ended.then(() => 'temporal-ended' as const)]);
+  return orInterrupted(terminal, orEnded(place, job.result())).finally(() => progress.stop());
 }

@@ -41,9 +41,16 @@ export async function openTemporal(
   return { videos, taskQueue, uiUrl: stack.uiUrl, ended: stack.ended ?? NEVER, close: stack.close };
 }
 
+/** The page of a job or a batch, where there is a UI. */
+export function shownAt(uiUrl: string | undefined, workflowId: string): string {
+  return uiUrl === undefined
+    ? ''
+    : `, shown at ${uiUrl}/namespaces/default/workflows/${encodeURIComponent(workflowId)}`;
+}
+
 /** A job waits for a worker of its own service, and would do so without a word. */
 export async function warnOfOtherService(
-  job: VideoJob,
+  job: Pick<VideoJob, 'workflowId' | 'taskQueue'>,
   { taskQueue }: Place,
   terminal: Terminal,
 ): Promise<void> {

@@ -19,7 +19,21 @@ export interface GenerateOptions {
   keepBad?: boolean;
 }
 
+export interface BatchOptions {
+  window?: string;
+  onFailure?: string;
+  id?: string;
+  json?: boolean;
+  wait: boolean;
+  deadline?: string;
+  onLostSubmit?: string;
+  holdFor?: string;
+  storage?: string;
+  keepBad?: boolean;
+}
+
 export interface DecideOptions {
+  item?: string;
   resubmit?: boolean;
   adopt?: string;
   abandon?: boolean;

@@ -58,7 +58,7 @@ function wholeSeconds(ms: number): string {
   return ms < 1_000 ? '0 s' : describeDuration(ms);
 }
 
-function bar(percent: number): string {
+export function bar(percent: number): string {
   const full = Math.round((Math.min(Math.max(percent, 0), 100) / 100) * BAR_CELLS);
   return `${'█'.repeat(full)}${'░'.repeat(BAR_CELLS - full)}`;
 }

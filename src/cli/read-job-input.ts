@@ -2,7 +2,7 @@ import { type JobInput, parseJobInput, VideoFailure } from '../contract';
 import type { GenerateOptions } from './options';
 
 /** The emulator's generations are short and its looks cost nothing. */
-const EMULATOR_POLLING = { min: '1s', max: '1s' };
+export const EMULATOR_POLLING = { min: '1s', max: '1s' };
 
 /** What the command line asks for, or undefined when it only names a job to follow. */
 export function readJobInput(
@@ -67,11 +67,11 @@ function jsonOr(text: string): unknown {
 }
 
 /** Left as text when it is no number: the request's own rules say what is wrong with it. */
-function number(text: string | undefined): number | string | undefined {
+export function number(text: string | undefined): number | string | undefined {
   return text !== undefined && text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
 }
 
-function defined(fields: Record<string, unknown>): Record<string, unknown> {
+export function defined(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import type {
+  BatchOptions,
   DecideOptions,
   DevOptions,
   DoctorOptions,
@@ -12,6 +13,7 @@ import type { Terminal } from './terminal';
 
 const load = {
   generate: (): typeof import('./generate') => require('./generate'),
+  batch: (): typeof import('./batch') => require('./batch'),
   decide: (): typeof import('./decide') => require('./decide'),
   dev: (): typeof import('./dev') => require('./dev'),
   worker: (): typeof import('./worker') => require('./worker'),
@@ -34,6 +36,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     });
   const program = describeProgram(terminal, {
     generate: (prompt, options) => ends(load.generate().generate(prompt, options, terminal)),
+    batch: (file, options) => ends(load.batch().batch(file, options, terminal)),
     decide: (workflowId, options) => ends(load.decide().decide(workflowId, options, terminal)),
     dev: (options) => ends(load.dev().dev(options, terminal)),
     worker: (options) => ends(load.worker().worker(options, terminal)),
@@ -61,6 +64,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
 
 interface Actions {
   generate(prompt: string | undefined, options: GenerateOptions): Promise<void>;
+  batch(file: string, options: BatchOptions): Promise<void>;
   decide(workflowId: string, options: DecideOptions): Promise<void>;
   dev(options: DevOptions): Promise<void>;
   worker(options: WorkerCommandOptions): Promise<void>;
@@ -103,9 +107,25 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--json', 'end with one JSON object on standard output')
     .action(actions.generate);
   program
+    .command('batch')
+    .description('generate a video for each line of a file, and wait for all; again, it goes on where it was')
+    .argument('<file>', 'requests, one JSON object a line, such as {"prompt":"A red fox","duration":5}')
+    .option('--window <number>', 'how many at a time', '20')
+    .option('--on-failure <what>', 'continue with the others, or stop', 'continue')
+    .option('--id <name>', 'name of the batch (default: made of what is in the file)')
+    .option('--deadline <time>', 'how long each may take, such as 90s, 30m or 2h', '1h')
+    .option('--on-lost-submit <policy>', 'hold, resubmit or fail when the answer to a submit is lost')
+    .option('--hold-for <time>', 'how long to hold a lost submit for a decision (default: 24h)')
+    .option('--storage <prefix>', 'where the videos go in the storage, such as foxes/')
+    .option('--keep-bad', 'keep what was downloaded and is no video, for somebody to look at')
+    .option('--no-wait', 'start the batch and leave')
+    .option('--json', 'end with one JSON object on standard output')
+    .action(actions.batch);
+  program
     .command('decide')
     .description('settle a submit whose answer was lost, after looking for its task at the service')
-    .argument('<id>', 'name of the job')
+    .argument('<id>', 'name of the job, or of the batch')
+    .option('--item <number>', 'which item of the batch')
     .option('--adopt <task>', 'the task is there: go on with it')
     .option('--resubmit', 'it is not there: submit once more; if it comes after all, both are paid for')
     .option('--abandon', 'end the job')

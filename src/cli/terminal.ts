@@ -10,6 +10,8 @@ export interface Terminal {
   err(text: string): void;
   /** Width of the screen behind `err`, or undefined when it is a pipe or a file. */
   columns(): number | undefined;
+  /** Its height. */
+  rows(): number | undefined;
   /** Calls back at the first Ctrl-C or SIGTERM; the answer takes the callback back. */
   onInterrupt(callback: () => void): () => unknown;
 }
@@ -35,6 +37,7 @@ export function processTerminal(): Terminal {
     out: (text) => void process.stdout.write(`${text}\n`),
     err: (text) => void process.stderr.write(text),
     columns: () => (process.stderr.isTTY ? process.stderr.columns : undefined),
+    rows: () => (process.stderr.isTTY ? process.stderr.rows : undefined),
     onInterrupt: (callback) => {
       if (interrupted) callback();
       callbacks.add(callback);

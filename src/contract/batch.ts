@@ -90,3 +90,9 @@ export const itemName = (batch: string, item: number) => `${batch}-${item}`;
 
 /** Where a batch's results are in the storage. */
 export const resultsKey = (batch: string) => `batches/${encodeURIComponent(batch)}/results.jsonl`;
+
+/** The results of a batch as they stand in their file, a line each. */
+export function parseResults(content: string): ItemResult[] {
+  const lines = content.split('\n').filter((line) => line.trim() !== '');
+  return lines.map((line) => JSON.parse(line));
+}

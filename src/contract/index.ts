@@ -9,6 +9,7 @@ export {
   itemName,
   ON_FAILURE,
   type OnFailure,
+  parseResults,
   resultsKey,
   type StoredFile,
 } from './batch';

@@ -9,6 +9,7 @@ export class FakeTerminal implements Terminal {
   constructor(
     readonly env: Record<string, string | undefined> = {},
     private readonly width?: number,
+    private readonly height?: number,
   ) {}
 
   out(text: string): void {
@@ -21,6 +22,10 @@ export class FakeTerminal implements Terminal {
 
   columns(): number | undefined {
     return this.width;
+  }
+
+  rows(): number | undefined {
+    return this.height;
   }
 
   onInterrupt(callback: () => void): () => unknown {

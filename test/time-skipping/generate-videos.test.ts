@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseResults } from '../../activities/batch-files';
-import type { BatchResult, ItemResult, VideoRequest } from '../../src/contract';
+import { type BatchResult, type ItemResult, parseResults, type VideoRequest } from '../../src/contract';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';

@@ -1,0 +1,67 @@
+import type { BatchResult } from '../contract';
+import type { VideoBatch } from '../video-batch';
+import { summaryLines } from './batch-summary';
+import { copyOut } from './copy-out';
+import { EXIT, reportError } from './exit-codes';
+import { type Place, shownAt, warnOfOtherService } from './open-temporal';
+import type { BatchOptions } from './options';
+import { type BatchOrder, readBatch } from './read-batch';
+import { showBatch } from './show-batch';
+import { type Terminal, tell } from './terminal';
+import { orEnded, orInterrupted, withTemporal } from './with-temporal';
+
+/** `videogen batch`: a video for each line of a file. The same file again is the same batch, and goes on where it was. */
+export async function batch(file: string, options: BatchOptions, terminal: Terminal): Promise<number> {
+  try {
+    const order = await readBatch(file, options, terminal.env);
+    return await withTemporal(terminal, {
+      what: 'the batch',
+      isNew: true,
+      run: (place) => runBatch(place, order, { file, options, terminal }),
+    });
+  } catch (error) {
+    return reportError(error, options, terminal);
+  }
+}
+
+interface Asked {
+  file: string;
+  options: BatchOptions;
+  terminal: Terminal;
+}
+
+async function runBatch(
+  place: Place,
+  { workflowId, requests, input }: BatchOrder,
+  { file, options, terminal }: Asked,
+): Promise<number | 'temporal-ended'> {
+  const started = await orEnded(place, place.videos.startBatch(input, { workflowId }));
+  if (started === 'temporal-ended') return started;
+  await warnOfOtherService(started, place, terminal);
+  tell(terminal, `Batch ${workflowId} of ${requests.length}${shownAt(place.uiUrl, workflowId)}`);
+  const again = `videogen batch ${file}${options.id === undefined ? '' : ` --id ${options.id}`}`;
+  if (!options.wait) {
+    tell(terminal, `It goes on wherever a worker runs. Follow it with: ${again}`);
+    terminal.out(options.json ? JSON.stringify({ workflowId }) : workflowId);
+    return EXIT.ok;
+  }
+  const result = await follow(started, place, terminal);
+  if (result === 'temporal-ended') return result;
+  if (result === 'interrupted') {
+    tell(terminal, `Left the batch, which is kept. Go on with: ${again}`);
+    return EXIT.interrupted;
+  }
+  for (const line of await summaryLines(result, terminal.env)) tell(terminal, line);
+  const results = await copyOut(result.results.uri, undefined, terminal.env);
+  terminal.out(options.json ? JSON.stringify({ workflowId, ...result }) : results);
+  return result.failed === 0 ? EXIT.ok : EXIT.someFailed;
+}
+
+async function follow(
+  started: VideoBatch,
+  place: Place,
+  terminal: Terminal,
+): Promise<BatchResult | 'interrupted' | 'temporal-ended'> {
+  const progress = showBatch(started, terminal);
+  return orInterrupted(terminal, orEnded(place, started.result())).finally(() => progress.stop());
+}

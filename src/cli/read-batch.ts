@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { type Environment, namesAService, readProfile, readServiceConfig } from '../config';
+import {
+  type BatchInput,
+  parseBatchInput,
+  parseRequestLines,
+  VideoFailure,
+  type VideoRequest,
+} from '../contract';
+import { errorCode } from '../contract/error-code';
+import { createStorage } from '../storage';
+import { readStorageConfig } from '../storage-config';
+import type { BatchOptions } from './options';
+import { defined, EMULATOR_POLLING, number } from './read-job-input';
+
+/** More does not go through Temporal with the start, but through the storage. */
+const MOST_BYTES_INLINE = 200_000;
+
+/** A batch as the command line and its file ask for it. */
+export interface BatchOrder {
+  workflowId: string;
+  requests: VideoRequest[];
+  /** Where the requests are, and what is said of all of them. */
+  input: BatchInput;
+}
+
+export async function readBatch(file: string, options: BatchOptions, env: Environment): Promise<BatchOrder> {
+  const further = readProfile(env)?.requestFields;
+  const content = await readContent(file);
+  const lines = parseRequestLines(content, further);
+  if (!lines.ok) throw refused(`${file}: ${lines.problem}`);
+  const { window, onFailure, deadline, onLostSubmit, holdFor, storage, keepBad } = options;
+  const parsed = parseBatchInput(
+    defined({
+      requests: lines.requests,
+      window: number(window),
+      onFailure,
+      deadline,
+      onLostSubmit,
+      holdFor,
+      storage,
+      keepBad,
+      polling: namesAService(env) ? undefined : EMULATOR_POLLING,
+    }),
+    further,
+  );
+  if (!parsed.ok) throw refused(parsed.problem);
+  const digest = digestOf(content);
+  return {
+    workflowId: options.id ?? `batch-${digestOf(digest, serviceOf(env)).slice(0, 12)}`,
+    requests: lines.requests,
+    input:
+      Buffer.byteLength(content) <= MOST_BYTES_INLINE
+        ? parsed.input
+        : await byReference(parsed.input, digest, env),
+  };
+}
+
+/** Puts the requests where the worker finds them. What is in them names the file: another file never takes its place. */
+async function byReference(input: BatchInput, digest: string, env: Environment): Promise<BatchInput> {
+  const { requests = [], ...options } = input;
+  const requestsFrom = `batches/requests-${digest.slice(0, 32)}.jsonl`;
+  const lines = requests.map((request) => `${JSON.stringify(request)}\n`).join('');
+  await createStorage(readStorageConfig(env)).write(requestsFrom, lines, 'application/x-ndjson');
+  return { ...options, requestsFrom };
+}
+
+async function readContent(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw refused(
+      `${file} cannot be read (${errorCode(error) ?? 'no code'}); name a file with a request a line`,
+    );
+  }
+}
+
+/** The same requests to another service are another batch. */
+function serviceOf(env: Environment): string {
+  return namesAService(env) ? readServiceConfig(env).baseUrl : '';
+}
+
+function digestOf(...parts: string[]): string {
+  return createHash('sha256').update(parts.join('\n')).digest('hex');
+}
+
+function refused(message: string): VideoFailure {
+  return new VideoFailure('InvalidRequest', { message });
+}
