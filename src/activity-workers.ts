@@ -12,11 +12,14 @@ const SHUTDOWN_GRACE_TIME = '20s';
 /** A cancelled download learns of it with its next heartbeat; the SDK's own bound would be most of the heartbeat timeout. */
 const HEARTBEAT_THROTTLE = '5s';
 
-/** What our activities need of any worker that does them. */
-export const WELL_BEHAVED = {
-  shutdownGraceTime: SHUTDOWN_GRACE_TIME,
-  maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE,
-} satisfies Partial<WorkerOptions>;
+/** With what our activities need of any worker that does them, where it is not set. */
+export function behavingWell<Options extends Partial<WorkerOptions>>(options: Options): Options {
+  return {
+    ...options,
+    shutdownGraceTime: options.shutdownGraceTime ?? SHUTDOWN_GRACE_TIME,
+    maxHeartbeatThrottleInterval: options.maxHeartbeatThrottleInterval ?? HEARTBEAT_THROTTLE,
+  };
+}
 
 /** A POST takes a second or so; more at once would only find a service's limit sooner. */
 const MOST_SUBMITS_AT_ONCE = 8;

@@ -25,6 +25,14 @@ export interface VideoWork {
   close(): Promise<void>;
 }
 
+/** Every activity that was made here, so that a worker which has them is known. */
+const prepared = new WeakSet<object>();
+
+/** Whether a worker does such work already. */
+export function hasPreparedWork(activities: object = {}): boolean {
+  return Object.values(activities).some((activity) => prepared.has(Object(activity)));
+}
+
 export function prepareWork(options: VideoWorkOptions): VideoWork {
   const { env, gate = new RateGate() } = options;
   const onLostSubmit = options.onLostSubmit ?? readLostSubmitPolicy(env);
@@ -37,6 +45,7 @@ export function prepareWork(options: VideoWorkOptions): VideoWork {
     onLostSubmit,
     gate,
   });
+  for (const activity of Object.values(activities)) prepared.add(activity);
   return {
     activities,
     storage,

@@ -1,8 +1,8 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import {
   activityWorkers,
+  behavingWell,
   checkQueues,
-  WELL_BEHAVED,
   type WorkQueues,
   withoutOwnTasks,
 } from './activity-workers';
@@ -59,7 +59,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   const roles = checkRoles(options.roles ?? WORKER_ROLES, queues);
   const work = prepareWork(options);
   const { connection, namespace } = options.connection ? options : await connectWorker(env);
-  const shared = { connection, namespace: options.namespace ?? namespace, ...WELL_BEHAVED };
+  const shared = behavingWell({ connection, namespace: options.namespace ?? namespace });
 
   const whileTidying = async <T>(run: () => Promise<T>): Promise<T> => {
     // Who only submits may not even have the storage.

@@ -1,0 +1,72 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+const ROOT = join(__dirname, '../..');
+
+export interface HostProject {
+  folder: string;
+  write(files: Record<string, string>): void;
+  /** Runs one of its files; answers what it printed, as JSON. */
+  run(file: string): unknown;
+  remove(): void;
+}
+
+/**
+ * Somebody else's project, with this package installed as npm would from what was built, and the packages that it needs.
+ * `own` are packages of which the project has a copy of its own, under a path of node_modules.
+ */
+export function createHostProject(own: Record<string, string> = {}): HostProject {
+  const folder = mkdtempSync(join(tmpdir(), 'videogen-host-'));
+  const modules = join(folder, 'node_modules');
+  const installed = join(modules, 'temporal-videogen');
+  for (const part of ['dist', 'package.json']) {
+    cpSync(join(ROOT, part), join(installed, part), { recursive: true });
+  }
+  for (const [place, name] of Object.entries(own)) {
+    cpSync(join(ROOT, 'node_modules', name), join(modules, place), { recursive: true });
+  }
+  for (const name of packagesIn(join(ROOT, 'node_modules'))) {
+    link(join(ROOT, 'node_modules', name), join(modules, name));
+  }
+  return {
+    folder,
+    write(files) {
+      for (const [file, text] of Object.entries(files)) {
+        mkdirSync(dirname(join(folder, file)), { recursive: true });
+        writeFileSync(join(folder, file), text);
+      }
+    },
+    run(file) {
+      const { stdout, stderr } = spawnSync(process.execPath, [join(folder, file)], {
+        cwd: folder,
+        encoding: 'utf8',
+      });
+      try {
+        return JSON.parse(stdout);
+      } catch {
+        throw new Error(`${file} printed no JSON: ${stdout}${stderr}`);
+      }
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+function packagesIn(modules: string): string[] {
+  return readdirSync(modules)
+    .filter((name) => !name.startsWith('.'))
+    .flatMap((name) =>
+      name.startsWith('@') ? readdirSync(join(modules, name)).map((part) => `${name}/${part}`) : [name],
+    );
+}
+
+function link(target: string, place: string): void {
+  mkdirSync(dirname(place), { recursive: true });
+  try {
+    symlinkSync(target, place);
+  } catch (error) {
+    // A copy of the project's own stands there.
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+}
