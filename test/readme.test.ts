@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { ASPECT_RATIOS, MAX_DURATION_SECONDS, parseJobInput, RESOLUTIONS } from '../src/contract';
@@ -8,11 +8,17 @@ import { BUILT_IN_PROFILES } from '../src/service';
 const root = join(__dirname, '..');
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 
-const blocks = (language: string) =>
-  [...readme.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 'gs'))].map(([, code]) => code ?? '');
+const pages = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'));
+
+const blocks = (language: string, text = readme) =>
+  [...text.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 'gs'))].map(([, code]) => code ?? '');
 
 /** The package as its users import it, told from the sources. */
-const PATHS = { 'temporal-videogen': ['./src/index.ts'], 'temporal-videogen/testing': ['./src/testing.ts'] };
+const PATHS = {
+  'temporal-videogen': ['./src/index.ts'],
+  'temporal-videogen/workflows': ['./workflows/index.ts'],
+  'temporal-videogen/*': ['./src/*.ts'],
+};
 
 /** What the compiler says of each snippet. One program for all: most of the time goes into the packages' own types. */
 function problemsOf(snippets: string[]): string[][] {
@@ -42,11 +48,12 @@ function problemsOf(snippets: string[]): string[][] {
   );
 }
 
-test('every TypeScript snippet of the README compiles against the package, and one with a mistake does not', () => {
+test('every TypeScript snippet of the README and the pages in docs compiles against the package, and one with a mistake does not', () => {
   const snippets = blocks('ts');
   expect(snippets.length).toBeGreaterThan(3);
   const mistaken = (snippets[0] ?? '').replace('job.taskId()', 'job.taskID()');
-  const problems = problemsOf([...snippets, mistaken]);
+  const inPages = pages.flatMap((name) => blocks('ts', readFileSync(join(root, 'docs', name), 'utf8')));
+  const problems = problemsOf([...snippets, ...inPages, mistaken]);
   expect(problems.slice(0, -1).flat()).toEqual([]);
   expect(problems.at(-1)?.join()).toContain("'taskID' does not exist");
 });

@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
@@ -28,7 +37,10 @@ export function createHostProject(own: Record<string, string> = {}): HostProject
     cpSync(join(ROOT, 'node_modules', name), join(modules, place), { recursive: true });
   }
   for (const name of packagesIn(join(ROOT, 'node_modules'))) {
-    link(join(ROOT, 'node_modules', name), join(modules, name));
+    const place = join(modules, name);
+    if (existsSync(place)) continue;
+    mkdirSync(dirname(place), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules', name), place);
   }
   return {
     folder,
@@ -59,14 +71,4 @@ function packagesIn(modules: string): string[] {
     .flatMap((name) =>
       name.startsWith('@') ? readdirSync(join(modules, name)).map((part) => `${name}/${part}`) : [name],
     );
-}
-
-function link(target: string, place: string): void {
-  mkdirSync(dirname(place), { recursive: true });
-  try {
-    symlinkSync(target, place);
-  } catch (error) {
-    // A copy of the project's own stands there.
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-  }
 }

@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto';
+import { Client } from '@temporalio/client';
+import {
+  bundleWorkflowCode,
+  DefaultLogger,
+  NativeConnection,
+  Worker,
+  type WorkerOptions,
+} from '@temporalio/worker';
+import { VideoPlugin, type VideoPluginOptions } from '../../src/plugin';
+import { createVideoService, type VideoService } from '../../src/service';
+import { createFileStorage } from '../../src/storage';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { makeTrailer } from '../support/host-workflows';
+import { captureLogs } from '../support/logs';
+import { failureOf } from '../support/world';
+
+let env: VideoTestEnvironment;
+let service: VideoService;
+let workflowBundle: { code: string };
+
+beforeAll(async () => {
+  captureLogs();
+  env = await createVideoTestEnvironment({
+    server: 'dev',
+    emulator: { jobTimeMs: 0, videoBytes: 64 * 1024 },
+  });
+  service = createVideoService({ baseUrl: env.emulator.url, apiKey: () => env.emulator.apiKey });
+  workflowBundle = await bundleWorkflowCode({
+    workflowsPath: require.resolve('../support/host-workflows'),
+    plugins: [new VideoPlugin()],
+    logger: new DefaultLogger('ERROR'),
+  });
+});
+afterAll(async () => {
+  await service.close();
+  await env.teardown();
+});
+
+const newPlugin = (options: VideoPluginOptions = {}) =>
+  new VideoPlugin({ env: {}, service, storage: createFileStorage(env.storageFolder), ...options });
+
+const think = async (about: string) => `A film about ${about}`;
+
+const createHost = (plugin: VideoPlugin, options: Partial<WorkerOptions> = {}) =>
+  Worker.create({
+    connection: env.temporal.nativeConnection,
+    taskQueue: `host-${randomUUID()}`,
+    workflowBundle,
+    activities: { think },
+    plugins: [plugin],
+    ...options,
+  });
+
+const polling = { min: '1s', max: '1s' } as const;
+
+/** Which task queues a job's activities ran on, by their names. */
+async function queuesOf(workflowId: string): Promise<Record<string, string>> {
+  const { events } = await env.temporal.client.workflow.getHandle(workflowId).fetchHistory();
+  const scheduled = (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: one }) => one ?? []);
+  return Object.fromEntries(
+    scheduled.map(({ activityType, taskQueue }) => [activityType?.name ?? '', taskQueue?.name ?? '']),
+  );
+}
+
+describe('a host’s worker with the plugin', () => {
+  it('bundles and runs its own workflow, which has a video made as its child, on its one task queue', async () => {
+    const taskQueue = `host-${randomUUID()}`;
+    const host = await createHost(newPlugin(), {
+      taskQueue,
+      workflowBundle: undefined,
+      workflowsPath: require.resolve('../support/host-workflows'),
+    });
+    const workflowId = randomUUID();
+    const trailer = await host.runUntil(() =>
+      env.temporal.client.workflow.execute<typeof makeTrailer>('makeTrailer', {
+        taskQueue,
+        workflowId: randomUUID(),
+        args: ['foxes', workflowId],
+      }),
+    );
+    expect(trailer).toMatchObject({ prompt: 'A film about foxes' });
+    expect(env.emulator.generations().map(({ taskId }) => taskId)).toContain(trailer.taskId);
+    expect(new Set(Object.values(await queuesOf(workflowId)))).toEqual(new Set([taskQueue]));
+  });
+
+  it('does what a client of the plugin starts, without a word about queues', async () => {
+    const plugin = newPlugin();
+    const taskQueue = `host-${randomUUID()}`;
+    const host = await createHost(plugin, { taskQueue });
+    const client = new Client({ connection: env.temporal.connection, plugins: [plugin] });
+    const videos = await plugin.createVideoClient({ client, taskQueue });
+    await host.runUntil(async () => {
+      const job = await videos.start({ request: { prompt: 'a fox' }, polling });
+      expect((await job.result()).video.bytes).toBeGreaterThan(0);
+      expect(await queuesOf(job.workflowId)).toMatchObject({
+        submitVideo: taskQueue,
+        downloadVideo: taskQueue,
+      });
+    });
+    expect(host.getState()).toBe('STOPPED');
+  });
+
+  it('runs workers for queues of their own beside it, and ends them with itself', async () => {
+    const taskQueue = `host-${randomUUID()}`;
+    const queues = { submit: `${taskQueue}-s`, download: `${taskQueue}-d` };
+    const plugin = newPlugin({ queues, submitsPerSecond: 50 });
+    const connection = await NativeConnection.connect({
+      address: env.temporal.address,
+      // As often as somebody may mention it: the SDK hands it to each worker of the connection.
+      plugins: [plugin],
+    });
+    const host = await createHost(plugin, { taskQueue, connection });
+    const videos = await plugin.createVideoClient({ client: env.temporal.client, taskQueue });
+    const running = host.run();
+    const job = await videos.start({ request: { prompt: 'a fox' }, polling });
+    await job.result();
+    expect(await queuesOf(job.workflowId)).toMatchObject({
+      submitVideo: queues.submit,
+      checkVideo: taskQueue,
+      downloadVideo: queues.download,
+    });
+    host.shutdown();
+    await running;
+    // It can be closed only when no worker uses it any more.
+    await connection.close();
+  });
+
+  it('that is shut down at once leaves nothing running beside it', async () => {
+    const connection = await NativeConnection.connect({ address: env.temporal.address });
+    const host = await createHost(newPlugin({ queues: { submit: randomUUID() } }), { connection });
+    const running = host.run();
+    host.shutdown();
+    await running;
+    await connection.close();
+  });
+
+  it('fails with a worker beside it', async () => {
+    const host = await createHost(newPlugin({ queues: { submit: '__temporal_reserved' } }));
+    expect(String(await failureOf(host.run()))).toContain('__temporal_');
+    expect(host.getState()).toBe('STOPPED');
+  });
+
+  it('leaves a service open that it was given', async () => {
+    const closed: string[] = [];
+    const given: VideoService = { ...service, close: async () => void closed.push('given') };
+    const host = await createHost(newPlugin({ service: given }));
+    await host.runUntil(async () => undefined);
+    expect(closed).toEqual([]);
+  });
+
+  it('is not made when a name is taken, or when its bundle has not our workflows', async () => {
+    const taken = createHost(newPlugin(), { activities: { downloadVideo: think } });
+    expect(String(await failureOf(taken))).toContain("The activity downloadVideo is your worker's own");
+    const own = await bundleWorkflowCode({
+      workflowsPath: require.resolve('../support/host-workflows'),
+      logger: new DefaultLogger('ERROR'),
+    });
+    const without = createHost(newPlugin(), { workflowBundle: own });
+    expect(String(await failureOf(without))).toContain('has no workflow generateVideo of temporal-videogen');
+  });
+});

@@ -1,0 +1,14 @@
+import { executeChild, proxyActivities } from '@temporalio/workflow';
+import { generateVideo } from '../../workflows';
+
+/** The workflows of somebody who has the plugin: one of theirs has a video made. */
+const { think } = proxyActivities<{ think(about: string): Promise<string> }>({ startToCloseTimeout: '10s' });
+
+export async function makeTrailer(about: string, workflowId: string) {
+  const prompt = await think(about);
+  const { taskId, video } = await executeChild(generateVideo, {
+    workflowId,
+    args: [{ request: { prompt }, polling: { min: '1s', max: '1s' } }],
+  });
+  return { prompt, taskId, bytes: video.bytes };
+}
