@@ -1,9 +1,10 @@
-import type { Client } from '@temporalio/client';
 import { SimplePlugin } from '@temporalio/plugin';
 import type { BundleOptions, ReplayWorkerOptions, Worker, WorkerOptions } from '@temporalio/worker';
+import type { ServiceHandler } from 'nexus-rpc';
 import { behavingWell, checkQueues, type WorkQueues } from './activity-workers';
 import { createVideoClient, type VideoClient, type VideoClientOptions } from './client';
-import { readSubmitsPerSecond } from './config';
+import { readProfile, readSubmitsPerSecond } from './config';
+import { createVideoNexusHandler } from './nexus-load';
 import { bundleBesideHost, checkHostBundle, OWN_WORKFLOWS } from './plugin-bundle';
 import { checkSdkVersions, checkWorkerCopy } from './plugin-sdk';
 import { forWorkersBeside, runHosted, takeWork, withActivities } from './plugin-work';
@@ -11,15 +12,19 @@ import { RateGate } from './service';
 import { readDownloadQueue } from './storage-config';
 import { hasPreparedWork, prepareWork, type VideoWorkOptions } from './video-work';
 
+export type { VideoNexusOptions } from './nexus-handler';
+export { createVideoNexusHandler };
+
 export interface VideoPluginOptions extends VideoWorkOptions {
   /** Task queues of submits and downloads, when they do not wait on the worker's own; a worker for each runs beside it. */
   queues?: { submit?: string; download?: string };
   /** How many submits a second all workers of the submit queue together may begin; no bound unless set. */
   submitsPerSecond?: number;
+  /** Whether callers in other namespaces may order videos of the worker, as the Nexus service VideoGeneration. */
+  nexus?: boolean;
 }
 
 export interface HostClientOptions extends Omit<VideoClientOptions, 'submitQueue' | 'downloadQueue'> {
-  client?: Client;
   /** That of the worker which has the plugin. */
   taskQueue: string;
 }
@@ -54,7 +59,10 @@ export class VideoPlugin extends SimplePlugin {
     const work = prepareWork(this.given);
     const host = forWorkersBeside(options, this);
     const activities = withActivities(options.activities, { work, queues, host });
-    return super.configureWorker(behavingWell({ ...withOwnWorkflows(options), activities }));
+    const nexusServices = this.given.nexus
+      ? [...(options.nexusServices ?? []), this.nexusService(queues)]
+      : options.nexusServices;
+    return super.configureWorker(behavingWell({ ...withOwnWorkflows(options), activities, nexusServices }));
   }
 
   override configureReplayWorker(options: ReplayWorkerOptions): ReplayWorkerOptions {
@@ -72,6 +80,15 @@ export class VideoPlugin extends SimplePlugin {
     const running = super.runWorker(worker, next);
     const hosted = takeWork(worker);
     return hosted ? runHosted(hosted, worker, running) : running;
+  }
+
+  private nexusService({ taskQueue, submitQueue, downloadQueue }: WorkQueues): ServiceHandler {
+    const queues = {
+      ...(submitQueue !== taskQueue && { submit: submitQueue }),
+      ...(downloadQueue !== taskQueue && { download: downloadQueue }),
+    };
+    const { requestFields } = readProfile(this.given.env) ?? {};
+    return createVideoNexusHandler({ queues, requestFields });
   }
 
   private queuesOf(taskQueue: string): WorkQueues {

@@ -1,0 +1,132 @@
+import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import { getClient, startWorkflow, WorkflowRunOperationHandler } from '@temporalio/nexus';
+import {
+  type CancelOperationContext,
+  HandlerError,
+  HandlerStartOperationResult,
+  OperationError,
+  type ServiceHandler,
+  type StartOperationContext,
+  serviceHandler,
+} from 'nexus-rpc';
+import type { generateVideo } from '../workflows';
+import { createFailure, readFailure } from './contract/failures';
+import type { JobInput, JobProgress, JobResult } from './contract/job';
+import { parseJobInput } from './contract/job-input';
+import { INPUT_MEMO, PROGRESS_QUERY, WORKFLOW_TYPE } from './contract/names';
+import { describeRequest, describeTask } from './contract/summaries';
+import { describeDifference, type WantedVideo } from './contract/wanted-video';
+import { videoGeneration } from './nexus';
+
+export interface VideoNexusOptions {
+  /** Task queues of submits and downloads, when they do not wait on the queue of the worker that has the handler. */
+  queues?: JobInput['queues'];
+  /** Fields that requests may have beyond the interface. */
+  requestFields?: readonly string[];
+}
+
+export function createHandler({ queues, requestFields }: VideoNexusOptions = {}): ServiceHandler {
+  return serviceHandler(videoGeneration, {
+    generateVideo: {
+      async start(context: StartOperationContext, given): Promise<HandlerStartOperationResult<JobResult>> {
+        const order = readOrder(given, { requestId: context.requestId, queues, requestFields });
+        try {
+          return await jobs.start(context, order);
+        } catch (error) {
+          if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+          return join(context, order);
+        }
+      },
+      cancel: (context: CancelOperationContext, token: string) => jobs.cancel(context, token),
+    },
+    async progress(_context, given) {
+      const workflowId = readName(Object(given).workflowId);
+      const progress = await progressOf(getClient(), workflowId);
+      if (progress === undefined) throw refused('NOT_FOUND', `there is no job ${workflowId}`);
+      return progress;
+    },
+  });
+}
+
+/** What a caller ordered, parsed. */
+interface Order {
+  workflowId: string;
+  input: JobInput;
+  wanted: WantedVideo;
+  /** Whether it is known to be the same as what runs under the name. */
+  joins?: boolean;
+}
+
+const jobs = new WorkflowRunOperationHandler<Order, JobResult>(
+  (context, { workflowId, input, wanted, joins }) =>
+    startWorkflow<typeof generateVideo>(context, WORKFLOW_TYPE, {
+      staticSummary: input.request ? describeRequest(input.request) : `adopt ${describeTask(input.taskId)}`,
+      // A job that ended may have a paid task, however it ended: another job for it needs another name.
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      workflowIdConflictPolicy: joins ? 'USE_EXISTING' : 'FAIL',
+      memo: { [INPUT_MEMO]: wanted },
+      workflowId,
+      args: [input],
+    }),
+);
+
+/** Without a name of the caller's it is that of the request, which is the same when Temporal sends it again. */
+function readOrder(
+  given: unknown,
+  { requestId, queues, requestFields }: VideoNexusOptions & { requestId: string },
+): Order {
+  const { workflowId = `video-nexus-${requestId}`, ...job } = Object(given);
+  const parsed = parseJobInput(job, requestFields);
+  if (!parsed.ok) throw refused('BAD_REQUEST', parsed.problem);
+  const { request, taskId } = parsed.input;
+  const input: JobInput = { ...parsed.input, queues: { ...queues, ...parsed.input.queues } };
+  return { workflowId: readName(workflowId), input, wanted: { request, taskId } };
+}
+
+function readName(workflowId: unknown): string {
+  if (typeof workflowId === 'string' && workflowId.trim() !== '') return workflowId;
+  throw refused('BAD_REQUEST', 'workflowId must be the name of a job');
+}
+
+/** The caller reads it as any failure of a job; Temporal tries none of these again. */
+function refused(type: 'BAD_REQUEST' | 'CONFLICT' | 'NOT_FOUND', message: string): HandlerError {
+  const cause = createFailure('InvalidRequest', { message });
+  return new HandlerError(type, cause.message, { cause });
+}
+
+/** Joins the job that has the name already, if it is for the same video; one that has ended answers at once. */
+async function join(
+  context: StartOperationContext,
+  order: Order,
+): Promise<HandlerStartOperationResult<JobResult>> {
+  const handle = getClient().workflow.getHandle<typeof generateVideo>(order.workflowId);
+  const { memo, status } = await handle.describe();
+  const difference = describeDifference(memo?.[INPUT_MEMO], order.wanted);
+  if (difference !== undefined) {
+    throw refused(
+      'CONFLICT',
+      `${order.workflowId} is the name of another job (${difference}); choose another name`,
+    );
+  }
+  if (status.name === 'RUNNING') return jobs.start(context, { ...order, joins: true });
+  try {
+    return HandlerStartOperationResult.sync(await handle.result());
+  } catch (error) {
+    const failure = readFailure(error);
+    if (failure === undefined) throw error;
+    const cause = createFailure(failure.type, failure.details);
+    throw new OperationError('failed', cause.message, { cause });
+  }
+}
+
+/** Of jobs alone: whoever calls from another namespace has no business with other workflows. */
+async function progressOf(client: Client, workflowId: string): Promise<JobProgress | undefined> {
+  const handle = client.workflow.getHandle(workflowId);
+  try {
+    if ((await handle.describe()).type !== WORKFLOW_TYPE) return undefined;
+    return await handle.query<JobProgress>(PROGRESS_QUERY);
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto';
+import { Client } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time';
+import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
+import { createVideoClient, type VideoClient } from '../../src/client';
+import type { NexusJobInput } from '../../src/nexus';
+import { VideoPlugin } from '../../src/plugin';
+import { createVideoService, type VideoService } from '../../src/service';
+import { createFileStorage } from '../../src/storage';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { captureLogs } from '../support/logs';
+import type { askProgress, orderAndCancel, orderVideo, Told } from '../support/nexus-callers';
+import { bundlePath, pause } from '../support/world';
+
+const CALLERS = 'callers';
+const endpoint = `videos-${randomUUID()}`;
+const queue = { ofVideos: `videos-${randomUUID()}`, ofCallers: `callers-${randomUUID()}` };
+const polling = { min: '1s', max: '1s' } as const;
+
+let env: VideoTestEnvironment;
+let service: VideoService;
+let videos: VideoClient;
+let callers: Client;
+let callerCode: string;
+let stop: () => Promise<void>;
+
+beforeAll(async () => {
+  captureLogs();
+  env = await createVideoTestEnvironment({
+    server: 'dev',
+    emulator: { jobTimeMs: 0, videoBytes: 64 * 1024 },
+  });
+  const { connection, nativeConnection } = env.temporal;
+  await connection.workflowService.registerNamespace({
+    namespace: CALLERS,
+    workflowExecutionRetentionPeriod: msToTs('1 day'),
+  });
+  await env.temporal.createNexusEndpoint(endpoint, queue.ofVideos);
+  service = createVideoService({ baseUrl: env.emulator.url, apiKey: () => env.emulator.apiKey });
+  videos = await createVideoClient({ client: env.temporal.client, taskQueue: queue.ofVideos });
+  callers = new Client({ connection, namespace: CALLERS });
+  const storage = createFileStorage(env.storageFolder);
+  const host = await Worker.create({
+    connection: nativeConnection,
+    taskQueue: queue.ofVideos,
+    workflowBundle: { codePath: bundlePath() },
+    plugins: [new VideoPlugin({ env: {}, service, storage, nexus: true })],
+  });
+  const { code } = await bundleWorkflowCode({
+    workflowsPath: require.resolve('../support/nexus-callers'),
+    logger: new DefaultLogger('ERROR'),
+  });
+  callerCode = code;
+  const caller = await whenKnown(() =>
+    Worker.create({
+      connection: nativeConnection,
+      namespace: CALLERS,
+      taskQueue: queue.ofCallers,
+      workflowBundle: { code },
+    }),
+  );
+  const running = [host.run(), caller.run()];
+  stop = async () => {
+    host.shutdown();
+    caller.shutdown();
+    await Promise.all(running);
+  };
+});
+afterAll(async () => {
+  await stop();
+  await service.close();
+  await env.teardown();
+});
+
+/** A namespace is known everywhere some time after it was registered. */
+async function whenKnown<T>(work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!/not found/i.test(String(error))) throw error;
+      await pause();
+    }
+  }
+}
+
+type Caller = typeof orderVideo | typeof orderAndCancel | typeof askProgress;
+
+const call = async (type: string, given: NexusJobInput | string): Promise<Told> =>
+  whenKnown(() =>
+    callers.workflow.execute<(endpoint: string, given: unknown) => ReturnType<Caller>>(type, {
+      taskQueue: queue.ofCallers,
+      workflowId: randomUUID(),
+      args: [endpoint, given],
+    }),
+  );
+
+const submits = () => env.emulator.calls.filter(({ call }) => call === 'submit').length;
+
+describe('a workflow in another namespace', () => {
+  it('orders a video and gets what the job gives', async () => {
+    const { result, message } = await call('orderVideo', { request: { prompt: 'a fox' }, polling });
+    expect(message).toBeUndefined();
+    expect(env.emulator.generations().map(({ taskId }) => taskId)).toContain(result?.taskId);
+    expect(result?.video.uri).toContain('video-nexus-');
+  });
+
+  it('orders the same under one name twice, while it runs and after, and one is paid for', async () => {
+    const workflowId = `named-${randomUUID()}`;
+    const input = { request: { prompt: 'a fox' }, polling, workflowId };
+    const before = submits();
+    const [first, second] = await Promise.all([call('orderVideo', input), call('orderVideo', input)]);
+    const third = await call('orderVideo', input);
+    expect(first.result?.taskId).toBeDefined();
+    expect([second.result, third.result]).toEqual([first.result, first.result]);
+    expect(submits() - before).toBe(1);
+
+    const other = await call('orderVideo', { ...input, request: { prompt: 'a bear' } });
+    expect(other).toMatchObject({ type: 'InvalidRequest', throughNexus: true });
+    expect(other.message).toContain(
+      `${workflowId} is the name of another job (prompt: "a fox" there, "a bear" here)`,
+    );
+    expect(await call('askProgress', workflowId)).toMatchObject({ phase: 'succeeded', polls: 1 });
+  });
+
+  it('is told in a sentence what is wrong with an order, once', async () => {
+    const wrong = JSON.parse('{ "request": { "prompt": "a fox", "aspectRatio": "16:9" } }');
+    const told = await call('orderVideo', wrong);
+    expect(told).toMatchObject({ type: 'InvalidRequest', throughNexus: true });
+    expect(told.message).toMatch(/^The request was refused: .*"aspectRatio"/);
+    expect(await call('orderVideo', JSON.parse('"a fox"'))).toMatchObject({ type: 'InvalidRequest' });
+  });
+
+  it('reads a failure of the job with its type and task', async () => {
+    env.emulator.next('status', { kind: 'failed-task', code: 'foxes', message: 'too many foxes' });
+    const told = await call('orderVideo', { request: { prompt: 'a fox' }, polling });
+    expect(told).toMatchObject({
+      type: 'GenerationFailed',
+      taskId: env.emulator.generations().at(-1)?.taskId,
+    });
+    expect(told.message).toContain('too many foxes');
+  });
+
+  it('reads the failure of a job that had ended when it was ordered again', async () => {
+    const input = { request: { prompt: 'a fox' }, polling, workflowId: `named-${randomUUID()}` };
+    env.emulator.next('status', { kind: 'failed-task', code: 'foxes', message: 'too many foxes' });
+    const first = await call('orderVideo', input);
+    expect(await call('orderVideo', input)).toEqual(first);
+    expect(first.type).toBe('GenerationFailed');
+  });
+
+  it('cancels the job with its order', async () => {
+    const workflowId = `named-${randomUUID()}`;
+    const told = await call('orderAndCancel', {
+      request: { prompt: 'a fox' },
+      workflowId,
+      polling: { min: '1h', max: '1h' },
+    });
+    expect(told.throughNexus).toBe(true);
+    expect((await videos.handle(workflowId).progress()).phase).toBe('cancelled');
+  });
+
+  it('asks for the progress of jobs alone', async () => {
+    const nobody = await call('askProgress', 'nobody');
+    expect(nobody).toMatchObject({
+      type: 'InvalidRequest',
+      message: expect.stringContaining('there is no job nobody'),
+    });
+  });
+
+  it('brings neither zod nor a client into its bundle', () => {
+    expect(callerCode).toContain('./src/nexus.ts');
+    expect(callerCode).not.toMatch(/node_modules\/(zod|@temporalio\/(client|nexus|worker))\//);
+  });
+});
