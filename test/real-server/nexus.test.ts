@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time';
-import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
+import {
+  bundleWorkflowCode,
+  DefaultLogger,
+  type NexusInboundCallsInterceptor,
+  Worker,
+} from '@temporalio/worker';
+import { HandlerError } from 'nexus-rpc';
 import { createVideoClient, type VideoClient } from '../../src/client';
 import type { NexusJobInput } from '../../src/nexus';
 import { VideoPlugin } from '../../src/plugin';
@@ -44,6 +50,7 @@ beforeAll(async () => {
     connection: nativeConnection,
     taskQueue: queue.ofVideos,
     workflowBundle: { codePath: bundlePath() },
+    interceptors: { nexus: [() => ({ inbound: { startOperation: answersMayBeLost } })] },
     plugins: [new VideoPlugin({ env: {}, service, storage, nexus: true })],
   });
   const { code } = await bundleWorkflowCode({
@@ -71,6 +78,16 @@ afterAll(async () => {
   await service.close();
   await env.teardown();
 });
+
+/** So many answers to a start are lost after the job was started; Temporal then sends the order again. */
+let lostAnswers = 0;
+
+const answersMayBeLost: NexusInboundCallsInterceptor['startOperation'] = async (input, next) => {
+  const answer = await next(input);
+  if (lostAnswers === 0) return answer;
+  lostAnswers -= 1;
+  throw new HandlerError('INTERNAL', 'the answer is lost');
+};
 
 /** A namespace is known everywhere some time after it was registered. */
 async function whenKnown<T>(work: () => Promise<T>): Promise<T> {
@@ -123,6 +140,15 @@ describe('a workflow in another namespace', () => {
     expect(await call('askProgress', workflowId)).toMatchObject({ phase: 'succeeded', polls: 1 });
   });
 
+  it('whose order is sent again because the answer was lost gets the job that was started', async () => {
+    const before = submits();
+    lostAnswers = 1;
+    const { result } = await call('orderVideo', { request: { prompt: 'a fox' }, polling });
+    expect(result?.taskId).toBe(env.emulator.generations().at(-1)?.taskId);
+    expect(lostAnswers).toBe(0);
+    expect(submits() - before).toBe(1);
+  });
+
   it('is told in a sentence what is wrong with an order, once', async () => {
     const wrong = JSON.parse('{ "request": { "prompt": "a fox", "aspectRatio": "16:9" } }');
     const told = await call('orderVideo', wrong);
@@ -161,6 +187,10 @@ describe('a workflow in another namespace', () => {
   });
 
   it('asks for the progress of jobs alone', async () => {
+    const workflowId = `other-${randomUUID()}`;
+    await env.temporal.client.workflow.start('bookHotel', { taskQueue: randomUUID(), workflowId });
+    const other = await call('askProgress', workflowId);
+    expect(other).toMatchObject({ message: expect.stringContaining(`there is no job ${workflowId}`) });
     const nobody = await call('askProgress', 'nobody');
     expect(nobody).toMatchObject({
       type: 'InvalidRequest',
