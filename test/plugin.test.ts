@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type WorkerOptions } from '@temporalio/worker';
@@ -80,13 +80,15 @@ describe('a worker with the plugin', () => {
     expect(configure({ workflowBundle: ours }).workflowBundle).toBe(ours);
 
     const none = await bundleOf('./support/host-workflows');
-    const codePath = join(mkdtempSync(join(tmpdir(), 'videogen-bundle-')), 'workflows.js');
+    const folder = mkdtempSync(join(tmpdir(), 'videogen-bundle-'));
+    const codePath = join(folder, 'workflows.js');
     writeFileSync(codePath, none.code);
     for (const workflowBundle of [none, { codePath }]) {
       expect(refusal(() => configure({ workflowBundle }))).toBe(
         "The workflowBundle has no workflow generateVideo of temporal-videogen: build it with bundleWorkflowCode({ …, plugins: [videoPlugin] }), or write export * from 'temporal-videogen/workflows' in its workflows.",
       );
     }
+    rmSync(folder, { recursive: true });
   });
 });
 

@@ -6,6 +6,7 @@ import {
   NativeConnection,
   Worker,
   type WorkerOptions,
+  type WorkerPlugin,
 } from '@temporalio/worker';
 import { VideoPlugin, type VideoPluginOptions } from '../../src/plugin';
 import { createVideoService, type VideoService } from '../../src/service';
@@ -13,7 +14,7 @@ import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { makeTrailer } from '../support/host-workflows';
 import { captureLogs } from '../support/logs';
-import { failureOf } from '../support/world';
+import { failureOf, pause } from '../support/world';
 
 let env: VideoTestEnvironment;
 let service: VideoService;
@@ -126,9 +127,19 @@ describe('a host’s worker with the plugin', () => {
     await connection.close();
   });
 
-  it('that is shut down at once leaves nothing running beside it', async () => {
+  it('that ends before there is a worker beside it leaves none running', async () => {
     const connection = await NativeConnection.connect({ address: env.temporal.address });
-    const host = await createHost(newPlugin({ queues: { submit: randomUUID() } }), { connection });
+    const submit = randomUUID();
+    // Plugins that come later in the list are for the workers beside it too.
+    const slow: WorkerPlugin = {
+      name: 'slow',
+      async configureWorker(options) {
+        if (options.taskQueue === submit) while (host.getState() !== 'STOPPED') await pause();
+        return options;
+      },
+    };
+    const plugin = newPlugin({ queues: { submit } });
+    const host = await createHost(plugin, { connection, plugins: [plugin, slow] });
     const running = host.run();
     host.shutdown();
     await running;
