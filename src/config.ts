@@ -98,6 +98,27 @@ export function readSubmitsPerSecond(env: Environment = process.env): number | u
   );
 }
 
+/** The version of a worker deployment that a worker is; undefined for a worker without versions. */
+export function readDeploymentVersion(
+  env: Environment = process.env,
+): { deploymentName: string; buildId: string } | undefined {
+  const set = withoutBlanks(env);
+  const deploymentName = set.VIDEOGEN_DEPLOYMENT_NAME?.trim();
+  const buildId = set.VIDEOGEN_BUILD_ID?.trim();
+  if (deploymentName === undefined && buildId === undefined) return undefined;
+  if (deploymentName === undefined || buildId === undefined) {
+    const [missing, there] =
+      buildId === undefined
+        ? ['VIDEOGEN_BUILD_ID', 'VIDEOGEN_DEPLOYMENT_NAME']
+        : ['VIDEOGEN_DEPLOYMENT_NAME', 'VIDEOGEN_BUILD_ID'];
+    throw new ConfigError(`${missing} is not set, and ${there} is: set both, or neither.`);
+  }
+  if (!/[.:]/.test(deploymentName)) return { deploymentName, buildId };
+  throw new ConfigError(
+    `VIDEOGEN_DEPLOYMENT_NAME is ${JSON.stringify(deploymentName)}, and Temporal takes none with a dot or a colon: choose another, such as videos.`,
+  );
+}
+
 /** How to reach Temporal: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS…, or a profile file. */
 export function readTemporalConfig(env: Environment = process.env): ClientConnectConfig {
   const set = withoutBlanks(env);

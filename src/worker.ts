@@ -9,6 +9,7 @@ import {
 import { ConfigError, readSubmitsPerSecond, readTaskQueue } from './config';
 import { connectWorker } from './connect';
 import { submitQueueOf } from './contract/names';
+import { deploymentOptions } from './deployment';
 import { startJanitor } from './janitor';
 import { runTogether, shutDown } from './run-together';
 import { readDownloadQueue } from './storage-config';
@@ -57,9 +58,15 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   };
   checkQueues(queues);
   const roles = checkRoles(options.roles ?? WORKER_ROLES, queues);
+  const workerDeploymentOptions = deploymentOptions(options.worker, env);
   const work = prepareWork(options);
   const { connection, namespace } = options.connection ? options : await connectWorker(env);
-  const shared = behavingWell({ connection, namespace: options.namespace ?? namespace });
+  const shared = behavingWell({
+    connection,
+    namespace: options.namespace ?? namespace,
+    // The same for each queue: what a job of one version has to do, only workers of that version get.
+    workerDeploymentOptions,
+  });
 
   const whileTidying = async <T>(run: () => Promise<T>): Promise<T> => {
     // Who only submits may not even have the storage.

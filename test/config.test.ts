@@ -6,6 +6,7 @@ import {
   type Environment,
   namesAService,
   readDataFolder,
+  readDeploymentVersion,
   readEmulatorKey,
   readEngineOptions,
   readLostSubmitPolicy,
@@ -216,6 +217,33 @@ describe('VIDEOGEN_SUBMITS_PER_SECOND', () => {
     expect(refusal(() => readSubmitsPerSecond({ VIDEOGEN_SUBMITS_PER_SECOND }))).toMatch(
       /give a number above 0/,
     );
+  });
+});
+
+describe('VIDEOGEN_DEPLOYMENT_NAME and VIDEOGEN_BUILD_ID', () => {
+  const read = (VIDEOGEN_DEPLOYMENT_NAME?: string, VIDEOGEN_BUILD_ID?: string) =>
+    readDeploymentVersion({ VIDEOGEN_DEPLOYMENT_NAME, VIDEOGEN_BUILD_ID });
+
+  it.each([
+    [undefined, undefined, undefined],
+    ['', ' ', undefined],
+    ['videos', '1.4.2', { deploymentName: 'videos', buildId: '1.4.2' }],
+    [' videos ', ' sha:0a28\n', { deploymentName: 'videos', buildId: 'sha:0a28' }],
+  ])('%j and %j mean %j', (deploymentName, buildId, version) => {
+    expect(read(deploymentName, buildId)).toEqual(version);
+  });
+
+  it.each([
+    ['videos', '', /^VIDEOGEN_BUILD_ID is not set, and VIDEOGEN_DEPLOYMENT_NAME is: set both, or neither\.$/],
+    [' ', '1.4.2', /^VIDEOGEN_DEPLOYMENT_NAME is not set, and VIDEOGEN_BUILD_ID is: set both, or neither\.$/],
+    [
+      'videos.eu',
+      '1',
+      /^VIDEOGEN_DEPLOYMENT_NAME is "videos\.eu", and Temporal takes none with a dot or a colon: /,
+    ],
+    ['videos:eu', '1', /^VIDEOGEN_DEPLOYMENT_NAME is "videos:eu", /],
+  ])('%j and %j are refused', (deploymentName, buildId, message) => {
+    expect(refusal(() => read(deploymentName, buildId))).toMatch(message);
   });
 });
 

@@ -211,6 +211,8 @@ async function startWorkers(
       service,
       storage,
       gate,
+      // On a server of our own nobody would make a version current, and no job would begin.
+      worker: { workerDeploymentOptions: undefined },
     });
     // A worker that fails is not caught here: it ends the process.
     const running = worker.run();
