@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { RateGate } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { VideoJob } from '../../src/video-job';
 import { captureLogs } from '../support/logs';
-import { bundlePath, inWorld, pause, type World } from '../support/world';
+import { ONE_PARTITION, pendingSubmit, startSubmitting, untilWaiting } from '../support/submit-backlog';
+import { inWorld, pause } from '../support/world';
 
 let env: VideoTestEnvironment;
 beforeAll(async () => {
@@ -12,37 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => env.teardown());
 
-/** On a server of several partitions the order holds within each. */
-const ONE_PARTITION = {
-  'matching.numTaskqueueReadPartitions': '1',
-  'matching.numTaskqueueWritePartitions': '1',
-};
-
 const polling = { min: '1s', max: '1s' };
-
-const pendingSubmit = async ({ workflowId }: VideoJob) => {
-  const { raw } = await env.temporal.client.workflow.getHandle(workflowId).describe();
-  return raw.pendingActivities?.find(({ activityType }) => activityType?.name === 'submitVideo');
-};
-
-/** Works on a submit queue alone, with a gate that has met a limit just now: one submit at a time, after a second. */
-async function startSubmitting(world: World, submitQueue: string): Promise<() => Promise<void>> {
-  const gate = new RateGate();
-  const entry = gate.enter('submit');
-  if (entry.open) entry.leave({ kind: 'limited' });
-  const worker = await env.createWorker({
-    taskQueue: `unused-${randomUUID()}`,
-    submitQueue,
-    gate,
-    service: world.service,
-    worker: { workflowBundle: { codePath: bundlePath() } },
-  });
-  const running = worker.run();
-  return async () => {
-    worker.shutdown();
-    await running;
-  };
-}
 
 test('submits wait in Temporal, where the caller’s priority orders them', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async (world) => {
@@ -54,10 +24,10 @@ test('submits wait in Temporal, where the caller’s priority orders them', asyn
       const temporal = { priority: { priorityKey } };
       jobs.push(await world.videos.start({ request, polling, queues: { submit } }, { temporal }));
     }
-    for (const job of jobs) while ((await pendingSubmit(job)) === undefined) await pause();
+    await untilWaiting(env, jobs);
     expect(world.emulator.calls).toEqual([]);
 
-    const stop = await startSubmitting(world, submit);
+    const stop = await startSubmitting(env, world, submit);
     for (const job of jobs) await job.result();
     await stop();
     const posted = world.emulator.generations().map(({ request }) => Number(request.prompt[0]));
@@ -70,16 +40,16 @@ test('while the service asks for a pause, submits are not even taken from Tempor
     const limited = { kind: 'rate-limited', retryAfter: 3_600 } as const;
     emulator.next('submit', ...Array.from({ length: 40 }, () => limited));
     const first = await videos.start({ request: { prompt: 'first' } });
-    while (((await pendingSubmit(first))?.attempt ?? 0) < 2) await pause();
+    while (((await pendingSubmit(env, first))?.attempt ?? 0) < 2) await pause();
     const jobs: VideoJob[] = [];
     for (let i = 0; i < 30; i++) jobs.push(await videos.start({ request: { prompt: `fox ${i}` } }));
     // Those that were being asked for when the pause began still come, and are sent back without a call.
     const attempted = async () => {
-      const submits = await Promise.all(jobs.map(pendingSubmit));
+      const submits = await Promise.all(jobs.map((job) => pendingSubmit(env, job)));
       expect(submits.every((submit) => submit !== undefined)).toBe(true);
       return submits.filter((submit) => (submit?.attempt ?? 0) > 1).length;
     };
-    for (const job of jobs) while ((await pendingSubmit(job)) === undefined) await pause();
+    await untilWaiting(env, jobs);
     expect(await attempted()).toBeLessThanOrEqual(8);
     expect(emulator.calls).toHaveLength(1);
     for (const job of [first, ...jobs]) await job.cancel();

@@ -1,0 +1,170 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseJobInput } from '../../src/contract';
+import * as names from '../../src/contract/names';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import {
+  blocksOf,
+  commandsOf,
+  expectShown,
+  readPage,
+  type ShownCommand,
+  sectionOf,
+} from '../support/docs-page';
+import { historyOf } from '../support/history';
+import { captureLogs } from '../support/logs';
+import { findPythonClient, PYTHON_TIMEOUT_MS } from '../support/python-client';
+import { type Printed, runInShell } from '../support/temporal-command';
+import { bundlePath, untilProgress } from '../support/world';
+
+const page = readPage('from-anywhere.md');
+const PROGRAM = join(__dirname, '../support/python/start_job.py');
+
+let env: VideoTestEnvironment;
+let stopWorker: () => Promise<void>;
+
+beforeAll(async () => {
+  captureLogs();
+  env = await createVideoTestEnvironment({ server: 'dev', emulator: { jobTimeMs: 0 } });
+  const worker = await env.createWorker({ worker: { workflowBundle: { codePath: bundlePath() } } });
+  const running = worker.run();
+  stopWorker = async () => {
+    worker.shutdown();
+    await running;
+  };
+});
+afterAll(async () => {
+  await stopWorker();
+  await env.teardown();
+});
+
+const shell = (command: string) => runInShell(env.temporal.address, command);
+
+/** Runs a command of the page, and holds what it prints to what the page shows. */
+async function runShown(shown: ShownCommand, replaced: Record<string, string> = {}): Promise<Printed> {
+  const words = Object.entries(replaced);
+  const command = words.reduce((text, [word, by]) => text.replace(word, by), shown.command);
+  const printed = await shell(command);
+  expectShown(shown, printed.text);
+  return printed;
+}
+
+const start = (workflowId: string, job: unknown) =>
+  shell(
+    `temporal workflow start --type generateVideo --task-queue video-generation --workflow-id ${workflowId} --input '${JSON.stringify(job)}'`,
+  );
+
+const request = { prompt: 'A red fox in the snow', duration: 5 };
+
+describe('the page about jobs from anywhere', () => {
+  test('names all that a caller can name', () => {
+    const told = Object.values(names).filter((name) => typeof name === 'string');
+    expect(told.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+    expect(page).toContain(`"${names.submitQueueOf(names.DEFAULT_TASK_QUEUE)}"`);
+  });
+
+  test('shows jobs that are jobs', () => {
+    const jobs = blocksOf(page, 'json').map((text) => parseJobInput(JSON.parse(text)));
+    expect(jobs).toHaveLength(2);
+    expect(jobs.filter(({ ok }) => !ok)).toEqual([]);
+  });
+
+  test('shows the Python program that is run below', () => {
+    expect(blocksOf(page, 'python')).toEqual([readFileSync(PROGRAM, 'utf8')]);
+  });
+});
+
+describe('the temporal command', () => {
+  test('starts a job, follows it and gets its video', async () => {
+    const commands = commandsOf(sectionOf(page, 'With the temporal command'));
+    expect(commands).toHaveLength(5);
+    for (const shown of commands) expect(await runShown(shown)).toMatchObject({ code: 0 });
+    expect(env.emulator.generations().map((task) => task.request)).toEqual([request]);
+  });
+
+  test('does not start the job of the page a second time, and our client joins it', async () => {
+    const [first] = commandsOf(sectionOf(page, 'With the temporal command'));
+    if (first) await runShown(first);
+    expect(await shell(`${first?.command} --fail-existing`)).toMatchObject({
+      code: 1,
+      text: expect.stringContaining('already'),
+    });
+    const job = await env.videos.start({ request }, { workflowId: 'fox-1' });
+    expect((await job.result()).video.uri).toMatch(/fox-1\.mp4$/);
+    expect(env.emulator.generations()).toHaveLength(1);
+  });
+
+  test('has all activities of a job on the task queue of the workflow unless the job names queues', async () => {
+    await start('one-queue', { request, polling: { min: '1s' } });
+    await env.videos.handle('one-queue').result();
+    const submit = names.submitQueueOf(names.DEFAULT_TASK_QUEUE);
+    await start('two-queues', { request, polling: { min: '1s' }, queues: { submit } });
+    await env.videos.handle('two-queues').result();
+    const queuesOf = async (workflowId: string) => {
+      const { events } = await historyOf(env.temporal.client, workflowId);
+      const scheduled = events?.map((event) => event.activityTaskScheduledEventAttributes);
+      return scheduled?.flatMap((activity) => activity?.taskQueue?.name ?? []);
+    };
+    const own = names.DEFAULT_TASK_QUEUE;
+    expect(await queuesOf('one-queue')).toEqual([own, own, own]);
+    expect(await queuesOf('two-queues')).toEqual([submit, own, own]);
+  });
+
+  test('settles a lost submit', async () => {
+    const paidBefore = env.emulator.generations().length;
+    env.emulator.next('submit', { kind: 'reset' });
+    await start('fox-2', { request });
+    await untilProgress(env.videos.handle('fox-2'), ({ phase }) => phase === 'needs-decision');
+    await start('fox-3', { request, polling: { min: '1h' } });
+    await env.videos.handle('fox-3').taskId();
+    const taskId = env.emulator.generations()[paidBefore]?.taskId ?? '';
+    const commands = commandsOf(sectionOf(page, 'A lost submit'));
+    const codes: number[] = [];
+    for (const shown of commands) codes.push((await runShown(shown, { TASK_ID: taskId })).code);
+    expect(codes).toEqual([0, 0, 1]);
+    expect(await env.videos.handle('fox-2').result()).toMatchObject({ taskId });
+  });
+
+  test('cancels a job, whose memo still names the task', async () => {
+    await start('fox-3', { request, polling: { min: '1h' } });
+    await env.videos.handle('fox-3').taskId();
+    const commands = commandsOf(sectionOf(page, 'Ending a job'));
+    expect(commands).toHaveLength(3);
+    for (const shown of commands) await runShown(shown);
+  });
+
+  test('is told in one sentence what is wrong with a job', async () => {
+    const paid = env.emulator.generations().length;
+    const commands = commandsOf(sectionOf(page, 'A wrong job'));
+    expect(commands).toHaveLength(3);
+    for (const shown of commands) expect(await runShown(shown)).toMatchObject({ code: 1 });
+    expect(env.emulator.generations()).toHaveLength(paid);
+  });
+});
+
+describe('Temporal’s Python SDK', () => {
+  let python: string;
+  beforeAll(async () => {
+    python = await findPythonClient();
+  }, PYTHON_TIMEOUT_MS);
+
+  const [well, failing, wrong] = commandsOf(sectionOf(page, 'In Python'));
+  const run = (shown: ShownCommand | undefined) => {
+    if (!shown) throw new Error('The page does not show the command.');
+    return runShown(shown, { python, 'start_job.py': PROGRAM });
+  };
+
+  test('starts a job by its name and reads its task, progress and video', async () => {
+    expect(await run(well)).toMatchObject({ code: 0 });
+  });
+
+  test('reads of a failed job its type, the task and the service’s words', async () => {
+    const moderated = { kind: 'failed-task', code: 'moderated', message: 'no foxes today' } as const;
+    env.emulator.next('submit', moderated);
+    expect(await run(failing)).toMatchObject({ code: 1 });
+  });
+
+  test('reads what is wrong with a job', async () => {
+    expect(await run(wrong)).toMatchObject({ code: 1 });
+  });
+});
