@@ -1,0 +1,217 @@
+import { randomUUID } from 'node:crypto';
+import { createVideoClient, type VideoJob } from '../../src/client';
+import { DEFAULT_TASK_QUEUE, submitQueueOf } from '../../src/contract/names';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { VideoWorkerOptions, WorkerRole } from '../../src/worker';
+import { commandsOf, expectShown, readPage, type ShownCommand, sectionOf } from '../support/docs-page';
+import { historyOf } from '../support/history';
+import { captureLogs } from '../support/logs';
+import { type Printed, runInShell } from '../support/temporal-command';
+import { bundlePath, pause, untilProgress } from '../support/world';
+
+jest.setTimeout(120_000);
+
+const page = readPage('rolling-out.md');
+
+/** What takes minutes on a server is seen here in seconds, and a history is long early. */
+const HASTE = {
+  'matching.wv.VersionDrainageStatusVisibilityGracePeriod': '"1s"',
+  'matching.wv.VersionDrainageStatusRefreshInterval': '"1s"',
+  'matching.PollerHistoryTTL': '"1s"',
+  'limit.historyCount.suggestContinueAsNew': '40',
+};
+
+let env: VideoTestEnvironment;
+beforeAll(async () => {
+  captureLogs();
+  env = await createVideoTestEnvironment({
+    server: 'dev',
+    dynamicConfig: HASTE,
+    emulator: { jobTimeMs: 0, videoBytes: 65_536 },
+  });
+});
+afterAll(() => env.teardown());
+
+const shell = (command: string) => runInShell(env.temporal.address, command);
+
+/** Runs a command of the page until it prints what the page shows: the server learns of workers and jobs by and by. */
+async function runShown(shown: ShownCommand | undefined, replaced: Record<string, string> = {}) {
+  if (!shown) throw new Error('The page does not show the command.');
+  const words = Object.entries(replaced);
+  const command = words.reduce((text, [word, by]) => text.replace(word, by), shown.command);
+  return until(
+    () => shell(command),
+    (printed) => {
+      expect(printed.code).toBe(0);
+      expectShown(shown, printed.text);
+    },
+  );
+}
+
+async function until(run: () => Promise<Printed>, holds: (printed: Printed) => void): Promise<Printed> {
+  const endMs = performance.now() + 30_000;
+  for (;;) {
+    const printed = await run();
+    try {
+      holds(printed);
+      return printed;
+    } catch (error) {
+      if (performance.now() > endMs) throw error;
+      await pause();
+    }
+  }
+}
+
+const running = new Set<() => Promise<void>>();
+afterEach(async () => {
+  for (const stop of running) await stop();
+});
+
+async function startWorker(options: VideoWorkerOptions): Promise<() => Promise<void>> {
+  const worker = await env.createWorker({
+    ...options,
+    worker: { ...options.worker, workflowBundle: { codePath: bundlePath() } },
+  });
+  const ended = worker.run();
+  const stop = async () => {
+    running.delete(stop);
+    worker.shutdown();
+    await ended;
+  };
+  running.add(stop);
+  return stop;
+}
+
+/** Until the server knows that workers of a version ask for jobs and submits. */
+async function untilAsking(taskQueue: string, version: { deploymentName: string; buildId: string }) {
+  const { deploymentName, buildId } = version;
+  await until(
+    () =>
+      shell(
+        `temporal worker deployment describe-version --deployment-name ${deploymentName} --build-id ${buildId}`,
+      ),
+    ({ text }) => {
+      for (const asked of [`${taskQueue}\\s+workflow`, `${submitQueueOf(taskQueue)}\\s+activity`]) {
+        expect(text).toMatch(new RegExp(`^\\s+${asked}`, 'm'));
+      }
+    },
+  );
+}
+
+const ofBuild = (buildId: string): VideoWorkerOptions => ({
+  env: { VIDEOGEN_DEPLOYMENT_NAME: 'videos', VIDEOGEN_BUILD_ID: buildId },
+});
+
+/** A job that looks at its task when it is told to, and not by itself. */
+const startJob = () =>
+  env.videos.start({ request: { prompt: 'A red fox' }, polling: { min: '1h' }, deadline: '2h' });
+
+async function finish(job: VideoJob): Promise<void> {
+  await untilProgress(job, ({ phase }) => phase === 'waiting');
+  await job.lookNow();
+  await job.result();
+}
+
+/** The builds that did something for a run, workflow tasks and activities alike. */
+async function buildsOf({ workflowId }: VideoJob, runId?: string): Promise<string[]> {
+  const { events } = await historyOf(env.temporal.client, workflowId, runId);
+  const builds = (events ?? []).flatMap((event) => [
+    event.workflowTaskCompletedEventAttributes?.deploymentVersion?.buildId ?? [],
+    event.activityTaskStartedEventAttributes?.workerVersion?.buildId ?? [],
+  ]);
+  return [...new Set(builds.flat())];
+}
+
+const runIdOf = async ({ workflowId }: VideoJob) =>
+  (await env.temporal.client.workflow.getHandle(workflowId).describe()).runId;
+
+/** Has the job look until its history is long and it goes on in another run. */
+async function untilContinued(job: VideoJob): Promise<void> {
+  const first = await runIdOf(job);
+  while ((await runIdOf(job)) === first) {
+    const { polls } = await job.progress();
+    env.emulator.next('status', { kind: 'unknown-state', word: 'brewing' });
+    await job.lookNow();
+    await untilProgress(job, (progress) => progress.polls > polls);
+  }
+}
+
+test('a job ends on the version that it began on, and new jobs begin on the current one', async () => {
+  const [makeFirstCurrent] = commandsOf(sectionOf(page, 'With a worker deployment'));
+  const steps = commandsOf(sectionOf(page, 'The steps'));
+  const [queuesOfNew, oldIsCurrent, ramp, listNew, makeCurrent, countOld, drains, drained, remove] = steps;
+  const [move] = commandsOf(sectionOf(page, 'Moving a job'));
+  expect(steps).toHaveLength(9);
+
+  const stopUnversioned = await startWorker({ env: {} });
+  const before = await startJob();
+  await before.taskId();
+  const stopOld = await startWorker(ofBuild('1.4.2'));
+  await untilAsking(DEFAULT_TASK_QUEUE, { deploymentName: 'videos', buildId: '1.4.2' });
+  await runShown(makeFirstCurrent);
+  await finish(before);
+  expect(await buildsOf(before)).toContain('1.4.2');
+  await stopUnversioned();
+
+  const old = await startJob();
+  const moved = await startJob();
+  for (const job of [old, moved]) await job.taskId();
+  const firstRun = await runIdOf(old);
+
+  await startWorker(ofBuild('1.5.0'));
+  await untilAsking(DEFAULT_TASK_QUEUE, { deploymentName: 'videos', buildId: '1.5.0' });
+  for (const shown of [queuesOfNew, oldIsCurrent, ramp, listNew, makeCurrent]) await runShown(shown);
+
+  const fresh = await startJob();
+  await finish(fresh);
+  await runShown(move, { NAME: moved.workflowId });
+  await finish(moved);
+  await runShown(countOld);
+  await untilContinued(old);
+  await runShown(drains);
+  await finish(old);
+
+  expect(await buildsOf(fresh)).toEqual(['1.5.0']);
+  expect(await buildsOf(moved)).toEqual(['1.4.2', '1.5.0']);
+  expect(await buildsOf(old, firstRun)).toEqual(['1.4.2']);
+  expect(await buildsOf(old)).toEqual(['1.4.2']);
+  expect(env.emulator.generations()).toHaveLength(4);
+
+  await runShown(drained);
+  await stopOld();
+  await runShown(remove);
+});
+
+test('a version is not made current whose workers leave out a queue that jobs of today need', async () => {
+  const deploymentName = `parts-${randomUUID()}`;
+  const taskQueue = `parts-${randomUUID()}`;
+  const startPart = (buildId: string, roles: WorkerRole[]) => {
+    const version = { deploymentName, buildId };
+    return startWorker({
+      taskQueue,
+      roles,
+      worker: {
+        workerDeploymentOptions: {
+          useWorkerVersioning: true,
+          version,
+          defaultVersioningBehavior: 'PINNED',
+        },
+      },
+    });
+  };
+  const makeCurrent = (buildId: string) => () =>
+    shell(
+      `temporal worker deployment set-current-version --deployment-name ${deploymentName} --build-id ${buildId} --yes`,
+    );
+  const succeeds = ({ code }: Printed) => expect(code).toBe(0);
+
+  await startPart('1', ['jobs', 'submits']);
+  await untilAsking(taskQueue, { deploymentName, buildId: '1' });
+  await until(makeCurrent('1'), succeeds);
+  const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
+  await (await videos.start({ request: { prompt: 'A red fox' } })).taskId();
+  await startPart('2', ['jobs']);
+  await until(makeCurrent('2'), ({ text }) => expect(text).toContain('missing active task queues'));
+  await startPart('2', ['submits']);
+  await until(makeCurrent('2'), succeeds);
+});
