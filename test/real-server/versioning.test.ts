@@ -180,6 +180,7 @@ test('a job ends on the version that it began on, and new jobs begin on the curr
   await runShown(drained);
   await stopOld();
   await runShown(remove);
+  for (const shown of commandsOf(sectionOf(page, 'Without one'))) await runShown(shown);
 });
 
 test('a version is not made current whose workers leave out a queue that jobs of today need', async () => {

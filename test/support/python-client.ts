@@ -13,7 +13,8 @@ const run = promisify(execFile);
 export const PYTHON_TIMEOUT_MS = 5 * 60_000;
 
 const REQUIREMENTS = join(__dirname, 'python/requirements.txt');
-const WHAT_TO_INSTALL = 'install Python 3.10 or newer as python3, with its modules venv and pip';
+const WHAT_TO_INSTALL =
+  'install Python 3.10 or newer as python3, with its modules venv and pip, and let pip reach PyPI';
 
 /** A Python that has Temporal's SDK, installed once from PyPI and kept with Temporal's programs. */
 export async function findPythonClient(env = process.env): Promise<string> {
