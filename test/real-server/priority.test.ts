@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Context as ActivityContext } from '@temporalio/activity';
 import type { Priority } from '@temporalio/common';
-import type { VideoJob } from '../../src/client';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { VideoJob } from '../../src/video-job';
 import { captureLogs } from '../support/logs';
 import { ONE_PARTITION, startSubmitting, untilWaiting } from '../support/submit-backlog';
 import { bundlePath, inWorld } from '../support/world';

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { createVideoClient, type VideoJob } from '../../src/client';
+import { createVideoClient } from '../../src/client';
 import { DEFAULT_TASK_QUEUE, submitQueueOf } from '../../src/contract/names';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { VideoJob } from '../../src/video-job';
 import type { VideoWorkerOptions, WorkerRole } from '../../src/worker';
 import { commandsOf, expectShown, readPage, type ShownCommand, sectionOf } from '../support/docs-page';
 import { historyOf } from '../support/history';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { VideoJob } from '../../src/client';
 import { RateGate } from '../../src/service';
 import type { VideoTestEnvironment } from '../../src/testing';
+import type { VideoJob } from '../../src/video-job';
 import { bundlePath, pause, type World } from './world';
 
 /** On a server of several partitions the order of a queue holds within each. */
