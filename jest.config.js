@@ -12,6 +12,9 @@ const shared = {
 // Tests that need a Temporal server stand apart, so that `jest --selectProjects pure` answers in seconds.
 const NEEDS_A_SERVER = ['<rootDir>/test/time-skipping/', '<rootDir>/test/real-server/'];
 
+// Tests of what is published: they pack it and install it elsewhere.
+const NEEDS_A_TARBALL = ['<rootDir>/test/package/'];
+
 module.exports = {
   maxWorkers: 2,
   testTimeout: 60_000,
@@ -21,7 +24,7 @@ module.exports = {
       ...shared,
       displayName: 'pure',
       testMatch: ['<rootDir>/test/**/*.test.ts'],
-      testPathIgnorePatterns: NEEDS_A_SERVER,
+      testPathIgnorePatterns: [...NEEDS_A_SERVER, ...NEEDS_A_TARBALL],
     },
     {
       ...shared,
@@ -29,6 +32,13 @@ module.exports = {
       testMatch: NEEDS_A_SERVER.map((folder) => `${folder}**/*.test.ts`),
       globalSetup: '<rootDir>/test/support/global-setup.ts',
       globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+    },
+    {
+      ...shared,
+      displayName: 'package',
+      testMatch: NEEDS_A_TARBALL.map((folder) => `${folder}**/*.test.ts`),
+      globalSetup: '<rootDir>/test/package/global-setup.ts',
+      globalTeardown: '<rootDir>/test/package/global-teardown.ts',
     },
   ],
 };

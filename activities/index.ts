@@ -9,8 +9,11 @@ import { createDownloadVideo, type DownloadOptions } from './download-video';
 import { createLookAtTask } from './look-at-task';
 import { createSubmitVideo } from './submit-video';
 
-export type { DownloadedVideo, DownloadOptions } from './download-video';
-export type { SubmittedTask } from './submit-video';
+export type { CancelVideoInput } from './cancel-video';
+export type { CheckVideoInput } from './check-video';
+export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './download-video';
+export type { SubmittedTask, SubmitVideoInput } from './submit-video';
+export type { DownloadPace } from './watch-pace';
 
 export interface VideoActivityDeps extends DownloadOptions {
   service: VideoService;

@@ -1,7 +1,13 @@
 export {
+  type CancelVideoInput,
+  type CheckVideoInput,
   createVideoActivities,
   type DownloadedVideo,
   type DownloadOptions,
+  type DownloadPace,
+  type DownloadVideoInput,
+  type SubmittedTask,
+  type SubmitVideoInput,
   type VideoActivities,
   type VideoActivityDeps,
 } from '../activities';
@@ -11,21 +17,38 @@ export {
   type VideoClient,
   type VideoClientOptions,
 } from './client';
-export { ConfigError } from './config';
+export { ConfigError, type Environment } from './config';
 export { TemporalUnreachable } from './connect';
 export * from './contract';
 export {
+  type AnswerReading,
+  type AnswerTimeouts,
+  type CallOutcome,
+  type CancelAnswer,
   createVideoService,
+  type Entry,
+  type OpenVideoOptions,
   RateGate,
+  type RateGateOptions,
+  type ResumePoint,
+  type Said,
+  type ServiceAnswer,
   type ServiceProfile,
+  type ServiceTimeouts,
+  type TaskReading,
+  type VideoBody,
   type VideoService,
   type VideoServiceOptions,
+  type VideoState,
 } from './service';
 export {
   createFileStorage,
   createS3Storage,
   type IncomingVideo,
   type ReceiveOptions,
+  type S3Connection,
+  type S3Credentials,
+  type S3StorageOptions,
   StorageFault,
   type VideoStorage,
   type WholeVideo,

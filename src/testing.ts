@@ -12,17 +12,28 @@ import { createFileStorage } from './storage';
 import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from './worker';
 
 export {
+  type AnswerFault,
   CHAOS_FAULTS,
   type ChaosOptions,
   DIALECT_NAMES,
   type DialectName,
+  type EmulatedCall,
   type EmulatedTask,
   type Emulator,
   type EmulatorOptions,
+  type FailedTask,
   type FaultName,
   type Faults,
+  type FileFault,
+  type LateAnswer,
+  type LateReset,
+  type LostAnswer,
+  type OperationsOptions,
   type RecordedCall,
+  type Refusal,
+  type StatusFault,
   startEmulator,
+  type TaskFailure,
 } from './emulator';
 
 export interface VideoTestEnvironmentOptions {

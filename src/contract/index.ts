@@ -13,7 +13,7 @@ export {
   resultsKey,
   type StoredFile,
 } from './batch';
-export { parseBatchInput } from './batch-input';
+export { type ParsedBatchInput, parseBatchInput } from './batch-input';
 export { cleanText } from './clean-text';
 export { DecisionRefused } from './decision-refused';
 export { type DurationText, describeDuration, durationMs } from './duration';
@@ -26,29 +26,38 @@ export {
   type Retry,
 } from './failure-table';
 export { describeFailure, type FailureDetails, isVideoFailure, readFailure, VideoFailure } from './failures';
-export type {
-  DownloadProgress,
-  JobInput,
-  JobOptions,
-  JobPhase,
-  JobProgress,
-  JobResult,
-  Look,
-  StoredVideo,
+export {
+  type DownloadProgress,
+  JOB_PHASES,
+  type JobInput,
+  type JobOptions,
+  type JobPhase,
+  type JobProgress,
+  type JobResult,
+  type Look,
+  type PollBounds,
+  type StoredVideo,
 } from './job';
-export { parseJobInput } from './job-input';
-export { LOST_SUBMIT_POLICIES, type LostSubmitPolicy, type SubmitDecision } from './lost-submit';
+export { type ParsedJobInput, parseJobInput } from './job-input';
+export {
+  type ItemDecision,
+  LOST_SUBMIT_POLICIES,
+  type LostSubmitPolicy,
+  type SubmitDecision,
+} from './lost-submit';
 export * from './names';
 export {
   ASPECT_RATIOS,
   MAX_DURATION_SECONDS,
+  type ParsedRequest,
   parseRequest,
   RESOLUTIONS,
   requestSchema,
   type VideoRequest,
 } from './request';
-export { parseRequestLines } from './request-lines';
+export { type ParsedRequests, parseRequestLines } from './request-lines';
 export { describeDownload, describeVideo } from './summaries';
 export { TASK_STATES, type TaskState } from './task-state';
-export { describeMismatches, type VideoFacts } from './video-facts';
+export { CONTAINER_NAMES, type Container, describeMismatches, type VideoFacts } from './video-facts';
+export type { WantedVideo } from './wanted-video';
 export { waysOut } from './ways-out';

@@ -15,5 +15,6 @@ export type {
 } from './faults';
 export { type FaultName, NAMED_FAULTS, namedFault } from './named-faults';
 export { noiseVideo } from './noise-video';
+export type { OperationsOptions } from './operations';
 export type { RecordedCall } from './receive';
-export type { EmulatedTask } from './task-book';
+export type { EmulatedTask, TaskFailure } from './task-book';

@@ -1,4 +1,5 @@
 export { BUILT_IN_PROFILES, type BuiltInProfile, builtInProfile } from './built-in-profiles';
+export type { AnswerTimeouts } from './call-service';
 export {
   type KeepAnswersOptions,
   keepAnswers,

@@ -1,0 +1,14 @@
+const { join } = require('node:path');
+const { name, exports: paths } = require('../package.json');
+
+const ROOT = join(__dirname, '..');
+
+/** What programs may import, as package.json's `exports` has it: nothing else lists the entry points. */
+exports.ENTRY_POINTS = Object.entries(paths)
+  .filter(([, target]) => target.endsWith('.js'))
+  .map(([path, target]) => ({
+    specifier: path.replace('.', name),
+    reportFile: `${path === '.' ? 'index' : path.slice('./'.length)}.api.md`,
+    declaration: join(ROOT, target.replace(/\.js$/, '.d.ts')),
+    source: join(ROOT, target.replace(/^\.\/dist\/(.*)\.js$/, '$1.ts')),
+  }));

@@ -1,0 +1,73 @@
+/**
+ * Writes what each entry point offers to `<name>.api.md` in this folder. With `--check` it writes nothing, and fails when a
+ * report is not what the built declarations say: so every change of the interface is seen by whoever reviews the commit.
+ */
+const { mkdtempSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { CompilerState, Extractor, ExtractorConfig } = require('@microsoft/api-extractor');
+const { ENTRY_POINTS } = require('./entry-points.cjs');
+
+const ROOT = join(__dirname, '..');
+const check = process.argv.includes('--check');
+const scratch = mkdtempSync(join(tmpdir(), 'videogen-api-'));
+
+const configOf = ({ declaration, reportFile }) =>
+  ExtractorConfig.prepare({
+    packageJsonFullPath: join(ROOT, 'package.json'),
+    configObjectFullPath: undefined,
+    configObject: {
+      projectFolder: ROOT,
+      mainEntryPointFilePath: declaration,
+      compiler: { tsconfigFilePath: join(ROOT, 'tsconfig.build.json') },
+      newlineKind: 'lf',
+      apiReport: {
+        enabled: true,
+        reportFileName: reportFile,
+        reportFolder: __dirname,
+        reportTempFolder: scratch,
+      },
+      docModel: { enabled: false },
+      dtsRollup: { enabled: false },
+      tsdocMetadata: { enabled: false },
+      messages: {
+        compilerMessageReporting: { default: { logLevel: 'error' } },
+        extractorMessageReporting: { default: { logLevel: 'none' } },
+        tsdocMessageReporting: { default: { logLevel: 'none' } },
+      },
+    },
+  });
+
+/** Its compiler is older than ours and reads our declarations all the same; were one beyond it, that is an error here. */
+const leaveOut = new Set(['console-preamble', 'console-compiler-version-notice']);
+
+function main() {
+  const configs = ENTRY_POINTS.map(configOf);
+  const compilerState = CompilerState.create(configs[0], {
+    additionalEntryPoints: configs.slice(1).map(({ mainEntryPointFilePath }) => mainEntryPointFilePath),
+  });
+  const changed = configs.filter((config) => {
+    const { apiReportChanged, errorCount } = Extractor.invoke(config, {
+      compilerState,
+      localBuild: !check,
+      printApiReportDiff: check,
+      messageCallback: (message) => {
+        if (leaveOut.has(message.messageId)) message.logLevel = 'none';
+      },
+    });
+    if (errorCount > 0) process.exitCode = 1;
+    return apiReportChanged;
+  });
+  if (!check || changed.length === 0) return;
+  const names = changed.map(({ reportFilePath }) => reportFilePath.slice(ROOT.length + 1));
+  process.stderr.write(
+    `The interface is not as ${names.join(', ')} has it: if that is meant, run npm run api and commit what it writes.\n`,
+  );
+  process.exitCode = 1;
+}
+
+try {
+  main();
+} finally {
+  rmSync(scratch, { recursive: true });
+}

@@ -1,0 +1,10 @@
+import { ROOT, run, tool } from './run';
+
+test('the interface of every entry point is as its reviewed report has it; npm run api renews it', async () => {
+  await run(process.execPath, ['api/report.cjs', '--check'], { cwd: ROOT });
+});
+
+test('whatever type an entry point names can be imported from one, and has its place in the reference', async () => {
+  // Types were checked before, and nobody reads these pages.
+  await tool('typedoc', '--options', 'api/typedoc.cjs', '--emit', 'none', '--skipErrorChecking');
+});

@@ -1,0 +1,18 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readEngineOptions } from '../../src/config';
+import { findDevServer } from '../../src/engine';
+import { ROOT, run } from './run';
+
+/** Packs what was built, once for all test files, and finds Temporal's server. */
+// biome-ignore lint/style/noDefaultExport: jest takes the default export of this file.
+export default async function globalSetup(): Promise<void> {
+  const onProgress = (line: string) => process.stderr.write(`${line}\n`);
+  process.env.VIDEOGEN_TEMPORAL_CLI = await findDevServer({ ...readEngineOptions(process.env), onProgress });
+  const folder = mkdtempSync(join(tmpdir(), 'videogen-package-'));
+  // Without its scripts: `prepack` would take dist away from the tests that run beside this one.
+  const args = ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder];
+  const { stdout } = await run('npm', args, { cwd: ROOT });
+  process.env.VIDEOGEN_TEST_TARBALL = join(folder, stdout.trim());
+}

@@ -1,0 +1,57 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative, resolve } from 'node:path';
+import { run, tarball, tool } from './run';
+
+let folder: string;
+let files: string[];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'videogen-unpacked-'));
+  await run('tar', ['-xzf', tarball(), '-C', folder, '--strip-components=1'], { cwd: folder });
+  files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+test('publint finds nothing to better', async () => {
+  await tool('publint', 'run', tarball(), '--strict');
+});
+
+test('every entry point has its types, from CommonJS, from ES modules and for bundlers', async () => {
+  // Not for `moduleResolution: node10`, which knows no `exports`: TypeScript 6 deprecates it, the package's own name works
+  // with it, and `typesVersions` would be a second list of the entry points.
+  await tool('attw', tarball(), '--profile', 'node16', '--quiet');
+});
+
+test('every map leads to a source that is in the package', () => {
+  const maps = files.filter((file) => file.endsWith('.map'));
+  const missing = maps.flatMap((map) => {
+    const { sources, sourceRoot = '' }: { sources: string[]; sourceRoot?: string } = JSON.parse(
+      readFileSync(join(folder, map), 'utf8'),
+    );
+    return sources
+      .map((source) => resolve(folder, dirname(map), sourceRoot, source))
+      .filter((source) => relative(folder, source).startsWith('..') || !existsSync(source))
+      .map((source) => `${map} -> ${relative(folder, source)}`);
+  });
+  expect(maps.length).toBeGreaterThan(100);
+  expect(missing).toEqual([]);
+});
+
+test('what the engines are built from is in the package, and no test, key or video', () => {
+  expect(files).toEqual(
+    expect.arrayContaining([
+      'src/engine/dev-server/go.mod',
+      'src/engine/dev-server/go.sum',
+      'src/engine/test-server/pom.xml',
+      'profile.schema.json',
+    ]),
+  );
+  const rooms = new Set(files.map((file) => file.split('/')[0]));
+  expect([...rooms].sort()).toEqual(
+    ['CHANGELOG.md', 'LICENSE', 'README.md', 'activities', 'dist', 'package.json', 'profile.schema.json']
+      .concat('src', 'workflows')
+      .sort(),
+  );
+});
