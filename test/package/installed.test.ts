@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { compile } from './compile';
+import {
+  createHost,
+  INSTALL_TIMEOUT_MS,
+  installNode,
+  lowestPeers,
+  MODULE_SYSTEMS,
+  type ModuleSystem,
+} from './host';
+import { ROOT, run } from './run';
+import { type ServiceWorld, startServiceWorld } from './service-world';
+
+const { ENTRY_POINTS } = require('../../api/entry-points.cjs');
+const SPECIFIERS: string[] = ENTRY_POINTS.map(({ specifier }: { specifier: string }) => specifier);
+const SYSTEMS = Object.keys(MODULE_SYSTEMS) as ModuleSystem[];
+/** A later LTS than the Node that we ask for at least. */
+const NEWER_NODE = '24.21.0';
+
+/** Imports all that the package offers, so that the compiler reads every declaration of it. */
+const EVERY_DOOR = SPECIFIERS.map((name, index) => `export * as door${index} from '${name}';\n`).join('');
+
+/** Prints what `import` does not find of what `require` does, as `specifier name`. */
+const MISSING_NAMES = `
+import { createRequire } from 'node:module';
+const require = createRequire(import.meta.url);
+for (const specifier of ${JSON.stringify(SPECIFIERS)}) {
+  const imported = await import(specifier);
+  for (const name of Object.keys(require(specifier))) if (!(name in imported)) console.log(specifier, name);
+}
+`;
+
+let world: ServiceWorld;
+beforeAll(async () => {
+  world = await startServiceWorld();
+});
+afterAll(() => world.stop());
+
+/** Runs the compiled ten lines and looks at the video that they name. */
+async function expectVideo(host: string, system: ModuleSystem, node: string): Promise<void> {
+  const name = `${system}-${createHash('sha256')
+    .update(host + node)
+    .digest('hex')
+    .slice(0, 8)}`;
+  const env = world.settings(name, join(host, 'videos', name));
+  const { stdout } = await run(node, [join(host, system, 'main.js')], { cwd: host, env });
+  const [uri = '', bytes, sha256] = stdout.trim().split(' ');
+  const video = await readFile(fileURLToPath(uri));
+  expect(`${video.length}`).toBe(bytes);
+  expect(createHash('sha256').update(video).digest('hex')).toBe(sha256);
+}
+
+describe('the packed package, installed into an empty project', () => {
+  let host: string;
+  let nodes: string[];
+  beforeAll(async () => {
+    host = await createHost();
+    nodes = [process.execPath, await installNode(NEWER_NODE, join(host, 'newer-node'))];
+    await writeFile(join(host, 'esm/names.mjs'), MISSING_NAMES);
+    for (const system of SYSTEMS) await writeFile(join(host, system, 'doors.ts'), EVERY_DOOR);
+  }, INSTALL_TIMEOUT_MS);
+  afterAll(() => rm(host, { recursive: true, force: true }));
+
+  test('lets ES modules import every name of every entry point, on both Nodes', async () => {
+    for (const node of nodes) {
+      const { stdout } = await run(node, [join(host, 'esm/names.mjs')], { cwd: host });
+      expect(stdout).toBe('');
+    }
+  });
+
+  test.each(SYSTEMS)(
+    'compiles without a complaint and makes a video as %s, on both Nodes',
+    async (system) => {
+      expect(compile(join(host, system))).toEqual([]);
+      await Promise.all(nodes.map((node) => expectVideo(host, system, node)));
+    },
+  );
+});
+
+describe('the packed package beside the oldest Temporal packages that it names', () => {
+  let host: string;
+  beforeAll(async () => {
+    host = await createHost(lowestPeers());
+  }, INSTALL_TIMEOUT_MS);
+  afterAll(() => rm(host, { recursive: true, force: true }));
+
+  test('compiles without a complaint and makes a video', async () => {
+    expect(compile(join(host, 'cjs'))).toEqual([]);
+    await expectVideo(host, 'cjs', process.execPath);
+  });
+});
+
+test('the README shows the program that these tests compile and run', async () => {
+  const program = await readFile(join(ROOT, 'examples/ten-lines/main.ts'), 'utf8');
+  expect(await readFile(join(ROOT, 'README.md'), 'utf8')).toContain(`\`\`\`ts\n${program}\`\`\``);
+});

@@ -1,0 +1,31 @@
+import { readEngineOptions } from '../../src/config';
+import { startEmulator } from '../../src/emulator';
+import { findDevServer, startDevServer } from '../../src/engine';
+
+export interface ServiceWorld {
+  /** What a program has to be told about one run. */
+  settings(queue: string, storage: string): Record<string, string>;
+  generations(): number;
+  stop(): Promise<void>;
+}
+
+/** A Temporal server and a video service, for programs that find them by their environment. */
+export async function startServiceWorld(): Promise<ServiceWorld> {
+  const executable = await findDevServer(readEngineOptions(process.env));
+  const server = await startDevServer({ executable, headless: true });
+  const emulator = await startEmulator({ jobTimeMs: 0 });
+  return {
+    settings: (queue, storage) => ({
+      TEMPORAL_ADDRESS: server.address,
+      VIDEO_API_BASE_URL: emulator.url,
+      VIDEO_API_KEY: emulator.apiKey,
+      VIDEOGEN_STORAGE: storage,
+      VIDEOGEN_TASK_QUEUE: queue,
+    }),
+    generations: () => emulator.generations().length,
+    async stop() {
+      await emulator.close();
+      await server.stop();
+    },
+  };
+}
