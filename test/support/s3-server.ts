@@ -1,24 +1,24 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
-import { readEngineOptions } from '../../src/config';
-import { buildOnce } from '../../src/engine/build-once';
 import { endWithParent } from '../../src/engine/end-with-parent';
-import { executableName, requireOnSearchPath } from '../../src/engine/executable-file';
 import { answers, freePort, LOOPBACK } from '../../src/engine/loopback-port';
 import { OutputTail } from '../../src/engine/output-tail';
-import { runTool } from '../../src/engine/run-tool';
+import { buildGoTool, GO_TOOL_TIMEOUT_MS } from './go-tool';
 
-/** For `beforeAll`: two cores needed two minutes with nothing downloaded or compiled before. */
-export const S3_SERVER_TIMEOUT_MS = 15 * 60_000;
+/** For `beforeAll`. */
+export const S3_SERVER_TIMEOUT_MS = GO_TOOL_TIMEOUT_MS;
 
 const LOOK_AGAIN_MS = 50;
-const RECIPE = join(__dirname, 's3-server');
-const PROGRAM = 'github.com/versity/versitygw/cmd/versitygw';
+const VERSITYGW = {
+  recipe: 's3-server',
+  module: 'github.com/versity/versitygw',
+  program: 'github.com/versity/versitygw/cmd/versitygw',
+};
 
 export interface S3Server {
   readonly bucket: string;
@@ -89,26 +89,7 @@ async function untilItAnswers(child: ChildProcess, port: number): Promise<void> 
   }
 }
 
-/** The binary that VIDEOGEN_S3_SERVER names, or one that is built once and kept with Temporal's programs. */
+/** The binary that VIDEOGEN_S3_SERVER names, or one of our own making. */
 async function findS3Server(env = process.env): Promise<string> {
-  if (env.VIDEOGEN_S3_SERVER) return env.VIDEOGEN_S3_SERVER;
-  const { cacheFolder, searchPath } = readEngineOptions(env);
-  const version = /versity\/versitygw v(\S+)/.exec(await readFile(join(RECIPE, 'go.mod'), 'utf8'))?.[1];
-  const file = executableName('versitygw');
-  const name = `versitygw-${version}-${process.platform}-${process.arch}`;
-  const built = await buildOnce(cacheFolder, name, async (folder) => {
-    const go = await requireOnSearchPath('go', searchPath);
-    const module = join(folder, 'module');
-    await mkdir(module);
-    for (const recipe of ['go.mod', 'go.sum']) await copyFile(join(RECIPE, recipe), join(module, recipe));
-    await runTool(go, ['build', '-mod=readonly', '-ldflags=-s -w', '-o', join(folder, file), PROGRAM], {
-      cwd: module,
-      searchPath,
-      // A go.work above the cache folder would leave our module out.
-      env: { GOWORK: 'off' },
-      timeoutMs: S3_SERVER_TIMEOUT_MS,
-    });
-    await rm(module, { recursive: true });
-  });
-  return join(built, file);
+  return env.VIDEOGEN_S3_SERVER || buildGoTool(VERSITYGW, env);
 }

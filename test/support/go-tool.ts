@@ -1,0 +1,46 @@
+import { copyFile, mkdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readEngineOptions } from '../../src/config';
+import { buildOnce } from '../../src/engine/build-once';
+import { executableName, requireOnSearchPath } from '../../src/engine/executable-file';
+import { runTool } from '../../src/engine/run-tool';
+
+/** For `beforeAll`: the largest took two cores two minutes with nothing downloaded or compiled before. */
+export const GO_TOOL_TIMEOUT_MS = 15 * 60_000;
+
+export interface GoTool {
+  /** A folder beside this file whose go.mod and go.sum pin the tool, its module and what that needs. */
+  recipe: string;
+  module: string;
+  program: string;
+}
+
+/** A tool of the tests that is built once and kept with Temporal's programs. */
+export async function buildGoTool(
+  { recipe, module, program }: GoTool,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<string> {
+  const pins = join(__dirname, recipe);
+  const { cacheFolder, searchPath } = readEngineOptions(env);
+  const goMod = await readFile(join(pins, 'go.mod'), 'utf8');
+  const version = goMod.split(`${module} v`)[1]?.split(/\s/)[0];
+  if (version === undefined) throw new Error(`${join(pins, 'go.mod')} pins no ${module}: require it there.`);
+  const name = program.slice(program.lastIndexOf('/') + 1);
+  const file = executableName(name);
+  const cached = `${name}-${version}-${process.platform}-${process.arch}`;
+  const built = await buildOnce(cacheFolder, cached, async (folder) => {
+    const go = await requireOnSearchPath('go', searchPath);
+    const copy = join(folder, 'module');
+    await mkdir(copy);
+    for (const pin of ['go.mod', 'go.sum']) await copyFile(join(pins, pin), join(copy, pin));
+    await runTool(go, ['build', '-mod=readonly', '-ldflags=-s -w', '-o', join(folder, file), program], {
+      cwd: copy,
+      searchPath,
+      // A go.work above the cache folder would leave our module out.
+      env: { GOWORK: 'off' },
+      timeoutMs: GO_TOOL_TIMEOUT_MS,
+    });
+    await rm(copy, { recursive: true });
+  });
+  return join(built, file);
+}
