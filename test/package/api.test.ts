@@ -1,5 +1,8 @@
 import { ROOT, run, tool } from './run';
 
+// Two compilers, each with a program of the whole package.
+jest.setTimeout(3 * 60_000);
+
 test('the interface of every entry point is as its reviewed report has it; npm run api renews it', async () => {
   await run(process.execPath, ['api/report.cjs', '--check'], { cwd: ROOT });
 });

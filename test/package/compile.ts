@@ -11,16 +11,22 @@ const OPTIONS: ts.CompilerOptions = {
   skipLibCheck: false,
 };
 
-/** Compiles the programs of a folder in place; returns what the compiler says of them and of our declarations. */
-export function compile(folder: string): string[] {
-  const names = readdirSync(folder).filter((name) => name.endsWith('.ts'));
-  const program = ts.createProgram(
-    names.map((name) => join(folder, name)),
-    { ...OPTIONS, typeRoots: [join(folder, '../node_modules/@types')] },
+/**
+ * Compiles the programs in some folders of a project in place; returns what the compiler says of them and of our
+ * declarations. One run for all folders, each by its own package.json: most of the time goes into the packages' types.
+ */
+export function compile(host: string, folders: readonly string[]): string[] {
+  const programs = folders.flatMap((folder) =>
+    readdirSync(join(host, folder))
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => join(host, folder, name)),
   );
+  const program = ts.createProgram(programs, { ...OPTIONS, typeRoots: [join(host, 'node_modules/@types')] });
   program.emit();
   // Other packages' declarations are not ours to mend: those of Temporal name a module `ms` whose types are not found.
-  const ours = program.getSourceFiles().filter(({ fileName }) => isOurs(fileName, folder));
+  const ours = program
+    .getSourceFiles()
+    .filter(({ fileName }) => programs.includes(fileName) || isDeclared(fileName));
   const problems = ours.flatMap((file) => [
     ...program.getSyntacticDiagnostics(file),
     ...program.getSemanticDiagnostics(file),
@@ -30,5 +36,4 @@ export function compile(folder: string): string[] {
   );
 }
 
-const isOurs = (file: string, folder: string) =>
-  file.startsWith(`${folder}/`) || /\/node_modules\/temporal-videogen\/(?!node_modules\/)/.test(file);
+const isDeclared = (file: string) => /\/node_modules\/temporal-videogen\/(?!node_modules\/)/.test(file);

@@ -5,7 +5,6 @@ import { findDevServer, startDevServer } from '../../src/engine';
 export interface ServiceWorld {
   /** What a program has to be told about one run. */
   settings(queue: string, storage: string): Record<string, string>;
-  generations(): number;
   stop(): Promise<void>;
 }
 
@@ -22,7 +21,6 @@ export async function startServiceWorld(): Promise<ServiceWorld> {
       VIDEOGEN_STORAGE: storage,
       VIDEOGEN_TASK_QUEUE: queue,
     }),
-    generations: () => emulator.generations().length,
     async stop() {
       await emulator.close();
       await server.stop();
