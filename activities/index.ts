@@ -9,8 +9,10 @@ import { createDownloadVideo, type DownloadOptions } from './download-video';
 import { createLookAtTask } from './look-at-task';
 import { createSubmitVideo } from './submit-video';
 
+export type { ReadRequestsInput, RecordResultsInput } from './batch-files';
 export type { CancelVideoInput } from './cancel-video';
 export type { CheckVideoInput } from './check-video';
+export type { CheckVideosInput } from './check-videos';
 export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './download-video';
 export type { SubmittedTask, SubmitVideoInput } from './submit-video';
 export type { DownloadPace } from './watch-pace';

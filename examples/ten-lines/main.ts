@@ -1,10 +1,16 @@
-import { createVideoClient, createVideoWorker } from 'temporal-videogen';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { VideoPlugin } from 'temporal-videogen/plugin';
 
 async function main() {
-  const worker = await createVideoWorker();
-  const videos = await createVideoClient();
+  const { connectionOptions, namespace } = loadClientConnectConfig();
+  const connection = await NativeConnection.connect(connectionOptions);
+  const plugin = new VideoPlugin();
+  // Beside your own workflowsPath and activities.
+  const worker = await Worker.create({ connection, namespace, taskQueue: 'my-queue', plugins: [plugin] });
+  const videos = await plugin.createVideoClient({ taskQueue: 'my-queue' });
   const { video } = await worker.runUntil(() =>
-    videos.execute({ request: { prompt: 'A red fox in the snow', resolution: '720p', duration: 5 } }),
+    videos.execute({ request: { prompt: 'A red fox in the snow' } }),
   );
   console.log(video.uri, video.bytes, video.sha256);
   await videos.close();

@@ -3,6 +3,8 @@ export {
   type BatchOptions,
   type BatchProgress,
   type BatchResult,
+  type CarriedBatch,
+  type CarriedItem,
   type FailedItem,
   type ItemProgress,
   type ItemResult,
@@ -10,7 +12,9 @@ export {
   ON_FAILURE,
   type OnFailure,
   parseResults,
+  type RequestFile,
   resultsKey,
+  type SharedLook,
   type StoredFile,
 } from './batch';
 export { type ParsedBatchInput, parseBatchInput } from './batch-input';

@@ -18,19 +18,23 @@ export const SPECIFIERS = Object.entries(entryPoints)
 
 const INSTALL = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline'];
 
-const TEMPORAL_PEERS = Object.entries(peerDependencies).filter(
-  ([peer]) => peer.startsWith('@temporalio/') && !(peer in peerDependenciesMeta),
-);
+const TEMPORAL_PEERS = Object.entries(peerDependencies).filter(([peer]) => peer.startsWith('@temporalio/'));
 
 /** The lower end of the range that package.json names for Temporal's packages. */
 export const lowestPeers = (): string[] =>
   TEMPORAL_PEERS.map(([peer, range]) => `${peer}@${range.replace('^', '')}`);
 
+/** What a program that uses every entry point installs by itself, because the others do not need it. */
+const optionalPeers = (): string[] =>
+  Object.entries(peerDependencies)
+    .filter(([peer]) => peer in peerDependenciesMeta && !peer.startsWith('@aws-sdk/'))
+    .map(([peer, range]) => `${peer}@${range}`);
+
 /**
  * A project of somebody else's: empty, with the packed package installed as its users install it. A folder for each
  * module system has the ten lines; both share what was installed.
  */
-export async function createHost(further: string[] = []): Promise<string> {
+export async function createHost(further: string[] = optionalPeers()): Promise<string> {
   const host = await realpath(await mkdtemp(join(tmpdir(), 'videogen-host-')));
   await writeJson(join(host, 'package.json'), { private: true });
   await run('npm', [...INSTALL, '--prefix', host, tarball(), '@types/node@20', ...further], { cwd: host });

@@ -31,6 +31,15 @@ for (const specifier of ${JSON.stringify(SPECIFIERS)}) {
 }
 `;
 
+/** Replays a recorded job with the workflows of the package, as a host does before it takes a new version of it. */
+const REPLAY = `
+const { Worker } = require('@temporalio/worker');
+const { historyFromJSON } = require('@temporalio/common/lib/proto-utils');
+const history = historyFromJSON(require(process.argv[2]));
+const workflowsPath = require.resolve('temporal-videogen/workflows');
+Worker.runReplayHistory({ workflowsPath }, history, 'well').then(() => console.log('replayed'));
+`;
+
 // Compilers and bundlers of several programs share the processors with other tests.
 jest.setTimeout(INSTALL_TIMEOUT_MS);
 
@@ -42,6 +51,7 @@ afterAll(() => world.stop());
 
 async function addPrograms(host: string): Promise<void> {
   await writeFile(join(host, 'esm/names.mjs'), MISSING_NAMES);
+  await writeFile(join(host, 'cjs/replay.js'), REPLAY);
   for (const system of SYSTEMS) await writeFile(join(host, system, 'doors.ts'), EVERY_DOOR);
 }
 
@@ -78,6 +88,12 @@ describe('the packed package, installed into an empty project', () => {
   test('compiles without a complaint and makes a video, as CommonJS and as an ES module, on both Nodes', async () => {
     expect(compile(host, SYSTEMS)).toEqual([]);
     await Promise.all(SYSTEMS.flatMap((system) => nodes.map((node) => expectVideo(host, system, node))));
+  });
+
+  test('replays recorded jobs there', async () => {
+    const history = join(ROOT, 'test/histories/well.json');
+    const { stdout } = await run(process.execPath, [join(host, 'cjs/replay.js'), history], { cwd: host });
+    expect(stdout).toBe('replayed\n');
   });
 });
 
