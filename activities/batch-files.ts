@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import type { ApplicationFailure } from '@temporalio/activity';
 import {
+  type EarlierBatch,
   type ItemResult,
+  leftOf,
   parseResults,
   type RequestFile,
   resultsKey,
@@ -25,6 +27,8 @@ export interface ReadRequestsInput {
 export interface RecordResultsInput {
   batch: string;
   results: ItemResult[];
+  /** The first results of a batch: what an older one of the same name left there goes. */
+  first?: boolean;
 }
 
 /** The files that a batch reads and writes. `requestFields` are those that the service has beyond the interface. */
@@ -43,16 +47,21 @@ export function createBatchFiles(storage: VideoStorage, requestFields?: readonly
     },
 
     /** Adds to the results that are there already; an attempt that comes again changes nothing. */
-    async recordResults({ batch, results }: RecordResultsInput): Promise<StoredFile> {
+    async recordResults({ batch, results, first }: RecordResultsInput): Promise<StoredFile> {
       const key = resultsKey(batch);
       return waitingForStorage(async () => {
-        const there = await readText(key);
+        const there = first ? undefined : await readText(key);
         const lines = new Map(
           [...parseResults(there ?? ''), ...results].map((result) => [result.item, JSON.stringify(result)]),
         );
         const sorted = [...lines].sort(([a], [b]) => a - b).map(([, line]) => `${line}\n`);
         return { key, ...(await storage.write(key, sorted.join(''), 'application/x-ndjson')) };
       });
+    },
+
+    /** What an earlier batch of the same name left to do. */
+    async readEarlierBatch({ batch }: { batch: string }): Promise<EarlierBatch> {
+      return leftOf(parseResults((await waitingForStorage(() => readText(resultsKey(batch)))) ?? ''));
     },
   };
 

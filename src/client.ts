@@ -55,7 +55,7 @@ export interface VideoClient {
   submit(input: JobInput, options?: StartOptions): Promise<{ job: VideoJob; taskId: string }>;
   execute(input: JobInput, options?: StartOptions): Promise<JobResult>;
   handle(workflowId: string): VideoJob;
-  /** Starts a batch, or joins the one that has the name already. */
+  /** Starts a batch, or joins the one that has the name already; one that stopped or was cancelled goes on. */
   startBatch(input: BatchInput, options?: StartOptions): Promise<VideoBatch>;
   batch(workflowId: string): VideoBatch;
   close(): Promise<void>;
@@ -106,25 +106,23 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     return { wanted, startOptions, workflowId };
   };
 
-  /** The handle of what was started, or of what has the name already if it is for the same. */
-  const startOrAttach = async (
-    type: string,
-    startOptions: WorkflowStartOptions,
-    wanted: object,
-  ): Promise<WorkflowHandle> => {
-    const handle = client.workflow.getHandle(startOptions.workflowId);
+  /** What was started, or what has the name already if it is for the same; and which of them it is. */
+  const startOrAttach = async (type: string, startOptions: WorkflowStartOptions, wanted: object) => {
+    const handle: WorkflowHandle = client.workflow.getHandle(startOptions.workflowId);
     try {
       await client.workflow.start(type, startOptions);
+      return { handle, wasThere: false };
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
       await refuseIfOther(handle, wanted);
+      return { handle, wasThere: true };
     }
-    return handle;
   };
 
   const start: VideoClient['start'] = async (given, givenOptions) => {
     const { wanted, startOptions } = prepare(given, givenOptions);
-    return jobOf(await startOrAttach(WORKFLOW_TYPE, startOptions, wanted));
+    const { handle } = await startOrAttach(WORKFLOW_TYPE, startOptions, wanted);
+    return jobOf(handle);
   };
 
   const startBatch: VideoClient['startBatch'] = async (given, options = {}) => {
@@ -137,7 +135,17 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
       ...options,
       workflowId,
     });
-    return batchOf(await startOrAttach(BATCH_WORKFLOW_TYPE, startOptions, wanted));
+    const { handle, wasThere } = await startOrAttach(BATCH_WORKFLOW_TYPE, startOptions, wanted);
+    if (wasThere && ENDED_EARLY.has((await handle.describe()).status.name)) {
+      const [input] = startOptions.args;
+      const again = {
+        ...startOptions,
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
+        args: [{ ...input, resumes: true }],
+      } as const;
+      await startOrAttach(BATCH_WORKFLOW_TYPE, again, wanted);
+    }
+    return batchOf(handle);
   };
 
   const submit: VideoClient['submit'] = async (given, givenOptions) => {
@@ -176,6 +184,9 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     },
   };
 }
+
+/** Such a batch has written down what it did. One that was terminated has not, and may have paid for more. */
+const ENDED_EARLY = new Set(['FAILED', 'CANCELLED']);
 
 /** What has a name already may be for something else. */
 async function refuseIfOther(handle: WorkflowHandle, wanted: object): Promise<void> {

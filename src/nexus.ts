@@ -1,16 +1,13 @@
 import { operation, service } from 'nexus-rpc';
 import type { JobInput, JobProgress, JobResult } from './contract/job';
 
-export type { FailureType } from './contract/failure-table';
-export { type FailureDetails, isVideoFailure, readFailure, VideoFailure } from './contract/failures';
 export type { JobInput, JobProgress, JobResult } from './contract/job';
 
 /** A job, and its name when the caller wants to choose it: the same request under one name is one job. */
 export type NexusJobInput = JobInput & { workflowId?: string };
 
 /**
- * What callers in other namespaces may ask for. Their workflows import this file, and with it how a failure is read; what
- * answers them is in nexus-handler.ts, which parses and talks to Temporal and cannot be loaded in a workflow.
+ * What callers in other namespaces may ask for. Their workflows import this file; what answers them is in nexus-handler.ts, which parses and talks to Temporal and cannot be loaded in a workflow.
  */
 export const videoGeneration = service('VideoGeneration', {
   /** Ends when the video is stored. A cancellation cancels the job. */

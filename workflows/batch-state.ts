@@ -5,6 +5,7 @@ import {
   type BatchResult,
   type CarriedBatch,
   type CarriedItem,
+  type EarlierBatch,
   type FailedItem,
   type ItemResult,
   itemName,
@@ -13,11 +14,13 @@ import {
 } from '../src/contract/batch';
 import { DEFAULT_WINDOW } from '../src/contract/batch-rules';
 import { createFailure, type VideoFailure } from '../src/contract/failures';
-import type { CarriedJob, JobInput, JobResult } from '../src/contract/job';
+import type { CarriedJob, JobResult } from '../src/contract/job';
 import { LONGEST_BATCH_HISTORY_EVENTS, RESULTS_AT_ONCE } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
+import type { WantedVideo } from '../src/contract/wanted-video';
 import { batchDetails } from './batch-details';
 import { checkBatchInput } from './check-batch-input';
+import { refused } from './check-input';
 import { JobState } from './job-state';
 
 /** What a batch has to do next. */
@@ -27,6 +30,9 @@ export type Turn = 'fail' | 'record' | 'continue-as-new' | 'begin' | 'end';
 export class BatchState {
   readonly name = workflowInfo().workflowId;
   readonly resumed: CarriedItem[];
+  /** Nothing of this batch is in the file of its results yet. */
+  recordsFirst: boolean;
+  earlier: EarlierBatch | undefined;
   file: RequestFile | undefined;
   /** The next item to begin; they are numbered from 1. */
   next: number;
@@ -49,6 +55,8 @@ export class BatchState {
     this.next = carried?.next ?? 1;
     this.counts = { succeeded: carried?.succeeded ?? 0, failed: carried?.failed ?? 0 };
     this.resumed = carried?.running ?? [];
+    this.recordsFirst = carried ? carried.recordsFirst : !input.resumes;
+    this.earlier = carried?.earlier;
     this.page = { from: 1, requests: input.requests ?? [] };
     if (carried?.firstFailed) this.noteFailed(carried.firstFailed);
   }
@@ -89,6 +97,22 @@ export class BatchState {
     return this.input.requests?.length ?? this.file?.items;
   }
 
+  /** What the batch before has done is counted, and not begun again. */
+  goesOnWith(earlier: EarlierBatch): void {
+    this.earlier = earlier;
+    this.counts = { succeeded: earlier.succeeded, failed: earlier.failed };
+    this.skipDone();
+    this.show();
+  }
+
+  taskToAdopt(item: number): string | undefined {
+    return this.earlier?.adopt.find((one) => one.item === item)?.taskId;
+  }
+
+  private skipDone(): void {
+    while (this.earlier?.done.includes(this.next)) this.next++;
+  }
+
   opened(file: RequestFile): void {
     this.file = file;
     this.show();
@@ -103,19 +127,20 @@ export class BatchState {
   }
 
   takeTurn(): number {
-    return this.next++;
+    const item = this.next++;
+    this.skipDone();
+    return item;
   }
 
-  begins(item: number, request: VideoRequest, carried?: CarriedJob): JobState {
-    const { requests: _, requestsFrom: __, window: ___, onFailure: ____, ...options } = this.input;
-    const input: JobInput = { request, ...options };
+  begins(item: number, wanted: WantedVideo, carried?: CarriedJob): JobState {
+    const { requests, requestsFrom, window, onFailure, resumes, ...options } = this.input;
     const place = {
       name: itemName(this.name, item),
       item,
       changed: () => this.show(),
       hasTask: () => undefined,
     };
-    const job = new JobState(input, place, carried);
+    const job = new JobState({ ...options, ...jobFor(wanted) }, place, carried);
     this.running.set(item, job);
     this.show();
     return job;
@@ -167,6 +192,7 @@ export class BatchState {
   }
 
   recorded(results: StoredFile): void {
+    this.recordsFirst = false;
     this.results = results;
   }
 
@@ -202,7 +228,12 @@ export class BatchState {
       next: this.next,
       ...this.counts,
       firstFailed: this.firstFailed,
-      running: [...this.running].map(([item, job]) => ({ item, request: job.request, job: job.carry() })),
+      recordsFirst: this.recordsFirst,
+      earlier: this.earlier && {
+        ...this.earlier,
+        done: this.earlier.done.filter((item) => item > this.next),
+      },
+      running: [...this.running].map(([item, job]) => ({ item, wanted: job.wanted, job: job.carry() })),
     };
   }
 
@@ -218,4 +249,11 @@ export class BatchState {
   private show(): void {
     setCurrentDetails(batchDetails(this.progress(), this.name));
   }
+}
+
+/** An item is asked for by its request, or by a task that exists. */
+function jobFor({ request, taskId }: WantedVideo): { request: VideoRequest } | { taskId: string } {
+  if (request !== undefined) return { request };
+  if (taskId !== undefined) return { taskId };
+  throw refused('an item needs a request or a taskId');
 }

@@ -13,7 +13,7 @@ import type { BatchInput, BatchResult, CarriedBatch } from '../src/contract/batc
 import { createFailure, readFailure } from '../src/contract/failures';
 import type { CarriedJob } from '../src/contract/job';
 import { BATCH_FILE_POLICY } from '../src/contract/policies';
-import type { VideoRequest } from '../src/contract/request';
+import type { WantedVideo } from '../src/contract/wanted-video';
 import { answerBatchMessages } from './batch-messages';
 import { BatchState } from './batch-state';
 import { ifContinued } from './earlier-runs';
@@ -27,7 +27,7 @@ export async function generateVideos(input: BatchInput, carried?: CarriedBatch):
   const looks = new SharedLooks(batch);
   answerBatchMessages(batch, looks);
   looks.run().catch((error: unknown) => batch.breaks(error));
-  for (const { item, request, job } of batch.resumed) begin(batch, looks, item, request, job);
+  for (const { item, wanted, job } of batch.resumed) begin(batch, looks, item, wanted, job);
   try {
     await runItems(batch, looks);
   } catch (error) {
@@ -55,8 +55,8 @@ async function runItems(batch: BatchState, looks: SharedLooks): Promise<void> {
         await continueLater(batch);
         break;
       case 'begin': {
-        const request = await nextRequest(batch);
-        begin(batch, looks, batch.takeTurn(), request);
+        const wanted = await nextWanted(batch);
+        begin(batch, looks, batch.takeTurn(), wanted);
         break;
       }
       case 'end':
@@ -70,11 +70,11 @@ function begin(
   batch: BatchState,
   looks: SharedLooks,
   item: number,
-  request: VideoRequest,
+  wanted: WantedVideo,
   carried?: CarriedJob,
 ): void {
   const run = async () => {
-    const job = batch.begins(item, request, carried);
+    const job = batch.begins(item, wanted, carried);
     try {
       const result = await makeVideo(job, (_, taskId) => looks.next(job, taskId));
       batch.succeeds(item, result);
@@ -104,14 +104,20 @@ function explained(error: unknown): unknown {
 const files = (summary: string) => proxyActivities<VideoActivities>({ ...BATCH_FILE_POLICY, summary });
 
 async function open(batch: BatchState): Promise<void> {
-  const { requestsFrom } = batch.input;
-  if (requestsFrom == null || batch.file !== undefined) return;
-  batch.opened(await files(requestsFrom).openRequests({ from: requestsFrom }));
+  const { requestsFrom, resumes } = batch.input;
+  if (requestsFrom != null && batch.file === undefined) {
+    batch.opened(await files(requestsFrom).openRequests({ from: requestsFrom }));
+  }
+  if (resumes && batch.earlier === undefined) {
+    batch.goesOnWith(await files('results of the batch before').readEarlierBatch({ batch: batch.name }));
+  }
 }
 
-async function nextRequest(batch: BatchState): Promise<VideoRequest> {
+async function nextWanted(batch: BatchState): Promise<WantedVideo> {
   const { requestsFrom } = batch.input;
   const { next, file } = batch;
+  const taskId = batch.taskToAdopt(next);
+  if (taskId !== undefined) return { taskId };
   if (requestsFrom != null && file !== undefined && batch.nextRequest() === undefined) {
     const { readRequests } = files(`${requestsFrom} from ${next} on`);
     batch.hasRead(await readRequests({ from: requestsFrom, sha256: file.sha256, skip: next - 1 }));
@@ -119,14 +125,14 @@ async function nextRequest(batch: BatchState): Promise<VideoRequest> {
   const request = batch.nextRequest();
   if (request === undefined)
     throw createFailure('InvalidRequest', { message: `there is no request ${next}` });
-  return request;
+  return { request };
 }
 
 async function record(batch: BatchState): Promise<void> {
   const results = batch.takeResults();
   if (results.length === 0 && batch.results !== undefined) return;
   const { recordResults } = files(`${results.length} results`);
-  batch.recorded(await recordResults({ batch: batch.name, results }));
+  batch.recorded(await recordResults({ batch: batch.name, results, first: batch.recordsFirst }));
 }
 
 type Continued = (input: BatchInput, carried: CarriedBatch) => Promise<BatchResult>;

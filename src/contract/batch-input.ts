@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { BatchInput } from './batch';
 import { ON_FAILURE } from './batch';
 import { BATCH_STORAGE_RULE, isBatchStorage, isWindow, WINDOW_RULE } from './batch-rules';
-import { FILE_KEY_RULE, isFileKey } from './input-rules';
+import { FILE_KEY_RULE, FLAG_RULE, isFileKey, isFlag } from './input-rules';
 import { parseJobInput } from './job-input';
 import { parseRequest } from './request';
 
@@ -15,6 +15,7 @@ const batchSchema = z.looseObject({
     .optional(),
   requestsFrom: z.custom<string>(isFileKey, { error: FILE_KEY_RULE }).optional(),
   window: z.custom<number>(isWindow, { error: WINDOW_RULE }).optional(),
+  resumes: z.custom<boolean>(isFlag, { error: FLAG_RULE }).optional(),
   onFailure: z.enum(ON_FAILURE, { error: `must be one of ${ON_FAILURE.join(', ')}` }).optional(),
 });
 
@@ -22,7 +23,7 @@ const batchSchema = z.looseObject({
 export function parseBatchInput(given: unknown, further: readonly string[] = []): ParsedBatchInput {
   const parsed = batchSchema.safeParse(given);
   if (!parsed.success) return refused(parsed.error.issues.map(describe).join('; '));
-  const { requests, requestsFrom, window, onFailure, ...options } = parsed.data;
+  const { requests, requestsFrom, window, onFailure, resumes, ...options } = parsed.data;
   if ((requests === undefined) === (requestsFrom === undefined)) {
     return refused('a batch needs either requests or requestsFrom, and not both');
   }
@@ -32,7 +33,11 @@ export function parseBatchInput(given: unknown, further: readonly string[] = [])
   if (idempotencyKey !== undefined)
     return refused('idempotencyKey is for one job, and each item of a batch has its own');
   if (!isBatchStorage(shared.storage)) return refused(`storage ${BATCH_STORAGE_RULE}`);
-  const batch = { ...shared, ...(window !== undefined && { window }), ...(onFailure && { onFailure }) };
+  const own = { window, onFailure, resumes };
+  const batch = {
+    ...shared,
+    ...Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined)),
+  };
   if (requestsFrom !== undefined) return { ok: true, input: { requestsFrom, ...batch } };
   const checked = [];
   for (const [index, request] of (requests ?? []).entries()) {

@@ -2,6 +2,7 @@ import type { FailureType } from './failure-table';
 import type { FailureDetails } from './failures';
 import type { CarriedJob, JobOptions, JobProgress, JobResult, Look } from './job';
 import type { VideoRequest } from './request';
+import type { WantedVideo } from './wanted-video';
 
 /** What one batch is to do: requests here, or in a file of the worker's storage with one of them a line (JSONL). */
 export type BatchInput = (
@@ -21,6 +22,11 @@ export interface BatchOptions extends Omit<JobOptions, 'idempotencyKey'> {
   window?: number;
   /** `continue` unless set. */
   onFailure?: OnFailure;
+  /**
+   * Goes on with an earlier batch of the same name and requests that stopped or was cancelled, by its results. Our client
+   * sets it when there is one; nothing that is there or was paid for is paid for again.
+   */
+  resumes?: boolean;
 }
 
 /** One line of the results. */
@@ -65,10 +71,13 @@ export type SharedLook = { look: Look } | { failure: FailureType; details: Failu
 /** What a batch takes along when it continues as new; the second argument of the workflow, never a caller's. */
 export interface CarriedBatch {
   file?: RequestFile;
+  earlier?: EarlierBatch;
   next: number;
   succeeded: number;
   failed: number;
   firstFailed?: FailedItem;
+  /** Nothing of this batch is in the file of its results yet. */
+  recordsFirst: boolean;
   running: CarriedItem[];
 }
 
@@ -76,8 +85,43 @@ export type FailedItem = Extract<ItemResult, { outcome: 'failed' }>;
 
 export interface CarriedItem {
   item: number;
-  request: VideoRequest;
+  wanted: WantedVideo;
   job: CarriedJob;
+}
+
+/** What an earlier batch of the same name left, by its results. */
+export interface EarlierBatch {
+  /** Items that are not to be begun again: stored, or failed for good. */
+  done: number[];
+  /** Items whose task exists and was not waited for to its end. */
+  adopt: { item: number; taskId: string }[];
+  succeeded: number;
+  failed: number;
+}
+
+/** Failures that another try would only repeat, or of which nobody knows whether they were paid for. */
+const FOR_GOOD: readonly FailureType[] = [
+  'InvalidRequest',
+  'SubmitUnconfirmed',
+  'GenerationFailed',
+  'GenerationCancelled',
+  'TaskUnknown',
+  'VideoTooLarge',
+];
+
+/** What is left to do of a batch that ended early: what was paid for is adopted, what was not is begun again. */
+export function leftOf(results: ItemResult[]): EarlierBatch {
+  const failed = results.filter((result) => result.outcome === 'failed');
+  const kept = failed.filter(({ failure }) => FOR_GOOD.includes(failure));
+  const stored = results.filter(({ outcome }) => outcome === 'succeeded');
+  return {
+    done: [...stored, ...kept].map(({ item }) => item),
+    adopt: failed.flatMap(({ item, failure, details: { taskId } }) =>
+      taskId === undefined || FOR_GOOD.includes(failure) ? [] : [{ item, taskId }],
+    ),
+    succeeded: stored.length,
+    failed: kept.length,
+  };
 }
 
 /** A file of requests as it was when the batch began. */

@@ -81,7 +81,10 @@ export class VideoFailure extends Error {
   }
 }
 
-export function isVideoFailure(error: unknown, type?: FailureType): error is VideoFailure {
+export function isVideoFailure<Type extends FailureType>(
+  error: unknown,
+  type?: Type,
+): error is VideoFailure & { type: Type } {
   return error instanceof VideoFailure && (type === undefined || error.type === type);
 }
 

@@ -1,12 +1,7 @@
 import { NexusOperationFailure } from '@temporalio/common';
 import { CancellationScope, createNexusServiceClient, isCancellation, sleep } from '@temporalio/workflow';
-import {
-  type JobProgress,
-  type JobResult,
-  type NexusJobInput,
-  readFailure,
-  videoGeneration,
-} from '../../src/nexus';
+import { readFailure } from '../../src/failures';
+import { type JobProgress, type JobResult, type NexusJobInput, videoGeneration } from '../../src/nexus';
 
 /** Workflows of another namespace, which know nothing of this package but what a caller may import. */
 const videosOf = (endpoint: string) => createNexusServiceClient({ endpoint, service: videoGeneration });

@@ -258,6 +258,77 @@ test('a batch with a long history continues as new with what runs and what waits
   });
 });
 
+test('a batch that was cancelled goes on when it is started again: what was paid for is adopted, the rest is begun', async () => {
+  await inWorld(env, { jobTimeMs: MINUTE }, async (world) => {
+    const { videos, emulator } = world;
+    const start = () => videos.startBatch({ requests: requests(5), window: 2 }, { workflowId: 'resumed' });
+    const first = await start();
+    for (;;) {
+      const { running } = await first.progress();
+      if (running.filter(({ phase }) => phase === 'waiting').length === 2) break;
+      await pause();
+    }
+    await first.cancel();
+    expectRow(await failureOf(first.result()), 'Cancelled', undefined);
+    const paid = emulator.generations().map(({ taskId }) => taskId);
+    expect(paid).toHaveLength(2);
+
+    const result = await (await start()).result();
+    expect(result).toMatchObject({ items: 5, succeeded: 5, failed: 0 });
+    expect(emulator.generations()).toHaveLength(5);
+    const results = await resultsOf(result);
+    expect(results.map(({ outcome }) => outcome)).toEqual(Array(5).fill('succeeded'));
+    expect(
+      results
+        .slice(0, 2)
+        .map((entry) => entry.outcome === 'succeeded' && entry.taskId)
+        .sort(),
+    ).toEqual(paid.sort());
+  });
+});
+
+test('a batch that stopped for a failed item goes on without it, and nothing is paid for again', async () => {
+  await inWorld(env, { jobTimeMs: MINUTE }, async (world) => {
+    const { videos, emulator } = world;
+    emulator.next('submit', { kind: 'failed-task', code: 'moderated', message: 'No foxes.' });
+    const start = () =>
+      videos.startBatch(
+        { requests: requests(4), window: 1, onFailure: 'stop' },
+        { workflowId: 'stopped-once' },
+      );
+    expectRow(
+      await failureOf((await start()).result()),
+      'GenerationFailed',
+      emulator.generations()[0]?.taskId,
+    );
+    const result = await (await start()).result();
+    expect(result).toMatchObject({ items: 4, succeeded: 3, failed: 1 });
+    expect(prompts(world)).toEqual(requests(4).map(({ prompt }) => prompt));
+  });
+});
+
+test('the results of an older batch of the same name are not taken for those of a new one', async () => {
+  await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos, storageFolder }) => {
+    const stale = {
+      item: 9,
+      name: 'again-9',
+      outcome: 'failed',
+      failure: 'Unexpected',
+      message: '',
+      details: {},
+    };
+    await createFileStorage(storageFolder).write(
+      'batches/again/results.jsonl',
+      toLines([stale]),
+      'text/plain',
+    );
+    const result = await (
+      await videos.startBatch({ requests: requests(2) }, { workflowId: 'again' })
+    ).result();
+    expect((await resultsOf(result)).map(({ item }) => item)).toEqual([1, 2]);
+  });
+});
+
 test('the same batch under a name joins it; other requests under it are refused', async () => {
   await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos, emulator }) => {
     const again = () => videos.startBatch({ requests: requests(2) }, { workflowId: 'twice' });
