@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import type { VideoJob } from '../../src/video-job';
 import { expectRow } from '../support/expect-row';
-import { historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
+import { reset } from '../support/reset';
 import { failureOf, inWorld, pause, untilProgress } from '../support/world';
 
 const request = { prompt: 'A red fox', duration: 5 };
@@ -73,26 +72,13 @@ describe('callers that submit under one name', () => {
   });
 });
 
-/** Has the job begin again after its first workflow task, as an operator does in the UI. */
-async function reset({ workflowId }: VideoJob): Promise<void> {
-  const history = await historyOf(env.temporal.client, workflowId);
-  const completed = history.events?.find((event) => event.workflowTaskCompletedEventAttributes);
-  await env.temporal.client.workflowService.resetWorkflowExecution({
-    namespace: env.temporal.client.options.namespace,
-    workflowExecution: { workflowId },
-    reason: 'a test',
-    requestId: randomUUID(),
-    workflowTaskFinishEventId: completed?.eventId,
-  });
-}
-
 describe('a job that is reset to its beginning', () => {
   test('while it waits keeps its task, and a second time too', async () => {
     await inWorld(env, { jobTimeMs: 6_000 }, async ({ emulator, videos }) => {
       const { job, taskId } = await videos.submit({ request, polling: QUICKLY });
-      await reset(job);
+      await reset(env.temporal.client, job);
       await untilProgress(job, ({ phase }) => phase === 'waiting');
-      await reset(job);
+      await reset(env.temporal.client, job);
       expect((await job.result()).taskId).toBe(taskId);
       expect(emulator.generations()).toHaveLength(1);
     });
@@ -102,7 +88,7 @@ describe('a job that is reset to its beginning', () => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
       const { job, taskId } = await videos.submit({ request, polling: QUICKLY });
       await job.result();
-      await reset(job);
+      await reset(env.temporal.client, job);
       expect((await job.result()).taskId).toBe(taskId);
       expect(emulator.generations()).toHaveLength(1);
     });
@@ -113,7 +99,7 @@ describe('a job that is reset to its beginning', () => {
       emulator.next('submit', { kind: 'late', ms: 3_000 });
       const job = await videos.start({ request, polling: QUICKLY });
       while (emulator.generations().length === 0) await pause();
-      await reset(job);
+      await reset(env.temporal.client, job);
       const { hold } = await untilProgress(job, ({ phase }) => phase === 'needs-decision');
       expect(hold?.message).toContain('its request may have been under way');
       const taskId = emulator.generations()[0]?.taskId ?? '';
@@ -128,7 +114,7 @@ describe('a job that is reset to its beginning', () => {
       emulator.next('submit', { kind: 'refused', status: 401, message: 'no such key' });
       const job = await videos.start({ request, polling: QUICKLY });
       expectRow(await failureOf(job.result()), 'Unauthorized', undefined);
-      await reset(job);
+      await reset(env.temporal.client, job);
       expect((await job.result()).taskId).toBe(emulator.generations()[0]?.taskId);
       const keys = emulator.calls.flatMap(({ call, idempotencyKey }) =>
         call === 'submit' ? [idempotencyKey] : [],

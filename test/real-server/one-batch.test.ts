@@ -1,0 +1,92 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { type BatchProgress, parseResults, type VideoRequest } from '../../src/contract';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { VideoBatch } from '../../src/video-batch';
+import { captureLogs } from '../support/logs';
+import { reset } from '../support/reset';
+import { inWorld, pause } from '../support/world';
+
+const QUICKLY = { min: '1s', max: '1s' };
+
+let env: VideoTestEnvironment;
+beforeAll(async () => {
+  captureLogs();
+  env = await createVideoTestEnvironment({ server: 'dev' });
+});
+afterAll(() => env.teardown());
+
+const requests = (count: number): VideoRequest[] =>
+  Array.from({ length: count }, (_, index) => ({ prompt: `Fox ${index + 1}` }));
+
+async function untilBatch(
+  batch: VideoBatch,
+  isSo: (progress: BatchProgress) => boolean,
+): Promise<BatchProgress> {
+  for (;;) {
+    const progress = await batch.progress();
+    if (isSo(progress)) return progress;
+    await pause();
+  }
+}
+
+const inPhase = (phase: string, count: number) => (progress: BatchProgress) =>
+  progress.running.filter((item) => item.phase === phase).length === count;
+
+test('a batch that is reset to its beginning keeps the tasks of its items, and pays for none again', async () => {
+  await inWorld(env, { jobTimeMs: 6_000 }, async ({ emulator, videos }) => {
+    const batch = await videos.startBatch({ requests: requests(4), window: 3, polling: QUICKLY });
+    await untilBatch(batch, inPhase('waiting', 3));
+    const paid = emulator.generations().map(({ taskId }) => taskId);
+    await reset(env.temporal.client, batch);
+    const result = await batch.result();
+
+    expect(result).toMatchObject({ items: 4, succeeded: 4, failed: 0 });
+    expect(emulator.generations()).toHaveLength(4);
+    const results = parseResults(await readFile(fileURLToPath(result.results.uri), 'utf8'));
+    const tasks = results.map((entry) => entry.outcome === 'succeeded' && entry.taskId);
+    expect(tasks).toEqual(expect.arrayContaining(paid));
+  });
+});
+
+test('an item whose request was under way when the batch was reset is held: a task may exist', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+    emulator.next('submit', { kind: 'late', ms: 3_000 });
+    const batch = await videos.startBatch({ requests: requests(2), window: 1, polling: QUICKLY });
+    while (emulator.generations().length === 0) await pause();
+    await reset(env.temporal.client, batch);
+    const { running } = await untilBatch(batch, inPhase('needs-decision', 1));
+    expect(running.find(({ hold }) => hold)?.hold?.message).toContain('its request may have been under way');
+    const taskId = emulator.generations()[0]?.taskId ?? '';
+    await batch.decideSubmit({ item: 1, decision: 'adopt', taskId });
+    expect(await batch.result()).toMatchObject({ succeeded: 2 });
+    expect(emulator.generations()).toHaveLength(2);
+  });
+});
+
+test('a batch is followed with for await until it has ended, and so is a job', async () => {
+  await inWorld(env, { jobTimeMs: 1_500 }, async ({ videos }) => {
+    const batch = await videos.startBatch({ requests: requests(3), window: 2, polling: QUICKLY });
+    const seen: BatchProgress[] = [];
+    for await (const progress of batch.follow({ everyMs: 50 })) seen.push(progress);
+    expect(seen.at(-1)).toMatchObject({ items: 3, succeeded: 3, running: [] });
+    expect(Math.max(...seen.map(({ running }) => running.length))).toBe(2);
+
+    const job = await videos.start({ request: { prompt: 'A red fox' }, polling: QUICKLY });
+    const phases = new Set<string>();
+    for await (const { phase } of job.follow({ everyMs: 20 })) phases.add(phase);
+    expect([...phases]).toEqual(expect.arrayContaining(['waiting', 'succeeded']));
+  });
+});
+
+test('whoever leaves the loop is not kept, and a job that was terminated ends it', async () => {
+  await inWorld(env, { jobTimeMs: 60_000 }, async ({ videos }) => {
+    const job = await videos.start({ request: { prompt: 'A red fox' } });
+    for await (const { phase } of job.follow({ everyMs: 20 })) if (phase === 'waiting') break;
+    const followed = (async () => {
+      for await (const _ of job.follow({ everyMs: 20 })) await pause();
+    })();
+    await env.temporal.client.workflow.getHandle(job.workflowId).terminate('a test');
+    await followed;
+  });
+});
