@@ -248,6 +248,11 @@ export class JobState {
     return waitMs;
   }
 
+  /** The bounds of the pause between two looks. */
+  get polling(): { min: number; max: number } {
+    return pollingOf(this.input, this.servicePolling);
+  }
+
   private schedule(): number {
     return untilNextLook({
       elapsedMs: this.waitedMs(),
@@ -255,7 +260,7 @@ export class JobState {
       percent: this.task?.percent,
       retryAfterMs: this.retryAfterMs,
       troubles: this.trouble?.count ?? 0,
-      ...pollingOf(this.input, this.servicePolling),
+      ...this.polling,
     });
   }
 

@@ -6,7 +6,6 @@ import { createFailure, readFailure } from '../src/contract/failures';
 import type { Look } from '../src/contract/job';
 import { BATCH_REST_MS, SHARED_CHECK_POLICY, TASKS_OF_A_LOOK } from '../src/contract/policies';
 import type { BatchState } from './batch-state';
-import { pollingOf } from './check-input';
 import type { JobState } from './job-state';
 import { noted } from './noted-look';
 
@@ -24,12 +23,10 @@ export class SharedLooks {
   private readonly waiting = new Set<Waiting>();
   private notBeforeMs = 0;
   private looking = false;
-  /** The pause between two looks, whoever they are at. */
-  private readonly pauseMs: number;
+  /** Between two looks, whoever they are at: as the service, or the batch, wants it for one task. */
+  private pauseMs = 0;
 
-  constructor(private readonly batch: BatchState) {
-    this.pauseMs = pollingOf(batch.input).min;
-  }
+  constructor(private readonly batch: BatchState) {}
 
   get isResting(): boolean {
     return !this.looking;
@@ -38,6 +35,7 @@ export class SharedLooks {
   /** The next look at an item's task, when its time has come. */
   async next(job: JobState, taskId: string): Promise<Look | undefined> {
     const waiting: Waiting = { taskId, dueAtMs: Date.now() + job.planNextLook() };
+    this.pauseMs = job.polling.min;
     this.waiting.add(waiting);
     try {
       return await noted(job, async () => {

@@ -9,5 +9,10 @@ export function quietRuntime(level: LogLevel = 'ERROR'): void {
   const logger = new DefaultLogger(level, ({ level: of, message, meta }) => {
     if (!message.startsWith(AS_IT_SHOULD_BE)) screen.log(of, message, meta);
   });
-  Runtime.install({ logger, shutdownSignals: [] });
+  Runtime.install({
+    logger,
+    shutdownSignals: [],
+    // The SDK's native part would print to standard output, which is for results alone.
+    telemetryOptions: { logging: { forward: { level } } },
+  });
 }

@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { EXIT } from '../../src/cli/exit-codes';
 import { parseResults, type VideoRequest } from '../../src/contract';
 import { type Emulator, startEmulator } from '../../src/emulator';
-import { endOf, Home, until } from '../cli/cli-process';
+import { endOf, Home, until, untilErr } from '../cli/cli-process';
 
 // A thousand videos, and three servers to start.
 jest.setTimeout(300_000);
@@ -23,7 +24,12 @@ afterEach(async () => {
   await emulator.close();
 });
 
-const service = () => ({ VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: 'sk-batch' });
+/** Its generations take a second, so it may be asked every second. */
+function service() {
+  const profile = join(home.folder, 'profile.yaml');
+  writeFileSync(profile, 'polling: { min: 1s, max: 1s }\n');
+  return { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: 'sk-batch', VIDEOGEN_PROFILE: profile };
+}
 
 function writeLines(count: number): VideoRequest[] {
   const requests = Array.from({ length: count }, (_, index) => ({ prompt: `Fox ${index + 1}`, seed: index }));
@@ -67,4 +73,44 @@ test('a thousand lines, killed twice on the way, end with a thousand files and a
   const { key } = JSON.parse(end.out).results;
   const results = parseResults(readFileSync(join(home.videos, key), 'utf8'));
   expect(results.map(({ item }) => item)).toEqual(requests.map((_, index) => index + 1));
+});
+
+test('what fails is told with its reason, and the exit code says that not all was made', async () => {
+  writeLines(3);
+  emulator.next('submit', { kind: 'refused', status: 400, message: 'No foxes today.' });
+  const end = await home.run(['batch', 'foxes.jsonl'], service());
+  expect(end.code).toBe(EXIT.someFailed);
+  expect(end.err).toMatch(/Stored 2 of 3 videos, 1 failed:\n {2}\d: The request was refused: HTTP 400/);
+  expect(end.err).toContain('No foxes today.');
+  const results = parseResults(readFileSync(end.out.trim(), 'utf8'));
+  expect(results.map(({ outcome }) => outcome).sort()).toEqual(['failed', 'succeeded', 'succeeded']);
+
+  // The same file again is the same batch: nothing is paid for, the end is told again.
+  const again = await home.run(['batch', 'foxes.jsonl'], service());
+  expect(again).toMatchObject({ code: EXIT.someFailed, out: end.out });
+  expect(emulator.generations()).toHaveLength(2);
+});
+
+test('an item whose submit was lost is told with the commands that settle it, and one of them does', async () => {
+  writeLines(2);
+  emulator.next('submit', { kind: 'cut-body' });
+  const cli = home.start(['batch', 'foxes.jsonl', '--id', 'foxes'], service());
+  await untilErr(cli, /videogen decide foxes --item \d --adopt TASK_ID/);
+  const [, item = ''] = /videogen decide foxes --item (\d)/.exec(cli.err()) ?? [];
+  const lost = emulator.generations().find(({ request }) => request.prompt === `Fox ${item}`)?.taskId ?? '';
+  const decided = await home.run(['decide', 'foxes', '--item', item, '--adopt', lost], service());
+  expect(decided).toMatchObject({ code: 0, out: 'foxes\n' });
+  expect(decided.err).toContain(`Decided: adopt. Item ${item} goes on.`);
+  expect(await endOf(cli)).toMatchObject({ code: 0 });
+  expect(emulator.generations()).toHaveLength(2);
+});
+
+test('a file with a mistake is refused with its line before Temporal is started', async () => {
+  writeFileSync(join(home.folder, 'foxes.jsonl'), '{"prompt":"A fox"}\n{"prompt":"A fox","ratio":"16:9"}\n');
+  const end = await home.run(['batch', 'foxes.jsonl'], service());
+  expect(end).toMatchObject({ code: 2, out: '' });
+  expect(end.err).toContain(
+    'foxes.jsonl: line 2: "ratio" is not a field of the request; did you mean aspect_ratio?',
+  );
+  expect(home.note()).toBeUndefined();
 });
