@@ -1,0 +1,36 @@
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { NativeConnection } from '@temporalio/worker';
+import { createVideoService, type VideoService } from 'temporal-videogen';
+import { createVideoTestEnvironment } from 'temporal-videogen/testing';
+
+/** Temporal, and the service that generates the shots. */
+export interface Place {
+  connection: NativeConnection;
+  namespace?: string;
+  /** That of the settings when there is none here. */
+  service?: VideoService;
+  close(): Promise<void>;
+}
+
+/** As the settings say; without TEMPORAL_ADDRESS, a Temporal server and an emulated service for this run. */
+export async function openPlace(): Promise<Place> {
+  if (process.env.TEMPORAL_ADDRESS) {
+    const { connectionOptions, namespace } = loadClientConnectConfig();
+    const connection = await NativeConnection.connect(connectionOptions);
+    return { connection, namespace, close: () => connection.close() };
+  }
+  console.error('Using a Temporal server and an emulated video service that end with this program.');
+  const { temporal, emulator, teardown } = await createVideoTestEnvironment({
+    server: 'dev',
+    onProgress: (line) => console.error(line),
+  });
+  const service = createVideoService({ baseUrl: emulator.url, apiKey: () => emulator.apiKey });
+  return {
+    connection: temporal.nativeConnection,
+    service,
+    async close() {
+      await service.close();
+      await teardown();
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import { executeChild, proxyActivities, workflowInfo } from '@temporalio/workflow';
+import type { VideoRequest } from 'temporal-videogen/contract';
+import { generateVideos } from 'temporal-videogen/workflows';
+import type { TrailerActivities } from './activities';
+
+const { cutTrailer, layOutPoster } = proxyActivities<TrailerActivities>({
+  startToCloseTimeout: '2m',
+  scheduleToCloseTimeout: '30m',
+});
+
+/** Where to find them. */
+export interface Trailer {
+  trailer: string;
+  poster: string;
+}
+
+/** Has the shots of a storyboard generated, all at once, and makes one film of them. */
+export async function makeTrailer(storyboard: VideoRequest[]): Promise<Trailer> {
+  const { workflowId } = workflowInfo();
+  const folder = `trailers/${encodeURIComponent(workflowId)}`;
+  const { results } = await executeChild(generateVideos, {
+    workflowId: `${workflowId}-shots`,
+    args: [
+      {
+        requests: storyboard,
+        storage: `${folder}/{workflowId}.{ext}`,
+        deadline: '2h',
+        // A trailer that lacks a shot is none.
+        onFailure: 'stop',
+      },
+    ],
+  });
+  const [trailer, poster] = await Promise.all([
+    cutTrailer({ folder, results: results.key }),
+    layOutPoster({ folder, results: results.key, captions: storyboard.map(({ prompt }) => prompt) }),
+  ]);
+  return { trailer, poster };
+}
