@@ -11,6 +11,8 @@ import { DECIDE_SUBMIT_UPDATE, PROGRESS_QUERY } from './contract/names';
 export interface FollowOptions {
   /** How often is asked; a second unless set. Each question is an Action of Temporal's. */
   everyMs?: number;
+  /** Ends the following, as when whoever was told has left. The workflow goes on. */
+  signal?: AbortSignal;
 }
 
 export async function exists(handle: WorkflowHandle): Promise<boolean> {
@@ -23,13 +25,13 @@ export async function exists(handle: WorkflowHandle): Promise<boolean> {
   }
 }
 
-/** Where it is, now and each time that has changed, until it has ended. */
+/** Where it is, now and each time that has changed, until it has ended or nobody wants to know. */
 export async function* follow<Progress>(
   handle: WorkflowHandle,
-  { everyMs = 1_000 }: FollowOptions = {},
+  { everyMs = 1_000, signal }: FollowOptions = {},
 ): AsyncGenerator<Progress, void, undefined> {
   let told: string | undefined;
-  for (;;) {
+  while (!signal?.aborted) {
     const { status } = await handle.describe();
     // While no worker runs there is nobody to answer; what cannot be asked now is asked again.
     const progress = await handle.query<Progress>(PROGRESS_QUERY).catch(() => undefined);
@@ -37,7 +39,7 @@ export async function* follow<Progress>(
     if (progress !== undefined && text !== told) yield progress;
     told = text ?? told;
     if (status.name !== 'RUNNING') return;
-    await sleep(everyMs);
+    await sleep(everyMs, undefined, { signal }).catch(() => undefined);
   }
 }
 

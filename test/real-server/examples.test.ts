@@ -1,0 +1,237 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { storyboard } from '../../examples/trailer/storyboard';
+import { FAILURES } from '../../src/contract';
+import { type Emulator, startEmulator } from '../../src/emulator';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { readFilm } from '../support/example-film';
+import {
+  compileExamples,
+  type ExampleEnd,
+  type ExampleProcess,
+  ExampleRuns,
+} from '../support/example-process';
+import { type ExampleService, startExampleService } from '../support/example-service';
+import { captureLogs } from '../support/logs';
+import { untilProgress } from '../support/world';
+
+let env: VideoTestEnvironment;
+let runs: ExampleRuns;
+/** With no settings at all. They start a server each, while other tests run. */
+let embedded: { trailer: Promise<ExampleEnd>; service: ExampleProcess };
+beforeAll(async () => {
+  captureLogs();
+  compileExamples();
+  runs = new ExampleRuns();
+  embedded = {
+    trailer: runs.run('trailer/run.js', ['fox']),
+    service: runs.start('express-service/main.js', [], { PORT: '0' }),
+  };
+  env = await createVideoTestEnvironment({ server: 'dev' });
+});
+afterAll(async () => {
+  await runs.remove();
+  await env.teardown();
+});
+
+describe('the trailer', () => {
+  let emulator: Emulator;
+  beforeAll(async () => {
+    emulator = await startEmulator({ jobTimeMs: 0, videoBytes: 64 * 1024 });
+    await writeFile(join(runs.folder, 'profile.json'), '{ "polling": { "min": "1s", "max": "1s" } }');
+  });
+  afterAll(() => emulator.close());
+
+  const run = (name: string) =>
+    runs.run('trailer/run.js', [name], {
+      TEMPORAL_ADDRESS: env.temporal.address,
+      VIDEO_API_BASE_URL: emulator.url,
+      VIDEO_API_KEY: emulator.apiKey,
+      VIDEOGEN_PROFILE: join(runs.folder, 'profile.json'),
+    });
+
+  it('that is made already is not paid for again', async () => {
+    const first = await run('twice');
+    expect(first).toMatchObject({ code: 0, out: expect.stringContaining('twice/trailer.mp4') });
+    const paid = emulator.generations().length;
+    const { code, out } = first;
+    expect(await run('twice')).toMatchObject({ code, out });
+    expect(emulator.generations()).toHaveLength(paid);
+  });
+
+  it('fails with the shot that failed, why, and where the others are', async () => {
+    emulator.next('submit', { kind: 'failed-task', code: 'moderation', message: 'no foxes today' });
+    const before = emulator.generations().length;
+    const { code, out, err } = await run('lacking');
+    const { taskId, request } = emulator.generations()[before] ?? {};
+    const item = storyboard.findIndex(({ prompt }) => prompt === request?.prompt) + 1;
+    expect({ code, out }).toEqual({ code: FAILURES.GenerationFailed.exitCode, out: '' });
+    expect(err).toContain(`(task ${taskId}): moderation no foxes today; item ${item} failed`);
+    expect(err).toMatch(/with 4 stored and 1 failed of 5, listed in file:\S+results\.jsonl/);
+  });
+
+  it('is one film of all shots in their order, and a poster of them, with nothing set up', async () => {
+    const { code, out, err } = await embedded.trailer;
+    expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('Making fox of 5 shots.') });
+    const [trailer = '', poster = ''] = out.match(/file:\S+/g) ?? [];
+
+    const folder = join(runs.folder, 'videos/trailers/fox');
+    expect(fileURLToPath(trailer)).toBe(join(folder, 'trailer.mp4'));
+    const film = await readFilm(fileURLToPath(trailer));
+    const shots = await Promise.all(
+      storyboard.map((_, index) => readFilm(join(folder, `fox-shots-${index + 1}.mp4`))),
+    );
+    expect(film.pictures.map(({ data }) => data)).toEqual(
+      shots.flatMap(({ pictures }) => pictures.map(({ data }) => data)),
+    );
+    // Ten pictures a second, with no gap between the shots.
+    expect(film.pictures.map(({ at }) => at.toFixed(2))).toEqual(
+      film.pictures.map((_, index) => (index / 10).toFixed(2)),
+    );
+    const seconds = storyboard.reduce((sum, { duration = 0 }) => sum + duration, 0);
+    expect(film).toMatchObject({ tracks: 1, seconds: expect.closeTo(seconds) });
+
+    const page = await readFile(fileURLToPath(poster), 'utf8');
+    expect(page.match(/<video src="[^"#]+/g)).toEqual(
+      storyboard.map((_, index) => `<video src="fox-shots-${index + 1}.mp4`),
+    );
+    expect(page.match(/(?<=<figcaption>)[^<]+/g)).toEqual(storyboard.map(({ prompt }) => prompt));
+  });
+});
+
+describe('the service with Express', () => {
+  const request = { prompt: 'A red fox in the snow', duration: 5 };
+  let service: ExampleService;
+  beforeAll(async () => {
+    service = await startExampleService(env, runs);
+  });
+  afterAll(() => service.close());
+
+  /** Starts a video whose submit is lost: it stands still until somebody decides. */
+  const startHeld = async (id: string) => {
+    service.emulator.next('submit', { kind: 'reset' });
+    await service.post('/videos', request, id);
+    const job = service.videos.handle(`web-video-${id}`);
+    await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+    return job;
+  };
+
+  it('makes one video of a request that comes twice, and tells how it goes until it is there', async () => {
+    const { post, get, events, emulator } = service;
+    const answers = [await post('/videos', request, 'fox'), await post('/videos', request, 'fox')];
+    expect(answers.map(({ status }) => status)).toEqual([202, 202]);
+    expect(answers.map(({ headers }) => headers.get('location'))).toEqual(['/videos/fox', '/videos/fox']);
+    expect(await answers[0]?.json()).toEqual({ id: 'fox' });
+
+    const told = await events('fox');
+    const end = told.pop();
+    expect(new Set(told.map(({ event }) => event))).toEqual(new Set(['progress']));
+    expect(told.at(-1)?.data).toMatchObject({ phase: 'succeeded' });
+    const [generation, ...others] = emulator.generations();
+    expect(others).toEqual([]);
+    expect(end).toMatchObject({ event: 'succeeded', data: { taskId: generation?.taskId } });
+
+    const found = await get('/videos/fox');
+    expect(found.status).toBe(200);
+    expect(await found.json()).toMatchObject({ id: 'fox', phase: 'succeeded', result: end?.data });
+    const other = await post('/videos', { ...request, duration: 6 }, 'fox');
+    expect(other.status).toBe(400);
+    expect(await other.json()).toMatchObject({
+      message: expect.stringContaining('duration: 5 there, 6 here'),
+    });
+  });
+
+  it.each([
+    ['a field that there is not', { promt: 'a fox' }, 'did you mean prompt?'],
+    ['an empty request', {}, 'prompt is missing'],
+    ['what is no JSON', '{"prompt', 'JSON'],
+  ])('refuses %s', async (_, body, words) => {
+    const { post, emulator } = service;
+    const paid = emulator.generations().length;
+    const answer = await post('/videos', body);
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({
+      type: 'InvalidRequest',
+      message: expect.stringContaining(words),
+    });
+    expect(emulator.generations()).toHaveLength(paid);
+  });
+
+  it.each([
+    ['GET', ''],
+    ['GET', '/events'],
+    ['POST', '/decision'],
+    ['DELETE', ''],
+  ])('answers 404 to %s /videos/…%s of a video that there is not', async (method, path) => {
+    const answer = await service.get(`/videos/nobody${path}`, { method });
+    expect(answer.status).toBe(404);
+    expect(await answer.json()).toMatchObject({ type: 'NoSuchVideo' });
+  });
+
+  it('tells a failure with its status, the task and what to do', async () => {
+    const { post, get, events, emulator } = service;
+    emulator.next('submit', { kind: 'failed-task', code: 'moderation', message: 'no foxes today' });
+    await post('/videos', request, 'refused');
+    const told = await events('refused');
+    const failure = {
+      type: 'GenerationFailed',
+      message: expect.stringContaining('no foxes today'),
+      advice: FAILURES.GenerationFailed.advice,
+      taskId: emulator.generations().at(-1)?.taskId,
+    };
+    expect(told.at(-1)).toEqual({ event: 'failed', data: failure });
+    const found = await get('/videos/refused');
+    expect(found.status).toBe(FAILURES.GenerationFailed.gatewayStatus);
+    expect(await found.json()).toEqual(failure);
+  });
+
+  it('takes the decision about a lost submit', async () => {
+    const { post, get, events, emulator } = service;
+    await startHeld('held');
+    expect(await (await get('/videos/held')).json()).toMatchObject({ phase: 'needs-decision' });
+    const { taskId } = emulator.generations().at(-1) ?? {};
+    const wrong = await post('/videos/held/decision', { decision: 'adopt' });
+    expect(wrong.status).toBe(409);
+    expect(await wrong.json()).toMatchObject({ message: expect.stringContaining('taskId must be') });
+    expect((await post('/videos/held/decision', { decision: 'adopt', taskId })).status).toBe(204);
+    expect((await events('held')).at(-1)).toMatchObject({ event: 'succeeded', data: { taskId } });
+  });
+
+  it('cancels a video, and no workflow that is not its own', async () => {
+    const { get, post, events, videos, emulator } = service;
+    const name = 'of-somebody-else';
+    emulator.next('submit', { kind: 'reset' });
+    const other = await videos.start({ request }, { workflowId: name });
+    await untilProgress(other, ({ phase }) => phase === 'needs-decision');
+    expect((await get(`/videos/${name}`, { method: 'DELETE' })).status).toBe(404);
+
+    // Nobody can say that it is done, so it waits.
+    const brewing = { kind: 'unknown-state', word: 'brewing' } as const;
+    emulator.next('status', ...Array.from({ length: 100 }, () => brewing));
+    await post('/videos', request, 'cancelled');
+    await videos.handle('web-video-cancelled').taskId();
+    expect((await get('/videos/cancelled', { method: 'DELETE' })).status).toBe(202);
+    expect((await events('cancelled')).at(-1)).toMatchObject({
+      event: 'failed',
+      data: { type: 'Cancelled' },
+    });
+    expect((await get('/videos/cancelled')).status).toBe(FAILURES.Cancelled.gatewayStatus);
+    expect(await other.progress()).toMatchObject({ phase: 'needs-decision' });
+  });
+
+  it('lets go of a follower who leaves while the video stands still', async () => {
+    const job = await startHeld('left');
+    const leaving = new AbortController();
+    for await (const _ of job.follow({ signal: leaving.signal })) leaving.abort();
+    expect(await job.progress()).toMatchObject({ phase: 'needs-decision' });
+  });
+
+  it('needs nothing set up, and ends with Ctrl-C', async () => {
+    const example = embedded.service;
+    const url = await example.printed(/http:\S+/);
+    const answer = await fetch(`${url}/videos/nobody`);
+    example.kill('SIGINT');
+    expect({ status: answer.status, code: await example.ended }).toEqual({ status: 404, code: 0 });
+  });
+});
