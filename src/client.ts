@@ -7,8 +7,8 @@ import {
   type WorkflowStartOptions,
   WorkflowUpdateFailedError,
 } from '@temporalio/client';
-import type { Workflow } from '@temporalio/common';
-import { type Environment, readProfile, readTaskQueue } from './config';
+import { TypedSearchAttributes, type Workflow } from '@temporalio/common';
+import { type Environment, readProfile, readSearchAttributes, readTaskQueue } from './config';
 import { connectClient } from './connect';
 import type { BatchInput } from './contract/batch';
 import { parseBatchInput } from './contract/batch-input';
@@ -22,8 +22,11 @@ import {
   WAIT_FOR_TASK_UPDATE,
   WORKFLOW_TYPE,
 } from './contract/names';
+import { firstSearchAttributes } from './contract/search-attributes';
+import { batchAtStart, jobAtStart } from './contract/static-details';
 import { describeBatch, describeRequest, describeTask } from './contract/summaries';
 import { describeDifference, type WantedVideo } from './contract/wanted-video';
+import { explainStart } from './search-attributes';
 import { readDownloadQueue } from './storage-config';
 import { batchOf, type VideoBatch } from './video-batch';
 import { jobOf, type VideoJob } from './video-job';
@@ -39,6 +42,11 @@ export interface VideoClientOptions {
   downloadQueue?: string;
   /** Fields that requests may have beyond the interface; those of the profile that the environment names unless set. */
   requestFields?: readonly string[];
+  /**
+   * Whether jobs can be found by VideoTaskId, VideoPhase and VideoOutcome; the namespace must have them registered. What
+   * VIDEOGEN_SEARCH_ATTRIBUTES says unless set. Batches have none.
+   */
+  searchAttributes?: boolean;
 }
 
 export interface StartOptions {
@@ -69,20 +77,26 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   const requestFields = options.requestFields ?? readProfile(env)?.requestFields ?? [];
   const submitQueue = options.submitQueue ?? submitQueueOf(taskQueue);
   const downloadQueue = options.downloadQueue ?? readDownloadQueue(env);
+  const searchable = options.searchAttributes ?? readSearchAttributes(env) ?? false;
   const queues = {
     ...(submitQueue !== taskQueue && { submit: submitQueue }),
     ...(downloadQueue !== undefined && downloadQueue !== taskQueue && { download: downloadQueue }),
   };
 
-  /** What every start has: the queues, and a memo of what is wanted, for whoever comes with the name again. */
-  const startOptionsOf = <Input extends JobInput | BatchInput>(
-    input: Input,
+  const withQueues = <Input extends JobInput | BatchInput>(input: Input): Input => ({
+    ...input,
+    queues: { ...queues, ...input.queues },
+  });
+
+  /** What every start has: what people see, and a memo of what is wanted, for whoever comes with the name again. */
+  const startOptionsOf = (
+    input: JobInput | BatchInput,
     wanted: object,
-    summary: string,
+    shown: { staticSummary: string; staticDetails: string },
     { workflowId, temporal }: StartOptions & { workflowId: string },
   ) =>
     ({
-      staticSummary: summary,
+      ...shown,
       // A job that ended may have a paid task, however it ended: another job for it needs another name.
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       ...temporal,
@@ -90,7 +104,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
       workflowIdConflictPolicy: 'FAIL',
       taskQueue,
       workflowId,
-      args: [{ ...input, queues: { ...queues, ...input.queues } }],
+      args: [input],
     }) satisfies WorkflowStartOptions;
 
   const prepare = (given: JobInput, options: StartOptions = {}) => {
@@ -98,13 +112,17 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
     const { request, taskId } = parsed.input;
     const wanted: WantedVideo = { request, taskId };
-    const { workflowId = `video-${randomUUID()}` } = options;
-    const startOptions = startOptionsOf(parsed.input, wanted, title(parsed.input), {
-      ...options,
-      workflowId,
-    });
+    const { workflowId = `video-${randomUUID()}`, temporal } = options;
+    const input = withQueues(parsed.input);
+    const shown = { staticSummary: title(input), staticDetails: jobAtStart(input) };
+    const startOptions = {
+      ...startOptionsOf(input, wanted, shown, { temporal, workflowId }),
+      ...(searchable && { typedSearchAttributes: attributesOf(input, temporal) }),
+    };
     return { wanted, startOptions, workflowId };
   };
+
+  const explained = (error: unknown) => (searchable ? explainStart(error, client) : error);
 
   /** What was started, or what has the name already if it is for the same; and which of them it is. */
   const startOrAttach = async (type: string, startOptions: WorkflowStartOptions, wanted: object) => {
@@ -113,7 +131,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
       await client.workflow.start(type, startOptions);
       return { handle, wasThere: false };
     } catch (error) {
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw await explained(error);
       await refuseIfOther(handle, wanted);
       return { handle, wasThere: true };
     }
@@ -131,13 +149,11 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     const { requests, requestsFrom } = parsed.input;
     const wanted = requests ? { requests: digestOf(requests) } : { requestsFrom };
     const { workflowId = `batch-${randomUUID()}` } = options;
-    const startOptions = startOptionsOf(parsed.input, wanted, describeBatch(parsed.input), {
-      ...options,
-      workflowId,
-    });
+    const input = withQueues(parsed.input);
+    const shown = { staticSummary: describeBatch(input), staticDetails: batchAtStart(input) };
+    const startOptions = startOptionsOf(input, wanted, shown, { ...options, workflowId });
     const { handle, wasThere } = await startOrAttach(BATCH_WORKFLOW_TYPE, startOptions, wanted);
     if (wasThere && ENDED_EARLY.has((await handle.describe()).status.name)) {
-      const [input] = startOptions.args;
       const again = {
         ...startOptions,
         workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
@@ -166,7 +182,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
       return { job, taskId };
     } catch (error) {
       if (error instanceof WorkflowUpdateFailedError) throw readFailure(error) ?? error;
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw await explained(error);
       await refuseIfOther(client.workflow.getHandle(workflowId), wanted);
       return { job, taskId: await job.taskId() };
     }
@@ -199,6 +215,13 @@ async function refuseIfOther(handle: WorkflowHandle, wanted: object): Promise<vo
 
 function title({ request, taskId }: JobInput): string {
   return request ? describeRequest(request) : `adopt ${describeTask(taskId)}`;
+}
+
+/** Ours, beside those that the caller has for the job; the caller's own value of one of ours stays. */
+function attributesOf(input: JobInput, temporal: StartOptions['temporal']): TypedSearchAttributes {
+  const { typedSearchAttributes: theirs = [] } = temporal ?? {};
+  const ours = new TypedSearchAttributes(firstSearchAttributes(input));
+  return ours.updateCopy(Array.isArray(theirs) ? theirs : theirs.getAll());
 }
 
 /** A memo is no place for thousands of requests. */

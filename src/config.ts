@@ -119,6 +119,11 @@ export function readDeploymentVersion(
   );
 }
 
+/** Whether a client's jobs can be found by search attributes, which the namespace must have registered. */
+export function readSearchAttributes(env: Environment = process.env): boolean | undefined {
+  return flagOf('VIDEOGEN_SEARCH_ATTRIBUTES', env);
+}
+
 /** How to reach Temporal: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS…, or a profile file. */
 export function readTemporalConfig(env: Environment = process.env): ClientConnectConfig {
   const set = withoutBlanks(env);
@@ -247,6 +252,16 @@ function checkKey(variable: string, key: string): string {
   if (/^[\x21-\x7e]+$/.test(trimmed)) return trimmed;
   const problem = trimmed === '' ? 'is empty' : 'holds a space, a line break or a character outside ASCII';
   throw new ConfigError(`${variable} ${problem}: put the key there as the service gave it, on one line.`);
+}
+
+export function flagOf(variable: string, env: Environment): boolean | undefined {
+  const given = withoutBlanks(env)[variable]?.trim().toLowerCase();
+  if (given === undefined) return undefined;
+  if (given === 'true' || given === '1') return true;
+  if (given === 'false' || given === '0') return false;
+  throw new ConfigError(
+    `${variable} is ${JSON.stringify(given)}, neither true nor false: set it to one of them, or unset it.`,
+  );
 }
 
 /** A blank variable is how a compose file or a CI system hands over what was not set. */

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { DownloadOptions } from '../activities';
-import { ConfigError, type Environment, withoutBlanks } from './config';
+import { ConfigError, type Environment, flagOf, withoutBlanks } from './config';
 import { isStorageKey, KEY_PLACEHOLDERS } from './contract/input-rules';
 import type { S3Connection, StorageConfig } from './storage';
 
@@ -43,7 +43,7 @@ export function readS3Connection(env: Environment = process.env): S3Connection {
   return {
     endpoint: readEndpoint('AWS_ENDPOINT_URL_S3', set) ?? readEndpoint('AWS_ENDPOINT_URL', set),
     region: set.AWS_REGION ?? set.AWS_DEFAULT_REGION,
-    pathStyle: readFlag('VIDEOGEN_S3_PATH_STYLE', env),
+    pathStyle: flagOf('VIDEOGEN_S3_PATH_STYLE', env),
     ...(accessKeyId &&
       secretAccessKey && {
         credentials: { accessKeyId, secretAccessKey, sessionToken: set.AWS_SESSION_TOKEN },
@@ -107,15 +107,5 @@ export function readLargestVideo(env: Environment = process.env): number | undef
 }
 
 export function readSidecar(env: Environment = process.env): boolean | undefined {
-  return readFlag('VIDEOGEN_SIDECAR', env);
-}
-
-function readFlag(variable: string, env: Environment): boolean | undefined {
-  const given = withoutBlanks(env)[variable]?.trim().toLowerCase();
-  if (given === undefined) return undefined;
-  if (given === 'true' || given === '1') return true;
-  if (given === 'false' || given === '0') return false;
-  throw new ConfigError(
-    `${variable} is ${JSON.stringify(given)}, neither true nor false: set it to one of them, or unset it.`,
-  );
+  return flagOf('VIDEOGEN_SIDECAR', env);
 }

@@ -29,6 +29,7 @@ const CLI = {
     emulator: noAction,
     doctor: noAction,
     explain: noAction,
+    searchAttributes: noAction,
   }).commands.map((command) => command.name()),
 };
 

@@ -9,7 +9,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { SubmittedTask, VideoActivities } from '../activities';
-import { createFailure } from '../src/contract/failures';
+import { createFailure, readFailure } from '../src/contract/failures';
 import type { CarriedJob, JobInput, JobResult, Look } from '../src/contract/job';
 import { TASK_ID_MEMO } from '../src/contract/names';
 import * as policy from '../src/contract/policies';
@@ -21,10 +21,11 @@ import { type JobPlace, JobState } from './job-state';
 import { lostSubmit, untilDecided } from './lost-submit';
 import { answerMessages } from './messages';
 import { ownLooks } from './own-looks';
+import { keepSearchable } from './search-attributes';
 
 /** One request in; one stored video or one explained failure out. */
 export async function generateVideo(input: JobInput, carried?: CarriedJob): Promise<JobResult> {
-  const job = new JobState(input, ownWorkflow(), ifContinued(carried));
+  const job = beginJob(input, ifContinued(carried));
   answerMessages(job);
   try {
     return await makeVideo(job, ownLooks);
@@ -33,6 +34,16 @@ export async function generateVideo(input: JobInput, carried?: CarriedJob): Prom
     // Whoever waits for the task id is answered before the job closes.
     if (job.failure) await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
     throw end;
+  }
+}
+
+function beginJob(input: JobInput, carried: CarriedJob | undefined): JobState {
+  try {
+    return new JobState(input, ownWorkflow(), carried);
+  } catch (error) {
+    // An input that is refused has no job that could tell of its end.
+    keepSearchable({ phase: 'failed', failure: readFailure(error)?.type });
+    throw error;
   }
 }
 
@@ -133,12 +144,19 @@ async function download(job: JobState, taskId: string): Promise<JobResult> {
   return { taskId, video, seed: request?.seed, polls: job.polls, waitedMs, warnings };
 }
 
-/** A job that is its workflow: the workflow's details tell its story, and its memo the task, without a worker. */
+/**
+ * A job that is its workflow: the workflow's details tell its story, its memo the task, without a worker, and its search
+ * attributes where it is.
+ */
 function ownWorkflow(): JobPlace {
   const { workflowId } = workflowInfo();
   return {
     name: workflowId,
-    changed: (job) => setCurrentDetails(currentDetails(job.progress(), job.ending, workflowId)),
+    changed: (job) => {
+      const progress = job.progress();
+      setCurrentDetails(currentDetails(progress, job.ending, workflowId));
+      keepSearchable({ ...progress, failure: job.failure?.type });
+    },
     hasTask: (taskId) => upsertMemo({ [TASK_ID_MEMO]: taskId }),
   };
 }

@@ -14,6 +14,7 @@ import {
 } from '../config';
 import { startEmulator } from '../emulator';
 import { findDevServer, isAlive, isDead, ProcessLock, SILENT_AFTER_MS, startDevServer } from '../engine';
+import { findSearchAttributes, problemOf, registerSearchAttributes } from '../search-attributes';
 import { createVideoService, RateGate, type VideoServiceOptions } from '../service';
 import { createStorage } from '../storage';
 import { readDownloadOptions, readStorageConfig } from '../storage-config';
@@ -32,6 +33,8 @@ export interface LocalStack {
   taskQueue: string;
   uiUrl?: string;
   serviceUrl: string;
+  /** Whether jobs can have search attributes. */
+  searchable: boolean;
   /** The process that runs the server when it is not ours, and when that has ended. */
   runBy?: number;
   ended?: Promise<void>;
@@ -105,7 +108,15 @@ async function startStack(
     });
     closers.add(() => removeStackNote(folder));
     const client = await connect({ address, namespace });
-    return { client, address, taskQueue, uiUrl, serviceUrl: service.baseUrl, close: () => closers.close() };
+    return {
+      client,
+      address,
+      taskQueue,
+      uiUrl,
+      searchable: await isSearchable(client, registerSearchAttributes),
+      serviceUrl: service.baseUrl,
+      close: () => closers.close(),
+    };
   } catch (error) {
     await closers.close();
     throw error;
@@ -138,6 +149,8 @@ async function joinStack(folder: string, { env }: LocalStackOptions): Promise<Lo
       client,
       address,
       uiUrl,
+      // The server of another version may have none.
+      searchable: await isSearchable(client, findSearchAttributes),
       runBy: pid,
       ended: untilEnded(pid),
       close: () => closers.close(),
@@ -171,6 +184,15 @@ async function untilEnded(pid: number): Promise<void> {
 async function connect({ address, namespace }: Pick<StackNote, 'address' | 'namespace'>): Promise<Client> {
   const connection = await Connection.connect({ address, connectTimeout: '2s' });
   return new Client({ connection, namespace });
+}
+
+/** Jobs go without what cannot be had. */
+async function isSearchable(
+  { connection, options: { namespace } }: Client,
+  look: typeof findSearchAttributes,
+): Promise<boolean> {
+  const found = await look({ connection, namespace }).catch(() => undefined);
+  return found !== undefined && problemOf(found, namespace) === undefined;
 }
 
 async function openService(env: Environment, folder: string, closers: Closers): Promise<VideoServiceOptions> {

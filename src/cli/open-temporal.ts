@@ -1,5 +1,5 @@
 import { createVideoClient, type VideoClient } from '../client';
-import { namesAService, readTaskQueue, readTemporalAddress } from '../config';
+import { namesAService, readSearchAttributes, readTaskQueue, readTemporalAddress } from '../config';
 import { connectClient } from '../connect';
 import type { VideoJob } from '../video-job';
 import { openLocalStack } from './local-stack';
@@ -35,9 +35,18 @@ export async function openTemporal(
       'Using the emulated video service; set VIDEO_API_BASE_URL and VIDEO_API_KEY to use a real one.',
     );
   }
-  const { client, taskQueue, ...stack } = await openLocalStack({ env, tell: (line) => tell(terminal, line) });
+  const { client, taskQueue, searchable, ...stack } = await openLocalStack({
+    env,
+    tell: (line) => tell(terminal, line),
+  });
   // The stack of this machine does downloads where it does the rest, whatever queue the settings name for them.
-  const videos = await createVideoClient({ env, client, taskQueue, downloadQueue: taskQueue });
+  const videos = await createVideoClient({
+    env,
+    client,
+    taskQueue,
+    downloadQueue: taskQueue,
+    searchAttributes: readSearchAttributes(env) ?? searchable,
+  });
   return { videos, taskQueue, uiUrl: stack.uiUrl, ended: stack.ended ?? NEVER, close: stack.close };
 }
 

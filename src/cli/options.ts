@@ -70,3 +70,8 @@ export interface EmulatorCommandOptions {
 export interface DoctorOptions {
   json?: boolean;
 }
+
+export interface SearchAttributesOptions {
+  register?: boolean;
+  json?: boolean;
+}

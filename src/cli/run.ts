@@ -7,6 +7,7 @@ import type {
   EmulatorCommandOptions,
   ExplainOptions,
   GenerateOptions,
+  SearchAttributesOptions,
   WorkerCommandOptions,
 } from './options';
 import type { Terminal } from './terminal';
@@ -21,6 +22,7 @@ const load = {
   readFaults: (): typeof import('./read-faults') => require('./read-faults'),
   doctor: (): typeof import('./doctor') => require('./doctor'),
   explain: (): typeof import('./explain') => require('./explain'),
+  searchAttributes: (): typeof import('./search-attributes') => require('./search-attributes'),
   exitCodes: (): typeof import('./exit-codes') => require('./exit-codes'),
 };
 
@@ -43,6 +45,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     emulator: (options) => ends(load.emulator().emulator(options, terminal)),
     doctor: (options) => ends(load.doctor().doctor(options, terminal)),
     explain: (file, options) => ends(load.explain().explain(file, options, terminal)),
+    searchAttributes: (options) => ends(load.searchAttributes().searchAttributes(options, terminal)),
   });
   try {
     await program.parseAsync(args, { from: 'user' });
@@ -71,6 +74,7 @@ interface Actions {
   emulator(options: EmulatorCommandOptions): Promise<void>;
   doctor(options: DoctorOptions): Promise<void>;
   explain(file: string, options: ExplainOptions): Promise<void>;
+  searchAttributes(options: SearchAttributesOptions): Promise<void>;
 }
 
 export function describeProgram(terminal: Terminal, actions: Actions): Command {
@@ -171,5 +175,11 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--status <code>', 'HTTP status of an answer that was saved without it', '200')
     .option('--json', 'end with one JSON object on standard output')
     .action(actions.explain);
+  program
+    .command('search-attributes')
+    .description('tell whether the namespace has the search attributes that jobs can be found by')
+    .option('--register', 'register those that are missing')
+    .option('--json', 'end with one JSON object on standard output')
+    .action(actions.searchAttributes);
   return program;
 }

@@ -60,6 +60,7 @@ export {
   type VideoRequest,
 } from './request';
 export { type ParsedRequests, parseRequestLines } from './request-lines';
+export { SEARCH_ATTRIBUTES } from './search-attributes';
 export { describeDownload, describeVideo } from './summaries';
 export { TASK_STATES, type TaskState } from './task-state';
 export { CONTAINER_NAMES, type Container, describeMismatches, type VideoFacts } from './video-facts';

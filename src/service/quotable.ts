@@ -1,4 +1,4 @@
-import { cleanText } from '../contract/clean-text';
+import { cleanText, withoutQueries } from '../contract/clean-text';
 import type { TracedReading } from './read-answer';
 
 /** What is shorter is a word such as `1` or `mp4`: it hides nothing, and would be cut out of every sentence. */
@@ -13,7 +13,7 @@ export function quotable(text: string, secrets: readonly string[]): string {
   for (const secret of secrets) {
     told = told.replaceAll(secret, '…');
   }
-  return cleanText(told.replace(/\?[^\s"'<>?=]*=[^\s"'<>]*/g, '?…'));
+  return cleanText(withoutQueries(told));
 }
 
 export function quotableReading<Reading extends TracedReading>(

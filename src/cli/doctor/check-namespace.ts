@@ -1,5 +1,8 @@
+import { readSearchAttributes } from '../../config';
 import { describeDuration } from '../../contract';
-import { type Check, ok, wrong } from './check';
+import { findSearchAttributes, problemOf } from '../../search-attributes';
+import { type Check, type Finding, ok, warning, wrong } from './check';
+import type { TemporalServer } from './find-temporal';
 import { withinCall } from './reach-server';
 import { codeOf, wordsOf } from './told-error';
 
@@ -9,7 +12,7 @@ const NOT_FOUND = 5;
 export const checkNamespace: Check = {
   name: 'namespace',
   needs: ['temporal'],
-  async run({ temporal }) {
+  async run({ env, temporal }) {
     const place = await temporal();
     if (!('connection' in place)) return ok('generate makes it with its server');
     const { connection, namespace } = place;
@@ -17,6 +20,8 @@ export const checkNamespace: Check = {
       const { config } = await withinCall(connection, () =>
         connection.workflowService.describeNamespace({ namespace }),
       );
+      const lacks = readSearchAttributes(env) ? await lackOfSearchAttributes(place) : undefined;
+      if (lacks) return lacks;
       const seconds = Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0);
       return ok(`${namespace} keeps jobs that have ended for ${describeDuration(seconds * 1_000)}`);
     } catch (error) {
@@ -33,3 +38,23 @@ export const checkNamespace: Check = {
     }
   },
 };
+
+/** What would keep a client of these settings from starting jobs. */
+async function lackOfSearchAttributes({
+  connection,
+  namespace,
+}: TemporalServer): Promise<Finding | undefined> {
+  try {
+    const found = await withinCall(connection, () => findSearchAttributes({ connection, namespace }));
+    const lack = problemOf(found, namespace);
+    return (
+      lack &&
+      wrong(lack.problem, `Before jobs are started: ${lack.mend}; or unset VIDEOGEN_SEARCH_ATTRIBUTES.`)
+    );
+  } catch (error) {
+    return warning(
+      `it cannot be told whether ${namespace} has the search attributes (${wordsOf(error)})`,
+      'If starts are refused, unset VIDEOGEN_SEARCH_ATTRIBUTES.',
+    );
+  }
+}

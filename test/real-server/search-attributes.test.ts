@@ -1,0 +1,252 @@
+import { randomUUID } from 'node:crypto';
+import { defineSearchAttributeKey } from '@temporalio/common';
+import { run } from '../../src/cli/run';
+import { createVideoClient, type VideoClient } from '../../src/client';
+import { ConfigError } from '../../src/config';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { FakeTerminal } from '../cli/fake-terminal';
+import { historyOf } from '../support/history';
+import { captureLogs } from '../support/logs';
+import { failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
+
+const request = { prompt: 'A red fox' };
+const QUICKLY = { min: '1s', max: '1s' };
+const PHASE = defineSearchAttributeKey('VideoPhase', 'KEYWORD');
+
+let env: VideoTestEnvironment;
+beforeAll(async () => {
+  captureLogs();
+  env = await createVideoTestEnvironment({
+    server: 'dev',
+    // So that a job continues as new after a few looks.
+    dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': '40' },
+  });
+});
+afterAll(() => env.teardown());
+
+const searchable = ({ taskQueue }: Pick<World, 'taskQueue'>): Promise<VideoClient> =>
+  createVideoClient({ client: env.temporal.client, taskQueue, env: { VIDEOGEN_SEARCH_ATTRIBUTES: 'true' } });
+
+async function videogen(...args: string[]) {
+  const terminal = new FakeTerminal({ TEMPORAL_ADDRESS: env.temporal.address });
+  const code = await run(args, terminal);
+  return { code, out: terminal.stdout, err: terminal.stderr };
+}
+
+/** Temporal's lists are told of a job a moment later. */
+async function untilListed(query: string): Promise<string[]> {
+  for (;;) {
+    const found: string[] = [];
+    for await (const { workflowId } of env.temporal.client.workflow.list({ query })) found.push(workflowId);
+    if (found.length > 0) return found;
+    await pause();
+  }
+}
+
+async function attributesOf(workflowId: string): Promise<Record<string, unknown>> {
+  const { typedSearchAttributes } = await env.temporal.client.workflow.getHandle(workflowId).describe();
+  const ours = typedSearchAttributes.getAll().filter(({ key }) => key.name.startsWith('Video'));
+  return Object.fromEntries(ours.map(({ key, value }) => [key.name, value]));
+}
+
+async function upsertsOf(workflowId: string): Promise<number> {
+  const { events } = await historyOf(env.temporal.client, workflowId);
+  return (events ?? []).filter((event) => event.upsertWorkflowSearchAttributesEventAttributes).length;
+}
+
+describe('in a namespace that has them not', () => {
+  const place = { taskQueue: 'nobody' };
+
+  test('starts say in one sentence which are missing, where, and what to do', async () => {
+    const videos = await searchable(place);
+    const starts = [videos.start({ request }), videos.submit({ request }), videos.execute({ request })];
+    for (const start of starts) {
+      const error = await failureOf(start);
+      expect(error).toBeInstanceOf(ConfigError);
+      expect(String(error)).toBe(
+        'ConfigError: The job was not started, the search attributes VideoTaskId, VideoPhase and VideoOutcome are not registered in the namespace default: register with: videogen search-attributes --register, or start jobs without them (searchAttributes: false, VIDEOGEN_SEARCH_ATTRIBUTES=false).',
+      );
+    }
+  });
+
+  test('an error that is about an attribute of the caller is left as it is', async () => {
+    const videos = await createVideoClient({
+      client: env.temporal.client,
+      ...place,
+      searchAttributes: false,
+    });
+    const typedSearchAttributes = [{ key: defineSearchAttributeKey('Fox', 'KEYWORD'), value: 'red' }];
+    const error = await failureOf(videos.start({ request }, { temporal: { typedSearchAttributes } }));
+    expect(error).toMatchObject({ cause: { message: expect.stringContaining('attribute Fox') } });
+    expect(error).not.toBeInstanceOf(ConfigError);
+  });
+
+  test('the command tells what is missing and how to register it, and the doctor does', async () => {
+    expect(await videogen('search-attributes')).toEqual({
+      code: 0,
+      out: 'VideoTaskId   missing\nVideoPhase    missing\nVideoOutcome  missing\n',
+      err: expect.stringMatching(
+        /^Search attributes of the namespace default at [\d.:]+:\nThe search attributes VideoTaskId, VideoPhase and VideoOutcome are not registered in the namespace default: register with: videogen search-attributes --register\.\n$/,
+      ),
+    });
+    const terminal = new FakeTerminal({
+      TEMPORAL_ADDRESS: env.temporal.address,
+      VIDEOGEN_SEARCH_ATTRIBUTES: 'true',
+    });
+    await run(['doctor'], terminal);
+    expect(terminal.stdout).toMatch(/namespace.+ the search attributes VideoTaskId.+ are not registered/);
+    expect(terminal.stdout).toContain('or unset VIDEOGEN_SEARCH_ATTRIBUTES.');
+  });
+
+  test('a namespace that does not exist is told as such', async () => {
+    const terminal = new FakeTerminal({ TEMPORAL_ADDRESS: env.temporal.address, TEMPORAL_NAMESPACE: 'none' });
+    expect(await run(['search-attributes', '--register', '--json'], terminal)).toBe(2);
+    expect(terminal.stderr).toMatch(/^There is no namespace none: make it with: .+\.\n$/);
+    expect(JSON.parse(terminal.stdout)).toMatchObject({ error: { type: 'ConfigError' } });
+  });
+
+  test('one that is there with another type is told, and left as it is', async () => {
+    const { operatorService } = env.temporal.connection;
+    const namespace = 'default';
+    await operatorService.addSearchAttributes({ namespace, searchAttributes: { VideoOutcome: 3 } });
+    const { code, out, err } = await videogen('search-attributes', '--register');
+    const sentence =
+      'he search attribute VideoOutcome is of type Int in the namespace default, and not Keyword: use another namespace';
+    expect([code, out]).toEqual([
+      2,
+      'VideoTaskId   registered\nVideoPhase    registered\nVideoOutcome  of another type: Int\n',
+    ]);
+    expect(err).toContain(`T${sentence}.\n`);
+    const error = await failureOf((await searchable(place)).submit({ request }));
+    expect(String(error)).toContain(`The job was not started, t${sentence}, or start jobs without them`);
+    await operatorService.removeSearchAttributes({ namespace, searchAttributes: ['VideoOutcome'] });
+  });
+});
+
+describe('once they are registered', () => {
+  beforeAll(async () => {
+    const attributes = ['VideoTaskId', 'VideoPhase', 'VideoOutcome'].map((name) => ({
+      name,
+      state: 'registered',
+    }));
+    for (const args of [['--register'], []]) {
+      const { code, out } = await videogen('search-attributes', '--json', ...args);
+      expect([code, JSON.parse(out)]).toEqual([0, { namespace: 'default', attributes }]);
+    }
+  });
+
+  test('a job is found by its task, by its phase while it waits, and by its outcome, for three upserts', async () => {
+    await inWorld(env, { jobTimeMs: 60_000 }, async (world) => {
+      const videos = await searchable(world);
+      const { job, taskId } = await videos.submit({ request, polling: QUICKLY });
+      expect(await untilListed(`VideoTaskId = '${taskId}'`)).toEqual([job.workflowId]);
+      expect(await untilListed(`VideoPhase = 'waiting' AND ExecutionStatus = 'Running'`)).toEqual([
+        job.workflowId,
+      ]);
+      await job.cancel();
+      await failureOf(job.result());
+      expect(await untilListed(`VideoOutcome = 'Cancelled'`)).toEqual([job.workflowId]);
+      expect(await attributesOf(job.workflowId)).toEqual({
+        VideoTaskId: taskId,
+        VideoPhase: 'cancelled',
+        VideoOutcome: 'Cancelled',
+      });
+      expect(await upsertsOf(job.workflowId)).toBe(2);
+    });
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const videos = await searchable(world);
+      const job = await videos.start({ request, polling: QUICKLY });
+      await job.result();
+      expect(await untilListed(`VideoOutcome = 'succeeded'`)).toEqual([job.workflowId]);
+      expect(await upsertsOf(job.workflowId)).toBe(3);
+      const plain = await world.videos.start({ request, polling: QUICKLY });
+      await plain.result();
+      expect(await attributesOf(plain.workflowId)).toEqual({});
+      expect(await upsertsOf(plain.workflowId)).toBe(0);
+    });
+  });
+
+  test('a job that failed is found by the type of its failure', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      world.emulator.next('submit', { kind: 'failed-task', code: 'moderated', message: 'No foxes.' });
+      const job = await (await searchable(world)).start({ request, polling: QUICKLY });
+      await failureOf(job.result());
+      expect(await untilListed(`VideoOutcome = 'GenerationFailed'`)).toEqual([job.workflowId]);
+      expect(await attributesOf(job.workflowId)).toMatchObject({ VideoPhase: 'failed' });
+    });
+  });
+
+  test('a job that waits for somebody’s decision is found, and so is its task once somebody adopted it', async () => {
+    await inWorld(env, { jobTimeMs: 60_000 }, async (world) => {
+      world.emulator.next('submit', { kind: 'reset' });
+      const job = await (await searchable(world)).start({ request, polling: QUICKLY });
+      expect(await untilListed(`VideoPhase = 'needs-decision'`)).toEqual([job.workflowId]);
+      const [{ taskId } = { taskId: '' }] = world.emulator.generations();
+      await job.decideSubmit({ decision: 'adopt', taskId });
+      expect(await untilListed(`VideoTaskId = '${taskId}' AND VideoPhase = 'waiting'`)).toEqual([
+        job.workflowId,
+      ]);
+      await job.cancel();
+      await failureOf(job.result());
+    });
+  });
+
+  test('a job that adopts a task is found by it before any worker has seen the job', async () => {
+    const videos = await searchable({ taskQueue: 'nobody' });
+    const job = await videos.start({ taskId: 'task-of-yesterday' });
+    expect(await untilListed(`VideoTaskId = 'task-of-yesterday' AND VideoPhase = 'waiting'`)).toEqual([
+      job.workflowId,
+    ]);
+  });
+
+  test('a job that continues as new is still found', async () => {
+    await inWorld(env, { jobTimeMs: 60_000 }, async (world) => {
+      const { job, taskId } = await (await searchable(world)).submit({ request, polling: QUICKLY });
+      const handle = env.temporal.client.workflow.getHandle(job.workflowId);
+      const { runId } = await handle.describe();
+      while ((await handle.describe()).runId === runId) {
+        await job.lookNow();
+        await pause();
+      }
+      await untilProgress(job, ({ phase }) => phase === 'waiting');
+      expect(await attributesOf(job.workflowId)).toEqual({
+        VideoTaskId: taskId,
+        VideoPhase: 'waiting',
+        VideoOutcome: 'none',
+      });
+      expect(await upsertsOf(job.workflowId)).toBe(0);
+      await job.cancel();
+      await failureOf(job.result());
+      expect(await attributesOf(job.workflowId)).toMatchObject({ VideoOutcome: 'Cancelled' });
+    });
+  });
+
+  test('a job that somebody starts by name keeps just those up to date that it was given', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async ({ taskQueue }) => {
+      const startByName = (input: unknown) =>
+        env.temporal.client.workflow.start('generateVideo', {
+          taskQueue,
+          workflowId: `by-name-${randomUUID()}`,
+          args: [input],
+          typedSearchAttributes: [{ key: PHASE, value: 'new' }],
+        });
+      const job = await startByName({ request, polling: QUICKLY });
+      await job.result();
+      expect(await attributesOf(job.workflowId)).toEqual({ VideoPhase: 'succeeded' });
+      const refused = await startByName({ nonsense: true });
+      await failureOf(refused.result());
+      expect(await attributesOf(refused.workflowId)).toEqual({ VideoPhase: 'failed' });
+    });
+  });
+
+  test('what the caller says of a job’s attributes stays beside ours', async () => {
+    const videos = await searchable({ taskQueue: 'nobody' });
+    const typedSearchAttributes = [{ key: PHASE, value: 'imported' }];
+    const job = await videos.start({ request }, { temporal: { typedSearchAttributes } });
+    expect(await attributesOf(job.workflowId)).toEqual({
+      VideoTaskId: 'none',
+      VideoPhase: 'imported',
+      VideoOutcome: 'none',
+    });
+  });
+});
