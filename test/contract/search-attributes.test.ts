@@ -1,0 +1,32 @@
+import { JOB_PHASES } from '../../src/contract/job';
+import { SEARCH_ATTRIBUTES, searchAttributesOf } from '../../src/contract/search-attributes';
+import { refusal } from '../../src/search-attributes';
+
+const valuesOf = (job: Parameters<typeof searchAttributesOf>[0]) =>
+  searchAttributesOf(job).map(({ value }) => value);
+
+test('every phase has a value for each attribute: one without would not be there', () => {
+  for (const phase of JOB_PHASES) {
+    expect(valuesOf({ phase })).toEqual(['none', phase, phase === 'succeeded' ? phase : 'none']);
+  }
+  expect(searchAttributesOf({ phase: 'failed' }).map(({ key }) => key.name)).toEqual([...SEARCH_ATTRIBUTES]);
+  expect(valuesOf({ phase: 'failed', taskId: '\u0000', failure: 'NoVideo' })).toEqual([
+    'none',
+    'failed',
+    'NoVideo',
+  ]);
+});
+
+test('a task id that is longer than a column of the server is cut', () => {
+  expect(valuesOf({ phase: 'waiting', taskId: 'x'.repeat(255) })[0]).toBe('x'.repeat(255));
+  expect(valuesOf({ phase: 'waiting', taskId: 'x'.repeat(256) })[0]).toBe(`${'x'.repeat(254)}…`);
+});
+
+test('a server that does not let them be registered is told as such, with who can', () => {
+  const error = Object.assign(new Error('7 PERMISSION_DENIED: Request unauthorized.'), { code: 7 });
+  expect(String(refusal(error, 'films'))).toBe(
+    'ConfigError: The server does not offer this to us (7 PERMISSION_DENIED: Request unauthorized.): have VideoTaskId, VideoPhase, VideoOutcome registered as Keyword by whoever runs the namespace films; in Temporal Cloud that is done in the Cloud UI or with tcld.',
+  );
+  const other = Object.assign(new Error('14 UNAVAILABLE: gone'), { code: 14 });
+  expect(refusal(other, 'films')).toBe(other);
+});

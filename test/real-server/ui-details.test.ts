@@ -1,0 +1,147 @@
+import { createVideoActivities } from '../../activities';
+import { createFileStorage } from '../../src/storage';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { activities, type HistoryEvent, historyOf, timers } from '../support/history';
+import { captureLogs } from '../support/logs';
+import { failureOf, inWorld, pause, untilProgress } from '../support/world';
+
+const QUICKLY = { min: '1s', max: '1s' };
+const requests = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ prompt: `Fox ${index + 1}` }));
+
+let env: VideoTestEnvironment;
+beforeAll(async () => {
+  captureLogs();
+  env = await createVideoTestEnvironment({
+    server: 'dev',
+    // So that a batch of twenty has a long history, which it ends as soon as nothing is under way.
+    dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': '60' },
+  });
+});
+afterAll(() => env.teardown());
+
+/** The lines of the UI's Timeline, over all runs of a workflow: activities and timers with their summaries. */
+async function timelineOf(workflowId: string): Promise<{ type: string; summary?: string }[]> {
+  const events: HistoryEvent[] = [];
+  for (let runId: string | undefined; ; ) {
+    const run = (await historyOf(env.temporal.client, workflowId, runId)).events ?? [];
+    events.push(...run);
+    runId = run[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId || undefined;
+    if (runId === undefined) break;
+  }
+  return [
+    ...activities({ events }).map(({ type, summary }) => ({ type, summary })),
+    ...timers({ events }).map(({ summary }) => ({ type: 'timer', summary })),
+  ];
+}
+
+const workflow = (workflowId: string) => env.temporal.client.workflow.getHandle(workflowId);
+
+async function currentDetailsOf(workflowId: string): Promise<string> {
+  const { currentDetails } = await workflow(workflowId).query<{ currentDetails: string }>(
+    '__temporal_workflow_metadata',
+  );
+  return currentDetails;
+}
+
+test('every timer and every activity of jobs and batches has a summary', async () => {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const seen: { type: string; summary?: string }[] = [];
+  await inWorld(
+    env,
+    {
+      jobTimeMs: 1_500,
+      wrapService: (service) => ({
+        ...service,
+        submit: async (request, options) => {
+          if (request.prompt === 'Fox 20') await released;
+          return service.submit(request, options);
+        },
+      }),
+    },
+    async ({ emulator, service, storageFolder, videos }) => {
+      const [request = { prompt: '' }] = requests(1);
+      emulator.next('submit', { kind: 'reset' });
+      const held = await videos.start({ request, polling: QUICKLY });
+      await untilProgress(held, ({ phase }) => phase === 'needs-decision');
+      await held.decideSubmit({ decision: 'resubmit' });
+      await held.result();
+      seen.push(...(await timelineOf(held.workflowId)));
+
+      const cancelled = await videos.start({ request });
+      await untilProgress(cancelled, ({ phase }) => phase === 'waiting');
+      await cancelled.cancel();
+      await failureOf(cancelled.result());
+      seen.push(...(await timelineOf(cancelled.workflowId)));
+
+      const storage = createFileStorage(storageFolder);
+      const lines = requests(3).map((one) => JSON.stringify(one));
+      await storage.write('foxes.jsonl', lines.join('\n'), 'text/plain');
+      const ofFile = await videos.startBatch({ requestsFrom: 'foxes.jsonl', polling: QUICKLY });
+      await ofFile.result();
+      seen.push(...(await timelineOf(ofFile.workflowId)));
+
+      const resting = await videos.startBatch({ requests: requests(20), polling: QUICKLY });
+      let timeline = await timelineOf(resting.workflowId);
+      while (!timeline.some(({ summary }) => summary === 'rest')) {
+        await pause();
+        timeline = await timelineOf(resting.workflowId);
+      }
+      seen.push(...timeline);
+      await workflow(resting.workflowId).terminate();
+      release();
+
+      expect(seen.filter(({ summary }) => !summary)).toEqual([]);
+      expect(seen).toContainEqual({ type: 'timer', summary: 'for a decision: adopt, resubmit or abandon' });
+      const all = Object.keys(createVideoActivities({ service, storage }));
+      expect(new Set(seen.map(({ type }) => type))).toEqual(new Set([...all, 'timer']));
+    },
+  );
+});
+
+test('a job shows what it was started for and where it is', async () => {
+  await inWorld(env, { jobTimeMs: 60_000 }, async ({ videos, taskQueue }) => {
+    const request = {
+      prompt: 'A red fox',
+      image_url: 'https://cdn.example.com/fox.png?signature=secret',
+      duration: 5,
+    };
+    const job = await videos.start({ request, deadline: '2h', storage: 'foxes/' });
+    await untilProgress(job, ({ phase }) => phase === 'waiting');
+    const description = await workflow(job.workflowId).describe();
+    expect(await description.staticSummary()).toBe('image to video, 5 s: "A red fox"');
+    expect(await description.staticDetails()).toBe(
+      [
+        '**Image to video**',
+        '> A red fox',
+        '- image\\_url: `https://cdn.example.com/fox.png?…`\n- duration: `5`',
+        `- deadline: \`2 h\`\n- storage: \`foxes/\`\n- submit queue: \`${taskQueue}-submit\``,
+      ].join('\n\n'),
+    );
+    expect(await currentDetailsOf(job.workflowId)).toMatch(
+      /^\*\*Waiting for the video\*\*\n\nTask `task_\S+`\n/,
+    );
+    await job.cancel();
+    await failureOf(job.result());
+    expect(await currentDetailsOf(job.workflowId)).toMatch(/^\*\*The job was cancelled\*\*\n/);
+  });
+});
+
+test('a batch shows what it was started for and where it is', async () => {
+  await inWorld(env, { jobTimeMs: 60_000 }, async ({ videos }) => {
+    const batch = await videos.startBatch({ requests: requests(2), window: 1 });
+    while (!(await currentDetailsOf(batch.workflowId)).includes('waiting')) await pause();
+    expect(await currentDetailsOf(batch.workflowId)).toMatch(
+      /^\*\*0 of 2 videos are stored\*\*\n\n0 failed, 1 are under way\n\n- 1: waiting/,
+    );
+    const description = await workflow(batch.workflowId).describe();
+    expect(await description.staticSummary()).toBe('batch of 2, the first: "Fox 1"');
+    expect(await description.staticDetails()).toMatch(/^\*\*2 videos\*\*\n\n- window: `1`\n/);
+    expect(await description.staticDetails()).toMatch(/\n\n1\. Fox 1\n2\. Fox 2$/);
+    await batch.cancel();
+    await failureOf(batch.result());
+  });
+});
