@@ -1,6 +1,6 @@
 /**
- * Takes the pictures of the README in a browser: `CHROMIUM=/usr/bin/chromium npm run pictures`. One is a video of the
- * emulator as a browser plays it, the other is a job in the Temporal UI.
+ * Takes the pictures of the documentation in a browser: `CHROMIUM=/usr/bin/chromium npm run pictures`. One is a video of
+ * the emulator as a browser plays it, the others are jobs in the Temporal UI.
  */
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
@@ -9,6 +9,8 @@ const { createServer } = require('node:http');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { chromium } = require('playwright-core');
+const { createVideoClient } = require('../dist/src');
+const { startEmulator } = require('../dist/src/testing');
 
 const CLI = join(__dirname, '../dist/src/cli/main.js');
 const PICTURES = join(__dirname, 'pictures');
@@ -64,30 +66,106 @@ async function playVideo(browser, file) {
   return played;
 }
 
-async function main() {
+/** A `videogen dev` of its own, for as long as the work takes. */
+async function withDev(settings, work) {
   const folder = mkdtempSync(join(tmpdir(), 'videogen-pictures-'));
-  const env = { VIDEOGEN_DATA: join(folder, 'data'), VIDEOGEN_STORAGE: join(folder, 'videos') };
+  const env = { VIDEOGEN_DATA: join(folder, 'data'), VIDEOGEN_STORAGE: join(folder, 'videos'), ...settings };
   const dev = run(['dev'], env);
   await until(() => dev.seen.err.includes('Ctrl-C'));
-  const ui = /http:\/\/\S+/.exec(dev.seen.err)[0];
-  const generate = run(['generate', ...REQUEST, '--id', 'red-fox'], env);
-  await once(generate.child, 'close');
+  const [, address] = /^Temporal +(\S+)$/m.exec(dev.seen.err);
+  const [, ui] = /^Temporal UI +(\S+)$/m.exec(dev.seen.err);
+  try {
+    await work({ env, address, workflows: `${ui}/namespaces/default/workflows` });
+  } finally {
+    dev.child.kill('SIGINT');
+    await once(dev.child, 'close');
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
 
+async function open(browser, address, height) {
+  const page = await browser.newPage({ viewport: { width: 1280, height } });
+  await page.goto(address);
+  return page;
+}
+
+/** What the UI draws goes on for a moment after the words are there. */
+async function picture(page, name, options) {
+  await page.waitForTimeout(1_000);
+  await page.screenshot({ path: join(PICTURES, name), ...options });
+  await page.close();
+}
+
+/** One job from its beginning to its end. */
+async function oneJob(browser) {
+  await withDev({}, async ({ env, workflows }) => {
+    const generate = run(['generate', ...REQUEST, '--id', 'red-fox'], env);
+    await once(generate.child, 'close');
+    process.stdout.write(`${JSON.stringify(await playVideo(browser, generate.seen.out.trim()))}\n`);
+    const page = await open(browser, `${workflows}/red-fox`, 1_130);
+    await page.getByText('next look in').first().waitFor();
+    await picture(page, 'temporal-ui.png');
+  });
+}
+
+/** A job that waits for a decision, and the list of it and others. */
+async function manyJobs(browser) {
+  let leaptMs = 0;
+  const emulator = await startEmulator({ jobTimeMs: 600_000, clock: () => Date.now() + leaptMs });
+  const settings = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: emulator.apiKey };
+  await withDev(settings, async ({ address, workflows }) => {
+    const videos = await createVideoClient({
+      env: { TEMPORAL_ADDRESS: address, VIDEOGEN_SEARCH_ATTRIBUTES: 'true' },
+    });
+    const untilPhase = async (workflowId, prompt, phase) => {
+      const request = { prompt, resolution: '720p', aspect_ratio: '16:9', duration: 5 };
+      const job = await videos.start({ request, polling: { min: '2s' } }, { workflowId });
+      for await (const progress of job.follow({ everyMs: 100 })) if (progress.phase === phase) return job;
+    };
+    const done = await untilPhase('red-fox', 'A red fox in the snow', 'waiting');
+    emulator.next('submit', { kind: 'failed-task', code: 'moderated', message: 'no real people' });
+    const failing = await untilPhase('famous-face', 'A famous person dances', 'waiting');
+    leaptMs += 600_000;
+    await done.result();
+    await failing.result().catch(() => undefined);
+    emulator.next('submit', { kind: 'refused', status: 400, message: 'no roads today' });
+    await untilPhase('endless-road', 'A road without an end', 'failed');
+    emulator.next('submit', { kind: 'reset' });
+    await untilPhase('hot-air-balloon', 'A hot air balloon over the hills', 'needs-decision');
+    await untilPhase('rainy-street', 'A street in the rain', 'waiting');
+    await untilPhase('paper-boat', 'A paper boat on a pond', 'waiting');
+    await videos.close();
+
+    const details = await open(browser, `${workflows}/hot-air-balloon`, 1_160);
+    await details.getByText('User Metadata').click();
+    const shown = details.locator('iframe').last().contentFrame();
+    await shown.getByText('Needs a decision').waitFor();
+    await picture(details, 'temporal-ui-details.png');
+
+    const query = "VideoPhase != 'succeeded'";
+    const list = await open(browser, `${workflows}?query=${encodeURIComponent(query)}`, 900);
+    await list.getByLabel('Collapse saved views').click();
+    await list.getByTestId('workflows-summary-table-configuration-button').click();
+    for (const column of ['Run ID', 'Type', 'Start', 'End'])
+      await list.getByLabel(`Remove ${column} column`).click();
+    for (const column of ['VideoPhase', 'VideoOutcome', 'VideoTaskId']) {
+      await list.getByLabel(`Add ${column} column`).click();
+    }
+    await list.getByTestId('drawer-close-button').click();
+    const clip = { x: 0, y: 0, width: 1_280, height: 480 };
+    await picture(list, 'temporal-ui-list.png', { clip });
+  });
+  await emulator.close();
+}
+
+async function main() {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
     args: ARGS,
   });
-  process.stdout.write(`${JSON.stringify(await playVideo(browser, generate.seen.out.trim()))}\n`);
-  const page = await browser.newPage({ viewport: { width: 1280, height: 1130 } });
-  await page.goto(`${ui}/namespaces/default/workflows/red-fox`);
-  await page.getByText('next look in').first().waitFor();
-  await page.waitForTimeout(1_000);
-  await page.screenshot({ path: join(PICTURES, 'temporal-ui.png') });
+  await oneJob(browser);
+  await manyJobs(browser);
   await browser.close();
-
-  dev.child.kill('SIGINT');
-  await once(dev.child, 'close');
-  rmSync(folder, { recursive: true, force: true });
 }
 
 main().catch((error) => {

@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { run } from '../../src/cli/run';
 import { createVideoClient, type VideoClient } from '../../src/client';
 import { ConfigError } from '../../src/config';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { Home, untilErr } from '../cli/cli-process';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
@@ -43,8 +47,11 @@ async function untilListed(query: string): Promise<string[]> {
   }
 }
 
-async function attributesOf(workflowId: string): Promise<Record<string, unknown>> {
-  const { typedSearchAttributes } = await env.temporal.client.workflow.getHandle(workflowId).describe();
+async function attributesOf(
+  workflowId: string,
+  client: Client = env.temporal.client,
+): Promise<Record<string, unknown>> {
+  const { typedSearchAttributes } = await client.workflow.getHandle(workflowId).describe();
   const ours = typedSearchAttributes.getAll().filter(({ key }) => key.name.startsWith('Video'));
   return Object.fromEntries(ours.map(({ key, value }) => [key.name, value]));
 }
@@ -59,9 +66,8 @@ describe('in a namespace that has them not', () => {
 
   test('starts say in one sentence which are missing, where, and what to do', async () => {
     const videos = await searchable(place);
-    const starts = [videos.start({ request }), videos.submit({ request }), videos.execute({ request })];
-    for (const start of starts) {
-      const error = await failureOf(start);
+    for (const start of [videos.start, videos.submit, videos.execute]) {
+      const error = await failureOf(start({ request }));
       expect(error).toBeInstanceOf(ConfigError);
       expect(String(error)).toBe(
         'ConfigError: The job was not started, the search attributes VideoTaskId, VideoPhase and VideoOutcome are not registered in the namespace default: register with: videogen search-attributes --register, or start jobs without them (searchAttributes: false, VIDEOGEN_SEARCH_ATTRIBUTES=false).',
@@ -249,4 +255,44 @@ describe('once they are registered', () => {
       VideoOutcome: 'none',
     });
   });
+
+  test('every query of the documentation is one that the server takes', async () => {
+    const page = readFileSync(join(__dirname, '../../docs/in-the-temporal-ui.md'), 'utf8');
+    const queries = [...page.matchAll(/--query "([^"]+)"/g)].map(([, query]) => query);
+    expect(queries.length).toBeGreaterThan(4);
+    for (const query of queries) await env.temporal.client.workflow.count(query);
+    await expect(env.temporal.client.workflow.count("VideoFase = 'waiting'")).rejects.toThrow();
+  });
+});
+
+test('the server of videogen dev has them, and jobs of the command line use them unless told not to', async () => {
+  const home = new Home();
+  try {
+    const dev = home.start(['dev']);
+    await untilErr(dev, 'Ctrl-C');
+    await home.run(['generate', 'A fox', '--id', 'found', '--no-wait']);
+    await home.run(['generate', 'A fox', '--id', 'hidden', '--no-wait'], {
+      VIDEOGEN_SEARCH_ATTRIBUTES: 'false',
+    });
+    const connection = await Connection.connect({ address: home.note()?.address });
+    const client = new Client({ connection });
+    expect(Object.keys(await attributesOf('found', client)).sort()).toEqual([
+      'VideoOutcome',
+      'VideoPhase',
+      'VideoTaskId',
+    ]);
+    expect(await attributesOf('hidden', client)).toEqual({});
+    await connection.close();
+    const { code, out } = await home.run(['search-attributes']);
+    expect([code, out.match(/registered/g)]).toEqual([0, ['registered', 'registered', 'registered']]);
+    dev.kill('SIGINT');
+    expect(await dev.ended).toBe(0);
+    expect(await home.run(['search-attributes'])).toEqual({
+      code: 2,
+      out: '',
+      err: 'No server is named and none of ours runs: set TEMPORAL_ADDRESS; the server that generate and dev start registers them itself.\n',
+    });
+  } finally {
+    await home.remove();
+  }
 });
