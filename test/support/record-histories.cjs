@@ -69,6 +69,38 @@ const STORIES = {
     },
   },
   adopted: { run: async (start, _sleep, submit) => start({ taskId: await submit() }) },
+  // One item is refused, one is lost and found.
+  batch: {
+    type: 'generateVideos',
+    prepare: (emulator) =>
+      emulator.next('submit', { kind: 'refused', status: 400, message: 'no' }, { kind: 'cut-body' }),
+    run: async (start, sleep, _submit, emulator) => {
+      const handle = await start({ requests: [1, 2, 3, 4].map(() => request), window: 2 });
+      const isHeld = ({ phase }) => phase === 'needs-decision';
+      for (;;) {
+        const { running } = await handle.query('progress');
+        const item = running.find(isHeld)?.item;
+        if (item !== undefined) {
+          const decision = { item, decision: 'adopt', taskId: emulator.generations()[0].taskId };
+          await handle.executeUpdate('decideSubmit', { args: [decision] });
+          return handle;
+        }
+        await sleep('1s');
+      }
+    },
+  },
+  // Its second run: the first is long.
+  'batch-continued': {
+    type: 'generateVideos',
+    jobTimeMs: 33 * 60_000,
+    run: (start) =>
+      start({
+        requests: [request, request],
+        window: 2,
+        deadline: '2h',
+        polling: { min: '5s', max: '5s' },
+      }),
+  },
 };
 
 /** Who recorded a history, and where, is nobody's business. */
@@ -84,7 +116,7 @@ async function record(name) {
   const { temporal, emulator } = env;
   STORIES[name].prepare?.(emulator);
   const start = (...args) =>
-    temporal.client.workflow.start('generateVideo', {
+    temporal.client.workflow.start(STORIES[name].type ?? 'generateVideo', {
       taskQueue: 'video-generation',
       workflowId: name,
       args,
