@@ -76,7 +76,12 @@ export async function createVideoTestEnvironment(
     temporal,
     emulator,
     storageFolder,
-    videos: await createVideoClient({ client: temporal.client, taskQueue: DEFAULT_TASK_QUEUE }),
+    videos: await createVideoClient({
+      client: temporal.client,
+      taskQueue: DEFAULT_TASK_QUEUE,
+      // A fresh server has none registered, whatever the settings of the process say.
+      searchAttributes: false,
+    }),
     createWorker: (workerOptions) =>
       createVideoWorker({
         connection: temporal.nativeConnection,

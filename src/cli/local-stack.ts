@@ -93,6 +93,8 @@ async function startStack(
     });
     closers.add(() => server.stop());
     const { address, namespace, uiUrl } = server;
+    const client = await connect({ address, namespace });
+    const searchable = await isSearchable(client, registerSearchAttributes);
     const service = await openService(env, folder, closers);
     const taskQueue = queueFor(env);
     const queues = options.forEverybody ? [taskQueue, readTaskQueue(env)] : [taskQueue];
@@ -107,13 +109,12 @@ async function startStack(
       serviceName,
     });
     closers.add(() => removeStackNote(folder));
-    const client = await connect({ address, namespace });
     return {
       client,
       address,
       taskQueue,
       uiUrl,
-      searchable: await isSearchable(client, registerSearchAttributes),
+      searchable,
       serviceUrl: service.baseUrl,
       close: () => closers.close(),
     };

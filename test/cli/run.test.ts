@@ -42,8 +42,8 @@ describe('help', () => {
   it('lists the commands on standard output', async () => {
     const { code, out, err } = await videogen(['--help']);
     expect([code, err]).toEqual([0, '']);
-    for (const command of ['generate', 'decide', 'dev', 'worker', 'emulator', 'doctor', 'explain'])
-      expect(out).toContain(`\n  ${command} `);
+    const commands = ['generate', 'decide', 'dev', 'worker', 'emulator', 'doctor', 'explain'];
+    for (const command of [...commands, 'search-attributes']) expect(out).toContain(`\n  ${command} `);
   });
 
   it('lists the options of a command', async () => {
