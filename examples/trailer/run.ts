@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { createFileStorage, readFailure } from 'temporal-videogen';
@@ -31,7 +33,7 @@ async function main(): Promise<void> {
     const { trailer, poster } = await worker.runUntil(() =>
       startOrJoin(new Client({ connection, namespace })),
     );
-    console.log(`trailer ${trailer}\nposter  ${poster}`);
+    for (const uri of [trailer, poster]) console.log(relative('.', fileURLToPath(uri)));
   } finally {
     await close();
   }

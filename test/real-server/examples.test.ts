@@ -1,9 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { joinShots } from '../../examples/trailer/join-shots';
 import { storyboard } from '../../examples/trailer/storyboard';
 import { FAILURES } from '../../src/contract';
-import { type Emulator, startEmulator } from '../../src/emulator';
+import { type Emulator, noiseVideo, startEmulator } from '../../src/emulator';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { readFilm } from '../support/example-film';
 import {
@@ -15,6 +15,9 @@ import {
 import { type ExampleService, startExampleService } from '../support/example-service';
 import { captureLogs } from '../support/logs';
 import { untilProgress } from '../support/world';
+
+// Whole programs, several at a time, of which each bundles its workflows first.
+jest.setTimeout(180_000);
 
 let env: VideoTestEnvironment;
 let runs: ExampleRuns;
@@ -74,11 +77,9 @@ describe('the trailer', () => {
   it('is one film of all shots in their order, and a poster of them, with nothing set up', async () => {
     const { code, out, err } = await embedded.trailer;
     expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('Making fox of 5 shots.') });
-    const [trailer = '', poster = ''] = out.match(/file:\S+/g) ?? [];
-
+    expect(out).toBe('videos/trailers/fox/trailer.mp4\nvideos/trailers/fox/poster.html\n');
     const folder = join(runs.folder, 'videos/trailers/fox');
-    expect(fileURLToPath(trailer)).toBe(join(folder, 'trailer.mp4'));
-    const film = await readFilm(fileURLToPath(trailer));
+    const film = await readFilm(join(folder, 'trailer.mp4'));
     const shots = await Promise.all(
       storyboard.map((_, index) => readFilm(join(folder, `fox-shots-${index + 1}.mp4`))),
     );
@@ -92,11 +93,24 @@ describe('the trailer', () => {
     const seconds = storyboard.reduce((sum, { duration = 0 }) => sum + duration, 0);
     expect(film).toMatchObject({ tracks: 1, seconds: expect.closeTo(seconds) });
 
-    const page = await readFile(fileURLToPath(poster), 'utf8');
+    const page = await readFile(join(folder, 'poster.html'), 'utf8');
     expect(page.match(/<video src="[^"#]+/g)).toEqual(
       storyboard.map((_, index) => `<video src="fox-shots-${index + 1}.mp4`),
     );
     expect(page.match(/(?<=<figcaption>)[^<]+/g)).toEqual(storyboard.map(({ prompt }) => prompt));
+  });
+
+  it('is refused with what to do when its shots are not encoded alike', async () => {
+    async function* shots() {
+      yield noiseVideo({ prompt: 'a fox', resolution: '480p' }, 0);
+      yield noiseVideo({ prompt: 'a fox', resolution: '720p' }, 0);
+    }
+    await expect(joinShots(shots())).rejects.toMatchObject({
+      nonRetryable: true,
+      message: expect.stringMatching(
+        /^Shot 2 is encoded otherwise than shot 1 \(.* 1280x720, .* 854x480\): ask/,
+      ),
+    });
   });
 });
 
