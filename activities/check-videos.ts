@@ -24,7 +24,8 @@ export function createCheckVideos(lookAtTask: LookAtTask) {
     };
     await whileAlive(
       () => undefined,
-      () => Promise.all(Array.from({ length: LOOKS_AT_ONCE }, lookOn)),
+      // Once the first has ended badly, nobody would hear of further looks.
+      () => Promise.all(Array.from({ length: LOOKS_AT_ONCE }, lookOn)).finally(() => waiting.splice(0)),
     );
     return looks;
   };

@@ -18,9 +18,9 @@ export function checkBatchInput(input: BatchInput | null | undefined): void {
     throw refused(`onFailure must be one of ${ON_FAILURE.join(', ')}`);
   }
   if (resumes != null && !isFlag(resumes)) throw refused(`resumes ${FLAG_RULE}`);
-  if (!isBatchStorage(options.storage)) throw refused(`storage ${BATCH_STORAGE_RULE}`);
   if ('idempotencyKey' in options && options.idempotencyKey != null) {
     throw refused('idempotencyKey is for one job, and each item of a batch has its own');
   }
   checkInput({ ...options, taskId: 'any' });
+  if (!isBatchStorage(options.storage)) throw refused(`storage ${BATCH_STORAGE_RULE}`);
 }

@@ -3,7 +3,7 @@ import type { BatchInput } from './batch';
 import { ON_FAILURE } from './batch';
 import { BATCH_STORAGE_RULE, isBatchStorage, isWindow, WINDOW_RULE } from './batch-rules';
 import { FILE_KEY_RULE, FLAG_RULE, isFileKey, isFlag } from './input-rules';
-import { parseJobInput } from './job-input';
+import { JOB_OPTION_FIELDS, parseJobInput } from './job-input';
 import { parseRequest } from './request';
 
 export type ParsedBatchInput = { ok: true; input: BatchInput } | { ok: false; problem: string };
@@ -19,6 +19,11 @@ const batchSchema = z.looseObject({
   onFailure: z.enum(ON_FAILURE, { error: `must be one of ${ON_FAILURE.join(', ')}` }).optional(),
 });
 
+const FIELDS = [
+  ...Object.keys(batchSchema.shape),
+  ...JOB_OPTION_FIELDS.filter((name) => name !== 'idempotencyKey'),
+];
+
 /** Parses what a caller hands over at a door. What is said of each item is parsed as that of a job is. */
 export function parseBatchInput(given: unknown, further: readonly string[] = []): ParsedBatchInput {
   const parsed = batchSchema.safeParse(given);
@@ -27,11 +32,18 @@ export function parseBatchInput(given: unknown, further: readonly string[] = [])
   if ((requests === undefined) === (requestsFrom === undefined)) {
     return refused('a batch needs either requests or requestsFrom, and not both');
   }
+  if (options.idempotencyKey !== undefined)
+    return refused('idempotencyKey is for one job, and each item of a batch has its own');
+  const unknown = Object.keys(options).filter(
+    (name) => options[name] !== undefined && !FIELDS.includes(name),
+  );
+  if (unknown.length > 0) {
+    const names = unknown.map((name) => JSON.stringify(name)).join(', ');
+    return refused(`${names}: not a field of a batch; the fields are ${FIELDS.join(', ')}`);
+  }
   const item = parseJobInput({ ...options, taskId: 'any' });
   if (!item.ok) return item;
-  const { taskId: _, idempotencyKey, ...shared } = item.input;
-  if (idempotencyKey !== undefined)
-    return refused('idempotencyKey is for one job, and each item of a batch has its own');
+  const { taskId: _, ...shared } = item.input;
   if (!isBatchStorage(shared.storage)) return refused(`storage ${BATCH_STORAGE_RULE}`);
   const own = { window, onFailure, resumes };
   const batch = {

@@ -133,7 +133,13 @@ export interface RequestFile {
 export const itemName = (batch: string, item: number) => `${batch}-${item}`;
 
 /** Where a batch's results are in the storage. */
-export const resultsKey = (batch: string) => `batches/${encodeURIComponent(batch)}/results.jsonl`;
+export const resultsKey = (batch: string) => `batches/${folderOf(batch)}/results.jsonl`;
+
+/** Any name as a folder, two names never as the same. File systems allow 255 bytes: what is longer is a folder in it. */
+function folderOf(batch: string): string {
+  const names = encodeURIComponent(batch).match(/.{1,200}/g) ?? [];
+  return names.map((name) => name.replace(/^\./, '%2E')).join('/');
+}
 
 /** The results of a batch as they stand in their file, a line each. */
 export function parseResults(content: string): ItemResult[] {

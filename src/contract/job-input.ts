@@ -48,6 +48,9 @@ const jobInputSchema = z.strictObject({
   queues: queuesSchema.optional(),
 });
 
+/** The fields of a job that say how it is done, not what it is for. */
+export const JOB_OPTION_FIELDS = Object.keys(jobInputSchema.omit({ request: true, taskId: true }).shape);
+
 const GROUPS: Record<string, z.ZodObject> = {
   '': jobInputSchema,
   polling: pollingSchema,

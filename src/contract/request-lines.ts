@@ -21,7 +21,7 @@ export function parseRequestLines(text: string, further: readonly string[] = [])
   if (problems.length === 0 && requests.length === 0) problems.push('there is no request in it');
   if (problems.length === 0) return { ok: true, requests };
   const more = problems.splice(MOST_PROBLEMS).length;
-  return { ok: false, problem: problems.join('; ') + (more > 0 ? `; and ${more} more lines` : '') };
+  return { ok: false, problem: problems.join('; ') + (more > 0 ? `; and ${more} more` : '') };
 }
 
 function parseLine(line: string, further: readonly string[]) {

@@ -1,0 +1,229 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pathToFileURL } from 'node:url';
+import { createBatchFiles } from '../../activities/batch-files';
+import type { ItemResult } from '../../src/contract/batch';
+import { readFailure, type VideoFailure } from '../../src/contract/failures';
+import { REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../src/contract/policies';
+import type { VideoRequest } from '../../src/contract/request';
+import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
+
+const FROM = 'in/foxes.jsonl';
+const RESULTS = 'batches/foxes/results.jsonl';
+
+/** A folder as storage, with faults for the next calls. */
+function folderWithFaults() {
+  const folder = mkdtempSync(join(tmpdir(), 'videogen-batch-files-'));
+  const real = createFileStorage(folder);
+  const faults: Error[] = [];
+  const orFault = async <T>(call: () => Promise<T>) => {
+    const fault = faults.shift();
+    if (fault) throw fault;
+    return call();
+  };
+  const storage: VideoStorage = {
+    ...real,
+    write: (...given) => orFault(() => real.write(...given)),
+    read: (key) => orFault(() => real.read(key)),
+  };
+  return { folder, faults, storage };
+}
+
+let there: ReturnType<typeof folderWithFaults>;
+let files: ReturnType<typeof createBatchFiles>;
+beforeEach(() => {
+  there = folderWithFaults();
+  files = createBatchFiles(there.storage, ['model']);
+});
+afterEach(() => rmSync(there.folder, { recursive: true }));
+
+const foxes = (count: number): VideoRequest[] =>
+  Array.from({ length: count }, (_, index) => ({ prompt: `Fox ${index + 1}` }));
+const toLines = (all: object[]) => all.map((one) => `${JSON.stringify(one)}\n`).join('');
+const putText = (content: string) => {
+  mkdirSync(join(there.folder, 'in'), { recursive: true });
+  writeFileSync(join(there.folder, FROM), content);
+};
+const put = (requests: object[]) => putText(toLines(requests));
+
+async function readFrom(skip: number): Promise<VideoRequest[]> {
+  const { sha256 } = await files.openRequests({ from: FROM });
+  return files.readRequests({ from: FROM, sha256, skip });
+}
+
+/** The row of the table that a call ended with, and whether it is tried again. */
+async function failed(call: Promise<unknown>): Promise<VideoFailure & { isRetried: boolean }> {
+  const error: unknown = await call.catch((met: unknown) => met);
+  const failure = readFailure(error);
+  if (failure === undefined) throw new Error('expected a failure of the table', { cause: error });
+  return Object.assign(failure, { isRetried: Reflect.get(Object(error), 'nonRetryable') === false });
+}
+
+describe('a file of requests', () => {
+  it('is counted when it is opened, and known by what is in it', async () => {
+    put(foxes(3));
+    const opened = await files.openRequests({ from: FROM });
+    expect(opened).toEqual({ items: 3, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
+    expect(await files.openRequests({ from: FROM })).toEqual(opened);
+    put(foxes(4));
+    expect((await files.openRequests({ from: FROM })).sha256).not.toBe(opened.sha256);
+  });
+
+  it('may have the further fields of the service', async () => {
+    put([{ prompt: 'A fox', model: 'm1' }]);
+    expect(await readFrom(0)).toEqual([{ prompt: 'A fox', model: 'm1' }]);
+    files = createBatchFiles(there.storage);
+    expect((await failed(readFrom(0))).message).toContain('"model" is not a field of the request');
+  });
+
+  it('is read page by page, as many requests at once as are allowed', async () => {
+    const requests = foxes(2 * REQUESTS_AT_ONCE + 1);
+    put(requests);
+    expect(await readFrom(0)).toEqual(requests.slice(0, REQUESTS_AT_ONCE));
+    expect(await readFrom(REQUESTS_AT_ONCE)).toEqual(requests.slice(REQUESTS_AT_ONCE, 2 * REQUESTS_AT_ONCE));
+    expect(await readFrom(2 * REQUESTS_AT_ONCE)).toEqual(requests.slice(-1));
+    expect(await readFrom(requests.length)).toEqual([]);
+  });
+
+  it.each(['x', '狐'])('is read in pages of so many bytes at the most, written with %s', async (letter) => {
+    const prompt = letter.repeat(10_000);
+    const requests = foxes(50).map((fox) => ({ prompt: `${fox.prompt}: ${prompt}` }));
+    put(requests);
+    const read: VideoRequest[] = [];
+    while (read.length < requests.length) {
+      const page = await readFrom(read.length);
+      expect(page.length).toBeGreaterThan(0);
+      const bytes = page.map((request) => Buffer.byteLength(JSON.stringify(request)));
+      expect(bytes.reduce((sum, one) => sum + one)).toBeLessThanOrEqual(REQUEST_BYTES_AT_ONCE);
+      read.push(...page);
+    }
+    expect(read).toEqual(requests);
+  });
+
+  it.each([0, 1])(
+    'with a request larger than a page, after %d others, is read all the same',
+    async (skip) => {
+      const requests = [...foxes(skip), { prompt: 'x'.repeat(REQUEST_BYTES_AT_ONCE + 1) }, ...foxes(1)];
+      put(requests);
+      if (skip > 0) expect(await readFrom(0)).toEqual(foxes(skip));
+      expect(await readFrom(skip)).toEqual([requests[skip]]);
+      expect(await readFrom(skip + 1)).toEqual(foxes(1));
+    },
+  );
+
+  it('that has changed since the batch began ends it', async () => {
+    put(foxes(3));
+    const { sha256 } = await files.openRequests({ from: FROM });
+    put(foxes(4));
+    const failure = await failed(files.readRequests({ from: FROM, sha256, skip: 1 }));
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure.message).toContain(`${FROM} has changed since the batch began; start another batch`);
+  });
+
+  it.each<[string, string | undefined, string]>([
+    ['a mistake', '{"prompt":"x"}\n\n{}\n', `${FROM}: line 3: prompt is missing`],
+    ['no request in it', '\n', `${FROM}: there is no request in it`],
+    ['nobody who wrote it', undefined, `there is no ${FROM} in the storage of the worker`],
+  ])('with %s is refused for good', async (_what, content, words) => {
+    if (content !== undefined) putText(content);
+    const failure = await failed(files.openRequests({ from: FROM }));
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure.message).toContain(words);
+  });
+});
+
+describe('the results of a batch', () => {
+  const result = (item: number, message = 'No foxes'): ItemResult => ({
+    item,
+    name: `foxes-${item}`,
+    outcome: 'failed',
+    failure: 'GenerationFailed',
+    message,
+    details: { taskId: `task-${item}` },
+  });
+  const record = (results: ItemResult[], first?: boolean) =>
+    files.recordResults({ batch: 'foxes', results, first });
+  const recorded = () => readFileSync(join(there.folder, RESULTS), 'utf8');
+
+  it('are a line each, and told by key and address', async () => {
+    expect(await record([result(1), result(2)], true)).toEqual({
+      key: RESULTS,
+      uri: pathToFileURL(join(there.folder, RESULTS)).href,
+    });
+    expect(recorded()).toBe(toLines([result(1), result(2)]));
+  });
+
+  it('stand in the order of their items, in whichever they came', async () => {
+    await record([result(10), result(2)], true);
+    await record([result(9), result(1)]);
+    expect(recorded()).toBe(toLines([1, 2, 9, 10].map((item) => result(item))));
+  });
+
+  it('are the same when an attempt comes again, and the last word of an item counts', async () => {
+    await record([result(1), result(2, 'cancelled')], true);
+    await record([result(3), result(2, 'stored after all')]);
+    await record([result(3), result(2, 'stored after all')]);
+    expect(recorded()).toBe(toLines([result(1), result(2, 'stored after all'), result(3)]));
+  });
+
+  it('replace those of an older batch of the same name when they are the first', async () => {
+    await record([result(1), result(2), result(3)], true);
+    await record([result(2, 'anew')], true);
+    expect(recorded()).toBe(toLines([result(2, 'anew')]));
+  });
+
+  it('may be none, and have a file all the same', async () => {
+    await record([], true);
+    expect(recorded()).toBe('');
+  });
+
+  it('tell what an earlier batch left to do', async () => {
+    await record([result(1), { ...result(2), failure: 'Cancelled' } as ItemResult], true);
+    const left = { done: [1], adopt: [{ item: 2, taskId: 'task-2' }], succeeded: 0, failed: 1 };
+    expect(await files.readEarlierBatch({ batch: 'foxes' })).toEqual(left);
+  });
+
+  it('of a batch that never was leave everything to do', async () => {
+    const nothing = { done: [], adopt: [], succeeded: 0, failed: 0 };
+    expect(await files.readEarlierBatch({ batch: 'owls' })).toEqual(nothing);
+  });
+
+  it('that could not be read are not replaced by the new ones alone', async () => {
+    await record([result(1)], true);
+    there.faults.push(new StorageFault('EIO'));
+    await failed(record([result(2)]));
+    expect(recorded()).toBe(toLines([result(1)]));
+    await record([result(2)]);
+    expect(recorded()).toBe(toLines([result(1), result(2)]));
+  });
+});
+
+it.each<[string, () => Promise<unknown>]>([
+  ['opening the requests', () => files.openRequests({ from: FROM })],
+  ['reading them', () => files.readRequests({ from: FROM, sha256: '', skip: 0 })],
+  ['recording the first results', () => files.recordResults({ batch: 'foxes', results: [], first: true })],
+  ['recording more', () => files.recordResults({ batch: 'foxes', results: [] })],
+  ['reading what is left', () => files.readEarlierBatch({ batch: 'foxes' })],
+])('a storage that fails while %s is tried again', async (_what, call) => {
+  put(foxes(1));
+  for (const fault of [new StorageFault('disk full'), new StorageFault('access denied', { isFinal: true })]) {
+    there.faults.push(fault);
+    const failure = await failed(call());
+    expect(failure).toMatchObject({ type: 'StorageFailed', isRetried: true });
+    expect(failure.message).toContain(fault.message);
+  }
+});
+
+it('a file that breaks off while it is read is the storage’s fault, and tried again', async () => {
+  there.storage.read = async () =>
+    new Readable({
+      read() {
+        this.destroy(new Error('connection reset'));
+      },
+    });
+  const failure = await failed(files.openRequests({ from: FROM }));
+  expect(failure).toMatchObject({ type: 'StorageFailed', isRetried: true });
+  expect(failure.message).toContain('connection reset');
+});

@@ -1,0 +1,152 @@
+import type { BatchInput } from '../../src/contract/batch';
+import { parseBatchInput } from '../../src/contract/batch-input';
+import { readFailure } from '../../src/contract/failures';
+import { checkBatchInput } from '../../workflows/check-batch-input';
+
+const request = { prompt: 'A red fox in the snow' };
+const requests = [request, { prompt: 'An owl', duration: 5 }];
+const requestsFrom = 'batches/foxes.jsonl';
+
+function problemOf(given: unknown): string {
+  const parsed = parseBatchInput(given);
+  if (parsed.ok) throw new Error(`accepted: ${JSON.stringify(parsed.input)}`);
+  return parsed.problem;
+}
+
+/** What the workflow says of a batch that came past every door, from whichever language. */
+function problemInWorkflow(given: unknown): string | undefined {
+  try {
+    checkBatchInput(given as BatchInput);
+    return undefined;
+  } catch (error) {
+    const failure = readFailure(error);
+    if (failure?.type !== 'InvalidRequest') throw error;
+    return failure.details.message;
+  }
+}
+
+describe('a batch', () => {
+  it.each([
+    { requests },
+    { requests: [request] },
+    { requestsFrom },
+    { requests, window: 1, onFailure: 'continue' },
+    { requestsFrom, window: 500, onFailure: 'stop', resumes: true },
+    { requests, resumes: false, storage: 'foxes/', deadline: '30m', polling: { min: '2s', max: '1m' } },
+    { requests, storage: '{date}/{workflowId}.{ext}', onLostSubmit: 'fail', holdFor: '2h', keepBad: true },
+    { requests, storage: 'foxes/{taskId}', queues: { submit: 'submits', download: 'downloads' } },
+  ])('passes unchanged, at the door and in the workflow: %j', (input) => {
+    expect(parseBatchInput(input)).toEqual({ ok: true, input });
+    expect(problemInWorkflow(input)).toBeUndefined();
+  });
+
+  it('may have requests with further fields when the service has them', () => {
+    const input = { requests: [{ ...request, model: 'm1' }] };
+    expect(parseBatchInput(input, ['model'])).toEqual({ ok: true, input });
+    expect(problemOf(input)).toMatch(/^requests\[0\]: "model" is not a field of the request/);
+  });
+
+  it.each([[{}], [{ requests, requestsFrom }], [{ window: 5 }]])(
+    'needs its requests here or in a file, and not both: %j',
+    (given) => {
+      const sentence = 'a batch needs either requests or requestsFrom, and not both';
+      expect(problemOf(given)).toBe(sentence);
+      expect(problemInWorkflow(given)).toBe(sentence);
+    },
+  );
+
+  it.each([[undefined], [null], ['foxes.jsonl'], [5], [requests]])('is a JSON object, not %j', (given) => {
+    expect(problemOf(given)).toBe('a batch must be a JSON object');
+    expect(problemInWorkflow(given)).toEqual(expect.any(String));
+  });
+
+  it('tells which request is wrong, in the words of a request', () => {
+    expect(problemOf({ requests: [request, { prompt: 'x', duration: 11 }, {}] })).toBe(
+      'requests[1]: duration must be at most 10 (was 11)',
+    );
+    expect(problemOf({ requests: [null] })).toBe(
+      'requests[0]: the request must be a JSON object with a prompt',
+    );
+  });
+});
+
+const WINDOW = 'window must be a whole number from 1 to 500';
+const ON_FAILURE = 'onFailure must be one of continue, stop';
+const FILE = 'requestsFrom must be the key of a file inside the storage, such as "batches/foxes.jsonl"';
+const PLACE =
+  'storage must end with / or have {workflowId} or {taskId} in it, so that each video has a place of its own';
+const KEY = 'idempotencyKey is for one job, and each item of a batch has its own';
+const INSIDE = /^storage must name a place inside the storage/;
+const LENGTH = /^\S+ must be milliseconds or a length of time such as "90s"/;
+
+describe('at the door and in the workflow, the same is refused', () => {
+  it.each<[object, string | RegExp]>([
+    [{ window: 0 }, WINDOW],
+    [{ window: 501 }, WINDOW],
+    [{ window: 2.5 }, WINDOW],
+    [{ window: '20' }, WINDOW],
+    [{ window: [20] }, WINDOW],
+    [{ onFailure: 'retry' }, ON_FAILURE],
+    [{ onFailure: true }, ON_FAILURE],
+    [{ resumes: 'yes' }, 'resumes must be true or false'],
+    [{ resumes: 1 }, 'resumes must be true or false'],
+    [{ storage: 'fox.mp4' }, PLACE],
+    [{ storage: 'foxes/{date}.{ext}' }, PLACE],
+    [{ storage: '../foxes/' }, INSIDE],
+    [{ storage: '/{workflowId}.mp4' }, INSIDE],
+    [{ storage: '{user}/' }, INSIDE],
+    [{ storage: '' }, INSIDE],
+    [{ storage: 5 }, INSIDE],
+    [{ idempotencyKey: 'key-1' }, KEY],
+    [{ deadline: 'soon' }, LENGTH],
+    [{ holdFor: 0 }, LENGTH],
+    [{ polling: { min: 'x' } }, LENGTH],
+    [{ onLostSubmit: 'retry' }, 'onLostSubmit must be one of hold, resubmit, fail'],
+    [{ keepBad: 'yes' }, 'keepBad must be true or false'],
+    [{ queues: { submit: ' ' } }, 'queues.submit must be the name of a task queue'],
+  ])('%j', (wrong, problem) => {
+    const said = typeof problem === 'string' ? problem : expect.stringMatching(problem);
+    expect(problemOf({ requests, ...wrong })).toEqual(said);
+    expect(problemInWorkflow({ requests, ...wrong })).toEqual(said);
+  });
+
+  it.each(['', 5, '../foxes.jsonl', '/foxes.jsonl', 'foxes/', '{date}.jsonl', 'C:/foxes.jsonl'])(
+    'requests from %j',
+    (wrong) => {
+      expect(problemOf({ requestsFrom: wrong })).toBe(FILE);
+      expect(problemInWorkflow({ requestsFrom: wrong })).toBe(FILE);
+    },
+  );
+
+  it.each<[unknown, string]>([
+    [[], 'requests must have one at least'],
+    ['A red fox', 'requests must be a list'],
+    [request, 'requests must be a list'],
+  ])('requests that are %j', (wrong, problem) => {
+    expect(problemOf({ requests: wrong })).toBe(problem);
+    expect(problemInWorkflow({ requests: wrong })).toBe('requests must be a list with one request at least');
+  });
+});
+
+it.each(['windw', 'request', 'taskId', 'prompt'])(
+  'a field that a batch does not have is told, with those it has: %s',
+  (name) => {
+    expect(problemOf({ requests, [name]: 'x' })).toBe(
+      `"${name}": not a field of a batch; the fields are requests, requestsFrom, window, resumes, onFailure, deadline, storage, polling, onLostSubmit, holdFor, keepBad, queues`,
+    );
+  },
+);
+
+it('what is left undefined is not there', () => {
+  const unset = { requestsFrom: undefined, window: undefined, idempotencyKey: undefined, storage: undefined };
+  expect(parseBatchInput({ requests, ...unset })).toEqual({ ok: true, input: { requests } });
+});
+
+it('what is wrong is told together where it can be', () => {
+  expect(problemOf({ requests: [], window: 0 })).toBe(`requests must have one at least; ${WINDOW}`);
+});
+
+it('null counts as absent in the workflow, as some languages send it for what was not set', () => {
+  const unset = { requestsFrom: null, window: null, onFailure: null, resumes: null, storage: null };
+  expect(problemInWorkflow({ requests, ...unset, idempotencyKey: null, deadline: null })).toBeUndefined();
+});

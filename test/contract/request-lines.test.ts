@@ -1,0 +1,72 @@
+import { parseRequestLines } from '../../src/contract/request-lines';
+
+const fox = { prompt: 'A red fox' };
+const owl = { prompt: 'An owl', duration: 5 };
+const [foxLine, owlLine] = [JSON.stringify(fox), JSON.stringify(owl)];
+
+function problemOf(text: string, further?: string[]): string {
+  const parsed = parseRequestLines(text, further);
+  if (parsed.ok) throw new Error(`accepted: ${JSON.stringify(parsed.requests)}`);
+  return parsed.problem;
+}
+
+describe('the requests of a file', () => {
+  it.each([
+    ['a line each', `${foxLine}\n${owlLine}\n`],
+    ['no line break at the end', `${foxLine}\n${owlLine}`],
+    ['blank lines between, before and after', `\n \n${foxLine}\n\t\n\n${owlLine}\n\n`],
+    ['the line ends of Windows', `${foxLine}\r\n\r\n${owlLine}\r\n`],
+    ['a byte order mark', `\uFEFF${foxLine}\n${owlLine}\n`],
+    ['a byte order mark on a line of its own', `\uFEFF\r\n${foxLine}\r\n${owlLine}`],
+    ['spaces around', `  ${foxLine} \n\t${owlLine}`],
+  ])('are read in their order with %s', (_what, text) => {
+    expect(parseRequestLines(text)).toEqual({ ok: true, requests: [fox, owl] });
+  });
+
+  it('may have line separators in their texts that are no ends of lines of JSON', () => {
+    const requests = [{ prompt: 'one\u2028two\u2029three\u0085four' }];
+    expect(parseRequestLines(JSON.stringify(requests[0]))).toEqual({ ok: true, requests });
+  });
+
+  it('may have further fields when the service has them', () => {
+    const further = { ...fox, model: 'm1' };
+    expect(parseRequestLines(JSON.stringify(further), ['model'])).toEqual({ ok: true, requests: [further] });
+    expect(problemOf(JSON.stringify(further))).toMatch(/^line 1: "model" is not a field of the request/);
+  });
+});
+
+describe('a file with a mistake', () => {
+  it.each(['', '\n', ' \r\n\t\n', '\uFEFF'])('is one without a request: %j', (text) => {
+    expect(problemOf(text)).toBe('there is no request in it');
+  });
+
+  it.each([
+    ['{"prompt":', 'not a JSON object on one line'],
+    ['A red fox', 'not a JSON object on one line'],
+    [`${foxLine},`, 'not a JSON object on one line'],
+    [`${foxLine}${owlLine}`, 'not a JSON object on one line'],
+    ['[', 'not a JSON object on one line'],
+    ['null', 'the request must be a JSON object with a prompt'],
+    ['"A red fox"', 'the request must be a JSON object with a prompt'],
+    ['[{"prompt":"A red fox"}]', 'the request must be a JSON object with a prompt'],
+    ['{}', 'prompt is missing'],
+    ['{"prompt":"x","duration":11}', 'duration must be at most 10 (was 11)'],
+  ])('has the line %j, and is told what is wrong with it', (line, problem) => {
+    expect(problemOf(line)).toBe(`line 1: ${problem}`);
+  });
+
+  it('is told by the lines as an editor counts them, blank ones too', () => {
+    expect(problemOf(`\uFEFF\n${foxLine}\r\n\r\nfox\n${owlLine}\n{}\n`)).toBe(
+      'line 4: not a JSON object on one line; line 6: prompt is missing',
+    );
+  });
+
+  it.each([
+    [5, ''],
+    [6, '; and 1 more'],
+    [200, '; and 195 more'],
+  ])('in %d lines names the first five of them', (count, rest) => {
+    const five = [1, 2, 3, 4, 5].map((line) => `line ${line}: prompt is missing`).join('; ');
+    expect(problemOf(`${'{}\n'.repeat(count)}${foxLine}`)).toBe(`${five}${rest}`);
+  });
+});
