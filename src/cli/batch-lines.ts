@@ -20,12 +20,14 @@ export function batchScreen(progress: BatchProgress, nowMs: number, columns: num
   const shown = running.length > room ? running.slice(0, room - 1) : running;
   const hidden = running.length - shown.length;
   const width = String(items).length;
-  return [
-    `${bar(percent)} ${String(Math.floor(percent)).padStart(3)} %  ${batchLine(progress)}`.slice(0, columns),
+  const lines = [
+    `${bar(percent)} ${String(Math.floor(percent)).padStart(3)} %  ${batchLine(progress)}`,
     ...shown.map((item) => {
       const number = `${String(item.item).padStart(width)}  `;
       return number + progressLine(item, nowMs, columns - number.length);
     }),
     ...(hidden > 0 ? [`${' '.repeat(width)}  and ${hidden} more`] : []),
   ];
+  // One that wraps would be two lines to whoever draws over them.
+  return lines.map((line) => line.slice(0, columns));
 }

@@ -14,7 +14,7 @@ export async function summaryLines(result: BatchResult, env: Environment): Promi
   const failures = await readFailures(result, env);
   const more = failures.splice(MOST_FAILURES_TOLD).length;
   return [
-    `${stored}, ${failed} failed:`,
+    `${stored}, ${failed} failed${failures.length > 0 ? ':' : '.'}`,
     ...failures,
     ...(more > 0 ? [`  and ${more} more, in the results`] : []),
   ];

@@ -42,7 +42,7 @@ describe('help', () => {
   it('lists the commands on standard output', async () => {
     const { code, out, err } = await videogen(['--help']);
     expect([code, err]).toEqual([0, '']);
-    const commands = ['generate', 'decide', 'dev', 'worker', 'emulator', 'doctor', 'explain'];
+    const commands = ['generate', 'batch', 'decide', 'dev', 'worker', 'emulator', 'doctor', 'explain'];
     for (const command of [...commands, 'search-attributes']) expect(out).toContain(`\n  ${command} `);
   });
 
@@ -68,6 +68,7 @@ describe('bad usage', () => {
     ],
     [['generat', 'A fox'], "unknown command 'generat'\n(Did you mean generate?)"],
     [['generate', 'A', 'red', 'fox'], "too many arguments for 'generate'"],
+    [['batch'], "missing required argument 'file'"],
     [['generate', 'A fox', '--seed'], "option '--seed <number>' argument missing"],
   ])('%j is refused by the parser', async (args, words) => {
     expect(await videogen(args)).toEqual({
@@ -114,6 +115,21 @@ describe('bad usage', () => {
       expect([code, out, err]).toEqual([2, '', 'Give one of --adopt TASK, --resubmit and --abandon.\n']);
     },
   );
+
+  it.each(['0', '-1', '1.5', 'x', ''])('decide --item %j is refused', async (item) => {
+    expect(await videogen(['decide', 'foxes', '--item', item, '--resubmit'])).toEqual({
+      code: 2,
+      out: '',
+      err: `--item is ${JSON.stringify(item)}: give the number of an item, such as 17.\n`,
+    });
+  });
+
+  it('a batch that cannot be is refused before Temporal is started', async () => {
+    writeFileSync(join(folder, 'foxes.jsonl'), '{"prompt":"A fox"}\n');
+    const { code, err } = await videogen(['batch', join(folder, 'foxes.jsonl'), '--window', '0']);
+    expect([code, err]).toEqual([2, expect.stringMatching(oneSentence)]);
+    expect(err).toContain('window must be a whole number from 1 to 500');
+  });
 
   it('that the parser finds is told to a program as well', async () => {
     const { code, out } = await videogen(['generate', 'A fox', '--json', '--sed', '7']);

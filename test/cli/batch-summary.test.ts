@@ -1,0 +1,77 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { summaryLines } from '../../src/cli/batch-summary';
+import type { BatchResult, ItemResult } from '../../src/contract';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'videogen-summary-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const stored = (item: number): ItemResult => ({
+  item,
+  name: `foxes-${item}`,
+  outcome: 'succeeded',
+  taskId: `task-${item}`,
+  video: { uri: `file:///videos/foxes-${item}.mp4`, bytes: 1, sha256: 'ab', contentType: 'video/mp4' },
+  polls: 1,
+  waitedMs: 1_000,
+  warnings: [],
+});
+const failed = (item: number): ItemResult => ({
+  item,
+  name: `foxes-${item}`,
+  outcome: 'failed',
+  failure: 'GenerationFailed',
+  message: `No fox ${item}.`,
+  details: {},
+});
+
+const summary = (
+  counts: Omit<BatchResult, 'results'>,
+  uri = pathToFileURL(join(folder, 'results.jsonl')).href,
+) => summaryLines({ ...counts, results: { key: 'results.jsonl', uri } }, {});
+
+function write(results: ItemResult[]) {
+  writeFileSync(join(folder, 'results.jsonl'), results.map((one) => `${JSON.stringify(one)}\n`).join(''));
+}
+
+test('a batch that ended well is told in one sentence, for which nothing is read', async () => {
+  expect(await summary({ items: 3, succeeded: 3, failed: 0 })).toEqual(['Stored 3 of 3 videos.']);
+});
+
+test('what failed is told by its number, a line each', async () => {
+  write([stored(1), failed(2), stored(3), failed(10)]);
+  expect(await summary({ items: 10, succeeded: 2, failed: 2 })).toEqual([
+    'Stored 2 of 10 videos, 2 failed:',
+    '  2: No fox 2.',
+    '  10: No fox 10.',
+  ]);
+});
+
+test.each([
+  [10, []],
+  [11, ['  and 1 more, in the results']],
+  [400, ['  and 390 more, in the results']],
+])('of %d failures ten are told', async (count, rest) => {
+  write(Array.from({ length: count }, (_, index) => failed(index + 1)));
+  const lines = await summary({ items: count, succeeded: 0, failed: count });
+  expect(lines).toHaveLength(11 + rest.length);
+  expect(lines[10]).toBe('  10: No fox 10.');
+  expect(lines.slice(11)).toEqual(rest);
+});
+
+test.each([
+  ['are not there', undefined],
+  ['are somewhere else', 'memory:///results.jsonl'],
+  ['cannot be understood', 'broken'],
+])('of results that %s the numbers are told, and no list is promised', async (_what, uri) => {
+  if (uri === 'broken') writeFileSync(join(folder, 'results.jsonl'), '{"item":1\n');
+  const place = uri === 'broken' ? undefined : uri;
+  expect(await summary({ items: 3, succeeded: 1, failed: 2 }, place)).toEqual([
+    'Stored 1 of 3 videos, 2 failed.',
+  ]);
+});

@@ -1,0 +1,158 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { BatchOptions } from '../../src/cli/options';
+import { readBatch } from '../../src/cli/read-batch';
+import { VideoFailure } from '../../src/contract';
+import { failureOf } from '../support/world';
+
+const SERVICE = { VIDEO_API_BASE_URL: 'https://api.example.com', VIDEO_API_KEY: 'sk-secret' };
+const INLINE_BYTES = 200_000;
+
+let folder: string;
+let file: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'videogen-read-batch-'));
+  file = join(folder, 'foxes.jsonl');
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const foxes = [{ prompt: 'A red fox' }, { prompt: 'A grey fox', duration: 5 }];
+const toLines = (all: object[]) => all.map((one) => `${JSON.stringify(one)}\n`).join('');
+
+const read = (options: Partial<BatchOptions> = {}, env: Record<string, string> = {}) =>
+  readBatch(file, { wait: true, ...options }, { VIDEOGEN_STORAGE: join(folder, 'videos'), ...env });
+const readText = (content: string, options?: Partial<BatchOptions>, env?: Record<string, string>) => {
+  writeFileSync(file, content);
+  return read(options, env);
+};
+
+/** Requests whose file has exactly so many bytes. */
+function foxesOf(bytes: number): { prompt: string }[] {
+  const one = { prompt: '' };
+  return [{ prompt: 'x'.repeat(bytes - toLines([one]).length) }];
+}
+
+async function refusal(order: Promise<unknown>): Promise<string> {
+  const failure = await failureOf(order);
+  if (!(failure instanceof VideoFailure)) throw failure;
+  expect(failure).toMatchObject({ type: 'InvalidRequest', exitCode: 2 });
+  return failure.details.message ?? '';
+}
+
+test('every option lands beside the requests', async () => {
+  const options = { deadline: '30m', onLostSubmit: 'fail', holdFor: '2h', storage: 'foxes/', keepBad: true };
+  const given = { ...options, window: '7', onFailure: 'stop', id: 'foxes', json: true };
+  expect(await readText(toLines(foxes), given, SERVICE)).toEqual({
+    workflowId: 'foxes',
+    requests: foxes,
+    input: { requests: foxes, window: 7, ...options, onFailure: 'stop' },
+  });
+});
+
+test('what is not given is not in the batch', async () => {
+  expect((await readText(toLines(foxes), {}, SERVICE)).input).toEqual({ requests: foxes });
+});
+
+test('the emulator is looked at every second', async () => {
+  expect((await readText(toLines(foxes))).input).toMatchObject({ polling: { min: '1s', max: '1s' } });
+});
+
+test('further fields are those of the profile', async () => {
+  const profile = join(folder, 'profile.json');
+  writeFileSync(profile, JSON.stringify({ requestFields: ['model'] }));
+  const further = [{ prompt: 'A fox', model: 'm1' }];
+  const order = await readText(toLines(further), {}, { ...SERVICE, VIDEOGEN_PROFILE: profile });
+  expect(order.input).toEqual({ requests: further });
+  expect(await refusal(read())).toContain(`${file}: line 1: "model" is not a field of the request`);
+});
+
+describe('the name of a batch', () => {
+  const nameOf = async (...given: Parameters<typeof readText>) => (await readText(...given)).workflowId;
+
+  it('is made of what is in the file, and not of how it is to be done', async () => {
+    const name = await nameOf(toLines(foxes));
+    expect(name).toMatch(/^batch-[0-9a-f]{12}$/);
+    expect(await nameOf(toLines(foxes), { window: '3', deadline: '2h', onFailure: 'stop' })).toBe(name);
+    file = join(folder, 'a copy.jsonl');
+    expect(await nameOf(toLines(foxes))).toBe(name);
+  });
+
+  it('is another for another file and for another service', async () => {
+    const other = { ...SERVICE, VIDEO_API_BASE_URL: 'https://video.example.com' };
+    const names = [
+      await nameOf(toLines(foxes)),
+      await nameOf(toLines([...foxes].reverse())),
+      await nameOf(toLines(foxes), {}, SERVICE),
+      await nameOf(toLines(foxes), {}, other),
+    ];
+    expect(new Set(names).size).toBe(names.length);
+    // A key that was changed pays for the same account.
+    expect(await nameOf(toLines(foxes), {}, { ...SERVICE, VIDEO_API_KEY: 'sk-other' })).toBe(names[2]);
+  });
+
+  it('is the one that was given', async () => {
+    expect(await nameOf(toLines(foxes), { id: 'my foxes' })).toBe('my foxes');
+  });
+});
+
+describe('a file', () => {
+  it('of 200 KB goes through Temporal, and nothing is stored', async () => {
+    const requests = foxesOf(INLINE_BYTES);
+    expect((await readText(toLines(requests), {}, SERVICE)).input).toEqual({ requests });
+    expect(existsSync(join(folder, 'videos'))).toBe(false);
+  });
+
+  it('that is larger goes through the storage, under a name that is made of what is in it', async () => {
+    const requests = [...foxesOf(INLINE_BYTES), { prompt: 'A fox' }];
+    const { input, requests: all } = await readText(`\n${toLines(requests)}\n`, { window: '5' }, SERVICE);
+    expect(all).toEqual(requests);
+    expect(input).toEqual({
+      requestsFrom: expect.stringMatching(/^batches\/requests-[0-9a-f]{32}\.jsonl$/),
+      window: 5,
+    });
+    const key = input.requestsFrom ?? '';
+    expect(readFileSync(join(folder, 'videos', key), 'utf8')).toBe(toLines(requests));
+
+    expect((await read({ window: '9' })).input.requestsFrom).toBe(key);
+    const changed = await readText(toLines([...requests, { prompt: 'An owl' }]));
+    expect(changed.input.requestsFrom).not.toBe(key);
+    expect(readFileSync(join(folder, 'videos', key), 'utf8')).toBe(toLines(requests));
+  });
+
+  it('is measured in bytes, not in letters', async () => {
+    const { input } = await readText(toLines([{ prompt: '狐'.repeat(70_000) }]));
+    expect(input).toHaveProperty('requestsFrom');
+  });
+
+  it.each<[string, () => void, string]>([
+    ['is not there', () => undefined, 'ENOENT'],
+    ['is a folder', () => mkdirSync(file), 'EISDIR'],
+  ])('that %s is refused, with what to do', async (_what, prepare, code) => {
+    prepare();
+    const words = `${file} cannot be read (${code}); name a file with a request a line`;
+    expect(await refusal(read())).toBe(words);
+  });
+
+  it.each([
+    ['', 'there is no request in it'],
+    [`${toLines(foxes)}fox\n`, 'line 3: not a JSON object on one line'],
+    ['{"prompt":"x","duration":11}', 'line 1: duration must be at most 10 (was 11)'],
+  ])('with %j in it is refused by name and line', async (content, words) => {
+    expect(await refusal(readText(content))).toBe(`${file}: ${words}`);
+  });
+});
+
+test.each<[Partial<BatchOptions>, string]>([
+  [{ window: '0' }, 'window must be a whole number from 1 to 500'],
+  [{ window: 'x' }, 'window must be a whole number from 1 to 500'],
+  [{ window: '' }, 'window must be a whole number from 1 to 500'],
+  [{ onFailure: 'retry' }, 'onFailure must be one of continue, stop'],
+  [{ storage: 'fox.mp4' }, 'storage must end with / or have {workflowId} or {taskId} in it'],
+  [{ storage: '../' }, 'storage must name a place inside the storage'],
+  [{ deadline: '30' }, 'deadline must be milliseconds or a length of time'],
+  [{ onLostSubmit: 'retry' }, 'onLostSubmit must be one of hold, resubmit, fail'],
+])('%j is refused in words that name it, and nothing is stored', async (options, words) => {
+  expect(await refusal(readText(toLines(foxesOf(2 * INLINE_BYTES)), options))).toContain(words);
+  expect(existsSync(join(folder, 'videos'))).toBe(false);
+});

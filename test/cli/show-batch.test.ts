@@ -1,0 +1,152 @@
+import { batchScreen } from '../../src/cli/batch-lines';
+import { showBatch } from '../../src/cli/show-batch';
+import type { BatchProgress, ItemProgress } from '../../src/contract';
+import { FakeTerminal } from './fake-terminal';
+import { screenOf } from './screen';
+
+const ROWS = 12;
+const startedAt = '2026-01-01T00:00:00.000Z';
+
+const item = (number: number, more: Partial<ItemProgress> = {}): ItemProgress => ({
+  item: number,
+  name: `foxes-${number}`,
+  phase: 'waiting',
+  taskId: `task_${number}`,
+  task: { state: 'running', word: 'running', percent: 10 },
+  polls: 1,
+  startedAt,
+  deadlineAt: startedAt,
+  ...more,
+});
+const items = (...numbers: number[]) => numbers.map((number) => item(number));
+const seen = (succeeded: number, running: ItemProgress[]): BatchProgress => ({
+  items: 40,
+  succeeded,
+  failed: 0,
+  running,
+});
+
+/** Answers one after the other, the last of them for good; undefined is a query that fails. */
+function batchWith(...answers: (BatchProgress | undefined)[]) {
+  const progress = async () => {
+    const answer = answers.length > 1 ? answers.shift() : answers[0];
+    if (!answer) throw new Error('no worker yet');
+    return answer;
+  };
+  return { workflowId: 'foxes', progress };
+}
+
+const ASK_MS = 500;
+
+beforeEach(() => {
+  jest.useFakeTimers({ now: Date.parse(startedAt) });
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+test('in a pipe every change is one line, without an escape code', async () => {
+  const terminal = new FakeTerminal();
+  const again = seen(3, [item(4, { polls: 7 })]);
+  const batch = batchWith(undefined, seen(2, items(3, 4)), seen(3, items(4)), again, undefined, seen(4, []));
+  const progress = showBatch(batch, terminal);
+  await jest.advanceTimersByTimeAsync(10 * ASK_MS);
+  progress.stop();
+  await jest.advanceTimersByTimeAsync(10 * ASK_MS);
+  expect(terminal.stderr).toBe('2 of 40 stored, 2 under way\n3 of 40 stored, 1 under way\n4 of 40 stored\n');
+  expect(terminal.stdout).toBe('');
+});
+
+test.each([120, 40, 20, 9, 5])(
+  'on a terminal of %d columns the lines are redrawn in their place, and cleared at the end',
+  async (columns) => {
+    const answers = [
+      seen(1, items(2, 3)),
+      // More than there are rows for.
+      seen(3, items(4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17)),
+      seen(17, items(18)),
+      seen(30, []),
+      seen(30, items(31, 32, 33)),
+    ];
+    const terminal = new FakeTerminal({}, columns, ROWS);
+    terminal.err('$ videogen batch\n'.slice(-columns));
+    const before = screenOf(terminal.stderr, columns);
+    let latest = seen(0, []);
+    const progress = showBatch({ workflowId: 'foxes', progress: async () => latest }, terminal);
+    for (latest of answers) {
+      await jest.advanceTimersByTimeAsync(2 * ASK_MS);
+      const drawn = screenOf(terminal.stderr, columns);
+      // The last column stays free: some terminals wrap as soon as it is taken.
+      const lines = batchScreen(latest, Date.now(), columns - 1, ROWS);
+      expect(withoutTimes(drawn)).toEqual(withoutTimes([...before, ...lines]));
+      expect(lines.length).toBeLessThan(ROWS);
+    }
+    progress.stop();
+    expect(screenOf(terminal.stderr, columns)).toEqual(before);
+    await jest.advanceTimersByTimeAsync(10 * ASK_MS);
+    expect(screenOf(terminal.stderr, columns)).toEqual(before);
+  },
+);
+
+/** Without what changes with every second. */
+function withoutTimes(lines: string[]): string[] {
+  return lines.map((line) => line.replace(/ {2}\d+ s.*/, '').trimEnd());
+}
+
+describe.each([undefined, 100])('a hold, whatever the screen (%j)', (columns) => {
+  const until = '2026-01-02T00:00:00.000Z';
+  const held = (number: number, since = startedAt) =>
+    item(number, {
+      phase: 'needs-decision',
+      taskId: undefined,
+      task: undefined,
+      hold: { since, until, message: 'It was lost.' },
+    });
+  const told = async (...answers: BatchProgress[]) => {
+    const terminal = new FakeTerminal({}, columns, ROWS);
+    const progress = showBatch(batchWith(...answers), terminal);
+    await jest.advanceTimersByTimeAsync(20 * ASK_MS);
+    progress.stop();
+    return terminal.stderr;
+  };
+  const count = (text: string, part: string) => text.split(part).length - 1;
+
+  it('is told once for each item, with the ways out', async () => {
+    const err = await told(seen(0, [held(7)]), seen(0, [held(7), held(12)]), seen(3, [held(7), item(9)]));
+    for (const number of [7, 12]) {
+      expect(count(err, `Item ${number}: It was lost.\n`)).toBe(1);
+      for (const way of ['--adopt TASK_ID', '--resubmit', '--abandon'])
+        expect(count(err, `  videogen decide foxes --item ${number} ${way}   (`)).toBe(1);
+    }
+    expect(count(err, `decide before ${until}, when the item fails:\n`)).toBe(2);
+  });
+
+  it('is told again when the same item is held anew', async () => {
+    const anew = held(7, '2026-01-01T05:00:00.000Z');
+    const err = await told(seen(0, [held(7)]), seen(0, items(7)), seen(0, [anew]));
+    expect(count(err, 'Item 7: It was lost.\n')).toBe(2);
+  });
+});
+
+test('a hold stays on the terminal, above the lines that are redrawn, and nothing of it is overwritten', async () => {
+  const hold = { since: startedAt, until: startedAt, message: 'It was lost.' };
+  const held = item(5, { phase: 'needs-decision', hold });
+  const terminal = new FakeTerminal({}, 120, ROWS);
+  const progress = showBatch(batchWith(seen(1, items(2, 3, 4)), seen(4, [held])), terminal);
+  await jest.advanceTimersByTimeAsync(10 * ASK_MS);
+  const drawn = screenOf(terminal.stderr, 120);
+  expect(drawn).toHaveLength(7);
+  expect(drawn[0]).toBe('Item 5: It was lost.');
+  expect(drawn[4]).toContain('videogen decide foxes --item 5 --abandon');
+  expect(drawn[5]).toContain('4 of 40 stored, 1 under way');
+  progress.stop();
+  expect(screenOf(terminal.stderr, 120)).toEqual(drawn.slice(0, 5));
+});
+
+test('nothing is drawn before a worker has answered, nor cleared when none ever did', async () => {
+  const terminal = new FakeTerminal({}, 80, ROWS);
+  const progress = showBatch(batchWith(undefined), terminal);
+  await jest.advanceTimersByTimeAsync(10 * ASK_MS);
+  progress.stop();
+  expect(terminal.stderr).toBe('');
+});
