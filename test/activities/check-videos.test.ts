@@ -6,7 +6,7 @@ import { createFailure } from '../../src/contract/failures';
 import type { Look } from '../../src/contract/job';
 import { LOOKS_AT_ONCE, SHARED_CHECK_MS, TASKS_OF_A_LOOK } from '../../src/contract/policies';
 import { createFileStorage } from '../../src/storage';
-import { closed, startRawServer } from '../service/raw-server';
+import { closed, type RawServer, startRawServer } from '../service/raw-server';
 import { type ActivityWorld, createActivityWorld, failureOf } from './activity-world';
 
 let world: ActivityWorld;
@@ -69,15 +69,23 @@ describe('a look at many tasks of a service', () => {
     for (const one of told) expect(Object(one).details.retryAfter).toBeGreaterThan(30);
   });
 
-  it('that is cancelled closes its sockets and ends as cancelled', async () => {
-    const server = await startRawServer();
-    const attempt = world.run(world.activitiesAt(server.url).checkVideos, { taskIds: ids(3) });
-    const requests = [await server.nextRequest(), await server.nextRequest(), await server.nextRequest()];
-    attempt.cancel();
-    await expect(attempt.result).rejects.toBeInstanceOf(CancelledFailure);
-    await Promise.all(requests.map(({ socket }) => closed(socket)));
-    expect(server.requests).toHaveLength(3);
-    await server.close();
+  describe('that is cancelled', () => {
+    let server: RawServer;
+    beforeEach(async () => {
+      server = await startRawServer();
+    });
+    afterEach(() => server.close());
+
+    it('closes its sockets, sends nothing more and ends as cancelled', async () => {
+      const { checkVideos } = world.activitiesAt(server.url);
+      const attempt = world.run(checkVideos, { taskIds: ids(TASKS_OF_A_LOOK) });
+      const sockets = [];
+      while (sockets.length < LOOKS_AT_ONCE) sockets.push((await server.nextRequest()).socket);
+      attempt.cancel();
+      await expect(attempt.result).rejects.toBeInstanceOf(CancelledFailure);
+      await Promise.all(sockets.map(closed));
+      expect(server.requests).toHaveLength(LOOKS_AT_ONCE);
+    });
   });
 });
 

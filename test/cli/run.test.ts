@@ -125,10 +125,9 @@ describe('bad usage', () => {
   });
 
   it('a batch that cannot be is refused before Temporal is started', async () => {
-    writeFileSync(join(folder, 'foxes.jsonl'), '{"prompt":"A fox"}\n');
-    const { code, err } = await videogen(['batch', join(folder, 'foxes.jsonl'), '--window', '0']);
-    expect([code, err]).toEqual([2, expect.stringMatching(oneSentence)]);
-    expect(err).toContain('window must be a whole number from 1 to 500');
+    writeFileSync(join(folder, 'foxes'), '{"prompt":"A fox"}');
+    const { code, err } = await videogen(['batch', join(folder, 'foxes'), '--window', '0']);
+    expect([code, err]).toEqual([2, expect.stringContaining('window must be a whole number')]);
   });
 
   it('that the parser finds is told to a program as well', async () => {
