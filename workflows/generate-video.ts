@@ -9,7 +9,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { SubmittedTask, VideoActivities } from '../activities';
-import { createFailure, readFailure } from '../src/contract/failures';
+import { createFailure, readFailure, readTimeout } from '../src/contract/failures';
 import type { CarriedJob, JobInput, JobResult, Look } from '../src/contract/job';
 import { TASK_ID_MEMO } from '../src/contract/names';
 import * as policy from '../src/contract/policies';
@@ -69,7 +69,11 @@ async function submit(job: JobState): Promise<string> {
       }
     } catch (error) {
       lost = lostSubmit(error);
-      if (lost === undefined || job.lostSubmitPolicy(lost) !== 'hold') throw error;
+      if (lost === undefined) throw error;
+      if (job.lostSubmitPolicy(lost) !== 'hold') {
+        // Time that ran out would be told as the deadline's, without a word of the task that may exist.
+        throw readTimeout(error) ? createFailure(lost.type, lost.details) : error;
+      }
     }
     const found = await untilDecided(job, lost);
     if (found !== undefined) {

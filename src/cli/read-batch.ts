@@ -9,7 +9,7 @@ import {
   type VideoRequest,
 } from '../contract';
 import { errorCode } from '../contract/error-code';
-import { createStorage } from '../storage';
+import { createStorage, StorageFault } from '../storage';
 import { readStorageConfig } from '../storage-config';
 import type { BatchOptions } from './options';
 import { defined, EMULATOR_POLLING, number } from './read-job-input';
@@ -62,8 +62,19 @@ async function byReference(input: BatchInput, digest: string, env: Environment):
   const { requests = [], ...options } = input;
   const requestsFrom = `batches/requests-${digest.slice(0, 32)}.jsonl`;
   const lines = requests.map((request) => `${JSON.stringify(request)}\n`).join('');
-  await createStorage(readStorageConfig(env)).write(requestsFrom, lines, 'application/x-ndjson');
+  await store(requestsFrom, lines, env);
   return { ...options, requestsFrom };
+}
+
+async function store(key: string, content: string, env: Environment): Promise<void> {
+  try {
+    await createStorage(readStorageConfig(env)).write(key, content, 'application/x-ndjson');
+  } catch (error) {
+    if (!(error instanceof StorageFault)) throw error;
+    throw new VideoFailure('StorageFailed', {
+      message: `the requests are too many to go without it; ${error.message}`,
+    });
+  }
 }
 
 async function readContent(file: string): Promise<string> {

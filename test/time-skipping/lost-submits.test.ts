@@ -237,6 +237,14 @@ test.each<
   });
 });
 
+test('a request that is under way at the deadline may have made a task, and the failure says so', async () => {
+  await inWorld(env, {}, async ({ emulator, videos }) => {
+    emulator.next('submit', { kind: 'late', ms: 5_000 });
+    const job = await videos.start({ request, onLostSubmit: 'fail', deadline: '2s' });
+    expectRow(await failureOf(job.result()), 'SubmitUnconfirmed', undefined);
+  });
+});
+
 test('resubmit goes by the retry policy until the deadline, and then tells that a task may exist', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
     emulator.next('submit', ...Array.from({ length: 40 }, () => ({ kind: 'reset' }) as const));
