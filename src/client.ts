@@ -8,7 +8,7 @@ import {
   WorkflowUpdateFailedError,
 } from '@temporalio/client';
 import { TypedSearchAttributes, type Workflow } from '@temporalio/common';
-import { type Environment, readProfile, readSearchAttributes, readTaskQueue } from './config';
+import { type Environment, readProfile } from './config';
 import { connectClient } from './connect';
 import type { BatchInput } from './contract/batch';
 import { parseBatchInput } from './contract/batch-input';
@@ -28,6 +28,7 @@ import { describeBatch, describeRequest, describeTask } from './contract/summari
 import { describeDifference, type WantedVideo } from './contract/wanted-video';
 import { explainStart } from './search-attributes';
 import { readDownloadQueue } from './storage-config';
+import { readSearchAttributes, readTaskQueue } from './temporal-config';
 import { batchOf, type VideoBatch } from './video-batch';
 import { jobOf, type VideoJob } from './video-job';
 

@@ -1,6 +1,7 @@
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
-import { type Environment, readTemporalConfig } from './config';
+import type { Environment } from './config';
+import { readTemporalConfig } from './temporal-config';
 
 const DEFAULT_ADDRESS = '127.0.0.1:7233';
 

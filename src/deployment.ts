@@ -1,5 +1,6 @@
 import type { WorkerOptions } from '@temporalio/worker';
-import { type Environment, readDeploymentVersion } from './config';
+import type { Environment } from './config';
+import { readDeploymentVersion } from './temporal-config';
 
 /**
  * Which version of which deployment a worker is: as the caller says (`undefined` for none), or else as the environment

@@ -3,13 +3,14 @@ import type { BundleOptions, ReplayWorkerOptions, Worker, WorkerOptions } from '
 import type { ServiceHandler } from 'nexus-rpc';
 import { behavingWell, checkQueues, type WorkQueues } from './activity-workers';
 import { createVideoClient, type VideoClient, type VideoClientOptions } from './client';
-import { readProfile, readSubmitsPerSecond } from './config';
+import { readProfile } from './config';
 import { createVideoNexusHandler } from './nexus-load';
 import { bundleBesideHost, checkHostBundle, OWN_WORKFLOWS } from './plugin-bundle';
 import { checkSdkVersions, checkWorkerCopy } from './plugin-sdk';
 import { forWorkersBeside, runHosted, takeWork, withActivities } from './plugin-work';
 import { RateGate } from './service';
 import { readDownloadQueue } from './storage-config';
+import { readSubmitsPerSecond } from './temporal-config';
 import { hasPreparedWork, prepareWork, type VideoWorkOptions } from './video-work';
 
 export type { VideoNexusOptions } from './nexus-handler';

@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { createVideoClient, type VideoClient } from './client';
-import { type Environment, readEngineOptions } from './config';
+import type { Environment } from './config';
 import { DEFAULT_TASK_QUEUE } from './contract/names';
 import { type Emulator, type EmulatorOptions, startEmulator } from './emulator';
 import { type EngineOptions, findDevServer, findTestServer, startDevServer } from './engine';
 import { createVideoService, RateGate } from './service';
 import { createFileStorage } from './storage';
+import { readEngineOptions } from './temporal-config';
 import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from './worker';
 
 export {

@@ -6,13 +6,14 @@ import {
   type WorkQueues,
   withoutOwnTasks,
 } from './activity-workers';
-import { ConfigError, readSubmitsPerSecond, readTaskQueue } from './config';
+import { ConfigError } from './config';
 import { connectWorker } from './connect';
 import { submitQueueOf } from './contract/names';
 import { deploymentOptions } from './deployment';
 import { startJanitor } from './janitor';
 import { runTogether, shutDown } from './run-together';
 import { readDownloadQueue } from './storage-config';
+import { readSubmitsPerSecond, readTaskQueue } from './temporal-config';
 import { prepareWork, type VideoWorkOptions } from './video-work';
 
 /** What one worker may do: the workflows and looks, the submits, the downloads where they have a queue of their own. */

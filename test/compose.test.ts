@@ -13,7 +13,7 @@ const read = (file: string) => readFileSync(join(root, file), 'utf8');
 const composeText = read('docker-compose.yml');
 const dockerfile = read('Dockerfile');
 const dockerignore = read('.dockerignore');
-const config = ['src/config.ts', 'src/storage-config.ts'].map(read).join('\n');
+const config = ['src/config.ts', 'src/temporal-config.ts', 'src/storage-config.ts'].map(read).join('\n');
 const manifest = JSON.parse(read('package.json'));
 
 /** The program that the image runs, and what it can be told to do. */

@@ -5,18 +5,20 @@ import {
   ConfigError,
   type Environment,
   namesAService,
-  readDataFolder,
-  readDeploymentVersion,
   readEmulatorKey,
-  readEngineOptions,
   readLostSubmitPolicy,
   readProfile,
   readServiceConfig,
+} from '../src/config';
+import {
+  readDataFolder,
+  readDeploymentVersion,
+  readEngineOptions,
   readSubmitsPerSecond,
   readTaskQueue,
   readTemporalAddress,
   readTemporalConfig,
-} from '../src/config';
+} from '../src/temporal-config';
 
 const KEY = 'sk-very-secret';
 const BASE = { VIDEO_API_BASE_URL: 'https://api.example.com', VIDEO_API_KEY: KEY };

@@ -1,4 +1,5 @@
-import { ConfigError, namesAService, readTaskQueue } from '../config';
+import { ConfigError, namesAService } from '../config';
+import { readTaskQueue } from '../temporal-config';
 import { EXIT } from './exit-codes';
 import { openLocalStack } from './local-stack';
 import type { DevOptions } from './options';

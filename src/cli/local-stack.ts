@@ -4,20 +4,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
-import {
-  type Environment,
-  namesAService,
-  readDataFolder,
-  readEngineOptions,
-  readServiceConfig,
-  readTaskQueue,
-} from '../config';
+import { type Environment, namesAService, readServiceConfig } from '../config';
 import { startEmulator } from '../emulator';
 import { findDevServer, isAlive, isDead, ProcessLock, SILENT_AFTER_MS, startDevServer } from '../engine';
 import { findSearchAttributes, problemOf, registerSearchAttributes } from '../search-attributes';
 import { createVideoService, RateGate, type VideoServiceOptions } from '../service';
 import { createStorage } from '../storage';
 import { readDownloadOptions, readStorageConfig } from '../storage-config';
+import { readDataFolder, readEngineOptions, readTaskQueue } from '../temporal-config';
 import { createVideoWorker } from '../worker';
 import { Closers } from './closers';
 import { readStackNote, removeStackNote, type StackNote, writeStackNote } from './stack-note';

@@ -1,6 +1,7 @@
 import { createVideoClient, type VideoClient } from '../client';
-import { namesAService, readSearchAttributes, readTaskQueue, readTemporalAddress } from '../config';
+import { namesAService } from '../config';
 import { connectClient } from '../connect';
+import { readSearchAttributes, readTaskQueue, readTemporalAddress } from '../temporal-config';
 import type { VideoJob } from '../video-job';
 import { openLocalStack } from './local-stack';
 import { type Terminal, tell } from './terminal';

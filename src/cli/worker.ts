@@ -1,7 +1,8 @@
-import { ConfigError, type Environment, readServiceConfig, readTaskQueue } from '../config';
+import { ConfigError, type Environment, readServiceConfig } from '../config';
 import { submitQueueOf } from '../contract';
 import { createVideoService, keepAnswers } from '../service';
 import { readDownloadQueue } from '../storage-config';
+import { readTaskQueue } from '../temporal-config';
 import { createVideoWorker, WORKER_ROLES, type WorkerRole } from '../worker';
 import { EXIT } from './exit-codes';
 import type { WorkerCommandOptions } from './options';

@@ -1,9 +1,10 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobResult } from '../../src/contract';
+import { ChildProcesses, type SeenProcess } from '../support/child-processes';
 
 const MAIN = join(__dirname, '../../dist/src/cli/main.js');
 
@@ -11,49 +12,25 @@ const MAIN = join(__dirname, '../../dist/src/cli/main.js');
 const GIVE_UP_AFTER_MS = 60_000;
 
 /** `videogen` as people run it: the built program in a process of its own. */
-export interface CliProcess {
-  out(): string;
-  err(): string;
-  ended: Promise<number | null>;
-  kill(signal: NodeJS.Signals): void;
-}
+export type CliProcess = SeenProcess;
 
 /** One machine's worth of state: what several processes of `videogen` share. */
 export class Home {
   readonly folder = mkdtempSync(join(tmpdir(), 'videogen-cli-'));
   readonly data = join(this.folder, 'data');
   readonly videos = join(this.folder, 'videos');
-  private readonly running = new Map<ChildProcess, Promise<unknown>>();
+  private readonly children = new ChildProcesses();
 
   start(args: string[], env: Record<string, string> = {}): CliProcess {
-    const child = spawn(process.execPath, [MAIN, ...args], {
+    return this.children.start([MAIN, ...args], {
       cwd: this.folder,
       env: {
-        PATH: process.env.PATH,
-        HOME: this.folder,
         VIDEOGEN_TEMPORAL_CLI: process.env.VIDEOGEN_TEMPORAL_CLI,
         VIDEOGEN_DATA: this.data,
         VIDEOGEN_STORAGE: this.videos,
         ...env,
       },
-      stdio: ['ignore', 'pipe', 'pipe'],
     });
-    let out = '';
-    let err = '';
-    child.stdout.on('data', (chunk: Buffer) => {
-      out += chunk;
-    });
-    child.stderr.on('data', (chunk: Buffer) => {
-      err += chunk;
-    });
-    const ended = new Promise<number | null>((resolve) => {
-      child.once('close', (code) => {
-        this.running.delete(child);
-        resolve(code);
-      });
-    });
-    this.running.set(child, ended);
-    return { out: () => out, err: () => err, ended, kill: (signal) => void child.kill(signal) };
   }
 
   /** The end of one command: its exit code and both of its streams. */
@@ -81,8 +58,7 @@ export class Home {
 
   /** Nothing outlives the tests, however they ended. */
   async remove(): Promise<void> {
-    for (const child of this.running.keys()) child.kill('SIGKILL');
-    await Promise.all(this.running.values());
+    await this.children.killAll();
     for (const pid of this.processes()) process.kill(pid, 'SIGKILL');
     rmSync(this.folder, { recursive: true, force: true });
   }

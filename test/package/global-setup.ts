@@ -1,8 +1,8 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readEngineOptions } from '../../src/config';
 import { findDevServer } from '../../src/engine';
+import { readEngineOptions } from '../../src/temporal-config';
 import { ROOT, run } from './run';
 
 /** Packs what was built, once for all test files, and finds Temporal's server. */

@@ -1,6 +1,6 @@
-import { readEngineOptions } from '../../src/config';
 import { startEmulator } from '../../src/emulator';
 import { findDevServer, startDevServer } from '../../src/engine';
+import { readEngineOptions } from '../../src/temporal-config';
 
 export interface ServiceWorld {
   /** What a program has to be told about one run. */

@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
+import { ChildProcesses, type SeenProcess } from './child-processes';
+import { pause } from './world';
 
 const EXAMPLES = join(__dirname, '../../examples');
 
@@ -21,13 +22,9 @@ export function compileExamples(): void {
 }
 
 /** An example as people run it: a process of its own, which sees the settings that it is given and no other. */
-export interface ExampleProcess {
-  out(): string;
-  err(): string;
+export interface ExampleProcess extends SeenProcess {
   /** Resolves with the first match in what it prints. */
   printed(words: RegExp): Promise<string>;
-  ended: Promise<number | null>;
-  kill(signal: NodeJS.Signals): void;
 }
 
 export interface ExampleEnd {
@@ -39,45 +36,26 @@ export interface ExampleEnd {
 export class ExampleRuns {
   /** Where they run, and store what they make. */
   readonly folder = mkdtempSync(join(tmpdir(), 'videogen-examples-'));
-  private readonly running = new Map<ChildProcess, Promise<unknown>>();
+  private readonly processes = new ChildProcesses();
 
   start(file: string, args: string[], env: Record<string, string> = {}): ExampleProcess {
-    const child = spawn(process.execPath, [join(EXAMPLES, 'dist', file), ...args], {
+    const example = this.processes.start([join(EXAMPLES, 'dist', file), ...args], {
       cwd: this.folder,
-      env: {
-        PATH: process.env.PATH,
-        HOME: this.folder,
-        VIDEOGEN_TEMPORAL_CLI: process.env.VIDEOGEN_TEMPORAL_CLI,
-        ...env,
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { VIDEOGEN_TEMPORAL_CLI: process.env.VIDEOGEN_TEMPORAL_CLI, ...env },
     });
-    let out = '';
-    let err = '';
-    child.stdout.on('data', (chunk: Buffer) => {
-      out += chunk;
+    let hasEnded = false;
+    void example.ended.then(() => {
+      hasEnded = true;
     });
-    child.stderr.on('data', (chunk: Buffer) => {
-      err += chunk;
-    });
-    const ended = new Promise<number | null>((resolve) => {
-      child.once('close', (code) => {
-        this.running.delete(child);
-        resolve(code);
-      });
-    });
-    this.running.set(child, ended);
-    const printed = (words: RegExp) =>
-      new Promise<string>((resolve, reject) => {
-        const look = () => {
-          const [match] = words.exec(out) ?? [];
-          if (match !== undefined) resolve(match);
-        };
-        child.stdout.on('data', look);
-        look();
-        child.once('close', () => reject(new Error(`it ended without printing ${words}: ${out}${err}`)));
-      });
-    return { out: () => out, err: () => err, printed, ended, kill: (signal) => void child.kill(signal) };
+    const printed = async (words: RegExp) => {
+      for (;;) {
+        const [match] = words.exec(example.out()) ?? [];
+        if (match !== undefined) return match;
+        if (hasEnded) throw new Error(`it ended without printing ${words}: ${example.out()}${example.err()}`);
+        await pause();
+      }
+    };
+    return { ...example, printed };
   }
 
   async run(file: string, args: string[], env?: Record<string, string>): Promise<ExampleEnd> {
@@ -86,10 +64,8 @@ export class ExampleRuns {
     return { code, out: example.out(), err: example.err() };
   }
 
-  /** Nothing outlives the tests, however they ended. */
   async remove(): Promise<void> {
-    for (const child of this.running.keys()) child.kill('SIGKILL');
-    await Promise.all(this.running.values());
+    await this.processes.killAll();
     rmSync(this.folder, { recursive: true, force: true });
   }
 }

@@ -2,8 +2,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
-import { readEngineOptions } from '../../src/config';
 import { findDevServer, findTestServer } from '../../src/engine';
+import { readEngineOptions } from '../../src/temporal-config';
 
 /** Finds Temporal's programs and bundles the workflows once for all test files. */
 // biome-ignore lint/style/noDefaultExport: jest takes the default export of this file.

@@ -1,9 +1,9 @@
 import { copyFile, mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readEngineOptions } from '../../src/config';
 import { buildOnce } from '../../src/engine/build-once';
 import { executableName, requireOnSearchPath } from '../../src/engine/executable-file';
 import { runTool } from '../../src/engine/run-tool';
+import { readEngineOptions } from '../../src/temporal-config';
 
 /** For `beforeAll`: the largest took two cores two minutes with nothing downloaded or compiled before. */
 export const GO_TOOL_TIMEOUT_MS = 15 * 60_000;

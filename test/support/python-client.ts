@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { readEngineOptions } from '../../src/config';
 import { buildOnce } from '../../src/engine/build-once';
 import { executableName, requireOnSearchPath } from '../../src/engine/executable-file';
 import { runTool } from '../../src/engine/run-tool';
+import { readEngineOptions } from '../../src/temporal-config';
 
 const run = promisify(execFile);
 

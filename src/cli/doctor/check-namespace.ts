@@ -1,6 +1,6 @@
-import { readSearchAttributes } from '../../config';
 import { describeDuration } from '../../contract';
 import { findSearchAttributes, problemOf } from '../../search-attributes';
+import { readSearchAttributes } from '../../temporal-config';
 import { type Check, type Finding, ok, warning, wrong } from './check';
 import type { TemporalServer } from './find-temporal';
 import { withinCall } from './reach-server';

@@ -2,18 +2,10 @@ import {
   ConfigError,
   type Environment,
   namesAService,
-  readDataFolder,
-  readDeploymentVersion,
   readDownloadAllow,
   readEmulatorKey,
-  readEngineOptions,
   readLostSubmitPolicy,
   readProfile,
-  readSearchAttributes,
-  readSubmitsPerSecond,
-  readTaskQueue,
-  readTemporalAddress,
-  readTemporalConfig,
 } from '../../config';
 import {
   readDownloadOptions,
@@ -24,6 +16,16 @@ import {
   readSidecar,
   readStorageConfig,
 } from '../../storage-config';
+import {
+  readDataFolder,
+  readDeploymentVersion,
+  readEngineOptions,
+  readSearchAttributes,
+  readSubmitsPerSecond,
+  readTaskQueue,
+  readTemporalAddress,
+  readTemporalConfig,
+} from '../../temporal-config';
 import { type Check, ok, wrong } from './check';
 import { readBaseUrl, readKey } from './service-settings';
 

@@ -1,6 +1,7 @@
-import { type Environment, readEngineOptions } from '../../config';
+import type { Environment } from '../../config';
 import { findOnSearchPath, whyNotExecutable } from '../../engine/executable-file';
 import { devServerCache } from '../../engine/find-engine';
+import { readEngineOptions } from '../../temporal-config';
 
 export type EngineAtHand =
   | { kind: 'found'; path: string }

@@ -1,6 +1,7 @@
 import type { Connection } from '@temporalio/client';
-import { type Environment, readDataFolder, readTemporalConfig } from '../../config';
+import type { Environment } from '../../config';
 import { isAlive } from '../../engine';
+import { readDataFolder, readTemporalConfig } from '../../temporal-config';
 import type { Closers } from '../closers';
 import { readStackNote } from '../stack-note';
 import { type EngineAtHand, lookForEngine } from './engine-at-hand';

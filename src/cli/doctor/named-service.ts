@@ -1,4 +1,5 @@
-import { namesAService, readTemporalAddress } from '../../config';
+import { namesAService } from '../../config';
+import { readTemporalAddress } from '../../temporal-config';
 import type { Context } from './context';
 import { readBaseUrl } from './service-settings';
 

@@ -1,5 +1,6 @@
-import { type Environment, readEmulatorKey, readTemporalConfig } from '../../config';
+import { type Environment, readEmulatorKey } from '../../config';
 import { readS3Connection } from '../../storage-config';
+import { readTemporalConfig } from '../../temporal-config';
 import type { CheckName, Finding } from './check';
 
 export interface ToldCheck {

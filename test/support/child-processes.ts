@@ -1,0 +1,44 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+
+/** A program in a process of its own, and what it has printed so far. */
+export interface SeenProcess {
+  out(): string;
+  err(): string;
+  ended: Promise<number | null>;
+  kill(signal: NodeJS.Signals): void;
+}
+
+/** The processes of a test: none outlives it. */
+export class ChildProcesses {
+  private readonly running = new Map<ChildProcess, Promise<unknown>>();
+
+  /** Runs a program with this Node, and with nothing of our environment but what is given. */
+  start(args: string[], options: { cwd: string; env: Record<string, string | undefined> }): SeenProcess {
+    const child = spawn(process.execPath, args, {
+      cwd: options.cwd,
+      env: { PATH: process.env.PATH, HOME: options.cwd, ...options.env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let out = '';
+    let err = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      out += chunk;
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      err += chunk;
+    });
+    const ended = new Promise<number | null>((resolve) => {
+      child.once('close', (code) => {
+        this.running.delete(child);
+        resolve(code);
+      });
+    });
+    this.running.set(child, ended);
+    return { out: () => out, err: () => err, ended, kill: (signal) => void child.kill(signal) };
+  }
+
+  async killAll(): Promise<void> {
+    for (const child of this.running.keys()) child.kill('SIGKILL');
+    await Promise.all(this.running.values());
+  }
+}
