@@ -121,7 +121,10 @@ describe('bundled with the plugin', () => {
   it.each(Object.entries(SHAPES))('%s has the host’s workflows and ours', (name, { file }) => {
     const place = `fine-${Object.keys(SHAPES).indexOf(name)}/${file}`;
     const others = name === 'a workflow for every other name' ? ['default'] : [];
-    expect(found[place]).toEqual({ workflows: [...others, 'generateVideo', 'ownWorkflow'], zod: false });
+    expect(found[place]).toEqual({
+      workflows: [...others, 'generateVideo', 'generateVideos', 'ownWorkflow'],
+      zod: false,
+    });
   });
 
   it.each(Object.entries(SHAPES))(
@@ -135,10 +138,13 @@ describe('bundled with the plugin', () => {
   );
 
   it('it may be mentioned more than once', () => {
-    expect(found.twice).toEqual({ workflows: ['generateVideo', 'ownWorkflow'], zod: false });
+    expect(found.twice).toEqual({
+      workflows: ['generateVideo', 'generateVideos', 'ownWorkflow'],
+      zod: false,
+    });
   });
 
   it('ours are all there is for a host without workflows', () => {
-    expect(found.nothing).toEqual({ workflows: ['generateVideo'], zod: false });
+    expect(found.nothing).toEqual({ workflows: ['generateVideo', 'generateVideos'], zod: false });
   });
 });

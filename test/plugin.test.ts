@@ -38,8 +38,13 @@ describe('a worker with the plugin', () => {
       'own',
       'submitVideo',
       'checkVideo',
+      'checkVideos',
       'downloadVideo',
       'cancelVideo',
+      'openRequests',
+      'readRequests',
+      'recordResults',
+      'readEarlierBatch',
     ]);
     expect(options).toMatchObject({ shutdownGraceTime: '20s', maxHeartbeatThrottleInterval: '5s' });
     expect(configure({ shutdownGraceTime: '1m', maxHeartbeatThrottleInterval: undefined })).toMatchObject({

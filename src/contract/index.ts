@@ -5,6 +5,7 @@ export {
   type BatchResult,
   type CarriedBatch,
   type CarriedItem,
+  type EarlierBatch,
   type FailedItem,
   type ItemProgress,
   type ItemResult,

@@ -84,6 +84,16 @@ test('every timer and every activity of jobs and batches has a summary', async (
       await ofFile.result();
       seen.push(...(await timelineOf(ofFile.workflowId)));
 
+      emulator.next('submit', { kind: 'refused', status: 400, message: 'no' });
+      const stopped = () =>
+        videos.startBatch(
+          { requests: [request], onFailure: 'stop', polling: QUICKLY },
+          { workflowId: 'stopped-foxes' },
+        );
+      await failureOf((await stopped()).result());
+      await (await stopped()).result();
+      seen.push(...(await timelineOf('stopped-foxes')));
+
       const resting = await videos.startBatch({ requests: requests(20), polling: QUICKLY });
       let timeline = await timelineOf(resting.workflowId);
       while (!timeline.some(({ summary }) => summary === 'rest')) {
