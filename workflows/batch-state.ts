@@ -42,6 +42,7 @@ export class BatchState {
   private stopping: string | undefined;
   private counts: { succeeded: number; failed: number };
   private firstFailed: FailedItem | undefined;
+  private willShow = false;
   private unrecorded: ItemResult[] = [];
   private page: { from: number; requests: VideoRequest[] };
   private readonly running = new Map<number, JobState>();
@@ -246,8 +247,14 @@ export class BatchState {
     };
   }
 
+  /** Once for what changes at the same time: a look changes every item, and all of them are told each time. */
   private show(): void {
-    setCurrentDetails(batchDetails(this.progress(), this.name));
+    if (this.willShow) return;
+    this.willShow = true;
+    void Promise.resolve().then(() => {
+      this.willShow = false;
+      setCurrentDetails(batchDetails(this.progress(), this.name));
+    });
   }
 }
 
