@@ -43,7 +43,8 @@ export class BatchState {
   private counts: { succeeded: number; failed: number };
   private firstFailed: FailedItem | undefined;
   private willShow = false;
-  private unrecorded: ItemResult[] = [];
+  /** Results that are not in the file yet. */
+  readonly unrecorded: ItemResult[] = [];
   private page: { from: number; requests: VideoRequest[] };
   private readonly running = new Map<number, JobState>();
 
@@ -188,11 +189,9 @@ export class BatchState {
     if (!isCancellation(error)) this.broken ??= error;
   }
 
-  takeResults(): ItemResult[] {
-    return this.unrecorded.splice(0);
-  }
-
-  recorded(results: StoredFile): void {
+  /** So many of them are in the file now. */
+  recorded(results: StoredFile, count: number): void {
+    this.unrecorded.splice(0, count);
     this.recordsFirst = false;
     this.results = results;
   }

@@ -128,11 +128,13 @@ async function nextWanted(batch: BatchState): Promise<WantedVideo> {
   return { request };
 }
 
+/** Whoever cancels the batch waits for it: results that two attempts write at once could replace each other. */
 async function record(batch: BatchState): Promise<void> {
-  const results = batch.takeResults();
+  const results = [...batch.unrecorded];
   if (results.length === 0 && batch.results !== undefined) return;
   const { recordResults } = files(`${results.length} results`);
-  batch.recorded(await recordResults({ batch: batch.name, results, first: batch.recordsFirst }));
+  const input = { batch: batch.name, results, first: batch.recordsFirst };
+  batch.recorded(await CancellationScope.nonCancellable(() => recordResults(input)), results.length);
 }
 
 type Continued = (input: BatchInput, carried: CarriedBatch) => Promise<BatchResult>;

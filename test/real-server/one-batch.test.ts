@@ -1,6 +1,10 @@
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { createVideoClient } from '../../src/client';
 import { type BatchProgress, parseResults, type VideoRequest } from '../../src/contract';
+import { createFileStorage, type VideoStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { VideoBatch } from '../../src/video-batch';
 import { captureLogs } from '../support/logs';
@@ -62,6 +66,37 @@ test('an item whose request was under way when the batch was reset is held: a ta
     expect(await batch.result()).toMatchObject({ succeeded: 2 });
     expect(emulator.generations()).toHaveLength(2);
   });
+});
+
+test('a cancellation while the results are written loses none of them', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'videogen-batch-'));
+  const files = createFileStorage(folder);
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let isWriting = false;
+  const storage: VideoStorage = {
+    ...files,
+    write: async (key, ...rest) => {
+      isWriting ||= key.endsWith('results.jsonl');
+      if (isWriting) await released;
+      return files.write(key, ...rest);
+    },
+  };
+  const worker = await env.createWorker({ taskQueue: 'slow-storage', storage });
+  await worker.runUntil(async () => {
+    const videos = await createVideoClient({ client: env.temporal.client, taskQueue: 'slow-storage' });
+    const input = { requests: requests(1), polling: QUICKLY };
+    const batch = await videos.startBatch(input, { workflowId: 'slow-results' });
+    while (!isWriting) await pause();
+    await batch.cancel();
+    release();
+    await batch.result().catch(() => undefined);
+    const [result] = parseResults(await readFile(join(folder, 'batches/slow-results/results.jsonl'), 'utf8'));
+    expect(result).toMatchObject({ item: 1, outcome: 'succeeded' });
+  });
+  await rm(folder, { recursive: true });
 });
 
 test('a batch is followed with for await until it has ended, and so is a job', async () => {
