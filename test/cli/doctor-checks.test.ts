@@ -12,6 +12,7 @@ import { secretHider } from '../../src/cli/doctor/report';
 import { runChecks } from '../../src/cli/doctor/run-checks';
 import * as config from '../../src/config';
 import * as storageConfig from '../../src/storage-config';
+import * as temporalConfig from '../../src/temporal-config';
 
 const context = createContext({});
 
@@ -90,7 +91,8 @@ describe('settings', () => {
   const told = (env: config.Environment) => checkSettings.run(createContext(env), AbortSignal.abort());
 
   it('are asked of every reader that there is', () => {
-    const readers = Object.keys({ ...config, ...storageConfig }).filter((name) => name.startsWith('read'));
+    const all = { ...config, ...temporalConfig, ...storageConfig };
+    const readers = Object.keys(all).filter((name) => name.startsWith('read'));
     expect(Object.keys(SETTINGS).sort()).toEqual(readers.sort());
   });
 
