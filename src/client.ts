@@ -227,5 +227,5 @@ function attributesOf(input: JobInput, temporal: StartOptions['temporal']): Type
 
 /** A memo is no place for thousands of requests. */
 function digestOf(requests: object[]): string {
-  return createHash('sha256').update(JSON.stringify(requests)).digest('hex');
+  return createHash('sha256').update(JSON.stringify(requests)).digest('hex').slice(0, 16);
 }

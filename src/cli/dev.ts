@@ -23,6 +23,10 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
     tell(`Temporal UI    ${stack.uiUrl}`);
     tell(`Task queue     ${readTaskQueue(terminal.env)}`);
     tell(`Video service  ${stack.serviceUrl}${namesAService(terminal.env) ? '' : ' (the emulator)'}`);
+    if (stack.emulatorKey !== undefined) {
+      const service = `VIDEO_API_BASE_URL=${stack.serviceUrl} VIDEO_API_KEY=${stack.emulatorKey}`;
+      tell(`Your programs  export TEMPORAL_ADDRESS=${stack.address} ${service}`);
+    }
     tell(
       'Start a job from another terminal: videogen generate "A red fox in the snow". Ctrl-C ends everything.',
     );

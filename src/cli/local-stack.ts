@@ -27,6 +27,8 @@ export interface LocalStack {
   taskQueue: string;
   uiUrl?: string;
   serviceUrl: string;
+  /** The key of an emulator that this process runs; it is no secret. */
+  emulatorKey?: string;
   /** Whether jobs can have search attributes. */
   searchable: boolean;
   /** The process that runs the server when it is not ours, and when that has ended. */
@@ -110,6 +112,7 @@ async function startStack(
       uiUrl,
       searchable,
       serviceUrl: service.baseUrl,
+      emulatorKey: namesAService(env) ? undefined : service.apiKey(),
       close: () => closers.close(),
     };
   } catch (error) {
