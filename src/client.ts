@@ -24,8 +24,8 @@ import {
 } from './contract/names';
 import { firstSearchAttributes } from './contract/search-attributes';
 import { batchAtStart, jobAtStart } from './contract/static-details';
-import { describeBatch, describeRequest, describeTask } from './contract/summaries';
-import { describeDifference, type WantedVideo } from './contract/wanted-video';
+import { describeBatch, describeJob } from './contract/summaries';
+import { describeOther, type WantedVideo } from './contract/wanted-video';
 import { explainStart } from './search-attributes';
 import { readDownloadQueue } from './storage-config';
 import { readSearchAttributes, readTaskQueue } from './temporal-config';
@@ -115,7 +115,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     const wanted: WantedVideo = { request, taskId };
     const { workflowId = `video-${randomUUID()}`, temporal } = options;
     const input = withQueues(parsed.input);
-    const shown = { staticSummary: title(input), staticDetails: jobAtStart(input) };
+    const shown = { staticSummary: describeJob(input), staticDetails: jobAtStart(input) };
     const startOptions = {
       ...startOptionsOf(input, wanted, shown, { temporal, workflowId }),
       ...(searchable && { typedSearchAttributes: attributesOf(input, temporal) }),
@@ -208,14 +208,8 @@ const ENDED_EARLY = new Set(['FAILED', 'CANCELLED']);
 /** What has a name already may be for something else. */
 async function refuseIfOther(handle: WorkflowHandle, wanted: object): Promise<void> {
   const { memo } = await handle.describe();
-  const difference = describeDifference(memo?.[INPUT_MEMO], wanted);
-  if (difference === undefined) return;
-  const message = `${handle.workflowId} is the name of another job (${difference}); choose another name`;
-  throw new VideoFailure('InvalidRequest', { message });
-}
-
-function title({ request, taskId }: JobInput): string {
-  return request ? describeRequest(request) : `adopt ${describeTask(taskId)}`;
+  const message = describeOther(handle.workflowId, memo?.[INPUT_MEMO], wanted);
+  if (message !== undefined) throw new VideoFailure('InvalidRequest', { message });
 }
 
 /** Ours, beside those that the caller has for the job; the caller's own value of one of ours stays. */

@@ -14,8 +14,8 @@ import { createFailure, readFailure } from './contract/failures';
 import type { JobInput, JobProgress, JobResult } from './contract/job';
 import { parseJobInput } from './contract/job-input';
 import { INPUT_MEMO, PROGRESS_QUERY, WORKFLOW_TYPE } from './contract/names';
-import { describeRequest, describeTask } from './contract/summaries';
-import { describeDifference, type WantedVideo } from './contract/wanted-video';
+import { describeJob } from './contract/summaries';
+import { describeOther, type WantedVideo } from './contract/wanted-video';
 import { videoGeneration } from './nexus';
 
 export interface VideoNexusOptions {
@@ -60,7 +60,7 @@ interface Order {
 const jobs = new WorkflowRunOperationHandler<Order, JobResult>(
   (context, { workflowId, input, wanted, joins }) =>
     startWorkflow<typeof generateVideo>(context, WORKFLOW_TYPE, {
-      staticSummary: input.request ? describeRequest(input.request) : `adopt ${describeTask(input.taskId)}`,
+      staticSummary: describeJob(input),
       // A job that ended may have a paid task, however it ended: another job for it needs another name.
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       workflowIdConflictPolicy: joins ? 'USE_EXISTING' : 'FAIL',
@@ -101,13 +101,8 @@ async function join(
 ): Promise<HandlerStartOperationResult<JobResult>> {
   const handle = getClient().workflow.getHandle<typeof generateVideo>(order.workflowId);
   const { memo, status } = await handle.describe();
-  const difference = describeDifference(memo?.[INPUT_MEMO], order.wanted);
-  if (difference !== undefined) {
-    throw refused(
-      'CONFLICT',
-      `${order.workflowId} is the name of another job (${difference}); choose another name`,
-    );
-  }
+  const other = describeOther(order.workflowId, memo?.[INPUT_MEMO], order.wanted);
+  if (other !== undefined) throw refused('CONFLICT', other);
   if (status.name === 'RUNNING') return jobs.start(context, { ...order, joins: true });
   try {
     return HandlerStartOperationResult.sync(await handle.result());

@@ -19,7 +19,7 @@ import {
   PROGRESS_QUERY,
   WAIT_FOR_TASK_UPDATE,
 } from '../src/contract/names';
-import { describeDifference, type WantedVideo } from '../src/contract/wanted-video';
+import { describeOther, type WantedVideo } from '../src/contract/wanted-video';
 import { refused } from './check-input';
 import type { JobState } from './job-state';
 
@@ -60,8 +60,8 @@ export function answerMessages(job: JobState): void {
       description: 'Answers with the task id as soon as there is one',
       // Whoever starts a job or joins it says what for, so that nobody gets another request's task.
       validator: (wanted?: WantedVideo) => {
-        const difference = wanted && describeDifference(job.wanted, wanted);
-        if (difference) throw refused(`this is the name of another job (${difference}); choose another name`);
+        const other = wanted && describeOther('this', job.wanted, wanted);
+        if (other) throw refused(other);
       },
     },
   );

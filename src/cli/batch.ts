@@ -1,5 +1,3 @@
-import type { BatchResult } from '../contract';
-import type { VideoBatch } from '../video-batch';
 import { summaryLines } from './batch-summary';
 import { copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
@@ -8,7 +6,7 @@ import type { BatchOptions } from './options';
 import { type BatchOrder, readBatch } from './read-batch';
 import { showBatch } from './show-batch';
 import { type Terminal, tell } from './terminal';
-import { orEnded, orInterrupted, withTemporal } from './with-temporal';
+import { orEnded, whileShown, withTemporal } from './with-temporal';
 
 /** `videogen batch`: a video for each line of a file. The same file again is the same batch, and goes on where it was. */
 export async function batch(file: string, options: BatchOptions, terminal: Terminal): Promise<number> {
@@ -45,7 +43,7 @@ async function runBatch(
     terminal.out(options.json ? JSON.stringify({ workflowId }) : workflowId);
     return EXIT.ok;
   }
-  const result = await follow(started, place, terminal);
+  const result = await whileShown(showBatch(started, terminal), started.result(), { place, terminal });
   if (result === 'temporal-ended') return result;
   if (result === 'interrupted') {
     tell(terminal, `Left the batch, which is kept. Go on with: ${again}`);
@@ -55,13 +53,4 @@ async function runBatch(
   const results = await copyOut(result.results.uri, undefined, terminal.env);
   terminal.out(options.json ? JSON.stringify({ workflowId, ...result }) : results);
   return result.failed === 0 ? EXIT.ok : EXIT.someFailed;
-}
-
-async function follow(
-  started: VideoBatch,
-  place: Place,
-  terminal: Terminal,
-): Promise<BatchResult | 'interrupted' | 'temporal-ended'> {
-  const progress = showBatch(started, terminal);
-  return orInterrupted(terminal, orEnded(place, started.result())).finally(() => progress.stop());
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { VideoClient } from '../client';
 import { namesAService, readProfile } from '../config';
-import { type JobInput, type JobResult, VideoFailure } from '../contract';
+import { type JobInput, VideoFailure } from '../contract';
 import type { VideoJob } from '../video-job';
 import { copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
@@ -11,7 +11,7 @@ import { readJobInput } from './read-job-input';
 import { showProgress } from './show-progress';
 import { storedLines } from './stored-lines';
 import { type Terminal, tell } from './terminal';
-import { orEnded, orInterrupted, withTemporal } from './with-temporal';
+import { orEnded, whileShown, withTemporal } from './with-temporal';
 
 /** `videogen generate`: one job from the request to the file, or as far as the caller wants to wait. */
 export async function generate(
@@ -61,7 +61,7 @@ async function runJob(place: Place, order: Order, terminal: Terminal): Promise<n
     terminal.out(options.json ? JSON.stringify({ workflowId }) : workflowId);
     return EXIT.ok;
   }
-  const result = await follow(job, place, terminal);
+  const result = await whileShown(showProgress(job, terminal), job.result(), { place, terminal });
   if (result === 'temporal-ended') return result;
   if (result === 'interrupted') {
     tell(
@@ -81,13 +81,4 @@ async function existing(videos: VideoClient, workflowId: string): Promise<VideoJ
   if (await job.exists()) return job;
   const message = `there is no job ${workflowId} yet, and no prompt to start it with`;
   throw new VideoFailure('InvalidRequest', { message });
-}
-
-async function follow(
-  job: VideoJob,
-  place: Place,
-  terminal: Terminal,
-): Promise<JobResult | 'interrupted' | 'temporal-ended'> {
-  const progress = showProgress(job, terminal);
-  return orInterrupted(terminal, orEnded(place, job.result())).finally(() => progress.stop());
 }

@@ -38,8 +38,17 @@ export async function orEnded<T>(place: Place, outcome: Promise<T>): Promise<T |
   return Promise.race([outcome, place.ended.then(() => 'temporal-ended' as const)]);
 }
 
+/** What comes of a job or a batch whose progress is shown meanwhile, unless Temporal ends or the person leaves first. */
+export async function whileShown<T>(
+  shown: { stop(): void },
+  outcome: Promise<T>,
+  { place, terminal }: { place: Place; terminal: Terminal },
+): Promise<T | 'interrupted' | 'temporal-ended'> {
+  return orInterrupted(terminal, orEnded(place, outcome)).finally(() => shown.stop());
+}
+
 /** The outcome, unless the person at the terminal leaves first. */
-export async function orInterrupted<T>(terminal: Terminal, outcome: Promise<T>): Promise<T | 'interrupted'> {
+async function orInterrupted<T>(terminal: Terminal, outcome: Promise<T>): Promise<T | 'interrupted'> {
   let stopListening: () => unknown = () => undefined;
   const interrupted = new Promise<'interrupted'>((resolve) => {
     stopListening = terminal.onInterrupt(() => resolve('interrupted'));

@@ -1,6 +1,6 @@
 import type { BatchInput } from './batch';
 import { cleanText } from './clean-text';
-import type { DownloadProgress, StoredVideo } from './job';
+import type { DownloadProgress, JobInput, StoredVideo } from './job';
 import type { VideoRequest } from './request';
 
 /** A summary in Temporal may have 400 bytes; a character has at most three, and one of four counts as two. */
@@ -29,6 +29,11 @@ export function describeBatch({ requests, requestsFrom }: BatchInput): string {
     `batch of ${requests.length}, the first: "${word(first?.prompt, LONGEST_PROMPT)}"`,
     LONGEST_SUMMARY,
   );
+}
+
+/** Of a whole job: a new one by its request, or one that adopts a task. */
+export function describeJob({ request, taskId }: JobInput): string {
+  return request ? describeRequest(request) : `adopt ${describeTask(taskId)}`;
 }
 
 export function describeTask(taskId: string): string {

@@ -16,6 +16,12 @@ export function describeDifference(there: unknown, here: object): string | undef
   return differences.length === 0 ? undefined : differences.join('; ');
 }
 
+/** Says of a name that somebody else's job, or batch, has it; undefined when it is for the same. */
+export function describeOther(name: string, there: unknown, here: object): string | undefined {
+  const difference = describeDifference(there, here);
+  return difference && `${name} is the name of another job (${difference}); choose another name`;
+}
+
 /** Each field as JSON, those of the request beside the task id. */
 function fieldsOf(wanted: unknown): Record<string, string> {
   if (typeof wanted !== 'object' || wanted === null) return {};

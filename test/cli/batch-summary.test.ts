@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { summaryLines } from '../../src/cli/batch-summary';
 import type { BatchResult, ItemResult } from '../../src/contract';
+import { stored } from '../support/item-results';
 
 let folder: string;
 beforeEach(() => {
@@ -11,16 +12,6 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const stored = (item: number): ItemResult => ({
-  item,
-  name: `foxes-${item}`,
-  outcome: 'succeeded',
-  taskId: `task-${item}`,
-  video: { uri: `file:///videos/foxes-${item}.mp4`, bytes: 1, sha256: 'ab', contentType: 'video/mp4' },
-  polls: 1,
-  waitedMs: 1_000,
-  warnings: [],
-});
 const failed = (item: number): ItemResult => ({
   item,
   name: `foxes-${item}`,

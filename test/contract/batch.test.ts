@@ -2,17 +2,8 @@ import { type ItemResult, itemName, leftOf, parseResults, resultsKey } from '../
 import { FAILURES, type FailureType, isFailureType } from '../../src/contract/failure-table';
 import { isFileKey } from '../../src/contract/input-rules';
 import { waysOut } from '../../src/contract/ways-out';
+import { stored } from '../support/item-results';
 
-const stored = (item: number): ItemResult => ({
-  item,
-  name: `foxes-${item}`,
-  outcome: 'succeeded',
-  taskId: `task-${item}`,
-  video: { uri: `file:///videos/foxes-${item}.mp4`, bytes: 1, sha256: 'ab', contentType: 'video/mp4' },
-  polls: 1,
-  waitedMs: 1_000,
-  warnings: [],
-});
 const failed = (item: number, failure: FailureType, taskId?: string): ItemResult => ({
   item,
   name: `foxes-${item}`,

@@ -6,10 +6,9 @@ import { createVideoClient } from '../../src/client';
 import { type BatchProgress, parseResults, type VideoRequest } from '../../src/contract';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import type { VideoBatch } from '../../src/video-batch';
 import { captureLogs } from '../support/logs';
 import { reset } from '../support/reset';
-import { inWorld, pause } from '../support/world';
+import { inWorld, pause, untilProgress } from '../support/world';
 
 const QUICKLY = { min: '1s', max: '1s' };
 
@@ -23,24 +22,13 @@ afterAll(() => env.teardown());
 const requests = (count: number): VideoRequest[] =>
   Array.from({ length: count }, (_, index) => ({ prompt: `Fox ${index + 1}` }));
 
-async function untilBatch(
-  batch: VideoBatch,
-  isSo: (progress: BatchProgress) => boolean,
-): Promise<BatchProgress> {
-  for (;;) {
-    const progress = await batch.progress();
-    if (isSo(progress)) return progress;
-    await pause();
-  }
-}
-
 const inPhase = (phase: string, count: number) => (progress: BatchProgress) =>
   progress.running.filter((item) => item.phase === phase).length === count;
 
 test('a batch that is reset to its beginning keeps the tasks of its items, and pays for none again', async () => {
   await inWorld(env, { jobTimeMs: 6_000 }, async ({ emulator, videos }) => {
     const batch = await videos.startBatch({ requests: requests(4), window: 3, polling: QUICKLY });
-    await untilBatch(batch, inPhase('waiting', 3));
+    await untilProgress(batch, inPhase('waiting', 3));
     const paid = emulator.generations().map(({ taskId }) => taskId);
     await reset(env.temporal.client, batch);
     const result = await batch.result();
@@ -59,7 +47,7 @@ test('an item whose request was under way when the batch was reset is held: a ta
     const batch = await videos.startBatch({ requests: requests(2), window: 1, polling: QUICKLY });
     while (emulator.generations().length === 0) await pause();
     await reset(env.temporal.client, batch);
-    const { running } = await untilBatch(batch, inPhase('needs-decision', 1));
+    const { running } = await untilProgress(batch, inPhase('needs-decision', 1));
     expect(running.find(({ hold }) => hold)?.hold?.message).toContain('its request may have been under way');
     const taskId = emulator.generations()[0]?.taskId ?? '';
     await batch.decideSubmit({ item: 1, decision: 'adopt', taskId });

@@ -8,7 +8,6 @@ import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/em
 import { createVideoService, type ServiceProfile, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import type { VideoTestEnvironment } from '../../src/testing';
-import type { VideoJob } from '../../src/video-job';
 
 /** One test's own emulator, worker and storage on the server that its file shares. */
 export interface World {
@@ -70,10 +69,10 @@ export function bundlePath(): string {
 }
 
 /** Asks for the progress until it is as wanted: for what happens by itself and needs no time to pass. */
-export async function untilProgress(
-  job: VideoJob,
-  wanted: (progress: JobProgress) => boolean,
-): Promise<JobProgress> {
+export async function untilProgress<Progress = JobProgress>(
+  job: { progress(): Promise<Progress> },
+  wanted: (progress: Progress) => boolean,
+): Promise<Progress> {
   for (;;) {
     const progress = await job.progress();
     if (wanted(progress)) return progress;

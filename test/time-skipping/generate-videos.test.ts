@@ -1,13 +1,19 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type BatchResult, type ItemResult, parseResults, type VideoRequest } from '../../src/contract';
+import {
+  type BatchProgress,
+  type BatchResult,
+  type ItemResult,
+  parseResults,
+  type VideoRequest,
+} from '../../src/contract';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
 import { activities, historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
-import { failureOf, inWorld, pause, type World } from '../support/world';
+import { failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
 
 const MINUTE = 60_000;
 
@@ -28,6 +34,8 @@ async function resultsOf({ results }: BatchResult): Promise<ItemResult[]> {
 }
 
 const prompts = ({ emulator }: World) => emulator.generations().map(({ request }) => request.prompt);
+const inPhase = (phase: string, count: number) => (progress: BatchProgress) =>
+  progress.running.filter((item) => item.phase === phase).length === count;
 const postsOf = ({ emulator }: World) => emulator.calls.filter(({ call }) => call === 'submit');
 
 test('a batch ends with a video for each request, and its results are listed by number', async () => {
@@ -178,11 +186,7 @@ test('a cancelled batch begins no more, ends what runs and lists the tasks that 
     { jobTimeMs: 10 * MINUTE, cancelling: true },
     async ({ videos, emulator, storageFolder }) => {
       const batch = await videos.startBatch({ requests: requests(9), window: 3 }, { workflowId: 'given-up' });
-      for (;;) {
-        const { running } = await batch.progress();
-        if (running.filter(({ phase }) => phase === 'waiting').length === 3) break;
-        await pause();
-      }
+      await untilProgress(batch, inPhase('waiting', 3));
       await batch.cancel();
       expectRow(await failureOf(batch.result()), 'Cancelled', undefined);
       expect(emulator.generations()).toHaveLength(3);
@@ -263,11 +267,7 @@ test('a batch that was cancelled goes on when it is started again: what was paid
     const { videos, emulator } = world;
     const start = () => videos.startBatch({ requests: requests(5), window: 2 }, { workflowId: 'resumed' });
     const first = await start();
-    for (;;) {
-      const { running } = await first.progress();
-      if (running.filter(({ phase }) => phase === 'waiting').length === 2) break;
-      await pause();
-    }
+    await untilProgress(first, inPhase('waiting', 2));
     await first.cancel();
     expectRow(await failureOf(first.result()), 'Cancelled', undefined);
     const paid = emulator.generations().map(({ taskId }) => taskId);
