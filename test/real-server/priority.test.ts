@@ -4,7 +4,7 @@ import type { Priority } from '@temporalio/common';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { VideoJob } from '../../src/video-job';
 import { captureLogs } from '../support/logs';
-import { ONE_PARTITION, startSubmitting, untilWaiting } from '../support/submit-backlog';
+import { ONE_PARTITION, startSubmitting, untilQueued } from '../support/submit-backlog';
 import { bundlePath, inWorld } from '../support/world';
 
 let env: VideoTestEnvironment;
@@ -54,10 +54,10 @@ test('submits of equal priority take turns by their fairness keys, the heavier m
       const temporal = { priority: { fairnessKey, fairnessWeight } };
       const request = { prompt: fairnessKey };
       jobs.push(await world.videos.start({ request, polling, queues: { submit } }, { temporal }));
-      await untilWaiting(env, jobs.slice(-1));
     };
     for (let i = 0; i < 6; i++) await start('early', 1);
     for (let i = 0; i < 4; i++) await start('heavy', 4);
+    await untilQueued(env, submit, jobs);
 
     const stop = await startSubmitting(env, world, submit);
     for (const job of jobs) await job.result();

@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { VideoJob } from '../../src/video-job';
 import { captureLogs } from '../support/logs';
-import { ONE_PARTITION, pendingSubmit, startSubmitting, untilWaiting } from '../support/submit-backlog';
+import {
+  ONE_PARTITION,
+  pendingSubmit,
+  startSubmitting,
+  untilQueued,
+  untilWaiting,
+} from '../support/submit-backlog';
 import { inWorld, pause } from '../support/world';
 
 let env: VideoTestEnvironment;
@@ -24,7 +30,7 @@ test('submits wait in Temporal, where the caller’s priority orders them', asyn
       const temporal = { priority: { priorityKey } };
       jobs.push(await world.videos.start({ request, polling, queues: { submit } }, { temporal }));
     }
-    await untilWaiting(env, jobs);
+    await untilQueued(env, submit, jobs);
     expect(world.emulator.calls).toEqual([]);
 
     const stop = await startSubmitting(env, world, submit);

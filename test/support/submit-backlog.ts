@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { temporal } from '@temporalio/proto';
 import { RateGate } from '../../src/service';
 import type { VideoTestEnvironment } from '../../src/testing';
 import type { VideoJob } from '../../src/video-job';
@@ -20,13 +21,41 @@ export async function untilWaiting(env: VideoTestEnvironment, jobs: readonly Vid
   for (const job of jobs) while ((await pendingSubmit(env, job)) === undefined) await pause();
 }
 
+/** Until their submits are all in the queue, which has no worker yet: one that is pending may still be on its way there. */
+export async function untilQueued(
+  env: VideoTestEnvironment,
+  submitQueue: string,
+  jobs: readonly VideoJob[],
+): Promise<void> {
+  // The server counts anew only every few seconds, so it is asked when the count is likely right.
+  await untilWaiting(env, jobs);
+  const { connection, options } = env.temporal.client;
+  for (;;) {
+    const { stats } = await connection.workflowService.describeTaskQueue({
+      namespace: options.namespace,
+      taskQueue: { name: submitQueue },
+      taskQueueType: temporal.api.enums.v1.TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+      reportStats: true,
+    });
+    if (Number(stats?.approximateBacklogCount ?? 0) === jobs.length) return;
+    await pause();
+  }
+}
+
+/** Two submits at once would reach the service in either order. */
+class OneAtATime extends RateGate {
+  override submitAllowance(): number {
+    return Math.min(1, super.submitAllowance());
+  }
+}
+
 /** Works on a submit queue alone, with a gate that has met a limit just now: one submit at a time, after a second. */
 export async function startSubmitting(
   env: VideoTestEnvironment,
   world: World,
   submitQueue: string,
 ): Promise<() => Promise<void>> {
-  const gate = new RateGate();
+  const gate = new OneAtATime();
   const entry = gate.enter('submit');
   if (entry.open) entry.leave({ kind: 'limited' });
   const worker = await env.createWorker({
