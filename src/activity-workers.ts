@@ -40,7 +40,7 @@ export interface WorkQueues {
 export function checkQueues({ taskQueue, submitQueue, downloadQueue, submitsPerSecond }: WorkQueues): void {
   if (submitQueue === downloadQueue && submitQueue !== taskQueue) {
     throw new ConfigError(
-      `VIDEOGEN_DOWNLOAD_QUEUE is ${JSON.stringify(downloadQueue)}, where the submits wait: name another task queue for the downloads.`,
+      `The queue of the downloads (VIDEOGEN_DOWNLOAD_QUEUE, or queues.download of the plugin) is ${JSON.stringify(downloadQueue)}, where the submits wait: name another.`,
     );
   }
   if (submitsPerSecond !== undefined && submitQueue === taskQueue) {

@@ -1,5 +1,6 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import { getClient, startWorkflow, WorkflowRunOperationHandler } from '@temporalio/nexus';
+import { version as nexus } from '@temporalio/nexus/package.json';
 import {
   type CancelOperationContext,
   HandlerError,
@@ -14,9 +15,11 @@ import { createFailure, readFailure } from './contract/failures';
 import type { JobInput, JobProgress, JobResult } from './contract/job';
 import { parseJobInput } from './contract/job-input';
 import { INPUT_MEMO, PROGRESS_QUERY, WORKFLOW_TYPE } from './contract/names';
+import { jobAtStart } from './contract/static-details';
 import { describeJob } from './contract/summaries';
 import { describeOther, type WantedVideo } from './contract/wanted-video';
 import { videoGeneration } from './nexus';
+import { checkSdkVersions } from './plugin-sdk';
 
 export interface VideoNexusOptions {
   /** Task queues of submits and downloads, when they do not wait on the queue of the worker that has the handler. */
@@ -26,6 +29,7 @@ export interface VideoNexusOptions {
 }
 
 export function createHandler({ queues, requestFields }: VideoNexusOptions = {}): ServiceHandler {
+  checkSdkVersions({ nexus });
   return serviceHandler(videoGeneration, {
     generateVideo: {
       async start(context: StartOperationContext, given): Promise<HandlerStartOperationResult<JobResult>> {
@@ -61,6 +65,7 @@ const jobs = new WorkflowRunOperationHandler<Order, JobResult>(
   (context, { workflowId, input, wanted, joins }) =>
     startWorkflow<typeof generateVideo>(context, WORKFLOW_TYPE, {
       staticSummary: describeJob(input),
+      staticDetails: jobAtStart(input),
       // A job that ended may have a paid task, however it ended: another job for it needs another name.
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       workflowIdConflictPolicy: joins ? 'USE_EXISTING' : 'FAIL',

@@ -17,10 +17,16 @@ const FOUND = { activity, client, common, envconfig, plugin, worker, workflow };
 
 const manifestSchema = z.object({ peerDependencies: z.object({ '@temporalio/worker': z.string() }) });
 
-/** Temporal's packages work together in one version: otherwise values of one are no values of the other. */
-export function checkSdkVersions(): void {
+/**
+ * Temporal's packages work together in one version: otherwise values of one are no values of the other. Those that are
+ * optional are checked by who loads them.
+ */
+export function checkSdkVersions(optional: Record<string, string> = {}): void {
   const manifest = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'));
-  const problem = sdkProblem(FOUND, manifestSchema.parse(manifest).peerDependencies['@temporalio/worker']);
+  const problem = sdkProblem(
+    { ...FOUND, ...optional },
+    manifestSchema.parse(manifest).peerDependencies['@temporalio/worker'],
+  );
   if (problem !== undefined) throw new ConfigError(problem);
 }
 

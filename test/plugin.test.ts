@@ -74,7 +74,7 @@ describe('a worker with the plugin', () => {
 
   it('has queues that make sense', () => {
     expect(refusal(() => configure({}, { queues: { submit: 's', download: 's' } }))).toMatch(
-      /where the submits wait/,
+      /^The queue of the downloads \(.* queues\.download of the plugin\) is "s", where the submits wait: name another\.$/,
     );
     expect(refusal(() => configure({}, { submitsPerSecond: 2 }))).toMatch(/give submits one of their own/);
     expect(configure({}, { submitsPerSecond: 2, queues: { submit: 's' } }).taskQueue).toBe('q');

@@ -206,7 +206,7 @@ export class BatchState {
     if (this.firstFailed === undefined || this.input.onFailure !== 'stop') return undefined;
     const { item, failure, details } = this.firstFailed;
     const { succeeded, failed } = this.counts;
-    const stopped = `item ${item} failed and the batch stopped with ${succeeded} stored and ${failed} failed of ${this.items}, listed in ${this.results?.uri}; started again under its name it goes on`;
+    const stopped = `item ${item} failed and the batch stopped with ${succeeded} stored and ${failed} failed of ${this.items}, listed in ${this.results?.uri}; started again under its name (videogen batch, startBatch, or with resumes) it goes on`;
     return createFailure(failure, {
       ...details,
       message: [details.message?.replace(/[.\s]+$/, ''), stopped].filter(Boolean).join('; '),

@@ -116,7 +116,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .argument('<file>', 'requests, one JSON object a line, such as {"prompt":"A red fox","duration":5}')
     .option('--window <number>', 'how many at a time', '20')
     .option('--on-failure <what>', 'continue with the others, or stop', 'continue')
-    .option('--id <name>', 'name of the batch (default: made of what is in the file)')
+    .option('--id <name>', 'name of the batch (default: made of what is in the file and of the service)')
     .option('--deadline <time>', 'how long each may take, such as 90s, 30m or 2h', '1h')
     .option('--on-lost-submit <policy>', 'hold, resubmit or fail when the answer to a submit is lost')
     .option('--hold-for <time>', 'how long to hold a lost submit for a decision (default: 24h)')

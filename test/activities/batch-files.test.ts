@@ -87,6 +87,14 @@ describe('a file of requests', () => {
     expect(await readFrom(requests.length)).toEqual([]);
   });
 
+  it('may have ten thousand of them', async () => {
+    const requests = foxes(10_000);
+    put(requests);
+    expect(await files.openRequests({ from: FROM })).toMatchObject({ items: 10_000 });
+    expect(await readFrom(5_000)).toEqual(requests.slice(5_000, 5_000 + REQUESTS_AT_ONCE));
+    expect(await readFrom(9_999)).toEqual(requests.slice(-1));
+  });
+
   it.each(['x', '狐'])('is read in pages of so many bytes at the most, written with %s', async (letter) => {
     const prompt = letter.repeat(10_000);
     const requests = foxes(50).map((fox) => ({ prompt: `${fox.prompt}: ${prompt}` }));

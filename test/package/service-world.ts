@@ -4,7 +4,7 @@ import { readEngineOptions } from '../../src/temporal-config';
 
 export interface ServiceWorld {
   /** What a program has to be told about one run. */
-  settings(queue: string, storage: string): Record<string, string>;
+  settings(storage: string): Record<string, string>;
   stop(): Promise<void>;
 }
 
@@ -14,12 +14,11 @@ export async function startServiceWorld(): Promise<ServiceWorld> {
   const server = await startDevServer({ executable, headless: true });
   const emulator = await startEmulator({ jobTimeMs: 0 });
   return {
-    settings: (queue, storage) => ({
+    settings: (storage) => ({
       TEMPORAL_ADDRESS: server.address,
       VIDEO_API_BASE_URL: emulator.url,
       VIDEO_API_KEY: emulator.apiKey,
       VIDEOGEN_STORAGE: storage,
-      VIDEOGEN_TASK_QUEUE: queue,
     }),
     async stop() {
       await emulator.close();

@@ -110,6 +110,14 @@ describe('the temporal command', () => {
     expect(await queuesOf('two-queues')).toEqual([submit, own, own]);
   });
 
+  test('has a batch made', async () => {
+    const paid = env.emulator.generations().length;
+    const commands = commandsOf(sectionOf(page, 'Many at once'));
+    expect(commands).toHaveLength(1);
+    for (const shown of commands) expect(await runShown(shown)).toMatchObject({ code: 0 });
+    expect(env.emulator.generations()).toHaveLength(paid + 2);
+  });
+
   test('settles a lost submit', async () => {
     const paidBefore = env.emulator.generations().length;
     env.emulator.next('submit', { kind: 'reset' });

@@ -8,6 +8,8 @@ import {
   type WorkerOptions,
   type WorkerPlugin,
 } from '@temporalio/worker';
+import { createVideoActivities } from '../../activities';
+import { createVideoClient } from '../../src/client';
 import { VideoPlugin, type VideoPluginOptions } from '../../src/plugin';
 import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
@@ -63,6 +65,35 @@ async function queuesOf(workflowId: string): Promise<Record<string, string>> {
     scheduled.map(({ activityType, taskQueue }) => [activityType?.name ?? '', taskQueue?.name ?? '']),
   );
 }
+
+test('a host’s worker without the plugin has our workflows among its own and our activities beside its own', async () => {
+  const taskQueue = `host-${randomUUID()}`;
+  const host = await Worker.create({
+    connection: env.temporal.nativeConnection,
+    taskQueue,
+    workflowsPath: require.resolve('../support/host-workflows-by-hand'),
+    activities: {
+      think,
+      ...createVideoActivities({ service, storage: createFileStorage(env.storageFolder) }),
+    },
+  });
+  const videos = await createVideoClient({
+    client: env.temporal.client,
+    taskQueue,
+    submitQueue: taskQueue,
+    downloadQueue: taskQueue,
+  });
+  await host.runUntil(async () => {
+    const trailer = await env.temporal.client.workflow.execute<typeof makeTrailer>('makeTrailer', {
+      taskQueue,
+      workflowId: randomUUID(),
+      args: ['foxes', randomUUID()],
+    });
+    expect(trailer).toMatchObject({ prompt: 'A film about foxes' });
+    const { video } = await videos.execute({ request: { prompt: 'a fox' }, polling });
+    expect(video.bytes).toBe(trailer.bytes);
+  });
+});
 
 describe('a host’s worker with the plugin', () => {
   it('bundles and runs its own workflow, which has a video made as its child, on its one task queue', async () => {

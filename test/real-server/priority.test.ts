@@ -46,6 +46,19 @@ test.each(['start', 'submit'] as const)(
   },
 );
 
+test('the priority that a batch is given is that of each of its activities', async () => {
+  const { worker, seen } = await startWatchedWorker();
+  const priority = { priorityKey: 4, fairnessKey: 'acme', fairnessWeight: 0.5 };
+  await worker.runUntil(async () => {
+    const requests = [{ prompt: 'A red fox' }, { prompt: 'A grey fox' }];
+    const batch = await env.videos.startBatch({ requests, polling }, { temporal: { priority } });
+    expect(await batch.result()).toMatchObject({ succeeded: 2 });
+  });
+  const types = new Set(seen.map(({ type }) => type));
+  expect(types).toEqual(new Set(['submitVideo', 'checkVideos', 'downloadVideo', 'recordResults']));
+  expect(seen).toEqual(seen.map(({ type }) => ({ type, priority })));
+});
+
 test('submits of equal priority take turns by their fairness keys, the heavier more often', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async (world) => {
     const submit = `submits-${randomUUID()}`;

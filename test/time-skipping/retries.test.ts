@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isVideoFailure } from '../../src/contract/failures';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { activities, historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
@@ -100,6 +101,8 @@ test('a service that stays rate limited ends the job at its deadline as RateLimi
     for (let i = 0; i < 40; i++) emulator.next('submit', { kind: 'rate-limited', retryAfter: 60 });
     const failure = await failureOf(videos.execute({ request, deadline: '10m' }));
     expect(failure).toMatchObject({ type: 'RateLimited', taskId: undefined });
+    expect(isVideoFailure(failure, 'RateLimited')).toBe(true);
+    expect(isVideoFailure(failure, 'ServiceFailed')).toBe(false);
     expect(emulator.generations()).toHaveLength(0);
     const tried = emulator.calls.length;
     expect(tried).toBeGreaterThan(7);

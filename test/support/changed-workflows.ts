@@ -1,0 +1,25 @@
+import { deprecatePatch, patched, sleep } from '@temporalio/workflow';
+
+/** One workflow through the releases of the recipe in docs/rolling-out.md; the tidying up is what changes. */
+const download = () => sleep('1m');
+const tidyUp = () => sleep('1s');
+
+export async function before(): Promise<void> {
+  await download();
+}
+
+export async function unpatched(): Promise<void> {
+  await download();
+  await tidyUp();
+}
+
+export async function behindPatch(): Promise<void> {
+  await download();
+  if (patched('tidy-up-after-download')) await tidyUp();
+}
+
+export async function patchDeprecated(): Promise<void> {
+  await download();
+  deprecatePatch('tidy-up-after-download');
+  await tidyUp();
+}
