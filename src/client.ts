@@ -10,7 +10,7 @@ import {
 import { TypedSearchAttributes, type Workflow } from '@temporalio/common';
 import { type Environment, readProfile } from './config';
 import { connectClient } from './connect';
-import type { BatchInput } from './contract/batch';
+import type { BatchInput, BatchResult } from './contract/batch';
 import { parseBatchInput } from './contract/batch-input';
 import { readFailure, VideoFailure } from './contract/failures';
 import type { JobInput, JobResult } from './contract/job';
@@ -154,12 +154,8 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     const shown = { staticSummary: describeBatch(input), staticDetails: batchAtStart(input) };
     const startOptions = startOptionsOf(input, wanted, shown, { ...options, workflowId });
     const { handle, wasThere } = await startOrAttach(BATCH_WORKFLOW_TYPE, startOptions, wanted);
-    if (wasThere && ENDED_EARLY.has((await handle.describe()).status.name)) {
-      const again = {
-        ...startOptions,
-        workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
-        args: [{ ...input, resumes: true }],
-      } as const;
+    if (wasThere && (await leftSomething(handle))) {
+      const again = { ...startOptions, workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
       await startOrAttach(BATCH_WORKFLOW_TYPE, again, wanted);
     }
     return batchOf(handle);
@@ -202,8 +198,13 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   };
 }
 
-/** Such a batch has written down what it did. One that was terminated has not, and may have paid for more. */
-const ENDED_EARLY = new Set(['FAILED', 'CANCELLED']);
+/** Whether a batch has ended with items that may go better now. One that was terminated has not written down what it did. */
+async function leftSomething(handle: WorkflowHandle): Promise<boolean> {
+  const { status } = await handle.describe();
+  if (status.name !== 'COMPLETED') return ['FAILED', 'CANCELLED'].includes(status.name);
+  const { failed }: BatchResult = await handle.result();
+  return failed > 0;
+}
 
 /** What has a name already may be for something else. */
 async function refuseIfOther(handle: WorkflowHandle, wanted: object): Promise<void> {

@@ -41,10 +41,9 @@ describe('a worker with the plugin', () => {
       'checkVideos',
       'downloadVideo',
       'cancelVideo',
-      'openRequests',
+      'openBatch',
       'readRequests',
       'recordResults',
-      'readEarlierBatch',
     ]);
     expect(options).toMatchObject({ shutdownGraceTime: '20s', maxHeartbeatThrottleInterval: '5s' });
     expect(configure({ shutdownGraceTime: '1m', maxHeartbeatThrottleInterval: undefined })).toMatchObject({

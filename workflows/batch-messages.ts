@@ -39,6 +39,11 @@ export function answerBatchMessages(batch: BatchState, looks: SharedLooks): void
         const { item, ...decision }: Partial<ItemDecision> = Object(given);
         const problem = decisionProblem(decision);
         if (problem !== undefined) throw decisionRefused(`The decision cannot be taken: ${problem}.`);
+        if (item === undefined) {
+          throw decisionRefused(
+            'The decision cannot be taken: name the item of the batch (item, or --item).',
+          );
+        }
         const job = batch.job(item);
         if (job === undefined) {
           throw decisionRefused(

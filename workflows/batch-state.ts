@@ -4,12 +4,11 @@ import {
   type BatchProgress,
   type BatchResult,
   type CarriedBatch,
-  type CarriedItem,
   type EarlierBatch,
   type FailedItem,
   type ItemResult,
   itemName,
-  type RequestFile,
+  type OpenedBatch,
   type StoredFile,
 } from '../src/contract/batch';
 import { DEFAULT_WINDOW } from '../src/contract/batch-rules';
@@ -29,11 +28,7 @@ export type Turn = 'fail' | 'record' | 'continue-as-new' | 'begin' | 'end';
 /** What a batch knows about itself and its items. */
 export class BatchState {
   readonly name = workflowInfo().workflowId;
-  readonly resumed: CarriedItem[];
-  /** Nothing of this batch is in the file of its results yet. */
-  recordsFirst: boolean;
-  earlier: EarlierBatch | undefined;
-  file: RequestFile | undefined;
+  opened: OpenedBatch | undefined;
   /** The next item to begin; they are numbered from 1. */
   next: number;
   results: StoredFile | undefined;
@@ -53,12 +48,9 @@ export class BatchState {
     carried?: CarriedBatch,
   ) {
     checkBatchInput(input);
-    this.file = carried?.file;
+    this.opened = carried?.opened;
     this.next = carried?.next ?? 1;
     this.counts = { succeeded: carried?.succeeded ?? 0, failed: carried?.failed ?? 0 };
-    this.resumed = carried?.running ?? [];
-    this.recordsFirst = carried ? carried.recordsFirst : !input.resumes;
-    this.earlier = carried?.earlier;
     this.page = { from: 1, requests: input.requests ?? [] };
     if (carried?.firstFailed) this.noteFailed(carried.firstFailed);
   }
@@ -90,34 +82,33 @@ export class BatchState {
     return [...this.running.values()].every((job) => job.isWaiting || job.wantsDecision);
   }
 
+  /** Those that wait for a decision leave their places to others, but once: a service may lose every submit. */
   private get hasRoom(): boolean {
+    const { window } = this.input;
+    const places = window ?? DEFAULT_WINDOW;
     const held = [...this.running.values()].filter((job) => job.isHeld).length;
-    return this.running.size - held < (this.input.window ?? DEFAULT_WINDOW);
+    return this.running.size - Math.min(held, places) < places;
   }
 
   private get items(): number | undefined {
-    return this.input.requests?.length ?? this.file?.items;
+    return this.opened?.items ?? this.input.requests?.length;
   }
 
-  /** What the batch before has done is counted, and not begun again. */
-  goesOnWith(earlier: EarlierBatch): void {
-    this.earlier = earlier;
-    this.counts = { succeeded: earlier.succeeded, failed: earlier.failed };
+  /** What was done before is counted, and not begun again. */
+  opens(opened: OpenedBatch): void {
+    const { succeeded, failed } = opened.earlier;
+    this.opened = opened;
+    this.counts = { succeeded, failed };
     this.skipDone();
     this.show();
   }
 
   taskToAdopt(item: number): string | undefined {
-    return this.earlier?.adopt.find((one) => one.item === item)?.taskId;
+    return this.opened?.earlier.adopt.find((one) => one.item === item)?.taskId;
   }
 
   private skipDone(): void {
-    while (this.earlier?.done.includes(this.next)) this.next++;
-  }
-
-  opened(file: RequestFile): void {
-    this.file = file;
-    this.show();
+    while (this.opened?.earlier.done.includes(this.next)) this.next++;
   }
 
   nextRequest(): VideoRequest | undefined {
@@ -128,14 +119,14 @@ export class BatchState {
     this.page = { from: this.next, requests };
   }
 
-  takeTurn(): number {
+  takeNext(): number {
     const item = this.next++;
     this.skipDone();
     return item;
   }
 
   begins(item: number, wanted: WantedVideo, carried?: CarriedJob): JobState {
-    const { requests, requestsFrom, window, onFailure, resumes, ...options } = this.input;
+    const { requests, requestsFrom, window, onFailure, ...options } = this.input;
     const place = {
       name: itemName(this.name, item),
       item,
@@ -192,7 +183,6 @@ export class BatchState {
   /** So many of them are in the file now. */
   recorded(results: StoredFile, count: number): void {
     this.unrecorded.splice(0, count);
-    this.recordsFirst = false;
     this.results = results;
   }
 
@@ -206,7 +196,7 @@ export class BatchState {
     if (this.firstFailed === undefined || this.input.onFailure !== 'stop') return undefined;
     const { item, failure, details } = this.firstFailed;
     const { succeeded, failed } = this.counts;
-    const stopped = `item ${item} failed and the batch stopped with ${succeeded} stored and ${failed} failed of ${this.items}, listed in ${this.results?.uri}; started again under its name (videogen batch, startBatch, or with resumes) it goes on`;
+    const stopped = `item ${item} failed and the batch stopped with ${succeeded} stored and ${failed} failed of ${this.items}, listed in ${this.results?.uri}; started again under its name it goes on`;
     return createFailure(failure, {
       ...details,
       message: [details.message?.replace(/[.\s]+$/, ''), stopped].filter(Boolean).join('; '),
@@ -222,17 +212,13 @@ export class BatchState {
     return [...this.running.values()].find(({ place }) => place.name === name);
   }
 
-  carry(): CarriedBatch {
+  carry(lookRequested: boolean): CarriedBatch {
     return {
-      file: this.file,
+      lookRequested,
+      opened: this.opened && { ...this.opened, earlier: leftFrom(this.next, this.opened.earlier) },
       next: this.next,
       ...this.counts,
       firstFailed: this.firstFailed,
-      recordsFirst: this.recordsFirst,
-      earlier: this.earlier && {
-        ...this.earlier,
-        done: this.earlier.done.filter((item) => item > this.next),
-      },
       running: [...this.running].map(([item, job]) => ({ item, wanted: job.wanted, job: job.carry() })),
     };
   }
@@ -255,6 +241,15 @@ export class BatchState {
       setCurrentDetails(batchDetails(this.progress(), this.name));
     });
   }
+}
+
+/** What comes before has been begun, or was done. */
+function leftFrom(next: number, earlier: EarlierBatch): EarlierBatch {
+  return {
+    ...earlier,
+    done: earlier.done.filter((item) => item > next),
+    adopt: earlier.adopt.filter(({ item }) => item >= next),
+  };
 }
 
 /** An item is asked for by its request, or by a task that exists. */

@@ -4,18 +4,17 @@ import {
   ContinueAsNew,
   condition,
   isCancellation,
-  makeContinueAsNewFunc,
   proxyActivities,
-  workflowInfo,
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
 import type { BatchInput, BatchResult, CarriedBatch } from '../src/contract/batch';
 import { createFailure, readFailure } from '../src/contract/failures';
 import type { CarriedJob } from '../src/contract/job';
-import { BATCH_FILE_POLICY } from '../src/contract/policies';
+import { RECORD_POLICY, REQUESTS_POLICY } from '../src/contract/policies';
 import type { WantedVideo } from '../src/contract/wanted-video';
 import { answerBatchMessages } from './batch-messages';
 import { BatchState } from './batch-state';
+import { continueLater } from './continue-later';
 import { ifContinued } from './earlier-runs';
 import { explainEnd } from './explain-end';
 import { makeVideo } from './generate-video';
@@ -23,11 +22,13 @@ import { SharedLooks } from './shared-looks';
 
 /** Many requests in; a stored video or an explained failure for each of them out. */
 export async function generateVideos(input: BatchInput, carried?: CarriedBatch): Promise<BatchResult> {
-  const batch = new BatchState(input, ifContinued(carried));
-  const looks = new SharedLooks(batch);
-  answerBatchMessages(batch, looks);
+  const before = ifContinued(carried);
+  const batch = new BatchState(input, before);
+  const looks = new SharedLooks(batch, before?.lookRequested);
   looks.run().catch((error: unknown) => batch.breaks(error));
-  for (const { item, wanted, job } of batch.resumed) begin(batch, looks, item, wanted, job);
+  for (const { item, wanted, job } of before?.running ?? []) begin(batch, looks, item, wanted, job);
+  // Messages that waited are for items that are under way again.
+  answerBatchMessages(batch, looks);
   try {
     await runItems(batch, looks);
   } catch (error) {
@@ -52,11 +53,11 @@ async function runItems(batch: BatchState, looks: SharedLooks): Promise<void> {
         await record(batch);
         break;
       case 'continue-as-new':
-        await continueLater(batch);
+        await continueLater<BatchInput, CarriedBatch>(batch.input, batch.carry(looks.requested));
         break;
       case 'begin': {
         const wanted = await nextWanted(batch);
-        begin(batch, looks, batch.takeTurn(), wanted);
+        begin(batch, looks, batch.takeNext(), wanted);
         break;
       }
       case 'end':
@@ -101,26 +102,25 @@ function explained(error: unknown): unknown {
   return failure ? createFailure(failure.type, failure.details) : error;
 }
 
-const files = (summary: string) => proxyActivities<VideoActivities>({ ...BATCH_FILE_POLICY, summary });
+const requestFiles = (summary: string) => proxyActivities<VideoActivities>({ ...REQUESTS_POLICY, summary });
 
 async function open(batch: BatchState): Promise<void> {
-  const { requestsFrom, resumes } = batch.input;
-  if (requestsFrom != null && batch.file === undefined) {
-    batch.opened(await files(requestsFrom).openRequests({ from: requestsFrom }));
-  }
-  if (resumes && batch.earlier === undefined) {
-    batch.goesOnWith(await files('results of the batch before').readEarlierBatch({ batch: batch.name }));
-  }
+  if (batch.opened !== undefined) return;
+  const { requests, requestsFrom } = batch.input;
+  const { openBatch } = requestFiles(requestsFrom ?? `${requests?.length} requests`);
+  const { name } = batch;
+  const given = { requests: requests ?? undefined, requestsFrom: requestsFrom ?? undefined };
+  batch.opens(await openBatch({ batch: name, ...given }));
 }
 
 async function nextWanted(batch: BatchState): Promise<WantedVideo> {
   const { requestsFrom } = batch.input;
-  const { next, file } = batch;
+  const { next, opened } = batch;
   const taskId = batch.taskToAdopt(next);
   if (taskId !== undefined) return { taskId };
-  if (requestsFrom != null && file !== undefined && batch.nextRequest() === undefined) {
-    const { readRequests } = files(`${requestsFrom} from ${next} on`);
-    batch.hasRead(await readRequests({ from: requestsFrom, sha256: file.sha256, skip: next - 1 }));
+  if (requestsFrom != null && opened !== undefined && batch.nextRequest() === undefined) {
+    const { readRequests } = requestFiles(`${requestsFrom} from ${next} on`);
+    batch.hasRead(await readRequests({ from: requestsFrom, sha256: opened.sha256, skip: next - 1 }));
   }
   const request = batch.nextRequest();
   if (request === undefined)
@@ -131,15 +131,11 @@ async function nextWanted(batch: BatchState): Promise<WantedVideo> {
 /** Whoever cancels the batch waits for it: results that two attempts write at once could replace each other. */
 async function record(batch: BatchState): Promise<void> {
   const results = [...batch.unrecorded];
-  if (results.length === 0 && batch.results !== undefined) return;
-  const { recordResults } = files(`${results.length} results`);
-  const input = { batch: batch.name, results, first: batch.recordsFirst };
+  if (batch.opened === undefined || (results.length === 0 && batch.results !== undefined)) return;
+  const { recordResults } = proxyActivities<VideoActivities>({
+    ...RECORD_POLICY,
+    summary: `${results.length} results`,
+  });
+  const input = { batch: batch.name, results };
   batch.recorded(await CancellationScope.nonCancellable(() => recordResults(input)), results.length);
-}
-
-type Continued = (input: BatchInput, carried: CarriedBatch) => Promise<BatchResult>;
-
-async function continueLater(batch: BatchState): Promise<never> {
-  const continueAsNew = makeContinueAsNewFunc<Continued>({ memo: workflowInfo().memo });
-  return continueAsNew(batch.input, batch.carry());
 }

@@ -1,14 +1,15 @@
-import { condition, makeContinueAsNewFunc, proxyActivities, workflowInfo } from '@temporalio/workflow';
+import { condition, proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
 import { describeDuration } from '../src/contract/duration';
-import type { CarriedJob, JobInput, JobResult, Look } from '../src/contract/job';
+import type { CarriedJob, JobInput, Look } from '../src/contract/job';
 import * as policy from '../src/contract/policies';
+import { continueLater } from './continue-later';
 import type { JobState } from './job-state';
 import { noted } from './noted-look';
 
 /** The looks of a job that is alone in its workflow: a durable timer, then an activity. */
 export async function ownLooks(job: JobState, taskId: string): Promise<Look | undefined> {
-  if (historyIsLong()) await continueLater(job);
+  if (historyIsLong()) await continueLater<JobInput, CarriedJob>(job.input, job.carry());
   await untilNextLook(job);
   const { checkVideo } = proxyActivities<VideoActivities>({
     ...policy.CHECK_POLICY,
@@ -21,14 +22,6 @@ export async function ownLooks(job: JobState, taskId: string): Promise<Look | un
 function historyIsLong(): boolean {
   const { continueAsNewSuggested, historyLength } = workflowInfo();
   return continueAsNewSuggested || historyLength > policy.LONGEST_HISTORY_EVENTS;
-}
-
-type Continued = (input: JobInput, carried: CarriedJob) => Promise<JobResult>;
-
-/** The same job with a fresh history. The memo, which names the task, has to be taken along by hand. */
-async function continueLater(job: JobState): Promise<never> {
-  const continueAsNew = makeContinueAsNewFunc<Continued>({ memo: workflowInfo().memo });
-  return continueAsNew(job.input, job.carry());
 }
 
 /** A durable timer, cut short by `lookNow`. */

@@ -18,15 +18,17 @@ interface Waiting {
 
 /** The looks of all items of a batch: one timer, and one activity for all whose time has come. */
 export class SharedLooks {
-  /** Set by `lookNow`. */
-  requested = false;
   private readonly waiting = new Set<Waiting>();
   private notBeforeMs = 0;
   private looking = false;
   /** Between two looks, whoever they are at: as the service, or the batch, wants it for one task. */
   private pauseMs = 0;
 
-  constructor(private readonly batch: BatchState) {}
+  constructor(
+    private readonly batch: BatchState,
+    /** Set by `lookNow`. */
+    public requested = false,
+  ) {}
 
   get isResting(): boolean {
     return !this.looking;

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import type { Environment } from '../config';
-import { type BatchResult, parseResults } from '../contract';
+import { type BatchResult, type ItemResult, leftOf, parseResults } from '../contract';
 import { openStored } from './copy-out';
 
 /** The file lists them all. */
@@ -11,20 +11,26 @@ export async function summaryLines(result: BatchResult, env: Environment): Promi
   const { items, succeeded, failed } = result;
   const stored = `Stored ${succeeded} of ${items} videos`;
   if (failed === 0) return [`${stored}.`];
-  const failures = await readFailures(result, env);
+  const results = await readResults(result, env);
+  const failures = results.flatMap((line) =>
+    line.outcome === 'failed' ? [`  ${line.item}: ${line.message}`] : [],
+  );
   const more = failures.splice(MOST_FAILURES_TOLD).length;
+  const triable = results.length > 0 ? failed - leftOf(results).failed : 0;
   return [
     `${stored}, ${failed} failed${failures.length > 0 ? ':' : '.'}`,
     ...failures,
     ...(more > 0 ? [`  and ${more} more, in the results`] : []),
+    ...(triable > 0
+      ? [`Run again, it goes on with ${triable === failed ? 'them' : `${triable} of them`}.`]
+      : []),
   ];
 }
 
 /** Of a storage that cannot be read from here nothing more is known than the numbers. */
-async function readFailures({ results }: BatchResult, env: Environment): Promise<string[]> {
+async function readResults({ results }: BatchResult, env: Environment): Promise<ItemResult[]> {
   try {
-    const lines = parseResults(await text(await openStored(results.uri, env)));
-    return lines.flatMap((line) => (line.outcome === 'failed' ? [`  ${line.item}: ${line.message}`] : []));
+    return parseResults(await text(await openStored(results.uri, env)));
   } catch {
     return [];
   }

@@ -37,7 +37,11 @@ async function runBatch(
   if (started === 'temporal-ended') return started;
   await warnOfOtherService(started, place, terminal);
   tell(terminal, `Batch ${workflowId} of ${requests.length}${shownAt(place.uiUrl, workflowId)}`);
-  const again = `videogen batch ${file}${options.id === undefined ? '' : ` --id ${options.id}`}`;
+  const again = [
+    'videogen batch',
+    inShell(file),
+    ...(options.id === undefined ? [] : ['--id', inShell(options.id)]),
+  ].join(' ');
   if (!options.wait) {
     tell(terminal, `It goes on wherever a worker runs. Follow it with: ${again}`);
     terminal.out(options.json ? JSON.stringify({ workflowId }) : workflowId);
@@ -53,4 +57,9 @@ async function runBatch(
   const results = await copyOut(result.results.uri, undefined, terminal.env);
   terminal.out(options.json ? JSON.stringify({ workflowId, ...result }) : results);
   return result.failed === 0 ? EXIT.ok : EXIT.someFailed;
+}
+
+/** As it has to be typed. */
+function inShell(word: string): string {
+  return /^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { BatchInput } from './batch';
 import { ON_FAILURE } from './batch';
 import { BATCH_STORAGE_RULE, isBatchStorage, isWindow, WINDOW_RULE } from './batch-rules';
-import { FILE_KEY_RULE, FLAG_RULE, isFileKey, isFlag } from './input-rules';
+import { FILE_KEY_RULE, isFileKey } from './input-rules';
 import { JOB_OPTION_FIELDS, parseJobInput } from './job-input';
 import { parseRequest } from './request';
 
@@ -15,7 +15,6 @@ const batchSchema = z.looseObject({
     .optional(),
   requestsFrom: z.custom<string>(isFileKey, { error: FILE_KEY_RULE }).optional(),
   window: z.custom<number>(isWindow, { error: WINDOW_RULE }).optional(),
-  resumes: z.custom<boolean>(isFlag, { error: FLAG_RULE }).optional(),
   onFailure: z.enum(ON_FAILURE, { error: `must be one of ${ON_FAILURE.join(', ')}` }).optional(),
 });
 
@@ -28,7 +27,7 @@ const FIELDS = [
 export function parseBatchInput(given: unknown, further: readonly string[] = []): ParsedBatchInput {
   const parsed = batchSchema.safeParse(given);
   if (!parsed.success) return refused(parsed.error.issues.map(describe).join('; '));
-  const { requests, requestsFrom, window, onFailure, resumes, ...options } = parsed.data;
+  const { requests, requestsFrom, window, onFailure, ...options } = parsed.data;
   if ((requests === undefined) === (requestsFrom === undefined)) {
     return refused('a batch needs either requests or requestsFrom, and not both');
   }
@@ -45,7 +44,7 @@ export function parseBatchInput(given: unknown, further: readonly string[] = [])
   if (!item.ok) return item;
   const { taskId: _, ...shared } = item.input;
   if (!isBatchStorage(shared.storage)) return refused(`storage ${BATCH_STORAGE_RULE}`);
-  const own = { window, onFailure, resumes };
+  const own = { window, onFailure };
   const batch = {
     ...shared,
     ...Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined)),

@@ -22,11 +22,6 @@ export interface BatchOptions extends Omit<JobOptions, 'idempotencyKey'> {
   window?: number;
   /** `continue` unless set. */
   onFailure?: OnFailure;
-  /**
-   * Goes on with an earlier batch of the same name and requests that stopped or was cancelled, by its results. Our client
-   * sets it when there is one; nothing that is there or was paid for is paid for again.
-   */
-  resumes?: boolean;
 }
 
 /** One line of the results. */
@@ -70,15 +65,14 @@ export type SharedLook = { look: Look } | { failure: FailureType; details: Failu
 
 /** What a batch takes along when it continues as new; the second argument of the workflow, never a caller's. */
 export interface CarriedBatch {
-  file?: RequestFile;
-  earlier?: EarlierBatch;
+  opened?: OpenedBatch;
   next: number;
   succeeded: number;
   failed: number;
   firstFailed?: FailedItem;
-  /** Nothing of this batch is in the file of its results yet. */
-  recordsFirst: boolean;
   running: CarriedItem[];
+  /** Somebody wants a look now. */
+  lookRequested?: boolean;
 }
 
 export type FailedItem = Extract<ItemResult, { outcome: 'failed' }>;
@@ -89,7 +83,7 @@ export interface CarriedItem {
   job: CarriedJob;
 }
 
-/** What an earlier batch of the same name left, by its results. */
+/** What was done before under the name of a batch, by the results in the storage. */
 export interface EarlierBatch {
   /** Items that are not to be begun again: stored, or failed for good. */
   done: number[];
@@ -124,16 +118,20 @@ export function leftOf(results: ItemResult[]): EarlierBatch {
   };
 }
 
-/** A file of requests as it was when the batch began. */
-export interface RequestFile {
+/** The requests of a batch as they were when it began, and what is left of them to do. */
+export interface OpenedBatch {
   items: number;
   sha256: string;
+  earlier: EarlierBatch;
 }
 
 export const itemName = (batch: string, item: number) => `${batch}-${item}`;
 
 /** Where a batch's results are in the storage. */
 export const resultsKey = (batch: string) => `batches/${folderOf(batch)}/results.jsonl`;
+
+/** Where it says which requests they are the results of. */
+export const requestsKey = (batch: string) => `batches/${folderOf(batch)}/requests.json`;
 
 /** Any name as a folder, two names never as the same. File systems allow 255 bytes: what is longer is a folder in it. */
 function folderOf(batch: string): string {

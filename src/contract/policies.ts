@@ -55,12 +55,17 @@ export const SHARED_CHECK_MS = MINUTE;
 export const TASKS_OF_A_LOOK = 50;
 export const LOOKS_AT_ONCE = 8;
 
-/** Of the files of a batch. A storage that fails is waited for: what was paid for is noted there. */
-export const BATCH_FILE_POLICY = {
+/** Of the results of a batch. A storage that fails is waited for, however long: what was paid for is noted there. */
+export const RECORD_POLICY = {
   startToCloseTimeout: 2 * MINUTE,
-  scheduleToCloseTimeout: 24 * HOUR,
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
 } as const satisfies ActivityOptions;
+
+/** Of the requests of a batch. */
+export const REQUESTS_POLICY = { ...RECORD_POLICY, scheduleToCloseTimeout: 24 * HOUR } as const;
+
+/** Nothing is written later in an attempt: with the time of the write itself it would come after that of the next one. */
+export const RECORD_WITHIN_MS = 45 * SECOND;
 
 /** Results that a batch keeps in its history before it writes them down. */
 export const RESULTS_AT_ONCE = 100;

@@ -15,6 +15,8 @@ const CONNECT_TIMEOUT_MS = 10_000;
 // Silence that no answer of a healthy server needs; completing a large upload can take S3 a minute or more.
 const SILENCE_TIMEOUT_MS = 5 * 60_000;
 
+const SMALL_WRITE_MS = 60_000;
+
 // Two in flight keep a line busy; 10,000 parts of this size, all that S3 takes, are 78 GiB.
 const PART_BYTES = 8 * 1024 * 1024;
 const PARTS_IN_FLIGHT = 2;
@@ -42,8 +44,10 @@ export class S3Bucket {
     return new S3Bucket(sdk, client, name);
   }
 
+  /** Of something small, within a minute, retries included: a later one could replace what came after it. */
   async put(object: Omit<PutObjectCommandInput, 'Bucket'>): Promise<void> {
-    await this.client.send(new this.sdk.PutObjectCommand({ ...object, Bucket: this.name }));
+    const command = new this.sdk.PutObjectCommand({ ...object, Bucket: this.name });
+    await this.client.send(command, { abortSignal: AbortSignal.timeout(SMALL_WRITE_MS) });
   }
 
   async remove(key: string): Promise<void> {

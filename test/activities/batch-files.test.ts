@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +12,7 @@ import type { VideoRequest } from '../../src/contract/request';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
 
 const FROM = 'in/foxes.jsonl';
+const NOTHING = { done: [], adopt: [], succeeded: 0, failed: 0 };
 const RESULTS = 'batches/foxes/results.jsonl';
 
 /** A folder as storage, with faults for the next calls. */
@@ -48,8 +50,11 @@ const putText = (content: string) => {
 };
 const put = (requests: object[]) => putText(toLines(requests));
 
+/** The file under the name of a batch. */
+const open = (batch: string = randomUUID()) => files.openBatch({ batch, requestsFrom: FROM });
+
 async function readFrom(skip: number): Promise<VideoRequest[]> {
-  const { sha256 } = await files.openRequests({ from: FROM });
+  const { sha256 } = await open();
   return files.readRequests({ from: FROM, sha256, skip });
 }
 
@@ -64,11 +69,11 @@ async function failed(call: Promise<unknown>): Promise<VideoFailure & { isRetrie
 describe('a file of requests', () => {
   it('is counted when it is opened, and known by what is in it', async () => {
     put(foxes(3));
-    const opened = await files.openRequests({ from: FROM });
-    expect(opened).toEqual({ items: 3, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
-    expect(await files.openRequests({ from: FROM })).toEqual(opened);
+    const opened = await open();
+    expect(opened).toEqual({ items: 3, sha256: expect.stringMatching(/^[0-9a-f]{64}$/), earlier: NOTHING });
+    expect(await open()).toEqual(opened);
     put(foxes(4));
-    expect((await files.openRequests({ from: FROM })).sha256).not.toBe(opened.sha256);
+    expect((await open()).sha256).not.toBe(opened.sha256);
   });
 
   it('may have the further fields of the service', async () => {
@@ -90,7 +95,7 @@ describe('a file of requests', () => {
   it('may have ten thousand of them', async () => {
     const requests = foxes(10_000);
     put(requests);
-    expect(await files.openRequests({ from: FROM })).toMatchObject({ items: 10_000 });
+    expect(await open()).toMatchObject({ items: 10_000 });
     expect(await readFrom(5_000)).toEqual(requests.slice(5_000, 5_000 + REQUESTS_AT_ONCE));
     expect(await readFrom(9_999)).toEqual(requests.slice(-1));
   });
@@ -121,9 +126,16 @@ describe('a file of requests', () => {
     },
   );
 
+  it('is the same however its lines are laid out', async () => {
+    put(foxes(2));
+    const { sha256 } = await open('foxes');
+    putText('{ "prompt": "Fox 1" }\n\n{"prompt":"Fox 2"}');
+    expect(await open('foxes')).toMatchObject({ sha256 });
+  });
+
   it('that has changed since the batch began ends it', async () => {
     put(foxes(3));
-    const { sha256 } = await files.openRequests({ from: FROM });
+    const { sha256 } = await open();
     put(foxes(4));
     const failure = await failed(files.readRequests({ from: FROM, sha256, skip: 1 }));
     expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
@@ -136,7 +148,19 @@ describe('a file of requests', () => {
     ['nobody who wrote it', undefined, `there is no ${FROM} in the storage of the worker`],
   ])('with %s is refused for good', async (_what, content, words) => {
     if (content !== undefined) putText(content);
-    const failure = await failed(files.openRequests({ from: FROM }));
+    const failure = await failed(open());
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure.message).toContain(words);
+  });
+});
+
+describe('requests of the input', () => {
+  it.each<[string, object | null, string]>([
+    ['without a prompt', {}, 'requests[1]: prompt is missing'],
+    ['that is none', null, 'requests[1]: '],
+  ])('with one %s are refused before anything is paid for', async (_what, wrong, words) => {
+    const requests = [...foxes(1), wrong as VideoRequest];
+    const failure = await failed(files.openBatch({ batch: 'foxes', requests }));
     expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
     expect(failure.message).toContain(words);
   });
@@ -151,12 +175,11 @@ describe('the results of a batch', () => {
     message,
     details: { taskId: `task-${item}` },
   });
-  const record = (results: ItemResult[], first?: boolean) =>
-    files.recordResults({ batch: 'foxes', results, first });
+  const record = (results: ItemResult[]) => files.recordResults({ batch: 'foxes', results });
   const recorded = () => readFileSync(join(there.folder, RESULTS), 'utf8');
 
   it('are a line each, and told by key and address', async () => {
-    expect(await record([result(1), result(2)], true)).toEqual({
+    expect(await record([result(1), result(2)])).toEqual({
       key: RESULTS,
       uri: pathToFileURL(join(there.folder, RESULTS)).href,
     });
@@ -164,42 +187,58 @@ describe('the results of a batch', () => {
   });
 
   it('stand in the order of their items, in whichever they came', async () => {
-    await record([result(10), result(2)], true);
+    await record([result(10), result(2)]);
     await record([result(9), result(1)]);
     expect(recorded()).toBe(toLines([1, 2, 9, 10].map((item) => result(item))));
   });
 
   it('are the same when an attempt comes again, and the last word of an item counts', async () => {
-    await record([result(1), result(2, 'cancelled')], true);
+    await record([result(1), result(2, 'cancelled')]);
     await record([result(3), result(2, 'stored after all')]);
     await record([result(3), result(2, 'stored after all')]);
     expect(recorded()).toBe(toLines([result(1), result(2, 'stored after all'), result(3)]));
   });
 
-  it('replace those of an older batch of the same name when they are the first', async () => {
-    await record([result(1), result(2), result(3)], true);
-    await record([result(2, 'anew')], true);
-    expect(recorded()).toBe(toLines([result(2, 'anew')]));
-  });
-
   it('may be none, and have a file all the same', async () => {
-    await record([], true);
+    await record([]);
     expect(recorded()).toBe('');
   });
 
-  it('tell what an earlier batch left to do', async () => {
-    await record([result(1), { ...result(2), failure: 'Cancelled' } as ItemResult], true);
-    const left = { done: [1], adopt: [{ item: 2, taskId: 'task-2' }], succeeded: 0, failed: 1 };
-    expect(await files.readEarlierBatch({ batch: 'foxes' })).toEqual(left);
+  it('tell the next batch of the name what is left to do', async () => {
+    put(foxes(3));
+    expect(await open('foxes')).toMatchObject({ earlier: NOTHING });
+    await record([result(1), { ...result(2), failure: 'Cancelled' } as ItemResult]);
+    const earlier = { done: [1], adopt: [{ item: 2, taskId: 'task-2' }], succeeded: 0, failed: 1 };
+    expect(await open('foxes')).toMatchObject({ items: 3, earlier });
+    expect(await open('owls')).toMatchObject({ items: 3, earlier: NOTHING });
+    expect(await files.openBatch({ batch: 'foxes', requests: foxes(3) })).toMatchObject({ earlier });
   });
 
-  it('of a batch that never was leave everything to do', async () => {
-    const nothing = { done: [], adopt: [], succeeded: 0, failed: 0 };
-    expect(await files.readEarlierBatch({ batch: 'owls' })).toEqual(nothing);
+  it('are not taken for those of other requests', async () => {
+    put(foxes(3));
+    await open('foxes');
+    await record([result(1)]);
+    put([{ prompt: 'An owl' }, ...foxes(3)]);
+    const failure = await failed(open('foxes'));
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure.message).toContain(
+      'batches/foxes/requests.json in the storage says that the name was used',
+    );
+    expect(recorded()).toBe(toLines([result(1)]));
+  });
+
+  it.each(['results.jsonl', 'requests.json'])('wait for somebody to mend a damaged %s', async (name) => {
+    put(foxes(3));
+    await open('foxes');
+    await record([result(1)]);
+    writeFileSync(join(there.folder, 'batches/foxes', name), '{"item":1,');
+    const failure = await failed(open('foxes'));
+    expect(failure).toMatchObject({ type: 'StorageFailed', isRetried: true });
+    expect(failure.message).toContain(`batches/foxes/${name} is damaged`);
   });
 
   it('that could not be read are not replaced by the new ones alone', async () => {
-    await record([result(1)], true);
+    await record([result(1)]);
     there.faults.push(new StorageFault('EIO'));
     await failed(record([result(2)]));
     expect(recorded()).toBe(toLines([result(1)]));
@@ -209,11 +248,10 @@ describe('the results of a batch', () => {
 });
 
 it.each<[string, () => Promise<unknown>]>([
-  ['opening the requests', () => files.openRequests({ from: FROM })],
+  ['opening the requests', () => open()],
   ['reading them', () => files.readRequests({ from: FROM, sha256: '', skip: 0 })],
-  ['recording the first results', () => files.recordResults({ batch: 'foxes', results: [], first: true })],
-  ['recording more', () => files.recordResults({ batch: 'foxes', results: [] })],
-  ['reading what is left', () => files.readEarlierBatch({ batch: 'foxes' })],
+  ['recording results', () => files.recordResults({ batch: 'foxes', results: [] })],
+  ['opening those of the input', () => files.openBatch({ batch: 'foxes', requests: foxes(1) })],
 ])('a storage that fails while %s is tried again', async (_what, call) => {
   put(foxes(1));
   for (const fault of [new StorageFault('disk full'), new StorageFault('access denied', { isFinal: true })]) {
@@ -231,7 +269,7 @@ it('a file that breaks off while it is read is the storage’s fault, and tried 
         this.destroy(new Error('connection reset'));
       },
     });
-  const failure = await failed(files.openRequests({ from: FROM }));
+  const failure = await failed(open());
   expect(failure).toMatchObject({ type: 'StorageFailed', isRetried: true });
   expect(failure.message).toContain('connection reset');
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { summaryLines } from '../../src/cli/batch-summary';
-import type { BatchResult, ItemResult } from '../../src/contract';
+import type { BatchResult, FailureType, ItemResult } from '../../src/contract';
 import { stored } from '../support/item-results';
 
 let folder: string;
@@ -41,6 +41,15 @@ test('what failed is told by its number, a line each', async () => {
     '  2: No fox 2.',
     '  10: No fox 10.',
   ]);
+});
+
+test.each<[FailureType, string[]]>([
+  ['GenerationFailed', []],
+  ['Unauthorized', ['Run again, it goes on with 1 of them.']],
+])('a failure %s is told with what running again would do: %j', async (failure, told) => {
+  write([failed(1), { ...failed(2), failure } as ItemResult]);
+  const lines = await summary({ items: 2, succeeded: 0, failed: 2 });
+  expect(lines.slice(3)).toEqual(told);
 });
 
 test.each([

@@ -31,8 +31,8 @@ describe('a batch', () => {
     { requests: [request] },
     { requestsFrom },
     { requests, window: 1, onFailure: 'continue' },
-    { requestsFrom, window: 500, onFailure: 'stop', resumes: true },
-    { requests, resumes: false, storage: 'foxes/', deadline: '30m', polling: { min: '2s', max: '1m' } },
+    { requestsFrom, window: 500, onFailure: 'stop' },
+    { requests, storage: 'foxes/', deadline: '30m', polling: { min: '2s', max: '1m' } },
     { requests, storage: '{date}/{workflowId}.{ext}', onLostSubmit: 'fail', holdFor: '2h', keepBad: true },
     { requests, storage: 'foxes/{taskId}', queues: { submit: 'submits', download: 'downloads' } },
   ])('passes unchanged, at the door and in the workflow: %j', (input) => {
@@ -88,8 +88,6 @@ describe('at the door and in the workflow, the same is refused', () => {
     [{ window: [20] }, WINDOW],
     [{ onFailure: 'retry' }, ON_FAILURE],
     [{ onFailure: true }, ON_FAILURE],
-    [{ resumes: 'yes' }, 'resumes must be true or false'],
-    [{ resumes: 1 }, 'resumes must be true or false'],
     [{ storage: 'fox.mp4' }, PLACE],
     [{ storage: 'foxes/{date}.{ext}' }, PLACE],
     [{ storage: '../foxes/' }, INSIDE],
@@ -132,7 +130,7 @@ it.each(['windw', 'request', 'taskId', 'prompt'])(
   'a field that a batch does not have is told, with those it has: %s',
   (name) => {
     expect(problemOf({ requests, [name]: 'x' })).toBe(
-      `"${name}": not a field of a batch; the fields are requests, requestsFrom, window, resumes, onFailure, deadline, storage, polling, onLostSubmit, holdFor, keepBad, queues`,
+      `"${name}": not a field of a batch; the fields are requests, requestsFrom, window, onFailure, deadline, storage, polling, onLostSubmit, holdFor, keepBad, queues`,
     );
   },
 );
@@ -147,6 +145,6 @@ it('what is wrong is told together where it can be', () => {
 });
 
 it('null counts as absent in the workflow, as some languages send it for what was not set', () => {
-  const unset = { requestsFrom: null, window: null, onFailure: null, resumes: null, storage: null };
+  const unset = { requestsFrom: null, window: null, onFailure: null, storage: null };
   expect(problemInWorkflow({ requests, ...unset, idempotencyKey: null, deadline: null })).toBeUndefined();
 });

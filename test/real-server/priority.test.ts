@@ -55,7 +55,9 @@ test('the priority that a batch is given is that of each of its activities', asy
     expect(await batch.result()).toMatchObject({ succeeded: 2 });
   });
   const types = new Set(seen.map(({ type }) => type));
-  expect(types).toEqual(new Set(['submitVideo', 'checkVideos', 'downloadVideo', 'recordResults']));
+  expect(types).toEqual(
+    new Set(['openBatch', 'submitVideo', 'checkVideos', 'downloadVideo', 'recordResults']),
+  );
   expect(seen).toEqual(seen.map(({ type }) => ({ type, priority })));
 });
 

@@ -228,6 +228,9 @@ test('an item whose submit is lost waits for a decision, leaves its place in the
     await expect(batch.decideSubmit({ item: 7, decision: 'resubmit' })).rejects.toThrow(
       'item 7 is not under way',
     );
+    await expect(videos.handle('lost').decideSubmit({ decision: 'resubmit' })).rejects.toThrow(
+      'name the item of the batch',
+    );
     const taskId = emulator.generations()[0]?.taskId ?? '';
     await batch.decideSubmit({ item: 1, decision: 'adopt', taskId });
     const result = await batch.result();
@@ -310,25 +313,48 @@ test('a batch that stopped for a failed item goes on without it, and nothing is 
   });
 });
 
-test('the results of an older batch of the same name are not taken for those of a new one', async () => {
-  await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos, storageFolder }) => {
-    const stale = {
-      item: 9,
-      name: 'again-9',
-      outcome: 'failed',
-      failure: 'Unexpected',
-      message: '',
-      details: {},
-    };
-    await createFileStorage(storageFolder).write(
-      'batches/again/results.jsonl',
-      toLines([stale]),
-      'text/plain',
-    );
-    const result = await (
-      await videos.startBatch({ requests: requests(2) }, { workflowId: 'again' })
-    ).result();
-    expect((await resultsOf(result)).map(({ item }) => item)).toEqual([1, 2]);
+test('items that failed for want of something are tried when the batch is started again, and no others', async () => {
+  await inWorld(env, { jobTimeMs: MINUTE }, async (world) => {
+    const { videos, emulator } = world;
+    emulator.next('submit', { kind: 'refused', status: 402, message: 'No credit.' });
+    const start = () => videos.startBatch({ requests: requests(3), window: 1 }, { workflowId: 'poor-once' });
+    expect(await (await start()).result()).toMatchObject({ succeeded: 2, failed: 1 });
+    const result = await (await start()).result();
+    expect(result).toMatchObject({ items: 3, succeeded: 3, failed: 0 });
+    expect((await resultsOf(result)).map(({ outcome }) => outcome)).toEqual(Array(3).fill('succeeded'));
+    expect(prompts(world).sort()).toEqual(requests(3).map(({ prompt }) => prompt));
+  });
+});
+
+test('whoever starts a batch under its name again goes on by its results, and other requests under it are refused', async () => {
+  await inWorld(env, { jobTimeMs: MINUTE }, async (world) => {
+    const startPlainly = (count: number): Promise<BatchResult> =>
+      env.temporal.client.workflow.execute('generateVideos', {
+        taskQueue: world.taskQueue,
+        workflowId: 'plain',
+        args: [{ requests: requests(count) }],
+      });
+    const first = await startPlainly(3);
+    const results = await resultsOf(first);
+    expect(await startPlainly(3)).toEqual(first);
+    const failure = await failureOf(startPlainly(4));
+    expect(failure).toMatchObject({ cause: { type: 'InvalidRequest' } });
+    expect(String(Object(failure).cause)).toContain('the name was used for other requests');
+    expect(await resultsOf(first)).toEqual(results);
+    expect(postsOf(world)).toHaveLength(3);
+  });
+});
+
+test('when every submit is lost, no more are sent than the window has places for those and for others', async () => {
+  await inWorld(env, {}, async (world) => {
+    world.emulator.next('submit', ...Array.from({ length: 9 }, () => ({ kind: 'reset' }) as const));
+    const batch = await world.videos.startBatch({ requests: requests(9), window: 2 });
+    await untilProgress(batch, inPhase('needs-decision', 4));
+    await env.temporal.sleep('1h');
+    expect(await batch.progress()).toMatchObject({ running: { length: 4 } });
+    expect(postsOf(world)).toHaveLength(4);
+    await batch.cancel();
+    await failureOf(batch.result());
   });
 });
 
@@ -355,6 +381,8 @@ test.each([
     'storage must end with / or have {workflowId} or {taskId} in it',
   ],
   [{ requests: requests(1), deadline: 'soon' }, 'deadline must be milliseconds'],
+  [{ requests: [...requests(1), null] }, 'requests[1]: '],
+  [{ requests: [...requests(1), { duration: 5 }] }, 'requests[1]: prompt is missing'],
 ])('a batch %j that came past our client is refused with a sentence', async (input, sentence) => {
   await inWorld(env, {}, async ({ taskQueue, emulator }) => {
     const workflowId = `refused-${Math.random()}`;
@@ -365,7 +393,7 @@ test.each([
     });
     const failure = await failureOf(running);
     expect(failure).toMatchObject({ cause: { type: 'InvalidRequest' } });
-    expect(String((failure as Error).cause)).toContain(sentence);
+    expect(String(Object(failure).cause)).toContain(sentence);
     expect(emulator.calls).toEqual([]);
   });
 });
