@@ -9,7 +9,7 @@ import { createDownloadVideo, type DownloadOptions } from './download-video';
 import { createLookAtTask } from './look-at-task';
 import { createSubmitVideo } from './submit-video';
 
-export type { ReadRequestsInput, RecordResultsInput } from './batch-files';
+export type { OpenBatchInput, ReadRequestsInput, RecordResultsInput } from './batch-files';
 export type { CancelVideoInput } from './cancel-video';
 export type { CheckVideoInput } from './check-video';
 export type { CheckVideosInput } from './check-videos';
