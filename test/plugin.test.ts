@@ -5,6 +5,7 @@ import { bundleWorkflowCode, DefaultLogger, type WorkerOptions } from '@temporal
 import { ConfigError } from '../src/config';
 import { VideoPlugin, type VideoPluginOptions } from '../src/plugin';
 import { sdkProblem } from '../src/plugin-sdk';
+import { forWorkersBeside } from '../src/plugin-work';
 import { createHostProject } from './support/host-project';
 
 const SERVICE = { VIDEO_API_BASE_URL: 'https://api.example.com', VIDEO_API_KEY: 'key' };
@@ -77,6 +78,23 @@ describe('a worker with the plugin', () => {
     );
     expect(refusal(() => configure({}, { submitsPerSecond: 2 }))).toMatch(/give submits one of their own/);
     expect(configure({}, { submitsPerSecond: 2, queues: { submit: 's' } }).taskQueue).toBe('q');
+  });
+
+  it('has its deployment, and nothing of its own work, shared by the workers beside it', () => {
+    const workerDeploymentOptions = {
+      useWorkerVersioning: true,
+      version: { deploymentName: 'films', buildId: '1.4.2' },
+      defaultVersioningBehavior: 'PINNED',
+    } as const;
+    const plugin = new VideoPlugin();
+    const host = { taskQueue: 'q', identity: 'me', workerDeploymentOptions, plugins: [plugin] };
+    const beside = forWorkersBeside(
+      { ...host, activities: { own: async () => 1 }, workflowsPath: 'w' },
+      plugin,
+    );
+    expect(beside).toMatchObject({ identity: 'me', workerDeploymentOptions, plugins: [] });
+    expect(Object.keys(beside)).not.toContain('activities');
+    expect(Object.keys(beside)).not.toContain('workflowsPath');
   });
 
   it('may bring a bundle that has our workflows, and is told how to when it has not', async () => {
