@@ -9,7 +9,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { SubmittedTask, VideoActivities } from '../activities';
-import { createFailure, readFailure, readTimeout } from '../src/contract/failures';
+import { createFailure, readFailure, readTimeout, type VideoFailure } from '../src/contract/failures';
 import type { CarriedJob, JobInput, JobResult, Look } from '../src/contract/job';
 import { TASK_ID_MEMO } from '../src/contract/names';
 import * as policy from '../src/contract/policies';
@@ -57,30 +57,35 @@ export async function makeVideo(job: JobState, nextLook: NextLook): Promise<JobR
   return download(job, taskId);
 }
 
+type Submitted = { taskId: string } | { lost: VideoFailure };
+
 /** Pays for one task. What is lost is never sent again unless somebody who looked for the task says so. */
 async function submit(job: JobState): Promise<string> {
-  let lost = job.heldSubmit;
-  for (let resubmits = false; ; resubmits = true) {
-    try {
-      if (lost === undefined) {
-        const { taskId, polling } = await submitOnce(job, resubmits);
-        job.hasTask(taskId, polling);
-        return taskId;
-      }
-    } catch (error) {
-      lost = lostSubmit(error);
-      if (lost === undefined) throw error;
-      if (job.lostSubmitPolicy(lost) !== 'hold') {
-        // Time that ran out would be told as the deadline's, without a word of the task that may exist.
-        throw readTimeout(error) ? createFailure(lost.type, lost.details) : error;
-      }
-    }
-    const found = await untilDecided(job, lost);
+  const { heldSubmit } = job;
+  let submitted: Submitted = heldSubmit ? { lost: heldSubmit } : await submitOrHold(job, false);
+  while ('lost' in submitted) {
+    const found = await untilDecided(job, submitted.lost);
     if (found !== undefined) {
       job.adopts(found);
       return found;
     }
-    lost = undefined;
+    submitted = await submitOrHold(job, true);
+  }
+  return submitted.taskId;
+}
+
+/** The task, or the loss that is to be held; one that is not to be held ends the job, as everything else does. */
+async function submitOrHold(job: JobState, resubmits: boolean): Promise<Submitted> {
+  try {
+    const { taskId, polling } = await submitOnce(job, resubmits);
+    job.hasTask(taskId, polling);
+    return { taskId };
+  } catch (error) {
+    const lost = lostSubmit(error);
+    if (lost === undefined) throw error;
+    if (job.lostSubmitPolicy(lost) === 'hold') return { lost };
+    // Time that ran out would be told as the deadline's, without a word of the task that may exist.
+    throw readTimeout(error) ? createFailure(lost.type, lost.details) : error;
   }
 }
 
@@ -95,14 +100,15 @@ async function submitOnce(job: JobState, resubmits: boolean): Promise<SubmittedT
     scheduleToCloseTimeout: job.remainingMs(),
     summary: job.titled(describeRequest(job.request)),
   });
-  return submitVideo({
+  const input = {
     ...job.named,
     request: job.request,
     idempotencyKey: idempotencyKey ?? undefined,
     onLostSubmit: onLostSubmit ?? undefined,
     resubmits,
     hasEarlierRuns: hasEarlierRuns(),
-  });
+  };
+  return submitVideo(input);
 }
 
 async function waitForVideo(job: JobState, taskId: string, nextLook: NextLook): Promise<void> {
