@@ -1,12 +1,11 @@
 import { activityInfo, Context } from '@temporalio/activity';
 import { isFailureType } from '../src/contract/failure-table';
 import { TASK_ID_MEMO } from '../src/contract/names';
+import { decodeFirst } from './decode-first';
 import type { NamedJob } from './job-id';
 
 type WorkflowHandle = ReturnType<typeof Context.prototype.client.workflow.getHandle>;
 type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
-type HistoryEvent = NonNullable<History['events']>[number];
-type Payloads = NonNullable<HistoryEvent['activityTaskCompletedEventAttributes']>['result'];
 
 /** A run that was continued as new has told the next one everything. */
 const CONTINUED_BY_WORKFLOW = 1;
@@ -72,15 +71,8 @@ async function taskIn({ events }: History, submits: string[]): Promise<string | 
   const completed = (events ?? [])
     .map(({ activityTaskCompletedEventAttributes: attributes }) => attributes)
     .find((attributes) => attributes && submits.includes(String(attributes.scheduledEventId)));
-  const { taskId }: { taskId?: unknown } = Object(completed && (await decoded(completed.result)));
+  const { taskId }: { taskId?: unknown } = Object(completed && (await decodeFirst(completed.result)));
   return typeof taskId === 'string' ? taskId : undefined;
-}
-
-async function decoded(result: Payloads): Promise<unknown> {
-  const { payloadConverter, payloadCodecs } = Context.current().client.options.loadedDataConverter;
-  let payloads = result?.payloads ?? [];
-  for (const codec of payloadCodecs) payloads = await codec.decode(payloads);
-  return payloads[0] && payloadConverter.fromPayload(payloads[0]);
 }
 
 /** True unless each of its submits is known to have been refused. */

@@ -6,6 +6,7 @@ import { createCancelVideo } from './cancel-video';
 import { createCheckVideo } from './check-video';
 import { createCheckVideos } from './check-videos';
 import { createDownloadVideo, type DownloadOptions } from './download-video';
+import { findLostSubmit } from './find-lost-submit';
 import { createLookAtTask } from './look-at-task';
 import { createSubmitVideo } from './submit-video';
 
@@ -14,6 +15,7 @@ export type { CancelVideoInput } from './cancel-video';
 export type { CheckVideoInput } from './check-video';
 export type { CheckVideosInput } from './check-videos';
 export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './download-video';
+export type { FindLostSubmitInput } from './find-lost-submit';
 export type { SubmittedTask, SubmitVideoInput } from './submit-video';
 export type { DownloadPace } from './watch-pace';
 
@@ -37,6 +39,7 @@ export function createVideoActivities({
   const lookAtTask = createLookAtTask(service, gate);
   return {
     submitVideo: createSubmitVideo({ service, gate, onLostSubmit }),
+    findLostSubmit,
     checkVideo: createCheckVideo(lookAtTask),
     checkVideos: createCheckVideos(lookAtTask),
     downloadVideo: createDownloadVideo({ ...download, service, storage, gate }),

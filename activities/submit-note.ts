@@ -6,22 +6,32 @@ export interface SubmitNote {
   settled?: number;
   /** The attempt whose request is under way: whoever finds this does not know how it ended. */
   sending?: number;
+  /** An attempt that was lost before the settled one, and followed by others because `resubmit` was chosen. */
+  lost?: number;
   /** Whether the service may have seen the idempotency key. */
   keySent?: boolean;
 }
 
-/**
- * What the attempts before this one left. An attempt that was refused, or sent nothing, notes it before it throws. One
- * that left no such note (its worker was killed, its time ran out) is `lost`: nobody knows whether it made a task. The
- * note that a request is under way may be lost with a worker that is killed, so the missing note counts as well.
- */
-export function readNotes(): { lost?: string; keySent: boolean } {
+/** What the attempts before this one left. */
+export function readNotes(): { lost?: number; keySent: boolean } {
   const { attempt, heartbeatDetails } = activityInfo();
-  const { settled, sending, keySent }: Record<keyof SubmitNote, unknown> = Object(heartbeatDetails);
-  const isSettled = attempt === 1 || settled === attempt - 1;
-  if (sending === undefined && isSettled) return { keySent: keySent === true };
-  return {
-    lost: `attempt ${typeof sending === 'number' ? sending : attempt - 1} ended before its answer was known`,
-    keySent: true,
-  };
+  const lost = lostBefore(attempt, heartbeatDetails);
+  const { keySent }: Record<keyof SubmitNote, unknown> = Object(heartbeatDetails);
+  return { lost, keySent: lost !== undefined || keySent === true };
+}
+
+/**
+ * The attempt of which nobody knows whether it made a task, if there is one before this. An attempt that was refused, or
+ * sent nothing, notes it before it throws. One that left no such note (its worker was killed, its time ran out) is lost.
+ * The note that a request is under way may be lost with a worker that is killed, so the missing note counts as well.
+ */
+export function lostBefore(attempt: number, note: unknown): number | undefined {
+  const { settled, sending, lost }: Record<keyof SubmitNote, unknown> = Object(note);
+  if (sending !== undefined) return typeof sending === 'number' ? sending : attempt - 1;
+  if (attempt > 1 && settled !== attempt - 1) return attempt - 1;
+  return typeof lost === 'number' ? lost : undefined;
+}
+
+export function describeLost(attempt: number): string {
+  return `attempt ${attempt} ended before its answer was known`;
 }

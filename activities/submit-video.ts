@@ -8,7 +8,7 @@ import { lookAtEarlierRuns } from './earlier-runs';
 import { whileHeartbeating } from './heartbeating';
 import { jobId, type NamedJob } from './job-id';
 import { pollBounds } from './poll-bounds';
-import { readNotes, type SubmitNote } from './submit-note';
+import { describeLost, readNotes, type SubmitNote } from './submit-note';
 import { throughGate } from './through-gate';
 import { failureOf, toFailure } from './to-failure';
 
@@ -50,7 +50,7 @@ export function createSubmitVideo({ service, gate, ...worker }: SubmitVideoDeps)
       throw failureOf('SubmitUnconfirmed', 'submit', { message: lost, onLostSubmit });
     };
     const notes = readNotes();
-    refuseIfLost(notes.lost);
+    refuseIfLost(notes.lost === undefined ? undefined : describeLost(notes.lost));
 
     const request = checked(input.request, service.profile?.requestFields);
     const { idempotencyKey = keyOf(request, jobId(input)) } = input;
@@ -74,8 +74,13 @@ export function createSubmitVideo({ service, gate, ...worker }: SubmitVideoDeps)
     } catch (error) {
       if (error instanceof ServiceFault && error.kind === 'not-sent') sent = false;
       const failure = toFailure(error, keyWasSent ? 'resubmit' : 'submit', { onLostSubmit });
-      if (!sent || madeNoTask(failure) || onLostSubmit === 'resubmit') {
-        heartbeat({ settled: attempt, ...((keyWasSent || sent) && { keySent: true }) } satisfies SubmitNote);
+      if (!sent || madeNoTask(failure)) {
+        const { lost } = notes;
+        heartbeat({
+          settled: attempt,
+          ...(lost !== undefined && { lost }),
+          ...((keyWasSent || sent) && { keySent: true }),
+        } satisfies SubmitNote);
       }
       throw failure;
     }

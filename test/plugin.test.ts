@@ -38,6 +38,7 @@ describe('a worker with the plugin', () => {
     expect(Object.keys(activities ?? {})).toEqual([
       'own',
       'submitVideo',
+      'findLostSubmit',
       'checkVideo',
       'checkVideos',
       'downloadVideo',

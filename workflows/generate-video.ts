@@ -14,6 +14,7 @@ import type { CarriedJob, JobInput, JobResult, Look } from '../src/contract/job'
 import { TASK_ID_MEMO } from '../src/contract/names';
 import * as policy from '../src/contract/policies';
 import { describeRequest, describeTask } from '../src/contract/summaries';
+import { tellingIfLost } from './cancelled-submit';
 import { currentDetails } from './current-details';
 import { hasEarlierRuns, ifContinued } from './earlier-runs';
 import { explainEnd } from './explain-end';
@@ -108,7 +109,7 @@ async function submitOnce(job: JobState, resubmits: boolean): Promise<SubmittedT
     resubmits,
     hasEarlierRuns: hasEarlierRuns(),
   };
-  return submitVideo(input);
+  return tellingIfLost(job, () => submitVideo(input));
 }
 
 async function waitForVideo(job: JobState, taskId: string, nextLook: NextLook): Promise<void> {

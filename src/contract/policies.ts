@@ -1,4 +1,4 @@
-import type { ActivityOptions } from '@temporalio/common';
+import type { ActivityOptions, LocalActivityOptions } from '@temporalio/common';
 import type { FailureType } from './failure-table';
 
 const SECOND = 1_000;
@@ -21,6 +21,15 @@ export const SUBMIT_POLICY = {
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
   retry: { initialInterval: 2 * SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
 } as const satisfies ActivityOptions;
+
+/**
+ * Of the look at a submit before it is cancelled. It is short, because until then the submit may still be sent, and it is
+ * one attempt: Temporal's client makes more of its call by itself.
+ */
+export const LOST_SUBMIT_POLICY = {
+  startToCloseTimeout: 10 * SECOND,
+  retry: { maximumAttempts: 1 },
+} as const satisfies LocalActivityOptions;
 
 /** A few attempts for a blip; after them the waiting loop notes the trouble, shows it and looks again later. */
 export const CHECK_POLICY = {

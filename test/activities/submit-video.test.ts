@@ -109,6 +109,22 @@ describe('a second attempt', () => {
     expect(second.beats).toEqual([{ sending: 2 }, { settled: 2, keySent: true }]);
   });
 
+  it('remembers through a refusal that an attempt before was lost and sent again', async () => {
+    world.emulator.next('submit', { kind: 'reset' }, { kind: 'rate-limited' });
+    const { submitVideo } = world.activities;
+    const resubmit = { request: REQUEST, onLostSubmit: 'resubmit' } as const;
+    const first = world.run(submitVideo, resubmit);
+    await failureOf(first);
+    expect(noteOf(first)).toEqual({ sending: 1 });
+    const second = world.run(submitVideo, resubmit, { attempt: 2, heartbeatDetails: noteOf(first) });
+    await failureOf(second);
+    expect(noteOf(second)).toEqual({ settled: 2, lost: 1, keySent: true });
+    const holding = submit(REQUEST, { attempt: 3, heartbeatDetails: noteOf(second) });
+    const { details } = await failureOf(holding);
+    expect(details.message).toBe('attempt 1 ended before its answer was known');
+    expect(world.emulator.calls).toHaveLength(2);
+  });
+
   it.each([
     ['no note', 2, undefined],
     ['an empty note', 2, null],

@@ -1,4 +1,12 @@
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { activityInfo } from '@temporalio/activity';
 import { temporal } from '@temporalio/proto';
+import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
+import { parseResults } from '../../src/contract/batch';
+import type { FailureType } from '../../src/contract/failure-table';
+import { createFailure } from '../../src/contract/failures';
 import type { VideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
@@ -18,10 +26,10 @@ beforeAll(async () => {
 });
 afterAll(() => env.teardown());
 
-/** What the server knows of the one activity that a job is waiting for. */
-async function pendingActivity(workflowId: string) {
+/** What the server knows of an activity that a job is waiting for. */
+async function pendingActivity(workflowId: string, index = 0) {
   const { raw } = await env.temporal.client.workflow.getHandle(workflowId).describe();
-  return raw.pendingActivities?.[0];
+  return raw.pendingActivities?.[index];
 }
 
 test('a cancellation while the request is under way waits for the answer, so that the task is known', async () => {
@@ -66,6 +74,91 @@ test('a cancellation while a refused submit waits for its next attempt ends with
     await job.cancel();
     expectRow(await failureOf(job.result()), 'Cancelled', undefined);
     expect(emulator.generations()).toHaveLength(0);
+  });
+});
+
+describe('a cancellation while a submit waits for its next attempt', () => {
+  /**
+   * Ends each attempt after its request, as this type says. One that ends as unconfirmed leaves what an attempt leaves
+   * whose worker was killed: a request under way, and no word of its answer.
+   */
+  const endingAs =
+    (typeOf: (prompt: string) => FailureType) =>
+    (service: VideoService): VideoService => ({
+      ...service,
+      submit: async (asked, options) => {
+        await service.submit(asked, options);
+        throw createFailure(typeOf(asked.prompt), {}, { retryable: true, nextRetryDelayMs: 600_000 });
+      },
+    });
+  const losing = endingAs(() => 'SubmitUnconfirmed');
+
+  test.each([undefined, 'fail', 'resubmit'] as const)(
+    'tells of an attempt that was lost and sends nothing again, where onLostSubmit is %s',
+    async (onLostSubmit) => {
+      await inWorld(env, { wrapService: losing }, async ({ emulator, videos }) => {
+        const job = await videos.start({ request, onLostSubmit });
+        while ((await pendingActivity(job.workflowId))?.attempt !== 2) await pause();
+        await job.cancel();
+        const failure = await failureOf(job.result());
+        expectRow(failure, 'SubmitUnconfirmed', undefined);
+        expect(String(failure)).toContain('attempt 1 ended before its answer was known');
+        if (!onLostSubmit) expect(String(failure)).toContain('the job was cancelled before anybody decided');
+        expect(emulator.generations()).toHaveLength(1);
+        expect(emulator.calls).toHaveLength(1);
+      });
+    },
+  );
+
+  test('tells it of each item of a batch', async () => {
+    const wrapService = endingAs((prompt) => (prompt === 'lost' ? 'SubmitUnconfirmed' : 'ServiceFailed'));
+    await inWorld(env, { wrapService }, async ({ videos, storageFolder }) => {
+      const requests = [{ prompt: 'refused' }, { prompt: 'lost' }];
+      const batch = await videos.startBatch({ requests });
+      const isRetried = async (index: number) =>
+        (await pendingActivity(batch.workflowId, index))?.attempt === 2;
+      while (!((await isRetried(0)) && (await isRetried(1)))) await pause();
+      await batch.cancel();
+      await failureOf(batch.result());
+      const results = await readFile(
+        join(storageFolder, `batches/${batch.workflowId}/results.jsonl`),
+        'utf8',
+      );
+      const ends = parseResults(results).map((end) => end.outcome === 'failed' && [end.item, end.failure]);
+      expect(ends.sort()).toEqual([
+        [1, 'Cancelled'],
+        [2, 'SubmitUnconfirmed'],
+      ]);
+    });
+  });
+
+  test('takes it for lost when Temporal does not tell what was left', async () => {
+    const failing: ActivityInboundCallsInterceptor = {
+      execute: async (input, next) => {
+        if (activityInfo().activityType === 'findLostSubmit') throw new Error('no answer');
+        return next(input);
+      },
+    };
+    const worker = { interceptors: { activity: [() => ({ inbound: failing })] } };
+    const wrapService = endingAs(() => 'ServiceFailed');
+    await inWorld(env, { worker, wrapService }, async ({ videos }) => {
+      const job = await videos.start({ request });
+      while ((await pendingActivity(job.workflowId))?.attempt !== 2) await pause();
+      await job.cancel();
+      const failure = await failureOf(job.result());
+      expectRow(failure, 'SubmitUnconfirmed', undefined);
+      expect(String(failure)).toContain('it could not be read how its attempts ended');
+    });
+  });
+});
+
+test('a cancellation before any worker took up the submit ends the job with nothing sent', async () => {
+  await inWorld(env, {}, async ({ emulator, videos }) => {
+    const job = await videos.start({ request, queues: { submit: `nobody-${randomUUID()}` } });
+    while ((await pendingActivity(job.workflowId)) === undefined) await pause();
+    await job.cancel();
+    expectRow(await failureOf(job.result()), 'Cancelled', undefined);
+    expect(emulator.calls).toEqual([]);
   });
 });
 

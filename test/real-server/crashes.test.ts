@@ -8,7 +8,7 @@ import { createVideoClient, type VideoClient } from '../../src/client';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { type DevServer, startDevServer } from '../../src/engine';
 import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-process';
-import { pause, untilProgress } from '../support/world';
+import { failureOf, pause, untilProgress } from '../support/world';
 
 const request = { prompt: 'A red fox' };
 
@@ -48,8 +48,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const startWorker = () =>
+const startWorker = (env: Record<string, string> = {}) =>
   startWorkerProcess({
+    ...env,
     TEMPORAL_ADDRESS: server.address,
     VIDEO_API_BASE_URL: emulator.url,
     VIDEO_API_KEY: emulator.apiKey,
@@ -94,6 +95,26 @@ test('a worker killed between the POST and its answer never posts twice: the job
   await job.decideSubmit({ decision: 'adopt', taskId: task?.taskId ?? '' });
   expect((await job.result()).taskId).toBe(task?.taskId);
   expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
+  expect(emulator.generations()).toHaveLength(1);
+}, 120_000);
+
+test('a worker killed between the POST and its answer, and the job cancelled where nobody submits: a task may exist', async () => {
+  emulator.next('submit', { kind: 'hang' });
+  const job = await videos.start({ request });
+  const first = await startWorker();
+  while (emulator.generations().length === 0) await pause();
+  await first.kill('SIGKILL');
+  const attempt = async () => {
+    const { raw } = await new Client({ connection }).workflow.getHandle(job.workflowId).describe();
+    return raw.pendingActivities?.[0]?.attempt;
+  };
+  while ((await attempt()) !== 2) await pause();
+
+  await startWorker({ VIDEOGEN_TEST_ROLES: 'jobs' });
+  await job.cancel();
+  const failure = String(await failureOf(job.result()));
+  expect(failure).toContain('a task may exist and be paid for: attempt 1 ended before its answer was known');
+  expect(failure).toContain('the job was cancelled before anybody decided');
   expect(emulator.generations()).toHaveLength(1);
 }, 120_000);
 

@@ -1,7 +1,7 @@
 import { createVideoActivities } from '../../activities';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { activities, type HistoryEvent, historyOf, timers } from '../support/history';
+import { activities, type HistoryEvent, historyOf, localActivities, timers } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { failureOf, inWorld, pause, untilProgress } from '../support/world';
 
@@ -31,6 +31,7 @@ async function timelineOf(workflowId: string): Promise<{ type: string; summary?:
   }
   return [
     ...activities({ events }).map(({ type, summary }) => ({ type, summary })),
+    ...localActivities({ events }),
     ...timers({ events }).map(({ summary }) => ({ type: 'timer', summary })),
   ];
 }
@@ -76,6 +77,12 @@ test('every timer and every activity of jobs and batches has a summary', async (
       await cancelled.cancel();
       await failureOf(cancelled.result());
       seen.push(...(await timelineOf(cancelled.workflowId)));
+
+      const unsent = await videos.start({ request, queues: { submit: 'nobody' } });
+      await untilProgress(unsent, ({ phase }) => phase === 'submitting');
+      await unsent.cancel();
+      await failureOf(unsent.result());
+      seen.push(...(await timelineOf(unsent.workflowId)));
 
       const storage = createFileStorage(storageFolder);
       const lines = requests(3).map((one) => JSON.stringify(one));

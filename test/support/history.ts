@@ -31,6 +31,16 @@ export function activities(
   });
 }
 
+/** What was done by the worker of the workflow itself, in order. */
+export function localActivities(history: History): { type: string; summary?: string }[] {
+  return (history.events ?? []).flatMap(({ markerRecordedEventAttributes: marker, userMetadata }) => {
+    if (marker?.markerName !== 'core_local_activity') return [];
+    const told = textOf(marker.details?.data?.payloads?.[0]?.data);
+    const { activity_type: type = '' }: { activity_type?: string } = Object(told);
+    return [{ type, summary: textOf(userMetadata?.summary?.data) }];
+  });
+}
+
 /** The lengths and labels of the timers, in order. */
 export function timers(history: History): { ms: number; summary?: string }[] {
   return (history.events ?? []).flatMap(({ timerStartedEventAttributes: timer, userMetadata }) =>

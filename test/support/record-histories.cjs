@@ -44,6 +44,17 @@ const STORIES = {
       return handle;
     },
   },
+  // While its submit waits for the next attempt.
+  'cancelled-submit': {
+    prepare: (emulator) => emulator.next('submit', { kind: 'rate-limited', retryAfter: 600 }),
+    run: async (start) => {
+      const handle = await start({ request });
+      const attempt = async () => (await handle.describe()).raw.pendingActivities?.[0]?.attempt;
+      while ((await attempt()) !== 2) await new Promise((resolve) => setTimeout(resolve, 20));
+      await handle.cancel();
+      return handle;
+    },
+  },
   // Its second run: the first is long.
   continued: {
     jobTimeMs: 16 * 60_000,

@@ -4,6 +4,7 @@ const { createVideoWorker } = require('../../dist/src/worker');
 async function main() {
   const codePath = process.env.VIDEOGEN_TEST_BUNDLE;
   const worker = await createVideoWorker({
+    roles: process.env.VIDEOGEN_TEST_ROLES?.split(','),
     // A killed worker's sticky queue is given up, and a draining worker's grace is over, sooner than by default, so that
     // the tests need not wait for it.
     worker: {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { WorkerOptions } from '@temporalio/worker';
 import { createVideoClient, type VideoClient } from '../../src/client';
 import type { JobProgress, LostSubmitPolicy } from '../../src/contract';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
@@ -25,11 +26,18 @@ export interface WorldOptions extends EmulatorOptions {
   /** The worker's own. */
   onLostSubmit?: LostSubmitPolicy;
   profile?: ServiceProfile;
+  worker?: Partial<WorkerOptions>;
 }
 
 export async function inWorld<T>(
   env: VideoTestEnvironment,
-  { wrapService = (service) => service, onLostSubmit, profile, ...emulatorOptions }: WorldOptions,
+  {
+    wrapService = (service) => service,
+    onLostSubmit,
+    profile,
+    worker: workerOptions,
+    ...emulatorOptions
+  }: WorldOptions,
   work: (world: World) => Promise<T>,
 ): Promise<T> {
   const emulator = await startEmulator({
@@ -46,7 +54,7 @@ export async function inWorld<T>(
     onLostSubmit,
     service: wrapService(service),
     storage: createFileStorage(storageFolder),
-    worker: { workflowBundle: { codePath: bundlePath() } },
+    worker: { workflowBundle: { codePath: bundlePath() }, ...workerOptions },
   });
   const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
   const storedFiles = () => readdir(storageFolder, { recursive: true });
