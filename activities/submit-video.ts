@@ -4,15 +4,15 @@ import type { PollBounds } from '../src/contract/job';
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import { parseRequest, type VideoRequest } from '../src/contract/request';
 import { type RateGate, ServiceFault, type VideoService } from '../src/service';
-import { lookAtEarlierRuns } from './earlier-runs';
+import { type LookAtEarlierRunsInput, lookAtEarlierRuns } from './earlier-runs';
 import { whileHeartbeating } from './heartbeating';
-import { jobId, type NamedJob } from './job-id';
+import { jobId } from './job-id';
 import { pollBounds } from './poll-bounds';
 import { describeLost, readNotes, type SubmitNote } from './submit-note';
 import { throughGate } from './through-gate';
 import { failureOf, toFailure } from './to-failure';
 
-export interface SubmitVideoInput extends NamedJob {
+export interface SubmitVideoInput extends LookAtEarlierRunsInput {
   request: VideoRequest;
   /** The caller's own; otherwise one is made of namespace, workflow id and request. */
   idempotencyKey?: string;
@@ -22,6 +22,8 @@ export interface SubmitVideoInput extends NamedJob {
   resubmits?: boolean;
   /** The workflow was reset or retried: a run before this one may have submitted. */
   hasEarlierRuns?: boolean;
+  /** What was said of the lost submit that somebody decided on. */
+  settled?: string;
 }
 
 /** The task, and how often the service wants to be asked for it. */
@@ -60,7 +62,7 @@ export function createSubmitVideo({ service, gate, ...worker }: SubmitVideoDeps)
     try {
       const earlier = input.hasEarlierRuns ? await lookAtEarlierRuns(input) : {};
       if (earlier.taskId !== undefined) return { taskId: earlier.taskId, ...pollBounds(service.profile) };
-      refuseIfLost(earlier.lost);
+      if (earlier.lost !== input.settled) refuseIfLost(earlier.lost);
       const { taskId, doubts } = await throughGate(gate, 'submit', () => {
         sent = true;
         return whileHeartbeating(

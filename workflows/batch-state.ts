@@ -20,6 +20,7 @@ import type { WantedVideo } from '../src/contract/wanted-video';
 import { batchDetails } from './batch-details';
 import { checkBatchInput } from './check-batch-input';
 import { refused } from './check-input';
+import { resetRunsSince } from './earlier-runs';
 import { JobState } from './job-state';
 
 /** What a batch has to do next. */
@@ -29,6 +30,7 @@ export type Turn = 'fail' | 'record' | 'continue-as-new' | 'begin' | 'end';
 export class BatchState {
   readonly name = workflowInfo().workflowId;
   opened: OpenedBatch | undefined;
+  private readonly resetRuns: string[] | undefined;
   /** The next item to begin; they are numbered from 1. */
   next: number;
   results: StoredFile | undefined;
@@ -51,6 +53,7 @@ export class BatchState {
     this.opened = carried?.opened;
     this.next = carried?.next ?? 1;
     this.counts = { succeeded: carried?.succeeded ?? 0, failed: carried?.failed ?? 0 };
+    this.resetRuns = resetRunsSince(carried?.resetRuns);
     this.page = { from: 1, requests: input.requests ?? [] };
     if (carried?.firstFailed) this.noteFailed(carried.firstFailed);
   }
@@ -130,6 +133,7 @@ export class BatchState {
     const place = {
       name: itemName(this.name, item),
       item,
+      resetRuns: this.resetRuns,
       changed: () => this.show(),
       hasTask: () => undefined,
     };
@@ -219,6 +223,7 @@ export class BatchState {
       next: this.next,
       ...this.counts,
       firstFailed: this.firstFailed,
+      resetRuns: this.resetRuns,
       running: [...this.running].map(([item, job]) => ({ item, wanted: job.wanted, job: job.carry() })),
     };
   }

@@ -6,10 +6,11 @@ export function ifContinued<T>(carried: T | undefined): T | undefined {
 }
 
 /**
- * True when the workflow was reset or retried: a run before this one may have paid for tasks that this one knows nothing
- * of. One that was merely continued has been told everything.
+ * The runs of this workflow that began with a reset or as another try, if there are any: this one, and those it goes on
+ * from. Runs before them may have paid for tasks that nobody told this one of.
  */
-export function hasEarlierRuns(): boolean {
+export function resetRunsSince(carried: string[] | undefined): string[] | undefined {
   const { runId, originalExecutionRunId, attempt } = workflowInfo();
-  return runId !== originalExecutionRunId || attempt > 1;
+  const isReset = runId !== originalExecutionRunId || attempt > 1;
+  return isReset ? [...(carried ?? []), runId] : carried;
 }

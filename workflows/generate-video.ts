@@ -16,7 +16,7 @@ import * as policy from '../src/contract/policies';
 import { describeRequest, describeTask } from '../src/contract/summaries';
 import { tellingIfLost } from './cancelled-submit';
 import { currentDetails } from './current-details';
-import { hasEarlierRuns, ifContinued } from './earlier-runs';
+import { ifContinued, resetRunsSince } from './earlier-runs';
 import { explainEnd } from './explain-end';
 import { type JobPlace, JobState } from './job-state';
 import { lostSubmit, untilDecided } from './lost-submit';
@@ -107,7 +107,9 @@ async function submitOnce(job: JobState, resubmits: boolean): Promise<SubmittedT
     idempotencyKey: idempotencyKey ?? undefined,
     onLostSubmit: onLostSubmit ?? undefined,
     resubmits,
-    hasEarlierRuns: hasEarlierRuns(),
+    hasEarlierRuns: job.place.resetRuns !== undefined,
+    resetRuns: job.place.resetRuns,
+    settled: job.settled,
   };
   return tellingIfLost(job, () => submitVideo(input));
 }
@@ -163,6 +165,8 @@ function ownWorkflow(): JobPlace {
   const { workflowId } = workflowInfo();
   return {
     name: workflowId,
+    // One that was continued has its task, and submits no more.
+    resetRuns: resetRunsSince(undefined),
     changed: (job) => {
       const progress = job.progress();
       setCurrentDetails(currentDetails(progress, job.ending, workflowId));

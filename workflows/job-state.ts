@@ -28,6 +28,8 @@ export interface JobPlace {
   name: string;
   /** Its number, when it is an item of a batch. */
   item?: number;
+  /** Its workflow's: see earlier-runs.ts. */
+  resetRuns: string[] | undefined;
   changed(job: JobState): void;
   hasTask(taskId: string): void;
 }
@@ -42,6 +44,8 @@ export class JobState {
   /** Set by `decideSubmit` while a lost submit is held. */
   decision: SubmitDecision | undefined;
   private held: Hold | undefined;
+  /** What was said of the lost submit that somebody decided on last. */
+  settled: string | undefined;
   private adopted: boolean;
   private phase: JobPhase = 'submitting';
   private submittedAtMs: number;
@@ -149,6 +153,7 @@ export class JobState {
 
   endHold(): SubmitDecision | undefined {
     this.heldMs += Date.now() - (this.held?.sinceMs ?? Date.now());
+    this.settled = this.held?.lost.details.message;
     this.held = undefined;
     return this.decision;
   }

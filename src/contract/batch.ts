@@ -70,6 +70,8 @@ export interface CarriedBatch {
   succeeded: number;
   failed: number;
   firstFailed?: FailedItem;
+  /** Runs so far that began with a reset, or as another try: what came before them is looked for there. */
+  resetRuns?: string[];
   running: CarriedItem[];
   /** Somebody wants a look now. */
   lookRequested?: boolean;

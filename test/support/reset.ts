@@ -2,13 +2,16 @@ import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import { historyOf } from './history';
 
-/** Has a workflow begin again after its first workflow task, as an operator does in the UI. */
-export async function reset(client: Client, { workflowId }: { workflowId: string }): Promise<void> {
-  const history = await historyOf(client, workflowId);
+/** Has a workflow begin again after the first workflow task of its last run, or of an older one, as an operator does in the UI. */
+export async function reset(
+  client: Client,
+  { workflowId, runId }: { workflowId: string; runId?: string },
+): Promise<void> {
+  const history = await historyOf(client, workflowId, runId);
   const completed = history.events?.find((event) => event.workflowTaskCompletedEventAttributes);
   await client.workflowService.resetWorkflowExecution({
     namespace: client.options.namespace,
-    workflowExecution: { workflowId },
+    workflowExecution: { workflowId, runId },
     reason: 'a test',
     requestId: randomUUID(),
     workflowTaskFinishEventId: completed?.eventId,

@@ -1,0 +1,127 @@
+import { WorkflowNotFoundError } from '@temporalio/client';
+import type { BatchProgress, VideoRequest } from '../../src/contract';
+import type { VideoService } from '../../src/service';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { VideoBatch } from '../../src/video-batch';
+import { captureLogs } from '../support/logs';
+import { reset } from '../support/reset';
+import { inWorld, pause, untilProgress, type World } from '../support/world';
+
+/** A history is long early: after three items that went one after the other. */
+const LONG_HISTORY = { 'limit.historyCount.suggestContinueAsNew': '60' };
+
+let env: VideoTestEnvironment;
+beforeAll(async () => {
+  captureLogs();
+  env = await createVideoTestEnvironment({ server: 'dev', dynamicConfig: LONG_HISTORY });
+});
+afterAll(() => env.teardown());
+
+/** While this is set, tasks go on at the service whatever becomes of them. */
+let tasksRun = false;
+beforeEach(() => {
+  tasksRun = false;
+});
+
+const wrapService = (service: VideoService): VideoService => ({
+  ...service,
+  check: async (taskId, options) => {
+    const reading = await service.check(taskId, options);
+    return tasksRun ? { ...reading, task: { state: 'running', word: 'running' } } : reading;
+  },
+});
+
+const inBatchWorld = (work: (world: World) => Promise<void>) =>
+  inWorld(env, { jobTimeMs: 0, wrapService }, work);
+
+/** So many items, one after the other. */
+const startBatch = ({ videos }: World, count: number): Promise<VideoBatch> => {
+  const requests = Array.from(
+    { length: count },
+    (_, index): VideoRequest => ({ prompt: `Fox ${index + 1}` }),
+  );
+  return videos.startBatch({ requests, window: 1, polling: { min: '1s', max: '1s' } });
+};
+
+const runIdOf = async ({ workflowId }: VideoBatch) =>
+  (await env.temporal.client.workflow.getHandle(workflowId).describe()).runId;
+
+const isAt =
+  (item: number, phase: string) =>
+  ({ running }: BatchProgress) =>
+    running.some((one) => one.item === item && one.phase === phase);
+
+/** Has the batch look until its history is long and it goes on in another run. */
+async function untilContinued(batch: VideoBatch): Promise<void> {
+  const before = await runIdOf(batch);
+  while ((await runIdOf(batch)) === before) {
+    await batch.lookNow();
+    await pause();
+  }
+}
+
+test('a batch that was reset and then continued as new finds the tasks of the run before the reset', async () => {
+  await inBatchWorld(async (world) => {
+    const batch = await startBatch(world, 2);
+    const first = await runIdOf(batch);
+    await batch.result();
+    expect(await runIdOf(batch)).toBe(first);
+
+    tasksRun = true;
+    await reset(env.temporal.client, batch);
+    await untilProgress(batch, isAt(1, 'waiting'));
+    await untilContinued(batch);
+    tasksRun = false;
+    expect(await batch.result()).toMatchObject({ succeeded: 2 });
+    expect(world.emulator.generations()).toHaveLength(2);
+  });
+});
+
+test('a batch whose first run of several is reset finds the tasks of those after it', async () => {
+  await inBatchWorld(async (world) => {
+    const batch = await startBatch(world, 4);
+    const first = await runIdOf(batch);
+    await batch.result();
+    expect(await runIdOf(batch)).not.toBe(first);
+
+    await reset(env.temporal.client, { ...batch, runId: first });
+    expect(await batch.result()).toMatchObject({ succeeded: 4 });
+    expect(world.emulator.generations()).toHaveLength(4);
+  });
+});
+
+test('an item is held when Temporal has forgotten the run before the reset, and submitted once that was decided', async () => {
+  await inBatchWorld(async (world) => {
+    const batch = await startBatch(world, 2);
+    const first = await runIdOf(batch);
+    await batch.result();
+
+    tasksRun = true;
+    await reset(env.temporal.client, batch);
+    await untilProgress(batch, isAt(1, 'waiting'));
+    await forget({ workflowId: batch.workflowId, runId: first });
+    tasksRun = false;
+    const { running } = await untilProgress(batch, isAt(2, 'needs-decision'));
+    expect(running[0]?.hold?.message).toContain(`Temporal no longer has run ${first}`);
+    await batch.decideSubmit({ item: 2, decision: 'resubmit' });
+    expect(await batch.result()).toMatchObject({ succeeded: 2 });
+    expect(world.emulator.generations()).toHaveLength(3);
+  });
+});
+
+/** As the server does by itself when its retention period is over. */
+async function forget(workflowExecution: { workflowId: string; runId: string }): Promise<void> {
+  const { client } = env.temporal;
+  const { namespace } = client.options;
+  await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution });
+  const { workflowId, runId } = workflowExecution;
+  for (;;) {
+    try {
+      await client.workflow.getHandle(workflowId, runId).describe();
+      await pause();
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return;
+      throw error;
+    }
+  }
+}
