@@ -20,6 +20,7 @@ import { describeJob } from './contract/summaries';
 import { describeOther, type WantedVideo } from './contract/wanted-video';
 import { videoGeneration } from './nexus';
 import { checkSdkVersions } from './plugin-sdk';
+import { jobOf } from './video-job';
 
 export interface VideoNexusOptions {
   /** Task queues of submits and downloads, when they do not wait on the queue of the worker that has the handler. */
@@ -108,9 +109,16 @@ async function join(
   const { memo, status } = await handle.describe();
   const other = describeOther(order.workflowId, memo?.[INPUT_MEMO], order.wanted);
   if (other !== undefined) throw refused('CONFLICT', other);
-  if (status.name === 'RUNNING') return jobs.start(context, { ...order, joins: true });
+  if (status.name === 'RUNNING') {
+    try {
+      return await jobs.start(context, { ...order, joins: true });
+    } catch (error) {
+      // It has ended since it was asked.
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    }
+  }
   try {
-    return HandlerStartOperationResult.sync(await handle.result());
+    return HandlerStartOperationResult.sync(await jobOf(handle).result());
   } catch (error) {
     const failure = readFailure(error);
     if (failure === undefined) throw error;

@@ -3,7 +3,14 @@ import type { BatchProgress, BatchResult } from './contract/batch';
 import { readFailure } from './contract/failures';
 import type { ItemDecision } from './contract/lost-submit';
 import { LOOK_NOW_SIGNAL, PROGRESS_QUERY } from './contract/names';
-import { decideSubmit, exists, type FollowOptions, follow, resultOf, terminated } from './workflow-handle';
+import {
+  decideSubmit,
+  endedByTemporal,
+  exists,
+  type FollowOptions,
+  follow,
+  resultOf,
+} from './workflow-handle';
 
 /** One batch of videos, wherever it runs. */
 export interface VideoBatch {
@@ -36,7 +43,7 @@ export function batchOf(handle: WorkflowHandle): VideoBatch {
     },
     result: () =>
       resultOf<BatchResult>(handle).catch((error: unknown) => {
-        throw terminated(error) ?? readFailure(error) ?? error;
+        throw endedByTemporal(error) ?? readFailure(error) ?? error;
       }),
   };
 }

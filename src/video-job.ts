@@ -3,7 +3,14 @@ import { readFailure, VideoFailure } from './contract/failures';
 import type { JobProgress, JobResult } from './contract/job';
 import type { SubmitDecision } from './contract/lost-submit';
 import { LOOK_NOW_SIGNAL, PROGRESS_QUERY, TASK_ID_MEMO, WAIT_FOR_TASK_UPDATE } from './contract/names';
-import { decideSubmit, exists, type FollowOptions, follow, resultOf, terminated } from './workflow-handle';
+import {
+  decideSubmit,
+  endedByTemporal,
+  exists,
+  type FollowOptions,
+  follow,
+  resultOf,
+} from './workflow-handle';
 
 /** One job, wherever it runs. */
 export interface VideoJob {
@@ -67,9 +74,9 @@ async function explained<T>(handle: WorkflowHandle, outcome: Promise<T>): Promis
   }
 }
 
-/** Temporal tells of a cancellation or termination without the task id; the memo has it. */
+/** Temporal tells of a cancellation, a termination or its own time limit without the task id; the memo has it. */
 async function explain(handle: WorkflowHandle, error: unknown): Promise<unknown> {
-  const failure = terminated(error) ?? readFailure(error);
+  const failure = endedByTemporal(error) ?? readFailure(error);
   if (failure === undefined || failure.taskId !== undefined) return failure ?? error;
   const taskId = await taskIdInMemo(handle).catch(() => undefined);
   if (taskId === undefined) return failure;

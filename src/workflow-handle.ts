@@ -1,6 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type WorkflowHandle, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
-import { ApplicationFailure, TerminatedFailure } from '@temporalio/common';
+import {
+  WorkflowFailedError,
+  type WorkflowHandle,
+  WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
+} from '@temporalio/client';
+import { ApplicationFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
 import { DECISION_REFUSED, DecisionRefused } from './contract/decision-refused';
 import { VideoFailure } from './contract/failures';
 import type { ItemDecision, SubmitDecision } from './contract/lost-submit';
@@ -71,14 +76,25 @@ export async function resultOf<Result>(handle: WorkflowHandle): Promise<Result> 
     try {
       return await handle.result();
     } catch (error) {
-      if (terminated(error) === undefined) throw error;
+      if (!wasTerminated(error)) throw error;
       if ((await handle.describe()).status.name === 'TERMINATED') throw error;
     }
   }
 }
 
-export function terminated(error: unknown): VideoFailure | undefined {
-  const cause = error instanceof Error ? error.cause : undefined;
-  if (!(cause instanceof TerminatedFailure)) return undefined;
-  return new VideoFailure('Cancelled', { message: `terminated: ${cause.message}` }, { cause: error });
+/** The end of a workflow that had no time to tell of it. */
+export function endedByTemporal(error: unknown): VideoFailure | undefined {
+  const cause = causeOf(error);
+  if (cause instanceof TerminatedFailure) {
+    return new VideoFailure('Cancelled', { message: `terminated: ${cause.message}` }, { cause: error });
+  }
+  if (cause instanceof TimeoutFailure) {
+    const message = 'it was started with a time limit of Temporal, which ended it';
+    return new VideoFailure('DeadlineExceeded', { message }, { cause: error });
+  }
+  return undefined;
 }
+
+const wasTerminated = (error: unknown) => causeOf(error) instanceof TerminatedFailure;
+
+const causeOf = (error: unknown) => (error instanceof WorkflowFailedError ? error.cause : undefined);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Client } from '@temporalio/client';
+import { Client, type WorkflowClientInterceptor } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time';
 import {
   bundleWorkflowCode,
@@ -9,6 +9,7 @@ import {
 } from '@temporalio/worker';
 import { HandlerError } from 'nexus-rpc';
 import { createVideoClient, type VideoClient } from '../../src/client';
+import { INPUT_MEMO, WORKFLOW_TYPE } from '../../src/contract/names';
 import type { NexusJobInput } from '../../src/nexus';
 import { VideoPlugin } from '../../src/plugin';
 import { createVideoService, type VideoService } from '../../src/service';
@@ -16,12 +17,14 @@ import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';
 import type { askProgress, orderAndCancel, orderVideo, Told } from '../support/nexus-callers';
-import { bundlePath, pause } from '../support/world';
+import { bundlePath, failureOf, pause } from '../support/world';
 
 const CALLERS = 'callers';
 const endpoint = `videos-${randomUUID()}`;
 const queue = { ofVideos: `videos-${randomUUID()}`, ofCallers: `callers-${randomUUID()}` };
 const polling = { min: '1s', max: '1s' } as const;
+/** The plugin's worker does everything. */
+const queues = { submit: queue.ofVideos };
 
 let env: VideoTestEnvironment;
 let service: VideoService;
@@ -50,7 +53,10 @@ beforeAll(async () => {
     connection: nativeConnection,
     taskQueue: queue.ofVideos,
     workflowBundle: { codePath: bundlePath() },
-    interceptors: { nexus: [() => ({ inbound: { startOperation: answersMayBeLost } })] },
+    interceptors: {
+      nexus: [() => ({ inbound: { startOperation: answersMayBeLost } })],
+      client: { workflow: [{ start: somethingMayHappen }] },
+    },
     plugins: [new VideoPlugin({ env: {}, service, storage, nexus: true })],
   });
   const { code } = await bundleWorkflowCode({
@@ -87,6 +93,14 @@ const answersMayBeLost: NexusInboundCallsInterceptor['startOperation'] = async (
   if (lostAnswers === 0) return answer;
   lostAnswers -= 1;
   throw new HandlerError('INTERNAL', 'the answer is lost');
+};
+
+/** What happens between the moment when a job was seen to run and the one when an order joins it. */
+let beforeJoining = async () => {};
+
+const somethingMayHappen: WorkflowClientInterceptor['start'] = async (input, next) => {
+  if (input.options.workflowIdConflictPolicy === 'USE_EXISTING') await beforeJoining();
+  return next(input);
 };
 
 /** A namespace is known everywhere some time after it was registered. */
@@ -173,6 +187,51 @@ describe('a workflow in another namespace', () => {
     const first = await call('orderVideo', input);
     expect(await call('orderVideo', input)).toEqual(first);
     expect(first.type).toBe('GenerationFailed');
+  });
+
+  it('is told at once that the job of its name was terminated, and of which task', async () => {
+    const workflowId = `named-${randomUUID()}`;
+    const input = { request: { prompt: 'a fox' }, polling: { min: '1h', max: '1h' }, queues } as const;
+    const job = await videos.start(input, { workflowId });
+    const taskId = await job.taskId();
+    await env.temporal.client.workflow.getHandle(workflowId).terminate('too many foxes');
+    const told = await call('orderVideo', { ...input, workflowId });
+    expect(told).toMatchObject({ type: 'Cancelled', taskId, throughNexus: true });
+    expect(told.message).toContain('terminated: too many foxes');
+    expect(await failureOf(job.result())).toMatchObject({ message: told.message });
+  });
+
+  it('is told at once that Temporal ended the job of its name for its time', async () => {
+    const workflowId = `named-${randomUUID()}`;
+    const request = { prompt: 'a fox' };
+    await env.temporal.client.workflow.start(WORKFLOW_TYPE, {
+      taskQueue: randomUUID(),
+      workflowId,
+      workflowExecutionTimeout: '1s',
+      memo: { [INPUT_MEMO]: { request } },
+      args: [{ request }],
+    });
+    const failure = await failureOf(videos.handle(workflowId).result());
+    const told = await call('orderVideo', { request, workflowId });
+    expect(told).toMatchObject({ type: 'DeadlineExceeded', throughNexus: true });
+    expect(failure).toMatchObject({ message: told.message });
+  });
+
+  it('gets the video of a job that ended just before it was joined', async () => {
+    const workflowId = `named-${randomUUID()}`;
+    const input = { request: { prompt: 'a fox' } };
+    const job = await videos.start({ ...input, polling: { min: '1h', max: '1h' }, queues }, { workflowId });
+    const taskId = await job.taskId();
+    let wasJoining = false;
+    beforeJoining = async () => {
+      wasJoining = true;
+      await job.lookNow();
+      await job.result();
+    };
+    const told = await call('orderVideo', { ...input, workflowId });
+    beforeJoining = async () => {};
+    expect(wasJoining).toBe(true);
+    expect(told.result?.taskId).toBe(taskId);
   });
 
   it('cancels the job with its order', async () => {
