@@ -13,7 +13,7 @@ const CONTINUED_BY_WORKFLOW = 1;
 /** The code of gRPC. */
 const NOT_FOUND = 5;
 
-export interface LookAtEarlierRunsInput extends NamedJob {
+interface LookAtEarlierRunsInput extends NamedJob {
   /** The runs with a reset that this one goes on from; it was told of what they did, and not of what came before. */
   resetRuns?: string[];
 }

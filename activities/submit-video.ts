@@ -4,15 +4,15 @@ import type { PollBounds } from '../src/contract/job';
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import { parseRequest, type VideoRequest } from '../src/contract/request';
 import { type RateGate, ServiceFault, type VideoService } from '../src/service';
-import { type LookAtEarlierRunsInput, lookAtEarlierRuns } from './earlier-runs';
+import { lookAtEarlierRuns } from './earlier-runs';
 import { whileHeartbeating } from './heartbeating';
-import { jobId } from './job-id';
+import { jobId, type NamedJob } from './job-id';
 import { pollBounds } from './poll-bounds';
 import { describeLost, readNotes, type SubmitNote } from './submit-note';
 import { throughGate } from './through-gate';
 import { failureOf, toFailure } from './to-failure';
 
-export interface SubmitVideoInput extends LookAtEarlierRunsInput {
+export interface SubmitVideoInput extends NamedJob {
   request: VideoRequest;
   /** The caller's own; otherwise one is made of namespace, workflow id and request. */
   idempotencyKey?: string;
@@ -22,6 +22,8 @@ export interface SubmitVideoInput extends LookAtEarlierRunsInput {
   resubmits?: boolean;
   /** The workflow was reset or retried: a run before this one may have submitted. */
   hasEarlierRuns?: boolean;
+  /** The runs with such a beginning that this one goes on from. */
+  resetRuns?: string[];
   /** What was said of the lost submit that somebody decided on. */
   settled?: string;
 }
