@@ -7,6 +7,7 @@ import type { Environment } from './config';
 import { DEFAULT_TASK_QUEUE } from './contract/names';
 import { type Emulator, type EmulatorOptions, startEmulator } from './emulator';
 import { type EngineOptions, findDevServer, findTestServer, startDevServer } from './engine';
+import { startTestServer } from './engine/start-test-server';
 import { createVideoService, RateGate } from './service';
 import { createFileStorage } from './storage';
 import { readEngineOptions } from './temporal-config';
@@ -119,10 +120,7 @@ type Starter = (engine: EngineOptions, dynamicConfig?: Record<string, string>) =
 
 const STARTERS: Record<'time-skipping' | 'dev', Starter> = {
   async 'time-skipping'(engine) {
-    const path = await findTestServer(engine);
-    const environment = await TestWorkflowEnvironment.createTimeSkipping({
-      server: { executable: { type: 'existing-path', path } },
-    });
+    const environment = await startTestServer(await findTestServer(engine));
     return { environment, stop: () => environment.teardown() };
   },
   async dev(engine, dynamicConfig) {
