@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { temporal } from '@temporalio/proto';
 import { createVideoClient } from '../../src/client';
 import { DEFAULT_TASK_QUEUE, submitQueueOf } from '../../src/contract/names';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -21,6 +22,8 @@ const HASTE = {
   'matching.PollerHistoryTTL': '"1s"',
   'limit.historyCount.suggestContinueAsNew': '40',
 };
+
+const ROUTED = temporal.api.enums.v1.RoutingConfigUpdateState.ROUTING_CONFIG_UPDATE_STATE_COMPLETED;
 
 let env: VideoTestEnvironment;
 beforeAll(async () => {
@@ -99,6 +102,20 @@ async function untilAsking(taskQueue: string, version: { deploymentName: string;
   );
 }
 
+/** Until all task queues know which version is current: the command that says so answers before they do. */
+async function untilRouted(deploymentName: string, buildId: string) {
+  const { connection, options } = env.temporal.client;
+  for (;;) {
+    const { workerDeploymentInfo: deployment } = await connection.workflowService.describeWorkerDeployment({
+      namespace: options.namespace,
+      deploymentName,
+    });
+    const isCurrent = deployment?.routingConfig?.currentDeploymentVersion?.buildId === buildId;
+    if (isCurrent && deployment.routingConfigUpdateState === ROUTED) return;
+    await pause();
+  }
+}
+
 const ofBuild = (buildId: string): VideoWorkerOptions => ({
   env: { VIDEOGEN_DEPLOYMENT_NAME: 'videos', VIDEOGEN_BUILD_ID: buildId },
 });
@@ -150,6 +167,7 @@ test('a job ends on the version that it began on, and new jobs begin on the curr
   const stopOld = await startWorker(ofBuild('1.4.2'));
   await untilAsking(DEFAULT_TASK_QUEUE, { deploymentName: 'videos', buildId: '1.4.2' });
   await runShown(makeFirstCurrent);
+  await untilRouted('videos', '1.4.2');
   await finish(before);
   expect(await buildsOf(before)).toContain('1.4.2');
   await stopUnversioned();
@@ -162,14 +180,16 @@ test('a job ends on the version that it began on, and new jobs begin on the curr
   await startWorker(ofBuild('1.5.0'));
   await untilAsking(DEFAULT_TASK_QUEUE, { deploymentName: 'videos', buildId: '1.5.0' });
   for (const shown of [queuesOfNew, oldIsCurrent, ramp, listNew, makeCurrent]) await runShown(shown);
+  await untilRouted('videos', '1.5.0');
 
   const fresh = await startJob();
   await finish(fresh);
   await runShown(move, { NAME: moved.workflowId });
   await finish(moved);
   await runShown(countOld);
-  await untilContinued(old);
+  // While the job stands still: between two of its runs none is counted, and what is drained once stays so.
   await runShown(drains);
+  await untilContinued(old);
   await finish(old);
 
   expect(await buildsOf(fresh)).toEqual(['1.5.0']);
@@ -210,6 +230,7 @@ test('a version is not made current whose workers leave out a queue that jobs of
   await startPart('1', ['jobs', 'submits']);
   await untilAsking(taskQueue, { deploymentName, buildId: '1' });
   await until(makeCurrent('1'), succeeds);
+  await untilRouted(deploymentName, '1');
   const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
   await (await videos.start({ request: { prompt: 'A red fox' } })).taskId();
   await startPart('2', ['jobs']);
