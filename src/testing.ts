@@ -120,8 +120,7 @@ type Starter = (engine: EngineOptions, dynamicConfig?: Record<string, string>) =
 
 const STARTERS: Record<'time-skipping' | 'dev', Starter> = {
   async 'time-skipping'(engine) {
-    const environment = await startTestServer(await findTestServer(engine));
-    return { environment, stop: () => environment.teardown() };
+    return startTestServer(await findTestServer(engine), engine.searchPath);
   },
   async dev(engine, dynamicConfig) {
     const executable = await findDevServer(engine);

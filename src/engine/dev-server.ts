@@ -1,9 +1,7 @@
 import { freePort, isPortFree, LOOPBACK } from './loopback-port';
 import { ServerProcess } from './server-process';
 import { untilReady } from './until-ready';
-
-// An idle machine needs one second and a busy one several; past this something is wrong that waiting does not mend.
-const START_TIMEOUT_MS = 60_000;
+import { whyNotReady } from './why-not-ready';
 
 export interface DevServerOptions {
   /** The Temporal CLI: see findDevServer. */
@@ -43,9 +41,9 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
   const port = await chosenPort(options.port);
   const uiPort = options.headless === true ? undefined : await chosenPort(options.uiPort);
   const args = startArguments({ ...options, port, uiPort, namespace });
-  const server = await ServerProcess.start(options.executable, args, options.logFile);
+  const server = await ServerProcess.start(options.executable, args, { logFile: options.logFile });
   const address = `${LOOPBACK}:${port}`;
-  const flaw = await whyNotReady(server, port, namespace);
+  const flaw = await whyNotReady(server, (signal) => untilReady(port, namespace, signal));
   if (flaw !== undefined) {
     await server.end('SIGKILL');
     throw new Error(`The Temporal dev server ${options.executable} on ${address} ${flaw}`);
@@ -94,25 +92,4 @@ function startArguments({
     ...(dbFilename === undefined ? [] : ['--db-filename', dbFilename]),
     ...config.flatMap(([name, value]) => ['--dynamic-config-value', `${name}=${value}`]),
   ];
-}
-
-async function whyNotReady(
-  server: ServerProcess,
-  port: number,
-  namespace: string,
-): Promise<string | undefined> {
-  const over = new AbortController();
-  const timer = setTimeout(() => over.abort(), START_TIMEOUT_MS);
-  const ready = untilReady(port, namespace, over.signal).then(
-    () => true,
-    () => false,
-  );
-  const isReady = await Promise.race([ready, server.ended.then(() => false)]);
-  clearTimeout(timer);
-  over.abort();
-  if (!server.isRunning) {
-    await server.ended;
-    return server.howItEnded();
-  }
-  return isReady ? undefined : `was not ready after ${START_TIMEOUT_MS / 1_000} s: ${server.output}`;
 }

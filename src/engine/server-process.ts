@@ -8,6 +8,16 @@ import { OutputTail } from './output-tail';
 // The dev server closes its database within two seconds; one that needs longer than this is stuck.
 const STOP_GRACE_MS = 10_000;
 
+export interface ServerProcessOptions {
+  /** What the server prints is added to this file. */
+  readonly logFile?: string | undefined;
+  /**
+   * Whether a Ctrl-C ends it too. Otherwise it is in a process group of its own: the Ctrl-C is for us, and we end it when
+   * nothing needs it any more.
+   */
+  readonly hearsCtrlC?: boolean;
+}
+
 /** A server that runs beside us: it ends when told to, or with us, and does not keep us from ending. */
 export class ServerProcess {
   readonly output = new OutputTail();
@@ -39,10 +49,13 @@ export class ServerProcess {
     endWithParent(child);
   }
 
-  static async start(executable: string, args: readonly string[], logFile?: string): Promise<ServerProcess> {
+  static async start(
+    executable: string,
+    args: readonly string[],
+    { logFile, hearsCtrlC = false }: ServerProcessOptions = {},
+  ): Promise<ServerProcess> {
     const log = logFile === undefined ? undefined : (await open(logFile, 'a')).createWriteStream();
-    // In a process group of its own: a Ctrl-C is for us, and we end it when nothing needs it any more.
-    const child = spawn(executable, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    const child = spawn(executable, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: !hearsCtrlC });
     return new ServerProcess(child, log);
   }
 

@@ -9,11 +9,16 @@ const CALL_TIMEOUT_MS = 5_000;
 
 /** Waits until a Temporal server answers on `port` and its namespace can be used. */
 export async function untilReady(port: number, namespace: string, signal: AbortSignal): Promise<void> {
-  while (!(await answers(port))) await sleep(LOOK_AGAIN_MS, undefined, { signal });
+  await untilAnswered(port, signal);
   for (;;) {
     if (await namespaceIsUsable(port, namespace)) return;
     await sleep(LOOK_AGAIN_MS, undefined, { signal });
   }
+}
+
+/** Waits until somebody accepts connections on `port`. */
+export async function untilAnswered(port: number, signal: AbortSignal): Promise<void> {
+  while (!(await answers(port))) await sleep(LOOK_AGAIN_MS, undefined, { signal });
 }
 
 async function namespaceIsUsable(port: number, namespace: string): Promise<boolean> {
