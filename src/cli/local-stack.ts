@@ -7,6 +7,7 @@ import { NativeConnection } from '@temporalio/worker';
 import { type Environment, namesAService, readServiceConfig } from '../config';
 import { startEmulator } from '../emulator';
 import { findDevServer, isAlive, isDead, ProcessLock, SILENT_AFTER_MS, startDevServer } from '../engine';
+import { answers } from '../engine/loopback-port';
 import { findSearchAttributes, problemOf, registerSearchAttributes } from '../search-attributes';
 import { createVideoService, RateGate, type VideoServiceOptions } from '../service';
 import { createStorage } from '../storage';
@@ -17,8 +18,10 @@ import { Closers } from './closers';
 import { readStackNote, removeStackNote, type StackNote, writeStackNote } from './stack-note';
 
 /** Emulated generations are short, so that the first minute is one. */
-const EMULATED_JOB_MS = 4_000;
+export const EMULATED_JOB_MS = 4_000;
 const LOOK_AGAIN_MS = 200;
+/** Ten times what is enough when the machine is not busy. */
+const ORPHAN_ANSWERS_WITHIN_MS = 20_000;
 
 /** Temporal, and a worker for the service that the environment names, on this machine. */
 export interface LocalStack {
@@ -89,7 +92,7 @@ async function startStack(
     });
     closers.add(() => server.stop());
     const { address, namespace, uiUrl } = server;
-    const client = await connect({ address, namespace });
+    const client = await connect({ address, namespace }, '20s');
     const searchable = await isSearchable(client, registerSearchAttributes);
     const service = await openService(env, folder, closers);
     const taskQueue = queueFor(env);
@@ -123,13 +126,25 @@ async function startStack(
 
 /** A process that was killed outright leaves its server running, and the server its database locked. */
 async function endOrphan(note: StackNote | undefined): Promise<void> {
-  if (!note || isAlive(note.pid) || !isAlive(note.serverPid)) return;
-  // Another program may have the number by now: it is the server only if it answers as one.
-  const client = await connect(note).catch(() => undefined);
-  if (!client) return;
-  await client.connection.close();
+  if (!note || isAlive(note.pid)) return;
+  if (!(await answersAsServer(note))) return;
   process.kill(note.serverPid, 'SIGTERM');
   while (isAlive(note.serverPid)) await sleep(LOOK_AGAIN_MS);
+}
+
+/**
+ * Another program may have the number of the server by now: it is the server only if it answers as one. On a busy machine
+ * it may accept a connection long before it answers; where nobody accepts any, there is no server.
+ */
+async function answersAsServer(note: StackNote): Promise<boolean> {
+  const port = Number(note.address.split(':').at(-1));
+  const giveUpAtMs = Date.now() + ORPHAN_ANSWERS_WITHIN_MS;
+  while (isAlive(note.serverPid) && Date.now() < giveUpAtMs && (await answers(port))) {
+    const client = await connect(note).catch(() => undefined);
+    await client?.connection.close();
+    if (client) return true;
+  }
+  return false;
 }
 
 /** Undefined when no stack runs, or the one that left its note is gone. */
@@ -179,8 +194,11 @@ async function untilEnded(pid: number): Promise<void> {
  * The connection is not among what is closed: the SDK may be retrying a call on it, which would then throw where nobody
  * can catch it, and the process is about to end anyway.
  */
-async function connect({ address, namespace }: Pick<StackNote, 'address' | 'namespace'>): Promise<Client> {
-  const connection = await Connection.connect({ address, connectTimeout: '2s' });
+async function connect(
+  { address, namespace }: Pick<StackNote, 'address' | 'namespace'>,
+  connectTimeout: '2s' | '20s' = '2s',
+): Promise<Client> {
+  const connection = await Connection.connect({ address, connectTimeout });
   return new Client({ connection, namespace });
 }
 

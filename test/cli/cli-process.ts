@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobResult } from '../../src/contract';
+import { isAlive } from '../../src/engine';
 import { ChildProcesses, type SeenProcess } from '../support/child-processes';
 
 const MAIN = join(__dirname, '../../dist/src/cli/main.js');
@@ -59,8 +60,17 @@ export class Home {
   /** Nothing outlives the tests, however they ended. */
   async remove(): Promise<void> {
     await this.children.killAll();
-    for (const pid of this.processes()) process.kill(pid, 'SIGKILL');
+    for (const pid of this.processes()) killIfThere(pid);
     rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** A process that we saw may have ended by itself since. */
+export function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (isAlive(pid)) throw error;
   }
 }
 
@@ -90,10 +100,25 @@ export async function untilErr(cli: CliProcess, words: string | RegExp): Promise
 }
 
 export async function until(what: string, condition: () => boolean, seen = () => ''): Promise<void> {
-  const giveUpAt = Date.now() + GIVE_UP_AFTER_MS;
-  while (!condition()) {
+  await untilCount(what, 1, () => Number(condition()), seen);
+}
+
+/** Until there are so many: as long as more come, it may take its time. */
+export async function untilCount(
+  what: string,
+  wanted: number,
+  count: () => number,
+  seen = () => '',
+): Promise<void> {
+  let most = -1;
+  let giveUpAt = 0;
+  for (let found = count(); found < wanted; found = count()) {
+    if (found > most) {
+      most = found;
+      giveUpAt = Date.now() + GIVE_UP_AFTER_MS;
+    }
     if (Date.now() > giveUpAt) {
-      throw new Error(`${what}: not within ${GIVE_UP_AFTER_MS / 1_000} s\n${seen()}`);
+      throw new Error(`${what}: nothing came for ${GIVE_UP_AFTER_MS / 1_000} s\n${seen()}`);
     }
     await sleep(50);
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { EXIT } from '../../src/cli/exit-codes';
 import { parseResults, type VideoRequest } from '../../src/contract';
 import { type Emulator, startEmulator } from '../../src/emulator';
-import { endOf, Home, until, untilErr } from '../cli/cli-process';
+import { endOf, Home, killIfThere, untilCount, untilErr } from '../cli/cli-process';
 
 // A thousand videos, and three servers to start.
 jest.setTimeout(300_000);
@@ -55,12 +55,12 @@ test('a thousand lines, killed twice on the way, end with a thousand files and a
   const args = ['batch', 'foxes.jsonl', '--window', '100', '--on-lost-submit', 'resubmit', '--json'];
   for (const killAt of [250, 600]) {
     const cli = home.start(args, service());
-    await until(`${killAt} videos`, () => storedSoFar() >= killAt, cli.err);
+    await untilCount(`${killAt} videos`, killAt, storedSoFar, cli.err);
     // Worker, client and, by its lock on the database, the server.
     cli.kill('SIGKILL');
     await cli.ended;
     const note = home.note();
-    if (note) process.kill(note.serverPid, 'SIGKILL');
+    if (note) killIfThere(note.serverPid);
   }
   const end = await endOf(home.start(args, service()));
 
