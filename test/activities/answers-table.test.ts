@@ -1,6 +1,7 @@
 import type { FailureType } from '../../src/contract/failure-table';
 import type { Faults } from '../../src/emulator';
-import { closedPort, startRawServer } from '../service/raw-server';
+import { freePort } from '../../src/engine/loopback-port';
+import { startRawServer } from '../service/raw-server';
 import { type ActivityWorld, type Attempt, createActivityWorld, failureOf } from './activity-world';
 
 const REQUEST = { prompt: 'A red fox' };
@@ -128,7 +129,7 @@ describe('a connection that', () => {
     ['check', 'ServiceUnreachable'],
     ['download, asking for its link', 'ServiceUnreachable'],
   ])('is refused to a %s means %s, to be tried again', async (call, type) => {
-    const activities = world.activitiesAt(`http://127.0.0.1:${await closedPort()}`);
+    const activities = world.activitiesAt(`http://127.0.0.1:${await freePort()}`);
     const { failure, details } = await failureOf(start(call, activities));
     expect([failure.type, failure.nonRetryable]).toEqual([type, false]);
     expect(details).toMatchObject({ code: 'ECONNREFUSED', attempt: 1 });
@@ -149,7 +150,7 @@ describe('a connection that', () => {
   });
 
   it('cannot be had for a video elsewhere means ServiceUnreachable, with the task id', async () => {
-    const video_url = `http://127.0.0.1:${await closedPort()}/v.mp4`;
+    const video_url = `http://127.0.0.1:${await freePort()}/v.mp4`;
     const service = await startRawServer(({ socket }) => {
       const body = JSON.stringify({ status: 'succeeded', video_url });
       socket.end(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`);

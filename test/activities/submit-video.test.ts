@@ -1,6 +1,7 @@
 import type { VideoRequest } from '../../src/contract/request';
 import type { Faults } from '../../src/emulator';
-import { closed, closedPort, type RawServer, reply, replyJson, startRawServer } from '../service/raw-server';
+import { freePort } from '../../src/engine/loopback-port';
+import { closed, type RawServer, reply, replyJson, startRawServer } from '../service/raw-server';
 import { type ActivityWorld, createActivityWorld, failureOf } from './activity-world';
 
 const REQUEST: VideoRequest = { prompt: 'A red fox', resolution: '720p', seed: 7 };
@@ -67,7 +68,7 @@ describe('a submit', () => {
   });
 
   it('that could not be sent notes that too, and may be tried again', async () => {
-    const { submitVideo } = world.activitiesAt(`http://127.0.0.1:${await closedPort()}`);
+    const { submitVideo } = world.activitiesAt(`http://127.0.0.1:${await freePort()}`);
     const attempt = world.run(submitVideo, { request: REQUEST });
     const { failure } = await failureOf(attempt);
     expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
@@ -213,7 +214,9 @@ describe('a submit without a usable answer is unconfirmed, never sent again,', (
     server = await startRawServer();
     const timeouts = { submit: { headersTimeout: 200, bodyTimeout: 200 } };
     const { submitVideo } = world.activitiesAt(server.url, { timeouts });
-    const { failure, details } = await failureOf(world.run(submitVideo, { request: REQUEST }));
+    const failed = failureOf(world.run(submitVideo, { request: REQUEST }));
+    await server.nextRequest();
+    const { failure, details } = await failed;
     expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
     expect(details.code).toBe('UND_ERR_HEADERS_TIMEOUT');
     expect(server.requests).toHaveLength(1);

@@ -317,8 +317,9 @@ describe('the address of the service', () => {
 });
 
 describe('the clock', () => {
-  const at = (date: Date, headers: Record<string, string> = {}) =>
+  const ahead = (offsetMs: number, headers: Record<string, string>) =>
     serve((_request, response) => {
+      const date = new Date(Date.now() + offsetMs);
       response.writeHead(404, { date: date.toUTCString(), ...headers }).end('{}');
     });
 
@@ -333,7 +334,7 @@ describe('the clock', () => {
     ['30 s ahead', 30_000, {}, { ok: true, found: expect.stringMatching(/^(29|30) s behind/) }],
     ['an hour behind as a cache tells it', -3_600_000, { age: '3600' }, { ok: true }],
   ])('of a service that is %s is compared with ours', async (_what, offsetMs, headers, told) => {
-    const url = await at(new Date(Date.now() + offsetMs), headers);
+    const url = await ahead(offsetMs, headers);
     const { check } = await examine({ VIDEO_API_BASE_URL: url, VIDEO_API_KEY: KEY });
     expect(check('clock')).toMatchObject(told);
   });

@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from '../../src/cli/run';
+import { freePort } from '../../src/engine/loopback-port';
 import { eventually } from '../engine/eventually';
 import { FakeTerminal } from './fake-terminal';
 
@@ -30,12 +31,6 @@ async function portOfListener(): Promise<{ port: number; close(): Promise<void> 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return { port, close: () => new Promise((resolve) => server.close(() => resolve())) };
-}
-
-async function freePort(): Promise<number> {
-  const listener = await portOfListener();
-  await listener.close();
-  return listener.port;
 }
 
 describe('help', () => {

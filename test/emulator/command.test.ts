@@ -1,17 +1,8 @@
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { run } from '../../src/cli/run';
+import { freePort } from '../../src/engine/loopback-port';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { eventually } from '../engine/eventually';
 import { FOX, serviceClient, taskIdOf } from './service-client';
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 async function whileRunning(
   options: string[],

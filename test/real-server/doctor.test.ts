@@ -39,7 +39,9 @@ test('everything is ok as soon as a worker asks for work, and no generation was 
   });
   await worker.runUntil(async () => {
     let report = await examine({ VIDEOGEN_TASK_QUEUE: taskQueue });
-    for (; !report.ok; report = await examine({ VIDEOGEN_TASK_QUEUE: taskQueue })) await pause();
+    // An answer that is on its way for seconds makes the clock of the service seem late.
+    const isWell = () => report.ok && report.checks.clock?.found === 'the same as that of the service';
+    for (; !isWell(); report = await examine({ VIDEOGEN_TASK_QUEUE: taskQueue })) await pause();
     expect(report).toMatchObject({
       code: 0,
       checks: {

@@ -295,4 +295,4 @@ test('the server of videogen dev has them, and jobs of the command line use them
   } finally {
     await home.remove();
   }
-});
+}, 120_000);

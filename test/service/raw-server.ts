@@ -114,10 +114,3 @@ export function closed(socket: Socket): Promise<void> {
     else socket.once('close', () => resolve());
   });
 }
-
-/** A port of this machine at which nobody listens. */
-export async function closedPort(): Promise<number> {
-  const server = await startRawServer();
-  await server.close();
-  return server.port;
-}

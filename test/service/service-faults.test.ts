@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { freePort } from '../../src/engine/loopback-port';
 import {
   createVideoService,
   type FaultFacts,
@@ -8,7 +9,7 @@ import {
   type VideoService,
   type VideoServiceOptions,
 } from '../../src/service';
-import { closed, closedPort, type RawRequest, type RawServer, reply, startRawServer } from './raw-server';
+import { closed, type RawRequest, type RawServer, reply, startRawServer } from './raw-server';
 
 const opened: { close(): Promise<void> }[] = [];
 afterEach(async () => {
@@ -52,7 +53,7 @@ const SHORT: ServiceTimeouts = {
 
 describe.each(CALLS)('%s was not sent', (_name, call) => {
   it('when nobody listens at the port', async () => {
-    const fault = await faultOf(call(connect(`http://127.0.0.1:${await closedPort()}`)));
+    const fault = await faultOf(call(connect(`http://127.0.0.1:${await freePort()}`)));
     expect(fault).toMatchObject({ kind: 'not-sent', facts: { code: 'ECONNREFUSED' } });
   });
 

@@ -239,8 +239,8 @@ test.each<
 
 test('a request that is under way at the deadline may have made a task, and the failure says so', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
-    emulator.next('submit', { kind: 'late', ms: 5_000 });
-    const job = await videos.start({ request, onLostSubmit: 'fail', deadline: '2s' });
+    emulator.next('submit', { kind: 'late', ms: 10_000 });
+    const job = await videos.start({ request, onLostSubmit: 'fail', deadline: '5s' });
     expectRow(await failureOf(job.result()), 'SubmitUnconfirmed', undefined);
   });
 });

@@ -156,7 +156,7 @@ test('a refused key while looking is shown as trouble and looked past when the k
       emulator.next('status', { kind: 'refused', status: 401, message: 'key expired' });
     const job = await videos.start({ request });
     await job.taskId();
-    await env.temporal.sleep(20 * SECOND);
+    await env.temporal.sleep(30 * SECOND);
     const { trouble } = await job.progress();
     expect(trouble).toMatchObject({ type: 'Unauthorized', message: expect.stringContaining('key expired') });
     expect(trouble?.count).toBeGreaterThan(1);

@@ -94,7 +94,7 @@ test('neither the API key nor a link is in any history, log, error, answer or fi
   for (const secret of secrets) {
     expect(Object.keys(seen).filter((where) => seen[where]?.includes(secret))).toEqual([]);
   }
-});
+}, 120_000);
 
 /** Payloads stand in a history as base64: opened beside it, so that a secret in one is found. */
 function decodePayloads(json: string): string {
