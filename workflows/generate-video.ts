@@ -121,16 +121,17 @@ async function waitForVideo(job: JobState, taskId: string, nextLook: NextLook): 
     switch (look?.state) {
       case 'succeeded':
         if (look.hasVideo) return;
-        if (job.videoIsMissing()) throw createFailure('NoVideo');
+        if (job.seen.videoIsMissing) throw createFailure('NoVideo');
         break;
       case 'failed':
         throw createFailure('GenerationFailed', { code: look.code, message: look.message ?? look.word });
       case 'cancelled':
         throw createFailure('GenerationCancelled', { code: look.code, message: look.message ?? look.word });
       case 'unknown':
-        if (job.isNewWord(look.word)) log.warn('unknown state, looking on', { taskId, state: look.word });
+        if (job.seen.isNewWord(look.word))
+          log.warn('unknown state, looking on', { taskId, state: look.word });
     }
-    if (job.remainingMs() === 0) throw createFailure('DeadlineExceeded', { message: job.lastSeen() });
+    if (job.remainingMs() === 0) throw createFailure('DeadlineExceeded', { message: job.seen.lastSeen() });
   }
 }
 
@@ -154,7 +155,7 @@ async function download(job: JobState, taskId: string): Promise<JobResult> {
     startedAtMs: job.startedAtMs,
   });
   job.succeeded(video, warnings);
-  return { taskId, video, seed: request?.seed, polls: job.polls, waitedMs, warnings };
+  return { taskId, video, seed: request?.seed, polls: job.seen.polls, waitedMs, warnings };
 }
 
 /**

@@ -10,17 +10,13 @@ import type {
   StoredVideo,
 } from '../src/contract/job';
 import type { LostSubmitPolicy, SubmitDecision } from '../src/contract/lost-submit';
-import {
-  LOOKS_WITHOUT_TASK,
-  LOOKS_WITHOUT_VIDEO,
-  MOST_WARNED_WORDS,
-  UNKNOWN_TASK_GRACE_MS,
-} from '../src/contract/policies';
+import { UNKNOWN_TASK_GRACE_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { describeVideo } from '../src/contract/summaries';
 import type { WantedVideo } from '../src/contract/wanted-video';
 import { checkInput, type JobTimes, pollingOf, refused } from './check-input';
 import { untilNextLook } from './poll-schedule';
+import { SeenTask } from './seen-task';
 
 /** Where a job lives: in a workflow of its own, or as one item of a batch. */
 export interface JobPlace {
@@ -38,7 +34,7 @@ export interface JobPlace {
 export class JobState {
   taskId: string | undefined;
   failure: VideoFailure | undefined;
-  polls: number;
+  readonly seen: SeenTask;
   /** Set by `lookNow`. A request that comes during a look is for another one. */
   lookRequested: boolean;
   /** Set by `decideSubmit` while a lost submit is held. */
@@ -49,11 +45,6 @@ export class JobState {
   private adopted: boolean;
   private phase: JobPhase = 'submitting';
   private submittedAtMs: number;
-  private task: JobProgress['task'];
-  private trouble: JobProgress['trouble'];
-  /** Looks in a row that found no task, and looks in all that found a success without a video. */
-  private readonly misses: { task: number; video: number };
-  private retryAfterMs: number | undefined;
   private nextLookAtMs: number | undefined;
   private download: DownloadProgress | undefined;
   /** Told once there is one. */
@@ -63,7 +54,6 @@ export class JobState {
   private heldMs: number;
   private readonly times: JobTimes;
   private servicePolling: PollBounds | undefined;
-  private readonly warnedWords: Set<string>;
 
   constructor(
     readonly input: JobInput,
@@ -75,12 +65,8 @@ export class JobState {
     this.heldMs = carried?.heldMs ?? 0;
     this.adopted = carried?.adopted ?? false;
     this.submittedAtMs = carried?.submittedAtMs ?? this.startedAtMs;
-    this.polls = carried?.polls ?? 0;
+    this.seen = new SeenTask(carried);
     this.lookRequested = carried?.lookRequested ?? false;
-    this.task = carried?.lastTask;
-    this.trouble = carried?.trouble;
-    this.misses = carried?.misses ?? { task: 0, video: 0 };
-    this.warnedWords = new Set(carried?.warnedWords);
     this.servicePolling = carried?.polling;
     this.held = carried?.hold && {
       sinceMs: carried.hold.sinceMs,
@@ -182,22 +168,13 @@ export class JobState {
   }
 
   looked(look: Look): void {
-    this.polls++;
-    this.trouble = undefined;
-    this.misses.task = 0;
-    if (look.state === 'succeeded' && !look.hasVideo) this.misses.video++;
-    const percent = 'percent' in look ? look.percent : undefined;
-    this.retryAfterMs = 'retryAfterMs' in look ? look.retryAfterMs : undefined;
-    this.task = { state: look.state, word: look.word, percent };
+    this.seen.looked(look);
     this.servicePolling = look.polling;
     this.show();
   }
 
-  lookFailed({ type, message, details }: VideoFailure): void {
-    this.polls++;
-    this.trouble = { type, message, count: (this.trouble?.count ?? 0) + 1 };
-    this.misses.task = type === 'TaskUnknown' ? this.misses.task + 1 : 0;
-    this.retryAfterMs = details.retryAfter === undefined ? undefined : details.retryAfter * 1_000;
+  lookFailed(failure: VideoFailure): void {
+    this.seen.lookFailed(failure);
     this.show();
   }
 
@@ -224,30 +201,12 @@ export class JobState {
    * adopted one that was never seen is not there.
    */
   taskIsGone(): boolean {
-    if (this.task === undefined && this.adopted) return true;
-    return this.misses.task >= LOOKS_WITHOUT_TASK && this.waitedMs() > UNKNOWN_TASK_GRACE_MS;
-  }
-
-  videoIsMissing(): boolean {
-    return this.misses.video >= LOOKS_WITHOUT_VIDEO;
-  }
-
-  lastSeen(): string {
-    if (this.trouble) return this.trouble.message;
-    return this.task
-      ? `the task was last seen ${this.task.word || this.task.state}`
-      : 'the task was never seen';
-  }
-
-  /** True once for each word: an unknown state is worth one warning, not one a look. */
-  isNewWord(word: string): boolean {
-    if (this.warnedWords.has(word) || this.warnedWords.size >= MOST_WARNED_WORDS) return false;
-    this.warnedWords.add(word);
-    return true;
+    if (this.seen.task === undefined && this.adopted) return true;
+    return this.seen.isMissing && this.waitedMs() > UNKNOWN_TASK_GRACE_MS;
   }
 
   planNextLook(): number {
-    const waitMs = this.adopted && this.polls === 0 ? 0 : this.schedule();
+    const waitMs = this.adopted && this.seen.polls === 0 ? 0 : this.schedule();
     this.nextLookAtMs = Date.now() + waitMs;
     this.show();
     return waitMs;
@@ -262,9 +221,9 @@ export class JobState {
     return untilNextLook({
       elapsedMs: this.waitedMs(),
       remainingMs: this.remainingMs(),
-      percent: this.task?.percent,
-      retryAfterMs: this.retryAfterMs,
-      troubles: this.trouble?.count ?? 0,
+      percent: this.seen.task?.percent,
+      retryAfterMs: this.seen.retryAfterMs,
+      troubles: this.seen.trouble?.count ?? 0,
       ...this.polling,
     });
   }
@@ -292,23 +251,20 @@ export class JobState {
       startedAtMs: this.startedAtMs,
       heldMs: this.heldMs,
       submittedAtMs: this.submittedAtMs,
-      polls: this.polls,
+      ...this.seen.carry(),
       lookRequested: this.lookRequested,
-      lastTask: this.task,
-      trouble: this.trouble,
-      misses: this.misses,
-      warnedWords: [...this.warnedWords],
       polling: this.servicePolling,
     };
   }
 
   progress(): JobProgress {
+    const { task, polls, trouble } = this.seen;
     const looksAgain = this.isWaiting && this.nextLookAtMs !== undefined;
     return {
       phase: this.phase,
       taskId: this.taskId,
-      task: this.task,
-      polls: this.polls,
+      task,
+      polls,
       startedAt: isoTime(this.startedAtMs),
       deadlineAt: isoTime(this.deadlineAtMs()),
       nextLookAt: looksAgain ? isoTime(this.nextLookAtMs ?? 0) : undefined,
@@ -318,7 +274,7 @@ export class JobState {
         until: isoTime(this.held.sinceMs + this.times.holdMs),
         message: describeEvent('SubmitUnconfirmed', this.held.lost.details),
       },
-      trouble: this.trouble,
+      trouble,
     };
   }
 

@@ -14,7 +14,7 @@ export async function ownLooks(job: JobState, taskId: string): Promise<Look | un
   const { checkVideo } = proxyActivities<VideoActivities>({
     ...policy.CHECK_POLICY,
     scheduleToCloseTimeout: Math.max(job.remainingMs(), policy.CHECK_AT_LEAST_MS),
-    summary: `look ${job.polls + 1}`,
+    summary: `look ${job.seen.polls + 1}`,
   });
   return noted(job, () => checkVideo({ taskId }));
 }
