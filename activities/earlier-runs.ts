@@ -15,7 +15,7 @@ const NOT_FOUND = 5;
 
 interface LookAtEarlierRunsInput extends NamedJob {
   /** The runs with a reset that this one goes on from; it was told of what they did, and not of what came before. */
-  resetRuns?: string[];
+  resetRuns: string[];
 }
 
 /** What the runs before a reset know: the task, or that nobody knows whether there is one. */
@@ -32,7 +32,7 @@ export async function lookAtEarlierRuns({ job, resetRuns }: LookAtEarlierRunsInp
   const { workflowExecution, activityId } = activityInfo();
   if (workflowExecution === undefined) return {};
   const { workflowId, runId } = workflowExecution;
-  const own = [runId, ...(resetRuns ?? [])];
+  const own = [runId, ...resetRuns];
   const runs = new Set(own);
   let lost: string | undefined;
   for (const run of runs) {

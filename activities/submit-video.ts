@@ -4,7 +4,7 @@ import type { PollBounds } from '../src/contract/job';
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import { parseRequest, type VideoRequest } from '../src/contract/request';
 import { type RateGate, ServiceFault, type VideoService } from '../src/service';
-import { lookAtEarlierRuns } from './earlier-runs';
+import { type EarlierRuns, lookAtEarlierRuns } from './earlier-runs';
 import { whileHeartbeating } from './heartbeating';
 import { jobId, type NamedJob } from './job-id';
 import { pollBounds } from './poll-bounds';
@@ -20,9 +20,7 @@ export interface SubmitVideoInput extends NamedJob {
   onLostSubmit?: LostSubmitPolicy;
   /** Somebody decided to submit again after a submit was lost. */
   resubmits?: boolean;
-  /** The workflow was reset or retried: a run before this one may have submitted. */
-  hasEarlierRuns?: boolean;
-  /** The runs with such a beginning that this one goes on from. */
+  /** The runs of the workflow that began with a reset or as another try, if any: one before them may have submitted. */
   resetRuns?: string[];
   /** What was said of the lost submit that somebody decided on. */
   settled?: string;
@@ -57,12 +55,12 @@ export function createSubmitVideo({ service, gate, ...worker }: SubmitVideoDeps)
     refuseIfLost(notes.lost === undefined ? undefined : describeLost(notes.lost));
 
     const request = checked(input.request, service.profile?.requestFields);
-    const { idempotencyKey = keyOf(request, jobId(input)) } = input;
+    const { idempotencyKey = keyOf(request, jobId(input)), job, resetRuns } = input;
     const keyWasSent =
-      notes.keySent || input.resubmits || input.hasEarlierRuns || input.idempotencyKey !== undefined;
+      notes.keySent || input.resubmits || resetRuns !== undefined || input.idempotencyKey !== undefined;
     let sent = false;
     try {
-      const earlier = input.hasEarlierRuns ? await lookAtEarlierRuns(input) : {};
+      const earlier: EarlierRuns = resetRuns ? await lookAtEarlierRuns({ job, resetRuns }) : {};
       if (earlier.taskId !== undefined) return { taskId: earlier.taskId, ...pollBounds(service.profile) };
       if (earlier.lost !== input.settled) refuseIfLost(earlier.lost);
       const { taskId, doubts } = await throughGate(gate, 'submit', () => {

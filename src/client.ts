@@ -3,6 +3,7 @@ import {
   type Client,
   WithStartWorkflowOperation,
   WorkflowExecutionAlreadyStartedError,
+  type WorkflowExecutionStatusName,
   type WorkflowHandle,
   type WorkflowStartOptions,
   WorkflowUpdateFailedError,
@@ -125,16 +126,15 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
 
   const explained = (error: unknown) => (searchable ? explainStart(error, client) : error);
 
-  /** What was started, or what has the name already if it is for the same; and which of them it is. */
+  /** What was started, or what has the name already if it is for the same, with the status that it was found in. */
   const startOrAttach = async (type: string, startOptions: WorkflowStartOptions, wanted: object) => {
     const handle: WorkflowHandle = client.workflow.getHandle(startOptions.workflowId);
     try {
       await client.workflow.start(type, startOptions);
-      return { handle, wasThere: false };
+      return { handle };
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw await explained(error);
-      await refuseIfOther(handle, wanted);
-      return { handle, wasThere: true };
+      return { handle, found: await refuseIfOther(handle, wanted) };
     }
   };
 
@@ -153,8 +153,8 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     const input = withQueues(parsed.input);
     const shown = { staticSummary: describeBatch(input), staticDetails: batchAtStart(input) };
     const startOptions = startOptionsOf(input, wanted, shown, { ...options, workflowId });
-    const { handle, wasThere } = await startOrAttach(BATCH_WORKFLOW_TYPE, startOptions, wanted);
-    if (wasThere && (await leftSomething(handle))) {
+    const { handle, found } = await startOrAttach(BATCH_WORKFLOW_TYPE, startOptions, wanted);
+    if (found !== undefined && (await leftSomething(handle, found))) {
       const again = { ...startOptions, workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
       await startOrAttach(BATCH_WORKFLOW_TYPE, again, wanted);
     }
@@ -199,18 +199,18 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
 }
 
 /** Whether a batch has ended with items that may go better now. One that was terminated has not written down what it did. */
-async function leftSomething(handle: WorkflowHandle): Promise<boolean> {
-  const { status } = await handle.describe();
-  if (status.name !== 'COMPLETED') return ['FAILED', 'CANCELLED'].includes(status.name);
+async function leftSomething(handle: WorkflowHandle, status: WorkflowExecutionStatusName): Promise<boolean> {
+  if (status !== 'COMPLETED') return ['FAILED', 'CANCELLED'].includes(status);
   const { failed }: BatchResult = await handle.result();
   return failed > 0;
 }
 
-/** What has a name already may be for something else. */
-async function refuseIfOther(handle: WorkflowHandle, wanted: object): Promise<void> {
-  const { memo } = await handle.describe();
+/** What has a name already may be for something else; otherwise its status is answered. */
+async function refuseIfOther(handle: WorkflowHandle, wanted: object): Promise<WorkflowExecutionStatusName> {
+  const { memo, status } = await handle.describe();
   const message = describeOther(handle.workflowId, memo?.[INPUT_MEMO], wanted);
   if (message !== undefined) throw new VideoFailure('InvalidRequest', { message });
+  return status.name;
 }
 
 /** Ours, beside those that the caller has for the job; the caller's own value of one of ours stays. */

@@ -2,15 +2,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import type { BatchProgress, BatchResult } from './contract/batch';
 import { readFailure } from './contract/failures';
 import type { ItemDecision } from './contract/lost-submit';
-import { LOOK_NOW_SIGNAL, PROGRESS_QUERY } from './contract/names';
-import {
-  decideSubmit,
-  endedByTemporal,
-  exists,
-  type FollowOptions,
-  follow,
-  resultOf,
-} from './workflow-handle';
+import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from './workflow-handle';
 
 /** One batch of videos, wherever it runs. */
 export interface VideoBatch {
@@ -31,16 +23,7 @@ export interface VideoBatch {
 
 export function batchOf(handle: WorkflowHandle): VideoBatch {
   return {
-    workflowId: handle.workflowId,
-    exists: () => exists(handle),
-    taskQueue: async () => (await handle.describe()).taskQueue,
-    progress: () => handle.query<BatchProgress>(PROGRESS_QUERY),
-    follow: (options) => follow<BatchProgress>(handle, options),
-    lookNow: () => handle.signal(LOOK_NOW_SIGNAL),
-    decideSubmit: (decision) => decideSubmit(handle, decision),
-    cancel: async () => {
-      await handle.cancel();
-    },
+    ...followedWorkflow<BatchProgress, ItemDecision>(handle),
     result: () =>
       resultOf<BatchResult>(handle).catch((error: unknown) => {
         throw endedByTemporal(error) ?? readFailure(error) ?? error;

@@ -2,15 +2,8 @@ import { type WorkflowHandle, WorkflowNotFoundError } from '@temporalio/client';
 import { readFailure, VideoFailure } from './contract/failures';
 import type { JobProgress, JobResult } from './contract/job';
 import type { SubmitDecision } from './contract/lost-submit';
-import { LOOK_NOW_SIGNAL, PROGRESS_QUERY, TASK_ID_MEMO, WAIT_FOR_TASK_UPDATE } from './contract/names';
-import {
-  decideSubmit,
-  endedByTemporal,
-  exists,
-  type FollowOptions,
-  follow,
-  resultOf,
-} from './workflow-handle';
+import { TASK_ID_MEMO, WAIT_FOR_TASK_UPDATE } from './contract/names';
+import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from './workflow-handle';
 
 /** One job, wherever it runs. */
 export interface VideoJob {
@@ -36,17 +29,8 @@ export interface VideoJob {
 
 export function jobOf(handle: WorkflowHandle): VideoJob {
   return {
-    workflowId: handle.workflowId,
-    exists: () => exists(handle),
-    taskQueue: async () => (await handle.describe()).taskQueue,
+    ...followedWorkflow<JobProgress, SubmitDecision>(handle),
     taskId: () => explained(handle, taskIdOf(handle)),
-    progress: () => handle.query<JobProgress>(PROGRESS_QUERY),
-    follow: (options) => follow<JobProgress>(handle, options),
-    lookNow: () => handle.signal(LOOK_NOW_SIGNAL),
-    decideSubmit: (decision) => decideSubmit(handle, decision),
-    cancel: async () => {
-      await handle.cancel();
-    },
     result: () => explained(handle, resultOf<JobResult>(handle)),
   };
 }

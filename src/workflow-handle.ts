@@ -8,10 +8,8 @@ import {
 import { ApplicationFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
 import { DECISION_REFUSED, DecisionRefused } from './contract/decision-refused';
 import { VideoFailure } from './contract/failures';
-import type { ItemDecision, SubmitDecision } from './contract/lost-submit';
-import { DECIDE_SUBMIT_UPDATE, PROGRESS_QUERY } from './contract/names';
-
-/** What jobs and batches have in common, being workflows. */
+import type { SubmitDecision } from './contract/lost-submit';
+import { DECIDE_SUBMIT_UPDATE, LOOK_NOW_SIGNAL, PROGRESS_QUERY } from './contract/names';
 
 export interface FollowOptions {
   /** How often is asked; a second unless set. Each question is an Action of Temporal's. */
@@ -20,7 +18,23 @@ export interface FollowOptions {
   signal?: AbortSignal;
 }
 
-export async function exists(handle: WorkflowHandle): Promise<boolean> {
+/** What jobs and batches have in common, being workflows. */
+export function followedWorkflow<Progress, Decision extends SubmitDecision>(handle: WorkflowHandle) {
+  return {
+    workflowId: handle.workflowId,
+    exists: () => exists(handle),
+    taskQueue: async () => (await handle.describe()).taskQueue,
+    progress: () => handle.query<Progress>(PROGRESS_QUERY),
+    follow: (options?: FollowOptions) => follow<Progress>(handle, options),
+    lookNow: () => handle.signal(LOOK_NOW_SIGNAL),
+    decideSubmit: (decision: Decision) => decideSubmit(handle, decision),
+    cancel: async () => {
+      await handle.cancel();
+    },
+  };
+}
+
+async function exists(handle: WorkflowHandle): Promise<boolean> {
   try {
     await handle.describe();
     return true;
@@ -31,7 +45,7 @@ export async function exists(handle: WorkflowHandle): Promise<boolean> {
 }
 
 /** Where it is, now and each time that has changed, until it has ended or nobody wants to know. */
-export async function* follow<Progress>(
+async function* follow<Progress>(
   handle: WorkflowHandle,
   { everyMs = 1_000, signal }: FollowOptions = {},
 ): AsyncGenerator<Progress, void, undefined> {
@@ -48,14 +62,9 @@ export async function* follow<Progress>(
   }
 }
 
-export async function decideSubmit(
-  handle: WorkflowHandle,
-  decision: SubmitDecision | ItemDecision,
-): Promise<void> {
+async function decideSubmit(handle: WorkflowHandle, decision: SubmitDecision): Promise<void> {
   try {
-    await handle.executeUpdate<void, [SubmitDecision | ItemDecision]>(DECIDE_SUBMIT_UPDATE, {
-      args: [decision],
-    });
+    await handle.executeUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE, { args: [decision] });
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) {
       throw new DecisionRefused(

@@ -87,8 +87,7 @@ export class BatchState {
 
   /** Those that wait for a decision leave their places to others, but once: a service may lose every submit. */
   private get hasRoom(): boolean {
-    const { window } = this.input;
-    const places = window ?? DEFAULT_WINDOW;
+    const places = this.input.window ?? DEFAULT_WINDOW;
     const held = [...this.running.values()].filter((job) => job.isHeld).length;
     return this.running.size - Math.min(held, places) < places;
   }

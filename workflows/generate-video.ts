@@ -107,7 +107,6 @@ async function submitOnce(job: JobState, resubmits: boolean): Promise<SubmittedT
     idempotencyKey: idempotencyKey ?? undefined,
     onLostSubmit: onLostSubmit ?? undefined,
     resubmits,
-    hasEarlierRuns: job.place.resetRuns !== undefined,
     resetRuns: job.place.resetRuns,
     settled: job.settled,
   };

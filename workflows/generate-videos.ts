@@ -108,9 +108,8 @@ async function open(batch: BatchState): Promise<void> {
   if (batch.opened !== undefined) return;
   const { requests, requestsFrom } = batch.input;
   const { openBatch } = requestFiles(requestsFrom ?? `${requests?.length} requests`);
-  const { name } = batch;
   const given = { requests: requests ?? undefined, requestsFrom: requestsFrom ?? undefined };
-  batch.opens(await openBatch({ batch: name, ...given }));
+  batch.opens(await openBatch({ batch: batch.name, ...given }));
 }
 
 async function nextWanted(batch: BatchState): Promise<WantedVideo> {
