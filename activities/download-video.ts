@@ -1,14 +1,15 @@
 import { activityInfo, Context, cancellationSignal, heartbeat, log } from '@temporalio/activity';
 import type { StoredVideo } from '../src/contract/job';
 import { DOWNLOAD_PACE, LARGEST_VIDEO_BYTES } from '../src/contract/policies';
-import type { VideoRequest } from '../src/contract/request';
-import { describeMismatches } from '../src/contract/video-facts';
+import { describeMismatches, type ExpectedVideo } from '../src/contract/video-facts';
 import type { RateGate, VideoService } from '../src/service';
 import { StorageFault, type VideoStorage } from '../src/storage';
 import { BadVideo } from './bad-video';
+import { findStored } from './find-stored';
 import { whileHeartbeating } from './heartbeating';
 import { isRetried } from './is-retried';
 import { jobId, type NamedJob } from './job-id';
+import { JobRecordFile } from './job-record';
 import { readPartNote } from './part-note';
 import { receiveVideo } from './receive-video';
 import { Reception } from './reception';
@@ -21,7 +22,9 @@ import type { DownloadPace } from './watch-pace';
 export interface DownloadVideoInput extends NamedJob {
   taskId: string;
   /** What was asked for, to be compared with what came; an adopted task has none. */
-  request?: VideoRequest;
+  expected?: ExpectedVideo;
+  /** Where the storage keeps the record of the job, as its submit named it. */
+  record?: string;
   /** A key, or a prefix when it ends with `/`; the worker's template names the file unless a key is given. */
   storage?: string;
   keepBad?: boolean;
@@ -54,24 +57,30 @@ export interface DownloadVideoDeps extends DownloadOptions {
 export function createDownloadVideo(deps: DownloadVideoDeps) {
   const { service, storage, gate, pace = DOWNLOAD_PACE } = deps;
   return async function downloadVideo(input: DownloadVideoInput): Promise<DownloadedVideo> {
-    const { taskId, request } = input;
+    const { taskId, expected } = input;
     const signal = cancellationSignal();
     const begunAtMs = Date.now();
     const earlier = readPartNote();
     const reception = receptionOf(input, deps);
     const note = () => reception.note ?? earlier ?? { bytes: reception.bytes };
 
+    const record =
+      input.record === undefined ? undefined : JobRecordFile.at(storage, input.record, jobId(input));
+
     const receive = async (): Promise<DownloadedVideo> => {
+      const stored = record && (await findStored(record, input, storage));
+      if (stored) return stored;
       if (earlier) await reception.takeUp(earlier);
       await receiveVideo(reception, { service, gate, taskId, pace, signal });
       const { key, ...video } = await reception.publish();
-      const warnings = describeMismatches(request ?? {}, video);
+      const warnings = describeMismatches(expected ?? {}, video);
       if (deps.sidecar !== false) {
-        const { seed } = request ?? {};
-        const sidecar = { workflowId: jobId(input), taskId, request, seed, video, warnings };
+        const { requestOnRecord: request } = record ?? {};
+        const sidecar = { workflowId: jobId(input), taskId, request, seed: expected?.seed, video, warnings };
         const trouble = await writeSidecar(storage, key, sidecar);
         if (trouble !== undefined) warnings.push(trouble);
       }
+      await record?.writeStored({ taskId, key, video, warnings, storage: input.storage });
       log.info('downloaded', { taskId, ...video, ...(warnings.length > 0 && { warnings }) });
       return { video, warnings };
     };

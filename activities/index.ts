@@ -38,7 +38,7 @@ export function createVideoActivities({
 }: VideoActivityDeps) {
   const lookAtTask = createLookAtTask(service, gate);
   return {
-    submitVideo: createSubmitVideo({ service, gate, onLostSubmit }),
+    submitVideo: createSubmitVideo({ service, storage, gate, onLostSubmit }),
     findLostSubmit,
     checkVideo: createCheckVideo(lookAtTask),
     checkVideos: createCheckVideos(lookAtTask),

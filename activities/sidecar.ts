@@ -1,13 +1,13 @@
 import { text } from 'node:stream/consumers';
 import type { StoredVideo } from '../src/contract/job';
-import type { VideoRequest } from '../src/contract/request';
 import { asStorageFault, type VideoStorage } from '../src/storage';
 
 /** What stands in `<key>.json` beside a video, for whoever meets the file without its job. */
 export interface Sidecar {
   workflowId: string;
   taskId: string;
-  request?: VideoRequest;
+  /** Without what signs its links: the file may be copied anywhere. */
+  request?: Record<string, unknown>;
   seed?: number;
   video: StoredVideo;
   warnings: string[];

@@ -27,7 +27,7 @@ export function storageKey(place: string | undefined, template: string, parts: K
 }
 
 /** Any id as a file name, two ids never as the same. */
-function fileName(id: string): string {
+export function fileName(id: string): string {
   const name = encodeURIComponent(id).replace(/^\./, '%2E');
   if (name.length <= LONGEST_NAME) return name;
   const digest = createHash('sha256').update(id).digest('hex').slice(0, 32);

@@ -1,12 +1,13 @@
-import { createHash } from 'node:crypto';
 import { ApplicationFailure, activityInfo, heartbeat, log } from '@temporalio/activity';
 import type { PollBounds } from '../src/contract/job';
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import { parseRequest, type VideoRequest } from '../src/contract/request';
 import { type RateGate, ServiceFault, type VideoService } from '../src/service';
+import { StorageFault, type VideoStorage } from '../src/storage';
 import { type EarlierRuns, lookAtEarlierRuns } from './earlier-runs';
 import { whileHeartbeating } from './heartbeating';
 import { jobId, type NamedJob } from './job-id';
+import { digestOf, JobRecordFile, lostSend } from './job-record';
 import { pollBounds } from './poll-bounds';
 import { describeLost, readNotes, type SubmitNote } from './submit-note';
 import { throughGate } from './through-gate';
@@ -30,58 +31,86 @@ export interface SubmitVideoInput extends NamedJob {
 export interface SubmittedTask {
   taskId: string;
   polling?: PollBounds;
+  /** Where the storage keeps the record of the job. */
+  record?: string;
+  /** Whether the record says that the video is stored already. */
+  isStored?: boolean;
 }
 
 export interface SubmitVideoDeps {
   service: VideoService;
+  storage: VideoStorage;
   gate: RateGate;
   onLostSubmit: LostSubmitPolicy;
 }
 
 /**
  * Sends one POST, and a second one only when the answer to the first is known to be a refusal, or when `resubmit` was
- * chosen for what is lost.
+ * chosen for what is lost. What is sent is on record in the storage before it leaves, and the task as soon as it is known.
  * A cancellation does not reach the socket here: a request that has left is not abandoned, its answer names the task.
  */
-export function createSubmitVideo({ service, gate, ...worker }: SubmitVideoDeps) {
+export function createSubmitVideo({ service, storage, gate, ...worker }: SubmitVideoDeps) {
   return async function submitVideo(input: SubmitVideoInput): Promise<SubmittedTask> {
     const { attempt } = activityInfo();
-    const { onLostSubmit = worker.onLostSubmit } = input;
+    const { onLostSubmit = worker.onLostSubmit, job, resetRuns } = input;
     const refuseIfLost = (lost: string | undefined) => {
       if (lost === undefined || onLostSubmit === 'resubmit') return;
       throw failureOf('SubmitUnconfirmed', 'submit', { message: lost, onLostSubmit });
     };
     const notes = readNotes();
-    refuseIfLost(notes.lost === undefined ? undefined : describeLost(notes.lost));
-
-    const request = checked(input.request, service.profile?.requestFields);
-    const { idempotencyKey = keyOf(request, jobId(input)), job, resetRuns } = input;
-    const keyWasSent =
+    const noted = notes.lost === undefined ? undefined : describeLost(notes.lost);
+    const parsed = parseRequest(input.request, service.profile?.requestFields);
+    if (!parsed.ok) {
+      refuseIfLost(noted);
+      throw failureOf('InvalidRequest', 'submit', { message: parsed.problem });
+    }
+    const { request } = parsed;
+    const record = JobRecordFile.of(storage, { job: jobId(input), request });
+    const { idempotencyKey = digestOf(jobId(input), request) } = input;
+    const submitted = (taskId: string) => ({ taskId, record: record.key, ...pollBounds(service.profile) });
+    let keyWasSent =
       notes.keySent || input.resubmits || resetRuns !== undefined || input.idempotencyKey !== undefined;
+    let lost = noted;
     let sent = false;
+
+    const send = async () => {
+      sent = true;
+      await record.writeSending();
+      const answer = await service.submit(request, { idempotencyKey });
+      await record.writeTask(answer.taskId);
+      return answer;
+    };
+
     try {
+      const found = await record.read();
+      if (found && 'taskId' in found) {
+        log.info('the task is on record', { taskId: found.taskId, record: record.key });
+        return { ...submitted(found.taskId), ...(found.state === 'stored' && { isStored: true }) };
+      }
+      keyWasSent ||= found !== undefined;
+      lost = lostSend(found, { noted, isSettled: input.resubmits ?? false });
+      refuseIfLost(lost);
       const earlier: EarlierRuns = resetRuns ? await lookAtEarlierRuns({ job, resetRuns }) : {};
-      if (earlier.taskId !== undefined) return { taskId: earlier.taskId, ...pollBounds(service.profile) };
+      if (earlier.taskId !== undefined) return submitted(earlier.taskId);
       if (earlier.lost !== input.settled) refuseIfLost(earlier.lost);
-      const { taskId, doubts } = await throughGate(gate, 'submit', () => {
-        sent = true;
-        return whileHeartbeating(
-          () => ({ sending: attempt }) satisfies SubmitNote,
-          () => service.submit(request, { idempotencyKey }),
-        );
-      });
+      const { taskId, doubts } = await throughGate(gate, 'submit', () =>
+        whileHeartbeating(() => ({ sending: attempt }) satisfies SubmitNote, send),
+      );
       log.info('submitted', { taskId });
       for (const doubt of doubts) log.warn('the answer can be read in two ways', { taskId, doubt });
-      return { taskId, ...pollBounds(service.profile) };
+      return submitted(taskId);
     } catch (error) {
-      if (error instanceof ServiceFault && error.kind === 'not-sent') sent = false;
-      const failure = toFailure(error, keyWasSent ? 'resubmit' : 'submit', { onLostSubmit });
-      if (!sent || madeNoTask(failure)) {
-        const { lost } = notes;
+      const wasNotSent =
+        error instanceof StorageFault || (error instanceof ServiceFault && error.kind === 'not-sent');
+      const failure = toFailure(sayNothingWasSent(error), keyWasSent ? 'resubmit' : 'submit', {
+        onLostSubmit,
+      });
+      if (wasNotSent || !(sent ? mayHaveMadeTask(failure) : isUnconfirmed(failure))) {
+        if (sent) await record.writeRefused(lost);
         heartbeat({
           settled: attempt,
-          ...(lost !== undefined && { lost }),
-          ...((keyWasSent || sent) && { keySent: true }),
+          ...(notes.lost !== undefined && { lost: notes.lost }),
+          ...((keyWasSent || (sent && !wasNotSent)) && { keySent: true }),
         } satisfies SubmitNote);
       }
       throw failure;
@@ -89,19 +118,21 @@ export function createSubmitVideo({ service, gate, ...worker }: SubmitVideoDeps)
   };
 }
 
-function checked(given: VideoRequest, further?: readonly string[]): VideoRequest {
-  const parsed = parseRequest(given, further);
-  if (parsed.ok) return parsed.request;
-  throw failureOf('InvalidRequest', 'submit', { message: parsed.problem });
+/** Nobody pays for a video that has nowhere to go. */
+function sayNothingWasSent(error: unknown): unknown {
+  if (!(error instanceof StorageFault)) return error;
+  const { isFinal, message } = error;
+  return new StorageFault(`nothing was sent, because the storage failed: ${message}`, {
+    isFinal,
+    cause: error,
+  });
 }
 
-/** The same for every attempt and every run of one job, so that a service which honours it makes one task. */
-function keyOf(request: VideoRequest, job: string): string {
-  const fields = Object.entries(request).sort(([a], [b]) => (a < b ? -1 : 1));
-  const whole = JSON.stringify([activityInfo().namespace, job, fields]);
-  return createHash('sha256').update(whole).digest('hex');
+function isUnconfirmed(failure: unknown): boolean {
+  return failure instanceof ApplicationFailure && failure.type === 'SubmitUnconfirmed';
 }
 
-function madeNoTask(failure: unknown): boolean {
-  return failure instanceof ApplicationFailure && failure.type !== 'SubmitUnconfirmed';
+/** What is not of the table is a mistake of ours, and tells nothing of the request. */
+function mayHaveMadeTask(failure: unknown): boolean {
+  return !(failure instanceof ApplicationFailure) || isUnconfirmed(failure);
 }

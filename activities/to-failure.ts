@@ -3,7 +3,7 @@ import { type AnsweredCall, BY_KIND, failureOfStatus } from '../src/contract/ans
 import { type Call, FAILURES, type FailureType } from '../src/contract/failure-table';
 import { createFailure, type FailureDetails } from '../src/contract/failures';
 import {
-  MOST_ATTEMPTS,
+  MOST_DOWNLOAD_ATTEMPTS,
   RETRY_AFTER_JITTER,
   RETRY_AFTER_MAX_MS,
   RETRY_AFTER_MIN_MS,
@@ -55,11 +55,17 @@ export function failureOf(
     type,
     { ...details, ...(isLost && { onLostSubmit }), attempt },
     {
-      retryable: mayRetry && !isFinal && attempt < (MOST_ATTEMPTS[type] ?? Number.POSITIVE_INFINITY),
+      retryable: mayRetry && !isFinal && attempt < mostAttempts(type, call),
       nextRetryDelayMs: nextRetryDelay(details.retryAfter),
       cause,
     },
   );
+}
+
+/** Before anything is paid for there is nothing to adopt: a submit waits for its storage until the deadline. */
+function mostAttempts(type: FailureType, call: Call): number {
+  const most = call === 'download' ? MOST_DOWNLOAD_ATTEMPTS[type] : undefined;
+  return most ?? Number.POSITIVE_INFINITY;
 }
 
 function faultType({ kind, facts }: ServiceFault, call: AnsweredCall): FailureType {

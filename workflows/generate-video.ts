@@ -14,6 +14,7 @@ import type { CarriedJob, JobInput, JobResult, Look } from '../src/contract/job'
 import { TASK_ID_MEMO } from '../src/contract/names';
 import * as policy from '../src/contract/policies';
 import { describeRequest, describeTask } from '../src/contract/summaries';
+import { expectedOf } from '../src/contract/video-facts';
 import { tellingIfLost } from './cancelled-submit';
 import { currentDetails } from './current-details';
 import { ifContinued, resetRunsSince } from './earlier-runs';
@@ -54,7 +55,7 @@ export type NextLook = (job: JobState, taskId: string) => Promise<Look | undefin
 /** Submit, wait, download. */
 export async function makeVideo(job: JobState, nextLook: NextLook): Promise<JobResult> {
   const taskId = job.taskId ?? (await submit(job));
-  await waitForVideo(job, taskId, nextLook);
+  if (!job.isStored) await waitForVideo(job, taskId, nextLook);
   return download(job, taskId);
 }
 
@@ -78,9 +79,9 @@ async function submit(job: JobState): Promise<string> {
 /** The task, or the loss that is to be held; one that is not to be held ends the job, as everything else does. */
 async function submitOrHold(job: JobState, resubmits: boolean): Promise<Submitted> {
   try {
-    const { taskId, polling } = await submitOnce(job, resubmits);
-    job.hasTask(taskId, polling);
-    return { taskId };
+    const submitted = await submitOnce(job, resubmits);
+    job.hasSubmitted(submitted);
+    return submitted;
   } catch (error) {
     const lost = lostSubmit(error);
     if (lost === undefined) throw error;
@@ -148,7 +149,8 @@ async function download(job: JobState, taskId: string): Promise<JobResult> {
   const { video, warnings } = await downloadVideo({
     ...job.named,
     taskId,
-    request: request ?? undefined,
+    expected: request == null ? undefined : expectedOf(request),
+    record: job.record,
     storage: storage ?? undefined,
     keepBad: keepBad ?? undefined,
     startedAtMs: job.startedAtMs,

@@ -1,3 +1,4 @@
+import type { SubmittedTask } from '../activities';
 import { describeEvent, VideoFailure } from '../src/contract/failures';
 import type {
   CarriedJob,
@@ -43,6 +44,9 @@ export class JobState {
   /** What was said of the lost submit that somebody decided on last. */
   settled: string | undefined;
   private adopted: boolean;
+  /** Where the storage keeps the record of this job, and whether that says that the video is stored. */
+  record: string | undefined;
+  isStored = false;
   private phase: JobPhase = 'submitting';
   private submittedAtMs: number;
   private nextLookAtMs: number | undefined;
@@ -68,6 +72,7 @@ export class JobState {
     this.seen = new SeenTask(carried);
     this.lookRequested = carried?.lookRequested ?? false;
     this.servicePolling = carried?.polling;
+    this.record = carried?.record;
     this.held = carried?.hold && {
       sinceMs: carried.hold.sinceMs,
       lost: new VideoFailure('SubmitUnconfirmed', carried.hold.lost),
@@ -106,12 +111,18 @@ export class JobState {
   }
 
   /** From here on every failure, log line and detail names the task; the memo tells it without a worker. */
-  hasTask(taskId: string, polling?: PollBounds): void {
+  hasTask(taskId: string): void {
     this.taskId = taskId;
-    this.servicePolling = polling;
     this.submittedAtMs = Date.now();
     this.place.hasTask(taskId);
     this.show();
+  }
+
+  hasSubmitted({ taskId, polling, record, isStored = false }: SubmittedTask): void {
+    this.servicePolling = polling;
+    this.record = record;
+    this.isStored = isStored;
+    this.hasTask(taskId);
   }
 
   /** A task that this job did not submit: somebody named it, and may be mistaken. */
@@ -248,6 +259,7 @@ export class JobState {
       taskId: this.taskId,
       hold: this.held && { sinceMs: this.held.sinceMs, lost: this.held.lost.details },
       adopted: this.adopted,
+      record: this.record,
       startedAtMs: this.startedAtMs,
       heldMs: this.heldMs,
       submittedAtMs: this.submittedAtMs,

@@ -126,8 +126,8 @@ export const FAILURES = {
   StorageFailed: {
     meaning: 'The video could not be stored',
     advice:
-      'Let videogen doctor check VIDEOGEN_STORAGE where the worker runs, see that no other file is in the place, then adopt the task with its task id.',
-    retry: { submit: '-', check: '-', download: 'policy' },
+      'Let videogen doctor check VIDEOGEN_STORAGE where the worker runs, see that no other file is in the place, then adopt the task with its task id, or start the job again if it has none.',
+    retry: { submit: 'policy', check: '-', download: 'policy' },
     gatewayStatus: 507,
     exitCode: 15,
   },

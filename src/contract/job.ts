@@ -111,6 +111,8 @@ export interface CarriedJob {
   /** The lost submit whose decision it waits for. */
   hold?: { sinceMs: number; lost: FailureDetails };
   adopted: boolean;
+  /** Where the storage keeps the record of the job. */
+  record?: string;
   startedAtMs: number;
   /** For so long the deadline stood still. */
   heldMs: number;

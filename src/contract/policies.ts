@@ -97,7 +97,7 @@ export const CANCEL_POLICY = {
 } as const satisfies ActivityOptions;
 
 /** Of what waiting does not mend: a full disk, a file that is no video. The task can be adopted when somebody has. */
-export const MOST_ATTEMPTS: Partial<Record<FailureType, number>> = {
+export const MOST_DOWNLOAD_ATTEMPTS: Partial<Record<FailureType, number>> = {
   StorageFailed: 5,
   VideoCorrupt: 5,
   // About two minutes: some services name a link before their storage has the file everywhere.

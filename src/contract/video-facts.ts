@@ -14,6 +14,13 @@ export interface VideoFacts {
   container?: Container;
 }
 
+/** What a request says about the video itself. */
+export type ExpectedVideo = Pick<VideoRequest, 'resolution' | 'aspect_ratio' | 'duration' | 'seed'>;
+
+export function expectedOf({ resolution, aspect_ratio, duration, seed }: VideoRequest): ExpectedVideo {
+  return { resolution, aspect_ratio, duration, seed };
+}
+
 /** Codecs round sides to 8 or 16 samples: 1088 stands for 1080 and 704 for 720, which is 2.2 % off. */
 const SIDE_TOLERANCE = 0.03;
 /** Services make whole frames and whole groups of them, so that 5 seconds may well be 4.8 or 5.4. */
@@ -21,12 +28,12 @@ const SHORT_TOLERANCE_SECONDS = 0.5;
 const LONG_TOLERANCE = 0.1;
 
 /** What a video has otherwise than was asked for, a sentence each: `720p was asked for, it is 640x360`. */
-export function describeMismatches(request: Partial<VideoRequest>, facts: VideoFacts): string[] {
+export function describeMismatches(request: ExpectedVideo, facts: VideoFacts): string[] {
   return [...sizeMismatches(request, facts), ...durationMismatches(request, facts)];
 }
 
 function sizeMismatches(
-  { resolution, aspect_ratio }: Partial<VideoRequest>,
+  { resolution, aspect_ratio }: ExpectedVideo,
   { width, height }: VideoFacts,
 ): string[] {
   if (width === undefined || height === undefined) return [];
@@ -41,7 +48,7 @@ function sizeMismatches(
   );
 }
 
-function durationMismatches({ duration }: Partial<VideoRequest>, { durationSeconds }: VideoFacts): string[] {
+function durationMismatches({ duration }: ExpectedVideo, { durationSeconds }: VideoFacts): string[] {
   // The interface does not forbid 0, and a service makes of it what it likes.
   if (duration === undefined || duration <= 0 || durationSeconds === undefined) return [];
   const tolerance = Math.max(SHORT_TOLERANCE_SECONDS, duration * LONG_TOLERANCE);

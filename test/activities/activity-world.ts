@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
@@ -8,6 +8,7 @@ import type { FailureDetails } from '../../src/contract/failures';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
 import { createVideoService, type VideoService, type VideoServiceOptions } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
+import { filesIn } from '../support/stored-files';
 
 type ActivityInfo = NonNullable<ConstructorParameters<typeof MockActivityEnvironment>[0]>;
 
@@ -89,7 +90,7 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
           }),
       };
     },
-    files: () => readdir(folder, { recursive: true }),
+    files: () => filesIn(folder),
     everythingTold: () => told.map((one) => everythingIn(one)).join('\n'),
     async close() {
       await Promise.all(services.map((one) => one.close()));

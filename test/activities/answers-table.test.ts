@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { FailureType } from '../../src/contract/failure-table';
 import type { Faults } from '../../src/emulator';
 import { freePort } from '../../src/engine/loopback-port';
@@ -34,7 +35,8 @@ const script: Record<CallName, (status: number) => void> = {
 const connections = (status: number) => ([401, 403, 404, 410].includes(status) ? 3 : 1);
 
 function start(call: CallName, activities = world.activities, info = {}): Attempt<unknown> {
-  if (call === 'submit') return world.run(activities.submitVideo, { request: REQUEST }, info);
+  if (call === 'submit')
+    return world.run(activities.submitVideo, { request: REQUEST, job: randomUUID() }, info);
   if (call === 'check') return world.run(activities.checkVideo, { taskId }, info);
   return world.run(activities.downloadVideo, { taskId }, info);
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createVideoActivities, type VideoActivities } from '../../activities';
 import type { EmulatedCall } from '../../src/emulator';
 import { createFileStorage } from '../../src/storage';
@@ -19,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 const calls: Record<EmulatedCall & ('submit' | 'status' | 'download'), () => ReturnType<typeof world.run>> = {
-  submit: () => world.run(activities.submitVideo, { request }),
+  submit: () => world.run(activities.submitVideo, { request, job: randomUUID() }),
   status: () => world.run(activities.checkVideo, { taskId }),
   download: () => world.run(activities.downloadVideo, { taskId }),
 };

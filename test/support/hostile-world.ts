@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ListMultipartUploadsCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
@@ -10,6 +10,7 @@ import type { VideoTestEnvironment } from '../../src/testing';
 import type { VideoWorker, VideoWorkerOptions } from '../../src/worker';
 import { type HostileServer, startHostileServer } from './hostile-server';
 import { startS3Server } from './s3-server';
+import { filesIn } from './stored-files';
 import { bundlePath } from './world';
 
 export const API_KEY = 'the-key-of-the-service';
@@ -27,7 +28,7 @@ export const SINKS = {
     return {
       storage: createFileStorage(root),
       // What comes to nothing may leave an empty folder, or none.
-      everythingIn: (folder) => readdir(join(root, folder), { recursive: true }).catch(() => []),
+      everythingIn: (folder) => filesIn(join(root, folder)).catch(() => []),
       close: () => rm(root, { recursive: true, force: true }),
     };
   },

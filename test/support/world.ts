@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { WorkerOptions } from '@temporalio/worker';
@@ -9,6 +9,7 @@ import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/em
 import { createVideoService, type ServiceProfile, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import type { VideoTestEnvironment } from '../../src/testing';
+import { filesIn } from './stored-files';
 
 /** One test's own emulator, worker and storage on the server that its file shares. */
 export interface World {
@@ -57,7 +58,7 @@ export async function inWorld<T>(
     worker: { workflowBundle: { codePath: bundlePath() }, ...workerOptions },
   });
   const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
-  const storedFiles = () => readdir(storageFolder, { recursive: true });
+  const storedFiles = () => filesIn(storageFolder);
   try {
     return await worker.runUntil(() =>
       work({ emulator, service, videos, taskQueue, storageFolder, storedFiles }),

@@ -1,0 +1,265 @@
+import { randomUUID } from 'node:crypto';
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { createVideoActivities } from '../../activities';
+import type { VideoRequest } from '../../src/contract/request';
+import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
+import { replyJson, startRawServer } from '../service/raw-server';
+import { recordsIn } from '../support/stored-files';
+import { type ActivityWorld, createActivityWorld, failureOf } from './activity-world';
+
+const REQUEST: VideoRequest = { prompt: 'A red fox', resolution: '720p', seed: 7 };
+
+let world: ActivityWorld;
+beforeEach(async () => {
+  world = await createActivityWorld();
+});
+afterEach(async () => {
+  expect(world.everythingTold()).not.toContain(world.emulator.apiKey);
+  await world.close();
+});
+
+/** The submit of another run of the job, after which Temporal knows nothing of the one before. */
+const inAnotherRun = () => ({ workflowExecution: { workflowId: 'test', runId: randomUUID() } });
+
+const submit = (more = {}, info = {}) =>
+  world.run(world.activities.submitVideo, { request: REQUEST, ...more }, info);
+
+const readRecord = async () => {
+  const [name = 'there is no record'] = await recordsIn(world.folder);
+  return JSON.parse(await readFile(join(world.folder, name), 'utf8'));
+};
+
+const writeOverRecord = async (content: string) => {
+  const [name = 'there is no record'] = await recordsIn(world.folder);
+  await writeFile(join(world.folder, name), content);
+};
+
+describe('before a POST leaves', () => {
+  it('it is on record in the storage, and the task is as soon as it is known', async () => {
+    let atPost: unknown;
+    const server = await startRawServer(async (request) => {
+      atPost = await readRecord();
+      replyJson(request, { task_id: 'task-1' });
+    });
+    const { submitVideo } = world.activitiesAt(server.url);
+    const { taskId, record } = await world.run(submitVideo, { request: REQUEST }).result;
+    expect(atPost).toMatchObject({ state: 'sending', job: 'test', request: REQUEST });
+    expect(await readRecord()).toMatchObject({ state: 'submitted', taskId });
+    expect(await recordsIn(world.folder)).toEqual([record]);
+    await server.close();
+  });
+
+  it.each<[string, Partial<VideoStorage>]>([
+    ['cannot be written', { write: () => Promise.reject(new StorageFault('no space left')) }],
+    ['cannot be read', { read: () => Promise.reject(new StorageFault('no space left')) }],
+  ])('nothing is sent while the storage %s, however often it is tried', async (_what, broken) => {
+    const storage = { ...createFileStorage(world.folder), ...broken };
+    const { submitVideo } = createVideoActivities({ service: world.service, storage });
+    for (const attempt of [1, 50]) {
+      const info = { attempt, heartbeatDetails: { settled: attempt - 1 } };
+      const run = world.run(submitVideo, { request: REQUEST }, info);
+      const { failure, details } = await failureOf(run);
+      expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
+      expect(details.message).toBe('nothing was sent, because the storage failed: no space left');
+      // The next attempt is no lost submit.
+      expect(run.beats.at(-1)).toEqual({ settled: attempt });
+    }
+    expect(world.emulator.calls).toHaveLength(0);
+  });
+
+  it('a damaged record keeps it from leaving', async () => {
+    await submit().result;
+    for (const content of [
+      '',
+      '{"state":"su',
+      '{"state":"paid"}',
+      '{"state":"submitted"}',
+      ' '.repeat(2 ** 21),
+    ]) {
+      await writeOverRecord(content);
+      const { failure } = await failureOf(submit({}, inAnotherRun()));
+      expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
+      expect(failure.message).toContain('in the storage is damaged');
+    }
+    expect(world.emulator.generations()).toHaveLength(1);
+  });
+});
+
+describe('a job that Temporal has forgotten', () => {
+  it('finds its task on record, and nothing is sent', async () => {
+    const { taskId, record } = await submit().result;
+    expect(await submit({}, inAnotherRun()).result).toEqual({ taskId, record });
+    expect(world.emulator.calls).toHaveLength(1);
+  });
+
+  it('finds that its submit was lost, and nothing is sent', async () => {
+    world.emulator.next('submit', { kind: 'reset' });
+    await failureOf(submit());
+    const { failure, details } = await failureOf(submit({}, inAnotherRun()));
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    expect(details).toMatchObject({ onLostSubmit: 'hold' });
+    expect(details.message).toMatch(/^a request was sent at .* and its answer is not on record$/);
+    expect(world.emulator.calls).toHaveLength(1);
+  });
+
+  it('submits again what is on record as lost, when somebody decided so or the policy says so', async () => {
+    for (const way of [{ resubmits: true }, { onLostSubmit: 'resubmit' }]) {
+      const job = randomUUID();
+      world.emulator.next('submit', { kind: 'reset' });
+      await failureOf(submit({ job }));
+      await submit({ job, ...way }, inAnotherRun()).result;
+    }
+    expect(world.emulator.calls).toHaveLength(4);
+  });
+
+  it('is submitted when all that is on record is a refusal', async () => {
+    world.emulator.next('submit', { kind: 'refused', status: 401, message: 'no' });
+    await failureOf(submit());
+    expect(await readRecord()).toMatchObject({ state: 'refused' });
+    await submit({}, inAnotherRun()).result;
+    expect(world.emulator.generations()).toHaveLength(1);
+  });
+
+  it('remembers a lost submit behind the refusal of the one that was sent after it', async () => {
+    world.emulator.next('submit', { kind: 'reset' }, { kind: 'rate-limited' });
+    const first = submit({ onLostSubmit: 'resubmit' });
+    await failureOf(first);
+    await failureOf(
+      submit({ onLostSubmit: 'resubmit' }, { attempt: 2, heartbeatDetails: first.beats.at(-1) }),
+    );
+    expect((await failureOf(submit({}, inAnotherRun()))).failure.type).toBe('SubmitUnconfirmed');
+    expect(world.emulator.calls).toHaveLength(2);
+  });
+
+  it('is another job under another name, in another namespace and for another request', async () => {
+    await submit().result;
+    await submit({ job: 'another' }).result;
+    await submit({}, { namespace: 'another' }).result;
+    await submit({ request: { ...REQUEST, seed: 8 } }).result;
+    expect(world.emulator.generations()).toHaveLength(4);
+  });
+});
+
+describe('an attempt after one whose worker was killed', () => {
+  it('takes the task that was written down before the worker could tell Temporal', async () => {
+    const { taskId, record } = await submit().result;
+    expect(await submit({}, { attempt: 2, heartbeatDetails: { sending: 1 } }).result).toEqual({
+      taskId,
+      record,
+    });
+    expect(world.emulator.calls).toHaveLength(1);
+  });
+
+  it('goes on after a refusal that could be noted and not written down', async () => {
+    world.emulator.next('submit', { kind: 'rate-limited' });
+    const first = submit();
+    await failureOf(first);
+    await writeOverRecord(JSON.stringify({ ...(await readRecord()), ...(await sendingRecord()) }));
+    await submit({}, { attempt: 2, heartbeatDetails: first.beats.at(-1) }).result;
+    expect(world.emulator.generations()).toHaveLength(1);
+  });
+
+  it('sends nothing when it is called the first again and the notes are gone', async () => {
+    world.emulator.next('submit', { kind: 'reset' });
+    await failureOf(submit());
+    expect((await failureOf(submit())).failure.type).toBe('SubmitUnconfirmed');
+    // Whatever somebody decided before this activity began is not about what the activity itself has sent.
+    expect((await failureOf(submit({ resubmits: true }))).failure.type).toBe('SubmitUnconfirmed');
+    expect(world.emulator.calls).toHaveLength(1);
+  });
+
+  /** As this activity writes it before it sends. */
+  async function sendingRecord(): Promise<object> {
+    const server = await startRawServer(({ socket }) => socket.destroy());
+    const job = randomUUID();
+    await failureOf(world.run(world.activitiesAt(server.url).submitVideo, { request: REQUEST, job }));
+    await server.close();
+    const records = await recordsIn(world.folder);
+    const own = records.find((name) => name.includes(job)) ?? '';
+    return { ...JSON.parse(await readFile(join(world.folder, own), 'utf8')), job: 'test' };
+  }
+});
+
+describe('a record', () => {
+  it('has neither the signature of a link nor the bytes of an image', async () => {
+    const image = `data:image/png;base64,${'A'.repeat(150_000)}`;
+    const request = {
+      ...REQUEST,
+      image_url: 'https://user:pass@images.example.com/fox.png?X-Signature=s3cret#part',
+      tail: { image_url: image, frames: ['https://images.example.com/a.png?token'] },
+      prompt: 'A red fox '.repeat(2_000),
+    };
+    const server = await startRawServer((received) => replyJson(received, { task_id: 'task-1' }));
+    const { submitVideo } = world.activitiesAt(server.url, { profile: { requestFields: ['tail'] } });
+    await world.run(submitVideo, { request }).result;
+    await server.close();
+    const record = await readRecord();
+    expect(record.request).toMatchObject({
+      image_url: 'https://images.example.com/fox.png?…',
+      prompt: `${'A red fox '.repeat(1_000)}… (20000 characters)`,
+    });
+    expect(JSON.stringify(record)).not.toMatch(/s3cret|pass|AAAAAA|\?token/);
+    expect(JSON.stringify(record).length).toBeLessThan(25_000);
+  });
+
+  it('has a name that is a file name, whatever the job is called', async () => {
+    for (const job of ['../../escape', 'a/b', `${'x'.repeat(900)}`, '.hidden', 'a\u0000b']) {
+      await submit({ job }).result;
+    }
+    const records = await recordsIn(world.folder);
+    expect(records).toHaveLength(5);
+    for (const name of records) expect(name).toMatch(/^jobs[\\/][^\\/.][^\\/]*\.json$/);
+  });
+});
+
+describe('a download whose video is on record', () => {
+  const download = async (more = {}) => {
+    const { taskId, record } = await submit().result;
+    return world.run(world.activities.downloadVideo, { taskId, record, ...more });
+  };
+
+  it('answers with it, and the service is not asked', async () => {
+    const first = await (await download()).result;
+    const before = world.emulator.calls.length;
+    expect(await submit({}, inAnotherRun()).result).toMatchObject({ isStored: true });
+    expect(await (await download()).result).toEqual(first);
+    expect(world.emulator.calls).toHaveLength(before);
+  });
+
+  it('says where it stays when it was to go elsewhere this time', async () => {
+    await (await download()).result;
+    const { warnings } = await (await download({ storage: 'elsewhere.mp4' })).result;
+    expect(warnings).toEqual(['it was stored before as test.mp4 and stays there']);
+  });
+
+  it('downloads it again when it is no longer there', async () => {
+    const { video } = await (await download()).result;
+    await rm(fileURLToPath(video.uri));
+    expect((await (await download()).result).video).toEqual(video);
+    expect(await world.files()).toEqual(expect.arrayContaining(['test.mp4']));
+  });
+
+  it('does not take another file for it', async () => {
+    const { video } = await (await download()).result;
+    await chmod(fileURLToPath(video.uri), 0o600);
+    await writeFile(fileURLToPath(video.uri), 'another');
+    const { failure } = await failureOf(await download());
+    expect(failure.message).toContain('the key "test.mp4" is taken');
+  });
+
+  it('is no worse when the record cannot be written', async () => {
+    const { taskId, record } = await submit().result;
+    const files = createFileStorage(world.folder);
+    const storage: VideoStorage = {
+      ...files,
+      write: (key, ...rest) =>
+        key.startsWith('jobs/') ? Promise.reject(new StorageFault('no')) : files.write(key, ...rest),
+    };
+    const { downloadVideo } = createVideoActivities({ service: world.service, storage });
+    const { warnings } = await world.run(downloadVideo, { taskId, record }).result;
+    expect(warnings).toEqual([]);
+    await mkdir(join(world.folder, 'jobs'), { recursive: true });
+  });
+});
