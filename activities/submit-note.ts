@@ -1,5 +1,8 @@
 import { activityInfo } from '@temporalio/activity';
 
+/** Stands for the attempts before a reset, whose numbers are used again. */
+const BEFORE_RESET = 0;
+
 /** What an attempt to submit leaves for the next one, in its heartbeats. */
 export interface SubmitNote {
   /** The last attempt that is known to have made no task. */
@@ -15,7 +18,7 @@ export interface SubmitNote {
 /** What the attempts before this one left. */
 export function readNotes(): { lost?: number; keySent: boolean } {
   const { attempt, heartbeatDetails } = activityInfo();
-  const lost = lostBefore(attempt, heartbeatDetails);
+  const lost = lostBefore(attempt, heartbeatDetails) ?? resetAttempt();
   const { keySent }: Record<keyof SubmitNote, unknown> = Object(heartbeatDetails);
   return { lost, keySent: lost !== undefined || keySent === true };
 }
@@ -32,6 +35,19 @@ export function lostBefore(attempt: number, note: unknown): number | undefined {
   return typeof lost === 'number' ? lost : undefined;
 }
 
+/**
+ * An operator's reset makes the next attempt the first again and can take the notes away. Temporal still tells when the
+ * activity was scheduled: a first attempt that was scheduled later is not the first.
+ */
+function resetAttempt(): number | undefined {
+  const { attempt, heartbeatDetails, scheduledTimestampMs, currentAttemptScheduledTimestampMs } =
+    activityInfo();
+  const isReset = attempt === 1 && currentAttemptScheduledTimestampMs > scheduledTimestampMs;
+  return isReset && heartbeatDetails === undefined ? BEFORE_RESET : undefined;
+}
+
 export function describeLost(attempt: number): string {
-  return `attempt ${attempt} ended before its answer was known`;
+  return attempt === BEFORE_RESET
+    ? 'the submit was reset, and what its attempts before that left is gone'
+    : `attempt ${attempt} ended before its answer was known`;
 }

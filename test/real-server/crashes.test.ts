@@ -65,16 +65,22 @@ afterAll(async () => {
 
 const startWorker = (env: Record<string, string> = {}) =>
   startWorkerProcess({
-    ...env,
     TEMPORAL_ADDRESS: server.address,
     VIDEO_API_BASE_URL: emulator.url,
     VIDEO_API_KEY: emulator.apiKey,
     VIDEOGEN_TASK_QUEUE: taskQueue,
     VIDEOGEN_STORAGE: join(folder, 'videos'),
+    ...env,
   });
 
 const partialFiles = async () =>
   (await readdir(join(folder, 'videos')).catch(() => [])).filter((name) => name.endsWith('.part'));
+
+/** Waits until Temporal has noticed that the attempt before is over. */
+async function untilAttempt(attempt: number, { workflowId }: { workflowId: string }): Promise<void> {
+  const handle = new Client({ connection }).workflow.getHandle(workflowId);
+  while ((await handle.describe()).raw.pendingActivities?.[0]?.attempt !== attempt) await pause();
+}
 
 test('a worker killed while waiting and another while downloading: the job ends well on a third', async () => {
   const job = await videos.start({ request, polling: SEEN_WAITING });
@@ -119,11 +125,7 @@ test('a worker killed between the POST and its answer, and the job cancelled whe
   const first = await startWorker();
   while (emulator.generations().length === 0) await pause();
   await first.kill('SIGKILL');
-  const attempt = async () => {
-    const { raw } = await new Client({ connection }).workflow.getHandle(job.workflowId).describe();
-    return raw.pendingActivities?.[0]?.attempt;
-  };
-  while ((await attempt()) !== 2) await pause();
+  await untilAttempt(2, job);
 
   await startWorker({ VIDEOGEN_TEST_ROLES: 'jobs' });
   await job.cancel();
@@ -132,6 +134,33 @@ test('a worker killed between the POST and its answer, and the job cancelled whe
   expect(failure).toContain('the job was cancelled before anybody decided');
   expect(emulator.generations()).toHaveLength(1);
 }, 120_000);
+
+test.each([
+  ['that shares the storage', 'videos'],
+  ['that has a storage of its own', 'other-videos'],
+])(
+  'a submit whose worker was killed and that was reset without its notes is lost for a worker %s',
+  async (_which, storage) => {
+    emulator.next('submit', { kind: 'hang' });
+    const job = await videos.start({ request });
+    const first = await startWorker();
+    while (emulator.generations().length === 0) await pause();
+    await first.kill('SIGKILL');
+    await untilAttempt(2, job);
+    await connection.workflowService.resetActivity({
+      namespace: 'default',
+      execution: { workflowId: job.workflowId },
+      type: 'submitVideo',
+      resetHeartbeat: true,
+    });
+
+    await startWorker({ VIDEOGEN_STORAGE: join(folder, storage) });
+    const { phase } = await untilProgress(job, (progress) => progress.phase !== 'submitting');
+    expect(phase).toBe('needs-decision');
+    expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
+  },
+  120_000,
+);
 
 test('the server killed and started again on its database file: the job goes on', async () => {
   const job = await videos.start({ request, polling: SEEN_WAITING });
