@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ApplicationFailure, activityInfo, heartbeat, log } from '@temporalio/activity';
+import { fromTemporalType } from '../src/contract/failure-table';
 import type { PollBounds } from '../src/contract/job';
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import { parseRequest, type VideoRequest } from '../src/contract/request';
@@ -102,6 +103,8 @@ function keyOf(request: VideoRequest, job: string): string {
   return createHash('sha256').update(whole).digest('hex');
 }
 
+/** Only what is in the table is known to have made none. */
 function madeNoTask(failure: unknown): boolean {
-  return failure instanceof ApplicationFailure && failure.type !== 'SubmitUnconfirmed';
+  const type = failure instanceof ApplicationFailure ? fromTemporalType(failure.type) : undefined;
+  return type !== undefined && type !== 'SubmitUnconfirmed';
 }

@@ -1,6 +1,14 @@
-import { ActivityFailure, ApplicationFailure, CancelledFailure, TimeoutFailure } from '@temporalio/common';
-import { FAILURES, type FailureType, isFailureType } from './failure-table';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancelledFailure,
+  ChildWorkflowFailure,
+  NexusOperationFailure,
+  TimeoutFailure,
+} from '@temporalio/common';
+import { FAILURES, type FailureType, fromTemporalType, toTemporalType } from './failure-table';
 import type { LostSubmitPolicy } from './lost-submit';
+import { BATCH_WORKFLOW_TYPE, NEXUS_SERVICE, WORKFLOW_TYPE } from './names';
 
 /** What is known of one failure, beside its type: the first of an ApplicationFailure's `details`. */
 export interface FailureDetails {
@@ -47,7 +55,7 @@ export function createFailure(
   { retryable = false, nextRetryDelayMs, cause }: CreateFailureOptions = {},
 ): ApplicationFailure {
   return ApplicationFailure.create({
-    type,
+    type: toTemporalType(type),
     message: describeFailure(type, details),
     details: [details],
     nonRetryable: !retryable,
@@ -88,16 +96,27 @@ export function isVideoFailure<Type extends FailureType>(
   return error instanceof VideoFailure && (type === undefined || error.type === type);
 }
 
-/** The row of the table behind an error that came through Temporal, however deep it is wrapped. */
+/**
+ * The row of the table behind an error that came through Temporal, however deep it is wrapped. A failure of the host's own
+ * has none, whatever its type, and neither has a cancellation of anything but a job or a batch.
+ */
 export function readFailure(error: unknown): VideoFailure | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof VideoFailure) return cause;
-    if (cause instanceof CancelledFailure) return new VideoFailure('Cancelled', {}, { cause: error });
-    if (cause instanceof ApplicationFailure && isFailureType(cause.type)) {
-      return new VideoFailure(cause.type, readDetails(cause.details?.[0]), { cause: error });
-    }
+    if (isCancelledJob(cause)) return new VideoFailure('Cancelled', {}, { cause: error });
+    if (!(cause instanceof ApplicationFailure)) continue;
+    const type = fromTemporalType(cause.type);
+    if (type) return new VideoFailure(type, readDetails(cause.details?.[0]), { cause: error });
   }
   return undefined;
+}
+
+/** Temporal's cancellation says nothing of what was cancelled; what it is wrapped in does. */
+function isCancelledJob(error: Error): boolean {
+  if (!(error.cause instanceof CancelledFailure)) return false;
+  if (error instanceof NexusOperationFailure) return error.service === NEXUS_SERVICE;
+  if (!(error instanceof ChildWorkflowFailure)) return false;
+  return [WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE].includes(error.workflowType);
 }
 
 /**
