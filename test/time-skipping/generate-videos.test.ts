@@ -369,7 +369,7 @@ test('the same batch under a name joins it; other requests under it are refused'
     expect(await (await again()).result()).toEqual(first);
     expect(emulator.generations()).toHaveLength(2);
     await expect(videos.startBatch({ requests: requests(3) }, { workflowId: 'twice' })).rejects.toThrow(
-      /twice is the name of another job \(requests: "[0-9a-f]{16}" there, "[0-9a-f]{16}" here\)/,
+      /twice is the name of another job \(it differs in requests\)/,
     );
   });
 });
