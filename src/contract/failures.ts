@@ -6,6 +6,7 @@ import {
   NexusOperationFailure,
   TimeoutFailure,
 } from '@temporalio/common';
+import { cleanText, shown } from './clean-text';
 import { FAILURES, type FailureType, fromTemporalType, toTemporalType } from './failure-table';
 import type { LostSubmitPolicy } from './lost-submit';
 import { BATCH_WORKFLOW_TYPE, NEXUS_SERVICE, WORKFLOW_TYPE } from './names';
@@ -25,15 +26,28 @@ export interface FailureDetails {
   onLostSubmit?: LostSubmitPolicy;
 }
 
+/** Several sentences; what is longer was not written by us. */
+const LONGEST_MESSAGE = 2_000;
+
+/** The words as they may stand anywhere, for others choose them; the task id stays what it is. */
+function cleaned({ code, message, ...details }: FailureDetails): FailureDetails {
+  return {
+    ...details,
+    ...(code !== undefined && { code: cleanText(code) }),
+    ...(message !== undefined && { message: cleanText(message, LONGEST_MESSAGE) }),
+  };
+}
+
 /** What happened, to which task, and what to do. */
 export function describeFailure(type: FailureType, details: FailureDetails = {}): string {
   return `${describeEvent(type, details)} ${FAILURES[type].advice}`;
 }
 
 /** What happened, and to which task. */
-export function describeEvent(type: FailureType, details: FailureDetails): string {
+export function describeEvent(type: FailureType, given: FailureDetails): string {
   const { meaning } = FAILURES[type];
-  const task = details.taskId ? ` (task ${details.taskId})` : '';
+  const details = cleaned(given);
+  const task = details.taskId ? ` (task ${shown(details.taskId)})` : '';
   const status = details.status ? `HTTP ${details.status}` : '';
   // Node's own messages repeat their code.
   const code = details.code && details.message?.includes(details.code) ? '' : details.code;
@@ -57,7 +71,7 @@ export function createFailure(
   return ApplicationFailure.create({
     type: toTemporalType(type),
     message: describeFailure(type, details),
-    details: [details],
+    details: [cleaned(details)],
     nonRetryable: !retryable,
     nextRetryDelay: nextRetryDelayMs,
     cause,
@@ -67,13 +81,15 @@ export function createFailure(
 /** A failed job as a caller meets it. */
 export class VideoFailure extends Error {
   override readonly name = 'VideoFailure';
+  readonly details: FailureDetails;
 
   constructor(
     readonly type: FailureType,
-    readonly details: FailureDetails = {},
+    details: FailureDetails = {},
     options?: ErrorOptions,
   ) {
     super(describeFailure(type, details), options);
+    this.details = cleaned(details);
   }
 
   get taskId(): string | undefined {

@@ -1,4 +1,4 @@
-import { cleanText } from './clean-text';
+import { cleanText, shown } from './clean-text';
 import type { VideoRequest } from './request';
 
 /** What makes two jobs the same job: the video they are for, not how they wait for it. */
@@ -29,7 +29,8 @@ export function describeDifference(there: unknown, here: object): string | undef
 export function describeOther(name: string, there: unknown, here: object): string | undefined {
   const difference = describeDifference(there, here);
   return (
-    difference && `${name} is the name of another job (it differs in ${difference}); choose another name`
+    difference &&
+    `${shown(name)} is the name of another job (it differs in ${difference}); choose another name`
   );
 }
 
