@@ -30,7 +30,7 @@ export function isTaskId(value: unknown): value is string {
 /** True for a key or prefix that stays inside the storage, whatever kind of storage it is. */
 export function isStorageKey(key: unknown): key is string {
   if (typeof key !== 'string' || key === '' || key.length > LONGEST_KEY) return false;
-  if (/[\p{Cc}\\]|^\/|^[a-z]:/iu.test(key)) return false;
+  if (hasControls(key) || /\\|^\/|^[a-z]:/i.test(key)) return false;
   const placeholders = [...key.matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name);
   if (!placeholders.every((name) => KEY_PLACEHOLDERS.some((known) => known === name))) return false;
   const [last, ...folders] = key.split('/').reverse();

@@ -123,9 +123,19 @@ describe('an option of a job that is wrong', () => {
   });
 });
 
-it.each(['../x', '/x', 'a/../x', 'a//b', 'C:/x', 'a\\b', './x', 'a\0b', '/', 'x'.repeat(501)])(
-  'a storage key that leaves the storage, or is no plain name, is refused: %s',
-  (storage) => {
-    expect(problemOf({ taskId: 'task-1', storage })).toMatch(/^storage must name a place inside the storage/);
-  },
-);
+it.each([
+  '../x',
+  '/x',
+  'a/../x',
+  'a//b',
+  'C:/x',
+  'a\\b',
+  './x',
+  'a\0b',
+  'a\u202eb',
+  'a\u2028b',
+  '/',
+  'x'.repeat(501),
+])('a storage key that leaves the storage, or is no plain name, is refused: %s', (storage) => {
+  expect(problemOf({ taskId: 'task-1', storage })).toMatch(/^storage must name a place inside the storage/);
+});
