@@ -1,6 +1,6 @@
 import { activityInfo, Context } from '@temporalio/activity';
 import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
-import { isFailureType } from '../src/contract/failure-table';
+import { fromTemporalType } from '../src/contract/failure-table';
 import { TASK_ID_MEMO } from '../src/contract/names';
 import { decodeFirst } from './decode-first';
 import type { NamedJob } from './job-id';
@@ -117,8 +117,8 @@ async function taskIn({ events }: History, submits: string[]): Promise<string | 
 /** True unless each of its submits is known to have been refused. */
 function mayHaveSubmitted({ events }: History, submits: string[]): boolean {
   const refused = (events ?? []).flatMap(({ activityTaskFailedEventAttributes: failed }) => {
-    const type = failed?.failure?.applicationFailureInfo?.type;
-    const madeNoTask = isFailureType(type) && type !== 'SubmitUnconfirmed';
+    const type = fromTemporalType(failed?.failure?.applicationFailureInfo?.type);
+    const madeNoTask = type !== undefined && type !== 'SubmitUnconfirmed';
     return madeNoTask ? [String(failed?.scheduledEventId)] : [];
   });
   return submits.some((eventId) => !refused.includes(eventId));

@@ -1,4 +1,5 @@
 import { ApplicationFailure, activityInfo, heartbeat, log } from '@temporalio/activity';
+import { fromTemporalType } from '../src/contract/failure-table';
 import type { PollBounds } from '../src/contract/job';
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import { parseRequest, type VideoRequest } from '../src/contract/request';
@@ -129,10 +130,11 @@ function sayNothingWasSent(error: unknown): unknown {
 }
 
 function isUnconfirmed(failure: unknown): boolean {
-  return failure instanceof ApplicationFailure && failure.type === 'SubmitUnconfirmed';
+  return failure instanceof ApplicationFailure && fromTemporalType(failure.type) === 'SubmitUnconfirmed';
 }
 
-/** What is not of the table is a mistake of ours, and tells nothing of the request. */
+/** Only what is in the table is known to have made none. */
 function mayHaveMadeTask(failure: unknown): boolean {
-  return !(failure instanceof ApplicationFailure) || isUnconfirmed(failure);
+  const type = failure instanceof ApplicationFailure ? fromTemporalType(failure.type) : undefined;
+  return type === undefined || type === 'SubmitUnconfirmed';
 }

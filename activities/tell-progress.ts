@@ -1,4 +1,5 @@
 import { activityInfo, Context, log } from '@temporalio/activity';
+import { cleanText } from '../src/contract/clean-text';
 import type { ToldDownload } from '../src/contract/job';
 import { DOWNLOAD_PROGRESS_SIGNAL } from '../src/contract/names';
 import { DOWNLOAD_PROGRESS_EVERY_MS } from '../src/contract/policies';
@@ -17,7 +18,9 @@ export async function whileTellingProgress<T>(soFar: () => ToldDownload, work: (
   };
   const timer = setInterval(() => {
     // Nobody's video is worse for it.
-    tell().catch((error: unknown) => log.debug('could not tell the progress', { error: String(error) }));
+    tell().catch((error: unknown) =>
+      log.debug('could not tell the progress', { error: cleanText(String(error)) }),
+    );
   }, DOWNLOAD_PROGRESS_EVERY_MS);
   try {
     return await work();

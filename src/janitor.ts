@@ -1,4 +1,5 @@
 import { Runtime } from '@temporalio/worker';
+import { cleanText } from './contract/clean-text';
 import type { VideoStorage } from './storage';
 
 const HOUR_MS = 3_600_000;
@@ -13,7 +14,7 @@ export function startJanitor(storage: VideoStorage): () => void {
       const removed = (await storage.sweep?.(LEFT_AFTER_MS)) ?? 0;
       if (removed > 0) logger.info('removed what unfinished downloads had left', { removed });
     } catch (error) {
-      logger.warn('could not look for what unfinished downloads left', { error: String(error) });
+      logger.warn('could not look for what unfinished downloads left', { error: cleanText(String(error)) });
     }
   };
   void sweep();

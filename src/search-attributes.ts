@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client, ConnectionLike } from '@temporalio/client';
 import { ConfigError } from './config';
-import { cleanText } from './contract/clean-text';
+import { cleanText, shown } from './contract/clean-text';
 import { errorCode } from './contract/error-code';
+import { inShell } from './contract/in-shell';
 import { SEARCH_ATTRIBUTES } from './contract/search-attributes';
 
 /** Types of search attributes by their numbers in Temporal's API. */
@@ -119,7 +120,7 @@ export function refusal(error: unknown, namespace: string): unknown {
   switch (errorCode(error)) {
     case NOT_FOUND:
       return new ConfigError(
-        `There is no namespace ${namespace}: make it with: temporal operator namespace create --namespace ${namespace}, or correct TEMPORAL_NAMESPACE.`,
+        `There is no namespace ${shown(namespace)}: make it with: temporal operator namespace create --namespace ${inShell(namespace)}, or correct TEMPORAL_NAMESPACE.`,
         { cause: error },
       );
     case PERMISSION_DENIED:

@@ -5,7 +5,7 @@ import {
   WorkflowNotFoundError,
   WorkflowUpdateFailedError,
 } from '@temporalio/client';
-import { ApplicationFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
+import { ApplicationFailure, CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
 import { DECISION_REFUSED, DecisionRefused } from './contract/decision-refused';
 import { VideoFailure } from './contract/failures';
 import type { SubmitDecision } from './contract/lost-submit';
@@ -91,9 +91,10 @@ export async function resultOf<Result>(handle: WorkflowHandle): Promise<Result> 
   }
 }
 
-/** The end of a workflow that had no time to tell of it. */
+/** The end of a job, or of a batch, that Temporal tells in its own way: a cancellation, a termination or a time limit. */
 export function endedByTemporal(error: unknown): VideoFailure | undefined {
   const cause = causeOf(error);
+  if (cause instanceof CancelledFailure) return new VideoFailure('Cancelled', {}, { cause: error });
   if (cause instanceof TerminatedFailure) {
     return new VideoFailure('Cancelled', { message: `terminated: ${cause.message}` }, { cause: error });
   }

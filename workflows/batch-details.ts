@@ -1,4 +1,6 @@
 import type { BatchProgress, ItemProgress } from '../src/contract/batch';
+import { codeMarkdown, plainMarkdown } from '../src/contract/markdown';
+import { decideCommand } from '../src/contract/ways-out';
 
 /** More would not be read; the query tells all. */
 const MOST_ITEMS_TOLD = 20;
@@ -11,9 +13,9 @@ export function batchDetails(progress: BatchProgress, workflowId: string): strin
   const told = [
     `**${succeeded} of ${items ?? '?'} videos are stored**`,
     `${failed} failed, ${running.length} are under way`,
-    stopping && `No more are begun: ${stopping}`,
+    stopping && `No more are begun: ${plainMarkdown(stopping)}`,
     held.length > 0 &&
-      `${held.length} need a decision: the answer to the submit was lost, and a task may exist. Look for it at the service, then: \`videogen decide ${workflowId} --item NUMBER --adopt TASK_ID\` (or \`--resubmit\`, or \`--abandon\`)`,
+      `${held.length} need a decision: the answer to the submit was lost, and a task may exist. Look for it at the service, then: ${codeMarkdown(decideCommand(workflowId, '--item NUMBER --adopt TASK_ID'))} (or \`--resubmit\`, or \`--abandon\`)`,
     running.slice(0, MOST_ITEMS_TOLD).map(describeItem).join('\n'),
     others > 0 && `and ${others} more`,
   ];
@@ -24,8 +26,8 @@ function describeItem({ item, phase, task, taskId, trouble }: ItemProgress): str
   const percent = task?.percent === undefined ? '' : ` ${Math.round(task.percent)} %`;
   const told = [
     `${phase}${percent}`,
-    taskId && `task \`${taskId}\``,
-    trouble && `trouble: ${trouble.message}`,
+    taskId && `task ${codeMarkdown(taskId)}`,
+    trouble && `trouble: ${plainMarkdown(trouble.message)}`,
   ];
   return `- ${item}: ${told.filter(Boolean).join(', ')}`;
 }

@@ -1,5 +1,6 @@
 import { CancellationScope, isCancellation, log, patched, proxyLocalActivities } from '@temporalio/workflow';
 import type { SubmittedTask, VideoActivities } from '../activities';
+import { cleanText } from '../src/contract/clean-text';
 import { createFailure } from '../src/contract/failures';
 import { LOST_SUBMIT_POLICY } from '../src/contract/policies';
 import type { JobState } from './job-state';
@@ -44,7 +45,7 @@ async function findLost(job: JobState): Promise<string | undefined> {
     const { lost } = await findLostSubmit(job.activityId('submit'));
     return lost;
   } catch (error) {
-    log.warn('it could not be read whether the submit is lost', { error: String(error) });
+    log.warn('it could not be read whether the submit is lost', { error: cleanText(String(error)) });
     return 'it could not be read how its attempts ended';
   }
 }

@@ -1,5 +1,6 @@
 import { describeDuration } from '../src/contract/duration';
 import type { JobPhase, JobProgress } from '../src/contract/job';
+import { codeMarkdown, plainMarkdown } from '../src/contract/markdown';
 import { describeDownload } from '../src/contract/summaries';
 import { waysOut } from '../src/contract/ways-out';
 
@@ -13,7 +14,7 @@ const HEADLINES: Record<JobPhase, string> = {
   cancelled: 'The job was cancelled',
 };
 
-/** A job's story so far for the Temporal UI, as markdown: it shows no tables. `ending` is told once there is one. */
+/** A job's story so far for the Temporal UI, as markdown: it shows no tables. `ending` is markdown, and told once there is one. */
 export function currentDetails(
   progress: JobProgress,
   ending: string | undefined,
@@ -23,11 +24,11 @@ export function currentDetails(
   const percent = task?.percent === undefined ? '' : `, ${Math.round(task.percent)} %`;
   const told = [
     `**${HEADLINES[phase]}**`,
-    taskId && `Task \`${taskId}\``,
-    task && `The service says: ${task.word || task.state}${percent} (look ${polls})`,
+    taskId && `Task ${codeMarkdown(taskId)}`,
+    task && `The service says: ${plainMarkdown(task.word || task.state)}${percent} (look ${polls})`,
     nextLookAt && `Next look at ${nextLookAt}`,
     download && describeDownload(download),
-    trouble && `Trouble, ${trouble.count} in a row: ${trouble.message}`,
+    trouble && `Trouble, ${trouble.count} in a row: ${plainMarkdown(trouble.message)}`,
     hold && describeHold(hold, workflowId),
     ending ??
       `Deadline ${deadlineAt}, in ${describeDuration(Math.max(0, Date.parse(deadlineAt) - Date.now()))}${hold ? ', standing still' : ''}`,
@@ -40,10 +41,10 @@ function describeHold(
   workflowId: string,
 ): string {
   return [
-    `At ${since}: ${message}`,
+    `At ${since}: ${plainMarkdown(message)}`,
     `Look for the task at the service and decide before ${until}, when the job fails:`,
     waysOut(workflowId)
-      .map(({ when, command }) => `- ${when}: \`${command}\``)
+      .map(({ when, command }) => `- ${when}: ${codeMarkdown(command)}`)
       .join('\n'),
     'Or send the update `decideSubmit` with `{"decision":"adopt","taskId":"…"}`, `{"decision":"resubmit"}` or `{"decision":"abandon"}`.',
   ].join('\n\n');

@@ -6,6 +6,7 @@ import {
   isCancellation,
   log,
 } from '@temporalio/workflow';
+import { fromTemporalType } from '../src/contract/failure-table';
 import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/failures';
 import { cancelAtService } from './cancel-at-service';
 import type { JobState } from './job-state';
@@ -59,5 +60,6 @@ function rowOfActivity(error: unknown): VideoFailure | undefined {
 function wasNotRetriedForACancellation(error: unknown): boolean {
   if (!(error instanceof ActivityFailure) || error.retryState !== 'CANCEL_REQUESTED') return false;
   const { cause } = error;
-  return !(cause instanceof ApplicationFailure && (cause.nonRetryable || cause.type === 'SubmitUnconfirmed'));
+  if (!(cause instanceof ApplicationFailure)) return true;
+  return !cause.nonRetryable && fromTemporalType(cause.type) !== 'SubmitUnconfirmed';
 }

@@ -8,6 +8,7 @@ import {
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
 import type { BatchInput, BatchResult, CarriedBatch } from '../src/contract/batch';
+import { shown } from '../src/contract/clean-text';
 import { createFailure, readFailure } from '../src/contract/failures';
 import type { CarriedJob } from '../src/contract/job';
 import { RECORD_POLICY, REQUESTS_POLICY } from '../src/contract/policies';
@@ -107,7 +108,9 @@ const requestFiles = (summary: string) => proxyActivities<VideoActivities>({ ...
 async function open(batch: BatchState): Promise<void> {
   if (batch.opened !== undefined) return;
   const { requests, requestsFrom } = batch.input;
-  const { openBatch } = requestFiles(requestsFrom ?? `${requests?.length} requests`);
+  const { openBatch } = requestFiles(
+    requestsFrom == null ? `${requests?.length} requests` : shown(requestsFrom),
+  );
   const given = { requests: requests ?? undefined, requestsFrom: requestsFrom ?? undefined };
   batch.opens(await openBatch({ batch: batch.name, ...given }));
 }
@@ -118,7 +121,7 @@ async function nextWanted(batch: BatchState): Promise<WantedVideo> {
   const taskId = batch.taskToAdopt(next);
   if (taskId !== undefined) return { taskId };
   if (requestsFrom != null && opened !== undefined && batch.nextRequest() === undefined) {
-    const { readRequests } = requestFiles(`${requestsFrom} from ${next} on`);
+    const { readRequests } = requestFiles(`${shown(requestsFrom)} from ${next} on`);
     batch.hasRead(await readRequests({ from: requestsFrom, sha256: opened.sha256, skip: next - 1 }));
   }
   const request = batch.nextRequest();

@@ -11,6 +11,7 @@ import type {
   StoredVideo,
 } from '../src/contract/job';
 import type { LostSubmitPolicy, SubmitDecision } from '../src/contract/lost-submit';
+import { codeMarkdown, plainMarkdown } from '../src/contract/markdown';
 import { UNKNOWN_TASK_GRACE_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { describeVideo } from '../src/contract/summaries';
@@ -51,7 +52,7 @@ export class JobState {
   private submittedAtMs: number;
   private nextLookAtMs: number | undefined;
   private download: DownloadProgress | undefined;
-  /** Told once there is one. */
+  /** As markdown, once there is one. */
   ending: string | undefined;
   readonly startedAtMs: number;
   /** For so long the deadline stood still. */
@@ -195,15 +196,15 @@ export class JobState {
   }
 
   succeeded(video: StoredVideo, warnings: string[]): void {
-    this.ending = [video.uri, describeVideo(video), ...warnings.map((warning) => `Note: ${warning}.`)].join(
-      '\n\n',
-    );
+    const notes = warnings.map((warning) => `Note: ${warning}.`);
+    const told = [describeVideo(video), ...notes].map(plainMarkdown);
+    this.ending = [codeMarkdown(video.uri), ...told].join('\n\n');
     this.enter('succeeded');
   }
 
   failed(failure: VideoFailure, atService = ''): void {
     this.failure = failure;
-    this.ending = [failure.message, atService].filter(Boolean).join('\n\n');
+    this.ending = [plainMarkdown(failure.message), atService].filter(Boolean).join('\n\n');
     this.enter(failure.type === 'Cancelled' ? 'cancelled' : 'failed');
   }
 

@@ -7,7 +7,7 @@ import {
   defineUpdate,
   setHandler,
 } from '@temporalio/workflow';
-import { DECISION_REFUSED } from '../src/contract/decision-refused';
+import { DECISION_REFUSED, describeRefusal } from '../src/contract/decision-refused';
 import { createFailure } from '../src/contract/failures';
 import { decisionProblem, isDownloadProgress } from '../src/contract/input-rules';
 import type { JobProgress, ToldDownload } from '../src/contract/job';
@@ -82,5 +82,5 @@ export function answerMessages(job: JobState): void {
 }
 
 export function decisionRefused(message: string): ApplicationFailure {
-  return ApplicationFailure.nonRetryable(message, DECISION_REFUSED);
+  return ApplicationFailure.nonRetryable(describeRefusal(message), DECISION_REFUSED);
 }

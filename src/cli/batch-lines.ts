@@ -1,4 +1,4 @@
-import type { BatchProgress } from '../contract';
+import { type BatchProgress, shown } from '../contract';
 import { bar, progressLine } from './progress-line';
 
 /** The whole of a batch: `12 of 40 stored, 1 failed, 20 under way`. */
@@ -7,7 +7,7 @@ export function batchLine({ items, succeeded, failed, running, stopping }: Batch
     `${succeeded} of ${items ?? '?'} stored`,
     failed > 0 && `${failed} failed`,
     running.length > 0 && `${running.length} under way`,
-    stopping && `no more are begun: ${stopping}`,
+    stopping && `no more are begun: ${shown(stopping)}`,
   ];
   return told.filter(Boolean).join(', ');
 }

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import type { Environment } from '../config';
-import { type BatchResult, type ItemResult, leftOf, parseResults } from '../contract';
+import { type BatchResult, type ItemResult, leftOf, parseResults, shown } from '../contract';
 import { openStored } from './copy-out';
 
 /** The file lists them all. */
@@ -13,7 +13,7 @@ export async function summaryLines(result: BatchResult, env: Environment): Promi
   if (failed === 0) return [`${stored}.`];
   const results = await readResults(result, env);
   const failures = results.flatMap((line) =>
-    line.outcome === 'failed' ? [`  ${line.item}: ${line.message}`] : [],
+    line.outcome === 'failed' ? [`  ${line.item}: ${shown(line.message)}`] : [],
   );
   const more = failures.splice(MOST_FAILURES_TOLD).length;
   const triable = results.length > 0 ? failed - leftOf(results).failed : 0;

@@ -1,4 +1,6 @@
+import { printableJson, shown } from '../contract';
 import { summaryLines } from './batch-summary';
+import { batchCommand } from './commands';
 import { copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
 import { type Place, shownAt, warnOfOtherService } from './open-temporal';
@@ -36,15 +38,11 @@ async function runBatch(
   const started = await orEnded(place, place.videos.startBatch(input, { workflowId }));
   if (started === 'temporal-ended') return started;
   await warnOfOtherService(started, place, terminal);
-  tell(terminal, `Batch ${workflowId} of ${requests.length}${shownAt(place.uiUrl, workflowId)}`);
-  const again = [
-    'videogen batch',
-    inShell(file),
-    ...(options.id === undefined ? [] : ['--id', inShell(options.id)]),
-  ].join(' ');
+  tell(terminal, `Batch ${shown(workflowId)} of ${requests.length}${shownAt(place.uiUrl, workflowId)}`);
+  const again = batchCommand(file, options.id);
   if (!options.wait) {
     tell(terminal, `It goes on wherever a worker runs. Follow it with: ${again}`);
-    terminal.out(options.json ? JSON.stringify({ workflowId }) : workflowId);
+    terminal.out(options.json ? printableJson({ workflowId }) : shown(workflowId));
     return EXIT.ok;
   }
   const result = await whileShown(showBatch(started, terminal), started.result(), { place, terminal });
@@ -55,11 +53,6 @@ async function runBatch(
   }
   for (const line of await summaryLines(result, terminal.env)) tell(terminal, line);
   const results = await copyOut(result.results.uri, undefined, terminal.env);
-  terminal.out(options.json ? JSON.stringify({ workflowId, ...result }) : results);
+  terminal.out(options.json ? printableJson({ workflowId, ...result }) : results);
   return result.failed === 0 ? EXIT.ok : EXIT.someFailed;
-}
-
-/** As it has to be typed. */
-function inShell(word: string): string {
-  return /^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

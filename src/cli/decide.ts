@@ -1,5 +1,6 @@
 import { ConfigError } from '../config';
-import type { SubmitDecision } from '../contract';
+import { printableJson, type SubmitDecision, shown } from '../contract';
+import { jobCommand } from './commands';
 import { EXIT, reportError } from './exit-codes';
 import { openTemporal, warnOfOtherService } from './open-temporal';
 import type { DecideOptions } from './options';
@@ -26,7 +27,7 @@ export async function decide(
       await place.close();
     }
     tell(terminal, `Decided: ${decision.decision}. ${whatNext(workflowId, decision, item)}`);
-    terminal.out(options.json ? JSON.stringify({ workflowId, item, ...decision }) : workflowId);
+    terminal.out(options.json ? printableJson({ workflowId, item, ...decision }) : shown(workflowId));
     return EXIT.ok;
   } catch (error) {
     return reportError(error, options, terminal);
@@ -35,9 +36,7 @@ export async function decide(
 
 function whatNext(workflowId: string, { decision }: SubmitDecision, item: number | undefined): string {
   if (item !== undefined) return decision === 'abandon' ? `Item ${item} ends.` : `Item ${item} goes on.`;
-  return decision === 'abandon'
-    ? 'The job ends.'
-    : `Follow the job with: videogen generate --id ${workflowId}`;
+  return decision === 'abandon' ? 'The job ends.' : `Follow the job with: ${jobCommand(workflowId)}`;
 }
 
 function readItem(given: string | undefined): number | undefined {

@@ -1,4 +1,5 @@
 import { ConfigError, namesAService } from '../config';
+import { inShell } from '../contract';
 import { readTaskQueue } from '../temporal-config';
 import { EXIT } from './exit-codes';
 import { openLocalStack } from './local-stack';
@@ -24,8 +25,8 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
     tell(`Task queue     ${readTaskQueue(terminal.env)}`);
     tell(`Video service  ${stack.serviceUrl}${namesAService(terminal.env) ? '' : ' (the emulator)'}`);
     if (stack.emulatorKey !== undefined) {
-      const service = `VIDEO_API_BASE_URL=${stack.serviceUrl} VIDEO_API_KEY=${stack.emulatorKey}`;
-      tell(`Your programs  export TEMPORAL_ADDRESS=${stack.address} ${service}`);
+      const service = `VIDEO_API_BASE_URL=${inShell(stack.serviceUrl)} VIDEO_API_KEY=${inShell(stack.emulatorKey)}`;
+      tell(`Your programs  export TEMPORAL_ADDRESS=${inShell(stack.address)} ${service}`);
     }
     tell(
       'Start a job from another terminal: videogen generate "A red fox in the snow". Ctrl-C ends everything.',

@@ -1,3 +1,4 @@
+import { printableJson } from '../contract';
 import type { Finding } from './doctor/check';
 import { CHECKS } from './doctor/checks';
 import { createContext } from './doctor/context';
@@ -17,7 +18,7 @@ export async function doctor(options: DoctorOptions, terminal: Terminal): Promis
     const findings = await Promise.race([told, untilInterrupted(terminal)]);
     if (findings === undefined) return EXIT.interrupted;
     const report = reportOf(findings);
-    if (options.json) terminal.out(JSON.stringify(report));
+    if (options.json) terminal.out(printableJson(report));
     return report.ok ? EXIT.ok : EXIT.usage;
   } finally {
     await context.close();

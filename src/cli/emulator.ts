@@ -1,5 +1,5 @@
 import { ConfigError, readEmulatorKey } from '../config';
-import { durationMs } from '../contract';
+import { durationMs, inShell } from '../contract';
 import {
   type ChaosOptions,
   DIALECT_NAMES,
@@ -50,10 +50,10 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
   for (const { call, fault } of faults) running.next(call, fault);
   terminal.err(`The emulated video service is at ${running.url}. Ctrl-C ends it.\n`);
   // Its own key is no secret; one that was set may be.
-  const key = apiKey === undefined ? `VIDEO_API_KEY=${running.apiKey}` : 'your VIDEO_API_KEY';
-  terminal.err(`Use it with VIDEO_API_BASE_URL=${running.url} and ${key}.\n`);
+  const key = apiKey === undefined ? `VIDEO_API_KEY=${inShell(running.apiKey)}` : 'your VIDEO_API_KEY';
+  terminal.err(`Use it with VIDEO_API_BASE_URL=${inShell(running.url)} and ${key}.\n`);
   if (chaos) {
-    const again = `--chaos-seed ${running.chaosSeed}`;
+    const again = `--chaos-seed ${inShell(String(running.chaosSeed))}`;
     terminal.err(
       `Chaos: each call meets a fault with a probability of ${chaos.rate}; again with ${again}.\n`,
     );

@@ -1,7 +1,8 @@
 import { ConfigError } from '../config';
 import { TemporalUnreachable } from '../connect';
-import { DecisionRefused, FAILURES, isVideoFailure, type VideoFailure } from '../contract';
+import { DecisionRefused, FAILURES, isVideoFailure, printableJson, type VideoFailure } from '../contract';
 import { EngineUnavailable, PortInUse } from '../engine';
+import { adoptCommand } from './commands';
 import { CopyFailed } from './copy-out';
 import { INTERRUPTED, type Terminal, tell } from './terminal';
 
@@ -42,15 +43,15 @@ export function reportError(error: unknown, { json }: { json?: boolean }, termin
   tell(terminal, error instanceof Error ? error.message : String(error));
   const pickUp = isVideoFailure(error) && pickUpCommand(error);
   if (pickUp) tell(terminal, pickUp);
-  if (json) terminal.out(JSON.stringify(errorObject(error)));
+  if (json) terminal.out(printableJson(errorObject(error)));
   return exitCodeOf(error);
 }
 
 function pickUpCommand({ type, taskId }: VideoFailure): string | undefined {
   // Nothing comes of a task that ended badly, or that is not there.
   if (['GenerationFailed', 'GenerationCancelled', 'TaskUnknown'].includes(type)) return undefined;
-  if (taskId !== undefined) return `Pick the task up again with: videogen generate --adopt ${taskId}`;
+  if (taskId !== undefined) return `Pick the task up again with: ${adoptCommand(taskId)}`;
   return type === 'SubmitUnconfirmed'
-    ? 'If the task is found at the service, pick it up with: videogen generate --adopt TASK_ID'
+    ? `If the task is found at the service, pick it up with: ${adoptCommand('TASK_ID')}`
     : undefined;
 }

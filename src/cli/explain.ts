@@ -3,7 +3,9 @@ import { basename, join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { stringify } from 'yaml';
 import { ConfigError, readProfile } from '../config';
+import { printableJson } from '../contract';
 import { errorCode } from '../contract/error-code';
+import { TASK_ID_RULE } from '../contract/input-rules';
 import {
   type KeptAnswer,
   type ProposedProfile,
@@ -43,7 +45,7 @@ export async function explain(
     const proposed = proposeProfile(answers, inUse);
     terminal.out(
       options.json
-        ? JSON.stringify(forPrograms(answers, proposed, inUse))
+        ? printableJson(forPrograms(answers, proposed, inUse))
         : forPeople(answers, proposed, inUse).join('\n'),
     );
     return EXIT.ok;
@@ -173,7 +175,7 @@ function explained(answer: SavedAnswer, rules: ReadingRules): string[] {
     ...line('video', 'videoUrl' in task ? task.videoUrl : undefined, found.videoUrl),
     ...line('code', said.code, found.code),
     ...line('message', said.message, found.message),
-    ...missingIn(answer, reading).map((what) => `${what}: nothing found`),
+    ...missingIn(answer, reading).map((what) => `${what}: ${whyMissing(what, reading)}`),
     ...doubts.map((doubt) => `doubt: ${shown(doubt)}`),
   ];
   return lines.map((text) => `  ${text}`);
@@ -204,6 +206,11 @@ function stateLines(
   const reasons = { succeeded: 'there is a video', failed: 'there is an error', running: 'of HTTP 202' };
   const reason = Object.entries(reasons).find(([name]) => name === state)?.[1];
   return reason === undefined ? [] : [`${'state'.padEnd(8)}  ${state}, because ${reason}`];
+}
+
+function whyMissing(what: string, { unusableId }: TracedReading): string {
+  if (what !== 'task id' || unusableId === undefined) return 'nothing found';
+  return `${shown(unusableId)} is none, for it ${TASK_ID_RULE}`;
 }
 
 /** What such an answer should tell, and does not. */

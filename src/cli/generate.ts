@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { VideoClient } from '../client';
 import { namesAService, readProfile } from '../config';
-import { type JobInput, VideoFailure } from '../contract';
+import { type JobInput, printableJson, shown, VideoFailure } from '../contract';
 import type { VideoJob } from '../video-job';
+import { jobCommand } from './commands';
 import { copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
 import { type Place, shownAt, warnOfOtherService } from './open-temporal';
@@ -55,30 +56,27 @@ async function runJob(place: Place, order: Order, terminal: Terminal): Promise<n
   const job = await orEnded(place, starting);
   if (job === 'temporal-ended') return job;
   if (!input) await warnOfOtherService(job, place, terminal);
-  tell(terminal, `Job ${workflowId}${shownAt(uiUrl, workflowId)}`);
+  tell(terminal, `Job ${shown(workflowId)}${shownAt(uiUrl, workflowId)}`);
   if (!options.wait) {
-    tell(terminal, `It goes on wherever a worker runs. Follow it with: videogen generate --id ${workflowId}`);
-    terminal.out(options.json ? JSON.stringify({ workflowId }) : workflowId);
+    tell(terminal, `It goes on wherever a worker runs. Follow it with: ${jobCommand(workflowId)}`);
+    terminal.out(options.json ? printableJson({ workflowId }) : shown(workflowId));
     return EXIT.ok;
   }
   const result = await whileShown(showProgress(job, terminal), job.result(), { place, terminal });
   if (result === 'temporal-ended') return result;
   if (result === 'interrupted') {
-    tell(
-      terminal,
-      `Left the job, which is kept. Pick it up again with: videogen generate --id ${workflowId}`,
-    );
+    tell(terminal, `Left the job, which is kept. Pick it up again with: ${jobCommand(workflowId)}`);
     return EXIT.interrupted;
   }
   const file = await copyOut(result.video.uri, options.out, terminal.env);
   for (const line of storedLines(result)) tell(terminal, line);
-  terminal.out(options.json ? JSON.stringify({ workflowId, ...result }) : file);
+  terminal.out(options.json ? printableJson({ workflowId, ...result }) : file);
   return EXIT.ok;
 }
 
 async function existing(videos: VideoClient, workflowId: string): Promise<VideoJob> {
   const job = videos.handle(workflowId);
   if (await job.exists()) return job;
-  const message = `there is no job ${workflowId} yet, and no prompt to start it with`;
+  const message = `there is no job ${shown(workflowId)} yet, and no prompt to start it with`;
   throw new VideoFailure('InvalidRequest', { message });
 }

@@ -1,6 +1,7 @@
 import { createVideoClient, type VideoClient } from '../client';
 import { namesAService } from '../config';
 import { connectClient } from '../connect';
+import { shown } from '../contract';
 import { readSearchAttributes, readTaskQueue, readTemporalAddress } from '../temporal-config';
 import type { VideoJob } from '../video-job';
 import { openLocalStack } from './local-stack';
@@ -67,6 +68,6 @@ export async function warnOfOtherService(
   if (taskQueue === undefined || (await job.taskQueue()) === taskQueue) return;
   tell(
     terminal,
-    `${job.workflowId} was started for another service: set VIDEO_API_BASE_URL and VIDEO_API_KEY as they were then, or nobody may work on it here.`,
+    `${shown(job.workflowId)} was started for another service: set VIDEO_API_BASE_URL and VIDEO_API_KEY as they were then, or nobody may work on it here.`,
   );
 }

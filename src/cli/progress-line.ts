@@ -1,4 +1,4 @@
-import { describeDownload, describeDuration, type JobProgress } from '../contract';
+import { describeDownload, describeDuration, type JobProgress, shown } from '../contract';
 
 const PHASES: Record<JobProgress['phase'], string> = {
   submitting: 'submitting',
@@ -22,9 +22,9 @@ export function progressLine(progress: JobProgress, nowMs: number, columns: numb
     wholeSeconds(nowMs - Date.parse(startedAt)),
     download && describeDownload(download),
     trouble && `trouble: ${trouble.type}`,
-    task && task.word !== '' && task.word !== phase ? task.word : undefined,
+    task && task.word !== '' && task.word !== phase ? shown(task.word) : undefined,
     nextLookAt && `next look in ${wholeSeconds(Date.parse(nextLookAt) - nowMs)}`,
-    taskId,
+    taskId && shown(taskId),
   ];
   return cutToFit(
     parts.filter((part) => part !== undefined),
@@ -40,9 +40,9 @@ export function plainLine(progress: JobProgress): string {
   const told = [
     `${PHASES[phase]}${percent}`,
     download && describeDownload(download),
-    taskId && `task ${taskId}`,
-    task && `the service says ${task.word || task.state}`,
-    trouble && `trouble, ${trouble.count} in a row: ${trouble.message}`,
+    taskId && `task ${shown(taskId)}`,
+    task && `the service says ${shown(task.word || task.state)}`,
+    trouble && `trouble, ${trouble.count} in a row: ${shown(trouble.message)}`,
   ];
   return told.filter(Boolean).join(', ');
 }

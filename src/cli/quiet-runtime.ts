@@ -1,13 +1,13 @@
 import { DefaultLogger, type LogLevel, Runtime } from '@temporalio/worker';
+import { logLine } from './log-line';
 
 /** The worker that only submits has no workflows, as it should be: the SDK warns of it. */
 const AS_IT_SHOULD_BE = 'No workflows registered';
 
 /** Leaves the screen and the signals to the command: the SDK would log every retry, and end its workers at a Ctrl-C. */
 export function quietRuntime(level: LogLevel = 'ERROR'): void {
-  const screen = new DefaultLogger(level);
-  const logger = new DefaultLogger(level, ({ level: of, message, meta }) => {
-    if (!message.startsWith(AS_IT_SHOULD_BE)) screen.log(of, message, meta);
+  const logger = new DefaultLogger(level, (entry) => {
+    if (!entry.message.startsWith(AS_IT_SHOULD_BE)) process.stderr.write(logLine(entry));
   });
   Runtime.install({
     logger,

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { printableJson } from '../contract/clean-text';
 import type {
   BatchOptions,
   DecideOptions,
@@ -55,7 +56,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     const { EXIT, exitCodeOf } = load.exitCodes();
     if (error instanceof CommanderError) {
       const usage = { type: 'UsageError', message: error.message };
-      if (args.includes('--json')) terminal.out(JSON.stringify({ error: usage }));
+      if (args.includes('--json')) terminal.out(printableJson({ error: usage }));
       return EXIT.usage;
     }
     terminal.err(`${error instanceof Error ? error.message : String(error)}\n`);

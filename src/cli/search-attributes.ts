@@ -1,5 +1,6 @@
 import { ConfigError } from '../config';
 import { TemporalUnreachable } from '../connect';
+import { printableJson } from '../contract';
 import {
   findSearchAttributes,
   problemOf,
@@ -23,7 +24,7 @@ export async function searchAttributes(
     const { namespace, address } = place;
     const found = await (options.register ? registerSearchAttributes(place) : findSearchAttributes(place));
     tell(terminal, `Search attributes of the namespace ${namespace} at ${address}:`);
-    terminal.out(options.json ? JSON.stringify({ namespace, attributes: found }) : lines(found));
+    terminal.out(options.json ? printableJson({ namespace, attributes: found }) : lines(found));
     const problem = problemOf(found, namespace);
     if (problem) tell(terminal, sentence(problem));
     return problem && options.register ? EXIT.usage : EXIT.ok;

@@ -43,15 +43,19 @@ export function showBatch(
       tell(terminal, `  ${command}   (${when})`);
   };
   const clear = () => {
-    if (drawn > 0) terminal.err(`\u001b[${drawn}A\r\u001b[J`);
+    if (drawn > 0) terminal.steer(`\u001b[${drawn}A\r\u001b[J`);
     drawn = 0;
   };
   const redraw = () => {
     const columns = terminal.columns();
     if (!latest || columns === undefined) return;
     const lines = batchScreen(latest, Date.now(), columns - 1, terminal.rows() ?? 24);
-    const up = drawn > 0 ? `\u001b[${drawn}A` : '';
-    terminal.err(`${up}\r${lines.map((line) => `${line}\u001b[K\n`).join('')}\u001b[J`);
+    terminal.steer(`${drawn > 0 ? `\u001b[${drawn}A` : ''}\r`);
+    for (const line of lines) {
+      terminal.err(line);
+      terminal.steer('\u001b[K\n');
+    }
+    terminal.steer('\u001b[J');
     drawn = lines.length;
   };
 

@@ -31,11 +31,11 @@ export function showProgress(
   };
   const showPlain = (progress: JobProgress) => {
     const line = plainLine(progress);
-    if (line !== lastPlain) terminal.err(`${line}\n`);
+    if (line !== lastPlain) tell(terminal, line);
     lastPlain = line;
   };
   const showHold = ({ message, until }: NonNullable<JobProgress['hold']>) => {
-    if (terminal.columns() !== undefined) terminal.err(CLEAR_LINE);
+    if (terminal.columns() !== undefined) terminal.steer(CLEAR_LINE);
     tell(terminal, message);
     tell(terminal, `Look for the task at the service and decide before ${until}, when the job fails:`);
     for (const { when, command } of waysOut(job.workflowId)) tell(terminal, `  ${command}   (${when})`);
@@ -43,7 +43,8 @@ export function showProgress(
   const redraw = () => {
     const columns = terminal.columns();
     if (latest && columns !== undefined) {
-      terminal.err(`${CLEAR_LINE}${progressLine(latest, Date.now(), columns - 1)}`);
+      terminal.steer(CLEAR_LINE);
+      terminal.err(progressLine(latest, Date.now(), columns - 1));
     }
   };
 
@@ -52,7 +53,7 @@ export function showProgress(
     stop() {
       stopped = true;
       timers.forEach(clearInterval);
-      if (latest && terminal.columns() !== undefined) terminal.err(CLEAR_LINE);
+      if (latest && terminal.columns() !== undefined) terminal.steer(CLEAR_LINE);
     },
   };
 }

@@ -1,13 +1,17 @@
+import { printable } from '../contract/clean-text';
+
 /** As shells count a program that was left by Ctrl-C. */
 export const INTERRUPTED = 130;
 
-/** Where a command reads and writes: the process's own streams, or a test's. */
+/** Where a command reads and writes. Others choose many of the words: nothing in `out` and `err` steers the screen. */
 export interface Terminal {
   env: Record<string, string | undefined>;
   /** Results: what a program reads. */
   out(text: string): void;
   /** Everything else: what a person reads. */
   err(text: string): void;
+  /** Moves the cursor behind `err`, or clears lines. */
+  steer(sequence: string): void;
   /** Width of the screen behind `err`, or undefined when it is a pipe or a file. */
   columns(): number | undefined;
   /** Its height. */
@@ -19,6 +23,21 @@ export interface Terminal {
 /** One line for the person at the terminal. */
 export function tell(terminal: Terminal, line: string): void {
   terminal.err(`${line}\n`);
+}
+
+/** What writes for a terminal: the process's own streams, or a test's. */
+export interface Streams {
+  writeOut(text: string): void;
+  writeErr(text: string): void;
+}
+
+/** The last gate before a screen: all that commands write goes through it. */
+export function writeTo({ writeOut, writeErr }: Streams): Pick<Terminal, 'out' | 'err' | 'steer'> {
+  return {
+    out: (text) => writeOut(`${printable(text)}\n`),
+    err: (text) => writeErr(printable(text)),
+    steer: writeErr,
+  };
 }
 
 export function processTerminal(): Terminal {
@@ -34,8 +53,10 @@ export function processTerminal(): Terminal {
   process.on('SIGTERM', interrupt);
   return {
     env: process.env,
-    out: (text) => void process.stdout.write(`${text}\n`),
-    err: (text) => void process.stderr.write(text),
+    ...writeTo({
+      writeOut: (text) => void process.stdout.write(text),
+      writeErr: (text) => void process.stderr.write(text),
+    }),
     columns: () => (process.stderr.isTTY ? process.stderr.columns : undefined),
     rows: () => (process.stderr.isTTY ? process.stderr.rows : undefined),
     onInterrupt: (callback) => {

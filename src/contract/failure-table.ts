@@ -157,6 +157,21 @@ export const FAILURES = {
 
 export type FailureType = keyof typeof FAILURES;
 
+/** Before the types of our failures in Temporal, so that a host's own `Unauthorized` is never taken for ours. */
+const PREFIX = 'videogen.';
+
+/** The type with which a failure of ours crosses Temporal. */
+export function toTemporalType(type: FailureType | 'DecisionRefused'): string {
+  return `${PREFIX}${type}`;
+}
+
+/** The row behind a type that came through Temporal; undefined when it is somebody else's. */
+export function fromTemporalType(type: unknown): FailureType | undefined {
+  if (typeof type !== 'string' || !type.startsWith(PREFIX)) return undefined;
+  const row = type.slice(PREFIX.length);
+  return isFailureType(row) ? row : undefined;
+}
+
 export function isFailureType(type: unknown): type is FailureType {
   return typeof type === 'string' && Object.hasOwn(FAILURES, type);
 }

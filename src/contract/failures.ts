@@ -1,6 +1,15 @@
-import { ActivityFailure, ApplicationFailure, CancelledFailure, TimeoutFailure } from '@temporalio/common';
-import { FAILURES, type FailureType, isFailureType } from './failure-table';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancelledFailure,
+  ChildWorkflowFailure,
+  NexusOperationFailure,
+  TimeoutFailure,
+} from '@temporalio/common';
+import { cleanText, shown } from './clean-text';
+import { FAILURES, type FailureType, fromTemporalType, toTemporalType } from './failure-table';
 import type { LostSubmitPolicy } from './lost-submit';
+import { BATCH_WORKFLOW_TYPE, NEXUS_SERVICE, WORKFLOW_TYPE } from './names';
 
 /** What is known of one failure, beside its type: the first of an ApplicationFailure's `details`. */
 export interface FailureDetails {
@@ -17,15 +26,28 @@ export interface FailureDetails {
   onLostSubmit?: LostSubmitPolicy;
 }
 
+/** Several sentences; what is longer was not written by us. */
+const LONGEST_MESSAGE = 2_000;
+
+/** The words as they may stand anywhere, for others choose them; the task id stays what it is. */
+function cleaned({ code, message, ...details }: FailureDetails): FailureDetails {
+  return {
+    ...details,
+    ...(code !== undefined && { code: cleanText(code) }),
+    ...(message !== undefined && { message: cleanText(message, LONGEST_MESSAGE) }),
+  };
+}
+
 /** What happened, to which task, and what to do. */
 export function describeFailure(type: FailureType, details: FailureDetails = {}): string {
   return `${describeEvent(type, details)} ${FAILURES[type].advice}`;
 }
 
 /** What happened, and to which task. */
-export function describeEvent(type: FailureType, details: FailureDetails): string {
+export function describeEvent(type: FailureType, given: FailureDetails): string {
   const { meaning } = FAILURES[type];
-  const task = details.taskId ? ` (task ${details.taskId})` : '';
+  const details = cleaned(given);
+  const task = details.taskId ? ` (task ${shown(details.taskId)})` : '';
   const status = details.status ? `HTTP ${details.status}` : '';
   // Node's own messages repeat their code.
   const code = details.code && details.message?.includes(details.code) ? '' : details.code;
@@ -47,9 +69,9 @@ export function createFailure(
   { retryable = false, nextRetryDelayMs, cause }: CreateFailureOptions = {},
 ): ApplicationFailure {
   return ApplicationFailure.create({
-    type,
+    type: toTemporalType(type),
     message: describeFailure(type, details),
-    details: [details],
+    details: [cleaned(details)],
     nonRetryable: !retryable,
     nextRetryDelay: nextRetryDelayMs,
     cause,
@@ -59,13 +81,15 @@ export function createFailure(
 /** A failed job as a caller meets it. */
 export class VideoFailure extends Error {
   override readonly name = 'VideoFailure';
+  readonly details: FailureDetails;
 
   constructor(
     readonly type: FailureType,
-    readonly details: FailureDetails = {},
+    details: FailureDetails = {},
     options?: ErrorOptions,
   ) {
     super(describeFailure(type, details), options);
+    this.details = cleaned(details);
   }
 
   get taskId(): string | undefined {
@@ -88,16 +112,27 @@ export function isVideoFailure<Type extends FailureType>(
   return error instanceof VideoFailure && (type === undefined || error.type === type);
 }
 
-/** The row of the table behind an error that came through Temporal, however deep it is wrapped. */
+/**
+ * The row of the table behind an error that came through Temporal, however deep it is wrapped. A failure of the host's own
+ * has none, whatever its type, and neither has a cancellation of anything but a job or a batch.
+ */
 export function readFailure(error: unknown): VideoFailure | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof VideoFailure) return cause;
-    if (cause instanceof CancelledFailure) return new VideoFailure('Cancelled', {}, { cause: error });
-    if (cause instanceof ApplicationFailure && isFailureType(cause.type)) {
-      return new VideoFailure(cause.type, readDetails(cause.details?.[0]), { cause: error });
-    }
+    if (isCancelledJob(cause)) return new VideoFailure('Cancelled', {}, { cause: error });
+    if (!(cause instanceof ApplicationFailure)) continue;
+    const type = fromTemporalType(cause.type);
+    if (type) return new VideoFailure(type, readDetails(cause.details?.[0]), { cause: error });
   }
   return undefined;
+}
+
+/** Temporal's cancellation says nothing of what was cancelled; what it is wrapped in does. */
+function isCancelledJob(error: Error): boolean {
+  if (!(error.cause instanceof CancelledFailure)) return false;
+  if (error instanceof NexusOperationFailure) return error.service === NEXUS_SERVICE;
+  if (!(error instanceof ChildWorkflowFailure)) return false;
+  return [WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE].includes(error.workflowType);
 }
 
 /**

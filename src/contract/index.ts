@@ -20,7 +20,7 @@ export {
   type StoredFile,
 } from './batch';
 export { type ParsedBatchInput, parseBatchInput } from './batch-input';
-export { cleanText } from './clean-text';
+export { cleanText, printable, printableJson, shown } from './clean-text';
 export { DecisionRefused } from './decision-refused';
 export { type DurationText, describeDuration, durationMs } from './duration';
 export {
@@ -32,6 +32,7 @@ export {
   type Retry,
 } from './failure-table';
 export { describeFailure, type FailureDetails, isVideoFailure, readFailure, VideoFailure } from './failures';
+export { inShell } from './in-shell';
 export {
   type DownloadProgress,
   JOB_PHASES,

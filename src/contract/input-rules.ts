@@ -1,3 +1,4 @@
+import { hasControls } from './clean-text';
 import type { ToldDownload } from './job';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from './lost-submit';
 
@@ -13,7 +14,7 @@ export const KEY_PLACEHOLDERS = ['workflowId', 'taskId', 'date', 'ext'] as const
 export type KeyPlaceholder = (typeof KEY_PLACEHOLDERS)[number];
 
 export const STORAGE_RULE = `must name a place inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; ${KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ')} may stand in it`;
-export const TASK_ID_RULE = `must be text of at most ${LONGEST_TASK_ID} characters, and not empty`;
+export const TASK_ID_RULE = `must be text of at most ${LONGEST_TASK_ID} characters without control characters, and not empty`;
 
 export const IDEMPOTENCY_KEY_RULE = `must be 1 to ${LONGEST_IDEMPOTENCY_KEY} printable ASCII characters without spaces`;
 export const LOST_SUBMIT_RULE = `must be one of ${LOST_SUBMIT_POLICIES.join(', ')}`;
@@ -22,13 +23,14 @@ export const QUEUE_RULE = 'must be the name of a task queue';
 export const FLAG_RULE = 'must be true or false';
 
 export function isTaskId(value: unknown): value is string {
-  return typeof value === 'string' && value.trim() !== '' && value.length <= LONGEST_TASK_ID;
+  if (typeof value !== 'string' || value.trim() === '') return false;
+  return value.length <= LONGEST_TASK_ID && !hasControls(value);
 }
 
 /** True for a key or prefix that stays inside the storage, whatever kind of storage it is. */
 export function isStorageKey(key: unknown): key is string {
   if (typeof key !== 'string' || key === '' || key.length > LONGEST_KEY) return false;
-  if (/[\p{Cc}\\]|^\/|^[a-z]:/iu.test(key)) return false;
+  if (hasControls(key) || /\\|^\/|^[a-z]:/i.test(key)) return false;
   const placeholders = [...key.matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name);
   if (!placeholders.every((name) => KEY_PLACEHOLDERS.some((known) => known === name))) return false;
   const [last, ...folders] = key.split('/').reverse();

@@ -1,6 +1,8 @@
 /** What callers in any language write to reach a job. */
 export const WORKFLOW_TYPE = 'generateVideo';
 export const BATCH_WORKFLOW_TYPE = 'generateVideos';
+/** What callers in other namespaces ask for a job, through Nexus. */
+export const NEXUS_SERVICE = 'VideoGeneration';
 export const PROGRESS_QUERY = 'progress';
 export const WAIT_FOR_TASK_UPDATE = 'waitForTask';
 export const DECIDE_SUBMIT_UPDATE = 'decideSubmit';

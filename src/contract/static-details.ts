@@ -3,6 +3,7 @@ import { DEFAULT_WINDOW } from './batch-rules';
 import { cleanText, withoutQueries } from './clean-text';
 import { type DurationText, describeDuration, durationMs } from './duration';
 import type { JobInput, JobOptions } from './job';
+import { codeMarkdown, plainMarkdown } from './markdown';
 import { DEFAULT_DEADLINE_MS } from './policies';
 
 /** Temporal takes 20 KB of details; a character has at most three bytes, and one of four counts as two. */
@@ -69,12 +70,11 @@ function list(fields: Field[]): string {
 /** A value to the letter, as far as it may be told. */
 function code(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-  return `\`${told(text, LONGEST_VALUE).replaceAll('`', "'") || ' '}\``;
+  return codeMarkdown(told(text, LONGEST_VALUE));
 }
 
-/** Somebody's words in the midst of ours: what would be a picture, a link or a heading is not. */
 function plain(text: string, longest: number): string {
-  return told(text, longest).replace(/[\\`*_{}[\]<>#!|~&]/g, '\\$&');
+  return plainMarkdown(told(text, longest));
 }
 
 /** Links often carry a signature, some a password, and an image may be given as a link that is all of it. */

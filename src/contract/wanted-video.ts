@@ -1,3 +1,4 @@
+import { cleanText, shown } from './clean-text';
 import type { VideoRequest } from './request';
 
 /** What makes two jobs the same job: the video they are for, not how they wait for it. */
@@ -6,20 +7,31 @@ export interface WantedVideo {
   taskId?: string;
 }
 
-/** Names what two jobs, or two batches, differ in, `duration: 5 there, 10 here`; undefined when they are for the same video. */
+/** A memo may have been written by anybody. */
+const MOST_FIELDS_TOLD = 10;
+const LONGEST_FIELD = 30;
+
+/**
+ * Names the fields that two jobs, or two batches, differ in, `prompt, duration`; undefined when they are for the same
+ * video. Never their values: whoever tries a name need not be told what somebody else's job is for.
+ */
 export function describeDifference(there: unknown, here: object): string | undefined {
   const [theirs, ours] = [fieldsOf(there), fieldsOf(here)];
   const names = new Set([...Object.keys(theirs), ...Object.keys(ours)]);
-  const differences = [...names]
-    .filter((name) => theirs[name] !== ours[name])
-    .map((name) => `${name}: ${theirs[name] ?? 'none'} there, ${ours[name] ?? 'none'} here`);
-  return differences.length === 0 ? undefined : differences.join('; ');
+  const differing = [...names].filter((name) => theirs[name] !== ours[name]);
+  if (differing.length === 0) return undefined;
+  const more = differing.splice(MOST_FIELDS_TOLD).length;
+  const told = differing.map((name) => cleanText(name, LONGEST_FIELD)).join(', ');
+  return more === 0 ? told : `${told} and ${more} more`;
 }
 
 /** Says of a name that somebody else's job, or batch, has it; undefined when it is for the same. */
 export function describeOther(name: string, there: unknown, here: object): string | undefined {
   const difference = describeDifference(there, here);
-  return difference && `${name} is the name of another job (${difference}); choose another name`;
+  return (
+    difference &&
+    `${shown(name)} is the name of another job (it differs in ${difference}); choose another name`
+  );
 }
 
 /** Each field as JSON, those of the request beside the task id. */

@@ -1,12 +1,23 @@
+import { inShell } from './in-shell';
+
 /** How a lost submit can be settled from a terminal, for people who read of it there or in the Temporal UI. */
 export function waysOut(workflowId: string, item?: number): { when: string; command: string }[] {
-  const decide = `videogen decide ${workflowId}${item === undefined ? '' : ` --item ${item}`}`;
+  const decide = (decision: string) =>
+    decideCommand(workflowId, item === undefined ? decision : `--item ${item} ${decision}`);
   return [
-    { when: 'the task is there', command: `${decide} --adopt TASK_ID` },
+    { when: 'the task is there', command: decide('--adopt TASK_ID') },
     {
       when: 'it is not there; if it comes after all, both are paid for',
-      command: `${decide} --resubmit`,
+      command: decide('--resubmit'),
     },
-    { when: 'the video is no longer wanted', command: `${decide} --abandon` },
+    { when: 'the video is no longer wanted', command: decide('--abandon') },
   ];
+}
+
+export function decideCommand(workflowId: string, options: string): string {
+  const name = inShell(workflowId);
+  // Before `--` it would be read as an option.
+  return workflowId.startsWith('-')
+    ? `videogen decide ${options} -- ${name}`
+    : `videogen decide ${name} ${options}`;
 }

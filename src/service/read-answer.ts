@@ -1,3 +1,4 @@
+import { isTaskId } from '../contract/input-rules';
 import type { TaskState } from '../contract/task-state';
 import {
   bodiesOf,
@@ -12,6 +13,7 @@ import {
 import {
   booleanFrom,
   first,
+  idFrom,
   LONGEST,
   linkFrom,
   nameFrom,
@@ -73,6 +75,8 @@ export type Field = 'taskId' | 'state' | 'percent' | 'videoUrl' | 'code' | 'mess
 export interface TracedReading extends AnswerReading {
   found: Partial<Record<Field, string>>;
   doubts: string[];
+  /** What stands where a task id is expected, and is too long or has control characters in it. */
+  unusableId?: string;
   /** How long the service asks to be left alone. */
   retryAfterMs?: number;
 }
@@ -88,7 +92,10 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
     return found?.value;
   };
 
-  const taskId = keep('taskId', first(valuesIn(bodies, places.taskId), taskIdFrom));
+  // One that cannot be used hides the others: what stands elsewhere, such as the id of the call, is not the task's.
+  const named = first(valuesIn(bodies, places.taskId), idFrom);
+  const isUsable = isTaskId(named?.value);
+  const taskId = keep('taskId', isUsable ? named : undefined);
   const word = keep('state', readWord(bodies, rules)) ?? '';
   const done = first(valuesIn(bodies, places.done), booleanFrom);
   if (word === '' && done) read.state = done;
@@ -113,6 +120,7 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
   return {
     json: root !== undefined,
     taskId,
+    ...(named !== undefined && !isUsable && { unusableId: named.value }),
     task,
     said: { ...(code !== undefined && { code }), ...(message !== undefined && { message }) },
     found: Object.fromEntries(Object.entries(read).map(([field, { at }]) => [field, at])),

@@ -1,4 +1,5 @@
 import { Agent, type Dispatcher } from 'undici';
+import { TASK_ID_RULE } from '../contract/input-rules';
 import type { VideoRequest } from '../contract/request';
 import {
   type AnswerTimeouts,
@@ -194,11 +195,12 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
         ...timeouts.submit,
       });
       if (reading.taskId !== undefined) return { taskId: reading.taskId, doubts: reading.doubts };
-      throw new ServiceFault('unreadable', {
-        status,
-        code: reading.said.code,
-        message: `the answer names no task: ${quotable(body, secrets) || 'it is empty'}`,
-      });
+      const { unusableId } = reading;
+      const said =
+        unusableId === undefined
+          ? `the answer names no task: ${quotable(body, secrets) || 'it is empty'}`
+          : `the answer names a task whose id ${TASK_ID_RULE}: ${quotable(unusableId, secrets)}`;
+      throw new ServiceFault('unreadable', { status, code: reading.said.code, message: said });
     },
 
     async check(taskId, { signal } = {}) {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createVideoActivities, type VideoActivities } from '../../activities';
+import { fromTemporalType } from '../../src/contract/failure-table';
 import type { FailureDetails } from '../../src/contract/failures';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
 import { createVideoService, type VideoService, type VideoServiceOptions } from '../../src/service';
@@ -100,15 +101,16 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
   };
 }
 
-/** The failure that an attempt ended with, its details picked out. */
-export async function failureOf(
-  attempt: Attempt<unknown>,
-): Promise<{ failure: ApplicationFailure; details: FailureDetails }> {
+/** The failure that an attempt ended with, with its row of the table as its type, and its details picked out. */
+export async function failureOf(attempt: Attempt<unknown>) {
   const outcome: unknown = await attempt.result.catch((error: unknown) => error);
-  if (!(outcome instanceof ApplicationFailure)) {
+  const type = outcome instanceof ApplicationFailure ? fromTemporalType(outcome.type) : undefined;
+  if (!(outcome instanceof ApplicationFailure) || type === undefined) {
     throw new Error(`expected a failure of the table, met ${String(outcome)}`, { cause: outcome });
   }
-  return { failure: outcome, details: (outcome.details?.[0] ?? {}) as FailureDetails };
+  const { message, nonRetryable, nextRetryDelay, cause } = outcome;
+  const failure = { type, message, nonRetryable, nextRetryDelay, cause };
+  return { failure, details: (outcome.details?.[0] ?? {}) as FailureDetails };
 }
 
 function loggerInto(told: unknown[]) {

@@ -224,6 +224,25 @@ describe('a submit without a usable answer is unconfirmed, never sent again,', (
   });
 
   it.each([
+    [
+      'control characters',
+      JSON.stringify({ task_id: 't1\u001b[2J; touch x\n', request_id: 'r1' }),
+      't1; touch x',
+    ],
+    ['text that turns around', JSON.stringify({ id: 'a\u202eb' }), 'a b'],
+    ['half a character', '{"id":"a\\ud800"}', 'a'],
+    ['more than an id has', JSON.stringify({ id: 'x'.repeat(1_001) }), expect.stringMatching(/^x{400,}…$/)],
+  ])('when it names a task by %s, which nobody could show or ask for', async (_what, body, told) => {
+    server = await startRawServer((request) => reply(request, { body }));
+    const { submitVideo } = world.activitiesAt(server.url);
+    const { failure, details } = await failureOf(world.run(submitVideo, { request: REQUEST }));
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    const [, id] =
+      /^the answer names a task whose id must be text of [^:]*: (.*)$/.exec(details.message ?? '') ?? [];
+    expect(id).toEqual(told);
+  });
+
+  it.each([
     ['nothing that is known', '{"ok":true}', '{"ok":true}', undefined],
     [
       'an error in a 200',

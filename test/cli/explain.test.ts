@@ -104,7 +104,7 @@ it.each([
   ['{"id":"a","status":"P3"}', '200', 'What does "P3" mean? Put it under queued, '],
   ['{"id":"a","status":"running"}', '200', 'Everything is understood.\n'],
   ['{}', '200', 'No profile can be guessed from this.\n'],
-  [String.raw`{"id":"\u001b[31mred"}`, '200', '  task id   red  at id\n'],
+  [String.raw`{"id":"\u001b[31mred"}`, '200', '  task id: red is none, for it must be text of at most 1000'],
 ])('%s with HTTP %s: %s', async (body, status, line) => {
   const { code, out } = await videogen(save(body), '--status', status);
   expect(code).toBe(0);

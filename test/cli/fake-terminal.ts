@@ -1,9 +1,20 @@
-import type { Terminal } from '../../src/cli/terminal';
+import { type Terminal, writeTo } from '../../src/cli/terminal';
 
 /** A terminal that keeps what is written and is interrupted on demand. */
 export class FakeTerminal implements Terminal {
   stdout = '';
   stderr = '';
+  private readonly streams = writeTo({
+    writeOut: (text) => {
+      this.stdout += text;
+    },
+    writeErr: (text) => {
+      this.stderr += text;
+    },
+  });
+  readonly out = this.streams.out;
+  readonly err = this.streams.err;
+  readonly steer = this.streams.steer;
   private readonly callbacks = new Set<() => void>();
 
   constructor(
@@ -11,14 +22,6 @@ export class FakeTerminal implements Terminal {
     private readonly width?: number,
     private readonly height?: number,
   ) {}
-
-  out(text: string): void {
-    this.stdout += `${text}\n`;
-  }
-
-  err(text: string): void {
-    this.stderr += text;
-  }
 
   columns(): number | undefined {
     return this.width;

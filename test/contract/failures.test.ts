@@ -4,6 +4,7 @@ import {
   ApplicationFailure,
   CancelledFailure,
   ChildWorkflowFailure,
+  NexusOperationFailure,
   RetryState,
   TimeoutFailure,
   TimeoutType,
@@ -33,14 +34,16 @@ const inActivity = (cause?: Error) =>
   );
 const inWorkflow = (cause?: Error) =>
   new WorkflowFailedError('Workflow execution failed', cause, RetryState.NON_RETRYABLE_FAILURE);
-const inChild = (cause?: Error) =>
+const inChild = (cause?: Error, workflowType = 'generateVideo') =>
   new ChildWorkflowFailure(
     'default',
     { workflowId: 'w', runId: 'r' },
-    'generateVideo',
+    workflowType,
     RetryState.NON_RETRYABLE_FAILURE,
     cause,
   );
+const inNexus = (cause?: Error, service = 'VideoGeneration') =>
+  new NexusOperationFailure('operation failed', 5, 'videos', service, 'generateVideo', 'token', cause);
 
 describe('the failure table', () => {
   it.each(ROWS)('%s has a meaning and an advice that are sentences', (_type, { meaning, advice }) => {
@@ -140,7 +143,11 @@ describe('a failure on its way through Temporal', () => {
   it('is final unless it is said to be retryable', () => {
     expect(createFailure('NoVideo').nonRetryable).toBe(true);
     const retryable = createFailure('RateLimited', {}, { retryable: true, nextRetryDelayMs: 7_000 });
-    expect(retryable).toMatchObject({ nonRetryable: false, nextRetryDelay: 7_000, type: 'RateLimited' });
+    expect(retryable).toMatchObject({ nonRetryable: false, nextRetryDelay: 7_000 });
+  });
+
+  it.each(TYPES)('%s has a type there that no host has', (type) => {
+    expect(createFailure(type).type).toBe(`videogen.${type}`);
   });
 
   const details = { taskId: 'task-1', status: 429, code: 'c', message: 'm', retryAfter: 5, attempt: 2 };
@@ -169,12 +176,28 @@ describe('a failure on its way through Temporal', () => {
   });
 
   it.each([
+    ['a job that is a child workflow', inChild],
+    ['a batch that is a child workflow', (cause: Error) => inChild(cause, 'generateVideos')],
+    ['a job below the workflow that failed for it', (cause: Error) => inWorkflow(inChild(cause))],
+    ["a job below a child of the host's", (cause: Error) => inChild(inChild(cause), 'makeTrailer')],
+    ['a job that was ordered through Nexus', inNexus],
+  ])('is Cancelled for the cancellation of %s', (_where, wrap) => {
+    expect(readFailure(wrap(new CancelledFailure('cancelled')))?.type).toBe('Cancelled');
+  });
+
+  it.each([
     ['itself', (cancelled: Error) => cancelled],
     ['an activity', inActivity],
-    ['a workflow', inWorkflow],
-    ['a child workflow', (cancelled: Error) => inWorkflow(inChild(cancelled))],
-  ])('is Cancelled for the cancellation in %s', (_where, wrap) => {
-    expect(readFailure(wrap(new CancelledFailure('cancelled')))?.type).toBe('Cancelled');
+    ['a workflow of unknown type', inWorkflow],
+    ["a child workflow of the host's", (cause: Error) => inChild(cause, 'bookHotel')],
+    ['an activity below one of our jobs', (cause: Error) => inChild(inActivity(cause))],
+    ['an operation of another Nexus service', (cause: Error) => inNexus(cause, 'Hotels')],
+  ])("is not read from a cancellation of the host's: %s", (_where, wrap) => {
+    expect(readFailure(wrap(new CancelledFailure('cancelled')))).toBeUndefined();
+  });
+
+  it.each(TYPES)("is not read from a host's own failure of type %s", (type) => {
+    expect(readFailure(inWorkflow(inActivity(ApplicationFailure.create({ type }))))).toBeUndefined();
   });
 
   it.each([
@@ -190,9 +213,13 @@ describe('a failure on its way through Temporal', () => {
     ],
     ['a failure of someone else', inActivity(ApplicationFailure.create({ type: 'OutOfCheese' }))],
     ['a failure without a type', ApplicationFailure.create({ message: 'm' })],
-    ['the type constructor', ApplicationFailure.create({ type: 'constructor' })],
-    ['the type toString', inActivity(ApplicationFailure.create({ type: 'toString' }))],
-    ['the type __proto__', ApplicationFailure.create({ type: '__proto__' })],
+    ['the type constructor', ApplicationFailure.create({ type: 'videogen.constructor' })],
+    ['the type toString', inActivity(ApplicationFailure.create({ type: 'videogen.toString' }))],
+    ['the type __proto__', ApplicationFailure.create({ type: 'videogen.__proto__' })],
+    ['our prefix alone', ApplicationFailure.create({ type: 'videogen.' })],
+    ['our prefix twice', ApplicationFailure.create({ type: 'videogen.videogen.NoVideo' })],
+    ['our prefix within the type', ApplicationFailure.create({ type: 'acme.videogen.NoVideo' })],
+    ['our type in other letters', ApplicationFailure.create({ type: 'Videogen.NoVideo' })],
   ])('is not read from %s', (_what, error) => {
     expect(readFailure(error)).toBeUndefined();
   });
@@ -205,7 +232,7 @@ describe('a failure on its way through Temporal', () => {
     ['wrong kinds', [{ taskId: 5, status: '429', code: {}, message: { toString: 1 }, attempt: null }]],
     ['other fields', [{ key: 'sk-secret', constructor: 'x' }]],
   ])('has empty details when it comes with %s', (_what, given) => {
-    const failure = readFailure(ApplicationFailure.create({ type: 'NoVideo', details: given }));
+    const failure = readFailure(ApplicationFailure.create({ type: 'videogen.NoVideo', details: given }));
     expect(failure?.details).toEqual({});
     expect(failure?.message).toBe(describeFailure('NoVideo'));
   });

@@ -17,6 +17,9 @@ it.each<[unknown, string]>([
   [{ decision: 'adopt' }, 'taskId must be text'],
   [{ decision: 'adopt', taskId: ' \n' }, 'taskId must be text'],
   [{ decision: 'adopt', taskId: { toString: 1 } }, 'taskId must be text'],
+  [{ decision: 'adopt', taskId: 'task\u001b[2J' }, 'taskId must be text'],
+  [{ decision: 'adopt', taskId: 'task\u202e' }, 'taskId must be text'],
+  [{ decision: 'adopt', taskId: 'task\ud800' }, 'taskId must be text'],
   [{ decision: 'resubmit', taskId: 'task_1' }, 'resubmit takes no taskId'],
   [{ decision: 'abandon', taskId: '' }, 'abandon takes no taskId'],
 ])('%j is none, and is told why', (given, problem) => {

@@ -59,10 +59,22 @@ describe('an option of a job that is wrong', () => {
   const length = 'must be milliseconds or a length of time such as "90s", "30m" or "2h"';
 
   it.each([
-    [{ taskId: '' }, 'taskId must be text of at most 1000 characters, and not empty'],
-    [{ taskId: ' ' }, 'taskId must be text of at most 1000 characters, and not empty'],
-    [{ taskId: 5 }, 'taskId must be text of at most 1000 characters, and not empty'],
-    [{ taskId: 'x'.repeat(1_001) }, 'taskId must be text of at most 1000 characters, and not empty'],
+    [
+      { taskId: '' },
+      'taskId must be text of at most 1000 characters without control characters, and not empty',
+    ],
+    [
+      { taskId: ' ' },
+      'taskId must be text of at most 1000 characters without control characters, and not empty',
+    ],
+    [
+      { taskId: 5 },
+      'taskId must be text of at most 1000 characters without control characters, and not empty',
+    ],
+    [
+      { taskId: 'x'.repeat(1_001) },
+      'taskId must be text of at most 1000 characters without control characters, and not empty',
+    ],
     [{ deadline: 'soon' }, `deadline ${length}`],
     [{ deadline: '90' }, `deadline ${length}`],
     [{ deadline: 0 }, `deadline ${length}`],
@@ -106,14 +118,24 @@ describe('an option of a job that is wrong', () => {
 
   it('is told together with the others', () => {
     expect(problemOf({ taskId: '', storage: '' })).toBe(
-      `taskId must be text of at most 1000 characters, and not empty; ${STORAGE_RULE}`,
+      `taskId must be text of at most 1000 characters without control characters, and not empty; ${STORAGE_RULE}`,
     );
   });
 });
 
-it.each(['../x', '/x', 'a/../x', 'a//b', 'C:/x', 'a\\b', './x', 'a\0b', '/', 'x'.repeat(501)])(
-  'a storage key that leaves the storage, or is no plain name, is refused: %s',
-  (storage) => {
-    expect(problemOf({ taskId: 'task-1', storage })).toMatch(/^storage must name a place inside the storage/);
-  },
-);
+it.each([
+  '../x',
+  '/x',
+  'a/../x',
+  'a//b',
+  'C:/x',
+  'a\\b',
+  './x',
+  'a\0b',
+  'a\u202eb',
+  'a\u2028b',
+  '/',
+  'x'.repeat(501),
+])('a storage key that leaves the storage, or is no plain name, is refused: %s', (storage) => {
+  expect(problemOf({ taskId: 'task-1', storage })).toMatch(/^storage must name a place inside the storage/);
+});

@@ -39,7 +39,7 @@ describe('the details of a job', () => {
     expect(jobAtStart({ request: { prompt } })).toContain(
       '> A \\!\\[fox\\](https://example.com/track.png) \\<b\\>in\\</b\\> \\`snow\\` \\# and \\| \\_more\\_\n',
     );
-    expect(jobAtStart({ taskId: '`a`' })).toContain("`'a'`");
+    expect(jobAtStart({ taskId: '`a`' })).toContain('`` `a` ``');
   });
 
   it.each(['x', '狐', '🦊', '#', '"', '\\'])('of %s again and again are what Temporal takes', (letter) => {

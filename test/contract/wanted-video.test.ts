@@ -1,4 +1,4 @@
-import { describeDifference } from '../../src/contract/wanted-video';
+import { describeDifference, describeOther } from '../../src/contract/wanted-video';
 
 const request = { prompt: 'A red fox', duration: 5 };
 
@@ -12,21 +12,16 @@ test.each([
 });
 
 test.each([
-  ['another value', { request }, { request: { ...request, duration: 10 } }, 'duration: 5 there, 10 here'],
-  ['a value less', { request }, { request: { prompt: 'A red fox' } }, 'duration: 5 there, none here'],
-  ['a value more', { request }, { request: { ...request, seed: 0 } }, 'seed: none there, 0 here'],
-  [
-    'text that looks like a number',
-    { request: { prompt: '5' } },
-    { request: { prompt: '6' } },
-    'prompt: "5" there, "6" here',
-  ],
-  ['another task', { taskId: 'task_1' }, { taskId: 'task_2' }, 'taskId: "task_1" there, "task_2" here'],
+  ['another value', { request }, { request: { ...request, duration: 10 } }, 'duration'],
+  ['a value less', { request }, { request: { prompt: 'A red fox' } }, 'duration'],
+  ['a value more', { request }, { request: { ...request, seed: 0 } }, 'seed'],
+  ['text that looks like a number', { request: { prompt: '5' } }, { request: { prompt: '6' } }, 'prompt'],
+  ['another task', { taskId: 'task_1' }, { taskId: 'task_2' }, 'taskId'],
   [
     'a task in place of a request',
     { request: { prompt: 'A red fox' } },
     { taskId: 'task_1' },
-    'prompt: "A red fox" there, none here; taskId: none there, "task_1" here',
+    'prompt, taskId',
   ],
 ])('%s is named', (_what, there, here, words) => {
   expect(describeDifference(there, here)).toBe(words);
@@ -34,16 +29,28 @@ test.each([
 
 test('several differences are all named', () => {
   const here = { request: { prompt: 'A blue fox', duration: 10 } };
-  expect(describeDifference({ request }, here)).toBe(
-    'prompt: "A red fox" there, "A blue fox" here; duration: 5 there, 10 here',
+  expect(describeDifference({ request }, here)).toBe('prompt, duration');
+});
+
+test('what another job is for is not told to whoever tries its name', () => {
+  const secret = { prompt: 'a face of our film', image_url: 'https://cdn.test/a.png?signature=s3cret' };
+  const told = describeOther('fox', { request: secret }, { request: { prompt: 'A red fox' } });
+  expect(told).toBe('fox is the name of another job (it differs in prompt, image_url); choose another name');
+});
+
+test('a job that says strange things of itself makes no strange message', () => {
+  const there = Object.fromEntries(
+    Array.from({ length: 5_000 }, (_, index) => [`${index}\u001b[2J\n\u202E${'x'.repeat(1_000)}`, 'y']),
   );
+  const told = describeDifference(there, { request: { prompt: 'A red fox' } }) ?? '';
+  expect(told).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  expect(told.length).toBeLessThan(500);
+  expect(told).toMatch(/ and 4\d\d\d more$/);
 });
 
 test.each([undefined, null, 'text', 7, {}, { request: null }, { request: 'text' }])(
   'a job that says %j of itself is another one',
   (there) => {
-    expect(describeDifference(there, { request: { prompt: 'A red fox' } })).toBe(
-      'prompt: none there, "A red fox" here',
-    );
+    expect(describeDifference(there, { request: { prompt: 'A red fox' } })).toBe('prompt');
   },
 );

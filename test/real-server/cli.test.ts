@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -11,6 +12,7 @@ import { createVideoClient, type VideoClient } from '../../src/client';
 import { DEFAULT_TASK_QUEUE } from '../../src/contract/names';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { type CliEnd, endOf, Home, lastLine, until, untilErr } from '../cli/cli-process';
+import { STEERING } from '../support/hostile-text';
 
 // Several processes one after the other, each with a server to start.
 jest.setTimeout(120_000);
@@ -90,14 +92,30 @@ test('two commands with one id are one job and one generation, and so is a third
   expect(lastLine(other)).toEqual({
     error: {
       type: 'InvalidRequest',
-      message: expect.stringContaining(
-        'fox is the name of another job (prompt: "A red fox" there, "A blue fox" here; seed: 7 there, 8 here)',
-      ),
+      message: expect.stringContaining('fox is the name of another job (it differs in prompt, seed)'),
       advice: expect.any(String),
     },
   });
   expect(home.paid()).toHaveLength(1);
   expect(home.processes()).toEqual([]);
+});
+
+test('a job with a hostile name is shown on one line, and the commands that are told are for it', async () => {
+  const id = "-fox\u001b[2J\n'$(touch x)'\u202e";
+  const started = await home.run(['generate', 'A red fox', '--id', id, '--no-wait']);
+  expect(started).toMatchObject({ code: 0, out: "-fox '$(touch x)'\n" });
+  expect(started.err).not.toMatch(STEERING);
+  expect(started.err).toMatch(/^Job -fox '\$\(touch x\)', shown at /m);
+  const [, command = ''] = /Follow it with: videogen (.*)\n/.exec(started.err) ?? [];
+  const typed = execFileSync('sh', ['-c', `printf '%s\\0' ${command}`], {
+    encoding: 'utf8',
+    cwd: home.folder,
+  });
+  const followed = await home.run([...typed.split('\0').slice(0, -1), '--json']);
+  expect(followed).toMatchObject({ code: 0 });
+  expect(followed.out + followed.err).not.toMatch(STEERING);
+  expect(lastLine(followed)).toMatchObject({ workflowId: id });
+  expect(existsSync(join(home.folder, 'x'))).toBe(false);
 });
 
 test('a lost submit is told with its ways out, and settled from another terminal', async () => {

@@ -80,7 +80,7 @@ test('one name is one job: joined while it runs and however it ended, and never 
   const other = videos.start({ request: { ...request, duration: 5 } }, { workflowId: 'fox' });
   expect(await failureOf(other)).toMatchObject({
     type: 'InvalidRequest',
-    message: expect.stringContaining('fox is the name of another job (duration: none there, 5 here)'),
+    message: expect.stringContaining('fox is the name of another job (it differs in duration)'),
   });
 });
 

@@ -148,9 +148,7 @@ describe('a workflow in another namespace', () => {
 
     const other = await call('orderVideo', { ...input, request: { prompt: 'a bear' } });
     expect(other).toMatchObject({ type: 'InvalidRequest', throughNexus: true });
-    expect(other.message).toContain(
-      `${workflowId} is the name of another job (prompt: "a fox" there, "a bear" here)`,
-    );
+    expect(other.message).toContain(`${workflowId} is the name of another job (it differs in prompt)`);
     expect(await call('askProgress', workflowId)).toMatchObject({ phase: 'succeeded', polls: 1 });
   });
 

@@ -203,7 +203,7 @@ test.each([
     });
     const failure = await failureOf(started);
     expect(failure).toMatchObject({
-      cause: { type: 'InvalidRequest', message: expect.stringContaining(sentence) },
+      cause: { type: 'videogen.InvalidRequest', message: expect.stringContaining(sentence) },
     });
     expect(emulator.calls).toHaveLength(0);
   });

@@ -1,4 +1,4 @@
-import { describeDuration } from '../../contract';
+import { describeDuration, inShell } from '../../contract';
 import { findSearchAttributes, problemOf } from '../../search-attributes';
 import { readSearchAttributes } from '../../temporal-config';
 import { type Check, type Finding, ok, warning, wrong } from './check';
@@ -28,7 +28,7 @@ export const checkNamespace: Check = {
       if (codeOf(error) === NOT_FOUND) {
         return wrong(
           `there is no namespace ${namespace}`,
-          `Make it with: temporal operator namespace create --namespace ${namespace}; or correct TEMPORAL_NAMESPACE.`,
+          `Make it with: temporal operator namespace create --namespace ${inShell(namespace)}; or correct TEMPORAL_NAMESPACE.`,
         );
       }
       return wrong(

@@ -1,0 +1,159 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { reportError } from '../../src/cli/exit-codes';
+import { describeProgram } from '../../src/cli/run';
+import { showBatch } from '../../src/cli/show-batch';
+import { showProgress } from '../../src/cli/show-progress';
+import { type JobProgress, VideoFailure } from '../../src/contract';
+import { hostileText, STEERING } from '../support/hostile-text';
+import { FakeTerminal } from './fake-terminal';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'videogen-hostile-'));
+});
+afterAll(async () => {
+  const made = await readdir(folder);
+  await rm(folder, { recursive: true });
+  // Nothing of what was typed was a command of its own.
+  expect(made).toEqual([]);
+});
+
+/** What a shell makes of a line that was printed for people to type: the arguments of each command. */
+function typed(commands: string[], shell = 'sh'): string[][] {
+  const script = commands.map(
+    (command) => `printf '%s\\0' ${command.replace(/^videogen /, '')}; printf '\\0'`,
+  );
+  const out = execFileSync(shell, ['-c', script.join('\n')], { encoding: 'utf8', cwd: folder });
+  return out
+    .split('\0\0')
+    .slice(0, -1)
+    .map((one) => one.split('\0'));
+}
+
+/** Which command the arguments are for, and with what. */
+async function parsed(args: string[]): Promise<unknown[]> {
+  const calls: unknown[] = [];
+  const call =
+    (name: string) =>
+    async (...given: unknown[]) => {
+      calls.push(name, ...given.slice(0, 2));
+    };
+  const names = ['batch', 'decide', 'dev', 'worker', 'emulator', 'doctor', 'explain', 'searchAttributes'];
+  const others = Object.fromEntries(names.map((name) => [name, call(name)]));
+  const actions = { ...others, generate: call('generate') } as unknown as Parameters<
+    typeof describeProgram
+  >[1];
+  const program = describeProgram(new FakeTerminal(), actions);
+  await program.parseAsync(args, { from: 'user' });
+  return calls;
+}
+
+const commandsIn = (text: string) =>
+  [...text.matchAll(/videogen .*?(?=\n| {3}\()/gs)].map(([command]) => command);
+
+const progress = (more: Partial<JobProgress>): JobProgress => ({
+  phase: 'waiting',
+  polls: 1,
+  startedAt: new Date().toISOString(),
+  deadlineAt: new Date().toISOString(),
+  ...more,
+});
+const hold = { since: '2026-01-01T00:00:00.000Z', until: '2026-01-02T00:00:00.000Z', message: 'lost' };
+/** The end of a line within an argument is one of the few that a terminal may show. */
+const onOneLine = hostileText.filter((text) => !text.endsWith('\n'));
+
+test('a failure shows no control character, whatever id and words it is of', () => {
+  fc.assert(
+    fc.property(hostileText, hostileText, fc.boolean(), (taskId, message, json) => {
+      const terminal = new FakeTerminal();
+      reportError(new VideoFailure('StorageFailed', { taskId, message, code: message }), { json }, terminal);
+      expect(terminal.stderr + terminal.stdout).not.toMatch(STEERING);
+      if (json) expect(JSON.parse(terminal.stdout).error.taskId).toBe(taskId);
+    }),
+  );
+});
+
+test('an error of anybody shows none either', () => {
+  fc.assert(
+    fc.property(hostileText, (message) => {
+      const terminal = new FakeTerminal();
+      reportError(new Error(message), { json: true }, terminal);
+      expect(terminal.stderr + terminal.stdout).not.toMatch(STEERING);
+      expect(JSON.parse(terminal.stdout).error.message).toBe(message);
+    }),
+  );
+});
+
+test.each(['sh', 'bash'])(
+  'the command that picks a task up is for that task, typed into %s',
+  async (shell) => {
+    const taskIds = fc.sample(onOneLine, { numRuns: 300, seed: 10 });
+    const lines = taskIds.map((taskId) => {
+      const terminal = new FakeTerminal();
+      reportError(new VideoFailure('DeadlineExceeded', { taskId }), {}, terminal);
+      return terminal.stderr.slice(terminal.stderr.lastIndexOf('videogen generate')).trimEnd();
+    });
+    const calls = await Promise.all(typed(lines, shell).map(parsed));
+    expect(calls.map(([, , options]) => Object(options).adopt)).toEqual(taskIds);
+  },
+);
+
+describe('a job that waits for a decision', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  const told = async (workflowId: string, item?: number) => {
+    const terminal = new FakeTerminal();
+    const job = { workflowId, progress: async () => progress({ phase: 'needs-decision', hold }) };
+    const running = [{ item: item ?? 0, name: workflowId, ...(await job.progress()) }];
+    const batch = { workflowId, progress: async () => ({ items: 5, succeeded: 0, failed: 0, running }) };
+    const shown = item === undefined ? showProgress(job, terminal) : showBatch(batch, terminal);
+    await jest.advanceTimersByTimeAsync(1_000);
+    shown.stop();
+    return terminal.stderr;
+  };
+
+  test('tells the commands that are for it, whatever its name, and no control character', async () => {
+    const ids = fc.sample(onOneLine, { numRuns: 100, seed: 10 });
+    const texts: string[] = [];
+    for (const [index, id] of ids.entries()) texts.push(await told(id, index % 2 === 0 ? undefined : 17));
+    expect(texts.filter((text) => STEERING.test(text))).toEqual([]);
+    const commands = texts.flatMap(commandsIn);
+    expect(commands).toHaveLength(3 * ids.length);
+    const calls = await Promise.all(typed(commands).map(parsed));
+    expect(calls.map(([name, id]) => [name, id])).toEqual(
+      ids.flatMap((id) => [0, 1, 2].map(() => ['decide', id])),
+    );
+    expect(calls.slice(3, 6).map(([, , options]) => options)).toEqual([
+      { item: '17', adopt: 'TASK_ID' },
+      { item: '17', resubmit: true },
+      { item: '17', abandon: true },
+    ]);
+  });
+});
+
+test.each([undefined, 80])(
+  'progress shows no control character of a service (%p columns)',
+  async (columns) => {
+    jest.useFakeTimers();
+    for (const word of fc.sample(hostileText, { numRuns: 50, seed: 10 })) {
+      const terminal = new FakeTerminal({}, columns);
+      const task = { state: 'running', word } as const;
+      const trouble = { type: 'RateLimited', message: word, count: 1 } as const;
+      const job = { workflowId: 'fox', progress: async () => progress({ taskId: word, task, trouble }) };
+      const shown = showProgress(job, terminal);
+      await jest.advanceTimersByTimeAsync(1_000);
+      shown.stop();
+      expect(terminal.stderr.replaceAll('\r\u001b[K', '')).not.toMatch(STEERING);
+    }
+    jest.useRealTimers();
+  },
+);

@@ -1,0 +1,35 @@
+import fc from 'fast-check';
+import type { JobProgress } from '../../src/contract/job';
+import { batchDetails } from '../../workflows/batch-details';
+import { currentDetails } from '../../workflows/current-details';
+import { hostileText, STEERING } from '../support/hostile-text';
+
+const hold = { since: '2026-01-01T00:00:00.000Z', until: '2026-01-02T00:00:00.000Z' };
+
+/** A code span with whatever backticks it needs, or a character that is shown and does nothing. */
+const INERT = /(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)|\\./gsu;
+
+test('details for the Temporal UI hold nothing of what others chose but words and values', () => {
+  fc.assert(
+    fc.property(hostileText, hostileText, (name, word) => {
+      const progress: JobProgress = {
+        phase: 'needs-decision',
+        polls: 1,
+        taskId: name,
+        task: { state: 'running', word },
+        trouble: { type: 'RateLimited', message: word, count: 1 },
+        hold: { ...hold, message: word },
+        startedAt: hold.since,
+        deadlineAt: hold.until,
+      };
+      const running = [{ item: 1, name, ...progress }];
+      const counts = { items: 5, succeeded: 0, failed: 0, running, stopping: word };
+      for (const details of [currentDetails(progress, undefined, name), batchDetails(counts, name)]) {
+        expect(details).not.toMatch(STEERING);
+        // Our own headline is the only thing that is more than words.
+        const rest = details.replace(/^\*\*[^*]+\*\*/, '').replace(INERT, '');
+        expect(rest).not.toMatch(/[`[\]<>!_*]/);
+      }
+    }),
+  );
+});
