@@ -1,10 +1,11 @@
 import type { Call } from '../src/contract/failure-table';
-import { type CallOutcome, type RateGate, ServiceFault } from '../src/service';
+import { type CallOutcome, type Entry, type RateGate, ServiceFault } from '../src/service';
+import { followSkippedTime } from './skipped-time';
 import { failureOf } from './to-failure';
 
 /** Makes one call if the gate lets it through, and tells the gate whether the service found it one too many. */
 export async function throughGate<T>(gate: RateGate, call: Call, work: () => Promise<T>): Promise<T> {
-  const entry = gate.enter(call);
+  const entry = await enter(gate, call);
   if (!entry.open) {
     throw failureOf('RateLimited', call, {
       message: 'nothing was sent, because the service has just asked for fewer requests',
@@ -16,9 +17,18 @@ export async function throughGate<T>(gate: RateGate, call: Call, work: () => Pro
     entry.leave({ kind: 'passed' });
     return answer;
   } catch (error) {
-    entry.leave(learntFrom(error));
+    const outcome = learntFrom(error);
+    entry.leave(outcome);
+    // What the server skips after this attempt is to be known from what its clock shows now.
+    if (outcome.kind === 'limited') await followSkippedTime(gate);
     throw error;
   }
+}
+
+async function enter(gate: RateGate, call: Call): Promise<Entry> {
+  const entry = gate.enter(call);
+  if (entry.open || !(await followSkippedTime(gate))) return entry;
+  return gate.enter(call);
 }
 
 /** Whether there is room is told by a refusal for that reason and by a success, and by nothing else. */

@@ -8,7 +8,8 @@ import { DEFAULT_TASK_QUEUE } from './contract/names';
 import { type Emulator, type EmulatorOptions, startEmulator } from './emulator';
 import { type EngineOptions, findDevServer, findTestServer, startDevServer } from './engine';
 import { startTestServer } from './engine/start-test-server';
-import { createVideoService, RateGate } from './service';
+import { VideoPlugin, type VideoPluginOptions } from './plugin';
+import { createVideoService } from './service';
 import { createFileStorage } from './storage';
 import { readEngineOptions } from './temporal-config';
 import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from './worker';
@@ -57,6 +58,8 @@ export interface VideoTestEnvironment {
   /** Where the videos of its workers go; removed at the end. */
   storageFolder: string;
   createWorker(options?: VideoWorkerOptions): Promise<VideoWorker>;
+  /** For a worker of your own, made with `temporal.nativeConnection`; it calls the emulator and reads no settings. */
+  createPlugin(options?: VideoPluginOptions): VideoPlugin;
   teardown(): Promise<void>;
 }
 
@@ -73,6 +76,7 @@ export async function createVideoTestEnvironment(
   const emulator = await startEmulator({ clock: () => temporal.currentTimeMs(), ...options.emulator });
   const storageFolder = await mkdtemp(join(tmpdir(), 'videogen-test-'));
   const service = createVideoService({ baseUrl: emulator.url, apiKey: () => emulator.apiKey });
+  const storage = createFileStorage(storageFolder);
 
   return {
     temporal,
@@ -88,26 +92,17 @@ export async function createVideoTestEnvironment(
       createVideoWorker({
         connection: temporal.nativeConnection,
         taskQueue: DEFAULT_TASK_QUEUE,
-        gate: new RateGate(server === 'time-skipping' ? { clock: leapingClock() } : {}),
         service,
-        storage: createFileStorage(storageFolder),
+        storage,
         ...workerOptions,
       }),
+    createPlugin: (pluginOptions) => new VideoPlugin({ env: {}, service, storage, ...pluginOptions }),
     async teardown() {
       await service.close();
       await emulator.close();
       await stop();
       await rm(storageFolder, { recursive: true, force: true });
     },
-  };
-}
-
-/** For a rate gate where time is skipped: Temporal keeps the wait, and by then the pause is over. */
-function leapingClock(): () => number {
-  let hours = 0;
-  return () => {
-    hours += 1;
-    return hours * 3_600_000;
   };
 }
 

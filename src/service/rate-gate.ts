@@ -1,5 +1,6 @@
 import type { Call } from '../contract/failure-table';
 import { RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from '../contract/policies';
+import { SkippingClock } from './skipping-clock';
 
 /** A service that limits requests by the second has room again after one. */
 const FIRST_GUESS_MS = 1_000;
@@ -31,12 +32,21 @@ export class RateGate {
   private readonly listeners = new Set<() => void>();
   private readonly submits: SubmitGate;
   private readonly gates: Record<Call, { enter(): Entry }>;
+  private readonly skippingClock: SkippingClock;
+  private timeIsSkipped = false;
 
-  constructor({ clock = () => performance.now() }: RateGateOptions = {}) {
-    this.submits = new SubmitGate(clock, () => {
-      for (const listener of [...this.listeners]) listener();
-    });
+  constructor({ clock: machine = () => performance.now() }: RateGateOptions = {}) {
+    this.skippingClock = new SkippingClock(machine);
+    const clock = () => this.skippingClock.now();
+    this.submits = new SubmitGate(clock, () => this.tellListeners());
     this.gates = { submit: this.submits, check: new Pause(clock), download: new Pause(clock) };
+  }
+
+  /** Measures pauses on the clock of a Temporal server that skips time. For no other: the machine's is more exact. */
+  async follow(server: object, readClock: () => Promise<number>): Promise<void> {
+    await this.skippingClock.follow(server, readClock);
+    this.timeIsSkipped = true;
+    this.tellListeners();
   }
 
   /** A pass for one call now, or how long to stay away. */
@@ -44,9 +54,12 @@ export class RateGate {
     return this.gates[call].enter();
   }
 
-  /** How many submits may be under way now: 0 while the gate is shut, Infinity when nothing is known against it. */
+  /**
+   * How many submits may be under way now: 0 while the gate is shut, Infinity when nothing is known against it. Also
+   * Infinity where time is skipped: a worker that takes no submits meanwhile would wait by the machine's clock.
+   */
   submitAllowance(): number {
-    return this.submits.allowance();
+    return this.timeIsSkipped ? Number.POSITIVE_INFINITY : this.submits.allowance();
   }
 
   /** A task has reached its end at the service, so there may be room for another. */
@@ -63,7 +76,11 @@ export class RateGate {
 
   /** Milliseconds until time alone changes the allowance; undefined when it does not. */
   untilNextChange(): number | undefined {
-    return this.submits.untilNextChange();
+    return this.timeIsSkipped ? undefined : this.submits.untilNextChange();
+  }
+
+  private tellListeners(): void {
+    for (const listener of [...this.listeners]) listener();
   }
 }
 

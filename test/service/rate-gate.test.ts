@@ -459,3 +459,92 @@ function simulate({ submitters, endsSeenAfterMs }: Setting) {
   }
   return { ended, busy: (JOBS * JOB_MS) / (LIMIT * now), refused: refusals / posts };
 }
+
+describe('the gate where a server skips time', () => {
+  /** A server whose clock goes with the machine's, and skips what it is told to. */
+  function setUpServer() {
+    const { gate, submit, enter, pass, waitOf } = setUp();
+    const server = {};
+    let serverMs = 1_000_000;
+    return {
+      gate,
+      submit,
+      enter,
+      waitOf,
+      pass(ms: number) {
+        pass(ms);
+        serverMs += ms;
+      },
+      skip(ms: number) {
+        serverMs += ms;
+      },
+      follow: (answerTakesMs = 0, of: object = server, aheadMs = 0) =>
+        gate.follow(of, async () => {
+          pass(answerTakesMs);
+          serverMs += answerTakesMs;
+          return serverMs + aheadMs;
+        }),
+    };
+  }
+
+  it.each(['submit', 'check', 'download'] as const)(
+    'opens to a %s when the pause was waited for, in part on each clock',
+    async (call) => {
+      const { enter, waitOf, follow, skip, pass } = setUpServer();
+      enter(call).leave(limited(60_000));
+      await follow();
+      pass(10_000);
+      await follow();
+      expect(waitOf(call)).toBe(50_000);
+      skip(30_000);
+      await follow();
+      expect(waitOf(call)).toBe(20_000);
+      skip(20_000);
+      await follow();
+      expect(waitOf(call)).toBe(0);
+    },
+  );
+
+  it('is opened neither by a server that does not skip, however far its clock is off, nor by one that goes back', async () => {
+    const { submit, waitOf, follow, skip } = setUpServer();
+    submit(limited(60_000));
+    await follow();
+    await follow(0, {}, 86_400_000);
+    skip(-3_600_000);
+    await follow();
+    expect(waitOf()).toBe(60_000);
+  });
+
+  it('takes the time of an answer for none that was skipped, and never for a longer pause', async () => {
+    const { submit, waitOf, follow, skip } = setUpServer();
+    submit(limited(60_000));
+    await follow(2_000);
+    skip(58_000);
+    await follow();
+    expect(waitOf()).toBe(0);
+  });
+
+  it('has room for every submit that a worker may take, and tells of it', async () => {
+    const { gate, submit, follow } = setUpServer();
+    submit(limited(60_000));
+    expect([gate.submitAllowance(), gate.untilNextChange()]).toEqual([0, 60_000]);
+    let told = 0;
+    gate.onChange(() => {
+      told += 1;
+    });
+    await follow();
+    expect([gate.submitAllowance(), gate.untilNextChange(), told]).toEqual([
+      Number.POSITIVE_INFINITY,
+      undefined,
+      1,
+    ]);
+  });
+
+  it('goes on by the machine’s clock when the server does not answer', async () => {
+    const { gate, submit, waitOf } = setUpServer();
+    submit(limited(60_000));
+    const unanswered = gate.follow({}, () => Promise.reject(new Error('no answer')));
+    await expect(unanswered).rejects.toThrow('no answer');
+    expect([gate.submitAllowance(), waitOf()]).toEqual([0, 60_000]);
+  });
+});
