@@ -61,7 +61,7 @@ describe('before a POST leaves', () => {
       const info = { attempt, heartbeatDetails: { settled: attempt - 1 } };
       const run = world.run(submitVideo, { request: REQUEST }, info);
       const { failure, details } = await failureOf(run);
-      expect([failure.type, failure.nonRetryable]).toEqual(['videogen.StorageFailed', false]);
+      expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
       expect(details.message).toBe('nothing was sent, because the storage failed: no space left');
       // The next attempt is no lost submit.
       expect(run.beats.at(-1)).toEqual({ settled: attempt });
@@ -80,7 +80,7 @@ describe('before a POST leaves', () => {
     ]) {
       await writeOverRecord(content);
       const { failure } = await failureOf(submit({}, inAnotherRun()));
-      expect([failure.type, failure.nonRetryable]).toEqual(['videogen.StorageFailed', false]);
+      expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
       expect(failure.message).toContain('in the storage is damaged');
     }
     expect(world.emulator.generations()).toHaveLength(1);
@@ -98,7 +98,7 @@ describe('a job that Temporal has forgotten', () => {
     world.emulator.next('submit', { kind: 'reset' });
     await failureOf(submit());
     const { failure, details } = await failureOf(submit({}, inAnotherRun()));
-    expect([failure.type, failure.nonRetryable]).toEqual(['videogen.SubmitUnconfirmed', true]);
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
     expect(details).toMatchObject({ onLostSubmit: 'hold' });
     expect(details.message).toMatch(/^a request was sent at .* and its answer is not on record$/);
     expect(world.emulator.calls).toHaveLength(1);
@@ -129,7 +129,7 @@ describe('a job that Temporal has forgotten', () => {
     await failureOf(
       submit({ onLostSubmit: 'resubmit' }, { attempt: 2, heartbeatDetails: first.beats.at(-1) }),
     );
-    expect((await failureOf(submit({}, inAnotherRun()))).failure.type).toBe('videogen.SubmitUnconfirmed');
+    expect((await failureOf(submit({}, inAnotherRun()))).failure.type).toBe('SubmitUnconfirmed');
     expect(world.emulator.calls).toHaveLength(2);
   });
 
@@ -164,9 +164,9 @@ describe('an attempt after one whose worker was killed', () => {
   it('sends nothing when it is called the first again and the notes are gone', async () => {
     world.emulator.next('submit', { kind: 'reset' });
     await failureOf(submit());
-    expect((await failureOf(submit())).failure.type).toBe('videogen.SubmitUnconfirmed');
+    expect((await failureOf(submit())).failure.type).toBe('SubmitUnconfirmed');
     // Whatever somebody decided before this activity began is not about what the activity itself has sent.
-    expect((await failureOf(submit({ resubmits: true }))).failure.type).toBe('videogen.SubmitUnconfirmed');
+    expect((await failureOf(submit({ resubmits: true }))).failure.type).toBe('SubmitUnconfirmed');
     expect(world.emulator.calls).toHaveLength(1);
   });
 
