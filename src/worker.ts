@@ -14,7 +14,7 @@ import { startJanitor } from './janitor';
 import { runTogether, shutDown } from './run-together';
 import { readDownloadQueue } from './storage-config';
 import { readSubmitsPerSecond, readTaskQueue } from './temporal-config';
-import { prepareWork, type VideoWorkOptions } from './video-work';
+import { prepareWork, type VideoWork, type VideoWorkOptions } from './video-work';
 
 /** What one worker may do: the workflows and looks, the submits, the downloads where they have a queue of their own. */
 export const WORKER_ROLES = ['jobs', 'submits', 'downloads'] as const;
@@ -61,6 +61,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   const roles = checkRoles(options.roles ?? WORKER_ROLES, queues);
   const workerDeploymentOptions = deploymentOptions(options.worker, env);
   const work = prepareWork(options);
+  if (roles.some(storesVideos)) await probeStorage(work);
   const { connection, namespace } = options.connection ? options : await connectWorker(env);
   const shared = behavingWell({
     connection,
@@ -70,10 +71,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   });
 
   const whileTidying = async <T>(run: () => Promise<T>): Promise<T> => {
-    // Who only submits may not even have the storage.
-    const stopTidying = roles.some((role) => role !== 'submits')
-      ? startJanitor(work.storage)
-      : () => undefined;
+    const stopTidying = roles.some(storesVideos) ? startJanitor(work.storage) : () => undefined;
     return run().finally(stopTidying);
   };
 
@@ -107,6 +105,19 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
     };
   } catch (error) {
     await closeOwn();
+    throw error;
+  }
+}
+
+/** Who only submits may not even have the storage. */
+const storesVideos = (role: WorkerRole) => role !== 'submits';
+
+/** A worker that cannot store could only fail jobs that are paid for: it does not begin. */
+async function probeStorage({ storage, close }: VideoWork): Promise<void> {
+  try {
+    await storage.probe?.();
+  } catch (error) {
+    await close();
     throw error;
   }
 }

@@ -1,29 +1,25 @@
-import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
-import { NativeConnection } from '@temporalio/worker';
 import { type Environment, namesAService, readServiceConfig } from '../config';
-import { startEmulator } from '../emulator';
 import { findDevServer, isAlive, isDead, ProcessLock, SILENT_AFTER_MS, startDevServer } from '../engine';
 import { answers } from '../engine/loopback-port';
 import { findSearchAttributes, problemOf, registerSearchAttributes } from '../search-attributes';
-import { createVideoService, RateGate, type VideoServiceOptions } from '../service';
-import { createStorage } from '../storage';
+import type { VideoServiceOptions } from '../service';
+import { createStorage, storageAddress, type VideoStorage } from '../storage';
 import { readDownloadOptions, readStorageConfig } from '../storage-config';
 import { readDataFolder, readEngineOptions, readTaskQueue } from '../temporal-config';
-import { createVideoWorker } from '../worker';
 import { Closers } from './closers';
+import { localQueue } from './local-queue';
+import { openService, startWorkers } from './local-workers';
 import { readStackNote, removeStackNote, type StackNote, writeStackNote } from './stack-note';
 
-/** Emulated generations are short, so that the first minute is one. */
-export const EMULATED_JOB_MS = 4_000;
 const LOOK_AGAIN_MS = 200;
 /** Ten times what is enough when the machine is not busy. */
 const ORPHAN_ANSWERS_WITHIN_MS = 20_000;
 
-/** Temporal, and a worker for the service that the environment names, on this machine. */
+/** Temporal, and a worker for the service and the storage that the environment names, on this machine. */
 export interface LocalStack {
   client: Client;
   address: string;
@@ -34,9 +30,13 @@ export interface LocalStack {
   emulatorKey?: string;
   /** Whether jobs can have search attributes. */
   searchable: boolean;
-  /** The process that runs the server when it is not ours, and when that has ended. */
-  runBy?: number;
+  /** Address of the storage that the environment names. */
+  storage: string;
+  /** The process that runs the server when it is not ours, where its own worker stores, and when it has ended. */
+  runBy?: { pid: number; storage: string };
   ended?: Promise<void>;
+  /** Works here on the queue of another storage as well, if the environment can reach that one. */
+  workFor(storage: string, queue: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -54,16 +54,17 @@ export async function openLocalStack(options: LocalStackOptions): Promise<LocalS
   const folder = readDataFolder(options.env);
   // A wrong setting is told before anything is started.
   if (namesAService(options.env)) readServiceConfig(options.env);
-  readStorageConfig(options.env);
   readDownloadOptions(options.env);
+  // Nothing is ordered that could not be stored.
+  const storage = await openStorage(options.env);
   await mkdir(folder, { recursive: true });
   const lock = new ProcessLock(join(folder, 'stack.lock'));
   for (;;) {
-    const joined = await joinStack(folder, options);
+    const joined = await joinStack(folder, storage, options);
     if (joined) return joined;
     const holder = await lock.holder();
     if (holder && (isDead(holder) || isSilent(holder))) await lock.free(holder.token);
-    if (await lock.tryTake()) return startStack(folder, lock, options);
+    if (await lock.tryTake()) return startStack({ folder, lock, storage }, options);
     await sleep(LOOK_AGAIN_MS);
   }
 }
@@ -73,9 +74,20 @@ function isSilent({ lastBeatMs }: { lastBeatMs: number }): boolean {
   return Date.now() - lastBeatMs > SILENT_AFTER_MS;
 }
 
+async function openStorage(env: Environment): Promise<VideoStorage> {
+  const storage = createStorage(readStorageConfig(env));
+  await storage.probe?.();
+  return storage;
+}
+
+interface Ground {
+  folder: string;
+  lock: ProcessLock;
+  storage: VideoStorage;
+}
+
 async function startStack(
-  folder: string,
-  lock: ProcessLock,
+  { folder, lock, storage }: Ground,
   options: LocalStackOptions,
 ): Promise<LocalStack> {
   const { env, tell, port, uiPort } = options;
@@ -95,17 +107,21 @@ async function startStack(
     const client = await connect({ address, namespace }, '20s');
     const searchable = await isSearchable(client, registerSearchAttributes);
     const service = await openService(env, folder, closers);
-    const taskQueue = queueFor(env);
+    const taskQueue = localQueue(env);
     const queues = options.forEverybody ? [taskQueue, readTaskQueue(env)] : [taskQueue];
-    await startWorkers({ env, address, queues, service }, closers);
-    const serviceName = namesAService(env) ? service.baseUrl : undefined;
+    await startWorkers({ env, address, queues, service, storage }, closers);
+    const isEmulated = !namesAService(env);
+    const stored = storageAddress(readStorageConfig(env));
     await writeStackNote(folder, {
       pid: process.pid,
       serverPid: server.pid,
       address,
       namespace,
       uiUrl,
-      serviceName,
+      storage: stored,
+      ...(isEmulated
+        ? { emulator: { url: service.baseUrl, key: service.apiKey() } }
+        : { serviceName: service.baseUrl }),
     });
     closers.add(() => removeStackNote(folder));
     return {
@@ -114,8 +130,11 @@ async function startStack(
       taskQueue,
       uiUrl,
       searchable,
+      storage: stored,
       serviceUrl: service.baseUrl,
-      emulatorKey: namesAService(env) ? undefined : service.apiKey(),
+      emulatorKey: isEmulated ? service.apiKey() : undefined,
+      workFor: (other, queue) =>
+        workFor({ env, address, openService: async () => service }, other, queue, closers),
       close: () => closers.close(),
     };
   } catch (error) {
@@ -148,7 +167,11 @@ async function answersAsServer(note: StackNote): Promise<boolean> {
 }
 
 /** Undefined when no stack runs, or the one that left its note is gone. */
-async function joinStack(folder: string, { env }: LocalStackOptions): Promise<LocalStack | undefined> {
+async function joinStack(
+  folder: string,
+  storage: VideoStorage,
+  { env }: LocalStackOptions,
+): Promise<LocalStack | undefined> {
   const note = await readStackNote(folder);
   if (!note || !isAlive(note.pid)) return undefined;
   const closers = new Closers();
@@ -156,34 +179,50 @@ async function joinStack(folder: string, { env }: LocalStackOptions): Promise<Lo
   if (!client) return undefined;
   try {
     const { uiUrl, address, pid } = note;
-    const taskQueue = queueFor(env);
-    const wanted = namesAService(env) ? readServiceConfig(env).baseUrl : undefined;
+    const taskQueue = localQueue(env);
+    const service = () => openService(env, folder, closers, note.emulator);
     const stack = {
       client,
       address,
+      taskQueue,
       uiUrl,
       // The server of another version may have none.
       searchable: await isSearchable(client, findSearchAttributes),
-      runBy: pid,
+      storage: storageAddress(readStorageConfig(env)),
+      runBy: { pid, storage: note.storage },
       ended: untilEnded(pid),
+      workFor: (other: string, queue: string) =>
+        workFor({ env, address, openService: service }, other, queue, closers),
       close: () => closers.close(),
     };
-    if (wanted === note.serviceName) return { ...stack, taskQueue, serviceUrl: wanted ?? 'the emulator' };
-    // Its worker works for another service.
-    const service = await openService(env, folder, closers);
-    await startWorkers({ env, address, queues: [taskQueue], service }, closers);
-    return { ...stack, taskQueue, serviceUrl: service.baseUrl };
+    const wanted = namesAService(env) ? readServiceConfig(env).baseUrl : undefined;
+    if (wanted === note.serviceName && stack.storage === note.storage) {
+      return { ...stack, serviceUrl: wanted ?? 'the emulator' };
+    }
+    // Its worker works for another service, or stores elsewhere.
+    const own = await service();
+    await startWorkers({ env, address, queues: [taskQueue], service: own, storage }, closers);
+    return { ...stack, serviceUrl: own.baseUrl };
   } catch (error) {
     await closers.close();
     throw error;
   }
 }
 
-/** Each service has a queue of its own, the same whoever runs the server: a job never gets to another service's worker. */
-function queueFor(env: Environment): string {
-  if (!namesAService(env)) return `${readTaskQueue(env)}-emulator`;
-  const digest = createHash('sha256').update(readServiceConfig(env).baseUrl).digest('hex');
-  return `${readTaskQueue(env)}-${digest.slice(0, 8)}`;
+interface Here {
+  env: Environment;
+  address: string;
+  openService(): Promise<VideoServiceOptions>;
+}
+
+/** A job stays with its storage. Where the environment differs in nothing else, it can go on here all the same. */
+async function workFor(here: Here, storage: string, queue: string, closers: Closers): Promise<boolean> {
+  const env = { ...here.env, VIDEOGEN_STORAGE: storage.replace(/ at .*$/, '') };
+  if (localQueue(env) !== queue) return false;
+  const service = await here.openService();
+  const { address } = here;
+  await startWorkers({ env, address, queues: [queue], service, storage: await openStorage(env) }, closers);
+  return true;
 }
 
 async function untilEnded(pid: number): Promise<void> {
@@ -209,54 +248,4 @@ async function isSearchable(
 ): Promise<boolean> {
   const found = await look({ connection, namespace }).catch(() => undefined);
   return found !== undefined && problemOf(found, namespace) === undefined;
-}
-
-async function openService(env: Environment, folder: string, closers: Closers): Promise<VideoServiceOptions> {
-  if (namesAService(env)) return readServiceConfig(env);
-  const emulator = await startEmulator({
-    jobTimeMs: EMULATED_JOB_MS,
-    tasksFile: join(folder, 'emulated-tasks.jsonl'),
-  });
-  closers.add(() => emulator.close());
-  return { baseUrl: emulator.url, apiKey: () => emulator.apiKey };
-}
-
-interface LocalWorkers {
-  env: Environment;
-  address: string;
-  queues: string[];
-  service: VideoServiceOptions;
-}
-
-async function startWorkers(
-  { env, address, queues, service: serviceOptions }: LocalWorkers,
-  closers: Closers,
-): Promise<void> {
-  const service = createVideoService(serviceOptions);
-  closers.add(() => service.close());
-  const connection = await NativeConnection.connect({ address });
-  closers.add(() => connection.close());
-  const storage = createStorage(readStorageConfig(env));
-  const gate = new RateGate();
-  for (const taskQueue of queues) {
-    // A queue that services share would hand the one's downloads to the other's worker.
-    const downloadQueue = taskQueue === queueFor(env) ? taskQueue : undefined;
-    const worker = await createVideoWorker({
-      env,
-      connection,
-      taskQueue,
-      downloadQueue,
-      service,
-      storage,
-      gate,
-      // On a server of our own nobody would make a version current, and no job would begin.
-      worker: { workerDeploymentOptions: undefined },
-    });
-    // A worker that fails is not caught here: it ends the process.
-    const running = worker.run();
-    closers.add(async () => {
-      worker.shutdown();
-      await running;
-    });
-  }
 }
