@@ -11,6 +11,7 @@ import { connectWorker } from './connect';
 import { submitQueueOf } from './contract/names';
 import { deploymentOptions } from './deployment';
 import { startJanitor } from './janitor';
+import { QUIET_BUNDLER } from './quiet-bundler';
 import { runTogether, shutDown } from './run-together';
 import { readDownloadQueue } from './storage-config';
 import { readSubmitsPerSecond, readTaskQueue } from './temporal-config';
@@ -91,6 +92,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
           ...(options.worker?.workflowBundle ? {} : { workflowsPath: require.resolve('../workflows') }),
           activities: work.activities,
           ...options.worker,
+          plugins: [...(options.worker?.plugins ?? []), QUIET_BUNDLER],
         }),
       );
     }

@@ -1,23 +1,22 @@
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, Connection } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { type Environment, namesAService, readServiceConfig } from '../config';
 import { findDevServer, isAlive, isDead, ProcessLock, SILENT_AFTER_MS, startDevServer } from '../engine';
-import { answers } from '../engine/loopback-port';
 import { findSearchAttributes, problemOf, registerSearchAttributes } from '../search-attributes';
 import type { VideoServiceOptions } from '../service';
 import { createStorage, storageAddress, type VideoStorage } from '../storage';
 import { readDownloadOptions, readStorageConfig } from '../storage-config';
 import { readDataFolder, readEngineOptions, readTaskQueue } from '../temporal-config';
 import { Closers } from './closers';
+import { closeDataFiles, makeDataFolder } from './data-folder';
+import { endOrphans } from './end-orphans';
+import { connectLocally, retainLong } from './local-client';
 import { localQueue } from './local-queue';
 import { openService, startWorkers } from './local-workers';
-import { readStackNote, removeStackNote, type StackNote, writeStackNote } from './stack-note';
+import { readStackNote, removeStackNote, writeStackNote } from './stack-note';
 
 const LOOK_AGAIN_MS = 200;
-/** Ten times what is enough when the machine is not busy. */
-const ORPHAN_ANSWERS_WITHIN_MS = 20_000;
 
 /** Temporal, and a worker for the service and the storage that the environment names, on this machine. */
 export interface LocalStack {
@@ -51,13 +50,13 @@ export interface LocalStackOptions {
 
 /** Joins the stack that runs on this machine already, or starts one. Jobs are in a file there and outlive both. */
 export async function openLocalStack(options: LocalStackOptions): Promise<LocalStack> {
-  const folder = readDataFolder(options.env);
+  const folder = resolve(readDataFolder(options.env));
   // A wrong setting is told before anything is started.
   if (namesAService(options.env)) readServiceConfig(options.env);
   readDownloadOptions(options.env);
   // Nothing is ordered that could not be stored.
   const storage = await openStorage(options.env);
-  await mkdir(folder, { recursive: true });
+  await makeDataFolder(folder);
   const lock = new ProcessLock(join(folder, 'stack.lock'));
   for (;;) {
     const joined = await joinStack(folder, storage, options);
@@ -93,18 +92,21 @@ async function startStack(
   const { env, tell, port, uiPort } = options;
   const closers = new Closers(() => lock.release());
   try {
-    await endOrphan(await readStackNote(folder));
+    const dbFilename = join(folder, 'temporal.db');
+    await endOrphans(dbFilename, await readStackNote(folder));
     const executable = await findDevServer({ ...readEngineOptions(env), onProgress: tell });
     const server = await startDevServer({
       executable,
       port,
       uiPort,
-      dbFilename: join(folder, 'temporal.db'),
+      dbFilename,
       logFile: join(folder, 'temporal.log'),
     });
     closers.add(() => server.stop());
+    await closeDataFiles(folder);
     const { address, namespace, uiUrl } = server;
-    const client = await connect({ address, namespace }, '20s');
+    const client = await connectLocally({ address, namespace }, '20s');
+    await retainLong(client);
     const searchable = await isSearchable(client, registerSearchAttributes);
     const service = await openService(env, folder, closers);
     const taskQueue = localQueue(env);
@@ -143,29 +145,6 @@ async function startStack(
   }
 }
 
-/** A process that was killed outright leaves its server running, and the server its database locked. */
-async function endOrphan(note: StackNote | undefined): Promise<void> {
-  if (!note || isAlive(note.pid)) return;
-  if (!(await answersAsServer(note))) return;
-  process.kill(note.serverPid, 'SIGTERM');
-  while (isAlive(note.serverPid)) await sleep(LOOK_AGAIN_MS);
-}
-
-/**
- * Another program may have the number of the server by now: it is the server only if it answers as one. On a busy machine
- * it may accept a connection long before it answers; where nobody accepts any, there is no server.
- */
-async function answersAsServer(note: StackNote): Promise<boolean> {
-  const port = Number(note.address.split(':').at(-1));
-  const giveUpAtMs = Date.now() + ORPHAN_ANSWERS_WITHIN_MS;
-  while (isAlive(note.serverPid) && Date.now() < giveUpAtMs && (await answers(port))) {
-    const client = await connect(note).catch(() => undefined);
-    await client?.connection.close();
-    if (client) return true;
-  }
-  return false;
-}
-
 /** Undefined when no stack runs, or the one that left its note is gone. */
 async function joinStack(
   folder: string,
@@ -175,7 +154,7 @@ async function joinStack(
   const note = await readStackNote(folder);
   if (!note || !isAlive(note.pid)) return undefined;
   const closers = new Closers();
-  const client = await connect(note).catch(() => undefined);
+  const client = await connectLocally(note).catch(() => undefined);
   if (!client) return undefined;
   try {
     const { uiUrl, address, pid } = note;
@@ -227,18 +206,6 @@ async function workFor(here: Here, storage: string, queue: string, closers: Clos
 
 async function untilEnded(pid: number): Promise<void> {
   while (isAlive(pid)) await sleep(LOOK_AGAIN_MS, undefined, { ref: false });
-}
-
-/**
- * The connection is not among what is closed: the SDK may be retrying a call on it, which would then throw where nobody
- * can catch it, and the process is about to end anyway.
- */
-async function connect(
-  { address, namespace }: Pick<StackNote, 'address' | 'namespace'>,
-  connectTimeout: '2s' | '20s' = '2s',
-): Promise<Client> {
-  const connection = await Connection.connect({ address, connectTimeout });
-  return new Client({ connection, namespace });
 }
 
 /** Jobs go without what cannot be had. */

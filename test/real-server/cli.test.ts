@@ -234,10 +234,10 @@ test('a job goes on when dev ends, and dev knows it again after a kill', async (
   const killed = home.start(['dev']);
   await untilErr(killed, 'Ctrl-C ends everything');
   const orphan = home.note()?.serverPid ?? 0;
+  // It heeds and answers nobody for a while, as on a busy machine, and has its database locked all the same.
+  process.kill(orphan, 'SIGSTOP');
   killed.kill('SIGKILL');
   await killed.ended;
-  // It does not answer for a while, as on a busy machine, and has its database locked all the same.
-  process.kill(orphan, 'SIGSTOP');
   const last = home.start(['dev']);
   await sleep(5_000);
   process.kill(orphan, 'SIGCONT');
