@@ -1,4 +1,4 @@
-import { Worker, type WorkerOptions, type WorkerPlugin } from '@temporalio/worker';
+import { Runtime, Worker, type WorkerOptions, type WorkerPlugin } from '@temporalio/worker';
 import { describeTaken } from '../workflows/combine';
 import { activityWorkers, behavingWell, type WorkQueues, withoutOwnTasks } from './activity-workers';
 import { ConfigError } from './config';
@@ -50,6 +50,8 @@ export async function runHosted(
     return created;
   };
   const stopTidying = startJanitor(work.storage);
+  // The host's worker runs already, and has other work.
+  work.storage.probe?.().catch((error: unknown) => Runtime.instance().logger.error(String(error)));
   try {
     await (others.length > 0 ? runBeside(worker, running, createOthers) : running);
   } finally {

@@ -8,6 +8,7 @@ import { createVideoNexusHandler } from './nexus-load';
 import { bundleBesideHost, checkHostBundle, OWN_WORKFLOWS } from './plugin-bundle';
 import { checkSdkVersions, checkWorkerCopy } from './plugin-sdk';
 import { forWorkersBeside, runHosted, takeWork, withActivities } from './plugin-work';
+import { bundleQuietly } from './quiet-bundler';
 import { RateGate } from './service';
 import { readDownloadQueue } from './storage-config';
 import { readSubmitsPerSecond } from './temporal-config';
@@ -72,7 +73,7 @@ export class VideoPlugin extends SimplePlugin {
 
   override configureBundler(options: BundleOptions): BundleOptions {
     checkSdkVersions();
-    return super.configureBundler(bundleBesideHost(options));
+    return super.configureBundler(bundleQuietly(bundleBesideHost(options)));
   }
 
   override runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {

@@ -33,7 +33,13 @@ function readBucket(place: string, env: Environment): StorageConfig {
   if (!/^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$/i.test(bucket) || (prefix !== '' && !isStorageKey(prefix))) {
     throw new ConfigError('VIDEOGEN_STORAGE names no bucket: give s3://bucket or s3://bucket/prefix.');
   }
-  return { kind: 's3', bucket, prefix, ...readS3Connection(env) };
+  const conditionalPuts = readConditionalPuts(env);
+  return { kind: 's3', bucket, prefix, conditionalPuts, ...readS3Connection(env) };
+}
+
+/** Whether the S3 server is trusted to refuse a put where something is; yes unless set. */
+export function readConditionalPuts(env: Environment = process.env): boolean | undefined {
+  return flagOf('VIDEOGEN_S3_CONDITIONAL_PUTS', env);
 }
 
 /** The rest of what the AWS SDK knows (profiles, roles, web identities) it finds by itself. */

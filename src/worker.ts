@@ -11,10 +11,11 @@ import { connectWorker } from './connect';
 import { submitQueueOf } from './contract/names';
 import { deploymentOptions } from './deployment';
 import { startJanitor } from './janitor';
+import { QUIET_BUNDLER } from './quiet-bundler';
 import { runTogether, shutDown } from './run-together';
 import { readDownloadQueue } from './storage-config';
 import { readSubmitsPerSecond, readTaskQueue } from './temporal-config';
-import { prepareWork, type VideoWorkOptions } from './video-work';
+import { prepareWork, type VideoWork, type VideoWorkOptions } from './video-work';
 
 /** What one worker may do: the workflows and looks, the submits, the downloads where they have a queue of their own. */
 export const WORKER_ROLES = ['jobs', 'submits', 'downloads'] as const;
@@ -61,6 +62,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   const roles = checkRoles(options.roles ?? WORKER_ROLES, queues);
   const workerDeploymentOptions = deploymentOptions(options.worker, env);
   const work = prepareWork(options);
+  if (roles.some(storesVideos)) await probeStorage(work);
   const { connection, namespace } = options.connection ? options : await connectWorker(env);
   const shared = behavingWell({
     connection,
@@ -70,10 +72,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   });
 
   const whileTidying = async <T>(run: () => Promise<T>): Promise<T> => {
-    // Who only submits may not even have the storage.
-    const stopTidying = roles.some((role) => role !== 'submits')
-      ? startJanitor(work.storage)
-      : () => undefined;
+    const stopTidying = roles.some(storesVideos) ? startJanitor(work.storage) : () => undefined;
     return run().finally(stopTidying);
   };
 
@@ -93,6 +92,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
           ...(options.worker?.workflowBundle ? {} : { workflowsPath: require.resolve('../workflows') }),
           activities: work.activities,
           ...options.worker,
+          plugins: [...(options.worker?.plugins ?? []), QUIET_BUNDLER],
         }),
       );
     }
@@ -107,6 +107,19 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
     };
   } catch (error) {
     await closeOwn();
+    throw error;
+  }
+}
+
+/** Who only submits may not even have the storage. */
+const storesVideos = (role: WorkerRole) => role !== 'submits';
+
+/** A worker that cannot store could only fail jobs that are paid for: it does not begin. */
+async function probeStorage({ storage, close }: VideoWork): Promise<void> {
+  try {
+    await storage.probe?.();
+  } catch (error) {
+    await close();
     throw error;
   }
 }

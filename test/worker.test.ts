@@ -1,4 +1,6 @@
 import { ConfigError } from '../src/config';
+import { TemporalUnreachable } from '../src/connect';
+import { StorageUnusable } from '../src/storage';
 import { createVideoWorker, type VideoWorkerOptions, type WorkerRole } from '../src/worker';
 import { failureOf } from './support/world';
 
@@ -69,5 +71,22 @@ describe('a worker', () => {
     expect(await refusal({ roles, ...queues })).toMatch(
       /^The queue of the downloads \(VIDEOGEN_DOWNLOAD_QUEUE, .*\) is "(q-submit|d)", where the submits wait: /,
     );
+  });
+
+  it.each<[WorkerRole[] | undefined, boolean]>([
+    [undefined, true],
+    [['downloads'], true],
+    // Who only submits may not even have the storage.
+    [['submits'], false],
+  ])('that does %j does not begin with a storage that it cannot use: %j', async (roles, refuses) => {
+    const env = {
+      VIDEO_API_BASE_URL: 'http://127.0.0.1:1',
+      VIDEO_API_KEY: 'sk-x',
+      VIDEOGEN_STORAGE: '/dev/null/videos',
+      VIDEOGEN_DOWNLOAD_QUEUE: 'd',
+      TEMPORAL_ADDRESS: '127.0.0.1:1',
+    };
+    const failure = await failureOf(createVideoWorker({ env, roles }));
+    expect(failure).toBeInstanceOf(refuses ? StorageUnusable : TemporalUnreachable);
   });
 });

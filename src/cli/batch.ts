@@ -3,7 +3,8 @@ import { summaryLines } from './batch-summary';
 import { batchCommand } from './commands';
 import { copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
-import { type Place, shownAt, warnOfOtherService } from './open-temporal';
+import { STORAGE_MEMO, storageWish, tellOfJoined } from './joined-job';
+import { type Place, shownAt } from './open-temporal';
 import type { BatchOptions } from './options';
 import { type BatchOrder, readBatch } from './read-batch';
 import { showBatch } from './show-batch';
@@ -35,9 +36,11 @@ async function runBatch(
   { workflowId, requests, input }: BatchOrder,
   { file, options, terminal }: Asked,
 ): Promise<number | 'temporal-ended'> {
-  const started = await orEnded(place, place.videos.startBatch(input, { workflowId }));
+  const wish = storageWish(place, options.storage);
+  const temporal = { memo: { [STORAGE_MEMO]: wish } };
+  const started = await orEnded(place, place.videos.startBatch(input, { workflowId, temporal }));
   if (started === 'temporal-ended') return started;
-  await warnOfOtherService(started, place, terminal);
+  await tellOfJoined(workflowId, place, { terminal, wish });
   tell(terminal, `Batch ${shown(workflowId)} of ${requests.length}${shownAt(place.uiUrl, workflowId)}`);
   const again = batchCommand(file, options.id);
   if (!options.wait) {

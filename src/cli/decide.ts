@@ -2,7 +2,8 @@ import { ConfigError } from '../config';
 import { printableJson, type SubmitDecision, shown } from '../contract';
 import { jobCommand } from './commands';
 import { EXIT, reportError } from './exit-codes';
-import { openTemporal, warnOfOtherService } from './open-temporal';
+import { tellOfJoined } from './joined-job';
+import { openTemporal } from './open-temporal';
 import type { DecideOptions } from './options';
 import { quietRuntime } from './quiet-runtime';
 import { type Terminal, tell } from './terminal';
@@ -20,7 +21,7 @@ export async function decide(
     const place = await openTemporal(terminal, { forNewJob: false });
     try {
       const job = place.videos.handle(workflowId);
-      if (await job.exists()) await warnOfOtherService(job, place, terminal);
+      if (await job.exists()) await tellOfJoined(workflowId, place, { terminal });
       if (item === undefined) await job.decideSubmit(decision);
       else await place.videos.batch(workflowId).decideSubmit({ ...decision, item });
     } finally {

@@ -17,13 +17,15 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
   const stack = await openLocalStack({ env: terminal.env, tell, port, uiPort, forEverybody: true });
   try {
     if (stack.runBy !== undefined) {
-      tell(`Process ${stack.runBy} runs everything already; its UI is at ${stack.uiUrl}.`);
+      const { pid, storage } = stack.runBy;
+      tell(`Process ${pid} runs everything already and stores in ${storage}; its UI is at ${stack.uiUrl}.`);
       return EXIT.ok;
     }
     tell(`Temporal       ${stack.address}`);
     tell(`Temporal UI    ${stack.uiUrl}`);
     tell(`Task queue     ${readTaskQueue(terminal.env)}`);
     tell(`Video service  ${stack.serviceUrl}${namesAService(terminal.env) ? '' : ' (the emulator)'}`);
+    tell(`Storage        ${stack.storage}`);
     if (stack.emulatorKey !== undefined) {
       const service = `VIDEO_API_BASE_URL=${inShell(stack.serviceUrl)} VIDEO_API_KEY=${inShell(stack.emulatorKey)}`;
       tell(`Your programs  export TEMPORAL_ADDRESS=${inShell(stack.address)} ${service}`);

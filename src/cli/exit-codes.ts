@@ -2,6 +2,7 @@ import { ConfigError } from '../config';
 import { TemporalUnreachable } from '../connect';
 import { DecisionRefused, FAILURES, isVideoFailure, printableJson, type VideoFailure } from '../contract';
 import { EngineUnavailable, PortInUse } from '../engine';
+import { StorageUnusable } from '../storage';
 import { adoptCommand } from './commands';
 import { CopyFailed } from './copy-out';
 import { INTERRUPTED, type Terminal, tell } from './terminal';
@@ -23,7 +24,7 @@ export function exitCodeOf(error: unknown): number {
   if (isVideoFailure(error)) return error.exitCode;
   if (error instanceof ConfigError || error instanceof PortInUse || error instanceof DecisionRefused)
     return EXIT.usage;
-  if (error instanceof CopyFailed) return FAILURES.StorageFailed.exitCode;
+  if (error instanceof CopyFailed || error instanceof StorageUnusable) return FAILURES.StorageFailed.exitCode;
   if (error instanceof TemporalUnreachable || error instanceof EngineUnavailable) return EXIT.noTemporal;
   return EXIT.unexpected;
 }

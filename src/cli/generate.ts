@@ -6,7 +6,8 @@ import type { VideoJob } from '../video-job';
 import { jobCommand } from './commands';
 import { copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
-import { type Place, shownAt, warnOfOtherService } from './open-temporal';
+import { STORAGE_MEMO, storageWish, tellOfJoined } from './joined-job';
+import { type Place, shownAt } from './open-temporal';
 import type { GenerateOptions } from './options';
 import { readJobInput } from './read-job-input';
 import { showProgress } from './show-progress';
@@ -52,10 +53,12 @@ interface Order {
 async function runJob(place: Place, order: Order, terminal: Terminal): Promise<number | 'temporal-ended'> {
   const { videos, uiUrl } = place;
   const { workflowId, input, options } = order;
-  const starting = input ? videos.start(input, { workflowId }) : existing(videos, workflowId);
+  const wish = input && storageWish(place, options.storage);
+  const temporal = { memo: { [STORAGE_MEMO]: wish } };
+  const starting = input ? videos.start(input, { workflowId, temporal }) : existing(videos, workflowId);
   const job = await orEnded(place, starting);
   if (job === 'temporal-ended') return job;
-  if (!input) await warnOfOtherService(job, place, terminal);
+  if (options.id !== undefined) await tellOfJoined(workflowId, place, { terminal, wish });
   tell(terminal, `Job ${shown(workflowId)}${shownAt(uiUrl, workflowId)}`);
   if (!options.wait) {
     tell(terminal, `It goes on wherever a worker runs. Follow it with: ${jobCommand(workflowId)}`);
@@ -69,8 +72,9 @@ async function runJob(place: Place, order: Order, terminal: Terminal): Promise<n
     return EXIT.interrupted;
   }
   const file = await copyOut(result.video.uri, options.out, terminal.env);
-  for (const line of storedLines(result)) tell(terminal, line);
-  terminal.out(options.json ? printableJson({ workflowId, ...result }) : file);
+  const copiedTo = options.out === undefined ? undefined : file;
+  for (const line of storedLines(result, copiedTo)) tell(terminal, line);
+  terminal.out(options.json ? printableJson({ workflowId, ...result, copiedTo }) : file);
   return EXIT.ok;
 }
 

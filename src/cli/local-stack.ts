@@ -1,29 +1,24 @@
-import { createHash } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, Connection } from '@temporalio/client';
-import { NativeConnection } from '@temporalio/worker';
+import type { Client } from '@temporalio/client';
 import { type Environment, namesAService, readServiceConfig } from '../config';
-import { startEmulator } from '../emulator';
 import { findDevServer, isAlive, isDead, ProcessLock, SILENT_AFTER_MS, startDevServer } from '../engine';
-import { answers } from '../engine/loopback-port';
 import { findSearchAttributes, problemOf, registerSearchAttributes } from '../search-attributes';
-import { createVideoService, RateGate, type VideoServiceOptions } from '../service';
-import { createStorage } from '../storage';
+import type { VideoServiceOptions } from '../service';
+import { createStorage, storageAddress, type VideoStorage } from '../storage';
 import { readDownloadOptions, readStorageConfig } from '../storage-config';
 import { readDataFolder, readEngineOptions, readTaskQueue } from '../temporal-config';
-import { createVideoWorker } from '../worker';
 import { Closers } from './closers';
-import { readStackNote, removeStackNote, type StackNote, writeStackNote } from './stack-note';
+import { closeDataFiles, makeDataFolder } from './data-folder';
+import { endOrphans } from './end-orphans';
+import { connectLocally, retainLong } from './local-client';
+import { localQueue } from './local-queue';
+import { openService, startWorkers } from './local-workers';
+import { readStackNote, removeStackNote, writeStackNote } from './stack-note';
 
-/** Emulated generations are short, so that the first minute is one. */
-export const EMULATED_JOB_MS = 4_000;
 const LOOK_AGAIN_MS = 200;
-/** Ten times what is enough when the machine is not busy. */
-const ORPHAN_ANSWERS_WITHIN_MS = 20_000;
 
-/** Temporal, and a worker for the service that the environment names, on this machine. */
+/** Temporal, and a worker for the service and the storage that the environment names, on this machine. */
 export interface LocalStack {
   client: Client;
   address: string;
@@ -34,9 +29,13 @@ export interface LocalStack {
   emulatorKey?: string;
   /** Whether jobs can have search attributes. */
   searchable: boolean;
-  /** The process that runs the server when it is not ours, and when that has ended. */
-  runBy?: number;
+  /** Address of the storage that the environment names. */
+  storage: string;
+  /** The process that runs the server when it is not ours, where its own worker stores, and when it has ended. */
+  runBy?: { pid: number; storage: string };
   ended?: Promise<void>;
+  /** Works here on the queue of another storage as well, if the environment can reach that one. */
+  workFor(storage: string, queue: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -51,19 +50,20 @@ export interface LocalStackOptions {
 
 /** Joins the stack that runs on this machine already, or starts one. Jobs are in a file there and outlive both. */
 export async function openLocalStack(options: LocalStackOptions): Promise<LocalStack> {
-  const folder = readDataFolder(options.env);
+  const folder = resolve(readDataFolder(options.env));
   // A wrong setting is told before anything is started.
   if (namesAService(options.env)) readServiceConfig(options.env);
-  readStorageConfig(options.env);
   readDownloadOptions(options.env);
-  await mkdir(folder, { recursive: true });
+  // Nothing is ordered that could not be stored.
+  const storage = await openStorage(options.env);
+  await makeDataFolder(folder);
   const lock = new ProcessLock(join(folder, 'stack.lock'));
   for (;;) {
-    const joined = await joinStack(folder, options);
+    const joined = await joinStack(folder, storage, options);
     if (joined) return joined;
     const holder = await lock.holder();
     if (holder && (isDead(holder) || isSilent(holder))) await lock.free(holder.token);
-    if (await lock.tryTake()) return startStack(folder, lock, options);
+    if (await lock.tryTake()) return startStack({ folder, lock, storage }, options);
     await sleep(LOOK_AGAIN_MS);
   }
 }
@@ -73,39 +73,57 @@ function isSilent({ lastBeatMs }: { lastBeatMs: number }): boolean {
   return Date.now() - lastBeatMs > SILENT_AFTER_MS;
 }
 
+async function openStorage(env: Environment): Promise<VideoStorage> {
+  const storage = createStorage(readStorageConfig(env));
+  await storage.probe?.();
+  return storage;
+}
+
+interface Ground {
+  folder: string;
+  lock: ProcessLock;
+  storage: VideoStorage;
+}
+
 async function startStack(
-  folder: string,
-  lock: ProcessLock,
+  { folder, lock, storage }: Ground,
   options: LocalStackOptions,
 ): Promise<LocalStack> {
   const { env, tell, port, uiPort } = options;
   const closers = new Closers(() => lock.release());
   try {
-    await endOrphan(await readStackNote(folder));
+    const dbFilename = join(folder, 'temporal.db');
+    await endOrphans(dbFilename, await readStackNote(folder));
     const executable = await findDevServer({ ...readEngineOptions(env), onProgress: tell });
     const server = await startDevServer({
       executable,
       port,
       uiPort,
-      dbFilename: join(folder, 'temporal.db'),
+      dbFilename,
       logFile: join(folder, 'temporal.log'),
     });
     closers.add(() => server.stop());
+    await closeDataFiles(folder);
     const { address, namespace, uiUrl } = server;
-    const client = await connect({ address, namespace }, '20s');
+    const client = await connectLocally({ address, namespace }, '20s');
+    await retainLong(client);
     const searchable = await isSearchable(client, registerSearchAttributes);
     const service = await openService(env, folder, closers);
-    const taskQueue = queueFor(env);
+    const taskQueue = localQueue(env);
     const queues = options.forEverybody ? [taskQueue, readTaskQueue(env)] : [taskQueue];
-    await startWorkers({ env, address, queues, service }, closers);
-    const serviceName = namesAService(env) ? service.baseUrl : undefined;
+    await startWorkers({ env, address, queues, service, storage }, closers);
+    const isEmulated = !namesAService(env);
+    const stored = storageAddress(readStorageConfig(env));
     await writeStackNote(folder, {
       pid: process.pid,
       serverPid: server.pid,
       address,
       namespace,
       uiUrl,
-      serviceName,
+      storage: stored,
+      ...(isEmulated
+        ? { emulator: { url: service.baseUrl, key: service.apiKey() } }
+        : { serviceName: service.baseUrl }),
     });
     closers.add(() => removeStackNote(folder));
     return {
@@ -114,92 +132,80 @@ async function startStack(
       taskQueue,
       uiUrl,
       searchable,
+      storage: stored,
       serviceUrl: service.baseUrl,
-      emulatorKey: namesAService(env) ? undefined : service.apiKey(),
+      emulatorKey: isEmulated ? service.apiKey() : undefined,
+      workFor: (other, queue) =>
+        workFor({ env, address, openService: async () => service }, other, queue, closers),
       close: () => closers.close(),
     };
   } catch (error) {
     await closers.close();
     throw error;
   }
-}
-
-/** A process that was killed outright leaves its server running, and the server its database locked. */
-async function endOrphan(note: StackNote | undefined): Promise<void> {
-  if (!note || isAlive(note.pid)) return;
-  if (!(await answersAsServer(note))) return;
-  process.kill(note.serverPid, 'SIGTERM');
-  while (isAlive(note.serverPid)) await sleep(LOOK_AGAIN_MS);
-}
-
-/**
- * Another program may have the number of the server by now: it is the server only if it answers as one. On a busy machine
- * it may accept a connection long before it answers; where nobody accepts any, there is no server.
- */
-async function answersAsServer(note: StackNote): Promise<boolean> {
-  const port = Number(note.address.split(':').at(-1));
-  const giveUpAtMs = Date.now() + ORPHAN_ANSWERS_WITHIN_MS;
-  while (isAlive(note.serverPid) && Date.now() < giveUpAtMs && (await answers(port))) {
-    const client = await connect(note).catch(() => undefined);
-    await client?.connection.close();
-    if (client) return true;
-  }
-  return false;
 }
 
 /** Undefined when no stack runs, or the one that left its note is gone. */
-async function joinStack(folder: string, { env }: LocalStackOptions): Promise<LocalStack | undefined> {
+async function joinStack(
+  folder: string,
+  storage: VideoStorage,
+  { env }: LocalStackOptions,
+): Promise<LocalStack | undefined> {
   const note = await readStackNote(folder);
   if (!note || !isAlive(note.pid)) return undefined;
   const closers = new Closers();
-  const client = await connect(note).catch(() => undefined);
+  const client = await connectLocally(note).catch(() => undefined);
   if (!client) return undefined;
   try {
     const { uiUrl, address, pid } = note;
-    const taskQueue = queueFor(env);
-    const wanted = namesAService(env) ? readServiceConfig(env).baseUrl : undefined;
+    const taskQueue = localQueue(env);
+    const service = () => openService(env, folder, closers, note.emulator);
     const stack = {
       client,
       address,
+      taskQueue,
       uiUrl,
       // The server of another version may have none.
       searchable: await isSearchable(client, findSearchAttributes),
-      runBy: pid,
+      storage: storageAddress(readStorageConfig(env)),
+      runBy: { pid, storage: note.storage },
       ended: untilEnded(pid),
+      workFor: (other: string, queue: string) =>
+        workFor({ env, address, openService: service }, other, queue, closers),
       close: () => closers.close(),
     };
-    if (wanted === note.serviceName) return { ...stack, taskQueue, serviceUrl: wanted ?? 'the emulator' };
-    // Its worker works for another service.
-    const service = await openService(env, folder, closers);
-    await startWorkers({ env, address, queues: [taskQueue], service }, closers);
-    return { ...stack, taskQueue, serviceUrl: service.baseUrl };
+    const wanted = namesAService(env) ? readServiceConfig(env).baseUrl : undefined;
+    if (wanted === note.serviceName && stack.storage === note.storage) {
+      return { ...stack, serviceUrl: wanted ?? 'the emulator' };
+    }
+    // Its worker works for another service, or stores elsewhere.
+    const own = await service();
+    await startWorkers({ env, address, queues: [taskQueue], service: own, storage }, closers);
+    return { ...stack, serviceUrl: own.baseUrl };
   } catch (error) {
     await closers.close();
     throw error;
   }
 }
 
-/** Each service has a queue of its own, the same whoever runs the server: a job never gets to another service's worker. */
-function queueFor(env: Environment): string {
-  if (!namesAService(env)) return `${readTaskQueue(env)}-emulator`;
-  const digest = createHash('sha256').update(readServiceConfig(env).baseUrl).digest('hex');
-  return `${readTaskQueue(env)}-${digest.slice(0, 8)}`;
+interface Here {
+  env: Environment;
+  address: string;
+  openService(): Promise<VideoServiceOptions>;
+}
+
+/** A job stays with its storage. Where the environment differs in nothing else, it can go on here all the same. */
+async function workFor(here: Here, storage: string, queue: string, closers: Closers): Promise<boolean> {
+  const env = { ...here.env, VIDEOGEN_STORAGE: storage.replace(/ at .*$/, '') };
+  if (localQueue(env) !== queue) return false;
+  const service = await here.openService();
+  const { address } = here;
+  await startWorkers({ env, address, queues: [queue], service, storage: await openStorage(env) }, closers);
+  return true;
 }
 
 async function untilEnded(pid: number): Promise<void> {
   while (isAlive(pid)) await sleep(LOOK_AGAIN_MS, undefined, { ref: false });
-}
-
-/**
- * The connection is not among what is closed: the SDK may be retrying a call on it, which would then throw where nobody
- * can catch it, and the process is about to end anyway.
- */
-async function connect(
-  { address, namespace }: Pick<StackNote, 'address' | 'namespace'>,
-  connectTimeout: '2s' | '20s' = '2s',
-): Promise<Client> {
-  const connection = await Connection.connect({ address, connectTimeout });
-  return new Client({ connection, namespace });
 }
 
 /** Jobs go without what cannot be had. */
@@ -209,54 +215,4 @@ async function isSearchable(
 ): Promise<boolean> {
   const found = await look({ connection, namespace }).catch(() => undefined);
   return found !== undefined && problemOf(found, namespace) === undefined;
-}
-
-async function openService(env: Environment, folder: string, closers: Closers): Promise<VideoServiceOptions> {
-  if (namesAService(env)) return readServiceConfig(env);
-  const emulator = await startEmulator({
-    jobTimeMs: EMULATED_JOB_MS,
-    tasksFile: join(folder, 'emulated-tasks.jsonl'),
-  });
-  closers.add(() => emulator.close());
-  return { baseUrl: emulator.url, apiKey: () => emulator.apiKey };
-}
-
-interface LocalWorkers {
-  env: Environment;
-  address: string;
-  queues: string[];
-  service: VideoServiceOptions;
-}
-
-async function startWorkers(
-  { env, address, queues, service: serviceOptions }: LocalWorkers,
-  closers: Closers,
-): Promise<void> {
-  const service = createVideoService(serviceOptions);
-  closers.add(() => service.close());
-  const connection = await NativeConnection.connect({ address });
-  closers.add(() => connection.close());
-  const storage = createStorage(readStorageConfig(env));
-  const gate = new RateGate();
-  for (const taskQueue of queues) {
-    // A queue that services share would hand the one's downloads to the other's worker.
-    const downloadQueue = taskQueue === queueFor(env) ? taskQueue : undefined;
-    const worker = await createVideoWorker({
-      env,
-      connection,
-      taskQueue,
-      downloadQueue,
-      service,
-      storage,
-      gate,
-      // On a server of our own nobody would make a version current, and no job would begin.
-      worker: { workerDeploymentOptions: undefined },
-    });
-    // A worker that fails is not caught here: it ends the process.
-    const running = worker.run();
-    closers.add(async () => {
-      worker.shutdown();
-      await running;
-    });
-  }
 }

@@ -1,17 +1,22 @@
+import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
 import { createVideoClient, type VideoClient } from '../client';
 import { namesAService } from '../config';
 import { connectClient } from '../connect';
-import { shown } from '../contract';
 import { readSearchAttributes, readTaskQueue, readTemporalAddress } from '../temporal-config';
-import type { VideoJob } from '../video-job';
 import { openLocalStack } from './local-stack';
 import { type Terminal, tell } from './terminal';
 
 /** Temporal as the environment names it, or a stack on this machine. */
 export interface Place {
   videos: VideoClient;
-  /** The queue that the stack of this machine works on for the service of the environment. */
+  /** The queue that the stack of this machine works on for the service and the storage of the environment. */
   taskQueue?: string;
+  /** Address of that storage. */
+  storage?: string;
+  /** Works here on the queue of another storage as well, if the environment can reach that one. */
+  workFor?(storage: string, queue: string): Promise<boolean>;
+  /** A job or a batch as Temporal knows it. */
+  describe(workflowId: string): Promise<WorkflowExecutionDescription>;
   uiUrl?: string;
   /** Settles when Temporal has ended with the process that ran it, which was not ours. */
   ended: Promise<void>;
@@ -29,7 +34,7 @@ export async function openTemporal(
   if (readTemporalAddress(env) !== undefined) {
     const client = await connectClient(env);
     const videos = await createVideoClient({ env, client, taskQueue: readTaskQueue(env) });
-    return { videos, ended: NEVER, close: async () => undefined };
+    return { videos, describe: describedBy(client), ended: NEVER, close: async () => undefined };
   }
   if (forNewJob && !namesAService(env)) {
     tell(
@@ -49,7 +54,12 @@ export async function openTemporal(
     downloadQueue: taskQueue,
     searchAttributes: readSearchAttributes(env) ?? searchable,
   });
-  return { videos, taskQueue, uiUrl: stack.uiUrl, ended: stack.ended ?? NEVER, close: stack.close };
+  const { uiUrl, storage, workFor, ended = NEVER, close } = stack;
+  return { videos, taskQueue, storage, uiUrl, workFor, describe: describedBy(client), ended, close };
+}
+
+function describedBy(client: Client): Place['describe'] {
+  return (workflowId) => client.workflow.getHandle(workflowId).describe();
 }
 
 /** The page of a job or a batch, where there is a UI. */
@@ -57,17 +67,4 @@ export function shownAt(uiUrl: string | undefined, workflowId: string): string {
   return uiUrl === undefined
     ? ''
     : `, shown at ${uiUrl}/namespaces/default/workflows/${encodeURIComponent(workflowId)}`;
-}
-
-/** A job waits for a worker of its own service, and would do so without a word. */
-export async function warnOfOtherService(
-  job: Pick<VideoJob, 'workflowId' | 'taskQueue'>,
-  { taskQueue }: Place,
-  terminal: Terminal,
-): Promise<void> {
-  if (taskQueue === undefined || (await job.taskQueue()) === taskQueue) return;
-  tell(
-    terminal,
-    `${shown(job.workflowId)} was started for another service: set VIDEO_API_BASE_URL and VIDEO_API_KEY as they were then, or nobody may work on it here.`,
-  );
 }

@@ -10,6 +10,10 @@ const noteSchema = z.object({
   uiUrl: z.string().optional(),
   /** Base URL of the service that its worker uses; none for the emulator. */
   serviceName: z.string().optional(),
+  /** The emulator that its worker uses; whoever may read this note may use it too. */
+  emulator: z.object({ url: z.string(), key: z.string() }).optional(),
+  /** Address of the storage that its worker uses. */
+  storage: z.string(),
 });
 
 /** What a running stack tells other processes of this machine. */
@@ -27,7 +31,7 @@ export async function readStackNote(folder: string): Promise<StackNote | undefin
 
 export async function writeStackNote(folder: string, note: StackNote): Promise<void> {
   const temporary = `${noteFile(folder)}.${process.pid}`;
-  await writeFile(temporary, JSON.stringify(note));
+  await writeFile(temporary, JSON.stringify(note), { mode: 0o600 });
   await rename(temporary, noteFile(folder));
 }
 

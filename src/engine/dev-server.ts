@@ -1,4 +1,5 @@
 import { freePort, isPortFree, LOOPBACK } from './loopback-port';
+import { databaseArguments } from './orphan-servers';
 import { ServerProcess } from './server-process';
 import { untilReady } from './until-ready';
 import { whyNotReady } from './why-not-ready';
@@ -34,7 +35,7 @@ export interface DevServer {
 
 /**
  * Starts a Temporal server that listens on the loopback interface alone, and waits until it can be used. It ends with
- * our process unless a signal kills that outright, and does not keep our process from ending.
+ * our process, and does not keep our process from ending.
  */
 export async function startDevServer(options: DevServerOptions): Promise<DevServer> {
   const namespace = options.namespace ?? 'default';
@@ -89,7 +90,7 @@ function startArguments({
     ...['server', 'start-dev', '--ip', LOOPBACK, '--port', `${port}`],
     ...(uiPort === undefined ? ['--headless'] : ['--ui-ip', LOOPBACK, '--ui-port', `${uiPort}`]),
     ...(namespace === 'default' ? [] : ['--namespace', namespace]),
-    ...(dbFilename === undefined ? [] : ['--db-filename', dbFilename]),
+    ...(dbFilename === undefined ? [] : databaseArguments(dbFilename)),
     ...config.flatMap(([name, value]) => ['--dynamic-config-value', `${name}=${value}`]),
   ];
 }

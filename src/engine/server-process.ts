@@ -54,7 +54,7 @@ export class ServerProcess {
     args: readonly string[],
     { logFile, hearsCtrlC = false }: ServerProcessOptions = {},
   ): Promise<ServerProcess> {
-    const log = logFile === undefined ? undefined : (await open(logFile, 'a')).createWriteStream();
+    const log = logFile === undefined ? undefined : (await open(logFile, 'a', 0o600)).createWriteStream();
     const child = spawn(executable, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: !hearsCtrlC });
     return new ServerProcess(child, log);
   }

@@ -1,3 +1,5 @@
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { createFileStorage } from './file-storage';
 import { createS3Storage, type S3StorageOptions } from './s3-storage';
 import type { VideoStorage } from './storage';
@@ -7,4 +9,11 @@ export type StorageConfig = { kind: 'file'; folder: string } | ({ kind: 's3' } &
 
 export function createStorage(config: StorageConfig): VideoStorage {
   return config.kind === 'file' ? createFileStorage(config.folder) : createS3Storage(config);
+}
+
+/** Where it is, the same for everybody on this machine who means the same place. */
+export function storageAddress(config: StorageConfig): string {
+  if (config.kind === 'file') return pathToFileURL(resolve(config.folder)).href;
+  const { bucket, prefix, endpoint } = config;
+  return `s3://${bucket}${prefix ? `/${prefix}` : ''}${endpoint === undefined ? '' : ` at ${endpoint}`}`;
 }

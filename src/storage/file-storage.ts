@@ -6,15 +6,17 @@ import { errorCode } from '../contract/error-code';
 import { receiveFile } from './incoming-file';
 import { isPartName, newPartName, partMark, removePartsBefore } from './part-files';
 import { syncFolder } from './place-once';
+import { newProbeKey, probing, writeAndRead } from './probe';
 import { StorageFault, type VideoStorage } from './storage';
 import { asStorageFault } from './storage-fault';
+import { fixForFolder } from './storage-fixes';
 import { storedReader } from './stored-reader';
 
 /** Videos as files below one folder: written beside their place under a temporary name, then put into it. */
 export function createFileStorage(folder: string): VideoStorage {
   const root = resolve(folder);
   const targetOf = (key: string) => placeOf(root, key);
-  return {
+  const storage: VideoStorage = {
     receive: async (key, { owner }) => receiveFile({ key, target: targetOf(key) }, owner, targetOf),
 
     async write(key, content) {
@@ -30,8 +32,17 @@ export function createFileStorage(folder: string): VideoStorage {
       return isPartName(part) ? readFileAt(join(dirname(target), part)) : undefined;
     },
 
+    probe: (limitMs) =>
+      probing({ place: root, limitMs, fixFor: fixForFolder }, async () => {
+        const key = newProbeKey();
+        // What cannot be removed says less than what could not be written.
+        const remove = () => rm(targetOf(key), { force: true }).catch(() => undefined);
+        await writeAndRead(storage, key).finally(remove);
+      }),
+
     sweep: (olderThanMs) => asStorageFault(() => removePartsBefore(Date.now() - olderThanMs, root)),
   };
+  return storage;
 }
 
 /** Keys come from callers: none may name a place outside the folder. */

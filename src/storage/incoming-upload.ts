@@ -13,6 +13,12 @@ export interface S3Place {
   uri: string;
 }
 
+export interface UploadOptions {
+  contentType: string;
+  /** Whether the server keeps what is there; otherwise it is asked before the upload is completed. */
+  isConditional: boolean;
+}
+
 /** A video on its way into a bucket: nothing of it can be seen before its upload is completed. */
 export class IncomingUpload implements IncomingVideo {
   readonly sink = new UploadSink();
@@ -22,16 +28,26 @@ export class IncomingUpload implements IncomingVideo {
   constructor(
     private readonly bucket: S3Bucket,
     private readonly place: S3Place,
-    contentType: string,
+    private readonly options: UploadOptions,
   ) {
+    const { contentType, isConditional } = options;
     const body = Readable.from(bytesOf(this.sink), { objectMode: false });
     for (const stream of [this.sink, body]) stream.on('error', () => undefined);
-    this.upload = bucket.uploadOnce(place.objectKey, contentType, body);
+    this.upload = bucket.upload({
+      key: place.objectKey,
+      contentType,
+      body,
+      replaces: !isConditional,
+    });
     this.done = this.upload.done();
     this.done.catch((error: unknown) => this.sink.destroy(storageFault(error)));
   }
 
   async publish(whole: WholeVideo): Promise<{ uri: string }> {
+    if (!this.options.isConditional && (await this.isThereBefore(whole))) {
+      await this.discard();
+      return { uri: this.place.uri };
+    }
     try {
       this.sink.endWith(whole);
       await this.done;
@@ -47,6 +63,19 @@ export class IncomingUpload implements IncomingVideo {
     this.sink.destroy(new StorageFault('the upload was discarded'));
     await this.done.catch(() => undefined);
     await this.removeUpload();
+  }
+
+  /** Two that look at the same moment can both find nothing there: the price of a server without conditions. */
+  private async isThereBefore(whole: WholeVideo): Promise<boolean> {
+    try {
+      const stored = await this.bucket.get(this.place.objectKey);
+      if (stored === undefined) return false;
+      if (await isSameVideo(stored, whole)) return true;
+      throw keyTaken(this.place.key);
+    } catch (error) {
+      await this.discard();
+      throw storageFault(error);
+    }
   }
 
   /**

@@ -1,7 +1,7 @@
-export { createStorage, type StorageConfig } from './create-storage';
+export { createStorage, type StorageConfig, storageAddress } from './create-storage';
 export { createFileStorage } from './file-storage';
 export type { S3Connection, S3Credentials } from './s3-connection';
-export { createS3Storage, readS3Uri, type S3StorageOptions, tryS3Storage } from './s3-storage';
+export { createS3Storage, readS3Uri, type S3StorageOptions } from './s3-storage';
 export {
   type IncomingVideo,
   type ReceiveOptions,
@@ -10,3 +10,5 @@ export {
   type WholeVideo,
 } from './storage';
 export { asStorageFault, storageFault } from './storage-fault';
+export { ANOTHER_FOLDER } from './storage-fixes';
+export { StorageUnusable } from './storage-unusable';

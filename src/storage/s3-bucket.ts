@@ -17,9 +17,19 @@ const SILENCE_TIMEOUT_MS = 5 * 60_000;
 
 const SMALL_WRITE_MS = 60_000;
 
+const PRECONDITION_FAILED = 412;
+
 // Two in flight keep a line busy; 10,000 parts of this size, all that S3 takes, are 78 GiB.
 const PART_BYTES = 8 * 1024 * 1024;
 const PARTS_IN_FLIGHT = 2;
+
+export interface UploadedObject {
+  key: string;
+  contentType: string;
+  body: Readable;
+  /** Whether it takes the place of what is there. */
+  replaces: boolean;
+}
 
 /** The calls to one bucket that a storage is made of. */
 export class S3Bucket {
@@ -50,6 +60,44 @@ export class S3Bucket {
     await this.client.send(command, { abortSignal: AbortSignal.timeout(SMALL_WRITE_MS) });
   }
 
+  /** False when something is there already, and the server says so. */
+  async putIfFree(key: string, content: string): Promise<boolean> {
+    return this.isFree(() => this.put({ Key: key, Body: content, IfNoneMatch: '*' }));
+  }
+
+  /** The same by an upload in parts, whose completion has the condition. */
+  async putInPartsIfFree(key: string, content: string): Promise<boolean> {
+    const object = { Bucket: this.name, Key: key };
+    const { UploadId } = await this.client.send(new this.sdk.CreateMultipartUploadCommand(object));
+    const upload = { ...object, UploadId };
+    try {
+      const { ETag } = await this.client.send(
+        new this.sdk.UploadPartCommand({ ...upload, PartNumber: 1, Body: content }),
+      );
+      const MultipartUpload = { Parts: [{ ETag, PartNumber: 1 }] };
+      return await this.isFree(() =>
+        this.client.send(
+          new this.sdk.CompleteMultipartUploadCommand({ ...upload, MultipartUpload, IfNoneMatch: '*' }),
+        ),
+      );
+    } finally {
+      await this.abortUpload(key, UploadId).catch(() => undefined);
+    }
+  }
+
+  private async isFree(conditional: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await conditional();
+      return true;
+    } catch (error) {
+      const isTaken =
+        error instanceof this.sdk.S3ServiceException &&
+        error.$metadata.httpStatusCode === PRECONDITION_FAILED;
+      if (!isTaken) throw error;
+      return false;
+    }
+  }
+
   async remove(key: string): Promise<void> {
     await this.client.send(new this.sdk.DeleteObjectCommand({ Bucket: this.name, Key: key }));
   }
@@ -65,11 +113,17 @@ export class S3Bucket {
     }
   }
 
-  /** An upload that puts its body under a key if nothing is there. */
-  uploadOnce(key: string, contentType: string, body: Readable): Upload {
+  /** An upload that puts its body under a key, if nothing is there unless `replaces`. */
+  upload({ key, contentType, body, replaces }: UploadedObject): Upload {
     return new this.sdk.Upload({
       client: this.client,
-      params: { Bucket: this.name, Key: key, Body: body, ContentType: contentType, IfNoneMatch: '*' },
+      params: {
+        Bucket: this.name,
+        Key: key,
+        Body: body,
+        ContentType: contentType,
+        ...(!replaces && { IfNoneMatch: '*' }),
+      },
       partSize: PART_BYTES,
       queueSize: PARTS_IN_FLIGHT,
     });

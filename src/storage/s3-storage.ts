@@ -1,18 +1,24 @@
-import { randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
+import { honoursConditions, proveConditions, verdictOn } from './conditional-puts';
 import { IncomingUpload, type S3Place } from './incoming-upload';
+import { newProbeKey, probing, writeAndRead } from './probe';
 import { S3Bucket } from './s3-bucket';
 import type { S3Connection } from './s3-connection';
 import { StorageFault, type VideoStorage } from './storage';
 import { asStorageFault } from './storage-fault';
+import { fixForBucket, IGNORES_IF_NONE_MATCH } from './storage-fixes';
 import { storedReader } from './stored-reader';
 
 export interface S3StorageOptions extends S3Connection {
   bucket: string;
   /** Below which all keys are, as a folder is. */
   prefix?: string | undefined;
+  /**
+   * False for a server that ignores If-None-Match: whether a key is free is then checked before the put, and of two
+   * videos that come under one key at the same moment the later stays.
+   */
+  conditionalPuts?: boolean | undefined;
 }
 
 const SCHEME = 's3://';
@@ -21,6 +27,7 @@ const SCHEME = 's3://';
 export function createS3Storage({
   bucket: name,
   prefix = '',
+  conditionalPuts: isConditional = true,
   ...connection
 }: S3StorageOptions): VideoStorage {
   const folder = prefix.replace(/^\/+|\/+$/g, '');
@@ -29,13 +36,15 @@ export function createS3Storage({
     const objectKey = folder === '' ? insideKey(key) : `${folder}/${insideKey(key)}`;
     return { key, objectKey, uri: `${SCHEME}${name}/${objectKey}` };
   };
-  return {
+  const address = JSON.stringify([connection.endpoint, connection.region, name]);
+  const storage: VideoStorage = {
     async receive(key, { contentType, isRetry = false }) {
       const place = placeOf(key);
       const bucket = await asStorageFault(bucketOnce);
+      if (isConditional && (await verdictOn(address)) === false) throw ignoresConditions();
       // Whoever may upload need not be allowed to list uploads: what is left then is left to the bucket's own rules.
       if (isRetry) await abortUploadsOf(bucket, place.objectKey).catch(() => undefined);
-      return new IncomingUpload(bucket, place, contentType);
+      return new IncomingUpload(bucket, place, { contentType, isConditional });
     },
 
     async write(key, content, contentType) {
@@ -48,6 +57,22 @@ export function createS3Storage({
 
     read: async (key) => readObject(bucketOnce, placeOf(key).objectKey),
 
+    probe(limitMs) {
+      const at = connection.endpoint === undefined ? '' : ` at ${connection.endpoint}`;
+      const place = `${SCHEME}${name}${folder === '' ? '' : `/${folder}`}${at}`;
+      return probing({ place, limitMs, fixFor: ({ message }) => fixForBucket(message) }, async () => {
+        const bucket = await bucketOnce();
+        const key = newProbeKey();
+        // Whoever may put need not be allowed to delete.
+        await writeAndRead(storage, key).finally(() =>
+          bucket.remove(placeOf(key).objectKey).catch(() => undefined),
+        );
+        if (!isConditional) return;
+        const prove = () => proveConditions(bucket, placeOf(newProbeKey()).objectKey);
+        if (!(await honoursConditions(address, prove))) throw ignoresConditions();
+      });
+    },
+
     // Without a prefix nothing says which uploads of the bucket are ours.
     sweep: (olderThanMs) =>
       folder === ''
@@ -56,19 +81,11 @@ export function createS3Storage({
             abortUploadsBefore(Date.now() - olderThanMs, await bucketOnce(), `${folder}/`),
           ),
   };
+  return storage;
 }
 
-/** Stores something small as a worker does, reads it and takes it away again. */
-export async function tryS3Storage({ bucket, prefix, ...connection }: S3StorageOptions): Promise<void> {
-  const name = `.videogen-doctor-${randomUUID()}`;
-  const storage = createS3Storage({ bucket, prefix, ...connection });
-  const { uri } = await storage.write(name, name, 'text/plain');
-  const stored = await storage.read(name);
-  const isThere = stored !== undefined && (await text(stored)) === name;
-  const opened = await asStorageFault(() => S3Bucket.open(bucket, connection));
-  await asStorageFault(() => opened.remove(uri.slice(`${SCHEME}${bucket}/`.length)));
-  // Many a web server says yes to everything.
-  if (!isThere) throw new StorageFault('what was stored there is not there');
+function ignoresConditions(): StorageFault {
+  return new StorageFault(IGNORES_IF_NONE_MATCH);
 }
 
 /** What is stored at such a URI as an S3 storage answers; undefined when nothing is. */

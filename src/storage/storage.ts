@@ -10,6 +10,8 @@ export interface VideoStorage {
   read(key: string): Promise<Readable | undefined>;
   /** What an attempt that ended has left of a video, if this storage can tell. */
   readPart?(key: string, part: string): Promise<Readable | undefined>;
+  /** Tries the storage with something small that it takes away again; a StorageUnusable says what is wrong. */
+  probe?(limitMs?: number): Promise<void>;
   /** Removes what attempts have left and nobody has written to for so long; answers how many it was. */
   sweep?(olderThanMs: number): Promise<number>;
 }
@@ -43,7 +45,7 @@ export interface WholeVideo {
 
 /** The storage is to blame, not the network that feeds it. */
 export class StorageFault extends Error {
-  override readonly name = 'StorageFault';
+  override readonly name: string = 'StorageFault';
   /** Whether trying again is of no use. */
   readonly isFinal: boolean;
 

@@ -115,13 +115,14 @@ describe('settings', () => {
       VIDEOGEN_SUBMITS_PER_SECOND: '-1',
       VIDEOGEN_STORAGE: 'gs://bucket',
       VIDEOGEN_S3_PATH_STYLE: 'maybe',
+      VIDEOGEN_S3_CONDITIONAL_PUTS: 'maybe',
       VIDEOGEN_KEY_TEMPLATE: '../{ext}',
       VIDEOGEN_LARGEST_VIDEO: 'large',
       VIDEOGEN_SIDECAR: 'maybe',
       VIDEOGEN_DOWNLOAD_ALLOW: 'http://host/path',
       TEMPORAL_TLS: 'yes',
     });
-    expect(finding).toMatchObject({ state: 'wrong', found: '12 of them are wrong' });
+    expect(finding).toMatchObject({ state: 'wrong', found: '13 of them are wrong' });
     const lines = 'mend' in finding ? finding.mend.split('\n') : [];
     expect(lines.map((line) => line.split(' ')[0]).sort()).toEqual([
       'TEMPORAL_TLS',
@@ -129,6 +130,7 @@ describe('settings', () => {
       'VIDEOGEN_KEY_TEMPLATE',
       'VIDEOGEN_LARGEST_VIDEO',
       'VIDEOGEN_ON_LOST_SUBMIT',
+      'VIDEOGEN_S3_CONDITIONAL_PUTS',
       'VIDEOGEN_S3_PATH_STYLE',
       'VIDEOGEN_SIDECAR',
       'VIDEOGEN_STORAGE',

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Runtime } from '@temporalio/worker';
 import { run } from '../../src/cli/run';
 import { freePort } from '../../src/engine/loopback-port';
 import { eventually } from '../engine/eventually';
@@ -12,7 +13,11 @@ let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'videogen-run-'));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(async () => {
+  rmSync(folder, { recursive: true });
+  // Commands install one, which they have for themselves in a process of their own.
+  await Runtime.instance().shutdown();
+});
 
 /** None of these commands gets as far as Temporal: there is none, and the folder for it is not even made. */
 async function videogen(args: string[], env: Record<string, string> = {}) {
@@ -143,6 +148,26 @@ it('a key file that is not there is told before Temporal is started', async () =
   expect(err).toMatch(oneSentence);
   expect(err).toMatch(/^VIDEO_API_KEY_FILE names a file that cannot be read \(ENOENT\): /);
   expect(JSON.parse(out)).toEqual({ error: { type: 'ConfigError', message: err.trimEnd() } });
+});
+
+describe('a storage that cannot be written', () => {
+  const service = { VIDEO_API_BASE_URL: 'http://127.0.0.1:1', VIDEO_API_KEY: 'sk-x' };
+  it.each<[string, string[]]>([
+    ['generate', ['A red fox']],
+    ['batch', ['requests.jsonl']],
+    ['dev', []],
+    ['worker', []],
+  ])('is told by %s in one sentence, before anything is started', async (command, args) => {
+    writeFileSync(join(folder, 'file'), '');
+    writeFileSync(join(folder, 'requests.jsonl'), '{"prompt":"A red fox"}\n');
+    const VIDEOGEN_STORAGE = join(folder, 'file', 'videos');
+    const given = args.map((arg) => (arg.endsWith('.jsonl') ? join(folder, arg) : arg));
+    const { code, out, err } = await videogen([command, ...given], { ...service, VIDEOGEN_STORAGE });
+    expect([code, out]).toEqual([15, '']);
+    expect(err).toBe(
+      `The storage ${VIDEOGEN_STORAGE} cannot be used: ENOTDIR: not a directory, mkdir '${VIDEOGEN_STORAGE}'. A file stands where a folder is to be: move it away, or set VIDEOGEN_STORAGE to another folder.\n`,
+    );
+  });
 });
 
 describe('worker', () => {

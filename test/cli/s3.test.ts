@@ -9,6 +9,7 @@ import { checkStorage } from '../../src/cli/doctor/check-storage';
 import { createContext } from '../../src/cli/doctor/context';
 import { exitCodeOf } from '../../src/cli/exit-codes';
 import { freePort, LOOPBACK } from '../../src/engine/loopback-port';
+import { startS3Proxy } from '../storage/s3-proxy';
 import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
 import { failureOf } from '../support/world';
 
@@ -84,7 +85,10 @@ describe('the doctor', () => {
     checkStorage.run(createContext({ ...env, ...further }), new AbortController().signal);
   it('writes a small object into the bucket, takes it away again and says so', async () => {
     const place = `s3://${server.bucket}/looked/at at ${server.connection.endpoint}`;
-    expect(await look()).toEqual({ state: 'ok', found: `${place} can be written` });
+    expect(await look()).toEqual({
+      state: 'ok',
+      found: `${place} can be written, and its server honours If-None-Match`,
+    });
     const { Contents = [] } = await server.client.send(
       new ListObjectsV2Command({ Bucket: server.bucket, Prefix: 'looked/' }),
     );
@@ -129,6 +133,25 @@ describe('the doctor', () => {
       found: expect.stringMatching(found),
       mend: expect.stringMatching(mend),
     });
+  });
+
+  it('finds a server that ignores If-None-Match, unless that is known', async () => {
+    const remove = (path: string) => {
+      const Key = path.replace(`/${server.bucket}/`, '');
+      return server.client.send(new DeleteObjectCommand({ Bucket: server.bucket, Key }));
+    };
+    const proxy = await startS3Proxy(server.connection.endpoint, { overwrite: () => true, remove });
+    const further = { AWS_ENDPOINT_URL_S3: proxy.endpoint };
+    const findings = [await look(further), await look({ ...further, VIDEOGEN_S3_CONDITIONAL_PUTS: 'false' })];
+    await proxy.stop();
+    expect(findings).toEqual([
+      {
+        state: 'wrong',
+        found: expect.stringContaining('the server ignores If-None-Match'),
+        mend: expect.stringContaining('set VIDEOGEN_S3_CONDITIONAL_PUTS=false'),
+      },
+      { state: 'ok', found: expect.stringContaining('whether a key is free is checked before each put') },
+    ]);
   });
 
   it('does not wait for a server that says nothing', async () => {

@@ -19,18 +19,20 @@ const result: JobResult = {
   warnings: [],
 };
 
-test('a stored video is told in one line: what it is, whose, and after how many looks', () => {
+test('a stored video is told with what it is, whose, after how many looks, and where', () => {
   expect(storedLines(result)).toEqual([
     `Stored 1280x720, 5 s, avc, video/mp4, 1948997 bytes, SHA-256 ${sha256}, of task task_1 after 4 looks.`,
+    'It is at file:///videos/fox.mp4.',
   ]);
-  expect(storedLines({ ...result, polls: 1 })).toEqual([
+  expect(storedLines({ ...result, polls: 1 }, '/copies/fox.mp4')).toEqual([
     expect.stringMatching(/, of task task_1 after one look\.$/),
+    'It is at file:///videos/fox.mp4, copied to /copies/fox.mp4.',
   ]);
 });
 
 test('what the video has otherwise than was asked for is told below, a line each', () => {
   const warnings = ['720p was asked for, it is 640x360', '5 s were asked for, it is 3 s long'];
-  expect(storedLines({ ...result, warnings }).slice(1)).toEqual([
+  expect(storedLines({ ...result, warnings }).slice(2)).toEqual([
     'Note: 720p was asked for, it is 640x360.',
     'Note: 5 s were asked for, it is 3 s long.',
   ]);
@@ -39,5 +41,5 @@ test('what the video has otherwise than was asked for is told below, a line each
 test('a job of a version that gave no warnings can still be told of', () => {
   const { warnings: _, ...older } = result;
   const told: JobResult = JSON.parse(JSON.stringify(older));
-  expect(storedLines(told)).toHaveLength(1);
+  expect(storedLines(told)).toHaveLength(2);
 });

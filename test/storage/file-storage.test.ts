@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
-import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
+import { createFileStorage, StorageFault, StorageUnusable, type VideoStorage } from '../../src/storage';
 import { placeOnce } from '../../src/storage/place-once';
 import { feed, feedSome, inChunks, itKeepsTheContract, MP4, store, VIDEO, wholeOf } from './storage-contract';
 
@@ -47,6 +47,20 @@ itKeepsTheContract(async () => ({
     await killed.part?.leave();
   },
 }));
+
+it('a probe leaves nothing in the folder', async () => {
+  await Promise.all([storage.probe?.(), storage.probe?.()]);
+  expect(await filesThere()).toEqual([]);
+});
+
+it('a probe of a folder that is a file says so in one sentence, with the fix', async () => {
+  await writeFile(folder, '');
+  const probing = storage.probe?.();
+  await expect(probing).rejects.toThrow(StorageUnusable);
+  await expect(probing).rejects.toThrow(
+    `The storage ${folder} cannot be used: EEXIST: file already exists, mkdir '${folder}'. A file stands where a folder is to be: move it away, or set VIDEOGEN_STORAGE to another folder.`,
+  );
+});
 
 it('a key that is absolute is refused, and nothing is written', async () => {
   // Beside the folder and not in /etc: the day this fails, it fails without harm.

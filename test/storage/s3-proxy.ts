@@ -15,6 +15,10 @@ export interface Spoiling {
   lose?: Matches;
   /** The server has done what a delayed call asks for, and its answer is held back. */
   onDelay?: () => void;
+  /** Calls that are to find nothing under their key, as on a server that ignores their If-None-Match. */
+  overwrite?: Matches;
+  /** Takes away what is under the key of such a call. */
+  remove?: (path: string) => Promise<unknown>;
 }
 
 const none: Matches = () => false;
@@ -22,12 +26,23 @@ const none: Matches = () => false;
 /** Stands before an S3 server and spoils some calls, each told as `METHOD /path?query`. */
 export async function startS3Proxy(
   upstream: string,
-  { refuse = none, delay = none, lose = none, onDelay = () => undefined }: Spoiling,
+  {
+    refuse = none,
+    delay = none,
+    lose = none,
+    onDelay = () => undefined,
+    overwrite = none,
+    remove = async () => undefined,
+  }: Spoiling,
 ): Promise<S3Proxy> {
   const server = createServer();
   for (const event of ['request', 'checkContinue']) {
-    server.on(event, (incoming: IncomingMessage, answer: ServerResponse) => {
+    server.on(event, async (incoming: IncomingMessage, answer: ServerResponse) => {
       const call = `${incoming.method} ${incoming.url}`;
+      // The header is a part of what was signed, and so cannot be taken away.
+      if (incoming.headers['if-none-match'] !== undefined && overwrite(call)) {
+        await remove(new URL(incoming.url ?? '/', upstream).pathname);
+      }
       if (refuse(call)) refuseCall(incoming, answer);
       else passOn(upstream, incoming, answer, { late: delay(call), lost: lose(call), onDelay });
     });

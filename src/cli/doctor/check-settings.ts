@@ -8,6 +8,7 @@ import {
   readProfile,
 } from '../../config';
 import {
+  readConditionalPuts,
   readDownloadOptions,
   readDownloadQueue,
   readKeyTemplate,
@@ -49,6 +50,7 @@ export const SETTINGS: Record<string, readonly Reader[]> = {
   readSearchAttributes: [readSearchAttributes],
   readStorageConfig: [readStorageConfig],
   readS3Connection: [readS3Connection],
+  readConditionalPuts: [readConditionalPuts],
   readDownloadOptions: [readDownloadOptions],
   readKeyTemplate: [readKeyTemplate],
   readLargestVideo: [readLargestVideo],

@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process';
+import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Connection } from '@temporalio/client';
+import { answers, freePort, LOOPBACK } from '../../src/engine/loopback-port';
+import { untilAnswered } from '../../src/engine/until-ready';
+import { endOf, Home, until, untilErr } from '../cli/cli-process';
+
+// Several processes one after the other, each with a server to start.
+jest.setTimeout(120_000);
+
+let home: Home;
+beforeEach(() => {
+  home = new Home();
+});
+afterEach(() => home.remove());
+
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+test('a server ends with the process that started it, also one that is killed in the moment of the start', async () => {
+  const dev = home.start(['dev']);
+  await until('a server', () => home.processes().length > 0, dev.err);
+  dev.kill('SIGKILL');
+  await dev.ended;
+  expect(home.note()).toBeUndefined();
+  await until('its end', () => home.processes().length === 0);
+});
+
+test('a server that nobody ended is ended by the next start, which closes the data to others and has jobs kept for 90 days', async () => {
+  // As a start leaves it that is killed before it has told anybody: a server, its database and nothing else.
+  mkdirSync(home.data, { mode: 0o755 });
+  chmodSync(home.data, 0o755);
+  writeFileSync(join(home.data, 'temporal.log'), '', { mode: 0o644 });
+  const port = await freePort();
+  const orphan = spawn(
+    process.env.VIDEOGEN_TEMPORAL_CLI ?? '',
+    ['server', 'start-dev', '--headless', '--ip', LOOPBACK, '--port', `${port}`].concat(
+      ...['--db-filename', join(home.data, 'temporal.db')],
+    ),
+    { stdio: 'ignore' },
+  );
+  const orphanEnded = new Promise((resolve) => orphan.once('exit', resolve));
+  await untilAnswered(port, AbortSignal.timeout(60_000));
+
+  const dev = home.start(['dev']);
+  await untilErr(dev, 'Ctrl-C ends everything');
+  await orphanEnded;
+  expect(await answers(port)).toBe(false);
+
+  expect(modeOf(home.data)).toBe('700');
+  const files = readdirSync(home.data, { withFileTypes: true }).filter((entry) => entry.isFile());
+  const modes = files.map(({ name }) => [name, modeOf(join(home.data, name))]);
+  expect(modes.map(([name]) => name)).toEqual(
+    expect.arrayContaining(['temporal.db', 'temporal.log', 'stack.json']),
+  );
+  expect(modes.filter(([, mode]) => mode !== '600')).toEqual([]);
+
+  const connection = await Connection.connect({ address: home.note()?.address });
+  const { config } = await connection.workflowService.describeNamespace({ namespace: 'default' });
+  await connection.close();
+  expect(Number(config?.workflowExecutionRetentionTtl?.seconds)).toBe(90 * 24 * 3_600);
+
+  dev.kill('SIGINT');
+  expect(await endOf(dev)).toMatchObject({ code: 0 });
+  expect(home.processes()).toEqual([]);
+});

@@ -1,0 +1,77 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { endOf, Home, lastLine, untilErr } from '../cli/cli-process';
+
+// Several processes one after the other, each with a server or a worker to start.
+jest.setTimeout(120_000);
+
+const home = new Home();
+afterAll(() => home.remove());
+
+const addressOf = (folder: string) => pathToFileURL(join(home.folder, folder)).href;
+const videosIn = (folder: string) =>
+  readdirSync(join(home.folder, folder)).filter((name) => name.endsWith('.mp4'));
+
+test('while dev runs, a command stores where its own VIDEOGEN_STORAGE says, and a job that is joined stays where it was started', async () => {
+  const dev = home.start(['dev']);
+  await untilErr(dev, 'Ctrl-C ends everything');
+  expect(dev.err()).toContain(`Storage        ${pathToFileURL(home.videos).href}\n`);
+  const fox = ['generate', 'A red fox', '--id', 'fox', '--json'];
+
+  const [own, unreachable, secondDev] = await Promise.all([
+    home.run([...fox, '--out', 'copy.mp4'], { VIDEOGEN_STORAGE: 'mine' }),
+    home.run(['generate', 'A wolf', '--id', 'wolf', '--json'], {
+      VIDEOGEN_STORAGE: 's3://videos/wolves',
+      AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1',
+      AWS_REGION: 'us-east-1',
+      AWS_ACCESS_KEY_ID: 'id',
+      AWS_SECRET_ACCESS_KEY: 'secret',
+    }),
+    home.run(['dev'], { VIDEOGEN_STORAGE: 'mine' }),
+  ]);
+  const uri = `${addressOf('mine')}/fox.mp4`;
+  const copiedTo = join(home.folder, 'copy.mp4');
+  expect(own).toMatchObject({
+    code: 0,
+    err: expect.stringContaining(`It is at ${uri}, copied to ${copiedTo}.\n`),
+  });
+  expect(lastLine(own)).toMatchObject({ workflowId: 'fox', video: { uri }, copiedTo });
+  expect(videosIn('mine')).toEqual(['fox.mp4']);
+  expect(existsSync(join(home.videos, 'fox.mp4'))).toBe(false);
+
+  const sentence =
+    /^The storage s3:\/\/videos\/wolves at http:\/\/127\.0\.0\.1:1 cannot be used: connect ECONNREFUSED 127\.0\.0\.1:1\. Correct AWS_ENDPOINT_URL_S3 /m;
+  expect(unreachable).toMatchObject({ code: 15, err: expect.stringMatching(sentence) });
+  expect(lastLine(unreachable)).toMatchObject({ error: { type: 'StorageUnusable' } });
+  expect(home.paid()).toEqual([lastLine(own).taskId]);
+  expect(secondDev.err).toContain(
+    `runs everything already and stores in ${pathToFileURL(home.videos).href};`,
+  );
+
+  // Nobody works for that storage when the command has left.
+  const left = await home.run(['generate', 'A grey fox', '--id', 'left', '--storage', 'grey/', '--no-wait'], {
+    VIDEOGEN_STORAGE: 'theirs',
+  });
+  expect(left).toMatchObject({ code: 0 });
+  const [joined, followed] = await Promise.all([
+    home.run([...fox, '--storage', 'foxes/']),
+    home.run(['generate', '--id', 'left', '--json']),
+  ]);
+  expect(joined).toMatchObject({ code: 0 });
+  expect(lastLine(joined).video.uri).toBe(uri);
+  expect(joined.err).toContain(`fox was started with the storage ${addressOf('mine')}, where its video goes`);
+  expect(joined.err).toContain(
+    'fox was started without a key of its own and keeps it; the --storage given now',
+  );
+  expect(followed).toMatchObject({ code: 0 });
+  expect(followed.err).toContain(
+    `left was started with the storage ${addressOf('theirs')}, where its video goes`,
+  );
+  expect(lastLine(followed).video.uri).toBe(`${addressOf('theirs')}/grey/left.mp4`);
+
+  dev.kill('SIGINT');
+  expect(await endOf(dev)).toMatchObject({ code: 0 });
+  expect(home.paid()).toHaveLength(2);
+  expect(home.processes()).toEqual([]);
+});

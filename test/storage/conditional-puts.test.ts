@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto';
+import { DeleteObjectCommand, ListMultipartUploadsCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
+import { createS3Storage, StorageUnusable, type VideoStorage } from '../../src/storage';
+import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
+import { failureOf } from '../support/world';
+import { type S3Proxy, type Spoiling, startS3Proxy } from './s3-proxy';
+import { LONG_VIDEO, MP4, store, storedAt, VIDEO } from './storage-contract';
+
+let server: S3Server;
+beforeAll(async () => {
+  server = await startS3Server();
+}, S3_SERVER_TIMEOUT_MS);
+afterAll(() => server?.stop());
+
+const proxies: S3Proxy[] = [];
+afterEach(async () => {
+  for (const proxy of proxies.splice(0)) await proxy.stop();
+});
+
+let prefix: string;
+beforeEach(() => {
+  prefix = `jobs-${randomUUID()}`;
+});
+
+async function behind(spoil: Spoiling, options: { conditionalPuts?: boolean } = {}): Promise<VideoStorage> {
+  const proxy = await startS3Proxy(server.connection.endpoint, spoil);
+  proxies.push(proxy);
+  const connection = { ...server.connection, endpoint: proxy.endpoint };
+  return createS3Storage({ bucket: server.bucket, prefix, ...connection, ...options });
+}
+
+/** A server that ignores If-None-Match in some calls. */
+const ignoring = (overwrite: (call: string) => boolean): Spoiling => ({
+  overwrite,
+  remove: async (path) => {
+    const Key = decodeURIComponent(path).replace(`/${server.bucket}/`, '');
+    await server.client.send(new DeleteObjectCommand({ Bucket: server.bucket, Key }));
+  },
+});
+const EVERYWHERE = ignoring(() => true);
+
+async function everything(): Promise<unknown[]> {
+  const there = { Bucket: server.bucket, Prefix: `${prefix}/` };
+  const { Contents = [] } = await server.client.send(new ListObjectsV2Command(there));
+  const { Uploads = [] } = await server.client.send(new ListMultipartUploadsCommand(there));
+  return [...Contents, ...Uploads].map(({ Key }) => Key);
+}
+
+test('a probe finds a server that honours If-None-Match, also for two workers at once, and leaves nothing', async () => {
+  const storages = await Promise.all([behind({}), behind({})]);
+  await Promise.all([...storages, ...storages].map((storage) => storage.probe?.()));
+  expect(await everything()).toEqual([]);
+});
+
+test.each([
+  ['every put', EVERYWHERE],
+  ['the completion of an upload in parts', ignoring((call) => /^POST .*uploadId=/.test(call))],
+])(
+  'a server that ignores If-None-Match in %s is refused in one sentence, and gets no video',
+  async (_, spoil) => {
+    const storage = await behind(spoil);
+    const failure = await failureOf(storage.probe?.() ?? Promise.resolve());
+    expect(failure).toBeInstanceOf(StorageUnusable);
+    expect(failure).toMatchObject({
+      message: expect.stringMatching(
+        /^The storage s3:\/\/videos\/jobs-\S+ at http:\S+ cannot be used: the server ignores If-None-Match, so one video could replace another\. Use a server that honours it, or set VIDEOGEN_S3_CONDITIONAL_PUTS=false: /,
+      ),
+    });
+    await expect(storage.receive('fox.mp4', MP4)).rejects.toThrow('ignores If-None-Match');
+    expect(await everything()).toEqual([]);
+  },
+);
+
+test('credentials that may not delete are no reason to refuse a bucket', async () => {
+  const storage = await behind({
+    refuse: (call) => call.startsWith('DELETE ') && !call.includes('uploadId='),
+  });
+  await storage.probe?.();
+});
+
+describe('where conditional puts are turned off', () => {
+  test.each([
+    ['short', VIDEO],
+    ['long', LONG_VIDEO],
+  ])('a %s video takes no other’s place, and is taken again', async (_, video) => {
+    const storage = await behind(EVERYWHERE, { conditionalPuts: false });
+    await storage.probe?.();
+    await store(storage, 'fox.mp4', video);
+    await store(storage, 'fox.mp4', video);
+    const other = Buffer.from(video).fill(7, 0, 9);
+    await expect(store(storage, 'fox.mp4', other)).rejects.toThrow('is taken by another file');
+    expect((await storedAt(storage, 'fox.mp4'))?.equals(video)).toBe(true);
+    expect(await everything()).toEqual([`${prefix}/fox.mp4`]);
+  });
+
+  test('a video is refused where it cannot be seen whether its key is free', async () => {
+    const storage = await behind({ refuse: (call) => call.startsWith('GET ') }, { conditionalPuts: false });
+    await expect(store(storage, 'fox.mp4', VIDEO)).rejects.toThrow('AccessDenied: not today');
+    expect(await everything()).toEqual([]);
+  });
+});
