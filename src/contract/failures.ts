@@ -30,7 +30,8 @@ export interface FailureDetails {
 const LONGEST_MESSAGE = 2_000;
 
 /** The words as they may stand anywhere, for others choose them; the task id stays what it is. */
-function cleaned({ code, message, ...details }: FailureDetails): FailureDetails {
+function cleaned(details: FailureDetails): FailureDetails {
+  const { code, message } = details;
   return {
     ...details,
     ...(code !== undefined && { code: cleanText(code) }),
