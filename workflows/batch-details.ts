@@ -20,12 +20,13 @@ export function batchDetails(progress: BatchProgress, workflowId: string): strin
   return told.filter(Boolean).join('\n\n');
 }
 
-function describeItem({ item, phase, task, taskId, trouble }: ItemProgress): string {
+function describeItem({ item, phase, task, taskId, trouble, signalled }: ItemProgress): string {
   const percent = task?.percent === undefined ? '' : ` ${Math.round(task.percent)} %`;
   const told = [
     `${phase}${percent}`,
     taskId && `task \`${taskId}\``,
     trouble && `trouble: ${trouble.message}`,
+    signalled?.refused && `a decision by signal was refused: ${signalled.refused}`,
   ];
   return `- ${item}: ${told.filter(Boolean).join(', ')}`;
 }

@@ -15,6 +15,9 @@ export interface FailureDetails {
   attempt?: number;
   /** What applied to this lost submit. */
   onLostSubmit?: LostSubmitPolicy;
+  /** ISO 8601, of a job that is held for a decision: it has not failed yet. */
+  heldSince?: string;
+  heldUntil?: string;
 }
 
 /** What happened, to which task, and what to do. */
@@ -119,6 +122,8 @@ const DETAIL_KINDS: Record<string, string> = {
   retryAfter: 'number',
   attempt: 'number',
   onLostSubmit: 'string',
+  heldSince: 'string',
+  heldUntil: 'string',
 } satisfies Record<keyof FailureDetails, 'string' | 'number'>;
 
 /** What crosses Temporal is our own createFailure's details or, from another version or language, any shape. */

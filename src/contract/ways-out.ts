@@ -1,3 +1,5 @@
+import type { FailureType } from './failure-table';
+
 /** How a lost submit can be settled from a terminal, for people who read of it there or in the Temporal UI. */
 export function waysOut(workflowId: string, item?: number): { when: string; command: string }[] {
   const decide = `videogen decide ${workflowId}${item === undefined ? '' : ` --item ${item}`}`;
@@ -9,4 +11,19 @@ export function waysOut(workflowId: string, item?: number): { when: string; comm
     },
     { when: 'the video is no longer wanted', command: `${decide} --abandon` },
   ];
+}
+
+/** The same in half a sentence. */
+export function describeWaysOut(workflowId: string): string {
+  return `decide with ${waysOut(workflowId)
+    .map(({ command }) => command)
+    .join(', or ')}`;
+}
+
+/** What picks up the task of a job that failed; undefined when nothing would come of it. */
+export function adoptCommand({ type, taskId }: { type: FailureType; taskId?: string }): string | undefined {
+  // The task ended badly, or is not there.
+  if (['GenerationFailed', 'GenerationCancelled', 'TaskUnknown'].includes(type)) return undefined;
+  if (taskId !== undefined) return `videogen generate --adopt ${taskId}`;
+  return type === 'SubmitUnconfirmed' ? 'videogen generate --adopt TASK_ID' : undefined;
 }
