@@ -1,33 +1,26 @@
 import { createHash, randomUUID } from 'node:crypto';
 import {
   type Client,
-  WithStartWorkflowOperation,
   WorkflowExecutionAlreadyStartedError,
   type WorkflowExecutionStatusName,
   type WorkflowHandle,
   type WorkflowStartOptions,
-  WorkflowUpdateFailedError,
 } from '@temporalio/client';
-import { TypedSearchAttributes, type Workflow } from '@temporalio/common';
+import { TypedSearchAttributes } from '@temporalio/common';
 import { type Environment, readProfile } from './config';
 import { connectClient } from './connect';
 import type { BatchInput, BatchResult } from './contract/batch';
 import { parseBatchInput } from './contract/batch-input';
-import { readFailure, VideoFailure } from './contract/failures';
+import { VideoFailure } from './contract/failures';
 import type { JobInput, JobResult } from './contract/job';
 import { parseJobInput } from './contract/job-input';
-import {
-  BATCH_WORKFLOW_TYPE,
-  INPUT_MEMO,
-  submitQueueOf,
-  WAIT_FOR_TASK_UPDATE,
-  WORKFLOW_TYPE,
-} from './contract/names';
+import { BATCH_WORKFLOW_TYPE, INPUT_MEMO, submitQueueOf, WORKFLOW_TYPE } from './contract/names';
 import { firstSearchAttributes } from './contract/search-attributes';
 import { batchAtStart, jobAtStart } from './contract/static-details';
 import { describeBatch, describeJob } from './contract/summaries';
-import { describeOther, type WantedVideo } from './contract/wanted-video';
+import type { WantedVideo } from './contract/wanted-video';
 import { explainStart } from './search-attributes';
+import { jobAfresh, startOrJoin } from './start-or-join';
 import { readDownloadQueue } from './storage-config';
 import { readSearchAttributes, readTaskQueue } from './temporal-config';
 import { batchOf, type VideoBatch } from './video-batch';
@@ -99,8 +92,6 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   ) =>
     ({
       ...shown,
-      // A job that ended may have a paid task, however it ended: another job for it needs another name.
-      workflowIdReusePolicy: 'REJECT_DUPLICATE',
       ...temporal,
       memo: { ...temporal?.memo, [INPUT_MEMO]: wanted },
       workflowIdConflictPolicy: 'FAIL',
@@ -121,27 +112,26 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
       ...startOptionsOf(input, wanted, shown, { temporal, workflowId }),
       ...(searchable && { typedSearchAttributes: attributesOf(input, temporal) }),
     };
-    return { wanted, startOptions, workflowId };
+    return { wanted, startOptions };
   };
 
   const explained = (error: unknown) => (searchable ? explainStart(error, client) : error);
 
-  /** What was started, or what has the name already if it is for the same, with the status that it was found in. */
-  const startOrAttach = async (type: string, startOptions: WorkflowStartOptions, wanted: object) => {
-    const handle: WorkflowHandle = client.workflow.getHandle(startOptions.workflowId);
-    try {
-      await client.workflow.start(type, startOptions);
-      return { handle };
-    } catch (error) {
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw await explained(error);
-      return { handle, found: await refuseIfOther(handle, wanted) };
-    }
-  };
+  const startOrExplain = (type: string, startOptions: WorkflowStartOptions) =>
+    client.workflow.start(type, startOptions).catch(async (error: unknown) => {
+      throw error instanceof WorkflowExecutionAlreadyStartedError ? error : await explained(error);
+    });
 
   const start: VideoClient['start'] = async (given, givenOptions) => {
     const { wanted, startOptions } = prepare(given, givenOptions);
-    const { handle } = await startOrAttach(WORKFLOW_TYPE, startOptions, wanted);
-    return jobOf(handle);
+    const handle = client.workflow.getHandle(startOptions.workflowId);
+    const outcome = await startOrJoin(handle, {
+      wanted,
+      start: (workflowIdReusePolicy) =>
+        startOrExplain(WORKFLOW_TYPE, { workflowIdReusePolicy, ...startOptions }),
+      afresh: (found) => jobAfresh(handle, found),
+    });
+    return jobOf(handle, { wanted, endedAt: 'found' in outcome ? outcome.found.closeTime : undefined });
   };
 
   const startBatch: VideoClient['startBatch'] = async (given, options = {}) => {
@@ -153,36 +143,20 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     const input = withQueues(parsed.input);
     const shown = { staticSummary: describeBatch(input), staticDetails: batchAtStart(input) };
     const startOptions = startOptionsOf(input, wanted, shown, { ...options, workflowId });
-    const { handle, found } = await startOrAttach(BATCH_WORKFLOW_TYPE, startOptions, wanted);
-    if (found !== undefined && (await leftSomething(handle, found))) {
-      const again = { ...startOptions, workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
-      await startOrAttach(BATCH_WORKFLOW_TYPE, again, wanted);
-    }
+    const handle = client.workflow.getHandle(workflowId);
+    await startOrJoin(handle, {
+      wanted,
+      start: (workflowIdReusePolicy) =>
+        startOrExplain(BATCH_WORKFLOW_TYPE, { workflowIdReusePolicy, ...startOptions }),
+      afresh: async ({ status }) =>
+        (await leftSomething(handle, status.name)) ? 'ALLOW_DUPLICATE' : undefined,
+    });
     return batchOf(handle);
   };
 
   const submit: VideoClient['submit'] = async (given, givenOptions) => {
-    const { wanted, startOptions, workflowId } = prepare(given, givenOptions);
-    const job = jobOf(client.workflow.getHandle(workflowId));
-    const startWorkflowOperation = new WithStartWorkflowOperation(WORKFLOW_TYPE, {
-      ...startOptions,
-      workflowIdConflictPolicy: 'USE_EXISTING',
-    });
-    try {
-      const taskId = await client.workflow.executeUpdateWithStart<Workflow, string, [WantedVideo]>(
-        WAIT_FOR_TASK_UPDATE,
-        {
-          args: [wanted],
-          startWorkflowOperation,
-        },
-      );
-      return { job, taskId };
-    } catch (error) {
-      if (error instanceof WorkflowUpdateFailedError) throw readFailure(error) ?? error;
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw await explained(error);
-      await refuseIfOther(client.workflow.getHandle(workflowId), wanted);
-      return { job, taskId: await job.taskId() };
-    }
+    const job = await start(given, givenOptions);
+    return { job, taskId: await job.taskId() };
   };
 
   return {
@@ -203,14 +177,6 @@ async function leftSomething(handle: WorkflowHandle, status: WorkflowExecutionSt
   if (status !== 'COMPLETED') return ['FAILED', 'CANCELLED'].includes(status);
   const { failed }: BatchResult = await handle.result();
   return failed > 0;
-}
-
-/** What has a name already may be for something else; otherwise its status is answered. */
-async function refuseIfOther(handle: WorkflowHandle, wanted: object): Promise<WorkflowExecutionStatusName> {
-  const { memo, status } = await handle.describe();
-  const message = describeOther(handle.workflowId, memo?.[INPUT_MEMO], wanted);
-  if (message !== undefined) throw new VideoFailure('InvalidRequest', { message });
-  return status.name;
 }
 
 /** Ours, beside those that the caller has for the job; the caller's own value of one of ours stays. */

@@ -1,4 +1,5 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import type { WorkflowIdReusePolicy } from '@temporalio/common';
 import { getClient, startWorkflow, WorkflowRunOperationHandler } from '@temporalio/nexus';
 import { version as nexus } from '@temporalio/nexus/package.json';
 import {
@@ -11,15 +12,16 @@ import {
   serviceHandler,
 } from 'nexus-rpc';
 import type { generateVideo } from '../workflows';
-import { createFailure, readFailure } from './contract/failures';
+import { createFailure, isVideoFailure, readFailure } from './contract/failures';
 import type { JobInput, JobProgress, JobResult } from './contract/job';
 import { parseJobInput } from './contract/job-input';
 import { INPUT_MEMO, PROGRESS_QUERY, WORKFLOW_TYPE } from './contract/names';
 import { jobAtStart } from './contract/static-details';
 import { describeJob } from './contract/summaries';
-import { describeOther, type WantedVideo } from './contract/wanted-video';
+import type { WantedVideo } from './contract/wanted-video';
 import { videoGeneration } from './nexus';
 import { checkSdkVersions } from './plugin-sdk';
+import { type Found, jobAfresh, startOrJoin } from './start-or-join';
 import { jobOf } from './video-job';
 
 export interface VideoNexusOptions {
@@ -35,12 +37,17 @@ export function createHandler({ queues, requestFields }: VideoNexusOptions = {})
     generateVideo: {
       async start(context: StartOperationContext, given): Promise<HandlerStartOperationResult<JobResult>> {
         const order = readOrder(given, { requestId: context.requestId, queues, requestFields });
-        try {
-          return await jobs.start(context, order);
-        } catch (error) {
-          if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-          return join(context, order);
-        }
+        const handle = getClient().workflow.getHandle(order.workflowId);
+        const outcome = await startOrJoin(handle, {
+          wanted: order.wanted,
+          start: (reuse) => jobs.start(context, { ...order, reuse }),
+          afresh: (found) => jobAfresh(handle, found),
+        }).catch((error: unknown) => {
+          throw isVideoFailure(error, 'InvalidRequest')
+            ? refused('CONFLICT', error.details.message ?? error.message)
+            : error;
+        });
+        return 'started' in outcome ? outcome.started : join(context, order, outcome.found);
       },
       cancel: (context: CancelOperationContext, token: string) => jobs.cancel(context, token),
     },
@@ -60,15 +67,16 @@ interface Order {
   wanted: WantedVideo;
   /** Whether it is known to be the same as what runs under the name. */
   joins?: boolean;
+  /** What may have had the name before. */
+  reuse?: WorkflowIdReusePolicy;
 }
 
 const jobs = new WorkflowRunOperationHandler<Order, JobResult>(
-  (context, { workflowId, input, wanted, joins }) =>
+  (context, { workflowId, input, wanted, joins, reuse = 'REJECT_DUPLICATE' }) =>
     startWorkflow<typeof generateVideo>(context, WORKFLOW_TYPE, {
       staticSummary: describeJob(input),
       staticDetails: jobAtStart(input),
-      // A job that ended may have a paid task, however it ended: another job for it needs another name.
-      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      workflowIdReusePolicy: reuse,
       workflowIdConflictPolicy: joins ? 'USE_EXISTING' : 'FAIL',
       memo: { [INPUT_MEMO]: wanted },
       workflowId,
@@ -100,15 +108,13 @@ function refused(type: 'BAD_REQUEST' | 'CONFLICT' | 'NOT_FOUND', message: string
   return new HandlerError(type, cause.message, { cause });
 }
 
-/** Joins the job that has the name already, if it is for the same video; one that has ended answers at once. */
+/** Joins the job that has the name already; one that has ended answers at once. */
 async function join(
   context: StartOperationContext,
   order: Order,
+  { status, closeTime }: Found,
 ): Promise<HandlerStartOperationResult<JobResult>> {
   const handle = getClient().workflow.getHandle<typeof generateVideo>(order.workflowId);
-  const { memo, status } = await handle.describe();
-  const other = describeOther(order.workflowId, memo?.[INPUT_MEMO], order.wanted);
-  if (other !== undefined) throw refused('CONFLICT', other);
   if (status.name === 'RUNNING') {
     try {
       return await jobs.start(context, { ...order, joins: true });
@@ -118,7 +124,7 @@ async function join(
     }
   }
   try {
-    return HandlerStartOperationResult.sync(await jobOf(handle).result());
+    return HandlerStartOperationResult.sync(await jobOf(handle, { endedAt: closeTime }).result());
   } catch (error) {
     const failure = readFailure(error);
     if (failure === undefined) throw error;

@@ -1,8 +1,10 @@
-import { type WorkflowHandle, WorkflowNotFoundError } from '@temporalio/client';
+import type { WorkflowHandle } from '@temporalio/client';
 import { readFailure, VideoFailure } from './contract/failures';
 import type { JobProgress, JobResult } from './contract/job';
 import type { SubmitDecision } from './contract/lost-submit';
-import { TASK_ID_MEMO, WAIT_FOR_TASK_UPDATE } from './contract/names';
+import type { WantedVideo } from './contract/wanted-video';
+import { adoptCommand } from './contract/ways-out';
+import { taskIdInMemo, waitForTask } from './wait-for-task';
 import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from './workflow-handle';
 
 /** One job, wherever it runs. */
@@ -12,7 +14,10 @@ export interface VideoJob {
   exists(): Promise<boolean>;
   /** Where a worker has to work for it to go on. */
   taskQueue(): Promise<string>;
-  /** The task id, as soon as there is one. */
+  /**
+   * The task id, as soon as there is one. Fails with SubmitUnconfirmed while the job is held for a decision, which its
+   * message asks for.
+   */
   taskId(): Promise<string>;
   progress(): Promise<JobProgress>;
   /** `for await (const progress of job.follow())`: where the job is, each time that has changed, until it has ended. */
@@ -27,35 +32,24 @@ export interface VideoJob {
   result(): Promise<JobResult>;
 }
 
-export function jobOf(handle: WorkflowHandle): VideoJob {
+export interface KnownJob {
+  /** What the caller takes the job to be for; without it, whatever has the name. */
+  wanted?: WantedVideo;
+  /** When it had ended, if it had when it was joined. */
+  endedAt?: Date;
+}
+
+export function jobOf(handle: WorkflowHandle, { wanted, endedAt }: KnownJob = {}): VideoJob {
+  const explained = <T>(outcome: Promise<T>): Promise<T> =>
+    outcome.catch(async (error: unknown) => {
+      const failure = await explain(handle, error);
+      throw endedAt && failure instanceof VideoFailure ? endedBefore(failure, handle, endedAt) : failure;
+    });
   return {
     ...followedWorkflow<JobProgress, SubmitDecision>(handle),
-    taskId: () => explained(handle, taskIdOf(handle)),
-    result: () => explained(handle, resultOf<JobResult>(handle)),
+    taskId: () => explained(waitForTask(handle, wanted)),
+    result: () => explained(resultOf<JobResult>(handle)),
   };
-}
-
-async function taskIdOf(handle: WorkflowHandle): Promise<string> {
-  try {
-    return await handle.executeUpdate<string, []>(WAIT_FOR_TASK_UPDATE);
-  } catch (error) {
-    // A job that has ended answers no more; its memo and its result do.
-    if (!(error instanceof WorkflowNotFoundError)) throw error;
-    return (await taskIdInMemo(handle)) ?? (await handle.result()).taskId;
-  }
-}
-
-async function taskIdInMemo(handle: WorkflowHandle): Promise<string | undefined> {
-  const taskId = (await handle.describe()).memo?.[TASK_ID_MEMO];
-  return typeof taskId === 'string' ? taskId : undefined;
-}
-
-async function explained<T>(handle: WorkflowHandle, outcome: Promise<T>): Promise<T> {
-  try {
-    return await outcome;
-  } catch (error) {
-    throw await explain(handle, error);
-  }
 }
 
 /** Temporal tells of a cancellation, a termination or its own time limit without the task id; the memo has it. */
@@ -65,4 +59,21 @@ async function explain(handle: WorkflowHandle, error: unknown): Promise<unknown>
   const taskId = await taskIdInMemo(handle).catch(() => undefined);
   if (taskId === undefined) return failure;
   return new VideoFailure(failure.type, { ...failure.details, taskId }, { cause: error });
+}
+
+/** A failure that is not new: nothing was tried again under the name, and the message says how to. */
+function endedBefore(failure: VideoFailure, { workflowId }: WorkflowHandle, endedAt: Date): VideoFailure {
+  const command = adoptCommand(failure);
+  const note = [
+    `the job ${workflowId} ended so at ${endedAt.toISOString()}, and nothing was tried again under its name`,
+    command ? `adopt its task under another name (${command}), or` : 'to try again,',
+    'choose another name',
+  ];
+  const { message } = failure.details;
+  const told = `${note[0]}: ${note[1]} ${note[2]}`;
+  return new VideoFailure(
+    failure.type,
+    { ...failure.details, message: [message?.replace(/[.\s]+$/, ''), told].filter(Boolean).join('; ') },
+    { cause: failure },
+  );
 }

@@ -1,15 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  WorkflowFailedError,
-  type WorkflowHandle,
-  WorkflowNotFoundError,
-  WorkflowUpdateFailedError,
-} from '@temporalio/client';
-import { ApplicationFailure, CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
-import { DECISION_REFUSED, DecisionRefused } from './contract/decision-refused';
+import { WorkflowFailedError, type WorkflowHandle, WorkflowNotFoundError } from '@temporalio/client';
+import { CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
 import { VideoFailure } from './contract/failures';
 import type { SubmitDecision } from './contract/lost-submit';
-import { DECIDE_SUBMIT_UPDATE, LOOK_NOW_SIGNAL, PROGRESS_QUERY } from './contract/names';
+import { LOOK_NOW_SIGNAL, PROGRESS_QUERY } from './contract/names';
+import { decideSubmit } from './decide-submit';
 
 export interface FollowOptions {
   /** How often is asked; a second unless set. Each question is an Action of Temporal's. */
@@ -59,23 +54,6 @@ async function* follow<Progress>(
     told = text ?? told;
     if (status.name !== 'RUNNING') return;
     await sleep(everyMs, undefined, { signal }).catch(() => undefined);
-  }
-}
-
-async function decideSubmit(handle: WorkflowHandle, decision: SubmitDecision): Promise<void> {
-  try {
-    await handle.executeUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE, { args: [decision] });
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) {
-      throw new DecisionRefused(
-        (await exists(handle))
-          ? `No decision is wanted: ${handle.workflowId} has ended.`
-          : `There is no job ${handle.workflowId}.`,
-      );
-    }
-    const { cause } = error instanceof WorkflowUpdateFailedError ? error : {};
-    if (!(cause instanceof ApplicationFailure && cause.type === DECISION_REFUSED)) throw error;
-    throw new DecisionRefused(cause.message, { cause: error });
   }
 }
 

@@ -22,12 +22,13 @@ export function batchDetails(progress: BatchProgress, workflowId: string): strin
   return told.filter(Boolean).join('\n\n');
 }
 
-function describeItem({ item, phase, task, taskId, trouble }: ItemProgress): string {
+function describeItem({ item, phase, task, taskId, trouble, signalled }: ItemProgress): string {
   const percent = task?.percent === undefined ? '' : ` ${Math.round(task.percent)} %`;
   const told = [
     `${phase}${percent}`,
     taskId && `task ${codeMarkdown(taskId)}`,
     trouble && `trouble: ${plainMarkdown(trouble.message)}`,
+    signalled?.refused && `a decision by signal was refused: ${plainMarkdown(signalled.refused)}`,
   ];
   return `- ${item}: ${told.filter(Boolean).join(', ')}`;
 }

@@ -20,7 +20,7 @@ export function currentDetails(
   ending: string | undefined,
   workflowId: string,
 ): string {
-  const { phase, taskId, task, polls, nextLookAt, deadlineAt, hold, trouble, download } = progress;
+  const { phase, taskId, task, polls, nextLookAt, deadlineAt, hold, signalled, trouble, download } = progress;
   const percent = task?.percent === undefined ? '' : `, ${Math.round(task.percent)} %`;
   const told = [
     `**${HEADLINES[phase]}**`,
@@ -30,6 +30,7 @@ export function currentDetails(
     download && describeDownload(download),
     trouble && `Trouble, ${trouble.count} in a row: ${plainMarkdown(trouble.message)}`,
     hold && describeHold(hold, workflowId),
+    signalled?.refused && `A decision that came as a signal was refused: ${plainMarkdown(signalled.refused)}`,
     ending ??
       `Deadline ${deadlineAt}, in ${describeDuration(Math.max(0, Date.parse(deadlineAt) - Date.now()))}${hold ? ', standing still' : ''}`,
   ];
@@ -46,6 +47,6 @@ function describeHold(
     waysOut(workflowId)
       .map(({ when, command }) => `- ${when}: ${codeMarkdown(command)}`)
       .join('\n'),
-    'Or send the update `decideSubmit` with `{"decision":"adopt","taskId":"…"}`, `{"decision":"resubmit"}` or `{"decision":"abandon"}`.',
+    'Or send the update (or the signal) `decideSubmit` with `{"decision":"adopt","taskId":"…"}`, `{"decision":"resubmit"}` or `{"decision":"abandon"}`.',
   ].join('\n\n');
 }

@@ -11,7 +11,7 @@ import {
 import type { SubmittedTask, VideoActivities } from '../activities';
 import { createFailure, readFailure, readTimeout, type VideoFailure } from '../src/contract/failures';
 import type { CarriedJob, JobInput, JobResult, Look } from '../src/contract/job';
-import { TASK_ID_MEMO } from '../src/contract/names';
+import { LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../src/contract/names';
 import * as policy from '../src/contract/policies';
 import { describeRequest, describeTask } from '../src/contract/summaries';
 import { expectedOf } from '../src/contract/video-facts';
@@ -165,12 +165,17 @@ async function download(job: JobState, taskId: string): Promise<JobResult> {
  */
 function ownWorkflow(): JobPlace {
   const { workflowId } = workflowInfo();
+  let wasHeld = false;
   return {
     name: workflowId,
     // One that was continued has its task, and submits no more.
     resetRuns: resetRunsSince(undefined),
     changed: (job) => {
       const progress = job.progress();
+      if (progress.hold && !wasHeld) {
+        wasHeld = true;
+        upsertMemo({ [LOST_SUBMIT_MEMO]: progress.hold.since });
+      }
       setCurrentDetails(currentDetails(progress, job.ending, workflowId));
       keepSearchable({ ...progress, failure: job.failure?.type });
     },

@@ -1,4 +1,5 @@
 import {
+  allHandlersFinished,
   CancellationScope,
   CancelledFailure,
   ContinueAsNew,
@@ -46,8 +47,8 @@ export async function generateVideos(input: BatchInput, carried?: CarriedBatch):
 async function runItems(batch: BatchState, looks: SharedLooks): Promise<void> {
   await open(batch);
   for (;;) {
-    await condition(() => batch.turn(looks.isResting) !== undefined);
-    switch (batch.turn(looks.isResting)) {
+    await condition(() => batch.turn(rests(looks)) !== undefined);
+    switch (batch.turn(rests(looks))) {
       case 'fail':
         throw batch.broken;
       case 'record':
@@ -66,6 +67,9 @@ async function runItems(batch: BatchState, looks: SharedLooks): Promise<void> {
     }
   }
 }
+
+/** Nothing is under way beside the items: neither a look at their tasks nor a lookup of one to adopt. */
+const rests = (looks: SharedLooks) => looks.isResting && allHandlersFinished();
 
 /** Runs one item beside the others. How it ends is noted; only a mistake of ours reaches the batch itself. */
 function begin(
@@ -95,6 +99,8 @@ async function finish(batch: BatchState, error: unknown): Promise<void> {
   await condition(() => batch.isIdle || batch.broken !== undefined);
   if (batch.broken !== undefined) throw batch.broken;
   await record(batch);
+  // Whoever was deciding about an item is told that it has ended.
+  await condition(allHandlersFinished);
 }
 
 function explained(error: unknown): unknown {

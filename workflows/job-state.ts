@@ -1,5 +1,6 @@
+import type { ApplicationFailure } from '@temporalio/workflow';
 import type { SubmittedTask } from '../activities';
-import { describeEvent, VideoFailure } from '../src/contract/failures';
+import { createFailure, describeEvent, VideoFailure } from '../src/contract/failures';
 import type {
   CarriedJob,
   DownloadProgress,
@@ -8,6 +9,7 @@ import type {
   JobProgress,
   Look,
   PollBounds,
+  SignalledDecision,
   StoredVideo,
 } from '../src/contract/job';
 import type { LostSubmitPolicy, SubmitDecision } from '../src/contract/lost-submit';
@@ -16,6 +18,7 @@ import { UNKNOWN_TASK_GRACE_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { describeVideo } from '../src/contract/summaries';
 import type { WantedVideo } from '../src/contract/wanted-video';
+import { describeWaysOut } from '../src/contract/ways-out';
 import { checkInput, type JobTimes, pollingOf, refused } from './check-input';
 import { untilNextLook } from './poll-schedule';
 import { SeenTask } from './seen-task';
@@ -41,6 +44,11 @@ export class JobState {
   lookRequested: boolean;
   /** Set by `decideSubmit` while a lost submit is held. */
   decision: SubmitDecision | undefined;
+  /** Decisions that have come and are neither taken nor refused; the hold does not run out under them. */
+  deciding = 0;
+  /** A task that somebody wants to adopt is being looked up. */
+  lookingUp = false;
+  private lastSignalled: SignalledDecision | undefined;
   private held: Hold | undefined;
   /** What was said of the lost submit that somebody decided on last. */
   settled: string | undefined;
@@ -147,6 +155,25 @@ export class JobState {
     this.decision = undefined;
     this.enter('needs-decision');
     return Math.max(0, this.held.sinceMs + this.times.holdMs - Date.now());
+  }
+
+  /** What whoever waits for the task is told while the job is held. */
+  heldFailure(): ApplicationFailure | undefined {
+    const { hold } = this.progress();
+    if (hold === undefined || this.held === undefined || !this.wantsDecision) return undefined;
+    const { details } = this.held.lost;
+    const isHeld = `the job is held until ${hold.until}: ${describeWaysOut(this.place.name)}`;
+    return createFailure('SubmitUnconfirmed', {
+      ...details,
+      message: [details.message, isHeld].filter(Boolean).join('; '),
+      heldSince: hold.since,
+      heldUntil: hold.until,
+    });
+  }
+
+  recordSignalled(decision: SignalledDecision): void {
+    this.lastSignalled = decision;
+    this.show();
   }
 
   endHold(): SubmitDecision | undefined {
@@ -287,6 +314,7 @@ export class JobState {
         until: isoTime(this.held.sinceMs + this.times.holdMs),
         message: describeEvent('SubmitUnconfirmed', this.held.lost.details),
       },
+      signalled: this.lastSignalled,
       trouble,
     };
   }

@@ -22,7 +22,10 @@ export async function untilDecided(job: JobState, lost: VideoFailure): Promise<s
     await condition(() => job.decision !== undefined, holdMs, {
       summary: 'for a decision: adopt, resubmit or abandon',
     });
+    // Somebody decided in time, and the task is being looked up.
+    await condition(() => job.decision !== undefined || job.deciding === 0);
   } catch (error) {
+    job.endHold();
     // A cancellation must not hide that a task may exist.
     throw isCancellation(error) ? ended(lost, 'the job was cancelled before anybody decided') : error;
   }

@@ -1,5 +1,4 @@
 import {
-  ApplicationFailure,
   CancellationScope,
   condition,
   defineQuery,
@@ -7,12 +6,12 @@ import {
   defineUpdate,
   setHandler,
 } from '@temporalio/workflow';
-import { DECISION_REFUSED, describeRefusal } from '../src/contract/decision-refused';
 import { createFailure } from '../src/contract/failures';
-import { decisionProblem, isDownloadProgress } from '../src/contract/input-rules';
+import { isDownloadProgress } from '../src/contract/input-rules';
 import type { JobProgress, ToldDownload } from '../src/contract/job';
 import type { SubmitDecision } from '../src/contract/lost-submit';
 import {
+  DECIDE_SUBMIT_SIGNAL,
   DECIDE_SUBMIT_UPDATE,
   DOWNLOAD_PROGRESS_SIGNAL,
   LOOK_NOW_SIGNAL,
@@ -21,11 +20,13 @@ import {
 } from '../src/contract/names';
 import { describeOther, type WantedVideo } from '../src/contract/wanted-video';
 import { refused } from './check-input';
+import { checkDecision, takeDecision, takeSignalled } from './decisions';
 import type { JobState } from './job-state';
 
 export const progress = defineQuery<JobProgress>(PROGRESS_QUERY);
 export const waitForTask = defineUpdate<string, [wanted?: WantedVideo]>(WAIT_FOR_TASK_UPDATE);
 export const decideSubmit = defineUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE);
+export const decideSubmitSignal = defineSignal<[SubmitDecision, id?: string]>(DECIDE_SUBMIT_SIGNAL);
 export const lookNow = defineSignal(LOOK_NOW_SIGNAL);
 export const downloadProgress = defineSignal<[ToldDownload]>(DOWNLOAD_PROGRESS_SIGNAL);
 
@@ -46,41 +47,38 @@ export function answerMessages(job: JobState): void {
     },
     { description: 'Told by a download that takes its time' },
   );
-  setHandler(
-    waitForTask,
-    async (_wanted?: WantedVideo) => {
-      // A cancellation does not end the wait: the job still learns how a request that has left was answered.
-      await CancellationScope.nonCancellable(() =>
-        condition(() => job.taskId !== undefined || job.failure !== undefined),
-      );
-      if (job.taskId !== undefined) return job.taskId;
-      throw createFailure(job.failure?.type ?? 'Cancelled', job.failure?.details);
+  setHandler(waitForTask, (_wanted?: WantedVideo) => taskOf(job), {
+    description:
+      'Answers with the task id as soon as there is one; fails while the job is held for a decision',
+    // Whoever starts a job or joins it says what for, so that nobody gets another request's task.
+    validator: (wanted?: WantedVideo) => {
+      const other = wanted && describeOther('this', job.wanted, wanted);
+      if (other) throw refused(other);
+      // A refusal here is not in the history, and does not count as an update.
+      const held = job.heldFailure();
+      if (held) throw held;
     },
-    {
-      description: 'Answers with the task id as soon as there is one',
-      // Whoever starts a job or joins it says what for, so that nobody gets another request's task.
-      validator: (wanted?: WantedVideo) => {
-        const other = wanted && describeOther('this', job.wanted, wanted);
-        if (other) throw refused(other);
-      },
-    },
-  );
-  setHandler(
-    decideSubmit,
-    (decision) => {
-      job.decision = decision;
-    },
-    {
-      description: 'Settles a lost submit: resubmit, adopt (with the taskId) or abandon',
-      validator: (decision) => {
-        const problem = decisionProblem(decision);
-        if (problem !== undefined) throw decisionRefused(`The decision cannot be taken: ${problem}.`);
-        if (!job.wantsDecision) throw decisionRefused(`No decision is wanted: ${job.standing()}.`);
-      },
-    },
-  );
+  });
+  setHandler(decideSubmit, (decision) => takeDecision(job, decision), {
+    description: 'Settles a lost submit: resubmit, adopt (with the taskId) or abandon',
+    validator: (decision) => checkDecision(job, decision),
+  });
+  setHandler(decideSubmitSignal, (decision, id) => takeSignalled(job, decision, id), {
+    description: 'The same for when Temporal takes no more updates; what came of it is in the progress',
+  });
 }
 
-export function decisionRefused(message: string): ApplicationFailure {
-  return ApplicationFailure.nonRetryable(describeRefusal(message), DECISION_REFUSED);
+/** The task id, or why there is none. */
+async function taskOf(job: JobState): Promise<string> {
+  for (;;) {
+    // A cancellation does not end the wait: the job still learns how a request that has left was answered.
+    await CancellationScope.nonCancellable(() =>
+      condition(() => job.taskId !== undefined || job.failure !== undefined || job.wantsDecision),
+    );
+    if (job.taskId !== undefined) return job.taskId;
+    if (job.failure !== undefined) throw createFailure(job.failure.type, job.failure.details);
+    // Whoever waited on would keep others from deciding: Temporal takes ten updates at a time.
+    const held = job.heldFailure();
+    if (held) throw held;
+  }
 }

@@ -5,11 +5,6 @@ export function jobCommand(workflowId: string): string {
   return `videogen generate --id ${inShell(workflowId)}`;
 }
 
-/** The command that takes over a task. */
-export function adoptCommand(taskId: string): string {
-  return `videogen generate --adopt ${inShell(taskId)}`;
-}
-
 /** The command that goes on with a batch. */
 export function batchCommand(file: string, id: string | undefined): string {
   // As it stands it would be read as an option.

@@ -1,9 +1,15 @@
 import { ConfigError } from '../config';
 import { TemporalUnreachable } from '../connect';
-import { DecisionRefused, FAILURES, isVideoFailure, printableJson, type VideoFailure } from '../contract';
+import {
+  adoptCommand,
+  DecisionRefused,
+  FAILURES,
+  isVideoFailure,
+  printableJson,
+  type VideoFailure,
+} from '../contract';
 import { EngineUnavailable, PortInUse } from '../engine';
 import { StorageUnusable } from '../storage';
-import { adoptCommand } from './commands';
 import { CopyFailed } from './copy-out';
 import { INTERRUPTED, type Terminal, tell } from './terminal';
 
@@ -48,11 +54,10 @@ export function reportError(error: unknown, { json }: { json?: boolean }, termin
   return exitCodeOf(error);
 }
 
-function pickUpCommand({ type, taskId }: VideoFailure): string | undefined {
-  // Nothing comes of a task that ended badly, or that is not there.
-  if (['GenerationFailed', 'GenerationCancelled', 'TaskUnknown'].includes(type)) return undefined;
-  if (taskId !== undefined) return `Pick the task up again with: ${adoptCommand(taskId)}`;
-  return type === 'SubmitUnconfirmed'
-    ? `If the task is found at the service, pick it up with: ${adoptCommand('TASK_ID')}`
-    : undefined;
+function pickUpCommand(failure: VideoFailure): string | undefined {
+  const command = adoptCommand(failure);
+  if (command === undefined) return undefined;
+  return failure.taskId === undefined
+    ? `If the task is found at the service, pick it up with: ${command}`
+    : `Pick the task up again with: ${command}`;
 }

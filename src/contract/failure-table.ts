@@ -67,7 +67,7 @@ export const FAILURES = {
   SubmitUnconfirmed: {
     meaning: 'The request was sent and no task id came back, so a task may exist and be paid for',
     advice:
-      'Look for the task at the service; adopt it with its task id, or start a new job if there is none.',
+      'Look for the task at the service: adopt it with its task id if it is there, and send the request again only if it is not.',
     retry: { submit: 'hold', check: '-', download: '-' },
     gatewayStatus: 502,
     exitCode: 8,

@@ -24,6 +24,9 @@ export interface FailureDetails {
   attempt?: number;
   /** What applied to this lost submit. */
   onLostSubmit?: LostSubmitPolicy;
+  /** ISO 8601, of a job that is held for a decision: it has not failed yet. */
+  heldSince?: string;
+  heldUntil?: string;
 }
 
 /** Several sentences; what is longer was not written by us. */
@@ -155,6 +158,8 @@ const DETAIL_KINDS: Record<string, string> = {
   retryAfter: 'number',
   attempt: 'number',
   onLostSubmit: 'string',
+  heldSince: 'string',
+  heldUntil: 'string',
 } satisfies Record<keyof FailureDetails, 'string' | 'number'>;
 
 /** What crosses Temporal is our own createFailure's details or, from another version or language, any shape. */

@@ -68,4 +68,4 @@ export { describeDownload, describeVideo } from './summaries';
 export { TASK_STATES, type TaskState } from './task-state';
 export { CONTAINER_NAMES, type Container, describeMismatches, type VideoFacts } from './video-facts';
 export type { WantedVideo } from './wanted-video';
-export { waysOut } from './ways-out';
+export { adoptCommand, waysOut } from './ways-out';

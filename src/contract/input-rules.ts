@@ -69,6 +69,13 @@ export function isDownloadProgress(value: unknown): value is ToldDownload {
   return typeof bytes === 'number' && (of == null || typeof of === 'number');
 }
 
+const LONGEST_DECISION_ID = 100;
+
+/** The name that the sender of a signal gave it, to find what came of it. */
+export function isDecisionId(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= LONGEST_DECISION_ID;
+}
+
 /** What is wrong with a decision about a lost submit, from whichever language it came; undefined when nothing is. */
 export function decisionProblem(given: unknown): string | undefined {
   const { decision, taskId }: { decision?: unknown; taskId?: unknown } = Object(given);

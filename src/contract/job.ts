@@ -58,8 +58,16 @@ export interface JobProgress {
   download?: DownloadProgress;
   /** The lost submit that waits for a decision, and when the job fails without one. */
   hold?: { since: string; until: string; message: string };
+  /** The last decision that came as a signal; `refused` says why it was not taken. */
+  signalled?: SignalledDecision;
   /** The trouble of the last looks, gone as soon as one succeeds. */
   trouble?: { type: FailureType; message: string; count: number };
+}
+
+export interface SignalledDecision {
+  /** As its sender named it. */
+  id?: string;
+  refused?: string;
 }
 
 export interface DownloadProgress {

@@ -6,6 +6,8 @@ export const NEXUS_SERVICE = 'VideoGeneration';
 export const PROGRESS_QUERY = 'progress';
 export const WAIT_FOR_TASK_UPDATE = 'waitForTask';
 export const DECIDE_SUBMIT_UPDATE = 'decideSubmit';
+/** The same as a signal, which nobody answers: for when Temporal takes no more updates. */
+export const DECIDE_SUBMIT_SIGNAL = 'decideSubmit';
 export const LOOK_NOW_SIGNAL = 'lookNow';
 /** Sent by a download that takes its time. */
 export const DOWNLOAD_PROGRESS_SIGNAL = 'downloadProgress';
@@ -16,6 +18,9 @@ export const submitQueueOf = (taskQueue: string) => `${taskQueue}-submit`;
 
 /** The memo that holds what was asked for, so that a second start under the same name can be compared with it. */
 export const INPUT_MEMO = 'videoWanted';
+
+/** The memo that tells since when a submit was held as lost: after it nobody can say that nothing was sent. */
+export const LOST_SUBMIT_MEMO = 'lostSubmitSince';
 
 /** The memo that holds the task id: readable with no worker running, and after a termination. */
 export const TASK_ID_MEMO = 'taskId';

@@ -40,6 +40,18 @@ export const CHECK_POLICY = {
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: 30 * SECOND, maximumAttempts: 5 },
 } as const satisfies ActivityOptions;
 
+/**
+ * Of the lookup of a task that somebody wants to adopt. They wait for it, and can decide again: a blip is tried again, and
+ * no more.
+ */
+export const ADOPT_POLICY = {
+  startToCloseTimeout: 30 * SECOND,
+  scheduleToCloseTimeout: MINUTE,
+  heartbeatTimeout: 20 * SECOND,
+  cancellationType: 'TRY_CANCEL',
+  retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumAttempts: 3 },
+} as const satisfies ActivityOptions;
+
 export const DOWNLOAD_POLICY = {
   // A 2 GiB file at 5 Mbit/s.
   startToCloseTimeout: HOUR,

@@ -1,3 +1,4 @@
+import type { FailureType } from './failure-table';
 import { inShell } from './in-shell';
 
 /** How a lost submit can be settled from a terminal, for people who read of it there or in the Temporal UI. */
@@ -20,4 +21,19 @@ export function decideCommand(workflowId: string, options: string): string {
   return workflowId.startsWith('-')
     ? `videogen decide ${options} -- ${name}`
     : `videogen decide ${name} ${options}`;
+}
+
+/** The same in half a sentence. */
+export function describeWaysOut(workflowId: string): string {
+  return `decide with ${waysOut(workflowId)
+    .map(({ command }) => command)
+    .join(', or ')}`;
+}
+
+/** What picks up the task of a job that failed; undefined when nothing would come of it. */
+export function adoptCommand({ type, taskId }: { type: FailureType; taskId?: string }): string | undefined {
+  // The task ended badly, or is not there.
+  if (['GenerationFailed', 'GenerationCancelled', 'TaskUnknown'].includes(type)) return undefined;
+  if (taskId !== undefined) return `videogen generate --adopt ${inShell(taskId)}`;
+  return type === 'SubmitUnconfirmed' ? 'videogen generate --adopt TASK_ID' : undefined;
 }

@@ -126,10 +126,15 @@ test('a lost submit is told with its ways out, and settled from another terminal
   const [lost] = emulator.generations();
   const decide = (...args: string[]) => home.run(['decide', ...args, '--json'], elsewhere);
 
-  const refused = await Promise.all([decide('fox', '--adopt', ' '), decide('wolf', '--abandon')]);
+  const refused = await Promise.all([
+    decide('fox', '--adopt', ' '),
+    decide('wolf', '--abandon'),
+    decide('fox', '--adopt', 'WRONG99'),
+  ]);
   for (const [end, words] of [
     [refused[0], 'taskId must be text'],
     [refused[1], 'There is no job wolf.'],
+    [refused[2], 'Task "WRONG99" is not adopted: the service does not know it.'],
   ] as const) {
     expect(end).toMatchObject({ code: 2, err: expect.stringContaining(words) });
     expect(lastLine(end)).toEqual({
@@ -144,6 +149,15 @@ test('a lost submit is told with its ways out, and settled from another terminal
   expect(end).toMatchObject({ code: 0 });
   expect(lastLine(end)).toMatchObject({ taskId: lost?.taskId });
   expect(emulator.generations()).toHaveLength(1);
+});
+
+test('a name whose job failed for its key makes the video once the key is right', async () => {
+  const args = ['generate', 'A red fox', '--id', 'fox', '--json'];
+  const service = { VIDEO_API_BASE_URL: emulator.url };
+  expect(await home.run(args, { ...service, VIDEO_API_KEY: 'sk-wrong' })).toMatchObject({ code: 3 });
+  const end = await home.run(args, { ...service, VIDEO_API_KEY: emulator.apiKey });
+  expect(end).toMatchObject({ code: 0 });
+  expect(emulator.generations().map(({ taskId }) => taskId)).toEqual([lastLine(end).taskId]);
 });
 
 test('a job of another service is told as such to whoever follows it or decides about it without that service', async () => {

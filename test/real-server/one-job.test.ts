@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { createVideoTestEnvironment, type Emulator, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
 import { captureLogs } from '../support/logs';
 import { reset } from '../support/reset';
@@ -68,6 +68,111 @@ describe('callers that submit under one name', () => {
       const failure = await failureOf(videos.submit({ request }));
       expectRow(failure, 'InvalidRequest', undefined);
       expect(String(failure)).toContain('no foxes');
+    });
+  });
+});
+
+describe('the name of a job that has ended', () => {
+  const submits = (emulator: Emulator) => emulator.calls.filter(({ call }) => call === 'submit').length;
+
+  test.each(['start', 'submit', 'execute'] as const)(
+    'after a refused key is free for the same request: %s starts afresh',
+    async (way) => {
+      await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+        const workflowId = newName();
+        const input = { request, polling: QUICKLY };
+        emulator.next('submit', { kind: 'refused', status: 401, message: 'no such key' });
+        expectRow(await failureOf(videos.execute(input, { workflowId })), 'Unauthorized', undefined);
+        await videos[way](input, { workflowId });
+        const { taskId } = await videos.handle(workflowId).result();
+        expect(emulator.generations().map((task) => task.taskId)).toEqual([taskId]);
+        const other = videos.start({ request: { ...request, duration: 10 } }, { workflowId });
+        expectRow(await failureOf(other), 'InvalidRequest', undefined);
+      });
+    },
+  );
+
+  test('after a cancellation before anything was sent is free; eight callers at once start one job', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+      const workflowId = newName();
+      const unheard = await videos.start({ request, queues: { submit: newName() } }, { workflowId });
+      await unheard.cancel();
+      expectRow(await failureOf(unheard.result()), 'Cancelled', undefined);
+      const all = await Promise.all(
+        Array.from({ length: 8 }, () => videos.submit({ request, polling: QUICKLY }, { workflowId })),
+      );
+      expect(new Set(all.map(({ taskId }) => taskId)).size).toBe(1);
+      await videos.handle(workflowId).result();
+      expect(submits(emulator)).toBe(1);
+    });
+  });
+
+  test('with a task is not used again: the failure says when it ended and how to go on', async () => {
+    await inWorld(env, { jobTimeMs: 60_000 }, async ({ emulator, videos }) => {
+      const workflowId = newName();
+      const input = { request, polling: QUICKLY, deadline: '2s' } as const;
+      const { job, taskId } = await videos.submit(input, { workflowId });
+      const first = await failureOf(job.result());
+      expectRow(first, 'DeadlineExceeded', taskId);
+      expect(String(first)).not.toContain('ended so at');
+      const { closeTime } = await env.temporal.client.workflow.getHandle(workflowId).describe();
+      const again = await failureOf(videos.execute({ request }, { workflowId }));
+      expectRow(again, 'DeadlineExceeded', taskId);
+      expect(String(again)).toContain(`the job ${workflowId} ended so at ${closeTime?.toISOString()}`);
+      expect(String(again)).toContain(
+        `adopt its task under another name (videogen generate --adopt ${taskId})`,
+      );
+      expect((await videos.submit({ request }, { workflowId })).taskId).toBe(taskId);
+      expect(submits(emulator)).toBe(1);
+    });
+  });
+
+  test('whose submit was lost is not used again, also when what came after it was refused or cancelled', async () => {
+    await inWorld(env, {}, async ({ emulator, videos }) => {
+      emulator.next('submit', { kind: 'reset' });
+      const lost = newName();
+      const failed = videos.execute({ request, onLostSubmit: 'fail' }, { workflowId: lost });
+      expectRow(await failureOf(failed), 'SubmitUnconfirmed', undefined);
+      const again = await failureOf(videos.submit({ request }, { workflowId: lost }));
+      expectRow(again, 'SubmitUnconfirmed', undefined);
+      expect(String(again)).toContain('under another name (videogen generate --adopt TASK_ID)');
+
+      const refused = newName();
+      emulator.next('submit', { kind: 'reset' }, { kind: 'refused', status: 401, message: 'no such key' });
+      const job = await videos.start({ request }, { workflowId: refused });
+      await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+      await job.decideSubmit({ decision: 'resubmit' });
+      expectRow(await failureOf(job.result()), 'Unauthorized', undefined);
+      expectRow(
+        await failureOf(videos.execute({ request }, { workflowId: refused })),
+        'Unauthorized',
+        undefined,
+      );
+      expect(submits(emulator)).toBe(3);
+    });
+  });
+
+  test('that was terminated, or reset and cancelled, is not used again: nobody knows what was sent', async () => {
+    await inWorld(env, { jobTimeMs: 60_000 }, async ({ emulator, videos }) => {
+      const terminated = newName();
+      const job = await videos.start({ request, queues: { submit: newName() } }, { workflowId: terminated });
+      await env.temporal.client.workflow.getHandle(terminated).terminate('too many foxes');
+      expectRow(await failureOf(job.result()), 'Cancelled', undefined);
+      expectRow(
+        await failureOf(videos.execute({ request }, { workflowId: terminated })),
+        'Cancelled',
+        undefined,
+      );
+      expect(submits(emulator)).toBe(0);
+
+      const { job: paid } = await videos.submit({ request }, { workflowId: newName() });
+      // Cancelled perhaps before it has come to know of the task that the run before has paid for.
+      await reset(env.temporal.client, paid);
+      await paid.cancel();
+      expect(await failureOf(paid.result())).toMatchObject({ type: 'Cancelled' });
+      const again = videos.execute({ request }, { workflowId: paid.workflowId });
+      expect(await failureOf(again)).toMatchObject({ type: 'Cancelled' });
+      expect(submits(emulator)).toBe(1);
     });
   });
 });

@@ -1,5 +1,5 @@
 import { type JobInput, type LostSubmitPolicy, type SubmitDecision, VideoFailure } from '../../src/contract';
-import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { type AnswerFault, createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { VideoJob } from '../../src/video-job';
 import { expectRow } from '../support/expect-row';
 import { activities, historyOf } from '../support/history';
@@ -24,6 +24,19 @@ async function heldJob({ emulator, videos }: World, input: Partial<JobInput> = {
   const job = await videos.start({ request, ...input } as JobInput);
   await untilProgress(job, ({ phase }) => phase === 'needs-decision');
   return job;
+}
+
+const lostTask = ({ emulator }: World) => emulator.generations()[0]?.taskId ?? '';
+
+/** Between attempts of an activity time has to pass, and a refused update lets none. */
+async function refusedWhileTimePasses(decided: Promise<unknown>): Promise<unknown> {
+  const refused = failureOf(decided);
+  let isRefused = false;
+  void refused.then(() => {
+    isRefused = true;
+  });
+  while (!isRefused) await Promise.all([env.temporal.sleep('5s'), pause()]);
+  return refused;
 }
 
 const detailsOf = async (job: VideoJob) => {
@@ -181,11 +194,116 @@ test('a decision when none is wanted is refused: while waiting, after another, a
   });
 });
 
-test('a task id that nobody knows at the service ends an adopting decision as TaskUnknown', async () => {
-  await inWorld(env, {}, async (world) => {
-    const job = await heldJob(world);
-    await job.decideSubmit({ decision: 'adopt', taskId: 'mistyped' });
-    expectRow(await failureOf(job.result()), 'TaskUnknown', 'mistyped');
+describe('a task that is to be adopted', () => {
+  test('and is unknown at the service is refused: the job is held on, and takes the right one', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const job = await heldJob(world);
+      const refusal = await failureOf(job.decideSubmit({ decision: 'adopt', taskId: 'WRONG99' }));
+      expect(refusal).toMatchObject({ name: 'DecisionRefused' });
+      expect(String(refusal)).toContain('Task "WRONG99" is not adopted: the service does not know it.');
+      expect((await job.progress()).phase).toBe('needs-decision');
+      const taskId = lostTask(world);
+      await job.decideSubmit({ decision: 'adopt', taskId });
+      expect((await job.result()).taskId).toBe(taskId);
+    });
+  });
+
+  test.each<[string, AnswerFault, number, string]>([
+    ['the key is refused', { kind: 'refused', status: 401, message: 'no such key' }, 1, 'no such key'],
+    ['the service fails', { kind: 'server-error' }, 3, 'HTTP 500'],
+    ['the connection is cut', { kind: 'reset' }, 3, 'ECONNRESET'],
+    ['the answer is unreadable', { kind: 'bad-json' }, 3, 'not in its interface'],
+  ])(
+    'and cannot be looked up because %s is refused with the reason',
+    async (_why, fault, attempts, reason) => {
+      await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+        const job = await heldJob(world);
+        world.emulator.next('status', ...Array.from({ length: attempts }, () => fault));
+        const adopt = () => job.decideSubmit({ decision: 'adopt', taskId: lostTask(world) });
+        const refusal = String(await refusedWhileTimePasses(adopt()));
+        expect(refusal).toContain('because it could not be looked up');
+        expect(refusal).toContain(reason);
+        expect(refusal).toContain('decide again');
+        expect((await job.progress()).phase).toBe('needs-decision');
+        await adopt();
+        await job.result();
+      });
+    },
+  );
+
+  test('and has failed at the service is adopted: the job ends as that task did', async () => {
+    await inWorld(env, { jobTimeMs: HOUR }, async (world) => {
+      const job = await heldJob(world);
+      const taskId = lostTask(world);
+      const failed = { kind: 'failed-task', code: 'foxes', message: 'too many foxes' } as const;
+      world.emulator.next('status', failed, failed);
+      await job.decideSubmit({ decision: 'adopt', taskId });
+      expectRow(await failureOf(job.result()), 'GenerationFailed', taskId);
+    });
+  });
+
+  test('keeps other decisions waiting while it is looked up; the first that can be taken is', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const job = await heldJob(world);
+      const taskId = lostTask(world);
+      const ends = await Promise.allSettled([
+        job.decideSubmit({ decision: 'adopt', taskId: 'WRONG99' }),
+        job.decideSubmit({ decision: 'adopt', taskId }),
+        job.decideSubmit({ decision: 'adopt', taskId }),
+        job.decideSubmit({ decision: 'adopt', taskId: 'WRONG99' }),
+      ]);
+      expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+      expect(ends[0]?.status).toBe('rejected');
+      expect(ends[3]?.status).toBe('rejected');
+      expect((await job.result()).taskId).toBe(taskId);
+      expect(world.emulator.generations()).toHaveLength(1);
+    });
+  });
+
+  test('is adopted also when the hold runs out while it is looked up', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const job = await heldJob(world, { holdFor: '1h' });
+      world.emulator.next('status', { kind: 'server-error' });
+      const adopted = job.decideSubmit({ decision: 'adopt', taskId: lostTask(world) });
+      while (!world.emulator.calls.some(({ call }) => call === 'status')) await pause();
+      await env.temporal.sleep('2h');
+      await adopted;
+      expect((await job.result()).taskId).toBe(lostTask(world));
+    });
+  });
+});
+
+describe('a decision by signal', () => {
+  const signal = (job: VideoJob, ...args: unknown[]) =>
+    env.temporal.client.workflow.getHandle(job.workflowId).signal('decideSubmit', ...args);
+
+  test('is taken as one by update', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const job = await heldJob(world);
+      await signal(job, { decision: 'adopt', taskId: lostTask(world) });
+      expect((await job.result()).taskId).toBe(lostTask(world));
+    });
+  });
+
+  test('that is refused is logged, and shown in the progress and in the Temporal UI', async () => {
+    await inWorld(env, {}, async (world) => {
+      const job = await heldJob(world);
+      for (const [decision, reason] of [
+        [{ decision: 'adopt', taskId: 'WRONG99' }, 'the service does not know it'],
+        [{ decision: 'forget' }, 'decision must be one of resubmit'],
+        [undefined, 'decision must be one of resubmit'],
+      ] as const) {
+        const id = `${reason} ${decision?.decision}`;
+        await signal(job, decision, id);
+        const { signalled } = await untilProgress(job, (now) => now.signalled?.id === id);
+        expect(signalled?.refused).toContain(reason);
+        expect(await detailsOf(job)).toContain(reason);
+      }
+      while (!logs.some(({ message }) => message === 'a decision by signal was refused')) await pause();
+      expect((await job.progress()).phase).toBe('needs-decision');
+      await signal(job, { decision: 'abandon' });
+      expectRow(await failureOf(job.result()), 'SubmitUnconfirmed', undefined);
+    });
   });
 });
 
@@ -199,13 +317,65 @@ test('a cancellation during a hold ends it, and still tells that a task may exis
   });
 });
 
-test('waitForTask waits through a hold for the task that comes of it', async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-    const job = await heldJob(world);
-    const taskId = job.taskId();
-    await job.decideSubmit({ decision: 'adopt', taskId: world.emulator.generations()[0]?.taskId ?? '' });
-    expect(await taskId).toBe(world.emulator.generations()[0]?.taskId);
-    await job.result();
+describe('whoever waits for the task', () => {
+  const expectHeld = (failure: unknown, job: VideoJob, until: string | undefined) => {
+    expectRow(failure, 'SubmitUnconfirmed', undefined);
+    expect(String(failure)).toContain(`the job is held until ${until}`);
+    expect(String(failure)).toContain(`videogen decide ${job.workflowId} --adopt TASK_ID`);
+  };
+
+  test('is told that the job is held as soon as it is, and how to go on', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+      emulator.next('submit', { kind: 'reset' });
+      const job = await videos.start({ request });
+      const failure = await failureOf(job.taskId());
+      expectHeld(failure, job, (await job.progress()).hold?.until);
+      await job.decideSubmit({ decision: 'abandon' });
+      await failureOf(job.result());
+    });
+  });
+
+  test('is told so while it is held, and gets the task once it is decided', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const job = await heldJob(world);
+      expectHeld(await failureOf(job.taskId()), job, (await job.progress()).hold?.until);
+      await job.decideSubmit({ decision: 'adopt', taskId: lostTask(world) });
+      expect(await job.taskId()).toBe(lostTask(world));
+      await job.result();
+      expect(await job.taskId()).toBe(lostTask(world));
+    });
+  });
+
+  test('never hears of an earlier hold: not in the next one, and not when there is a task', async () => {
+    await inWorld(env, { jobTimeMs: HOUR }, async (world) => {
+      world.emulator.next('submit', { kind: 'reset' }, { kind: 'reset' });
+      const workflowId = 'held-twice';
+      const submit = () => world.videos.submit({ request }, { workflowId });
+      // These two wait when the first hold begins, so Temporal keeps what they are told under their update ids.
+      const waiting = [submit(), world.videos.start({ request }, { workflowId }).then((job) => job.taskId())];
+      const first = await Promise.all(waiting.map(failureOf));
+      const job = world.videos.handle(workflowId);
+      const { hold } = await job.progress();
+
+      for (const failure of first) expectHeld(failure, job, hold?.until);
+      await env.temporal.sleep('1m');
+      await job.decideSubmit({ decision: 'resubmit' });
+      const again = await untilProgress(
+        job,
+        (now) => now.hold !== undefined && now.hold.since !== hold?.since,
+      );
+      for (const ask of [submit, () => job.taskId()]) {
+        expectHeld(await failureOf(ask()), job, again.hold?.until);
+      }
+      await job.decideSubmit({ decision: 'resubmit' });
+      await untilProgress(job, ({ taskId }) => taskId !== undefined);
+      const taskId = world.emulator.generations().at(-1)?.taskId;
+      expect(await job.taskId()).toBe(taskId);
+      expect((await submit()).taskId).toBe(taskId);
+      await job.cancel();
+      await failureOf(job.result());
+      expect(await job.taskId()).toBe(taskId);
+    });
   });
 });
 

@@ -1,0 +1,231 @@
+import { randomUUID } from 'node:crypto';
+import { Client, Connection } from '@temporalio/client';
+import { createVideoClient } from '../../src/client';
+import type { JobInput } from '../../src/contract';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { VideoBatch } from '../../src/video-batch';
+import type { VideoJob } from '../../src/video-job';
+import { expectRow } from '../support/expect-row';
+import { historyOf } from '../support/history';
+import { captureLogs } from '../support/logs';
+import { reset } from '../support/reset';
+import { failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
+
+const request = { prompt: 'A red fox' };
+const polling = { min: '1s', max: '1s' } as const;
+/** Temporal allows 2,000; fewer are reached sooner. */
+const MOST_UPDATES = 15;
+
+let env: VideoTestEnvironment;
+beforeAll(async () => {
+  captureLogs();
+  env = await createVideoTestEnvironment({
+    server: 'dev',
+    dynamicConfig: { 'history.maxTotalUpdates': `${MOST_UPDATES}` },
+  });
+});
+afterAll(() => env.teardown());
+
+const newName = () => `fox-${randomUUID()}`;
+const lostTask = ({ emulator }: World) => emulator.generations()[0]?.taskId ?? '';
+const isHeld = ({ phase }: { phase: string }) => phase === 'needs-decision';
+
+async function heldJob({ emulator, videos }: World, input: Partial<JobInput> = {}): Promise<VideoJob> {
+  emulator.next('submit', { kind: 'reset' });
+  const job = await videos.start({ request, polling, ...input } as JobInput, { workflowId: newName() });
+  await untilProgress(job, isHeld);
+  return job;
+}
+
+const handleOf = ({ workflowId }: { workflowId: string }) =>
+  env.temporal.client.workflow.getHandle(workflowId);
+
+const updatesOf = async ({ workflowId }: VideoJob) =>
+  (await historyOf(env.temporal.client, workflowId)).events?.filter(
+    (event) => event.workflowExecutionUpdateAcceptedEventAttributes,
+  );
+
+/** Updates of somebody else, who gives each an id of its own, until Temporal takes no more. */
+async function useUpUpdates(job: VideoJob): Promise<void> {
+  const wrong = { decision: 'adopt', taskId: 'WRONG99' };
+  for (let taken = 0; taken < MOST_UPDATES; taken++) {
+    await failureOf(handleOf(job).executeUpdate('decideSubmit', { args: [wrong] }));
+  }
+  const refused = await failureOf(handleOf(job).executeUpdate('decideSubmit', { args: [wrong] }));
+  expect(refused).toMatchObject({ cause: { code: 9 } });
+}
+
+describe('a held job', () => {
+  test('that fifty callers wait for tells each of them, can be decided, and gives each its task', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const { emulator, videos } = world;
+      emulator.next('submit', { kind: 'reset-late', ms: 500 });
+      const workflowId = newName();
+      const submit = () => videos.submit({ request, polling }, { workflowId });
+      const job = await videos.start({ request, polling }, { workflowId });
+      const ask = (count: number) =>
+        Array.from({ length: count }, (_, index) =>
+          index % 2 === 0 ? submit().then(({ taskId }) => taskId) : job.taskId(),
+        );
+      const waiting = ask(25).map(failureOf);
+      await untilProgress(job, isHeld);
+      for (const failure of await Promise.all([...waiting, ...ask(25).map(failureOf)])) {
+        expectRow(failure, 'SubmitUnconfirmed', undefined);
+        expect(String(failure)).toContain(`videogen decide ${workflowId} --adopt TASK_ID`);
+      }
+      await job.decideSubmit({ decision: 'adopt', taskId: lostTask(world) });
+      expect(new Set(await Promise.all(ask(50)))).toEqual(new Set([lostTask(world)]));
+      await job.result();
+      expect(emulator.generations()).toHaveLength(1);
+      // One for those who waited when it was held, one for those who came after the decision, and the decision itself.
+      expect(await updatesOf(job)).toHaveLength(3);
+    });
+  });
+
+  test('takes a decision by signal when Temporal takes no more updates, and refuses one with the reason', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const job = await heldJob(world);
+      await useUpUpdates(job);
+      const refusal = await failureOf(job.decideSubmit({ decision: 'adopt', taskId: 'mistyped' }));
+      expect(refusal).toMatchObject({ name: 'DecisionRefused' });
+      expect(String(refusal)).toContain('Task "mistyped" is not adopted: the service does not know it.');
+      await job.decideSubmit({ decision: 'adopt', taskId: lostTask(world) });
+      expect((await job.result()).taskId).toBe(lostTask(world));
+      expect(world.emulator.generations()).toHaveLength(1);
+    });
+  });
+
+  test('takes a decision by signal when too many updates are under way', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const job = await heldJob(world);
+      // Ten lookups one after the other, of which the first takes its time.
+      world.emulator.next('status', { kind: 'late', ms: 2_000 });
+      const others = Array.from({ length: 10 }, () =>
+        failureOf(job.decideSubmit({ decision: 'adopt', taskId: 'WRONG99' })),
+      );
+      while ((await updatesOf(job))?.length !== others.length) await pause();
+      // Without the SDK's own patience, which would try the update for most of a minute.
+      const connection = await Connection.connect({
+        address: env.temporal.address,
+        interceptors: [],
+      });
+      const impatient = await createVideoClient({
+        client: new Client({ connection }),
+        taskQueue: world.taskQueue,
+      });
+      await impatient.handle(job.workflowId).decideSubmit({ decision: 'adopt', taskId: lostTask(world) });
+      for (const refusal of await Promise.all(others)) expect(String(refusal)).toContain('WRONG99');
+      expect((await job.result()).taskId).toBe(lostTask(world));
+      await connection.close();
+    });
+  });
+
+  test('that is cancelled refuses the task that is being looked up, and ends', async () => {
+    await inWorld(env, {}, async (world) => {
+      const job = await heldJob(world);
+      world.emulator.next('status', { kind: 'hang' });
+      const refusal = failureOf(job.decideSubmit({ decision: 'adopt', taskId: lostTask(world) }));
+      while (!world.emulator.calls.some(({ call }) => call === 'status')) await pause();
+      await job.cancel();
+      expect(String(await refusal)).toContain('the job was cancelled');
+      expectRow(await failureOf(job.result()), 'SubmitUnconfirmed', undefined);
+    });
+  });
+});
+
+describe('an item of a batch that is held', () => {
+  const request = { prompt: 'A red fox' };
+
+  async function heldBatch({ emulator, videos }: World): Promise<VideoBatch> {
+    emulator.next('submit', { kind: 'reset' });
+    const batch = await videos.startBatch({ requests: [request], polling });
+    await untilProgress(batch, ({ running }) => running.some(isHeld));
+    return batch;
+  }
+
+  test('refuses a task that is unknown, and takes the right one', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const batch = await heldBatch(world);
+      const adopt = (taskId: string) => batch.decideSubmit({ item: 1, decision: 'adopt', taskId });
+      expect(String(await failureOf(adopt('WRONG99')))).toContain('the service does not know it');
+      await adopt(lostTask(world));
+      expect(await batch.result()).toMatchObject({ succeeded: 1, failed: 0 });
+    });
+  });
+
+  test('can be decided about however often somebody was wrong: the batch continues as new in time', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const batch = await heldBatch(world);
+      const adopt = (taskId: string) => batch.decideSubmit({ item: 1, decision: 'adopt', taskId });
+      const { runId } = await handleOf(batch).describe();
+      for (let wrong = 0; wrong < 2 * MOST_UPDATES; wrong++) {
+        expect(String(await failureOf(adopt('WRONG99')))).toContain('the service does not know it');
+      }
+      await adopt(lostTask(world));
+      expect(await batch.result()).toMatchObject({ succeeded: 1, failed: 0 });
+      expect((await handleOf(batch).describe()).runId).not.toBe(runId);
+    });
+  });
+
+  test('takes a decision by signal, and shows why it refused one', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const batch = await heldBatch(world);
+      const signal = (taskId: string, item = 1) =>
+        handleOf(batch).signal('decideSubmit', { item, decision: 'adopt', taskId }, taskId);
+      await signal('of no item', 7);
+      await signal('WRONG99');
+      const { running } = await untilProgress(batch, (now) => now.running[0]?.signalled?.id === 'WRONG99');
+      expect(running[0]?.signalled?.refused).toContain('the service does not know it');
+      await signal(lostTask(world));
+      expect(await batch.result()).toMatchObject({ succeeded: 1, failed: 0 });
+    });
+  });
+
+  test('refuses what is being looked up when the batch is cancelled, and the batch ends', async () => {
+    await inWorld(env, {}, async (world) => {
+      const batch = await heldBatch(world);
+      world.emulator.next('status', { kind: 'hang' });
+      const adopt = { item: 1, decision: 'adopt', taskId: lostTask(world) } as const;
+      const refusal = failureOf(batch.decideSubmit(adopt));
+      while (!world.emulator.calls.some(({ call }) => call === 'status')) await pause();
+      await batch.cancel();
+      expect(String(await refusal)).toContain('the job was cancelled');
+      expectRow(await failureOf(batch.result()), 'Cancelled', undefined);
+    });
+  });
+});
+
+test('more callers than Temporal allows updates get the task of one job', async () => {
+  await inWorld(env, { jobTimeMs: 60_000 }, async ({ emulator, videos }) => {
+    const workflowId = newName();
+    const submit = () => videos.submit({ request, polling: { min: '1h', max: '1h' } }, { workflowId });
+    const { job, taskId } = await submit();
+    for (let asked = 0; asked < 2 * MOST_UPDATES; asked++) {
+      expect((await submit()).taskId).toBe(taskId);
+      expect(await job.taskId()).toBe(taskId);
+    }
+    expect(emulator.generations()).toHaveLength(1);
+    await job.cancel();
+    await failureOf(job.result());
+  });
+});
+
+test('whoever waits for the task while the job is reset, or terminated, is told of the task or of the end', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+    emulator.next('submit', { kind: 'late', ms: 2_000 });
+    const job = await videos.start({ request, polling }, { workflowId: newName() });
+    const waiting = failureOf(job.taskId());
+    while (emulator.generations().length === 0) await pause();
+    await reset(env.temporal.client, job);
+    expectRow(await waiting, 'SubmitUnconfirmed', undefined);
+    await job.decideSubmit({ decision: 'abandon' });
+    await failureOf(job.result());
+
+    emulator.next('submit', { kind: 'late', ms: 2_000 });
+    const other = await videos.start({ request, polling }, { workflowId: newName() });
+    const task = failureOf(other.taskId());
+    while (emulator.generations().length === 1) await pause();
+    await handleOf(other).terminate('too many foxes');
+    expectRow(await task, 'Cancelled', undefined);
+  });
+});
