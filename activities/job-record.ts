@@ -18,7 +18,7 @@ const submittedSchema = z.object({ taskId: z.string() });
 
 const recordSchema = z.discriminatedUnion('state', [
   // A POST left, and how it was answered is not known. The sender is the activity, whichever its attempt.
-  z.object({ state: z.literal('sending'), sender: z.string(), at: z.string() }),
+  z.object({ state: z.literal('sending'), send: z.string(), sender: z.string(), at: z.string() }),
   // It made no task; one that was lost before it, and followed by it because `resubmit` was chosen, may have.
   z.object({ state: z.literal('refused'), lostBefore: z.string().optional() }),
   submittedSchema.extend({ state: z.literal('submitted') }),
@@ -81,8 +81,8 @@ export class JobRecordFile {
   }
 
   /** Before the POST: whoever finds only this knows that a task may exist. */
-  async writeSending(): Promise<void> {
-    await this.write({ state: 'sending', sender: sender(), at: new Date().toISOString() });
+  async writeSending(send: string): Promise<void> {
+    await this.write({ state: 'sending', send, sender: sender(), at: new Date().toISOString() });
   }
 
   /** No task was made. If it cannot be written, the note of the attempt still says so. */
@@ -133,6 +133,8 @@ function sender(): string {
 }
 
 export interface KnownOfSends {
+  /** The send of which a note says that it made no task, whether or not that could be written here. */
+  settledSend: string | undefined;
   /** What the notes of earlier attempts of this activity tell: of the last one, or of one before it. */
   noted: string | undefined;
   /** Whether somebody has decided on whatever was sent before this activity began. */
@@ -142,14 +144,13 @@ export interface KnownOfSends {
 /** Why a POST of this job may have made a task that is not on record; undefined when none has. */
 export function lostSend(
   record: JobRecord | undefined,
-  { noted, isSettled }: KnownOfSends,
+  { noted, settledSend, isSettled }: KnownOfSends,
 ): string | undefined {
   if (noted !== undefined) return noted;
   if (record?.state === 'refused') return isSettled ? undefined : record.lostBefore;
   if (record?.state !== 'sending') return undefined;
   const isOwn = record.sender === sender();
-  // An attempt before this one that was refused has noted it, whether or not it could write it here.
-  if (isOwn ? activityInfo().attempt > 1 : isSettled) return undefined;
+  if (record.send === settledSend || (isSettled && !isOwn)) return undefined;
   return `a request was sent at ${record.at} and its answer is not on record`;
 }
 

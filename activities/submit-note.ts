@@ -7,6 +7,8 @@ const BEFORE_RESET = 0;
 export interface SubmitNote {
   /** The last attempt that is known to have made no task. */
   settled?: number;
+  /** The last POST that is known to have made no task, as the record of the job names it. */
+  send?: string;
   /** The attempt whose request is under way: whoever finds this does not know how it ended. */
   sending?: number;
   /** An attempt that was lost before the settled one, and followed by others because `resubmit` was chosen. */
@@ -16,11 +18,15 @@ export interface SubmitNote {
 }
 
 /** What the attempts before this one left. */
-export function readNotes(): { lost?: number; keySent: boolean } {
+export function readNotes(): { lost?: number; keySent: boolean; settledSend?: string } {
   const { attempt, heartbeatDetails } = activityInfo();
   const lost = lostBefore(attempt, heartbeatDetails) ?? resetAttempt();
-  const { keySent }: Record<keyof SubmitNote, unknown> = Object(heartbeatDetails);
-  return { lost, keySent: lost !== undefined || keySent === true };
+  const { keySent, send }: Record<keyof SubmitNote, unknown> = Object(heartbeatDetails);
+  return {
+    lost,
+    keySent: lost !== undefined || keySent === true,
+    ...(typeof send === 'string' && { settledSend: send }),
+  };
 }
 
 /**
@@ -36,18 +42,19 @@ export function lostBefore(attempt: number, note: unknown): number | undefined {
 }
 
 /**
- * An operator's reset makes the next attempt the first again and can take the notes away. Temporal still tells when the
- * activity was scheduled: a first attempt that was scheduled later is not the first.
+ * An operator's reset makes the next attempt the first again; it can take the notes away, or leave those of an attempt
+ * before the last. Temporal still tells when the activity was scheduled: an untouched first attempt was scheduled then.
  */
 function resetAttempt(): number | undefined {
-  const { attempt, heartbeatDetails, scheduledTimestampMs, currentAttemptScheduledTimestampMs } =
-    activityInfo();
-  const isReset = attempt === 1 && currentAttemptScheduledTimestampMs > scheduledTimestampMs;
-  return isReset && heartbeatDetails === undefined ? BEFORE_RESET : undefined;
+  const { attempt, scheduledTimestampMs, currentAttemptScheduledTimestampMs } = activityInfo();
+  // Not "later": the servers that wrote the two have clocks of their own.
+  return attempt === 1 && currentAttemptScheduledTimestampMs !== scheduledTimestampMs
+    ? BEFORE_RESET
+    : undefined;
 }
 
 export function describeLost(attempt: number): string {
   return attempt === BEFORE_RESET
-    ? 'the submit was reset, and what its attempts before that left is gone'
+    ? 'the submit was reset or paused in Temporal, and nobody knows what was sent before that'
     : `attempt ${attempt} ended before its answer was known`;
 }

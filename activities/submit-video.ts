@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { ApplicationFailure, activityInfo, heartbeat, log } from '@temporalio/activity';
 import { fromTemporalType } from '../src/contract/failure-table';
 import type { PollBounds } from '../src/contract/job';
@@ -74,9 +75,11 @@ export function createSubmitVideo({ service, storage, gate, ...worker }: SubmitV
     let lost = noted;
     let sent = false;
 
-    const send = async () => {
+    const send = randomUUID();
+
+    const post = async () => {
       sent = true;
-      await record.writeSending();
+      await record.writeSending(send);
       const answer = await service.submit(request, { idempotencyKey });
       await record.writeTask(answer.taskId);
       return answer;
@@ -89,13 +92,17 @@ export function createSubmitVideo({ service, storage, gate, ...worker }: SubmitV
         return { ...submitted(found.taskId), ...(found.state === 'stored' && { isStored: true }) };
       }
       keyWasSent ||= found !== undefined;
-      lost = lostSend(found, { noted, isSettled: input.resubmits ?? false });
+      lost = lostSend(found, {
+        noted,
+        settledSend: notes.settledSend,
+        isSettled: input.resubmits ?? false,
+      });
       refuseIfLost(lost);
       const earlier: EarlierRuns = resetRuns ? await lookAtEarlierRuns({ job, resetRuns }) : {};
       if (earlier.taskId !== undefined) return submitted(earlier.taskId);
       if (earlier.lost !== input.settled) refuseIfLost(earlier.lost);
       const { taskId, doubts } = await throughGate(gate, 'submit', () =>
-        whileHeartbeating(() => ({ sending: attempt }) satisfies SubmitNote, send),
+        whileHeartbeating(() => ({ sending: attempt }) satisfies SubmitNote, post),
       );
       log.info('submitted', { taskId });
       for (const doubt of doubts) log.warn('the answer can be read in two ways', { taskId, doubt });
@@ -110,6 +117,7 @@ export function createSubmitVideo({ service, storage, gate, ...worker }: SubmitV
         if (sent) await record.writeRefused(lost);
         heartbeat({
           settled: attempt,
+          send: sent ? send : notes.settledSend,
           ...(notes.lost !== undefined && { lost: notes.lost }),
           ...((keyWasSent || (sent && !wasNotSent)) && { keySent: true }),
         } satisfies SubmitNote);
