@@ -1,5 +1,6 @@
 import { DecoratorHandler, type Dispatcher } from 'undici';
 import { cleanText } from '../contract/clean-text';
+import { throwIfCancelled } from './exchange-deadline';
 import { quotable } from './quotable';
 import type { HttpAnswer, TracedReading } from './read-answer';
 import { ServiceFault } from './service-fault';
@@ -42,7 +43,7 @@ export async function callService(
   try {
     return await watched.request(call);
   } catch (error) {
-    call.signal?.throwIfAborted();
+    throwIfCancelled(call.signal);
     // A connector that refuses an address says so itself.
     throw error instanceof ServiceFault ? error : connectionFault(error, left);
   }
@@ -64,7 +65,7 @@ export async function bodyText(answer: Dispatcher.ResponseData, signal?: AbortSi
       chunks.push(chunk);
     }
   } catch (error) {
-    signal?.throwIfAborted();
+    throwIfCancelled(signal);
     throw error instanceof ServiceFault ? error : connectionFault(error, true);
   }
   return Buffer.concat(chunks).toString('utf8');
@@ -81,7 +82,7 @@ export async function refusalText(
   const late = setTimeout(() => answer.body.destroy(), bodyTimeout);
   const body = await bodyText(answer).catch(() => '');
   clearTimeout(late);
-  signal?.throwIfAborted();
+  throwIfCancelled(signal);
   return body;
 }
 

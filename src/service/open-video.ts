@@ -4,6 +4,7 @@ import { cleanText } from '../contract/clean-text';
 import { type AnswerTimeouts, callService, refusal, refusalText } from './call-service';
 import { decodeBody, encodingOf } from './decode-body';
 import type { DownloadRules } from './download-rules';
+import { startDeadline } from './exchange-deadline';
 import { secretsOf } from './quotable';
 import { traceAnswer } from './read-answer';
 import { ReadOutFirst } from './read-out-first';
@@ -46,6 +47,8 @@ export interface VideoSource {
   homeHeaders: () => Record<string, string>;
   secrets: () => string[];
   timeouts: AnswerTimeouts;
+  /** Milliseconds until the first byte of a video has come, redirects included. */
+  openWithinMs: number;
 }
 
 export interface OpenVideoOptions {
@@ -58,7 +61,21 @@ export interface OpenVideoOptions {
 export async function openVideo(
   link: string,
   source: VideoSource,
-  { signal, from }: OpenVideoOptions = {},
+  { signal: cancellation, from }: OpenVideoOptions = {},
+): Promise<VideoBody> {
+  const { signal, lift } = startDeadline(source.openWithinMs, cancellation);
+  try {
+    return await openWithin(link, source, { signal, from });
+  } finally {
+    // How fast the video itself comes is for its reader to watch.
+    lift();
+  }
+}
+
+async function openWithin(
+  link: string,
+  source: VideoSource,
+  { signal, from }: OpenVideoOptions,
 ): Promise<VideoBody> {
   const point = from && isResumable(from) ? from : undefined;
   const answer = await askForVideo(link, source, signal, point);

@@ -1,4 +1,5 @@
 import { Agent, type Dispatcher } from 'undici';
+import { CHECK_EXCHANGE_MS, OPEN_VIDEO_MS, SUBMIT_EXCHANGE_MS } from '../contract/policies';
 import type { VideoRequest } from '../contract/request';
 import {
   type AnswerTimeouts,
@@ -9,6 +10,7 @@ import {
   type ServiceCall,
 } from './call-service';
 import { createDownloadRules } from './download-rules';
+import { startDeadline } from './exchange-deadline';
 import { type OpenVideoOptions, openVideo, type VideoBody, type VideoSource } from './open-video';
 import { bodiesOf, parseJson, valuesIn } from './places';
 import { readingRules, type ServiceProfile } from './profile';
@@ -26,6 +28,11 @@ export interface ServiceTimeouts {
   submit: AnswerTimeouts;
   check: AnswerTimeouts;
   video: AnswerTimeouts;
+  /**
+   * Milliseconds for a whole exchange, whatever signs of life there are: of a video up to its first byte. Must stay below
+   * the times of SUBMIT_POLICY and CHECK_POLICY.
+   */
+  exchange: { submit: number; check: number; video: number };
 }
 
 const DEFAULT_TIMEOUTS: ServiceTimeouts = {
@@ -35,6 +42,7 @@ const DEFAULT_TIMEOUTS: ServiceTimeouts = {
   check: { headersTimeout: 20 * SECOND, bodyTimeout: 20 * SECOND },
   // Some storages take their time to bring a video up; then it flows.
   video: { headersTimeout: 60 * SECOND, bodyTimeout: 30 * SECOND },
+  exchange: { submit: SUBMIT_EXCHANGE_MS, check: CHECK_EXCHANGE_MS, video: OPEN_VIDEO_MS },
 };
 
 /** Section 4 of the interface. */
@@ -59,7 +67,7 @@ export interface VideoServiceOptions {
   baseUrl: string;
   /** Asked at every call, so that a rotated key is used at once. */
   apiKey: () => string;
-  /** For a service that is known to be slower. The sum for a submit must stay below SUBMIT_POLICY's time. */
+  /** For a service that is known to be slower. */
   timeouts?: Partial<ServiceTimeouts>;
   /** Where the service differs from the interface. */
   profile?: ServiceProfile;
@@ -121,6 +129,22 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
     };
   };
 
+  /** Headers and body of one answer, within one deadline. */
+  const exchange = async (dispatcher: Dispatcher, kind: ServiceAnswer['call'], call: ServiceCall) => {
+    const limitMs = timeouts.exchange[kind === 'submit' ? 'submit' : 'check'];
+    const { signal, lift } = startDeadline(limitMs, call.signal);
+    try {
+      const answer = await callService(dispatcher, { ...call, signal });
+      const { statusCode, headers } = answer;
+      const body = await (statusCode > 299
+        ? refusalText(answer, { ...call, signal })
+        : bodyText(answer, signal));
+      return { statusCode, headers, body };
+    } finally {
+      lift();
+    }
+  };
+
   const askService = async (dispatcher: Dispatcher, kind: ServiceAnswer['call'], call: ServiceCall) => {
     const { key, header } = authorization();
     const made = {
@@ -136,9 +160,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
       },
     };
     const secrets = secretsOf(made.path, [key], Object.values(profile.headers ?? {}));
-    const answer = await callService(dispatcher, made);
-    const { statusCode, headers } = answer;
-    const body = await (statusCode > 299 ? refusalText(answer, call) : bodyText(answer, call.signal));
+    const { statusCode, headers, body } = await exchange(dispatcher, kind, made);
     onAnswer({ call: kind, status: statusCode, headers, body, secrets });
     const reading = traceAnswer(
       { status: statusCode, headers, receivedAtMs: Date.now(), body, baseUrl: base.href },
@@ -177,6 +199,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
     homeHeaders: () => ({ ...profile.headers, ...authorization().header }),
     secrets: () => [authorization().key],
     timeouts: timeouts.video,
+    openWithinMs: timeouts.exchange.video,
   };
 
   return {
