@@ -207,9 +207,10 @@ function stateLines(
 }
 
 /** What such an answer should tell, and does not. */
-function missingIn({ call, status }: SavedAnswer, { task, found, taskId }: TracedReading): string[] {
+function missingIn({ call, status }: SavedAnswer, { task, found, taskId, refusal }: TracedReading): string[] {
   if (call === 'cancel' || call === 'link') return [];
   if (status < 200 || status > 299) return found.code || found.message ? [] : ['error'];
+  if (call === 'submit' && refusal) return found.code || found.message ? [] : ['error'];
   const noId = taskId === undefined && call !== 'check';
   const noState = found.state === undefined && task.state === 'unknown' && call !== 'submit';
   const noVideo = found.videoUrl === undefined && (task.state === 'succeeded' || noState);

@@ -3,7 +3,7 @@ import { cleanText } from '../contract/clean-text';
 import { throwIfCancelled } from './exchange-deadline';
 import { quotable } from './quotable';
 import type { HttpAnswer, TracedReading } from './read-answer';
-import { ServiceFault } from './service-fault';
+import { type FaultFacts, ServiceFault } from './service-fault';
 
 /** Answers are small JSON; more than this is a mistake or an attack. */
 const LARGEST_ANSWER_BYTES = 1024 * 1024;
@@ -86,16 +86,20 @@ export async function refusalText(
   return body;
 }
 
+/** What a profile says of a refusal beside its status. */
+export type RefusalMarks = Pick<FaultFacts, 'limited' | 'taskMayExist'>;
+
 /** An answer other than 2xx, in the service's own words as far as they may be repeated. */
 export function refusal(
   { status, body }: Pick<HttpAnswer, 'status' | 'body'>,
   { said: { code, message = body }, retryAfterMs }: Pick<TracedReading, 'said' | 'retryAfterMs'>,
   secrets: readonly string[],
-  limited = status === 429,
+  { limited = status === 429, taskMayExist = false }: RefusalMarks = {},
 ): ServiceFault {
   return new ServiceFault('answered', {
     status,
     ...(limited && { limited }),
+    ...(taskMayExist && { taskMayExist }),
     code: code && quotable(code, secrets),
     message: quotable(message, secrets) || undefined,
     retryAfterMs,

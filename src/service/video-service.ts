@@ -167,11 +167,19 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
       rules,
     );
     // Some services answer everything with 200, and refuse by a code.
-    const status = refusals?.codes?.[reading.said.code ?? ''] ?? statusCode;
+    const named = refusals?.codes?.[reading.said.code ?? ''];
+    const isSubmit = kind === 'submit';
+    const inBody = isSubmit && reading.taskId === undefined ? reading.refusal?.status : undefined;
+    const status = named ?? inBody ?? statusCode;
     const isRefusal = status > 299;
     const isFailedTask = kind === 'check' && refusals?.failed?.includes(status);
     if (isRefusal && !isFailedTask) {
-      throw refusal({ status, body }, reading, secrets, isLimit(status, body));
+      const message = describeRedirect(status, headers.location, made) ?? reading.said.message;
+      const told = { ...reading, said: { ...reading.said, ...(message !== undefined && { message }) } };
+      throw refusal({ status, body }, told, secrets, {
+        limited: isLimit(status, body),
+        taskMayExist: isSubmit && refusals?.taskMayExist?.includes(status),
+      });
     }
     return { status, body, reading: quotableReading(reading, secrets), secrets };
   };
@@ -216,7 +224,15 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
         body: JSON.stringify(request),
         ...timeouts.submit,
       });
-      if (reading.taskId !== undefined) return { taskId: reading.taskId, doubts: reading.doubts };
+      const { taskId, doubts, refusal: refused } = reading;
+      if (taskId !== undefined) {
+        const both = `${reading.found.taskId} is ${taskId}, and ${refused?.at} says that the request was refused`;
+        return { taskId, doubts: [...doubts, ...(refused ? [quotable(both, secrets)] : [])] };
+      }
+      if (refused) {
+        const { code, message = quotable(body, secrets) } = reading.said;
+        throw new ServiceFault('refused', { status, code, message });
+      }
       throw new ServiceFault('unreadable', {
         status,
         code: reading.said.code,
@@ -269,6 +285,15 @@ function readKey(apiKey: () => string): string {
     const message = error instanceof Error ? error.message : String(error);
     throw new ServiceFault('not-sent', { message }, { cause: error });
   }
+}
+
+/** Where a redirect leads, without its path, which may hold a token. */
+function describeRedirect(status: number, location: unknown, { origin }: ServiceCall): string | undefined {
+  if (status > 399 || typeof location !== 'string' || !URL.canParse(location, origin)) return undefined;
+  const target = new URL(location, origin);
+  return target.origin === origin
+    ? 'it leads to another path of the service'
+    : `it leads to ${target.protocol}//${target.host}`;
 }
 
 /** A path of a profile for one task. */
