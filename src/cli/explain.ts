@@ -2,21 +2,25 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { stringify } from 'yaml';
-import { ConfigError, readProfile } from '../config';
+import { ConfigError, type Environment, readProfile } from '../config';
 import { errorCode } from '../contract/error-code';
 import {
   type KeptAnswer,
+  NO_SECRETS,
   type ProposedProfile,
   proposeProfile,
-  quotable,
   type ReadingRules,
   readingRules,
+  redact,
+  redactBody,
   type ServiceAnswer,
   type ServiceProfile,
+  secretsOf,
   type TracedReading,
   together,
   traceAnswer,
 } from '../service';
+import { readKey } from './doctor/service-settings';
 import { EXIT, reportError } from './exit-codes';
 import type { ExplainOptions } from './options';
 import type { Terminal } from './terminal';
@@ -36,10 +40,13 @@ export async function explain(
 ): Promise<number> {
   try {
     const status = readStatus(options.status);
-    const answers =
+    const saved =
       file === '-' ? savedIn(await textOf(input), 'standard input', status) : savedAt(file, status);
-    if (answers.length === 0) throw new ConfigError(`There are no answers in ${file}.`);
+    if (saved.length === 0) throw new ConfigError(`There are no answers in ${file}.`);
     const inUse = readProfile(terminal.env) ?? {};
+    // What is shown may be passed on, and what was saved by hand may hold the key.
+    const secrets = secretsOf('', keysIn(terminal.env), inUse.headers);
+    const answers = saved.map((answer) => ({ ...answer, body: redactBody(answer.body, secrets) }));
     const proposed = proposeProfile(answers, inUse);
     terminal.out(
       options.json
@@ -49,6 +56,15 @@ export async function explain(
     return EXIT.ok;
   } catch (error) {
     return reportError(error, options, terminal);
+  }
+}
+
+/** The key of the settings, if there is one. */
+function keysIn(env: Environment): string[] {
+  try {
+    return [readKey(env)()];
+  } catch {
+    return [];
   }
 }
 
@@ -220,5 +236,5 @@ function missingIn({ call, status }: SavedAnswer, { task, found, taskId, refusal
 function shown(text: string): string;
 function shown(text: string | undefined): string | undefined;
 function shown(text: string | undefined): string | undefined {
-  return text === undefined ? undefined : quotable(text, []);
+  return text === undefined ? undefined : redact(text, NO_SECRETS);
 }

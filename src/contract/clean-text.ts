@@ -18,8 +18,3 @@ export function cleanText(text: string, longest = LONGEST_SAID): string {
   const halfCharacter = /\p{Cs}$/u;
   return `${clean.slice(0, longest - 1).replace(halfCharacter, '')}…`;
 }
-
-/** The same without the queries of links: many of them are signatures. */
-export function withoutQueries(text: string): string {
-  return text.replace(/\?[^\s"'<>?=]*=[^\s"'<>]*/g, '?…');
-}

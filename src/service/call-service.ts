@@ -1,8 +1,8 @@
 import { DecoratorHandler, type Dispatcher } from 'undici';
-import { cleanText } from '../contract/clean-text';
 import { throwIfCancelled } from './exchange-deadline';
-import { quotable } from './quotable';
+import { NO_SECRETS, type Secrets } from './find-secrets';
 import type { HttpAnswer, TracedReading } from './read-answer';
+import { redact } from './redact';
 import { type FaultFacts, ServiceFault } from './service-fault';
 
 /** Answers are small JSON; more than this is a mistake or an attack. */
@@ -23,12 +23,14 @@ export interface ServiceCall extends AnswerTimeouts {
   signal?: AbortSignal;
   /** How many bytes of the body may wait to be read. */
   highWaterMark?: number;
+  /** What must not be told of what the call meets. */
+  secrets?: Secrets;
 }
 
 /** One HTTP exchange up to the headers, whatever they say; a ServiceFault when there are none. */
 export async function callService(
   dispatcher: Dispatcher,
-  call: ServiceCall,
+  { secrets = NO_SECRETS, ...call }: ServiceCall,
 ): Promise<Dispatcher.ResponseData> {
   let left = false;
   const watched = dispatcher.compose(
@@ -45,12 +47,15 @@ export async function callService(
   } catch (error) {
     throwIfCancelled(call.signal);
     // A connector that refuses an address says so itself.
-    throw error instanceof ServiceFault ? error : connectionFault(error, left);
+    throw error instanceof ServiceFault ? error : connectionFault(error, left, secrets);
   }
 }
 
 /** The whole body as text, within the size limit. */
-export async function bodyText(answer: Dispatcher.ResponseData, signal?: AbortSignal): Promise<string> {
+export async function bodyText(
+  answer: Dispatcher.ResponseData,
+  { signal, secrets = NO_SECRETS }: Pick<ServiceCall, 'signal' | 'secrets'> = {},
+): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
@@ -66,7 +71,7 @@ export async function bodyText(answer: Dispatcher.ResponseData, signal?: AbortSi
     }
   } catch (error) {
     throwIfCancelled(signal);
-    throw error instanceof ServiceFault ? error : connectionFault(error, true);
+    throw error instanceof ServiceFault ? error : connectionFault(error, true, secrets);
   }
   return Buffer.concat(chunks).toString('utf8');
 }
@@ -93,30 +98,27 @@ export type RefusalMarks = Pick<FaultFacts, 'limited' | 'taskMayExist'>;
 export function refusal(
   { status, body }: Pick<HttpAnswer, 'status' | 'body'>,
   { said: { code, message = body }, retryAfterMs }: Pick<TracedReading, 'said' | 'retryAfterMs'>,
-  secrets: readonly string[],
+  secrets: Secrets,
   { limited = status === 429, taskMayExist = false }: RefusalMarks = {},
 ): ServiceFault {
   return new ServiceFault('answered', {
     status,
     ...(limited && { limited }),
     ...(taskMayExist && { taskMayExist }),
-    code: code && quotable(code, secrets),
-    message: quotable(message, secrets) || undefined,
+    code: code && redact(code, secrets),
+    message: redact(message, secrets) || undefined,
     retryAfterMs,
   });
 }
 
-function connectionFault(error: unknown, left: boolean): ServiceFault {
+/** Without the error itself as its cause: undici's hold what the other side sent, and causes are told as well. */
+function connectionFault(error: unknown, left: boolean, secrets: Secrets): ServiceFault {
   // Not `instanceof Error`: in the sandbox of a test runner the errors of Node itself are of another realm.
   const told = (name: 'code' | 'message') => {
     const value: unknown = Reflect.get(Object(error), name);
-    return typeof value === 'string' && value !== '' ? cleanText(value) : undefined;
+    return typeof value === 'string' && value !== '' ? redact(value, secrets) : undefined;
   };
-  return new ServiceFault(
-    left ? 'cut' : 'not-sent',
-    { code: told('code'), message: told('message') },
-    { cause: error },
-  );
+  return new ServiceFault(left ? 'cut' : 'not-sent', { code: told('code'), message: told('message') });
 }
 
 /** Tells when a request starts: on a connected socket, right before its first byte is written. */

@@ -11,12 +11,13 @@ import {
 } from './call-service';
 import { createDownloadRules } from './download-rules';
 import { startDeadline } from './exchange-deadline';
+import type { Secrets } from './find-secrets';
 import { type OpenVideoOptions, openVideo, type VideoBody, type VideoSource } from './open-video';
 import { bodiesOf, parseJson, valuesIn } from './places';
 import { readingRules, type ServiceProfile } from './profile';
-import { quotable, quotableReading, secretsOf } from './quotable';
 import { type AnswerReading, type TracedReading, traceAnswer, type VideoState } from './read-answer';
 import { first, linkFrom, taskIdFrom } from './read-values';
+import { isTainted, redact, redactReading, secretsOf } from './redact';
 import { ServiceFault } from './service-fault';
 import { createVideoConnector } from './video-connector';
 
@@ -60,7 +61,7 @@ export interface ServiceAnswer {
   status: number;
   headers: Dispatcher.ResponseData['headers'];
   body: string;
-  secrets: readonly string[];
+  secrets: Secrets;
 }
 
 export interface VideoServiceOptions {
@@ -138,7 +139,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
       const { statusCode, headers } = answer;
       const body = await (statusCode > 299
         ? refusalText(answer, { ...call, signal })
-        : bodyText(answer, signal));
+        : bodyText(answer, { ...call, signal }));
       return { statusCode, headers, body };
     } finally {
       lift();
@@ -159,8 +160,8 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
         ...call.headers,
       },
     };
-    const secrets = secretsOf(made.path, [key], Object.values(profile.headers ?? {}));
-    const { statusCode, headers, body } = await exchange(dispatcher, kind, made);
+    const secrets = secretsOf(made.path, [key], profile.headers);
+    const { statusCode, headers, body } = await exchange(dispatcher, kind, { ...made, secrets });
     onAnswer({ call: kind, status: statusCode, headers, body, secrets });
     const reading = traceAnswer(
       { status: statusCode, headers, receivedAtMs: Date.now(), body, baseUrl: base.href },
@@ -181,7 +182,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
         taskMayExist: isSubmit && refusals?.taskMayExist?.includes(status),
       });
     }
-    return { status, body, reading: quotableReading(reading, secrets), secrets };
+    return { status, body, reading: redactReading(reading, secrets), secrets };
   };
 
   /** The link to a finished video, where the status answer does not hold it itself. */
@@ -205,7 +206,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
     base,
     rules: downloadRules,
     homeHeaders: () => ({ ...profile.headers, ...authorization().header }),
-    secrets: () => [authorization().key],
+    secrets: () => secretsOf('', [authorization().key], profile.headers),
     timeouts: timeouts.video,
     openWithinMs: timeouts.exchange.video,
   };
@@ -225,18 +226,24 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
         ...timeouts.submit,
       });
       const { taskId, doubts, refusal: refused } = reading;
+      if (taskId !== undefined && isTainted(taskId, secrets)) {
+        throw new ServiceFault('unreadable', {
+          status,
+          message: 'the task id in the answer holds the API key',
+        });
+      }
       if (taskId !== undefined) {
         const both = `${reading.found.taskId} is ${taskId}, and ${refused?.at} says that the request was refused`;
-        return { taskId, doubts: [...doubts, ...(refused ? [quotable(both, secrets)] : [])] };
+        return { taskId, doubts: [...doubts, ...(refused ? [redact(both, secrets)] : [])] };
       }
       if (refused) {
-        const { code, message = quotable(body, secrets) } = reading.said;
+        const { code, message = redact(body, secrets) } = reading.said;
         throw new ServiceFault('refused', { status, code, message });
       }
       throw new ServiceFault('unreadable', {
         status,
         code: reading.said.code,
-        message: `the answer names no task: ${quotable(body, secrets) || 'it is empty'}`,
+        message: `the answer names no task: ${redact(body, secrets) || 'it is empty'}`,
       });
     },
 
@@ -248,7 +255,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
         ...timeouts.check,
       });
       if (!reading.json && status !== 202) {
-        throw new ServiceFault('unreadable', { status, message: `not JSON: ${quotable(body, secrets)}` });
+        throw new ServiceFault('unreadable', { status, message: `not JSON: ${redact(body, secrets)}` });
       }
       const task: VideoState = status > 299 ? { state: 'failed', word: `HTTP ${status}` } : reading.task;
       const link =
