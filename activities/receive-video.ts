@@ -1,6 +1,13 @@
 import { log } from '@temporalio/activity';
 import { FRUITFUL_BYTES, FRUITLESS_CONNECTIONS } from '../src/contract/policies';
-import { type RateGate, ServiceFault, type VideoBody, type VideoService } from '../src/service';
+import {
+  NO_SECRETS,
+  type RateGate,
+  redact,
+  ServiceFault,
+  type VideoBody,
+  type VideoService,
+} from '../src/service';
 import { StorageFault } from '../src/storage';
 import { BadVideo, VideoTooLarge } from './bad-video';
 import { freshLink } from './fresh-link';
@@ -80,5 +87,5 @@ function faultOf(error: unknown, { encoding }: VideoBody): unknown {
   if (KNOWN_FAULTS.some((known) => error instanceof known)) return error;
   const message = error instanceof Error ? error.message : String(error);
   if (encoding !== undefined) return new BadVideo(`its ${encoding} encoding is broken: ${message}`);
-  return new ServiceFault('cut', { message }, { cause: error });
+  return new ServiceFault('cut', { message: redact(message, NO_SECRETS) });
 }

@@ -36,9 +36,16 @@ export function toFailure(
     return failureOf(type, retryAs, { ...known, message: error.message }, { cause: error, isFinal });
   }
   if (!(error instanceof ServiceFault)) return error;
-  const { retryAfterMs, limited: _, ...facts } = error.facts;
+  const { retryAfterMs, limited: _, taskMayExist: __, ...facts } = error.facts;
   const asked = retryAfterMs !== undefined && { retryAfter: retryAfterMs / 1_000 };
-  return failureOf(faultType(error, call), retryAs, { ...known, ...facts, ...asked }, { cause: error });
+  // Where a link may lead is the operator's word: asking again changes nothing, and the task can be adopted afterwards.
+  const isFinal = error.kind === 'not-allowed';
+  return failureOf(
+    faultType(error, call),
+    retryAs,
+    { ...known, ...facts, ...asked },
+    { cause: error, isFinal },
+  );
 }
 
 export function failureOf(
@@ -69,6 +76,7 @@ function mostAttempts(type: FailureType, call: Call): number {
 }
 
 function faultType({ kind, facts }: ServiceFault, call: AnsweredCall): FailureType {
+  if (facts.taskMayExist) return 'SubmitUnconfirmed';
   if (facts.limited) return 'RateLimited';
   return kind === 'answered' ? failureOfStatus(call, facts.status ?? 500) : BY_KIND[kind][call];
 }

@@ -2,23 +2,27 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { stringify } from 'yaml';
-import { ConfigError, readProfile } from '../config';
+import { ConfigError, type Environment, readProfile } from '../config';
 import { printableJson } from '../contract';
 import { errorCode } from '../contract/error-code';
 import { TASK_ID_RULE } from '../contract/input-rules';
 import {
   type KeptAnswer,
+  NO_SECRETS,
   type ProposedProfile,
   proposeProfile,
-  quotable,
   type ReadingRules,
   readingRules,
+  redact,
+  redactBody,
   type ServiceAnswer,
   type ServiceProfile,
+  secretsOf,
   type TracedReading,
   together,
   traceAnswer,
 } from '../service';
+import { readKey } from './doctor/service-settings';
 import { EXIT, reportError } from './exit-codes';
 import type { ExplainOptions } from './options';
 import type { Terminal } from './terminal';
@@ -38,10 +42,13 @@ export async function explain(
 ): Promise<number> {
   try {
     const status = readStatus(options.status);
-    const answers =
+    const saved =
       file === '-' ? savedIn(await textOf(input), 'standard input', status) : savedAt(file, status);
-    if (answers.length === 0) throw new ConfigError(`There are no answers in ${file}.`);
+    if (saved.length === 0) throw new ConfigError(`There are no answers in ${file}.`);
     const inUse = readProfile(terminal.env) ?? {};
+    // What is shown may be passed on, and what was saved by hand may hold the key.
+    const secrets = secretsOf('', keysIn(terminal.env), inUse.headers);
+    const answers = saved.map((answer) => ({ ...answer, body: redactBody(answer.body, secrets) }));
     const proposed = proposeProfile(answers, inUse);
     terminal.out(
       options.json
@@ -51,6 +58,15 @@ export async function explain(
     return EXIT.ok;
   } catch (error) {
     return reportError(error, options, terminal);
+  }
+}
+
+/** The key of the settings, if there is one. */
+function keysIn(env: Environment): string[] {
+  try {
+    return [readKey(env)()];
+  } catch {
+    return [];
   }
 }
 
@@ -214,9 +230,10 @@ function whyMissing(what: string, { unusableId }: TracedReading): string {
 }
 
 /** What such an answer should tell, and does not. */
-function missingIn({ call, status }: SavedAnswer, { task, found, taskId }: TracedReading): string[] {
+function missingIn({ call, status }: SavedAnswer, { task, found, taskId, refusal }: TracedReading): string[] {
   if (call === 'cancel' || call === 'link') return [];
   if (status < 200 || status > 299) return found.code || found.message ? [] : ['error'];
+  if (call === 'submit' && refusal) return found.code || found.message ? [] : ['error'];
   const noId = taskId === undefined && call !== 'check';
   const noState = found.state === undefined && task.state === 'unknown' && call !== 'submit';
   const noVideo = found.videoUrl === undefined && (task.state === 'succeeded' || noState);
@@ -226,5 +243,5 @@ function missingIn({ call, status }: SavedAnswer, { task, found, taskId }: Trace
 function shown(text: string): string;
 function shown(text: string | undefined): string | undefined;
 function shown(text: string | undefined): string | undefined {
-  return text === undefined ? undefined : quotable(text, []);
+  return text === undefined ? undefined : redact(text, NO_SECRETS);
 }

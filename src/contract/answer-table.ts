@@ -4,6 +4,10 @@ import type { Call, FailureType } from './failure-table';
 export type AnsweredCall = Call | 'resubmit';
 
 const SUBMIT: Record<number, FailureType> = {
+  // "See other" is said of a POST that was done, and many say 302 for it. After the others the POST is still to be sent
+  // elsewhere, so it made nothing here.
+  302: 'SubmitUnconfirmed',
+  303: 'SubmitUnconfirmed',
   401: 'Unauthorized',
   402: 'Unauthorized',
   403: 'Unauthorized',
@@ -52,9 +56,9 @@ export const BY_STATUS: Record<AnsweredCall, Record<number, FailureType>> = {
 /**
  * Why a call brought no usable answer, when it was not an HTTP status: `not-sent` no byte of the request left; `cut` the
  * request, or a part of it, may have arrived and no whole answer came back; `unreadable` a 2xx answer without what the
- * call was made for; `not-allowed` a link that leads where no video may come from, so that nobody there was asked.
+ * call was made for; `refused` a 2xx answer that says no; `not-allowed` a link that leads where no video may come from, so that nobody there was asked.
  */
-export type NoAnswer = 'not-sent' | 'cut' | 'unreadable' | 'not-allowed';
+export type NoAnswer = 'not-sent' | 'cut' | 'unreadable' | 'refused' | 'not-allowed';
 
 /** Which failure that is. A POST that may have arrived is never sent again blindly. */
 export const BY_KIND: Record<NoAnswer, Record<AnsweredCall, FailureType>> = {
@@ -72,6 +76,14 @@ export const BY_KIND: Record<NoAnswer, Record<AnsweredCall, FailureType>> = {
   },
   unreadable: {
     submit: 'SubmitUnconfirmed',
+    resubmit: 'SubmitUnconfirmed',
+    check: 'AnswerUnreadable',
+    download: 'AnswerUnreadable',
+  },
+  // Only a submit is: of a task, an error in the answer tells how the task is. A key that the service knows may be refused
+  // for that alone.
+  refused: {
+    submit: 'InvalidRequest',
     resubmit: 'SubmitUnconfirmed',
     check: 'AnswerUnreadable',
     download: 'AnswerUnreadable',

@@ -47,8 +47,3 @@ export function printableJson(value: unknown): string {
     control.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
   );
 }
-
-/** A text without the queries of links: many of them are signatures. */
-export function withoutQueries(text: string): string {
-  return text.replace(/\?[^\s"'<>?=]*=[^\s"'<>]*/g, '?…');
-}

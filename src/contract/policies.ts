@@ -11,7 +11,17 @@ export const DEFAULT_DEADLINE_MS = HOUR;
 /** Time for somebody to read of a lost submit, look at the service and decide, whatever the hour. */
 export const DEFAULT_HOLD_MS = 24 * HOUR;
 
-/** The longest that one POST may take: longer than the service client's own timeouts together, so those speak first. */
+/**
+ * The longest that one exchange with the service may take, from the connection to the last byte of the answer. Each is below
+ * the time of the activities that make it, so that an answer that trickles ends as what it is (a lost submit, a failed poll),
+ * and a worker that drains comes to its end. A look may be two exchanges: one for the task, one for its link.
+ */
+export const SUBMIT_EXCHANGE_MS = 90 * SECOND;
+export const CHECK_EXCHANGE_MS = 25 * SECOND;
+/** Of a download only up to the first byte of the video, redirects included: DOWNLOAD_PACE watches the rest. */
+export const OPEN_VIDEO_MS = 2 * MINUTE;
+
+/** The longest that one POST may take: longer than SUBMIT_EXCHANGE_MS, so that the exchange's own end speaks first. */
 export const SUBMIT_POLICY = {
   startToCloseTimeout: 2 * MINUTE,
   // Attempts beat while they await the answer, so a dead worker is noticed soon. Not sooner: a late beat would take a

@@ -1,10 +1,11 @@
 import type { BatchInput } from './batch';
 import { DEFAULT_WINDOW } from './batch-rules';
-import { cleanText, withoutQueries } from './clean-text';
+import { cleanText } from './clean-text';
 import { type DurationText, describeDuration, durationMs } from './duration';
 import type { JobInput, JobOptions } from './job';
 import { codeMarkdown, plainMarkdown } from './markdown';
 import { DEFAULT_DEADLINE_MS } from './policies';
+import { redactLinks } from './redact-links';
 
 /** Temporal takes 20 KB of details; a character has at most three bytes, and one of four counts as two. */
 const LONGEST_DETAILS = 6_000;
@@ -79,9 +80,7 @@ function plain(text: string, longest: number): string {
 
 /** Links often carry a signature, some a password, and an image may be given as a link that is all of it. */
 function told(text: string, longest: number): string {
-  const told = withoutQueries(text)
-    .replace(/\/\/[^\s/@]*@/g, '//…@')
-    .replace(/\bdata:[^\s"'<>]+/g, 'data:…');
+  const told = redactLinks(text.replace(/\bdata:[^\s"'<>]+/g, 'data:…'));
   return cleanText(told, longest);
 }
 

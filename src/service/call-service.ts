@@ -1,8 +1,9 @@
 import { DecoratorHandler, type Dispatcher } from 'undici';
-import { cleanText } from '../contract/clean-text';
-import { quotable } from './quotable';
+import { throwIfCancelled } from './exchange-deadline';
+import { NO_SECRETS, type Secrets } from './find-secrets';
 import type { HttpAnswer, TracedReading } from './read-answer';
-import { ServiceFault } from './service-fault';
+import { redact } from './redact';
+import { type FaultFacts, ServiceFault } from './service-fault';
 
 /** Answers are small JSON; more than this is a mistake or an attack. */
 const LARGEST_ANSWER_BYTES = 1024 * 1024;
@@ -22,12 +23,14 @@ export interface ServiceCall extends AnswerTimeouts {
   signal?: AbortSignal;
   /** How many bytes of the body may wait to be read. */
   highWaterMark?: number;
+  /** What must not be told of what the call meets. */
+  secrets?: Secrets;
 }
 
 /** One HTTP exchange up to the headers, whatever they say; a ServiceFault when there are none. */
 export async function callService(
   dispatcher: Dispatcher,
-  call: ServiceCall,
+  { secrets = NO_SECRETS, ...call }: ServiceCall,
 ): Promise<Dispatcher.ResponseData> {
   let left = false;
   const watched = dispatcher.compose(
@@ -42,14 +45,17 @@ export async function callService(
   try {
     return await watched.request(call);
   } catch (error) {
-    call.signal?.throwIfAborted();
+    throwIfCancelled(call.signal);
     // A connector that refuses an address says so itself.
-    throw error instanceof ServiceFault ? error : connectionFault(error, left);
+    throw error instanceof ServiceFault ? error : connectionFault(error, left, secrets);
   }
 }
 
 /** The whole body as text, within the size limit. */
-export async function bodyText(answer: Dispatcher.ResponseData, signal?: AbortSignal): Promise<string> {
+export async function bodyText(
+  answer: Dispatcher.ResponseData,
+  { signal, secrets = NO_SECRETS }: Pick<ServiceCall, 'signal' | 'secrets'> = {},
+): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
@@ -64,8 +70,8 @@ export async function bodyText(answer: Dispatcher.ResponseData, signal?: AbortSi
       chunks.push(chunk);
     }
   } catch (error) {
-    signal?.throwIfAborted();
-    throw error instanceof ServiceFault ? error : connectionFault(error, true);
+    throwIfCancelled(signal);
+    throw error instanceof ServiceFault ? error : connectionFault(error, true, secrets);
   }
   return Buffer.concat(chunks).toString('utf8');
 }
@@ -81,37 +87,38 @@ export async function refusalText(
   const late = setTimeout(() => answer.body.destroy(), bodyTimeout);
   const body = await bodyText(answer).catch(() => '');
   clearTimeout(late);
-  signal?.throwIfAborted();
+  throwIfCancelled(signal);
   return body;
 }
+
+/** What a profile says of a refusal beside its status. */
+export type RefusalMarks = Pick<FaultFacts, 'limited' | 'taskMayExist'>;
 
 /** An answer other than 2xx, in the service's own words as far as they may be repeated. */
 export function refusal(
   { status, body }: Pick<HttpAnswer, 'status' | 'body'>,
   { said: { code, message = body }, retryAfterMs }: Pick<TracedReading, 'said' | 'retryAfterMs'>,
-  secrets: readonly string[],
-  limited = status === 429,
+  secrets: Secrets,
+  { limited = status === 429, taskMayExist = false }: RefusalMarks = {},
 ): ServiceFault {
   return new ServiceFault('answered', {
     status,
     ...(limited && { limited }),
-    code: code && quotable(code, secrets),
-    message: quotable(message, secrets) || undefined,
+    ...(taskMayExist && { taskMayExist }),
+    code: code && redact(code, secrets),
+    message: redact(message, secrets) || undefined,
     retryAfterMs,
   });
 }
 
-function connectionFault(error: unknown, left: boolean): ServiceFault {
+/** Without the error itself as its cause: undici's hold what the other side sent, and causes are told as well. */
+function connectionFault(error: unknown, left: boolean, secrets: Secrets): ServiceFault {
   // Not `instanceof Error`: in the sandbox of a test runner the errors of Node itself are of another realm.
   const told = (name: 'code' | 'message') => {
     const value: unknown = Reflect.get(Object(error), name);
-    return typeof value === 'string' && value !== '' ? cleanText(value) : undefined;
+    return typeof value === 'string' && value !== '' ? redact(value, secrets) : undefined;
   };
-  return new ServiceFault(
-    left ? 'cut' : 'not-sent',
-    { code: told('code'), message: told('message') },
-    { cause: error },
-  );
+  return new ServiceFault(left ? 'cut' : 'not-sent', { code: told('code'), message: told('message') });
 }
 
 /** Tells when a request starts: on a connected socket, right before its first byte is written. */

@@ -1,15 +1,16 @@
 export { BUILT_IN_PROFILES, type BuiltInProfile, builtInProfile } from './built-in-profiles';
 export type { AnswerTimeouts } from './call-service';
+export { NO_SECRETS, type Secrets } from './find-secrets';
 export {
   type KeepAnswersOptions,
   keepAnswers,
   type RecordedAnswer,
   redactAnswer,
+  redactBody,
 } from './keep-answers';
 export type { OpenVideoOptions, VideoBody } from './open-video';
 export { parseProfile, profileSchema, readingRules, type ServiceProfile } from './profile';
 export { type KeptAnswer, type ProposedProfile, proposeProfile, together } from './propose-profile';
-export { quotable } from './quotable';
 export { type CallOutcome, type Entry, RateGate, type RateGateOptions } from './rate-gate';
 export {
   type AnswerReading,
@@ -20,6 +21,7 @@ export {
   traceAnswer,
   type VideoState,
 } from './read-answer';
+export { redact, secretsOf } from './redact';
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
 export type { ResumePoint } from './video-range';
 export {

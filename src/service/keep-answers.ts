@@ -1,7 +1,9 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { errorCode } from '../contract/error-code';
+import type { Secrets } from './find-secrets';
 import { endOfString } from './places';
+import { hideSecrets } from './redact';
 import type { ServiceAnswer } from './video-service';
 
 const MOST_FILES = 200;
@@ -10,12 +12,9 @@ const LARGEST_FILE = 1_000_000;
 /** Longer than anything that is read from one value, so that a text may be cut here and read the same. */
 const LONGEST_TEXT = 20_000;
 
-/** What is shorter is a word such as `1` or `true`: it hides nothing, and would be cut out of every answer. */
-const SHORTEST_SECRET = 4;
-/** Shorter ones, such as `beta`, are hidden where they stand alone. */
-const SHORTEST_ANYWHERE = 8;
+/** A number that is shorter may be anything. */
+const SHORTEST_NUMBER = 8;
 
-const HIDDEN = '…';
 const SECRET_HEADERS = /auth|cookie|token|secret|key|signature|credential/i;
 const OWN_FILES = /^\d{4}-\d\d-\d\dT[\w.-]+\.json(\.tmp)?$/;
 
@@ -73,9 +72,9 @@ function recordText(answer: ServiceAnswer): string {
   return `${JSON.stringify({ call: record.call, status: record.status, headers: {}, body })}\n`;
 }
 
-/** The answer without what must not be kept. Its body reads as before, but for the queries of links. */
+/** The answer without what must not be kept. Its body reads as before, but for what signs links. */
 export function redactAnswer({ call, status, headers, body, secrets }: ServiceAnswer): RecordedAnswer {
-  const hide = (text: string) => hideQueries(hideSecrets(text, secrets));
+  const hide = (text: string) => hideSecrets(text, secrets);
   const kept = Object.entries(headers)
     .filter(([name]) => !SECRET_HEADERS.test(name))
     .map(([name, value]) => [name, Array.isArray(value) ? value.map(hide) : hide(value ?? '')]);
@@ -83,8 +82,14 @@ export function redactAnswer({ call, status, headers, body, secrets }: ServiceAn
     call,
     status,
     headers: Object.fromEntries(kept),
-    body: inText(body, hide, secrets.filter(isNumber)),
+    body: redactBody(body, secrets),
   };
+}
+
+/** A body without what must not be kept; JSON stays JSON. */
+export function redactBody(body: string, secrets: Secrets): string {
+  const numbers = [...secrets.keys, ...secrets.others].filter(isNumber);
+  return inText(body, (text) => hideSecrets(text, secrets), numbers);
 }
 
 /** JSON stays JSON: each of its strings is changed by itself, and what JSON a string holds stays JSON as well. */
@@ -126,44 +131,7 @@ function withoutNumbers(json: string, numbers: readonly string[]): string {
 }
 
 function isNumber(secret: string): boolean {
-  return secret.length >= SHORTEST_ANYWHERE && /^[\d.eE+-]+$/.test(secret);
-}
-
-function hideSecrets(text: string, secrets: readonly string[]): string {
-  let told = text;
-  for (const secret of secrets) {
-    if (secret.length < SHORTEST_SECRET) continue;
-    const inQuery = new URLSearchParams([['', secret]]).toString().slice(1);
-    for (const form of new Set([secret, inQuery])) {
-      told = secret.length >= SHORTEST_ANYWHERE ? told.replaceAll(form, HIDDEN) : hideWord(told, form);
-    }
-  }
-  return told;
-}
-
-function hideWord(text: string, word: string): string {
-  const exactly = word.replace(/[^A-Za-z0-9]/g, (sign) => `\\${sign}`);
-  return text.replace(new RegExp(`(?<![A-Za-z0-9])${exactly}(?![A-Za-z0-9])`, 'g'), HIDDEN);
-}
-
-/** The names of a query tell how links are signed; its values are what signs them. */
-function hideQueries(text: string): string {
-  return /[?#@]/.test(text) ? text.replace(/[^\s"'<>]+/g, hideQuery) : text;
-}
-
-// Word by word, because a pattern that looks for the end of a link from each of its beginnings takes minutes over a
-// megabyte of beginnings.
-function hideQuery(word: string): string {
-  const start = word.search(/https?:\/\//i);
-  const hash = start === -1 ? -1 : word.indexOf('#', start);
-  const hidden = (hash === -1 ? word : `${word.slice(0, hash)}#${HIDDEN}`).replace(
-    /\?([^?#]+)/g,
-    (query, pairs: string) => {
-      if (pairs.includes('=')) return `?${pairs.replace(/=[^&;]+/g, `=${HIDDEN}`)}`;
-      return start === -1 ? query : `?${HIDDEN}`;
-    },
-  );
-  return hidden.replace(/(https?:\/\/)[^/?#@]+@/gi, `$1${HIDDEN}@`);
+  return secret.length >= SHORTEST_NUMBER && /^[\d.eE+-]+$/.test(secret);
 }
 
 /** Without the ends of texts that are too long to be read whole, such as a video in base64. */

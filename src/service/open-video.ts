@@ -1,12 +1,13 @@
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { cleanText } from '../contract/clean-text';
 import { type AnswerTimeouts, callService, refusal, refusalText } from './call-service';
 import { decodeBody, encodingOf } from './decode-body';
 import type { DownloadRules } from './download-rules';
-import { secretsOf } from './quotable';
+import { startDeadline } from './exchange-deadline';
+import type { Secrets } from './find-secrets';
 import { traceAnswer } from './read-answer';
 import { ReadOutFirst } from './read-out-first';
+import { isTainted, redact, secretsOfLink } from './redact';
 import { ServiceFault } from './service-fault';
 import { isResumable, type ResumePoint, rangeHeaders, totalOfRest, validatorOf } from './video-range';
 
@@ -44,8 +45,10 @@ export interface VideoSource {
   rules: Pick<DownloadRules, 'checkScheme'>;
   /** What identifies us, for the service's own origin alone. */
   homeHeaders: () => Record<string, string>;
-  secrets: () => string[];
+  secrets: () => Secrets;
   timeouts: AnswerTimeouts;
+  /** Milliseconds until the first byte of a video has come, redirects included. */
+  openWithinMs: number;
 }
 
 export interface OpenVideoOptions {
@@ -58,19 +61,33 @@ export interface OpenVideoOptions {
 export async function openVideo(
   link: string,
   source: VideoSource,
-  { signal, from }: OpenVideoOptions = {},
+  { signal: cancellation, from }: OpenVideoOptions = {},
+): Promise<VideoBody> {
+  const { signal, lift } = startDeadline(source.openWithinMs, cancellation);
+  try {
+    return await openWithin(link, source, { signal, from });
+  } finally {
+    // How fast the video itself comes is for its reader to watch.
+    lift();
+  }
+}
+
+async function openWithin(
+  link: string,
+  source: VideoSource,
+  { signal, from }: OpenVideoOptions,
 ): Promise<VideoBody> {
   const point = from && isResumable(from) ? from : undefined;
   const answer = await askForVideo(link, source, signal, point);
   const { statusCode: status, headers } = answer;
-  if (WHOLE.includes(status)) return wholeVideo(answer);
+  if (WHOLE.includes(status)) return wholeVideo(answer, source.secrets());
   const total = point && status === PARTIAL && !encodingOf(headers) && totalOfRest(headers, point);
   if (total) return { ...bodyOf(answer), offset: point.offset, bytes: total, validator: point.validator };
   letGo(answer);
   if (status !== PARTIAL && status !== NO_SUCH_RANGE) throw notAVideo(answer);
   // A part that does not continue what is there is of no use: the video is asked for as if nothing were there.
   const startedOver = await askForVideo(link, source, signal);
-  if (WHOLE.includes(startedOver.statusCode)) return wholeVideo(startedOver);
+  if (WHOLE.includes(startedOver.statusCode)) return wholeVideo(startedOver, source.secrets());
   letGo(startedOver);
   throw notAVideo(startedOver);
 }
@@ -90,6 +107,7 @@ async function askForVideo(
     atHome &&= url.origin === base.origin;
     // A name and a password in the link stay behind, because neither is in its origin or its path.
     const path = url.pathname + url.search;
+    const carried = secretsOfLink(path, secrets());
     const readOut = new ReadOutFirst();
     const answer = await callService(dispatcher.compose(readOut.interceptor), {
       method: 'GET',
@@ -102,6 +120,7 @@ async function askForVideo(
       },
       signal,
       highWaterMark: READ_AHEAD_BYTES,
+      secrets: carried,
       ...timeouts,
     });
     readOut.watch(answer.body);
@@ -112,7 +131,7 @@ async function askForVideo(
       url = redirectTarget(answer, url);
     } else {
       const reading = traceAnswer({ status, headers, receivedAtMs: Date.now(), body });
-      throw refusal({ status, body }, reading, secretsOf(path, secrets()));
+      throw refusal({ status, body }, reading, carried);
     }
   }
 }
@@ -130,14 +149,17 @@ function redirectTarget({ statusCode, headers }: Dispatcher.ResponseData, from: 
   throw new ServiceFault('answered', { status: statusCode, message: 'a redirect that leads nowhere' });
 }
 
-function wholeVideo(answer: Dispatcher.ResponseData): VideoBody {
+function wholeVideo(answer: Dispatcher.ResponseData, secrets: Secrets): VideoBody {
   const { headers, statusCode } = answer;
   const plain = bodyOf(answer);
   const encoding = encodingOf(headers);
   if (encoding === undefined) {
     const length = /^\d+$/.test(String(headers['content-length'])) ? Number(headers['content-length']) : NaN;
     const bytes = Number.isSafeInteger(length) ? length : undefined;
-    return { ...plain, offset: 0, bytes, validator: validatorOf(headers) };
+    const validator = validatorOf(headers);
+    // It is noted in heartbeats.
+    const isKept = validator !== undefined && !isTainted(validator, secrets);
+    return { ...plain, offset: 0, bytes, validator: isKept ? validator : undefined };
   }
   const stream = decodeBody(plain.stream, encoding);
   if (stream) {
@@ -147,7 +169,7 @@ function wholeVideo(answer: Dispatcher.ResponseData): VideoBody {
   letGo(answer);
   throw new ServiceFault('unreadable', {
     status: statusCode,
-    message: `the video is sent in the encoding ${cleanText(encoding, LONGEST_ENCODING)}, which is not known here`,
+    message: `the video is sent in the encoding ${redact(encoding, secrets, LONGEST_ENCODING)}, which is not known here`,
   });
 }
 

@@ -6,6 +6,10 @@ export interface Places {
   /** The objects that may hold the task, besides the whole answer, which is always looked at first. */
   within: readonly string[];
   taskId: readonly string[];
+  /** Of these names of an id, those that may mean something else: no task is meant beside a refusal. */
+  vagueIds: readonly string[];
+  /** Of these, those that may name the HTTP call alone: no task is meant beside a code that nobody knows. */
+  callIds: readonly string[];
   state: readonly string[];
   done: readonly string[];
   percent: readonly string[];
@@ -16,13 +20,14 @@ export interface Places {
   message: readonly { at: string; beside?: string }[];
 }
 
+const CALL_IDS = ['request_id', 'requestId', 'name'];
+
 export const DEFAULT_PLACES: Places = {
   within: ['data', 'task', 'output', 'result'],
   // `request_id` may name the HTTP call alone, so it is the task's only when nothing else is.
-  taskId: [
-    ...['task_id', 'taskId', 'id', 'generation_id', 'job_id', 'video_id'],
-    ...['request_id', 'requestId', 'name'],
-  ],
+  taskId: ['task_id', 'taskId', 'id', 'generation_id', 'job_id', 'video_id', ...CALL_IDS],
+  vagueIds: ['id', ...CALL_IDS],
+  callIds: CALL_IDS,
   state: ['status', 'state', 'task_status', 'taskStatus'],
   done: ['done'],
   percent: ['progress', 'progress_percent', 'percentage'],
@@ -42,6 +47,7 @@ export const DEFAULT_PLACES: Places = {
   message: [
     { at: 'error.message', beside: 'error.code' },
     { at: 'error' },
+    { at: 'errors[].message' },
     { at: 'message', beside: 'code' },
     { at: 'msg', beside: 'code' },
     { at: 'detail' },

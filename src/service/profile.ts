@@ -104,6 +104,12 @@ export const profileSchema = z
           .record(text, status)
           .optional()
           .describe('Codes that a refusal under HTTP 200 has, and the HTTP status that each stands for.'),
+        taskMayExist: z
+          .array(status)
+          .optional()
+          .describe(
+            'Answers to a submit after which a task may exist all the same: they are lost submits, and not tried again blindly.',
+          ),
         failed: z
           .array(status)
           .optional()
@@ -182,6 +188,8 @@ export function readingRules({ read = {}, states = {} }: ServiceProfile): Readin
     ...DEFAULT_PLACES,
     within: own(read.within, DEFAULT_PLACES.within),
     taskId: own(read.taskId, DEFAULT_PLACES.taskId),
+    // What a profile names as the task's id is that, whatever stands beside it.
+    ...(read.taskId !== undefined && { vagueIds: [], callIds: [] }),
     state: own(read.state, DEFAULT_PLACES.state),
     percent: own(read.progress, DEFAULT_PLACES.percent),
     videoUrl: own(read.video, DEFAULT_PLACES.videoUrl),

@@ -1,6 +1,6 @@
 import { type Leaf, leavesOf, placeOf, wordsOf } from './answer-leaves';
 import { ERROR_WORDS, hasWord, SCORES } from './likely-places';
-import { parseJson } from './places';
+import { DEFAULT_PLACES, parseJson } from './places';
 import { parseProfile, readingRules, type ServiceProfile } from './profile';
 import { type Field, type HttpAnswer, type TracedReading, traceAnswer } from './read-answer';
 import { isEnvelopeWord, type NamedState } from './state-words';
@@ -116,7 +116,9 @@ function wants(field: Field, { answer: { call, status }, reading }: Seen): boole
   const isMissing = reading.found[field] === undefined;
   switch (field) {
     case 'taskId':
-      return isMissing && isGood && (call === undefined || call === 'submit');
+      return (
+        isMissing && isGood && reading.refusal === undefined && (call === undefined || call === 'submit')
+      );
     case 'state':
       // "ok" around a task that has no video yet speaks of the call.
       return (
@@ -141,13 +143,20 @@ function candidates(field: Field, seen: readonly Seen[]): string[] {
   for (const { answer, leaves, reading } of seen.filter((one) => wants(field, one))) {
     const used = Object.values(reading.found).map(placeOf);
     for (const leaf of leaves) {
-      const score = used.includes(leaf.place) ? 0 : SCORES[field](leaf, answer);
+      const isUsed = used.includes(leaf.place) || (field === 'taskId' && isOfCall(leaf, reading));
+      const score = isUsed ? 0 : SCORES[field](leaf, answer);
       if (score > 0) scores.set(leaf.place, Math.max(score, scores.get(leaf.place) ?? 0));
     }
   }
   // The sort is stable, and leaves come from the top of an answer down.
   const ranked = [...scores].sort(([, a], [, b]) => b - a).map(([place]) => place);
   return ranked.slice(0, MOST_CANDIDATES);
+}
+
+/** The reader has seen it, and a code beside it that may be a refusal. */
+function isOfCall({ place }: Leaf, { found }: TracedReading): boolean {
+  const name = place.split('.').at(-1) ?? '';
+  return found.code !== undefined && DEFAULT_PLACES.callIds.includes(name);
 }
 
 /** What the words mean that nobody knows, as far as the answers around them tell. */

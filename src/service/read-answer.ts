@@ -1,15 +1,7 @@
 import { isTaskId } from '../contract/input-rules';
 import type { TaskState } from '../contract/task-state';
-import {
-  bodiesOf,
-  DEFAULT_PLACES,
-  type Found,
-  isObject,
-  type Places,
-  parseJson,
-  valuesAt,
-  valuesIn,
-} from './places';
+import { bodiesOf, DEFAULT_PLACES, type Found, type Places, parseJson, valuesAt, valuesIn } from './places';
+import { findRefusal, isErrorObject, meansNoError, type Refusal } from './read-refusal';
 import {
   booleanFrom,
   first,
@@ -23,7 +15,7 @@ import {
   textFrom,
 } from './read-values';
 import { type RetryHeaders, retryAfterMs } from './retry-after';
-import { isEnvelopeWord, type NamedState, stateOfWord } from './state-words';
+import { isEnvelopeWord, isTaskWord, type NamedState, stateOfWord } from './state-words';
 
 export interface HttpAnswer {
   status: number;
@@ -77,6 +69,8 @@ export interface TracedReading extends AnswerReading {
   doubts: string[];
   /** What stands where a task id is expected, and is too long or has control characters in it. */
   unusableId?: string;
+  /** What says no in an answer with status 2xx, unless it tells the state of a task. */
+  refusal?: Refusal;
   /** How long the service asks to be left alone. */
   retryAfterMs?: number;
 }
@@ -92,22 +86,29 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
     return found?.value;
   };
 
-  // One that cannot be used hides the others: what stands elsewhere, such as the id of the call, is not the task's.
-  const named = first(valuesIn(bodies, places.taskId), idFrom);
-  const isUsable = isTaskId(named?.value);
-  const taskId = keep('taskId', isUsable ? named : undefined);
   const word = keep('state', readWord(bodies, rules)) ?? '';
   const done = first(valuesIn(bodies, places.done), booleanFrom);
   if (word === '' && done) read.state = done;
   const link = linkFrom(answer.baseUrl);
   const videoUrl = keep('videoUrl', first(valuesIn(bodies, places.videoUrl), link));
   const percent = keep('percent', first(valuesIn(bodies, places.percent), percentFrom));
-  const error = first(valuesIn(bodies, places.error), (value) => isError(value, rules) || undefined);
+  const error = first(valuesIn(bodies, places.error), (value) => isErrorObject(value, rules) || undefined);
   const code = keep('code', first(valuesIn(bodies, places.code), errorFrom(nameFrom, LONGEST.code, rules)));
   const message = keep(
     'message',
     first(messagesIn(bodies, rules), errorFrom(textFrom, LONGEST.message, rules)),
   );
+  const isGood = answer.status >= 200 && answer.status <= 299;
+  const isOfTask = !isGood || isTaskWord(word, rules.stateOf) || done !== undefined;
+  const refusal = isOfTask ? undefined : findRefusal(bodies, rules);
+  const idNames = places.taskId.filter((name) => {
+    if (refusal !== undefined) return !places.vagueIds.includes(name);
+    return isOfTask || code === undefined || !places.callIds.includes(name);
+  });
+  // One that cannot be used hides the others: what stands elsewhere, such as the id of the call, is not the task's.
+  const named = first(valuesIn(bodies, idNames), idFrom);
+  const isUsable = isTaskId(named?.value);
+  const taskId = keep('taskId', isUsable ? named : undefined);
   const signs = {
     status: answer.status,
     word,
@@ -124,6 +125,7 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
     task,
     said: { ...(code !== undefined && { code }), ...(message !== undefined && { message }) },
     found: Object.fromEntries(Object.entries(read).map(([field, { at }]) => [field, at])),
+    ...(refusal && { refusal }),
     retryAfterMs: retryAfterMs(answer.headers ?? {}, answer.receivedAtMs ?? 0),
     doubts: [
       ...otherIds(bodies, places, read.taskId),
@@ -211,21 +213,6 @@ function* messagesIn(bodies: readonly Found[], { places, stateOf }: ReadingRules
       if (code === undefined || !meansNoError(code, stateOf)) yield* valuesAt(body, at);
     }
   }
-}
-
-// Services written in Go answer a finished task with {"error":{"code":0,"message":""}}: that is no error.
-function isError(value: unknown, rules: ReadingRules): boolean {
-  if (!isObject(value)) return false;
-  const code = nameFrom(value.code);
-  if (code !== undefined && meansNoError(code, rules.stateOf)) return false;
-  const isTelling = errorFrom(nameFrom, LONGEST.message, rules);
-  return Object.values(value).some((part) =>
-    typeof part === 'object' && part !== null ? Object.keys(part).length > 0 : isTelling(part) !== undefined,
-  );
-}
-
-function meansNoError(code: string, stateOf: ReadingRules['stateOf']): boolean {
-  return /^(0+|200)$/.test(code) || stateOf(code) === 'succeeded';
 }
 
 function errorFrom(read: (value: unknown) => string | undefined, longest: number, { stateOf }: ReadingRules) {

@@ -10,6 +10,8 @@ export interface FaultFacts {
   retryAfterMs?: number;
   /** The service asks for fewer requests, by 429 or as its profile says. */
   limited?: boolean;
+  /** A refused submit after which a task may exist all the same, as the profile of the service says. */
+  taskMayExist?: boolean;
 }
 
 export class ServiceFault extends Error {

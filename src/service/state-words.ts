@@ -35,3 +35,15 @@ export function stateOfWord(word: string): NamedState | undefined {
 export function isEnvelopeWord(word: string): boolean {
   return ['success', 'ok'].includes(foldWord(word));
 }
+
+/** These as well: they mean that the call failed, and `failed` that the task did. */
+const FAILED_CALL_WORDS = ['error', 'fail', 'failure'];
+
+/** Whether a word tells the state of a task, and not merely how the call went. */
+export function isTaskWord(word: string, stateOf: (word: string) => NamedState | undefined): boolean {
+  return stateOf(word) !== undefined && !isEnvelopeWord(word) && !isFailedCallWord(word);
+}
+
+export function isFailedCallWord(word: string): boolean {
+  return FAILED_CALL_WORDS.includes(foldWord(word));
+}

@@ -1,5 +1,6 @@
 import { Agent, type Dispatcher } from 'undici';
 import { TASK_ID_RULE } from '../contract/input-rules';
+import { CHECK_EXCHANGE_MS, OPEN_VIDEO_MS, SUBMIT_EXCHANGE_MS } from '../contract/policies';
 import type { VideoRequest } from '../contract/request';
 import {
   type AnswerTimeouts,
@@ -10,12 +11,14 @@ import {
   type ServiceCall,
 } from './call-service';
 import { createDownloadRules } from './download-rules';
+import { startDeadline } from './exchange-deadline';
+import type { Secrets } from './find-secrets';
 import { type OpenVideoOptions, openVideo, type VideoBody, type VideoSource } from './open-video';
 import { bodiesOf, parseJson, valuesIn } from './places';
 import { readingRules, type ServiceProfile } from './profile';
-import { quotable, quotableReading, secretsOf } from './quotable';
 import { type AnswerReading, type TracedReading, traceAnswer, type VideoState } from './read-answer';
 import { first, linkFrom, taskIdFrom } from './read-values';
+import { isTainted, redact, redactReading, secretsOf } from './redact';
 import { ServiceFault } from './service-fault';
 import { createVideoConnector } from './video-connector';
 
@@ -27,6 +30,11 @@ export interface ServiceTimeouts {
   submit: AnswerTimeouts;
   check: AnswerTimeouts;
   video: AnswerTimeouts;
+  /**
+   * Milliseconds for a whole exchange, whatever signs of life there are: of a video up to its first byte. Must stay below
+   * the times of SUBMIT_POLICY and CHECK_POLICY.
+   */
+  exchange: { submit: number; check: number; video: number };
 }
 
 const DEFAULT_TIMEOUTS: ServiceTimeouts = {
@@ -36,6 +44,7 @@ const DEFAULT_TIMEOUTS: ServiceTimeouts = {
   check: { headersTimeout: 20 * SECOND, bodyTimeout: 20 * SECOND },
   // Some storages take their time to bring a video up; then it flows.
   video: { headersTimeout: 60 * SECOND, bodyTimeout: 30 * SECOND },
+  exchange: { submit: SUBMIT_EXCHANGE_MS, check: CHECK_EXCHANGE_MS, video: OPEN_VIDEO_MS },
 };
 
 /** Section 4 of the interface. */
@@ -53,14 +62,14 @@ export interface ServiceAnswer {
   status: number;
   headers: Dispatcher.ResponseData['headers'];
   body: string;
-  secrets: readonly string[];
+  secrets: Secrets;
 }
 
 export interface VideoServiceOptions {
   baseUrl: string;
   /** Asked at every call, so that a rotated key is used at once. */
   apiKey: () => string;
-  /** For a service that is known to be slower. The sum for a submit must stay below SUBMIT_POLICY's time. */
+  /** For a service that is known to be slower. */
   timeouts?: Partial<ServiceTimeouts>;
   /** Where the service differs from the interface. */
   profile?: ServiceProfile;
@@ -122,6 +131,22 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
     };
   };
 
+  /** Headers and body of one answer, within one deadline. */
+  const exchange = async (dispatcher: Dispatcher, kind: ServiceAnswer['call'], call: ServiceCall) => {
+    const limitMs = timeouts.exchange[kind === 'submit' ? 'submit' : 'check'];
+    const { signal, lift } = startDeadline(limitMs, call.signal);
+    try {
+      const answer = await callService(dispatcher, { ...call, signal });
+      const { statusCode, headers } = answer;
+      const body = await (statusCode > 299
+        ? refusalText(answer, { ...call, signal })
+        : bodyText(answer, { ...call, signal }));
+      return { statusCode, headers, body };
+    } finally {
+      lift();
+    }
+  };
+
   const askService = async (dispatcher: Dispatcher, kind: ServiceAnswer['call'], call: ServiceCall) => {
     const { key, header } = authorization();
     const made = {
@@ -136,23 +161,29 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
         ...call.headers,
       },
     };
-    const secrets = secretsOf(made.path, [key], Object.values(profile.headers ?? {}));
-    const answer = await callService(dispatcher, made);
-    const { statusCode, headers } = answer;
-    const body = await (statusCode > 299 ? refusalText(answer, call) : bodyText(answer, call.signal));
+    const secrets = secretsOf(made.path, [key], profile.headers);
+    const { statusCode, headers, body } = await exchange(dispatcher, kind, { ...made, secrets });
     onAnswer({ call: kind, status: statusCode, headers, body, secrets });
     const reading = traceAnswer(
       { status: statusCode, headers, receivedAtMs: Date.now(), body, baseUrl: base.href },
       rules,
     );
     // Some services answer everything with 200, and refuse by a code.
-    const status = refusals?.codes?.[reading.said.code ?? ''] ?? statusCode;
+    const named = refusals?.codes?.[reading.said.code ?? ''];
+    const isSubmit = kind === 'submit';
+    const inBody = isSubmit && reading.taskId === undefined ? reading.refusal?.status : undefined;
+    const status = named ?? inBody ?? statusCode;
     const isRefusal = status > 299;
     const isFailedTask = kind === 'check' && refusals?.failed?.includes(status);
     if (isRefusal && !isFailedTask) {
-      throw refusal({ status, body }, reading, secrets, isLimit(status, body));
+      const message = describeRedirect(status, headers.location, made) ?? reading.said.message;
+      const told = { ...reading, said: { ...reading.said, ...(message !== undefined && { message }) } };
+      throw refusal({ status, body }, told, secrets, {
+        limited: isLimit(status, body),
+        taskMayExist: isSubmit && refusals?.taskMayExist?.includes(status),
+      });
     }
-    return { status, body, reading: quotableReading(reading, secrets), secrets };
+    return { status, body, reading: redactReading(reading, secrets), secrets };
   };
 
   /** The link to a finished video, where the status answer does not hold it itself. */
@@ -176,8 +207,9 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
     base,
     rules: downloadRules,
     homeHeaders: () => ({ ...profile.headers, ...authorization().header }),
-    secrets: () => [authorization().key],
+    secrets: () => secretsOf('', [authorization().key], profile.headers),
     timeouts: timeouts.video,
+    openWithinMs: timeouts.exchange.video,
   };
 
   return {
@@ -194,12 +226,25 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
         body: JSON.stringify(request),
         ...timeouts.submit,
       });
-      if (reading.taskId !== undefined) return { taskId: reading.taskId, doubts: reading.doubts };
-      const { unusableId } = reading;
+      const { taskId, unusableId, doubts, refusal: refused } = reading;
+      if (taskId !== undefined && isTainted(taskId, secrets)) {
+        throw new ServiceFault('unreadable', {
+          status,
+          message: 'the task id in the answer holds the API key',
+        });
+      }
+      if (taskId !== undefined) {
+        const both = `${reading.found.taskId} is ${taskId}, and ${refused?.at} says that the request was refused`;
+        return { taskId, doubts: [...doubts, ...(refused ? [redact(both, secrets)] : [])] };
+      }
+      if (refused && unusableId === undefined) {
+        const { code, message = redact(body, secrets) } = reading.said;
+        throw new ServiceFault('refused', { status, code, message });
+      }
       const said =
         unusableId === undefined
-          ? `the answer names no task: ${quotable(body, secrets) || 'it is empty'}`
-          : `the answer names a task whose id ${TASK_ID_RULE}: ${quotable(unusableId, secrets)}`;
+          ? `the answer names no task: ${redact(body, secrets) || 'it is empty'}`
+          : `the answer names a task whose id ${TASK_ID_RULE}: ${redact(unusableId, secrets)}`;
       throw new ServiceFault('unreadable', { status, code: reading.said.code, message: said });
     },
 
@@ -211,7 +256,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
         ...timeouts.check,
       });
       if (!reading.json && status !== 202) {
-        throw new ServiceFault('unreadable', { status, message: `not JSON: ${quotable(body, secrets)}` });
+        throw new ServiceFault('unreadable', { status, message: `not JSON: ${redact(body, secrets)}` });
       }
       const task: VideoState = status > 299 ? { state: 'failed', word: `HTTP ${status}` } : reading.task;
       const link =
@@ -248,6 +293,15 @@ function readKey(apiKey: () => string): string {
     const message = error instanceof Error ? error.message : String(error);
     throw new ServiceFault('not-sent', { message }, { cause: error });
   }
+}
+
+/** Where a redirect leads, without its path, which may hold a token. */
+function describeRedirect(status: number, location: unknown, { origin }: ServiceCall): string | undefined {
+  if (status > 399 || typeof location !== 'string' || !URL.canParse(location, origin)) return undefined;
+  const target = new URL(location, origin);
+  return target.origin === origin
+    ? 'it leads to another path of the service'
+    : `it leads to ${target.protocol}//${target.host}`;
 }
 
 /** A path of a profile for one task. */

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { FailureType } from '../../src/contract/failure-table';
+import { readFailure } from '../../src/contract/failures';
 import type { Faults } from '../../src/emulator';
 import { freePort } from '../../src/engine/loopback-port';
-import { startRawServer } from '../service/raw-server';
+import { replyJson, startRawServer } from '../service/raw-server';
 import { type ActivityWorld, type Attempt, createActivityWorld, failureOf } from './activity-world';
 
 const REQUEST = { prompt: 'A red fox' };
@@ -45,7 +46,12 @@ type Row = [status: number, type: FailureType, retryable: boolean];
 
 const ANSWERS: Record<CallName, Row[]> = {
   submit: [
-    [302, 'AnswerUnreadable', false],
+    [300, 'AnswerUnreadable', false],
+    [301, 'AnswerUnreadable', false],
+    [302, 'SubmitUnconfirmed', false],
+    [303, 'SubmitUnconfirmed', false],
+    [307, 'AnswerUnreadable', false],
+    [308, 'AnswerUnreadable', false],
     [400, 'InvalidRequest', false],
     [401, 'Unauthorized', false],
     [402, 'Unauthorized', false],
@@ -174,6 +180,60 @@ describe('an answer with status 200 that is not JSON', () => {
     const { failure } = await failureOf(start(call));
     expect([failure.type, !failure.nonRetryable]).toEqual([type, retryable]);
   });
+});
+
+describe('an answer with status 200 that says no to a submit', () => {
+  it.each<[FailureType, object]>([
+    ['InvalidRequest', {}],
+    // The service may refuse a key that it knows, and then a task exists.
+    ['SubmitUnconfirmed', { idempotencyKey: 'of-the-caller' }],
+  ])('means %s when the input has %j', async (type, input) => {
+    const service = await startRawServer((request) =>
+      replyJson(request, { error: { code: 'bad', message: 'No.' }, request_id: 'r' }),
+    );
+    const { submitVideo } = world.activitiesAt(service.url);
+    const { failure, details } = await failureOf(world.run(submitVideo, { request: REQUEST, ...input }));
+    expect([readFailure(failure)?.type, failure.nonRetryable]).toEqual([type, true]);
+    expect(details).toMatchObject({ status: 200, code: 'bad', message: 'No.' });
+    expect(service.requests).toHaveLength(1);
+    await service.close();
+  });
+});
+
+describe('a status with which the service may have made a task, as its profile says,', () => {
+  const profile = { refusals: { taskMayExist: [429, 500] } };
+
+  it.each<[CallName, number, FailureType]>([
+    ['submit', 500, 'SubmitUnconfirmed'],
+    ['submit', 429, 'SubmitUnconfirmed'],
+    ['submit', 503, 'ServiceFailed'],
+    ['check', 500, 'ServiceFailed'],
+  ])('to a %s, %d means %s', async (call, status, type) => {
+    script[call](status);
+    const { failure } = await failureOf(start(call, world.activitiesAt(world.emulator.url, { profile })));
+    expect([readFailure(failure)?.type, failure.nonRetryable]).toEqual([type, type === 'SubmitUnconfirmed']);
+  });
+});
+
+describe('a link that no video may come from', () => {
+  it.each([
+    ['a private address', 'http://10.1.2.3/v.mp4?sig=abc', /leads to 10\.1\.2\.3, a private address/],
+    ['a metadata service', 'http://169.254.169.254/latest?sig=abc', /leads to 169\.254\.169\.254/],
+  ])(
+    'such as one to %s ends the download at once, and says what allows it',
+    async (_what, video_url, said) => {
+      const service = await startRawServer((request) =>
+        replyJson(request, { status: 'succeeded', video_url }),
+      );
+      const { failure } = await failureOf(start('download', world.activitiesAt(service.url), { attempt: 1 }));
+      expect([readFailure(failure)?.type, failure.nonRetryable]).toEqual(['VideoUnavailable', true]);
+      expect(failure.message).toMatch(said);
+      expect(failure.message).toContain('VIDEOGEN_DOWNLOAD_ALLOW');
+      expect(failure.message).not.toContain('sig');
+      expect(service.requests).toHaveLength(1);
+      await service.close();
+    },
+  );
 });
 
 describe('Retry-After', () => {

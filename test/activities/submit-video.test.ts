@@ -226,6 +226,21 @@ describe('a submit without a usable answer is unconfirmed, never sent again,', (
     expect(server.requests).toHaveLength(1);
   });
 
+  it('when the answer trickles and never comes to its end', async () => {
+    server = await startRawServer(({ socket }) => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{"task_id":"t"');
+      const timer = setInterval(() => socket.write(' '), 20);
+      socket.once('close', () => clearInterval(timer));
+    });
+    const timeouts = { exchange: { submit: 300, check: 300, video: 300 } };
+    const { submitVideo, checkVideo } = world.activitiesAt(server.url, { timeouts });
+    const { failure, details } = await failureOf(world.run(submitVideo, { request: REQUEST }));
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    expect(details.message).toBe('no whole answer came within 300 ms');
+    const { failure: ofLook } = await failureOf(world.run(checkVideo, { taskId: 't' }));
+    expect([ofLook.type, ofLook.nonRetryable]).toEqual(['ServiceUnreachable', false]);
+  });
+
   it.each([
     [
       'control characters',

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { parse } from 'yaml';
 import { explain } from '../../src/cli/explain';
 import { run } from '../../src/cli/run';
-import { keepAnswers, parseProfile, readingRules, traceAnswer } from '../../src/service';
+import { keepAnswers, NO_SECRETS, parseProfile, readingRules, traceAnswer } from '../../src/service';
 import { FakeTerminal } from './fake-terminal';
 
 let folder: string;
@@ -113,7 +113,7 @@ it.each([
 
 it('reads what a worker recorded: a folder, a file, or one answer a line', async () => {
   const keep = keepAnswers(folder);
-  const recorded = { headers: {}, secrets: [] };
+  const recorded = { headers: {}, secrets: NO_SECRETS };
   keep({ ...recorded, call: 'submit', status: 200, body: '{"ticket":{"no":7}}' });
   keep({ ...recorded, call: 'check', status: 200, body: TICKET });
   const { out } = await videogen(folder, '--json');

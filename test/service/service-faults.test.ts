@@ -44,7 +44,7 @@ async function faultOf(call: Promise<unknown>): Promise<ServiceFault> {
 }
 
 /** A short breath: the real ones are of tens of seconds. */
-const SHORT: ServiceTimeouts = {
+const SHORT: Partial<ServiceTimeouts> = {
   connect: 200,
   submit: { headersTimeout: 200, bodyTimeout: 200 },
   check: { headersTimeout: 200, bodyTimeout: 200 },

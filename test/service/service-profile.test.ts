@@ -165,7 +165,7 @@ it('every answer of the service, good or bad, is told to whoever wants to see it
   await service.submit({ prompt: 'x' }, { idempotencyKey: 'k' });
   await service.check('t').catch(() => undefined);
   expect(seen).toMatchObject([
-    { call: 'submit', status: 200, body: '{"task_id":"task/1"}', secrets: [KEY] },
+    { call: 'submit', status: 200, body: '{"task_id":"task/1"}', secrets: { keys: [KEY] } },
     { call: 'check', status: 404, body: '{"message":"gone"}' },
   ]);
 });

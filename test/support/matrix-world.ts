@@ -30,6 +30,7 @@ const ANSWERS = {
   429: { kind: 'rate-limited' },
   500: { kind: 'server-error' },
   409: { kind: 'refused', status: 409, message: 'the idempotency key is in use' },
+  303: { kind: 'refused', status: 303, message: 'see the task elsewhere' },
   422: { kind: 'refused', status: 422, message: 'the idempotency key is known, or the request is wrong' },
   'bad JSON': { kind: 'bad-json' },
   'empty 200': { kind: 'empty' },

@@ -28,6 +28,7 @@ const WITHOUT_STATUS: Record<NoAnswer, string> = {
   'not-sent': 'no connection: refused, DNS, TLS, a key that cannot be read',
   cut: 'the connection ended, or time ran out, before the whole answer',
   unreadable: '2xx without what was asked for',
+  refused: '2xx that says no: an error, `success: false`',
   'not-allowed': 'a link to a private address, or one without TLS',
 };
 

@@ -66,6 +66,7 @@ const TABLE: [fault: MatrixFault, call: Call, failure: FailureType | 'got over',
   [429,                  'submit',   'RateLimited',        '2/1 video',          '2/1 video',          '2/1 video'],
   [500,                  'submit',   'ServiceFailed',      '2/1 video',          '2/1 video',          '2/1 video'],
   [409,                  'submit',   'SubmitUnconfirmed',  '1/0 held',           '2/1 video',          '1/0 SubmitUnconfirmed'],
+  [303,                  'submit',   'SubmitUnconfirmed',  '1/0 held',           '2/1 video',          '1/0 SubmitUnconfirmed'],
   [422,                  'submit',   'InvalidRequest',     '1/0 InvalidRequest', '1/0 InvalidRequest', '1/0 InvalidRequest'],
   ['bad JSON',           'submit',   'SubmitUnconfirmed',  '1/1 held',           '2/2 video',          '1/1 SubmitUnconfirmed'],
   ['empty 200',          'submit',   'SubmitUnconfirmed',  '1/1 held',           '2/2 video',          '1/1 SubmitUnconfirmed'],
@@ -80,6 +81,7 @@ const TABLE: [fault: MatrixFault, call: Call, failure: FailureType | 'got over',
   [429,                  'check',    'RateLimited',        '1/1 video',          '1/1 video',          '1/1 video'],
   [500,                  'check',    'ServiceFailed',      '1/1 video',          '1/1 video',          '1/1 video'],
   [409,                  'check',    'AnswerUnreadable',   '1/1 video',          '1/1 video',          '1/1 video'],
+  [303,                  'check',    'AnswerUnreadable',   '1/1 video',          '1/1 video',          '1/1 video'],
   [422,                  'check',    'AnswerUnreadable',   '1/1 video',          '1/1 video',          '1/1 video'],
   ['bad JSON',           'check',    'AnswerUnreadable',   '1/1 video',          '1/1 video',          '1/1 video'],
   ['empty 200',          'check',    'AnswerUnreadable',   '1/1 video',          '1/1 video',          '1/1 video'],
@@ -94,6 +96,7 @@ const TABLE: [fault: MatrixFault, call: Call, failure: FailureType | 'got over',
   [429,                  'download', 'RateLimited',        '1/1 video',          '1/1 video',          '1/1 video'],
   [500,                  'download', 'ServiceFailed',      '1/1 video',          '1/1 video',          '1/1 video'],
   [409,                  'download', 'VideoUnavailable',   '1/1 video',          '1/1 video',          '1/1 video'],
+  [303,                  'download', 'VideoUnavailable',   '1/1 video',          '1/1 video',          '1/1 video'],
   [422,                  'download', 'VideoUnavailable',   '1/1 video',          '1/1 video',          '1/1 video'],
   ['bad JSON',           'download', 'VideoCorrupt',       '1/1 video',          '1/1 video',          '1/1 video'],
   ['empty 200',          'download', 'VideoCorrupt',       '1/1 video',          '1/1 video',          '1/1 video'],
@@ -138,7 +141,7 @@ afterAll(async () => {
 test('the table has every fault of every call', () => {
   const faults = new Set(TABLE.map(([fault]) => fault));
   const rows = new Set(TABLE.map(([fault, call]) => `${fault} of a ${call}`));
-  expect(faults.size).toBe(13);
+  expect(faults.size).toBe(14);
   expect(rows.size).toBe(faults.size * 3);
   expect(TABLE).toHaveLength(rows.size);
 });

@@ -13,6 +13,13 @@ import { inWorld, pause } from '../support/world';
 const apiKey = `sk-${randomUUID()}`;
 const request = { prompt: 'A red fox' };
 
+/** A part of the key, and other ways to write it. */
+const SPELLINGS = [
+  apiKey.slice(0, 20),
+  Buffer.from(apiKey).toString('base64').replace(/=+$/, '').slice(0, -1),
+  apiKey.replace('s', '\\u0073').replaceAll('-', '%2D'),
+];
+
 /** Jobs that go every way on which a key or a link could slip out. */
 const jobs: [string, JobInput, (emulator: Emulator) => void][] = [
   ['well', { request }, () => {}],
@@ -25,6 +32,11 @@ const jobs: [string, JobInput, (emulator: Emulator) => void][] = [
     'with a service that repeats the key',
     { request },
     (it) => it.next('submit', { kind: 'refused', status: 400, message: `bad header: Bearer ${apiKey}` }),
+  ],
+  [
+    'with a service that repeats a part of the key, or all of it in another spelling',
+    { request },
+    (it) => it.next('submit', { kind: 'refused', status: 400, message: `bad key: ${SPELLINGS.join(' ')}` }),
   ],
   [
     'with trouble while looking',
@@ -65,7 +77,7 @@ afterAll(() => env.teardown());
 
 test('neither the API key nor a link is in any history, log, error, answer or file', async () => {
   const seen: Record<string, string> = {};
-  const secrets = [apiKey];
+  const secrets = [apiKey, ...SPELLINGS];
   for (const [name, input, prepare] of jobs) {
     await inWorld(env, { apiKey, jobTimeMs: 1_000 }, async ({ emulator, videos, storageFolder }) => {
       secrets.push(emulator.linkSignature);

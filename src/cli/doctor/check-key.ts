@@ -52,6 +52,7 @@ const BY_KIND: Record<Exclude<ServiceFault['kind'], 'answered'>, Verdict> = {
   'not-sent': { state: 'wrong', means: 'the question could not be sent', mend: LATER },
   cut: { state: 'wrong', means: 'no whole answer came', mend: LATER },
   unreadable: NOT_THE_SERVICE,
+  refused: SAID_IN_THE_BODY,
   'not-allowed': { state: 'wrong', means: 'the question could not be sent', mend: SET_ADDRESS },
 };
 

@@ -1,0 +1,100 @@
+/** A part of a text, from one character up to another. */
+export interface TextRange {
+  start: number;
+  end: number;
+}
+
+export const HIDDEN = '…';
+
+/** A text in which each of the ranges, in whatever order and however they overlap, is one sign. */
+export function hideRanges(text: string, ranges: readonly TextRange[]): string {
+  let shown = '';
+  let from = 0;
+  for (const { start, end } of [...ranges].sort((a, b) => a.start - b.start)) {
+    if (end <= from || end <= start) continue;
+    if (start >= from && !(start === from && shown.endsWith(HIDDEN))) {
+      shown += text.slice(from, start) + HIDDEN;
+    }
+    from = end;
+  }
+  return shown + text.slice(from);
+}
+
+/** The same text without what lets somebody in by a link: signatures, tokens, passwords. */
+export function redactLinks(text: string): string {
+  return hideRanges(text, secretsInLinks(text));
+}
+
+/**
+ * Where the links of a text have their secrets: the query, the fragment, a name and password, parameters of the path, and
+ * segments of the path that look like tokens. Word by word, so that the time it takes grows with the text and not faster.
+ */
+export function secretsInLinks(text: string): TextRange[] {
+  if (!/[/?]/.test(text)) return [];
+  const ranges: TextRange[] = [];
+  for (const { 0: word, index } of text.matchAll(WORD)) {
+    for (const { start, end } of secretsInWord(word)) ranges.push({ start: index + start, end: index + end });
+  }
+  return ranges;
+}
+
+const WORD = /[^\s"'<>`]+/g;
+
+function secretsInWord(word: string): TextRange[] {
+  const isAbsolute = word.includes('//');
+  const isPath = isAbsolute || /^[([{]*\//.test(word);
+  const cut = word.search(isPath ? /[?#]|&[^/&]*=/ : /\?[^?]*=/);
+  const path = cut === -1 ? word : word.slice(0, cut);
+  // "Really?" asks for nothing.
+  const query = cut === -1 || cut + 1 === word.length ? [] : [{ start: cut + 1, end: word.length }];
+  return isPath ? [...query, ...passwordsIn(path), ...tokensIn(path, isAbsolute)] : query;
+}
+
+/** `//me:secret@host`, up to the last `@` before the path; or what is neither a host nor a port. */
+function passwordsIn(path: string): TextRange[] {
+  return [...path.matchAll(/\/\/([^/]+)/g)].flatMap(({ 1: authority = '', index }) => {
+    const start = index + 2;
+    const at = authority.lastIndexOf('@');
+    if (at !== -1) return [{ start, end: start + at }];
+    const colon = authority.search(/:\d*[A-Za-z]/);
+    const isAddress = authority.startsWith('[');
+    return colon === -1 || isAddress ? [] : [{ start: start + colon + 1, end: start + authority.length }];
+  });
+}
+
+function tokensIn(path: string, isAbsolute: boolean): TextRange[] {
+  const ranges: TextRange[] = [];
+  const authority = isAbsolute ? path.indexOf('//') + 2 : 0;
+  const first = path.indexOf('/', authority);
+  let start = first === -1 ? path.length : first + 1;
+  while (start < path.length) {
+    const slash = path.indexOf('/', start);
+    const end = slash === -1 ? path.length : slash;
+    const segment = path.slice(start, end);
+    // `v.mp4;sig=abc` and `hmac=abc`.
+    const value = segment.search(/[;=]/);
+    if (value !== -1) ranges.push({ start: start + value + 1, end });
+    const name = (value === -1 ? segment : segment.slice(0, value)).replace(/\.\w{1,5}$/, '');
+    if (looksLikeToken(name)) ranges.push({ start, end: start + name.length });
+    start = end + 1;
+  }
+  return ranges;
+}
+
+/** Shorter names, and words with signs between them, are what people and services call their files. */
+const TOKEN_RUN = 16;
+const LONG_RUN = 32;
+const MIXED_TOKEN = 20;
+
+/** Whether a name is one that nobody would think of: a long run of letters and digits, or both cases and digits mixed. */
+export function looksLikeToken(name: string): boolean {
+  if (name.length < TOKEN_RUN || !/^[\w.~%+-]+$/.test(name)) return false;
+  const longest = Math.max(...name.split(/[^A-Za-z0-9]+/).map((run) => (isMixed(run) ? run.length : 0)));
+  const isLong = name.split(/[^A-Za-z0-9]+/).some((run) => run.length >= LONG_RUN);
+  const hasAll = [/[a-z]/, /[A-Z]/, /\d/].every((kind) => kind.test(name));
+  return isLong || longest >= TOKEN_RUN || (hasAll && name.length >= MIXED_TOKEN);
+}
+
+function isMixed(run: string): boolean {
+  return /[A-Za-z]/.test(run) && /\d/.test(run);
+}

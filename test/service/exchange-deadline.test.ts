@@ -1,0 +1,148 @@
+import {
+  CANCEL_POLICY,
+  CHECK_EXCHANGE_MS,
+  CHECK_POLICY,
+  SHARED_CHECK_MS,
+  SHARED_CHECK_POLICY,
+  SUBMIT_EXCHANGE_MS,
+  SUBMIT_POLICY,
+} from '../../src/contract/policies';
+import { createVideoService, ServiceFault, type ServiceProfile, type VideoService } from '../../src/service';
+import { closed, type RawRequest, type RawServer, replyJson, startRawServer } from './raw-server';
+
+const opened: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const one of opened.splice(0).reverse()) await one.close();
+});
+
+async function serve(answer: (request: RawRequest) => void): Promise<RawServer> {
+  const server = await startRawServer(answer);
+  opened.push(server);
+  return server;
+}
+
+/** Bytes come often enough to be a sign of life each, and the whole answer never does. */
+const EXCHANGE = { submit: 300, check: 300, video: 300 };
+const PATIENT = { headersTimeout: 60_000, bodyTimeout: 60_000 };
+const EVERY_MS = 20;
+
+function connect(baseUrl: string, profile?: ServiceProfile): VideoService {
+  const timeouts = { submit: PATIENT, check: PATIENT, video: PATIENT, exchange: EXCHANGE };
+  const service = createVideoService({ baseUrl, apiKey: () => 'key', timeouts, profile });
+  opened.push(service);
+  return service;
+}
+
+/** Says the beginning at once, and the rest a byte at a time for as long as anybody listens. */
+function trickle({ socket }: RawRequest, beginning: string, more = ' '): void {
+  socket.write(beginning);
+  const timer = setInterval(() => socket.write(more), EVERY_MS);
+  socket.once('close', () => clearInterval(timer));
+}
+
+const head = (status: number, ...headers: string[]) =>
+  `HTTP/1.1 ${status} Status\r\n${headers.map((header) => `${header}\r\n`).join('')}content-length: 100000\r\n\r\n`;
+
+async function faultOf(call: Promise<unknown>): Promise<ServiceFault> {
+  const outcome: unknown = await call.catch((error: unknown) => error);
+  if (outcome instanceof ServiceFault) return outcome;
+  throw new Error('expected a ServiceFault', { cause: outcome });
+}
+
+const PROFILE: ServiceProfile = {
+  cancel: { method: 'DELETE', path: '/cancel/{taskId}' },
+  video: { id: 'file_id', path: '/files/{fileId}', link: 'url' },
+};
+
+const CALLS: [name: string, call: (service: VideoService) => Promise<unknown>][] = [
+  ['submit', (service) => service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })],
+  ['check', (service) => service.check('task-1')],
+  ['cancel', (service) => service.cancel('task-1')],
+  ['openVideo', (service) => service.openVideo('/v.mp4')],
+];
+
+describe.each(CALLS)('%s is not kept', (_name, call) => {
+  it('by headers that trickle', async () => {
+    const server = await serve((request) => trickle(request, 'HTTP/1.1 200 OK\r\nx: ', 'x'));
+    const fault = await faultOf(call(connect(server.url, PROFILE)));
+    expect(fault).toMatchObject({ kind: 'cut', facts: { message: 'no whole answer came within 300 ms' } });
+    await closed((await server.nextRequest()).socket);
+  });
+
+  it('by one informational answer after another', async () => {
+    const early = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
+    const server = await serve((request) => trickle(request, early, early));
+    expect(await faultOf(call(connect(server.url, PROFILE)))).toMatchObject({ kind: 'cut' });
+    await closed((await server.nextRequest()).socket);
+  });
+
+  it('by a refusal that trickles, whose status is known', async () => {
+    const server = await serve((request) => trickle(request, head(400)));
+    const fault = await faultOf(call(connect(server.url, PROFILE)));
+    expect(fault).toMatchObject({ kind: 'answered', facts: { status: 400 } });
+    await closed((await server.nextRequest()).socket);
+  });
+});
+
+describe.each(CALLS.slice(0, 3))('%s is not kept', (_name, call) => {
+  it('by a good answer that trickles', async () => {
+    const server = await serve((request) => trickle(request, `${head(200)}{"task_id":"t"`));
+    const fault = await faultOf(call(connect(server.url, PROFILE)));
+    expect(fault).toMatchObject({ kind: 'cut', facts: { message: 'no whole answer came within 300 ms' } });
+    await closed((await server.nextRequest()).socket);
+  });
+});
+
+it('a look is not kept by the answer with the link either', async () => {
+  const server = await serve((request) =>
+    request.line.includes('/files/')
+      ? trickle(request, `${head(200)}{"url":`)
+      : replyJson(request, { status: 'succeeded', file_id: '1' }),
+  );
+  expect(await faultOf(connect(server.url, PROFILE).check('t'))).toMatchObject({ kind: 'cut' });
+});
+
+it('a video is not kept by redirects that trickle one after another', async () => {
+  const server = await serve((request) => {
+    const step = Number(/\/(\d+) /.exec(request.line)?.[1]);
+    trickle(request, head(302, `location: /${step + 1}`));
+  });
+  expect(await faultOf(connect(server.url).openVideo('/0'))).toBeInstanceOf(ServiceFault);
+  await closed((await server.nextRequest()).socket);
+});
+
+it('a video that has begun to come is not ended by the deadline of its beginning', async () => {
+  const server = await serve((request) => {
+    request.socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\na');
+    setTimeout(() => request.socket.write('b'), 2 * EXCHANGE.video);
+  });
+  const { stream } = await connect(server.url).openVideo('/v.mp4');
+  let came = '';
+  for await (const chunk of stream) came += String(chunk);
+  expect(came).toBe('ab');
+});
+
+it('an aborted exchange still ends with the reason of the abort', async () => {
+  const server = await serve((request) => trickle(request, head(200)));
+  const abort = new AbortController();
+  const look = connect(server.url).check('t', { signal: abort.signal });
+  await server.nextRequest();
+  const reason = new Error('cancelled');
+  abort.abort(reason);
+  await expect(look).rejects.toBe(reason);
+});
+
+describe('the deadline of an exchange is below', () => {
+  it('the time of the activity that submits', () => {
+    expect(SUBMIT_EXCHANGE_MS).toBeLessThan(SUBMIT_POLICY.startToCloseTimeout);
+  });
+
+  it('the time of a look, which may be two exchanges, alone or as the last of a shared one', () => {
+    expect(2 * CHECK_EXCHANGE_MS).toBeLessThan(CHECK_POLICY.startToCloseTimeout);
+    expect(SHARED_CHECK_MS + 2 * CHECK_EXCHANGE_MS).toBeLessThan(SHARED_CHECK_POLICY.startToCloseTimeout);
+  });
+
+  it('the time of the activity that cancels', () => {
+    expect(CHECK_EXCHANGE_MS).toBeLessThan(CANCEL_POLICY.startToCloseTimeout);
+  });
+});

@@ -1,0 +1,152 @@
+import { NO_SECRETS, type Secrets } from '../../src/service/find-secrets';
+import { hideSecrets, redact, secretsOf, secretsOfLink } from '../../src/service/redact';
+
+const KEY = 'sk-live/abc+0123456789';
+const OWN: Secrets = { keys: [KEY], others: [] };
+
+describe('the words of a service, redacted,', () => {
+  it('stay what they are when there is nothing to hide', () => {
+    const text = 'Is 5 > 3? Yes, 100 % & more: see text/html;charset=utf-8, v1/videos or C:\\new.';
+    expect(redact(text, OWN)).toBe(text);
+  });
+
+  it('are on one line, without control characters, and not endless', () => {
+    expect(redact('\u0000a\r\n\tb\u0007c\u202e', NO_SECRETS)).toBe('a b c');
+    expect(redact('x'.repeat(5_000), NO_SECRETS)).toHaveLength(500);
+  });
+
+  it.each([
+    ['alone', KEY, '…'],
+    ['in a sentence', `Incorrect API key provided: ${KEY}.`, 'Incorrect API key provided: ….'],
+    ['again and again', `${KEY}, ${KEY}`, '…, …'],
+    ['where the words are cut', `${'x'.repeat(495)}${KEY}`, `${'x'.repeat(495)}…`],
+    ['behind so much that only a part is looked at', `${' '.repeat(20_000)}no ${KEY}`, 'no …'],
+    ['with the colours of a terminal in it', `no ${KEY.replace('0123', '01\u001b[31m23')}`, 'no …'],
+    ['as JSON does', `{"m":"${KEY.replaceAll('/', '\\/')}"}`, '{"m":"…"}'],
+    ['as JSON in JSON does', `{"m":"${KEY.replaceAll('/', '\\\\\\/')}"}`, '{"m":"…"}'],
+    ['by code points', `no \\u0073k-live\\u002Fabc\\u{2b}0123456789`, 'no …'],
+    ['as a URL does', `no ${encodeURIComponent(KEY)}`, 'no …'],
+    ['as a URL in a URL does', `no ${encodeURIComponent(encodeURIComponent(KEY))}`, 'no …'],
+    ['in small letters', `no ${encodeURIComponent(KEY).toLowerCase()}`, 'no …'],
+    ['as HTML does', 'no sk-live&#47;abc&#x2B;0123456789', 'no …'],
+    ['as HTML does, by name', 'no sk-live&sol;abc&plus;0123456789', 'no …'],
+    ['as HTML in HTML does', 'no sk-live&amp;#47;abc&amp;plus;0123456789', 'no …'],
+    ['in base64', `no ${Buffer.from(KEY).toString('base64')}`, /^no …[=\w]?=*$/],
+    [
+      'in base64 with a name before it',
+      `no ${Buffer.from(`me:${KEY}`).toString('base64')}`,
+      /^no \w{0,4}…[=\w]*$/,
+    ],
+    ['in hexadecimal', `no ${Buffer.from(KEY).toString('hex')}`, 'no …'],
+    ['in capitals', `no ${KEY.toUpperCase()}`, 'no …'],
+    ['by its first half', `no ${KEY.slice(0, 11)}`, 'no …'],
+    ['by its last half', `no ***${KEY.slice(11)}`, 'no ***…'],
+    ['after "Bearer"', `invalid header Bearer ${KEY}`, 'invalid header Bearer …'],
+  ])('do not hold a secret that they quote %s', (_how, text, expected) => {
+    expect(redact(text, OWN)).toEqual(
+      typeof expected === 'string' ? expected : expect.stringMatching(expected),
+    );
+  });
+
+  it('do not hold the credential of somebody else either', () => {
+    expect(redact('upstream got Bearer up-1234567 from us', NO_SECRETS)).toBe(
+      'upstream got Bearer … from us',
+    );
+    expect(redact('Bearer authentication is required', NO_SECRETS)).toBe('Bearer authentication is required');
+  });
+
+  it.each([
+    ['https://cdn.example.com/v.mp4?sig=abc&e=1', 'https://cdn.example.com/v.mp4?…'],
+    ['https://cdn.example.com/v.mp4?TOKEN', 'https://cdn.example.com/v.mp4?…'],
+    ['https://cdn.example.com/v.mp4#access_token', 'https://cdn.example.com/v.mp4#…'],
+    ['https://cdn.example.com/v.mp4&sig=abc', 'https://cdn.example.com/v.mp4&…'],
+    ['https://cdn.example.com/v.mp4;sig=abc', 'https://cdn.example.com/v.mp4;…'],
+    ['https://cdn.example.com/a;jsessionid=1/v.mp4', 'https://cdn.example.com/a;…/v.mp4'],
+    ['https://cdn.example.com/hmac=abc/v.mp4', 'https://cdn.example.com/hmac=…/v.mp4'],
+    ['https://me:secret@cdn.example.com/v.mp4', 'https://…@cdn.example.com/v.mp4'],
+    ['https://me:s@cret@cdn.example.com/v.mp4', 'https://…@cdn.example.com/v.mp4'],
+    ['https://me:se?cret@cdn.example.com/v.mp4', 'https://me:…?…'],
+    ['postgres://me:secret@db/videos', 'postgres://…@db/videos'],
+    ['//me:secret@cdn.example.com/v.mp4', '//…@cdn.example.com/v.mp4'],
+    ['http://127.0.0.1:8080/v.mp4', 'http://127.0.0.1:8080/v.mp4'],
+    ['http://[::1]:8080/v.mp4', 'http://[::1]:8080/v.mp4'],
+    ['https://cdn.example.com/d41d8cd98f00b204e9800998ecf8427e/v.mp4', 'https://cdn.example.com/…/v.mp4'],
+    [
+      'https://cdn.example.com/t/eyJhbGciOiJIUzI1NiJ9.eyJz.c2lnbmF0dXJl.mp4',
+      'https://cdn.example.com/t/….mp4',
+    ],
+    ['/files/aB3dE5gH7jK9mN1pQ3sT5/v.mp4', '/files/…/v.mp4'],
+    // What people and services call things stays to be read.
+    [
+      'https://cdn.example.com/a-red-fox-in-the-snow-2026-11-15.mp4',
+      'https://cdn.example.com/a-red-fox-in-the-snow-2026-11-15.mp4',
+    ],
+    [
+      'https://api.example.com/tasks/6f1c2b9a-1111-4222-8333-444455556666',
+      'https://api.example.com/tasks/6f1c2b9a-1111-4222-8333-444455556666',
+    ],
+    [
+      '{"url":"https:\\/\\/cdn.example.com\\/v.mp4?sig=abc","x":1}',
+      '{"url":"https:\\/\\/cdn.example.com\\/v.mp4?…","x":1}',
+    ],
+    [
+      '{"url":"https:\\/\\/me:secret@cdn.example.com\\/v.mp4;s=1"}',
+      '{"url":"https:\\/\\/…@cdn.example.com\\/v.mp4;…"}',
+    ],
+    [
+      'to=https%3A%2F%2Fme%3Asecret%40cdn.example.com%2Fv.mp4%3Fsig%3Dabc',
+      'to=https%3A%2F%2F…%40cdn.example.com%2Fv.mp4%3F…',
+    ],
+    ['<a href="/v.mp4?sig=abc">', '<a href="/v.mp4?…">'],
+    ['/v.mp4?a?sig=abc', '/v.mp4?…'],
+    ['v.mp4?sig=abc', 'v.mp4?…'],
+    ['Did you mean https://example.com/a?', 'Did you mean https://example.com/a?'],
+  ])('do not hold what opens a link: %s', (text, expected) => {
+    expect(redact(text, NO_SECRETS)).toBe(expected);
+  });
+
+  it('are not torn apart by a query too short to be secret, but always hide the key', () => {
+    const secrets = secretsOf('/v.mp4?a=man', ['plan']);
+    expect(redact('a man a plan', secrets)).toBe('a man a …');
+  });
+
+  it('hide whole what is no key, and its beginning where they were cut', () => {
+    const secrets: Secrets = { keys: [], others: ['application/json', 'beta'] };
+    expect(redact('application/json is no application here', secrets)).toBe('… is no application here');
+    expect(redact('want application', secrets)).toBe('want …');
+    expect(redact('beta alphabeta', secrets)).toBe('… alphabeta');
+  });
+
+  it('are found in a long text of anything', () => {
+    const pieces = ['%', '&', '\\', 'https://', '//@', '?', ';', 'a=', KEY.slice(0, 9), '\\u002f', 'Bearer '];
+    for (const piece of pieces) {
+      const text = piece.repeat(Math.ceil(200_000 / piece.length));
+      expect(hideSecrets(text, OWN)).not.toContain(KEY.slice(0, 8));
+    }
+  });
+});
+
+describe('the secrets of a call', () => {
+  it('are its key and every part of its query, as sent and as meant', () => {
+    const secrets = secretsOf('/v.mp4?X-Amz-Signature=ab%2Fcd%3Def&token=a?bcdefgh&t=1', [KEY]);
+    expect(secrets.keys).toEqual([KEY]);
+    expect(secrets.others).toEqual(expect.arrayContaining(['ab%2Fcd%3Def', 'ab/cd=ef', 'a?bcdefgh']));
+  });
+
+  it('are the headers of a profile too, and in pieces when they are called so', () => {
+    const headers = { 'X-Version': '2026-11-15', 'X-Tenant-Secret': 'of-the-tenant', 'X-Key-Id': '2' };
+    expect(secretsOf('/v', [KEY], headers)).toEqual({
+      keys: [KEY, 'of-the-tenant'],
+      others: ['2026-11-15', '2'],
+    });
+  });
+
+  it('are of a link the tokens in its path as well', () => {
+    const { others } = secretsOfLink('/files/d41d8cd98f00b204e9800998ecf8427e.mp4', NO_SECRETS);
+    expect(others).toContain('d41d8cd98f00b204e9800998ecf8427e');
+  });
+
+  it('are none when there is neither', () => {
+    expect(secretsOf('/v.mp4', [''])).toEqual(NO_SECRETS);
+  });
+});
