@@ -28,7 +28,10 @@ export async function copyOut(uri: string, out: string | undefined, env?: Enviro
   const temporary = `${target}.${process.pid}.part`;
   try {
     const video = await openStored(uri, env);
-    await mkdir(dirname(target), { recursive: true });
+    await mkdir(dirname(target), { recursive: true }).catch((error: unknown) => {
+      video.destroy();
+      throw error;
+    });
     await pipeline(video, createWriteStream(temporary));
     await rename(temporary, target);
     return target;

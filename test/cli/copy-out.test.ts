@@ -4,6 +4,7 @@ import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CopyFailed, copyOut } from '../../src/cli/copy-out';
 import { exitCodeOf } from '../../src/cli/exit-codes';
+import { eventually } from '../engine/eventually';
 import { failureOf } from '../support/world';
 
 const BYTES = Buffer.alloc(3_000_000, 'fox');
@@ -56,3 +57,13 @@ test.each<[string, string, (target: string) => void]>([
     expect(files()).toEqual(before);
   },
 );
+
+test('when the folder cannot be made, the video is closed again', async () => {
+  const openFiles = () => readdirSync('/dev/fd').length;
+  writeFileSync(join(folder, 'file'), '');
+  const before = openFiles();
+  for (let attempt = 0; attempt < 5; attempt += 1) {
+    await failureOf(copyOut(uri, join(folder, 'file/fox.mp4')));
+  }
+  await eventually('all closed', () => openFiles() <= before);
+});

@@ -1,5 +1,13 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { answers, freePort, LOOPBACK } from '../../src/engine/loopback-port';
@@ -19,7 +27,12 @@ const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 test('a server ends with the process that started it, also one that is killed in the moment of the start', async () => {
   const dev = home.start(['dev']);
-  await until('a server', () => home.processes().length > 0, dev.err);
+  const log = join(home.data, 'temporal.log');
+  await until(
+    'a server',
+    () => existsSync(log) && readFileSync(log, 'utf8').includes('Temporal Server:'),
+    dev.err,
+  );
   dev.kill('SIGKILL');
   await dev.ended;
   expect(home.note()).toBeUndefined();
@@ -32,19 +45,17 @@ test('a server that nobody ended is ended by the next start, which closes the da
   chmodSync(home.data, 0o755);
   writeFileSync(join(home.data, 'temporal.log'), '', { mode: 0o644 });
   const port = await freePort();
-  const orphan = spawn(
+  spawn(
     process.env.VIDEOGEN_TEMPORAL_CLI ?? '',
     ['server', 'start-dev', '--headless', '--ip', LOOPBACK, '--port', `${port}`].concat(
       ...['--db-filename', join(home.data, 'temporal.db')],
     ),
     { stdio: 'ignore' },
   );
-  const orphanEnded = new Promise((resolve) => orphan.once('exit', resolve));
   await untilAnswered(port, AbortSignal.timeout(60_000));
 
   const dev = home.start(['dev']);
   await untilErr(dev, 'Ctrl-C ends everything');
-  await orphanEnded;
   expect(await answers(port)).toBe(false);
 
   expect(modeOf(home.data)).toBe('700');

@@ -1,0 +1,40 @@
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { makeDataFolder } from '../../src/cli/data-folder';
+
+let folder: string;
+beforeEach(() => {
+  folder = join(mkdtempSync(join(tmpdir(), 'videogen-data-')), 'data');
+});
+afterEach(() => rmSync(join(folder, '..'), { recursive: true }));
+
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+test('a data folder is made for its user alone, and so is one that was open to others, with its files', async () => {
+  await makeDataFolder(join(folder, 'new'));
+  expect(modeOf(join(folder, 'new'))).toBe('700');
+
+  const old = join(folder, 'old');
+  mkdirSync(join(old, 'stack.lock'), { recursive: true });
+  for (const name of ['temporal.db', 'temporal.db-wal', 'temporal.db-shm', 'temporal.log']) {
+    writeFileSync(join(old, name), '', { mode: 0o644 });
+  }
+  await makeDataFolder(old);
+  expect(modeOf(old)).toBe('700');
+  for (const name of ['temporal.db', 'temporal.db-wal', 'temporal.db-shm', 'temporal.log']) {
+    expect([name, modeOf(join(old, name))]).toEqual([name, '600']);
+  }
+});
+
+test('of a folder that has other things in it only our files are closed', async () => {
+  mkdirSync(folder, { mode: 0o755 });
+  writeFileSync(join(folder, 'holiday.jpg'), '', { mode: 0o644 });
+  writeFileSync(join(folder, 'temporal.db'), '', { mode: 0o644 });
+  await makeDataFolder(folder);
+  expect(['', 'holiday.jpg', 'temporal.db'].map((name) => modeOf(join(folder, name)))).toEqual([
+    '755',
+    '644',
+    '600',
+  ]);
+});
