@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { FailureType } from '../../src/contract/failure-table';
-import { readFailure } from '../../src/contract/failures';
 import type { Faults } from '../../src/emulator';
 import { freePort } from '../../src/engine/loopback-port';
 import { replyJson, startRawServer } from '../service/raw-server';
@@ -192,8 +191,10 @@ describe('an answer with status 200 that says no to a submit', () => {
       replyJson(request, { error: { code: 'bad', message: 'No.' }, request_id: 'r' }),
     );
     const { submitVideo } = world.activitiesAt(service.url);
-    const { failure, details } = await failureOf(world.run(submitVideo, { request: REQUEST, ...input }));
-    expect([readFailure(failure)?.type, failure.nonRetryable]).toEqual([type, true]);
+    const { failure, details } = await failureOf(
+      world.run(submitVideo, { request: REQUEST, job: randomUUID(), ...input }),
+    );
+    expect([failure.type, failure.nonRetryable]).toEqual([type, true]);
     expect(details).toMatchObject({ status: 200, code: 'bad', message: 'No.' });
     expect(service.requests).toHaveLength(1);
     await service.close();
@@ -211,7 +212,7 @@ describe('a status with which the service may have made a task, as its profile s
   ])('to a %s, %d means %s', async (call, status, type) => {
     script[call](status);
     const { failure } = await failureOf(start(call, world.activitiesAt(world.emulator.url, { profile })));
-    expect([readFailure(failure)?.type, failure.nonRetryable]).toEqual([type, type === 'SubmitUnconfirmed']);
+    expect([failure.type, failure.nonRetryable]).toEqual([type, type === 'SubmitUnconfirmed']);
   });
 });
 
@@ -226,7 +227,7 @@ describe('a link that no video may come from', () => {
         replyJson(request, { status: 'succeeded', video_url }),
       );
       const { failure } = await failureOf(start('download', world.activitiesAt(service.url), { attempt: 1 }));
-      expect([readFailure(failure)?.type, failure.nonRetryable]).toEqual(['VideoUnavailable', true]);
+      expect([failure.type, failure.nonRetryable]).toEqual(['VideoUnavailable', true]);
       expect(failure.message).toMatch(said);
       expect(failure.message).toContain('VIDEOGEN_DOWNLOAD_ALLOW');
       expect(failure.message).not.toContain('sig');
