@@ -1,8 +1,7 @@
 import { activityInfo, Context, cancellationSignal, heartbeat, log } from '@temporalio/activity';
 import type { StoredVideo } from '../src/contract/job';
 import { DOWNLOAD_PACE, LARGEST_VIDEO_BYTES } from '../src/contract/policies';
-import type { VideoRequest } from '../src/contract/request';
-import { describeMismatches } from '../src/contract/video-facts';
+import { describeMismatches, type ExpectedVideo } from '../src/contract/video-facts';
 import type { RateGate, VideoService } from '../src/service';
 import { StorageFault, type VideoStorage } from '../src/storage';
 import { BadVideo } from './bad-video';
@@ -21,7 +20,7 @@ import type { DownloadPace } from './watch-pace';
 export interface DownloadVideoInput extends NamedJob {
   taskId: string;
   /** What was asked for, to be compared with what came; an adopted task has none. */
-  request?: VideoRequest;
+  expected?: ExpectedVideo;
   /** A key, or a prefix when it ends with `/`; the worker's template names the file unless a key is given. */
   storage?: string;
   keepBad?: boolean;
@@ -54,7 +53,7 @@ export interface DownloadVideoDeps extends DownloadOptions {
 export function createDownloadVideo(deps: DownloadVideoDeps) {
   const { service, storage, gate, pace = DOWNLOAD_PACE } = deps;
   return async function downloadVideo(input: DownloadVideoInput): Promise<DownloadedVideo> {
-    const { taskId, request } = input;
+    const { taskId, expected = {} } = input;
     const signal = cancellationSignal();
     const begunAtMs = Date.now();
     const earlier = readPartNote();
@@ -65,10 +64,10 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       if (earlier) await reception.takeUp(earlier);
       await receiveVideo(reception, { service, gate, taskId, pace, signal });
       const { key, ...video } = await reception.publish();
-      const warnings = describeMismatches(request ?? {}, video);
+      const warnings = describeMismatches(expected, video);
       if (deps.sidecar !== false) {
-        const { seed } = request ?? {};
-        const sidecar = { workflowId: jobId(input), taskId, request, seed, video, warnings };
+        const { seed } = expected;
+        const sidecar = { workflowId: jobId(input), taskId, seed, video, warnings };
         const trouble = await writeSidecar(storage, key, sidecar);
         if (trouble !== undefined) warnings.push(trouble);
       }

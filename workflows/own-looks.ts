@@ -8,15 +8,21 @@ import type { JobState } from './job-state';
 import { noted } from './noted-look';
 
 /** The looks of a job that is alone in its workflow: a durable timer, then an activity. */
-export async function ownLooks(job: JobState, taskId: string): Promise<Look | undefined> {
-  if (historyIsLong()) await continueLater<JobInput, CarriedJob>(job.input, job.carry());
-  await untilNextLook(job);
-  const { checkVideo } = proxyActivities<VideoActivities>({
-    ...policy.CHECK_POLICY,
-    scheduleToCloseTimeout: Math.max(job.remainingMs(), policy.CHECK_AT_LEAST_MS),
-    summary: `look ${job.seen.polls + 1}`,
-  });
-  return noted(job, () => checkVideo({ taskId }));
+export function ownLooks(input: JobInput) {
+  return async (job: JobState, taskId: string): Promise<Look | undefined> => {
+    if (historyIsLong()) await continueLater<JobInput, CarriedJob>(input, carriedOf(job));
+    await untilNextLook(job);
+    const { checkVideo } = proxyActivities<VideoActivities>({
+      ...policy.CHECK_POLICY,
+      scheduleToCloseTimeout: Math.max(job.remainingMs(), policy.CHECK_AT_LEAST_MS),
+      summary: `look ${job.seen.polls + 1}`,
+    });
+    return noted(job, () => checkVideo({ taskId }));
+  };
+}
+
+function carriedOf(job: JobState): CarriedJob {
+  return { ...job.carry(policy.LONGEST_CARRIED_TEXT_BYTES), warnedWords: [...job.place.warnedWords] };
 }
 
 function historyIsLong(): boolean {

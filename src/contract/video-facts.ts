@@ -20,13 +20,22 @@ const SIDE_TOLERANCE = 0.03;
 const SHORT_TOLERANCE_SECONDS = 0.5;
 const LONG_TOLERANCE = 0.1;
 
+/** What a video is compared with when it has come: the small facts of its request. */
+export type ExpectedVideo = Partial<Pick<VideoRequest, 'resolution' | 'aspect_ratio' | 'duration' | 'seed'>>;
+
+/** The facts of a request that a video can be compared with. */
+export function expectedOf({ resolution, aspect_ratio, duration, seed }: VideoRequest): ExpectedVideo {
+  const facts = { resolution, aspect_ratio, duration, seed };
+  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value != null));
+}
+
 /** What a video has otherwise than was asked for, a sentence each: `720p was asked for, it is 640x360`. */
-export function describeMismatches(request: Partial<VideoRequest>, facts: VideoFacts): string[] {
-  return [...sizeMismatches(request, facts), ...durationMismatches(request, facts)];
+export function describeMismatches(expected: ExpectedVideo, facts: VideoFacts): string[] {
+  return [...sizeMismatches(expected, facts), ...durationMismatches(expected, facts)];
 }
 
 function sizeMismatches(
-  { resolution, aspect_ratio }: Partial<VideoRequest>,
+  { resolution, aspect_ratio }: ExpectedVideo,
   { width, height }: VideoFacts,
 ): string[] {
   if (width === undefined || height === undefined) return [];
@@ -41,7 +50,7 @@ function sizeMismatches(
   );
 }
 
-function durationMismatches({ duration }: Partial<VideoRequest>, { durationSeconds }: VideoFacts): string[] {
+function durationMismatches({ duration }: ExpectedVideo, { durationSeconds }: VideoFacts): string[] {
   // The interface does not forbid 0, and a service makes of it what it likes.
   if (duration === undefined || duration <= 0 || durationSeconds === undefined) return [];
   const tolerance = Math.max(SHORT_TOLERANCE_SECONDS, duration * LONG_TOLERANCE);

@@ -1,9 +1,19 @@
-import type { VideoRequest } from './request';
+import { shortValue } from './short-value';
 
 /** What makes two jobs the same job: the video they are for, not how they wait for it. */
 export interface WantedVideo {
-  request?: VideoRequest;
+  /** As it is sent, or as `shortWanted` makes it. */
+  request?: Record<string, unknown>;
   taskId?: string;
+}
+
+/**
+ * The same video, with a digest in place of each long value: a memo holds it, and a start with its update sends it twice
+ * beside the request itself, all in one message.
+ */
+export function shortWanted({ request, taskId }: WantedVideo): WantedVideo {
+  const short = request && Object.entries(request).map(([name, value]) => [name, shortValue(value)]);
+  return { request: short && Object.fromEntries(short), taskId };
 }
 
 /** Names what two jobs, or two batches, differ in, `duration: 5 there, 10 here`; undefined when they are for the same video. */
@@ -30,6 +40,6 @@ function fieldsOf(wanted: unknown): Record<string, string> {
   return Object.fromEntries(
     Object.entries(fields)
       .filter(([, value]) => value !== undefined)
-      .map(([name, value]) => [name, JSON.stringify(value)]),
+      .map(([name, value]) => [name, JSON.stringify(shortValue(value))]),
   );
 }

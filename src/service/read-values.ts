@@ -1,8 +1,9 @@
+import { isTaskId } from '../contract/input-rules';
 import type { Found } from './places';
 
 // What is read ends in a workflow's history and in messages, so an answer must not be able to fill them.
 // Names and words are cut; an id or a URL that was cut would be another one, so a longer one is not taken.
-export const LONGEST = { word: 100, code: 100, message: 1000, taskId: 1000, videoUrl: 16_000 };
+export const LONGEST = { word: 100, code: 100, message: 1000, videoUrl: 16_000 };
 
 /** Something that was taken, and where it stood. */
 export interface Read<T> {
@@ -37,7 +38,7 @@ export function nameFrom(value: unknown): string | undefined {
 export function taskIdFrom(value: unknown): string | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) && value > 0 ? String(value) : undefined;
   const text = textFrom(value);
-  return text !== undefined && text.length <= LONGEST.taskId ? text : undefined;
+  return isTaskId(text) ? text : undefined;
 }
 
 /** An http(s) link; one that begins with a slash is the service's own. */

@@ -6,13 +6,14 @@ import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { createBatchFiles } from '../../activities/batch-files';
 import type { ItemResult } from '../../src/contract/batch';
+import { packItems } from '../../src/contract/done-items';
 import { readFailure, type VideoFailure } from '../../src/contract/failures';
 import { REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
 
 const FROM = 'in/foxes.jsonl';
-const NOTHING = { done: [], adopt: [], succeeded: 0, failed: 0 };
+const NOTHING = { done: '', succeeded: 0, failed: 0 };
 const RESULTS = 'batches/foxes/results.jsonl';
 
 /** A folder as storage, with faults for the next calls. */
@@ -208,7 +209,7 @@ describe('the results of a batch', () => {
     put(foxes(3));
     expect(await open('foxes')).toMatchObject({ earlier: NOTHING });
     await record([result(1), { ...result(2), failure: 'Cancelled' } as ItemResult]);
-    const earlier = { done: [1], adopt: [{ item: 2, taskId: 'task-2' }], succeeded: 0, failed: 1 };
+    const earlier = { done: packItems([1]), succeeded: 0, failed: 1 };
     expect(await open('foxes')).toMatchObject({ items: 3, earlier });
     expect(await open('owls')).toMatchObject({ items: 3, earlier: NOTHING });
     expect(await files.openBatch({ batch: 'foxes', requests: foxes(3) })).toMatchObject({ earlier });

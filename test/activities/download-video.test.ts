@@ -89,13 +89,11 @@ describe('a download', () => {
   });
 
   it('is told of beside it, unless that is not wanted', async () => {
-    const request = { prompt: 'A red fox', seed: 7 };
-    const attempt = world.run(world.activities.downloadVideo, { taskId, request });
+    const attempt = world.run(world.activities.downloadVideo, { taskId, expected: { seed: 7 } });
     const { video, warnings } = await attempt.result;
     expect(JSON.parse(await readFile(join(world.folder, 'test.mp4.json'), 'utf8'))).toEqual({
       workflowId: 'test',
       taskId,
-      request,
       seed: 7,
       video,
       warnings,
@@ -121,8 +119,8 @@ describe('a download', () => {
   });
 
   it('is compared with what was asked for', async () => {
-    const request = { prompt: 'A red fox', resolution: '1080p', aspect_ratio: '1:1', duration: 9 } as const;
-    const { warnings } = await world.run(world.activities.downloadVideo, { taskId, request }).result;
+    const expected = { resolution: '1080p', aspect_ratio: '1:1', duration: 9 } as const;
+    const { warnings } = await world.run(world.activities.downloadVideo, { taskId, expected }).result;
     expect(warnings).toEqual([
       '1080p was asked for, it is 1280x720',
       '1:1 was asked for, it is 1280x720',

@@ -59,10 +59,10 @@ describe('an option of a job that is wrong', () => {
   const length = 'must be milliseconds or a length of time such as "90s", "30m" or "2h"';
 
   it.each([
-    [{ taskId: '' }, 'taskId must be text of at most 1000 characters, and not empty'],
-    [{ taskId: ' ' }, 'taskId must be text of at most 1000 characters, and not empty'],
-    [{ taskId: 5 }, 'taskId must be text of at most 1000 characters, and not empty'],
-    [{ taskId: 'x'.repeat(1_001) }, 'taskId must be text of at most 1000 characters, and not empty'],
+    [{ taskId: '' }, 'taskId must be text of at most 1000 bytes, and not empty'],
+    [{ taskId: ' ' }, 'taskId must be text of at most 1000 bytes, and not empty'],
+    [{ taskId: 5 }, 'taskId must be text of at most 1000 bytes, and not empty'],
+    [{ taskId: 'x'.repeat(1_001) }, 'taskId must be text of at most 1000 bytes, and not empty'],
     [{ deadline: 'soon' }, `deadline ${length}`],
     [{ deadline: '90' }, `deadline ${length}`],
     [{ deadline: 0 }, `deadline ${length}`],
@@ -106,7 +106,7 @@ describe('an option of a job that is wrong', () => {
 
   it('is told together with the others', () => {
     expect(problemOf({ taskId: '', storage: '' })).toBe(
-      `taskId must be text of at most 1000 characters, and not empty; ${STORAGE_RULE}`,
+      `taskId must be text of at most 1000 bytes, and not empty; ${STORAGE_RULE}`,
     );
   });
 });
