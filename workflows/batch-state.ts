@@ -28,6 +28,7 @@ import { batchDetails } from './batch-details';
 import { carriedItems } from './carried-items';
 import { checkBatchInput } from './check-batch-input';
 import { resetRunsSince } from './earlier-runs';
+import { historyIsLong } from './history-length';
 import { JobState } from './job-state';
 
 /** What a batch has to do next. */
@@ -80,8 +81,7 @@ export class BatchState {
 
   /** Its history is long: it continues as new as soon as nothing is under way. */
   get wantsRest(): boolean {
-    const { continueAsNewSuggested, historyLength } = workflowInfo();
-    return continueAsNewSuggested || historyLength > LONGEST_BATCH_HISTORY_EVENTS;
+    return historyIsLong(LONGEST_BATCH_HISTORY_EVENTS);
   }
 
   get isIdle(): boolean {

@@ -160,6 +160,9 @@ export const MOST_WARNED_WORDS = 20;
 /** Replaying a job on another worker stays quick; the server itself suggests it near 6,000. */
 export const LONGEST_HISTORY_EVENTS = 2_000;
 
+/** A run that has done less goes on: where a large input alone is a long history, the next would be no shorter. */
+export const SHORTEST_HISTORY_EVENTS = 20;
+
 export const RETRY_AFTER_MIN_MS = SECOND;
 /** A service that asks for more is asked again after this, in case the limit was lifted. */
 export const RETRY_AFTER_MAX_MS = 10 * MINUTE;
