@@ -10,6 +10,7 @@ import { packItems } from '../../src/contract/done-items';
 import { readFailure, type VideoFailure } from '../../src/contract/failures';
 import { REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
+import { LARGEST_REQUESTS_FILE_BYTES } from '../../src/contract/sizes';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
 
 const FROM = 'in/foxes.jsonl';
@@ -126,6 +127,37 @@ describe('a file of requests', () => {
       expect(await readFrom(skip + 1)).toEqual(foxes(1));
     },
   );
+
+  it('gives out one request alone when one is wanted', async () => {
+    put(foxes(3));
+    const { sha256 } = await open();
+    expect(await files.readRequests({ from: FROM, sha256, skip: 1, most: 1 })).toEqual([foxes(3)[1]]);
+  });
+
+  it('with a line that cannot go through Temporal is refused for good, with its size and the limit', async () => {
+    put([...foxes(1), { prompt: 'A fox', image_url: `data:image/png;base64,${'A'.repeat(1_600_000)}` }]);
+    const failure = await failed(open());
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure.message).toContain(`${FROM}: line 2: the request is 1.7 MB; at most 1.5 MB fit`);
+  });
+
+  it('that is larger than a worker takes is refused for good, and read no further', async () => {
+    let bytesRead = 0;
+    const chunk = Buffer.alloc(1_000_000, ' ');
+    there.storage.read = async () =>
+      Readable.from(
+        (function* () {
+          for (;;) {
+            bytesRead += chunk.length;
+            yield chunk;
+          }
+        })(),
+      );
+    const failure = await failed(open());
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure.message).toContain(`${FROM}: it is over 100.0 MB; split it into several batches`);
+    expect(bytesRead).toBeLessThan(LARGEST_REQUESTS_FILE_BYTES + 100 * chunk.length);
+  });
 
   it('is the same however its lines are laid out', async () => {
     put(foxes(2));
