@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { ApplicationFailure } from '@temporalio/activity';
 import {
@@ -14,6 +15,12 @@ import { createFailure } from '../src/contract/failures';
 import { RECORD_WITHIN_MS, REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../src/contract/policies';
 import { parseRequest, type VideoRequest } from '../src/contract/request';
 import { parseRequestLines } from '../src/contract/request-lines';
+import {
+  firstThatFit,
+  itemCountProblem,
+  LARGEST_REQUESTS_FILE_BYTES,
+  requestsFileProblem,
+} from '../src/contract/sizes';
 import { asStorageFault, StorageFault, type VideoStorage } from '../src/storage';
 
 /** A batch by its name, and its requests or the file that they are in. */
@@ -29,6 +36,8 @@ export interface ReadRequestsInput {
   sha256: string;
   /** How many requests come before those that are wanted. */
   skip: number;
+  /** How many are wanted at the most; as many as fit unless set. */
+  most?: number;
 }
 
 export interface RecordResultsInput {
@@ -46,6 +55,8 @@ export function createBatchFiles(storage: VideoStorage, requestFields?: readonly
     async openBatch({ batch, requests: given, requestsFrom }: OpenBatchInput): Promise<OpenedBatch> {
       const requests = requestsFrom === undefined ? checked(given ?? []) : await requestsIn(requestsFrom);
       const { length: items } = requests;
+      const tooMany = itemCountProblem(items);
+      if (tooMany !== undefined) throw refused(`${requestsFrom ?? 'requests'}: ${tooMany}`);
       const sha256 = digestOf(requests);
       return waitingForStorage(async () => {
         await claim(requestsKey(batch), { items, sha256 });
@@ -53,9 +64,10 @@ export function createBatchFiles(storage: VideoStorage, requestFields?: readonly
       });
     },
 
-    async readRequests({ from, sha256, skip }: ReadRequestsInput): Promise<VideoRequest[]> {
+    async readRequests({ from, sha256, skip, most }: ReadRequestsInput): Promise<VideoRequest[]> {
       const requests = await requestsIn(from);
-      if (digestOf(requests) === sha256) return page(requests.slice(skip));
+      const limits = { most: most ?? REQUESTS_AT_ONCE, bytes: REQUEST_BYTES_AT_ONCE };
+      if (digestOf(requests) === sha256) return firstThatFit(requests.slice(skip), limits);
       throw refused(`${from} has changed since the batch began; start another batch for what is new in it`);
     },
 
@@ -94,8 +106,10 @@ export function createBatchFiles(storage: VideoStorage, requestFields?: readonly
   }
 
   async function requestsIn(key: string): Promise<VideoRequest[]> {
-    const content = await waitingForStorage(() => readText(key));
+    const content = await waitingForStorage(() => readText(key, LARGEST_REQUESTS_FILE_BYTES));
     if (content === undefined) throw refused(`there is no ${key} in the storage of the worker`);
+    const tooLarge = requestsFileProblem(Buffer.byteLength(content));
+    if (tooLarge !== undefined) throw refused(`${key}: ${tooLarge}`);
     const parsed = parseRequestLines(content, requestFields);
     if (!parsed.ok) throw refused(`${key}: ${parsed.problem}`);
     return parsed.requests;
@@ -109,10 +123,11 @@ export function createBatchFiles(storage: VideoStorage, requestFields?: readonly
     });
   }
 
-  async function readText(key: string): Promise<string | undefined> {
+  /** Reads a little more than it may have at the most, and no further. */
+  async function readText(key: string, mostBytes = Number.POSITIVE_INFINITY): Promise<string | undefined> {
     return asStorageFault(async () => {
       const stored = await storage.read(key);
-      return stored && text(stored);
+      return stored && text(untilOver(stored, mostBytes));
     });
   }
 }
@@ -132,14 +147,13 @@ function readWhole<T>(key: string, read: () => T): T {
   }
 }
 
-/** As many as go through Temporal in one answer, and one at least. */
-function page(requests: VideoRequest[]): VideoRequest[] {
+async function* untilOver(content: Readable, mostBytes: number): AsyncGenerator<Buffer> {
   let bytes = 0;
-  const end = requests.slice(0, REQUESTS_AT_ONCE).findIndex((request, index) => {
-    bytes += Buffer.byteLength(JSON.stringify(request));
-    return index > 0 && bytes > REQUEST_BYTES_AT_ONCE;
-  });
-  return requests.slice(0, end === -1 ? REQUESTS_AT_ONCE : end);
+  for await (const chunk of content) {
+    yield chunk;
+    bytes += chunk.length;
+    if (bytes > mostBytes) return;
+  }
 }
 
 /** However often it fails: the retry policy bounds it. */

@@ -23,7 +23,7 @@ export interface DownloadVideoInput extends NamedJob {
   taskId: string;
   /** What was asked for, to be compared with what came; an adopted task has none. */
   expected?: ExpectedVideo;
-  /** Where the storage keeps the record of the job, as its submit named it. */
+  /** Which record of the job the storage keeps, as its submit named it. */
   record?: string;
   /** A key, or a prefix when it ends with `/`; the worker's template names the file unless a key is given. */
   storage?: string;
@@ -57,7 +57,7 @@ export interface DownloadVideoDeps extends DownloadOptions {
 export function createDownloadVideo(deps: DownloadVideoDeps) {
   const { service, storage, gate, pace = DOWNLOAD_PACE } = deps;
   return async function downloadVideo(input: DownloadVideoInput): Promise<DownloadedVideo> {
-    const { taskId, expected } = input;
+    const { taskId, expected = {} } = input;
     const signal = cancellationSignal();
     const begunAtMs = Date.now();
     const earlier = readPartNote();
@@ -65,7 +65,9 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
     const note = () => reception.note ?? earlier ?? { bytes: reception.bytes };
 
     const record =
-      input.record === undefined ? undefined : JobRecordFile.at(storage, input.record, jobId(input));
+      input.record === undefined
+        ? undefined
+        : JobRecordFile.named(storage, { job: jobId(input), id: input.record });
 
     const receive = async (): Promise<DownloadedVideo> => {
       const stored = record && (await findStored(record, input, storage));
@@ -73,10 +75,10 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       if (earlier) await reception.takeUp(earlier);
       await receiveVideo(reception, { service, gate, taskId, pace, signal });
       const { key, ...video } = await reception.publish();
-      const warnings = describeMismatches(expected ?? {}, video);
+      const warnings = describeMismatches(expected, video);
       if (deps.sidecar !== false) {
         const { requestOnRecord: request } = record ?? {};
-        const sidecar = { workflowId: jobId(input), taskId, request, seed: expected?.seed, video, warnings };
+        const sidecar = { workflowId: jobId(input), taskId, request, seed: expected.seed, video, warnings };
         const trouble = await writeSidecar(storage, key, sidecar);
         if (trouble !== undefined) warnings.push(trouble);
       }

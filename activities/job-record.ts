@@ -46,22 +46,26 @@ export class JobRecordFile {
   private request: Record<string, unknown> | undefined;
 
   private constructor(
-    readonly key: string,
-    private readonly job: string,
     private readonly storage: VideoStorage,
+    private readonly job: string,
+    /** Which of the records of a job it is: a name may have been used for several requests. */
+    readonly id: string,
   ) {}
+
+  get key(): string {
+    return `jobs/${fileName(this.job)}.${this.id}.json`;
+  }
 
   /** Of a job that is about to submit. */
   static of(storage: VideoStorage, { job, request }: { job: string; request: VideoRequest }): JobRecordFile {
-    const name = `${fileName(job)}.${digestOf(job, request).slice(0, 16)}`;
-    const file = new JobRecordFile(`jobs/${name}.json`, job, storage);
+    const file = new JobRecordFile(storage, job, digestOf(job, request).slice(0, 16));
     file.request = requestOnRecord(request);
     return file;
   }
 
   /** As a submit has named it to the download. */
-  static at(storage: VideoStorage, key: string, job: string): JobRecordFile {
-    return new JobRecordFile(key, job, storage);
+  static named(storage: VideoStorage, { job, id }: { job: string; id: string }): JobRecordFile {
+    return new JobRecordFile(storage, job, id);
   }
 
   async read(): Promise<JobRecord | undefined> {

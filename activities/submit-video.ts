@@ -33,7 +33,7 @@ export interface SubmitVideoInput extends NamedJob {
 export interface SubmittedTask {
   taskId: string;
   polling?: PollBounds;
-  /** Where the storage keeps the record of the job. */
+  /** Which record of the job the storage keeps. */
   record?: string;
   /** Whether the record says that the video is stored already. */
   isStored?: boolean;
@@ -69,7 +69,7 @@ export function createSubmitVideo({ service, storage, gate, ...worker }: SubmitV
     const { request } = parsed;
     const record = JobRecordFile.of(storage, { job: jobId(input), request });
     const { idempotencyKey = digestOf(jobId(input), request) } = input;
-    const submitted = (taskId: string) => ({ taskId, record: record.key, ...pollBounds(service.profile) });
+    const submitted = (taskId: string) => ({ taskId, record: record.id, ...pollBounds(service.profile) });
     let keyWasSent =
       notes.keySent || input.resubmits || resetRuns !== undefined || input.idempotencyKey !== undefined;
     let lost = noted;

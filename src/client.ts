@@ -18,7 +18,7 @@ import { BATCH_WORKFLOW_TYPE, INPUT_MEMO, submitQueueOf, WORKFLOW_TYPE } from '.
 import { firstSearchAttributes } from './contract/search-attributes';
 import { batchAtStart, jobAtStart } from './contract/static-details';
 import { describeBatch, describeJob } from './contract/summaries';
-import type { WantedVideo } from './contract/wanted-video';
+import { shortWanted } from './contract/wanted-video';
 import { explainStart } from './search-attributes';
 import { jobAfresh, startOrJoin } from './start-or-join';
 import { readDownloadQueue } from './storage-config';
@@ -104,7 +104,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     const parsed = parseJobInput(given, requestFields);
     if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
     const { request, taskId } = parsed.input;
-    const wanted: WantedVideo = { request, taskId };
+    const wanted = shortWanted({ request, taskId });
     const { workflowId = `video-${randomUUID()}`, temporal } = options;
     const input = withQueues(parsed.input);
     const shown = { staticSummary: describeJob(input), staticDetails: jobAtStart(input) };
@@ -172,9 +172,16 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   };
 }
 
-/** Whether a batch has ended with items that may go better now. One that was terminated has not written down what it did. */
+const ENDED_EARLY: readonly WorkflowExecutionStatusName[] = [
+  'FAILED',
+  'CANCELLED',
+  'TERMINATED',
+  'TIMED_OUT',
+];
+
+/** Whether a batch has ended with items that may go better now: what it paid for is on record in the storage, however it ended. */
 async function leftSomething(handle: WorkflowHandle, status: WorkflowExecutionStatusName): Promise<boolean> {
-  if (status !== 'COMPLETED') return ['FAILED', 'CANCELLED'].includes(status);
+  if (status !== 'COMPLETED') return ENDED_EARLY.includes(status);
   const { failed }: BatchResult = await handle.result();
   return failed > 0;
 }

@@ -18,7 +18,7 @@ import { parseJobInput } from './contract/job-input';
 import { INPUT_MEMO, PROGRESS_QUERY, WORKFLOW_TYPE } from './contract/names';
 import { jobAtStart } from './contract/static-details';
 import { describeJob } from './contract/summaries';
-import type { WantedVideo } from './contract/wanted-video';
+import { shortWanted, type WantedVideo } from './contract/wanted-video';
 import { videoGeneration } from './nexus';
 import { checkSdkVersions } from './plugin-sdk';
 import { type Found, jobAfresh, startOrJoin } from './start-or-join';
@@ -94,7 +94,7 @@ function readOrder(
   if (!parsed.ok) throw refused('BAD_REQUEST', parsed.problem);
   const { request, taskId } = parsed.input;
   const input: JobInput = { ...parsed.input, queues: { ...queues, ...parsed.input.queues } };
-  return { workflowId: readName(workflowId), input, wanted: { request, taskId } };
+  return { workflowId: readName(workflowId), input, wanted: shortWanted({ request, taskId }) };
 }
 
 function readName(workflowId: unknown): string {

@@ -4,7 +4,7 @@ import {
   type BatchProgress,
   type BatchResult,
   type CarriedBatch,
-  type EarlierBatch,
+  type CarriedItem,
   type FailedItem,
   type ItemResult,
   itemName,
@@ -12,15 +12,23 @@ import {
   type StoredFile,
 } from '../src/contract/batch';
 import { DEFAULT_WINDOW } from '../src/contract/batch-rules';
+import { isPacked } from '../src/contract/done-items';
 import { createFailure, type VideoFailure } from '../src/contract/failures';
-import type { CarriedJob, JobResult } from '../src/contract/job';
-import { LONGEST_BATCH_HISTORY_EVENTS, RESULTS_AT_ONCE } from '../src/contract/policies';
+import type { JobResult } from '../src/contract/job';
+import {
+  LONGEST_BATCH_HISTORY_EVENTS,
+  LONGEST_RESULT_TEXT_BYTES,
+  MOST_RESULT_WARNINGS,
+  RESULT_BYTES_AT_ONCE,
+  RESULTS_AT_ONCE,
+} from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
-import type { WantedVideo } from '../src/contract/wanted-video';
+import { cutToBytes, firstThatFit } from '../src/contract/sizes';
 import { batchDetails } from './batch-details';
+import { carriedItems } from './carried-items';
 import { checkBatchInput } from './check-batch-input';
-import { refused } from './check-input';
 import { resetRunsSince } from './earlier-runs';
+import { historyIsLong } from './history-length';
 import { JobState } from './job-state';
 
 /** What a batch has to do next. */
@@ -41,8 +49,8 @@ export class BatchState {
   private firstFailed: FailedItem | undefined;
   private willShow = false;
   /** Results that are not in the file yet. */
-  readonly unrecorded: ItemResult[] = [];
-  private page: { from: number; requests: VideoRequest[] };
+  private readonly unrecorded: ItemResult[] = [];
+  private readonly warnedWords: Set<string>;
   private readonly running = new Map<number, JobState>();
 
   constructor(
@@ -54,7 +62,7 @@ export class BatchState {
     this.next = carried?.next ?? 1;
     this.counts = { succeeded: carried?.succeeded ?? 0, failed: carried?.failed ?? 0 };
     this.resetRuns = resetRunsSince(carried?.resetRuns);
-    this.page = { from: 1, requests: input.requests ?? [] };
+    this.warnedWords = new Set(carried?.warnedWords);
     if (carried?.firstFailed) this.noteFailed(carried.firstFailed);
   }
 
@@ -73,8 +81,7 @@ export class BatchState {
 
   /** Its history is long: it continues as new as soon as nothing is under way. */
   get wantsRest(): boolean {
-    const { continueAsNewSuggested, historyLength } = workflowInfo();
-    return continueAsNewSuggested || historyLength > LONGEST_BATCH_HISTORY_EVENTS;
+    return historyIsLong(LONGEST_BATCH_HISTORY_EVENTS);
   }
 
   get isIdle(): boolean {
@@ -105,20 +112,8 @@ export class BatchState {
     this.show();
   }
 
-  taskToAdopt(item: number): string | undefined {
-    return this.opened?.earlier.adopt.find((one) => one.item === item)?.taskId;
-  }
-
   private skipDone(): void {
-    while (this.opened?.earlier.done.includes(this.next)) this.next++;
-  }
-
-  nextRequest(): VideoRequest | undefined {
-    return this.page.requests[this.next - this.page.from];
-  }
-
-  hasRead(requests: VideoRequest[]): void {
-    this.page = { from: this.next, requests };
+    while (isPacked(this.opened?.earlier.done ?? '', this.next)) this.next++;
   }
 
   takeNext(): number {
@@ -127,16 +122,18 @@ export class BatchState {
     return item;
   }
 
-  begins(item: number, wanted: WantedVideo, carried?: CarriedJob): JobState {
+  begins(item: number, loadRequest: () => Promise<VideoRequest>, carried?: CarriedItem['job']): JobState {
     const { requests, requestsFrom, window, onFailure, ...options } = this.input;
     const place = {
       name: itemName(this.name, item),
       item,
       resetRuns: this.resetRuns,
+      warnedWords: this.warnedWords,
+      loadRequest,
       changed: () => this.show(),
       hasTask: () => undefined,
     };
-    const job = new JobState({ ...options, ...jobFor(wanted) }, place, carried);
+    const job = new JobState(options, place, carried);
     this.running.set(item, job);
     this.show();
     return job;
@@ -144,7 +141,8 @@ export class BatchState {
 
   succeeds(item: number, result: JobResult): void {
     this.counts.succeeded++;
-    this.ends({ item, name: itemName(this.name, item), outcome: 'succeeded', ...result });
+    const warnings = result.warnings.slice(0, MOST_RESULT_WARNINGS).map(cutForResult);
+    this.ends({ item, name: itemName(this.name, item), outcome: 'succeeded', ...result, warnings });
   }
 
   fails(item: number, { type: failure, message, details }: VideoFailure): void {
@@ -154,8 +152,9 @@ export class BatchState {
       name: itemName(this.name, item),
       outcome: 'failed',
       failure,
-      message,
-      details,
+      message: cutForResult(message),
+      details:
+        details.message === undefined ? details : { ...details, message: cutForResult(details.message) },
     } as const;
     this.noteFailed(result);
     this.ends(result);
@@ -181,6 +180,16 @@ export class BatchState {
   /** A cancellation breaks nothing: the batch itself is told of it. */
   breaks(error: unknown): void {
     if (!isCancellation(error)) this.broken ??= error;
+  }
+
+  /** Those that are to be written next: as many as go through Temporal at once. */
+  toRecord(): ItemResult[] {
+    return firstThatFit(this.unrecorded, { most: RESULTS_AT_ONCE, bytes: RESULT_BYTES_AT_ONCE });
+  }
+
+  /** Whether the file has all results there are so far; it is there even when there are none. */
+  get isRecorded(): boolean {
+    return this.unrecorded.length === 0 && this.results !== undefined;
   }
 
   /** So many of them are in the file now. */
@@ -218,12 +227,13 @@ export class BatchState {
   carry(lookRequested: boolean): CarriedBatch {
     return {
       lookRequested,
-      opened: this.opened && { ...this.opened, earlier: leftFrom(this.next, this.opened.earlier) },
+      opened: this.opened,
       next: this.next,
       ...this.counts,
       firstFailed: this.firstFailed,
       resetRuns: this.resetRuns,
-      running: [...this.running].map(([item, job]) => ({ item, wanted: job.wanted, job: job.carry() })),
+      warnedWords: [...this.warnedWords],
+      running: carriedItems(this.running),
     };
   }
 
@@ -247,18 +257,6 @@ export class BatchState {
   }
 }
 
-/** What comes before has been begun, or was done. */
-function leftFrom(next: number, earlier: EarlierBatch): EarlierBatch {
-  return {
-    ...earlier,
-    done: earlier.done.filter((item) => item > next),
-    adopt: earlier.adopt.filter(({ item }) => item >= next),
-  };
-}
-
-/** An item is asked for by its request, or by a task that exists. */
-function jobFor({ request, taskId }: WantedVideo): { request: VideoRequest } | { taskId: string } {
-  if (request !== undefined) return { request };
-  if (taskId !== undefined) return { taskId };
-  throw refused('an item needs a request or a taskId');
+function cutForResult(text: string): string {
+  return cutToBytes(text, LONGEST_RESULT_TEXT_BYTES);
 }

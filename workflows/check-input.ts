@@ -4,6 +4,7 @@ import { createFailure } from '../src/contract/failures';
 import * as rules from '../src/contract/input-rules';
 import type { JobInput, JobOptions, PollBounds } from '../src/contract/job';
 import { DEFAULT_DEADLINE_MS, DEFAULT_HOLD_MS } from '../src/contract/policies';
+import { requestSizeProblem } from '../src/contract/sizes';
 import { DEFAULT_MAX_MS, DEFAULT_MIN_MS, LEAST_MIN_MS } from './poll-schedule';
 
 /** The times of a job, in milliseconds. */
@@ -32,7 +33,7 @@ const RULES: [
  * A job may be started by any SDK or by hand, past every door that parses: what is wrong ends it with a sentence. Null
  * counts as absent, as some languages send it for what was not set.
  */
-export function checkInput(input: JobInput | null | undefined): JobTimes {
+export function checkInput(input: JobInput | null | undefined): asserts input is JobInput {
   if (input == null || (input.request == null) === (input.taskId == null)) {
     throw refused('a job needs either a request or the taskId of a task to adopt, and not both');
   }
@@ -40,10 +41,16 @@ export function checkInput(input: JobInput | null | undefined): JobTimes {
     const value = read(input);
     if (value != null && !keeps(value)) throw refused(`${name} ${rule}`);
   }
+  const tooLarge = input.request == null ? undefined : requestSizeProblem(Object(input.request));
+  if (tooLarge !== undefined) throw refused(tooLarge);
   pollingOf(input);
+  timesOf(input);
+}
+
+export function timesOf({ deadline, holdFor }: JobOptions): JobTimes {
   return {
-    deadlineMs: readDuration('deadline', input.deadline ?? DEFAULT_DEADLINE_MS),
-    holdMs: readDuration('holdFor', input.holdFor ?? DEFAULT_HOLD_MS),
+    deadlineMs: readDuration('deadline', deadline ?? DEFAULT_DEADLINE_MS),
+    holdMs: readDuration('holdFor', holdFor ?? DEFAULT_HOLD_MS),
   };
 }
 

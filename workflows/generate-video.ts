@@ -15,7 +15,9 @@ import { LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../src/contract/names';
 import * as policy from '../src/contract/policies';
 import { describeRequest, describeTask } from '../src/contract/summaries';
 import { expectedOf } from '../src/contract/video-facts';
+import { shortWanted, type WantedVideo } from '../src/contract/wanted-video';
 import { tellingIfLost } from './cancelled-submit';
+import { checkInput, refused } from './check-input';
 import { currentDetails } from './current-details';
 import { ifContinued, resetRunsSince } from './earlier-runs';
 import { explainEnd } from './explain-end';
@@ -30,7 +32,7 @@ export async function generateVideo(input: JobInput, carried?: CarriedJob): Prom
   const job = beginJob(input, ifContinued(carried));
   answerMessages(job);
   try {
-    return await makeVideo(job, ownLooks);
+    return await makeVideo(job, ownLooks(input));
   } catch (error) {
     const end = await explainEnd(job, error);
     // Whoever waits for the task id is answered before the job closes.
@@ -41,7 +43,11 @@ export async function generateVideo(input: JobInput, carried?: CarriedJob): Prom
 
 function beginJob(input: JobInput, carried: CarriedJob | undefined): JobState {
   try {
-    return new JobState(input, ownWorkflow(), carried);
+    checkInput(input);
+    const job = new JobState(input, ownWorkflow(input, carried), carried);
+    if (input.request != null) job.expected = expectedOf(input.request);
+    if (carried === undefined && input.taskId != null) job.adopts(input.taskId);
+    return job;
   } catch (error) {
     // An input that is refused has no job that could tell of its end.
     keepSearchable({ phase: 'failed', failure: readFailure(error)?.type });
@@ -93,18 +99,19 @@ async function submitOrHold(job: JobState, resubmits: boolean): Promise<Submitte
 
 async function submitOnce(job: JobState, resubmits: boolean): Promise<SubmittedTask> {
   job.enter('submitting');
+  const request = await job.loadRequest();
   if (job.remainingMs() === 0) throw createFailure('DeadlineExceeded');
-  const { queues, idempotencyKey, onLostSubmit } = job.input;
+  const { queues, idempotencyKey, onLostSubmit } = job.options;
   const { submitVideo } = proxyActivities<VideoActivities>({
     ...policy.SUBMIT_POLICY,
     ...job.activityId('submit'),
     taskQueue: queues?.submit ?? undefined,
     scheduleToCloseTimeout: job.remainingMs(),
-    summary: job.titled(describeRequest(job.request)),
+    summary: job.titled(describeRequest(request)),
   });
   const input = {
     ...job.named,
-    request: job.request,
+    request,
     idempotencyKey: idempotencyKey ?? undefined,
     onLostSubmit: onLostSubmit ?? undefined,
     resubmits,
@@ -141,33 +148,44 @@ async function download(job: JobState, taskId: string): Promise<JobResult> {
   const { downloadVideo } = proxyActivities<VideoActivities>({
     ...policy.DOWNLOAD_POLICY,
     ...job.activityId('download'),
-    taskQueue: job.input.queues?.download ?? undefined,
+    taskQueue: job.options.queues?.download ?? undefined,
     scheduleToCloseTimeout: Math.max(job.remainingMs(), policy.DOWNLOAD_AT_LEAST_MS),
     summary: job.titled(describeTask(taskId)),
   });
-  const { request, storage, keepBad } = job.input;
+  const { expected } = job;
+  const { storage, keepBad } = job.options;
   const { video, warnings } = await downloadVideo({
     ...job.named,
     taskId,
-    expected: request == null ? undefined : expectedOf(request),
+    expected,
     record: job.record,
     storage: storage ?? undefined,
     keepBad: keepBad ?? undefined,
     startedAtMs: job.startedAtMs,
   });
   job.succeeded(video, warnings);
-  return { taskId, video, seed: request?.seed, polls: job.seen.polls, waitedMs, warnings };
+  return { taskId, video, seed: expected?.seed, polls: job.seen.polls, waitedMs, warnings };
 }
 
 /**
  * A job that is its workflow: the workflow's details tell its story, its memo the task, without a worker, and its search
  * attributes where it is.
  */
-function ownWorkflow(): JobPlace {
+function ownWorkflow({ request, taskId }: JobInput, carried: CarriedJob | undefined): JobPlace {
   const { workflowId } = workflowInfo();
   let wasHeld = false;
+  let wanted: WantedVideo | undefined;
   return {
     name: workflowId,
+    get wanted() {
+      wanted ??= shortWanted({ request: request ?? undefined, taskId: taskId ?? undefined });
+      return wanted;
+    },
+    warnedWords: new Set(carried?.warnedWords),
+    loadRequest: async () => {
+      if (request == null) throw refused('there is no request');
+      return request;
+    },
     // One that was continued has its task, and submits no more.
     resetRuns: resetRunsSince(undefined),
     changed: (job) => {

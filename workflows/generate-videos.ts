@@ -8,13 +8,13 @@ import {
   proxyActivities,
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
-import type { BatchInput, BatchResult, CarriedBatch } from '../src/contract/batch';
+import type { BatchInput, BatchResult, CarriedBatch, CarriedItem } from '../src/contract/batch';
 import { shown } from '../src/contract/clean-text';
 import { createFailure, readFailure } from '../src/contract/failures';
-import type { CarriedJob } from '../src/contract/job';
 import { RECORD_POLICY, REQUESTS_POLICY } from '../src/contract/policies';
-import type { WantedVideo } from '../src/contract/wanted-video';
+import type { VideoRequest } from '../src/contract/request';
 import { answerBatchMessages } from './batch-messages';
+import { BatchRequests } from './batch-requests';
 import { BatchState } from './batch-state';
 import { continueLater } from './continue-later';
 import { ifContinued } from './earlier-runs';
@@ -28,11 +28,13 @@ export async function generateVideos(input: BatchInput, carried?: CarriedBatch):
   const batch = new BatchState(input, before);
   const looks = new SharedLooks(batch, before?.lookRequested);
   looks.run().catch((error: unknown) => batch.breaks(error));
-  for (const { item, wanted, job } of before?.running ?? []) begin(batch, looks, item, wanted, job);
+  const requests = new BatchRequests(input, () => batch.opened);
+  for (const { item, job } of before?.running ?? [])
+    begin(batch, looks, { item, loadRequest: () => requests.again(item), carried: job });
   // Messages that waited are for items that are under way again.
   answerBatchMessages(batch, looks);
   try {
-    await runItems(batch, looks);
+    await runItems(batch, looks, requests);
   } catch (error) {
     if (error instanceof ContinueAsNew) throw error;
     await CancellationScope.nonCancellable(() => finish(batch, error));
@@ -44,7 +46,7 @@ export async function generateVideos(input: BatchInput, carried?: CarriedBatch):
 }
 
 /** Begins items one after the other, as many at a time as the window has room for, until all have ended. */
-async function runItems(batch: BatchState, looks: SharedLooks): Promise<void> {
+async function runItems(batch: BatchState, looks: SharedLooks, requests: BatchRequests): Promise<void> {
   await open(batch);
   for (;;) {
     await condition(() => batch.turn(rests(looks)) !== undefined);
@@ -58,12 +60,13 @@ async function runItems(batch: BatchState, looks: SharedLooks): Promise<void> {
         await continueLater<BatchInput, CarriedBatch>(batch.input, batch.carry(looks.requested));
         break;
       case 'begin': {
-        const wanted = await nextWanted(batch);
-        begin(batch, looks, batch.takeNext(), wanted);
+        const request = await requests.next(batch.next);
+        const item = batch.takeNext();
+        begin(batch, looks, { item, loadRequest: firstly(request, () => requests.again(item)) });
         break;
       }
       case 'end':
-        return record(batch);
+        return recordAll(batch);
     }
   }
 }
@@ -71,16 +74,26 @@ async function runItems(batch: BatchState, looks: SharedLooks): Promise<void> {
 /** Nothing is under way beside the items: neither a look at their tasks nor a lookup of one to adopt. */
 const rests = (looks: SharedLooks) => looks.isResting && allHandlersFinished();
 
+interface Begun {
+  item: number;
+  loadRequest: () => Promise<VideoRequest>;
+  carried?: CarriedItem['job'];
+}
+
+/** What was read already is given out once, and not kept: what is wanted once more is read again. */
+function firstly(request: VideoRequest, again: () => Promise<VideoRequest>): () => Promise<VideoRequest> {
+  let first: VideoRequest | undefined = request;
+  return async () => {
+    const given = first ?? (await again());
+    first = undefined;
+    return given;
+  };
+}
+
 /** Runs one item beside the others. How it ends is noted; only a mistake of ours reaches the batch itself. */
-function begin(
-  batch: BatchState,
-  looks: SharedLooks,
-  item: number,
-  wanted: WantedVideo,
-  carried?: CarriedJob,
-): void {
+function begin(batch: BatchState, looks: SharedLooks, { item, loadRequest, carried }: Begun): void {
   const run = async () => {
-    const job = batch.begins(item, wanted, carried);
+    const job = batch.begins(item, loadRequest, carried);
     try {
       const result = await makeVideo(job, (_, taskId) => looks.next(job, taskId));
       batch.succeeds(item, result);
@@ -98,7 +111,7 @@ async function finish(batch: BatchState, error: unknown): Promise<void> {
   batch.stops(isCancellation(error) ? 'the batch was cancelled' : String(error));
   await condition(() => batch.isIdle || batch.broken !== undefined);
   if (batch.broken !== undefined) throw batch.broken;
-  await record(batch);
+  await recordAll(batch);
   // Whoever was deciding about an item is told that it has ended.
   await condition(allHandlersFinished);
 }
@@ -109,41 +122,29 @@ function explained(error: unknown): unknown {
   return failure ? createFailure(failure.type, failure.details) : error;
 }
 
-const requestFiles = (summary: string) => proxyActivities<VideoActivities>({ ...REQUESTS_POLICY, summary });
-
 async function open(batch: BatchState): Promise<void> {
   if (batch.opened !== undefined) return;
   const { requests, requestsFrom } = batch.input;
-  const { openBatch } = requestFiles(
-    requestsFrom == null ? `${requests?.length} requests` : shown(requestsFrom),
-  );
+  const { openBatch } = proxyActivities<VideoActivities>({
+    ...REQUESTS_POLICY,
+    summary: requestsFrom == null ? `${requests?.length} requests` : shown(requestsFrom),
+  });
   const given = { requests: requests ?? undefined, requestsFrom: requestsFrom ?? undefined };
   batch.opens(await openBatch({ batch: batch.name, ...given }));
 }
 
-async function nextWanted(batch: BatchState): Promise<WantedVideo> {
-  const { requestsFrom } = batch.input;
-  const { next, opened } = batch;
-  const taskId = batch.taskToAdopt(next);
-  if (taskId !== undefined) return { taskId };
-  if (requestsFrom != null && opened !== undefined && batch.nextRequest() === undefined) {
-    const { readRequests } = requestFiles(`${shown(requestsFrom)} from ${next} on`);
-    batch.hasRead(await readRequests({ from: requestsFrom, sha256: opened.sha256, skip: next - 1 }));
-  }
-  const request = batch.nextRequest();
-  if (request === undefined)
-    throw createFailure('InvalidRequest', { message: `there is no request ${next}` });
-  return { request };
-}
-
 /** Whoever cancels the batch waits for it: results that two attempts write at once could replace each other. */
 async function record(batch: BatchState): Promise<void> {
-  const results = [...batch.unrecorded];
-  if (batch.opened === undefined || (results.length === 0 && batch.results !== undefined)) return;
+  const results = batch.toRecord();
   const { recordResults } = proxyActivities<VideoActivities>({
     ...RECORD_POLICY,
     summary: `${results.length} results`,
   });
   const input = { batch: batch.name, results };
   batch.recorded(await CancellationScope.nonCancellable(() => recordResults(input)), results.length);
+}
+
+/** A batch that never had its requests has no results either. */
+async function recordAll(batch: BatchState): Promise<void> {
+  while (batch.opened !== undefined && !batch.isRecorded) await record(batch);
 }

@@ -1,10 +1,10 @@
 import type { ApplicationFailure } from '@temporalio/workflow';
 import type { SubmittedTask } from '../activities';
-import { createFailure, describeEvent, VideoFailure } from '../src/contract/failures';
+import { createFailure, describeEvent, type FailureDetails, VideoFailure } from '../src/contract/failures';
 import type {
   CarriedJob,
   DownloadProgress,
-  JobInput,
+  JobOptions,
   JobPhase,
   JobProgress,
   Look,
@@ -16,10 +16,12 @@ import type { LostSubmitPolicy, SubmitDecision } from '../src/contract/lost-subm
 import { codeMarkdown, plainMarkdown } from '../src/contract/markdown';
 import { UNKNOWN_TASK_GRACE_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
+import { cutToBytes } from '../src/contract/sizes';
 import { describeVideo } from '../src/contract/summaries';
+import { type ExpectedVideo, expectedOf } from '../src/contract/video-facts';
 import type { WantedVideo } from '../src/contract/wanted-video';
 import { describeWaysOut } from '../src/contract/ways-out';
-import { checkInput, type JobTimes, pollingOf, refused } from './check-input';
+import { type JobTimes, pollingOf, timesOf } from './check-input';
 import { untilNextLook } from './poll-schedule';
 import { SeenTask } from './seen-task';
 
@@ -29,8 +31,14 @@ export interface JobPlace {
   name: string;
   /** Its number, when it is an item of a batch. */
   item?: number;
+  /** What makes it this job and no other; nobody asks an item of a batch. */
+  wanted?: WantedVideo;
   /** Its workflow's: see earlier-runs.ts. */
   resetRuns: string[] | undefined;
+  /** Unknown states that somebody was warned of. */
+  warnedWords: Set<string>;
+  /** What is to be submitted; asked only for a job without a task. */
+  loadRequest(): Promise<VideoRequest>;
   changed(job: JobState): void;
   hasTask(taskId: string): void;
 }
@@ -53,7 +61,7 @@ export class JobState {
   /** What was said of the lost submit that somebody decided on last. */
   settled: string | undefined;
   private adopted: boolean;
-  /** Where the storage keeps the record of this job, and whether that says that the video is stored. */
+  /** Which record of this job the storage keeps, and whether that says that the video is stored. */
   record: string | undefined;
   isStored = false;
   private phase: JobPhase = 'submitting';
@@ -67,18 +75,21 @@ export class JobState {
   private heldMs: number;
   private readonly times: JobTimes;
   private servicePolling: PollBounds | undefined;
+  /** Of its request, which it does not keep: it may be large. */
+  expected: ExpectedVideo | undefined;
 
   constructor(
-    readonly input: JobInput,
+    readonly options: JobOptions,
     readonly place: JobPlace,
-    carried?: CarriedJob,
+    carried?: Omit<CarriedJob, 'warnedWords'>,
   ) {
-    this.times = checkInput(input);
+    this.times = timesOf(options);
     this.startedAtMs = carried?.startedAtMs ?? Date.now();
     this.heldMs = carried?.heldMs ?? 0;
     this.adopted = carried?.adopted ?? false;
     this.submittedAtMs = carried?.submittedAtMs ?? this.startedAtMs;
-    this.seen = new SeenTask(carried);
+    this.seen = new SeenTask(place.warnedWords, carried);
+    this.expected = carried?.expected;
     this.lookRequested = carried?.lookRequested ?? false;
     this.servicePolling = carried?.polling;
     this.record = carried?.record;
@@ -86,8 +97,7 @@ export class JobState {
       sinceMs: carried.hold.sinceMs,
       lost: new VideoFailure('SubmitUnconfirmed', carried.hold.lost),
     };
-    if (carried) this.taskId = carried.taskId;
-    else if (input.taskId != null) this.adopts(input.taskId);
+    this.taskId = carried?.taskId;
   }
 
   /** Of an item of a batch: Temporal's own ids would not tell in a history whose activity it was. */
@@ -108,10 +118,11 @@ export class JobState {
     return item === undefined ? summary : `${item}: ${summary}`;
   }
 
-  /** What is to be submitted; asked only of a job without a task. */
-  get request(): VideoRequest {
-    if (this.input.request == null) throw refused('there is no request');
-    return this.input.request;
+  /** What is to be submitted. */
+  async loadRequest(): Promise<VideoRequest> {
+    const request = await this.place.loadRequest();
+    this.expected = expectedOf(request);
+    return request;
   }
 
   enter(phase: JobPhase): void {
@@ -141,7 +152,7 @@ export class JobState {
   }
 
   lostSubmitPolicy({ details }: VideoFailure): LostSubmitPolicy {
-    return details.onLostSubmit ?? this.input.onLostSubmit ?? 'hold';
+    return details.onLostSubmit ?? this.options.onLostSubmit ?? 'hold';
   }
 
   /** The submit whose decision a run before this one waited for. */
@@ -183,9 +194,8 @@ export class JobState {
     return this.decision;
   }
 
-  /** What makes it this job and no other. */
   get wanted(): WantedVideo {
-    return { request: this.input.request ?? undefined, taskId: this.input.taskId ?? undefined };
+    return this.place.wanted ?? {};
   }
 
   get wantsDecision(): boolean {
@@ -253,7 +263,7 @@ export class JobState {
 
   /** The bounds of the pause between two looks. */
   get polling(): { min: number; max: number } {
-    return pollingOf(this.input, this.servicePolling);
+    return pollingOf(this.options, this.servicePolling);
   }
 
   private schedule(): number {
@@ -281,18 +291,22 @@ export class JobState {
     return this.startedAtMs + this.times.deadlineMs + this.heldMs + holdMs;
   }
 
-  /** Of a job that waits for its task, or for a decision: nothing of it is under way. */
-  carry(): CarriedJob {
+  /** Of a job that waits for its task, or for a decision: nothing of it is under way. Others' words are cut. */
+  carry(longestTextBytes: number): Omit<CarriedJob, 'warnedWords'> {
     return {
       taskId: this.taskId,
-      hold: this.held && { sinceMs: this.held.sinceMs, lost: this.held.lost.details },
-      adopted: this.adopted,
+      expected: this.expected,
+      hold: this.held && {
+        sinceMs: this.held.sinceMs,
+        lost: cutDetails(this.held.lost.details, longestTextBytes),
+      },
+      adopted: this.adopted || undefined,
       record: this.record,
       startedAtMs: this.startedAtMs,
-      heldMs: this.heldMs,
+      heldMs: this.heldMs || undefined,
       submittedAtMs: this.submittedAtMs,
-      ...this.seen.carry(),
-      lookRequested: this.lookRequested,
+      ...this.seen.carry(longestTextBytes),
+      lookRequested: this.lookRequested || undefined,
       polling: this.servicePolling,
     };
   }
@@ -322,6 +336,19 @@ export class JobState {
   private show(): void {
     this.place.changed(this);
   }
+}
+
+/** What is said of the runs before a reset stays whole: a submit that somebody decided on is known by it. */
+const HOLD_MESSAGE_BYTES = 160;
+
+function cutDetails({ code, message, ...details }: FailureDetails, longestBytes: number): FailureDetails {
+  return {
+    ...details,
+    ...(code !== undefined && { code: cutToBytes(code, longestBytes) }),
+    ...(message !== undefined && {
+      message: cutToBytes(message, Math.max(longestBytes, HOLD_MESSAGE_BYTES)),
+    }),
+  };
 }
 
 interface Hold {

@@ -1,8 +1,9 @@
 import type { VideoFailure } from '../src/contract/failures';
 import type { CarriedJob, JobProgress, Look } from '../src/contract/job';
 import { LOOKS_WITHOUT_TASK, LOOKS_WITHOUT_VIDEO, MOST_WARNED_WORDS } from '../src/contract/policies';
+import { cutToBytes } from '../src/contract/sizes';
 
-type CarriedLooks = Pick<CarriedJob, 'polls' | 'lastTask' | 'trouble' | 'misses' | 'warnedWords'>;
+type CarriedLooks = Pick<CarriedJob, 'polls' | 'lastTask' | 'trouble' | 'misses'>;
 
 /** What the looks at a task have shown so far. */
 export class SeenTask {
@@ -13,14 +14,15 @@ export class SeenTask {
   retryAfterMs: number | undefined;
   /** Looks in a row that found no task, and looks in all that found a success without a video. */
   private readonly misses: { task: number; video: number };
-  private readonly warnedWords: Set<string>;
 
-  constructor(carried?: CarriedLooks) {
+  constructor(
+    private readonly warnedWords: Set<string>,
+    carried?: CarriedLooks,
+  ) {
     this.polls = carried?.polls ?? 0;
     this.task = carried?.lastTask;
     this.trouble = carried?.trouble;
     this.misses = carried?.misses ?? { task: 0, video: 0 };
-    this.warnedWords = new Set(carried?.warnedWords);
   }
 
   looked(look: Look): void {
@@ -63,8 +65,14 @@ export class SeenTask {
     return true;
   }
 
-  carry(): CarriedLooks {
-    const { polls, task: lastTask, trouble, misses, warnedWords } = this;
-    return { polls, lastTask, trouble, misses, warnedWords: [...warnedWords] };
+  carry(longestTextBytes: number): CarriedLooks {
+    const { polls, task, trouble, misses } = this;
+    const cut = (text: string) => cutToBytes(text, longestTextBytes);
+    return {
+      polls,
+      lastTask: task && { ...task, word: cut(task.word) },
+      trouble: trouble && { ...trouble, message: cut(trouble.message) },
+      misses: misses.task + misses.video > 0 ? misses : undefined,
+    };
   }
 }

@@ -9,6 +9,7 @@ import {
   type VideoRequest,
 } from '../contract';
 import { errorCode } from '../contract/error-code';
+import { requestsFileProblem } from '../contract/sizes';
 import { createStorage, StorageFault } from '../storage';
 import { readStorageConfig } from '../storage-config';
 import type { BatchOptions } from './options';
@@ -28,12 +29,17 @@ export interface BatchOrder {
 export async function readBatch(file: string, options: BatchOptions, env: Environment): Promise<BatchOrder> {
   const further = readProfile(env)?.requestFields;
   const content = await readContent(file);
+  const tooLarge = requestsFileProblem(Buffer.byteLength(content));
+  if (tooLarge !== undefined) throw refused(`${file}: ${tooLarge}`);
   const lines = parseRequestLines(content, further);
   if (!lines.ok) throw refused(`${file}: ${lines.problem}`);
+  const digest = digestOf(content);
+  const isInline = Buffer.byteLength(content) <= MOST_BYTES_INLINE;
+  const requestsFrom = `batches/requests-${digest.slice(0, 32)}.jsonl`;
   const { window, onFailure, deadline, onLostSubmit, holdFor, storage, keepBad } = options;
   const parsed = parseBatchInput(
     defined({
-      requests: lines.requests,
+      ...(isInline ? { requests: lines.requests } : { requestsFrom }),
       window: number(window),
       onFailure,
       deadline,
@@ -46,29 +52,19 @@ export async function readBatch(file: string, options: BatchOptions, env: Enviro
     further,
   );
   if (!parsed.ok) throw refused(parsed.problem);
-  const digest = digestOf(content);
+  if (!isInline) await putRequests(requestsFrom, lines.requests, env);
   return {
     workflowId: options.id ?? `batch-${digestOf(digest, serviceOf(env)).slice(0, 12)}`,
     requests: lines.requests,
-    input:
-      Buffer.byteLength(content) <= MOST_BYTES_INLINE
-        ? parsed.input
-        : await byReference(parsed.input, digest, env),
+    input: parsed.input,
   };
 }
 
 /** Puts the requests where the worker finds them. What is in them names the file: another file never takes its place. */
-async function byReference(input: BatchInput, digest: string, env: Environment): Promise<BatchInput> {
-  const { requests = [], ...options } = input;
-  const requestsFrom = `batches/requests-${digest.slice(0, 32)}.jsonl`;
+async function putRequests(key: string, requests: VideoRequest[], env: Environment): Promise<void> {
   const lines = requests.map((request) => `${JSON.stringify(request)}\n`).join('');
-  await store(requestsFrom, lines, env);
-  return { ...options, requestsFrom };
-}
-
-async function store(key: string, content: string, env: Environment): Promise<void> {
   try {
-    await createStorage(readStorageConfig(env)).write(key, content, 'application/x-ndjson');
+    await createStorage(readStorageConfig(env)).write(key, lines, 'application/x-ndjson');
   } catch (error) {
     if (!(error instanceof StorageFault)) throw error;
     throw new VideoFailure('StorageFailed', {

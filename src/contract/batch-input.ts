@@ -5,6 +5,7 @@ import { BATCH_STORAGE_RULE, isBatchStorage, isWindow, WINDOW_RULE } from './bat
 import { FILE_KEY_RULE, isFileKey } from './input-rules';
 import { JOB_OPTION_FIELDS, parseJobInput } from './job-input';
 import { parseRequest } from './request';
+import { requestsSizeProblem } from './sizes';
 
 export type ParsedBatchInput = { ok: true; input: BatchInput } | { ok: false; problem: string };
 
@@ -56,6 +57,8 @@ export function parseBatchInput(given: unknown, further: readonly string[] = [])
     if (!one.ok) return refused(`requests[${index}]: ${one.problem}`);
     checked.push(one.request);
   }
+  const problem = requestsSizeProblem(checked);
+  if (problem !== undefined) return refused(problem);
   return { ok: true, input: { requests: checked, ...batch } };
 }
 

@@ -1,8 +1,8 @@
+import { packItems } from './done-items';
 import type { FailureType } from './failure-table';
 import type { FailureDetails } from './failures';
 import type { CarriedJob, JobOptions, JobProgress, JobResult, Look } from './job';
 import type { VideoRequest } from './request';
-import type { WantedVideo } from './wanted-video';
 
 /** What one batch is to do: requests here, or in a file of the worker's storage with one of them a line (JSONL). */
 export type BatchInput = (
@@ -73,24 +73,24 @@ export interface CarriedBatch {
   /** Runs so far that began with a reset, or as another try: what came before them is looked for there. */
   resetRuns?: string[];
   running: CarriedItem[];
+  /** States that the service named and nobody knows: each is warned of once. */
+  warnedWords: string[];
   /** Somebody wants a look now. */
   lookRequested?: boolean;
 }
 
 export type FailedItem = Extract<ItemResult, { outcome: 'failed' }>;
 
+/** Its request is not taken along: a submit that is sent once more reads it again from where it came. */
 export interface CarriedItem {
   item: number;
-  wanted: WantedVideo;
-  job: CarriedJob;
+  job: Omit<CarriedJob, 'warnedWords'>;
 }
 
 /** What was done before under the name of a batch, by the results in the storage. */
 export interface EarlierBatch {
-  /** Items that are not to be begun again: stored, or failed for good. */
-  done: number[];
-  /** Items whose task exists and was not waited for to its end. */
-  adopt: { item: number; taskId: string }[];
+  /** Items that are not to be begun again, stored or failed for good, as `packItems` writes them. */
+  done: string;
   succeeded: number;
   failed: number;
 }
@@ -105,16 +105,16 @@ const FOR_GOOD: readonly FailureType[] = [
   'VideoTooLarge',
 ];
 
-/** What is left to do of a batch that ended early: what was paid for is adopted, what was not is begun again. */
+/**
+ * What is left to do of a batch that ended early. The rest is begun again: a submit under the name of an item that was paid
+ * for finds its task by the record of that job in the storage.
+ */
 export function leftOf(results: ItemResult[]): EarlierBatch {
   const failed = results.filter((result) => result.outcome === 'failed');
   const kept = failed.filter(({ failure }) => FOR_GOOD.includes(failure));
   const stored = results.filter(({ outcome }) => outcome === 'succeeded');
   return {
-    done: [...stored, ...kept].map(({ item }) => item),
-    adopt: failed.flatMap(({ item, failure, details: { taskId } }) =>
-      taskId === undefined || FOR_GOOD.includes(failure) ? [] : [{ item, taskId }],
-    ),
+    done: packItems([...stored, ...kept].map(({ item }) => item)),
     succeeded: stored.length,
     failed: kept.length,
   };

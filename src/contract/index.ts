@@ -66,6 +66,12 @@ export { type ParsedRequests, parseRequestLines } from './request-lines';
 export { SEARCH_ATTRIBUTES } from './search-attributes';
 export { describeDownload, describeVideo } from './summaries';
 export { TASK_STATES, type TaskState } from './task-state';
-export { CONTAINER_NAMES, type Container, describeMismatches, type VideoFacts } from './video-facts';
+export {
+  CONTAINER_NAMES,
+  type Container,
+  describeMismatches,
+  type ExpectedVideo,
+  type VideoFacts,
+} from './video-facts';
 export type { WantedVideo } from './wanted-video';
 export { adoptCommand, waysOut } from './ways-out';

@@ -1,10 +1,12 @@
 import { hasControls } from './clean-text';
 import type { ToldDownload } from './job';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from './lost-submit';
+import { jsonBytes } from './sizes';
 
 /** Rules of a job's own fields that doors and workflow share: a job can be started past every door that parses. */
 
 const LONGEST_KEY = 500;
+/** Bytes, as JSON writes it: hundreds of ids travel together. */
 const LONGEST_TASK_ID = 1_000;
 const LONGEST_IDEMPOTENCY_KEY = 255;
 
@@ -14,7 +16,7 @@ export const KEY_PLACEHOLDERS = ['workflowId', 'taskId', 'date', 'ext'] as const
 export type KeyPlaceholder = (typeof KEY_PLACEHOLDERS)[number];
 
 export const STORAGE_RULE = `must name a place inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; ${KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ')} may stand in it`;
-export const TASK_ID_RULE = `must be text of at most ${LONGEST_TASK_ID} characters without control characters, and not empty`;
+export const TASK_ID_RULE = `must be text of at most ${LONGEST_TASK_ID} bytes without control characters, and not empty`;
 
 export const IDEMPOTENCY_KEY_RULE = `must be 1 to ${LONGEST_IDEMPOTENCY_KEY} printable ASCII characters without spaces`;
 export const LOST_SUBMIT_RULE = `must be one of ${LOST_SUBMIT_POLICIES.join(', ')}`;
@@ -23,8 +25,8 @@ export const QUEUE_RULE = 'must be the name of a task queue';
 export const FLAG_RULE = 'must be true or false';
 
 export function isTaskId(value: unknown): value is string {
-  if (typeof value !== 'string' || value.trim() === '') return false;
-  return value.length <= LONGEST_TASK_ID && !hasControls(value);
+  if (typeof value !== 'string' || value.trim() === '' || value.length > LONGEST_TASK_ID) return false;
+  return !hasControls(value) && jsonBytes(value) - '""'.length <= LONGEST_TASK_ID;
 }
 
 /** True for a key or prefix that stays inside the storage, whatever kind of storage it is. */

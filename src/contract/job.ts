@@ -4,7 +4,7 @@ import type { FailureDetails } from './failures';
 import type { LostSubmitPolicy } from './lost-submit';
 import type { VideoRequest } from './request';
 import type { TaskState } from './task-state';
-import type { VideoFacts } from './video-facts';
+import type { ExpectedVideo, VideoFacts } from './video-facts';
 
 /** What one job is to do: a new generation, or the rest of the way for a task that exists already. */
 export type JobInput = ({ request: VideoRequest; taskId?: never } | { taskId: string; request?: never }) &
@@ -113,23 +113,27 @@ export type Look = { polling?: PollBounds } & (
   | { state: 'failed' | 'cancelled'; word: string; code?: string; message?: string }
 );
 
-/** What a job takes along when it continues as new; the second argument of the workflow, never a caller's. */
+/**
+ * What a job takes along when it continues as new; the second argument of the workflow, never a caller's. Hundreds of items
+ * of a batch take it along together, so what is as it was at the start is left out.
+ */
 export interface CarriedJob {
   taskId?: string;
+  expected?: ExpectedVideo;
   /** The lost submit whose decision it waits for. */
   hold?: { sinceMs: number; lost: FailureDetails };
-  adopted: boolean;
-  /** Where the storage keeps the record of the job. */
+  adopted?: boolean;
+  /** Which record of the job the storage keeps. */
   record?: string;
   startedAtMs: number;
   /** For so long the deadline stood still. */
-  heldMs: number;
+  heldMs?: number;
   submittedAtMs: number;
   polls: number;
-  lookRequested: boolean;
+  lookRequested?: boolean;
   lastTask?: JobProgress['task'];
   trouble?: JobProgress['trouble'];
-  misses: { task: number; video: number };
+  misses?: { task: number; video: number };
   warnedWords: string[];
   polling?: PollBounds;
 }

@@ -101,9 +101,22 @@ export const RECORD_WITHIN_MS = 45 * SECOND;
 /** Results that a batch keeps in its history before it writes them down. */
 export const RESULTS_AT_ONCE = 100;
 
+/** They go through Temporal in one input. */
+export const RESULT_BYTES_AT_ONCE = 500_000;
+/** Of one text in a result: whoever wrote it, it stands beside a hundred others. */
+export const LONGEST_RESULT_TEXT_BYTES = 4_000;
+export const MOST_RESULT_WARNINGS = 20;
+
 /** Requests that a batch reads at once: as many as fit, and one at least. */
 export const REQUESTS_AT_ONCE = 200;
 export const REQUEST_BYTES_AT_ONCE = 200_000;
+
+/**
+ * Of one text (a service's word, the message of a trouble) that a job takes along when it continues as new. The items of a
+ * batch share the second, so that what 500 of them take along stays below 1 MiB, whatever their services wrote.
+ */
+export const LONGEST_CARRIED_TEXT_BYTES = 2_000;
+export const CARRIED_TEXT_BYTES = 50_000;
 
 /** A batch of many items writes more, and is replayed as a whole when its worker is lost. */
 export const LONGEST_BATCH_HISTORY_EVENTS = 4_000;
@@ -168,6 +181,9 @@ export const MOST_WARNED_WORDS = 20;
 
 /** Replaying a job on another worker stays quick; the server itself suggests it near 6,000. */
 export const LONGEST_HISTORY_EVENTS = 2_000;
+
+/** A run that has done less goes on: where a large input alone is a long history, the next would be no shorter. */
+export const SHORTEST_HISTORY_EVENTS = 20;
 
 export const RETRY_AFTER_MIN_MS = SECOND;
 /** A service that asks for more is asked again after this, in case the limit was lifted. */

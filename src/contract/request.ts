@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { requestSizeProblem } from './sizes';
 
 export const RESOLUTIONS = ['480p', '720p', '1080p'] as const;
 export const ASPECT_RATIOS = ['16:9', '9:16', '4:3', '3:4', '21:9', '1:1'] as const;
@@ -31,7 +32,11 @@ export type ParsedRequest = { ok: true; request: VideoRequest } | { ok: false; p
 export function parseRequest(input: unknown, further: readonly string[] = []): ParsedRequest {
   const { own, beyond } = isRecord(input) ? divide(input, further) : { own: input, beyond: {} };
   const parsed = requestSchema.safeParse(own);
-  if (parsed.success) return { ok: true, request: { ...parsed.data, ...beyond } };
+  if (parsed.success) {
+    const request = { ...parsed.data, ...beyond };
+    const problem = requestSizeProblem(request);
+    return problem === undefined ? { ok: true, request } : { ok: false, problem };
+  }
   const problems = parsed.error.issues.flatMap((issue) => describeIssue(issue, input));
   const more = problems.splice(MOST_PROBLEMS).length;
   return { ok: false, problem: problems.join('; ') + (more > 0 ? `; and ${more} more` : '') };

@@ -14,22 +14,24 @@ export interface VideoFacts {
   container?: Container;
 }
 
-/** What a request says about the video itself. */
-export type ExpectedVideo = Pick<VideoRequest, 'resolution' | 'aspect_ratio' | 'duration' | 'seed'>;
-
-export function expectedOf({ resolution, aspect_ratio, duration, seed }: VideoRequest): ExpectedVideo {
-  return { resolution, aspect_ratio, duration, seed };
-}
-
 /** Codecs round sides to 8 or 16 samples: 1088 stands for 1080 and 704 for 720, which is 2.2 % off. */
 const SIDE_TOLERANCE = 0.03;
 /** Services make whole frames and whole groups of them, so that 5 seconds may well be 4.8 or 5.4. */
 const SHORT_TOLERANCE_SECONDS = 0.5;
 const LONG_TOLERANCE = 0.1;
 
+/** What a video is compared with when it has come: the small facts of its request. */
+export type ExpectedVideo = Partial<Pick<VideoRequest, 'resolution' | 'aspect_ratio' | 'duration' | 'seed'>>;
+
+/** The facts of a request that a video can be compared with. */
+export function expectedOf({ resolution, aspect_ratio, duration, seed }: VideoRequest): ExpectedVideo {
+  const facts = { resolution, aspect_ratio, duration, seed };
+  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value != null));
+}
+
 /** What a video has otherwise than was asked for, a sentence each: `720p was asked for, it is 640x360`. */
-export function describeMismatches(request: ExpectedVideo, facts: VideoFacts): string[] {
-  return [...sizeMismatches(request, facts), ...durationMismatches(request, facts)];
+export function describeMismatches(expected: ExpectedVideo, facts: VideoFacts): string[] {
+  return [...sizeMismatches(expected, facts), ...durationMismatches(expected, facts)];
 }
 
 function sizeMismatches(

@@ -1,15 +1,25 @@
 import { cleanText, shown } from './clean-text';
-import type { VideoRequest } from './request';
+import { shortValue } from './short-value';
 
 /** What makes two jobs the same job: the video they are for, not how they wait for it. */
 export interface WantedVideo {
-  request?: VideoRequest;
+  /** As it is sent, or as `shortWanted` makes it. */
+  request?: Record<string, unknown>;
   taskId?: string;
 }
 
 /** A memo may have been written by anybody. */
 const MOST_FIELDS_TOLD = 10;
 const LONGEST_FIELD = 30;
+
+/**
+ * The same video, with a digest in place of each long value: a memo holds it, and a start with its update sends it twice
+ * beside the request itself, all in one message.
+ */
+export function shortWanted({ request, taskId }: WantedVideo): WantedVideo {
+  const short = request && Object.entries(request).map(([name, value]) => [name, shortValue(value)]);
+  return { request: short && Object.fromEntries(short), taskId };
+}
 
 /**
  * Names the fields that two jobs, or two batches, differ in, `prompt, duration`; undefined when they are for the same
@@ -42,6 +52,6 @@ function fieldsOf(wanted: unknown): Record<string, string> {
   return Object.fromEntries(
     Object.entries(fields)
       .filter(([, value]) => value !== undefined)
-      .map(([name, value]) => [name, JSON.stringify(value)]),
+      .map(([name, value]) => [name, JSON.stringify(shortValue(value))]),
   );
 }

@@ -32,7 +32,7 @@ export interface ReceivedCall {
   problem?: string;
 }
 
-const LARGEST_REQUEST_BYTES = 1024 * 1024;
+const LARGEST_REQUEST_BYTES = 2 * 1024 * 1024;
 
 interface Route {
   methods: string[];

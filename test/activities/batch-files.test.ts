@@ -6,13 +6,15 @@ import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { createBatchFiles } from '../../activities/batch-files';
 import type { ItemResult } from '../../src/contract/batch';
+import { packItems } from '../../src/contract/done-items';
 import { readFailure, type VideoFailure } from '../../src/contract/failures';
 import { REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
+import { LARGEST_REQUESTS_FILE_BYTES } from '../../src/contract/sizes';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
 
 const FROM = 'in/foxes.jsonl';
-const NOTHING = { done: [], adopt: [], succeeded: 0, failed: 0 };
+const NOTHING = { done: '', succeeded: 0, failed: 0 };
 const RESULTS = 'batches/foxes/results.jsonl';
 
 /** A folder as storage, with faults for the next calls. */
@@ -126,6 +128,37 @@ describe('a file of requests', () => {
     },
   );
 
+  it('gives out one request alone when one is wanted', async () => {
+    put(foxes(3));
+    const { sha256 } = await open();
+    expect(await files.readRequests({ from: FROM, sha256, skip: 1, most: 1 })).toEqual([foxes(3)[1]]);
+  });
+
+  it('with a line that cannot go through Temporal is refused for good, with its size and the limit', async () => {
+    put([...foxes(1), { prompt: 'A fox', image_url: `data:image/png;base64,${'A'.repeat(1_600_000)}` }]);
+    const failure = await failed(open());
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure.message).toContain(`${FROM}: line 2: the request is 1.7 MB; at most 1.5 MB fit`);
+  });
+
+  it('that is larger than a worker takes is refused for good, and read no further', async () => {
+    let bytesRead = 0;
+    const chunk = Buffer.alloc(1_000_000, ' ');
+    there.storage.read = async () =>
+      Readable.from(
+        (function* () {
+          for (;;) {
+            bytesRead += chunk.length;
+            yield chunk;
+          }
+        })(),
+      );
+    const failure = await failed(open());
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure.message).toContain(`${FROM}: it is over 100.0 MB; split it into several batches`);
+    expect(bytesRead).toBeLessThan(LARGEST_REQUESTS_FILE_BYTES + 100 * chunk.length);
+  });
+
   it('is the same however its lines are laid out', async () => {
     put(foxes(2));
     const { sha256 } = await open('foxes');
@@ -208,7 +241,7 @@ describe('the results of a batch', () => {
     put(foxes(3));
     expect(await open('foxes')).toMatchObject({ earlier: NOTHING });
     await record([result(1), { ...result(2), failure: 'Cancelled' } as ItemResult]);
-    const earlier = { done: [1], adopt: [{ item: 2, taskId: 'task-2' }], succeeded: 0, failed: 1 };
+    const earlier = { done: packItems([1]), succeeded: 0, failed: 1 };
     expect(await open('foxes')).toMatchObject({ items: 3, earlier });
     expect(await open('owls')).toMatchObject({ items: 3, earlier: NOTHING });
     expect(await files.openBatch({ batch: 'foxes', requests: foxes(3) })).toMatchObject({ earlier });

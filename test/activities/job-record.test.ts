@@ -50,7 +50,7 @@ describe('before a POST leaves', () => {
     const { taskId, record } = await world.run(submitVideo, { request: REQUEST }).result;
     expect(atPost).toMatchObject({ state: 'sending', job: 'test', request: REQUEST });
     expect(await readRecord()).toMatchObject({ state: 'submitted', taskId });
-    expect(await recordsIn(world.folder)).toEqual([record]);
+    expect(await recordsIn(world.folder)).toEqual([`jobs/test.${record}.json`]);
     await server.close();
   });
 

@@ -1,4 +1,5 @@
 import { type ItemResult, itemName, leftOf, parseResults, resultsKey } from '../../src/contract/batch';
+import { isPacked } from '../../src/contract/done-items';
 import { FAILURES, type FailureType, isFailureType } from '../../src/contract/failure-table';
 import { isFileKey } from '../../src/contract/input-rules';
 import { waysOut } from '../../src/contract/ways-out';
@@ -13,42 +14,41 @@ const failed = (item: number, failure: FailureType, taskId?: string): ItemResult
   details: taskId === undefined ? {} : { taskId },
 });
 
-/** What is to become of an item that failed so: without a task of its own, and with one. */
-const AGAIN: Record<FailureType, [withoutTask: 'left' | 'again', withTask: 'left' | 'adopted']> = {
-  InvalidRequest: ['left', 'left'],
-  SubmitUnconfirmed: ['left', 'left'],
-  GenerationFailed: ['left', 'left'],
-  GenerationCancelled: ['left', 'left'],
-  TaskUnknown: ['left', 'left'],
-  VideoTooLarge: ['left', 'left'],
-  Unauthorized: ['again', 'adopted'],
-  RateLimited: ['again', 'adopted'],
-  ServiceFailed: ['again', 'adopted'],
-  ServiceUnreachable: ['again', 'adopted'],
-  AnswerUnreadable: ['again', 'adopted'],
-  NoVideo: ['again', 'adopted'],
-  VideoUnavailable: ['again', 'adopted'],
-  VideoCorrupt: ['again', 'adopted'],
-  StorageFailed: ['again', 'adopted'],
-  DeadlineExceeded: ['again', 'adopted'],
-  Unexpected: ['again', 'adopted'],
-  Cancelled: ['again', 'adopted'],
+/** What is to become of an item that failed so, whether or not it had a task of its own. */
+const AGAIN: Record<FailureType, 'left' | 'again'> = {
+  InvalidRequest: 'left',
+  SubmitUnconfirmed: 'left',
+  GenerationFailed: 'left',
+  GenerationCancelled: 'left',
+  TaskUnknown: 'left',
+  VideoTooLarge: 'left',
+  Unauthorized: 'again',
+  RateLimited: 'again',
+  ServiceFailed: 'again',
+  ServiceUnreachable: 'again',
+  AnswerUnreadable: 'again',
+  NoVideo: 'again',
+  VideoUnavailable: 'again',
+  VideoCorrupt: 'again',
+  StorageFailed: 'again',
+  DeadlineExceeded: 'again',
+  Unexpected: 'again',
+  Cancelled: 'again',
 };
 
 describe('when a batch goes on with an earlier one', () => {
   it.each(Object.keys(FAILURES).filter(isFailureType))(
-    'an item that failed with %s is left, adopted or begun again as the table says',
+    'an item that failed with %s is left or begun again as the table says',
     (type) => {
-      const [withoutTask, withTask] = AGAIN[type];
-      const isLeft = { done: [7], adopt: [], succeeded: 0, failed: 1 };
-      const isAdopted = { done: [], adopt: [{ item: 7, taskId: 'task-7' }], succeeded: 0, failed: 0 };
-      const isBegun = { done: [], adopt: [], succeeded: 0, failed: 0 };
-      expect(leftOf([failed(7, type)])).toEqual(withoutTask === 'left' ? isLeft : isBegun);
-      expect(leftOf([failed(7, type, 'task-7')])).toEqual(withTask === 'left' ? isLeft : isAdopted);
+      for (const result of [failed(7, type), failed(7, type, 'task-7')]) {
+        const { done, ...rest } = leftOf([result]);
+        expect(isPacked(done, 7)).toBe(AGAIN[type] === 'left');
+        expect(rest).toEqual({ succeeded: 0, failed: AGAIN[type] === 'left' ? 1 : 0 });
+      }
     },
   );
 
-  it('what is stored is done, and each item is in one place alone', () => {
+  it('what is stored is done, and so is what failed for good', () => {
     const results = [
       stored(1),
       failed(2, 'Cancelled', 'task-2'),
@@ -57,12 +57,12 @@ describe('when a batch goes on with an earlier one', () => {
       stored(6),
     ];
     const { done, ...rest } = leftOf(results);
-    expect([...done].sort()).toEqual([1, 3, 6]);
-    expect(rest).toEqual({ adopt: [{ item: 2, taskId: 'task-2' }], succeeded: 2, failed: 1 });
+    expect([1, 2, 3, 4, 5, 6, 7].filter((item) => isPacked(done, item))).toEqual([1, 3, 6]);
+    expect(rest).toEqual({ succeeded: 2, failed: 1 });
   });
 
   it('nothing is left of one that has no results', () => {
-    expect(leftOf([])).toEqual({ done: [], adopt: [], succeeded: 0, failed: 0 });
+    expect(leftOf([])).toEqual({ done: '', succeeded: 0, failed: 0 });
   });
 });
 

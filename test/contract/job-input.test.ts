@@ -59,21 +59,12 @@ describe('an option of a job that is wrong', () => {
   const length = 'must be milliseconds or a length of time such as "90s", "30m" or "2h"';
 
   it.each([
-    [
-      { taskId: '' },
-      'taskId must be text of at most 1000 characters without control characters, and not empty',
-    ],
-    [
-      { taskId: ' ' },
-      'taskId must be text of at most 1000 characters without control characters, and not empty',
-    ],
-    [
-      { taskId: 5 },
-      'taskId must be text of at most 1000 characters without control characters, and not empty',
-    ],
+    [{ taskId: '' }, 'taskId must be text of at most 1000 bytes without control characters, and not empty'],
+    [{ taskId: ' ' }, 'taskId must be text of at most 1000 bytes without control characters, and not empty'],
+    [{ taskId: 5 }, 'taskId must be text of at most 1000 bytes without control characters, and not empty'],
     [
       { taskId: 'x'.repeat(1_001) },
-      'taskId must be text of at most 1000 characters without control characters, and not empty',
+      'taskId must be text of at most 1000 bytes without control characters, and not empty',
     ],
     [{ deadline: 'soon' }, `deadline ${length}`],
     [{ deadline: '90' }, `deadline ${length}`],
@@ -118,7 +109,7 @@ describe('an option of a job that is wrong', () => {
 
   it('is told together with the others', () => {
     expect(problemOf({ taskId: '', storage: '' })).toBe(
-      `taskId must be text of at most 1000 characters without control characters, and not empty; ${STORAGE_RULE}`,
+      `taskId must be text of at most 1000 bytes without control characters, and not empty; ${STORAGE_RULE}`,
     );
   });
 });

@@ -1,4 +1,5 @@
-import { describeDifference, describeOther } from '../../src/contract/wanted-video';
+import { jsonBytes } from '../../src/contract/sizes';
+import { describeDifference, describeOther, shortWanted } from '../../src/contract/wanted-video';
 
 const request = { prompt: 'A red fox', duration: 5 };
 
@@ -9,6 +10,20 @@ test.each([
   ['the same task', { taskId: 'task_1' }, { taskId: 'task_1' }],
 ])('%s is the same video', (_what, there, here) => {
   expect(describeDifference(there, here)).toBeUndefined();
+});
+
+test('long values are compared by their digests, whichever side has them', () => {
+  const long = { ...request, image_url: `data:image/png;base64,${'A'.repeat(1_000_000)}` };
+  const short = shortWanted({ request: long });
+  expect(short.request).toMatchObject(request);
+  expect(jsonBytes(short)).toBeLessThan(500);
+  expect(shortWanted(short)).toEqual(short);
+  const other = { ...long, image_url: `${long.image_url}A` };
+  for (const there of [short, { request: long }]) {
+    expect(describeDifference(there, { request: { ...long } })).toBeUndefined();
+    expect(describeDifference(there, shortWanted({ request: long }))).toBeUndefined();
+    expect(describeDifference(there, { request: other })).toMatch(/^image_url/);
+  }
 });
 
 test.each([

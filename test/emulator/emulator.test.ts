@@ -115,7 +115,7 @@ describe('sections 2 and 4: a generation request', () => {
     ['that is a list', TEXT, [], 'must be a JSON object'],
     ['that is broken JSON', TEXT, '{"prompt":', 'the body is not JSON'],
     ['that is empty', TEXT, '', 'must be a JSON object'],
-    ['of more than a mebibyte', TEXT, { prompt: 'x'.repeat(2 ** 20) }, 'the request is too large'],
+    ['of more than two mebibytes', TEXT, { prompt: 'x'.repeat(2 ** 21) }, 'the request is too large'],
   ])('%s is refused with HTTP 400 and a JSON error', async (_what, path, request, problem) => {
     const { status, headers, body } = await post(path, request);
     expect(status).toBe(400);

@@ -1,0 +1,170 @@
+import type { BatchInput, BatchProgress, VideoRequest } from '../../src/contract';
+import { LARGEST_REQUEST_BYTES } from '../../src/contract/sizes';
+import type { VideoService } from '../../src/service';
+import { createFileStorage } from '../../src/storage';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { VideoBatch } from '../../src/video-batch';
+import { captureLogs } from '../support/logs';
+import { failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
+
+/** A history of a few large requests is long already; as the server has it, it would be one of 4 MB. */
+const LONG_HISTORY = { 'limit.historySize.suggestContinueAsNew': '1500000' };
+
+jest.setTimeout(180_000);
+
+const KILOBYTE = 1_000;
+const FILE = 'in/foxes.jsonl';
+
+let env: VideoTestEnvironment;
+beforeAll(async () => {
+  captureLogs();
+  env = await createVideoTestEnvironment({ server: 'dev', dynamicConfig: LONG_HISTORY });
+});
+afterAll(() => env.teardown());
+
+/** While this is set, tasks go on at the service whatever becomes of them. */
+let tasksRun = true;
+beforeEach(() => {
+  tasksRun = true;
+});
+
+const wrapService = (service: VideoService): VideoService => ({
+  ...service,
+  check: async (taskId, options) => {
+    const reading = await service.check(taskId, options);
+    return tasksRun ? { ...reading, task: { state: 'running', word: 'running' } } : reading;
+  },
+});
+
+const image = (kilobytes: number) => `data:image/png;base64,${'A'.repeat(kilobytes * KILOBYTE)}`;
+
+const requests = (count: number, kilobytes: number): VideoRequest[] =>
+  Array.from({ length: count }, (_, index) => ({
+    prompt: `Fox ${index + 1}`,
+    image_url: image(kilobytes),
+    seed: index,
+  }));
+
+async function startBatch(
+  { videos, storageFolder }: World,
+  { from, all }: { from: 'the input' | 'a file'; all: VideoRequest[] },
+): Promise<VideoBatch> {
+  const how: Omit<BatchInput, 'requests' | 'requestsFrom'> = {
+    window: 20,
+    polling: { min: '1s', max: '1s' },
+  };
+  if (from === 'the input') return videos.startBatch({ ...how, requests: all });
+  const lines = all.map((one) => `${JSON.stringify(one)}\n`).join('');
+  await createFileStorage(storageFolder).write(FILE, lines, 'application/x-ndjson');
+  return videos.startBatch({ ...how, requestsFrom: FILE });
+}
+
+const describe = ({ workflowId }: VideoBatch) =>
+  env.temporal.client.workflow.getHandle(workflowId).describe();
+
+/** Has the batch look until it goes on in another run. A workflow task that fails again and again would never get there. */
+async function untilContinued(batch: VideoBatch): Promise<void> {
+  const { runId: before } = await describe(batch);
+  for (;;) {
+    const { runId, raw } = await describe(batch);
+    if (runId !== before) return;
+    const attempt = raw.pendingWorkflowTask?.attempt ?? 0;
+    if (attempt > 2) throw new Error(`the batch is at attempt ${attempt} of one workflow task`);
+    await pause();
+  }
+}
+
+async function expectEachPaidOnce({ emulator, storedFiles }: World, all: VideoRequest[]): Promise<void> {
+  const paid = emulator.generations().map(({ request }) => request.prompt);
+  expect(paid.sort()).toEqual(all.map(({ prompt }) => prompt).sort());
+  expect((await storedFiles()).filter((name) => name.endsWith('.mp4'))).toHaveLength(all.length);
+}
+
+test.each([
+  { from: 'a file', count: 20 },
+  { from: 'the input', count: 5 },
+] as const)(
+  'a batch of $count requests of 150 kB in $from continues as new: each is stored, and paid once',
+  async ({ from, count }) => {
+    await inWorld(env, { jobTimeMs: 0, wrapService }, async (world) => {
+      const all = requests(count, 150);
+      const batch = await startBatch(world, { from, all });
+      await untilContinued(batch);
+      tasksRun = false;
+      expect(await batch.result()).toMatchObject({ items: count, succeeded: count, failed: 0 });
+      await expectEachPaidOnce(world, all);
+    });
+  },
+);
+
+test('lost submits of large requests are sent once more, all at one time, by a batch that has continued as new', async () => {
+  await inWorld(env, { jobTimeMs: 0, idempotencyKeys: 'honoured' }, async (world) => {
+    // Together they are more than Temporal takes of one workflow task.
+    const all = requests(6, 700);
+    world.emulator.next('submit', ...all.map(() => ({ kind: 'reset' }) as const));
+    const batch = await startBatch(world, { from: 'a file', all });
+    await untilContinued(batch);
+    await untilProgress(
+      batch,
+      ({ running }: BatchProgress) => running.filter(({ hold }) => hold).length === all.length,
+    );
+    await Promise.all(all.map((_, index) => batch.decideSubmit({ item: index + 1, decision: 'resubmit' })));
+    expect(await batch.result()).toMatchObject({ items: 6, succeeded: 6, failed: 0 });
+    await expectEachPaidOnce(world, all);
+  });
+});
+
+/** A request of exactly so many bytes as JSON. */
+function requestOf(bytes: number) {
+  const request = { prompt: 'A red fox', image_url: image(0) };
+  const missing = bytes - JSON.stringify(request).length;
+  return { ...request, image_url: `${request.image_url}${'A'.repeat(missing)}` };
+}
+
+test('the largest request that is allowed is started, submitted in one call, joined, and stored', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ videos, emulator }) => {
+    tasksRun = false;
+    const request = requestOf(LARGEST_REQUEST_BYTES);
+    const { job, taskId } = await videos.submit({ request }, { workflowId: 'largest' });
+    expect(await job.result()).toMatchObject({ taskId });
+    const joined = await videos.start({ request }, { workflowId: 'largest' });
+    expect(await joined.result()).toMatchObject({ taskId });
+    const other = { ...request, image_url: `${request.image_url.slice(0, -1)}B` };
+    await expect(videos.start({ request: other }, { workflowId: 'largest' })).rejects.toThrow('image_url');
+    expect(emulator.generations()).toHaveLength(1);
+  });
+});
+
+test('a request that is larger is refused with its size and the limit, at the door and past it', async () => {
+  await inWorld(env, {}, async ({ videos, emulator, taskQueue }) => {
+    const request = requestOf(LARGEST_REQUEST_BYTES + 1);
+    const sentence =
+      'the request is 1.6 MB; at most 1.5 MB fit into a message of Temporal: give image_url as a link';
+    await expect(videos.start({ request })).rejects.toThrow(sentence);
+    const { workflow } = env.temporal.client;
+    const pastTheDoor = workflow.execute('generateVideo', {
+      taskQueue,
+      workflowId: 'too-large',
+      args: [{ request }],
+    });
+    expect(String(Object(await failureOf(pastTheDoor)).cause)).toContain(sentence);
+    expect(emulator.calls).toEqual([]);
+  });
+});
+
+test('a batch with more requests in its input than fit is refused, at the door and past it', async () => {
+  await inWorld(env, {}, async ({ videos, emulator, taskQueue }) => {
+    const all = requests(6, 150);
+    const sentence =
+      /requests are 1\.0 MB together; at most 0\.8 MB fit into the input of a batch: .*requestsFrom/;
+    await expect(videos.startBatch({ requests: all })).rejects.toThrow(sentence);
+    const { workflow } = env.temporal.client;
+    const pastTheDoor = workflow.execute('generateVideos', {
+      taskQueue,
+      workflowId: 'too-many',
+      args: [{ requests: all }],
+    });
+    expect(String(Object(await failureOf(pastTheDoor)).cause)).toMatch(sentence);
+    expect(emulator.calls).toEqual([]);
+  });
+});
