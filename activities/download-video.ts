@@ -64,8 +64,8 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
     const receive = async (): Promise<DownloadedVideo> => {
       if (earlier) await reception.takeUp(earlier);
       await receiveVideo(reception, { service, gate, taskId, pace, signal });
-      const { key, ...video } = await reception.publish();
-      const warnings = describeMismatches(request ?? {}, video);
+      const { key, video, doubts } = await reception.publish();
+      const warnings = [...describeMismatches(request ?? {}, video), ...doubts];
       if (deps.sidecar !== false) {
         const { seed } = request ?? {};
         const sidecar = { workflowId: jobId(input), taskId, request, seed, video, warnings };
