@@ -74,8 +74,8 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       if (stored) return stored;
       if (earlier) await reception.takeUp(earlier);
       await receiveVideo(reception, { service, gate, taskId, pace, signal });
-      const { key, ...video } = await reception.publish();
-      const warnings = describeMismatches(expected, video);
+      const { key, video, doubts } = await reception.publish();
+      const warnings = [...describeMismatches(expected, video), ...doubts];
       if (deps.sidecar !== false) {
         const { requestOnRecord: request } = record ?? {};
         const sidecar = { workflowId: jobId(input), taskId, request, seed: expected.seed, video, warnings };

@@ -27,9 +27,16 @@ export interface ReceptionOptions {
   keyFor(extension: string): string;
 }
 
-export interface ReceivedVideo extends StoredVideo {
+export interface ReceivedVideo {
   key: string;
+  video: StoredVideo;
+  /** What could not be told of it, a sentence each. */
+  doubts: string[];
 }
+
+/** Neither the server nor the file says how long it is: one that was cut between two of its parts looks the same. */
+const MAY_BE_CUT =
+  'no length was sent with it and its container does not say where it ends, so it could not be checked that all of it came';
 
 interface Place {
   key: string;
@@ -143,7 +150,12 @@ export class Reception {
     const whole = { bytes: this.bytes, sha256: this.digest() };
     const { uri } = await asStorageFault(() => place.incoming.publish(whole));
     this.place = undefined;
-    return { key: place.key, uri, ...whole, contentType: place.contentType, ...facts };
+    const isWhole = this.of !== undefined || look.end === 'checked';
+    return {
+      key: place.key,
+      video: { uri, ...whole, contentType: place.contentType, ...facts },
+      doubts: isWhole ? [] : [MAY_BE_CUT],
+    };
   }
 
   /** Leaves what has come for another attempt, where the storage can; answers how that one finds it. */

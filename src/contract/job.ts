@@ -96,7 +96,7 @@ export interface JobResult {
   polls: number;
   /** From the task's submission (or adoption) to the look that found the video ready. */
   waitedMs: number;
-  /** What the video has otherwise than was asked for, a sentence each. */
+  /** What the video has otherwise than was asked for, and what could not be checked of it, a sentence each. */
   warnings: string[];
 }
 

@@ -25,9 +25,9 @@ export class ByteTail {
     this.dropOld();
   }
 
-  /** All of it, in one piece. */
-  join(): Buffer {
-    return Buffer.concat([...this.blocks, this.gathering.subarray(0, this.gathered)]);
+  /** All of it, as it is kept. */
+  pieces(): Buffer[] {
+    return [...this.blocks, this.gathering.subarray(0, this.gathered)];
   }
 
   private closeGathered(): void {

@@ -1,7 +1,9 @@
+import { vint, vintBytes } from './elements-in';
 import { HeaderWalk } from './header-walk';
 
 const SEGMENT = 0x18538067;
 const CLUSTER = 0x1f43b675;
+const CUES = 0x1c53bb6b;
 const NAMES = new Map([
   [0x1a45dfa3, 'EBML head'],
   [SEGMENT, 'Segment'],
@@ -9,7 +11,7 @@ const NAMES = new Map([
   [0x114d9b74, 'SeekHead'],
   [0x1549a966, 'Info'],
   [0x1654ae6b, 'Tracks'],
-  [0x1c53bb6b, 'Cues'],
+  [CUES, 'Cues'],
   [0xa3, 'SimpleBlock'],
   [0xa0, 'BlockGroup'],
 ]);
@@ -24,6 +26,9 @@ export class ElementWalk {
   private readonly walk = new HeaderWalk((header, have, at) => this.read(header, have, at));
   private element = { id: 0, at: 0, size: 0 };
   private hasSegment = false;
+  private hasCluster = false;
+  /** Whether the end of the file is one that its head tells, or the index that stands behind everything else. */
+  hasKnownEnd = false;
 
   pass(chunk: Buffer): void {
     this.walk.pass(chunk);
@@ -31,7 +36,8 @@ export class ElementWalk {
 
   /** What is not as it should be at the end of the file: one clause, for people. */
   problem(): string | undefined {
-    const { passed, headerAt, have } = this.walk;
+    const { passed, headerAt, have, isEndless } = this.walk;
+    if (isEndless) return 'it has more elements than any video needs';
     if (have > 0) return 'it ends within the head of an element';
     if (headerAt > passed && headerAt < Infinity) {
       const { id, at, size } = this.element;
@@ -42,26 +48,21 @@ export class ElementWalk {
   }
 
   private read(header: Buffer, have: number, at: number): number | undefined {
-    const idBytes = Math.clz32(header[0] ?? 0) - 23;
+    const idBytes = vintBytes(header[0]);
     // Zeros, for example: padding, which readers pass over.
     if (idBytes > MOST_ID_BYTES) return Infinity;
     if (have <= idBytes) return undefined;
-    const sizeBytes = Math.clz32(header[idBytes] ?? 0) - 23;
+    const sizeBytes = vintBytes(header[idBytes]);
     if (sizeBytes > MOST_SIZE_BYTES) return Infinity;
     const headerBytes = idBytes + sizeBytes;
     if (have < headerBytes) return undefined;
     const id = header.readUIntBE(0, idBytes);
-    const content = contentSize(header.subarray(idBytes, headerBytes));
+    const content = vint(header.subarray(idBytes, headerBytes));
     this.hasSegment ||= id === SEGMENT;
+    this.hasCluster ||= id === CLUSTER;
+    this.hasKnownEnd ||= content !== undefined && (id === SEGMENT || (id === CUES && this.hasCluster));
     if (content === undefined) return MAY_BE_ENDLESS.has(id) ? headerBytes : Infinity;
     this.element = { id, at, size: headerBytes + content };
     return headerBytes + content;
   }
-}
-
-/** The number after the first bit that is set; all ones are "not known". */
-function contentSize(size: Buffer): number | undefined {
-  const digits = [...size].map((byte, index) => (index === 0 ? byte & (0xff >> size.length) : byte));
-  const isKnown = digits.some((digit, index) => digit !== (index === 0 ? 0xff >> size.length : 0xff));
-  return isKnown ? digits.reduce((sum, digit) => sum * 256 + digit, 0) : undefined;
 }

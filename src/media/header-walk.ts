@@ -3,6 +3,8 @@ export type ReadHeader = (header: Buffer, have: number, at: number) => number | 
 
 /** The longest header that is known: 4 bytes of id and 8 of size, or 8 and 8. */
 const MOST_HEADER_BYTES = 16;
+/** A fragment for each frame and track makes a quarter of this in an hour. All of them take half a second. */
+const MOST_HEADERS = 1_000_000;
 
 /** Goes from header to header of a file that passes in chunks, wherever the chunks end, and looks at nothing else. */
 export class HeaderWalk {
@@ -12,9 +14,15 @@ export class HeaderWalk {
   headerAt = 0;
   /** How many bytes of it have come. */
   have = 0;
+  private headers = 0;
   private readonly header = Buffer.alloc(MOST_HEADER_BYTES);
 
   constructor(private readonly read: ReadHeader) {}
+
+  /** Whether it was given up because there were too many headers. */
+  get isEndless(): boolean {
+    return this.headers > MOST_HEADERS;
+  }
 
   pass(chunk: Buffer): void {
     const start = this.passed;
@@ -24,7 +32,8 @@ export class HeaderWalk {
       this.have++;
       const step = this.read(this.header, this.have, this.headerAt);
       if (step === undefined) continue;
-      this.headerAt += step;
+      this.headers++;
+      this.headerAt = this.isEndless ? Infinity : this.headerAt + step;
       this.have = 0;
     }
   }

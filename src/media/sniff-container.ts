@@ -43,10 +43,15 @@ export function tsPacketBytes(head: Buffer): number | undefined {
   })?.bytes;
 }
 
+/** Whether a file begins as one of QuickTime did before there were brands. */
+export function isUnbranded(head: Buffer): boolean {
+  return UNBRANDED.has(head.toString('latin1', 4, 8));
+}
+
 function sniffBoxes(head: Buffer): Container | undefined {
   const type = head.toString('latin1', 4, 8);
   if (BRANDED.has(type)) return head.toString('latin1', 8, 12) === 'qt  ' ? 'mov' : 'mp4';
-  return UNBRANDED.has(type) ? 'mov' : undefined;
+  return isUnbranded(head) ? 'mov' : undefined;
 }
 
 function sniffElements(head: Buffer): Container | undefined {

@@ -6,6 +6,7 @@ import { createVideoActivities } from '../../activities';
 import type { FailureType } from '../../src/contract/failure-table';
 import type { VideoServiceOptions } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
+import { makeVideo } from '../media/make-video';
 import {
   closed,
   type RawRequest,
@@ -86,6 +87,29 @@ describe('from a file server of the test’s own, a download', () => {
     });
     const { video } = await attempt.result;
     expect(video).toMatchObject({ bytes: VIDEO_BYTES, sha256: sha256(body) });
+  });
+
+  it('whose length neither the server nor the file tells is taken with a warning', async () => {
+    const file = await makeVideo('MP4 of fragments');
+    const body = file.subarray(0, file.indexOf('mfra') - 4);
+    const send = (head: string) => downloadFrom(({ socket }) => socket.write(head) && socket.end(body));
+    const untold = await (await send('HTTP/1.1 200 OK\r\n\r\n')).result;
+    expect(untold.video).toMatchObject({ bytes: body.length, durationSeconds: 4 });
+    expect(untold.warnings).toEqual([
+      'no length was sent with it and its container does not say where it ends, so it could not be checked that all of it came',
+    ]);
+  });
+
+  it('whose tables would take gigabytes to read is VideoCorrupt, as any that is broken', async () => {
+    const body = Buffer.from(await makeVideo('MP4 of fragments'));
+    const run = body.indexOf('trun') - 4;
+    body.writeUInt32BE(0, run + 8);
+    body.writeUInt32BE(0x7fffffff, run + 12);
+    const { failure } = await failureOf(await downloadFrom((request) => reply(request, { body })));
+    expect(failure.type).toBe('VideoCorrupt');
+    expect(failure.message).toContain('its trun box tells of 2147483647 samples');
+    expect(failure.nonRetryable).toBe(false);
+    expect(await world.files()).toEqual([]);
   });
 
   it('whose length is not told and that ends within the video is found out', async () => {

@@ -46,6 +46,7 @@ describe('a video has the form that was asked for', () => {
     expect(await lookedAt({ ...FOX, resolution, aspect_ratio })).toEqual({
       kind: 'video',
       facts: { container: 'mp4', codec: 'avc', width, height, durationSeconds: 1 },
+      end: 'checked',
     });
   });
 

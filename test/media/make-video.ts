@@ -8,6 +8,7 @@ import {
   MpegTsOutputFormat,
   Output,
   type OutputFormat,
+  WebMOutputFormat,
 } from 'mediabunny';
 import { h264Parameters } from '../../src/media/h264-parameters';
 import { H264Stream } from '../../src/media/h264-stream';
@@ -21,30 +22,43 @@ export const FORMS = {
   QuickTime: () => new MovOutputFormat({ fastStart: false }),
   Matroska: () => new MkvOutputFormat(),
   'Matroska of a live recording': () => new MkvOutputFormat({ appendOnly: true }),
+  WebM: () => new WebMOutputFormat(),
   'MPEG transport stream': () => new MpegTsOutputFormat(),
 } satisfies Record<string, () => OutputFormat>;
 
 export type Form = keyof typeof FORMS;
 
-/** Four seconds of noise at two frames a second. */
-export async function makeVideo(form: Form, width = 64, height = 48): Promise<Buffer> {
+/** Four seconds of noise at two frames a second; a file of fragments has one for each frame that stands for itself. */
+export async function makeVideo(form: Form, width = 64, height = 48, framesPerKey = 8): Promise<Buffer> {
   const picture = new Picture(width, height);
-  const stream = new H264Stream(picture);
+  let stream = new H264Stream(picture);
   const { codec, record } = h264Parameters(picture);
   const decoderConfig = { codec, codedWidth: width, codedHeight: height, description: record };
+  const vp8Config = { codec: 'vp8', codedWidth: width, codedHeight: height };
   const target = new BufferTarget();
   const output = new Output({ format: FORMS[form](), target });
-  const track = new EncodedVideoPacketSource('avc');
+  const isWebM = form === 'WebM';
+  const track = new EncodedVideoPacketSource(isWebM ? 'vp8' : 'avc');
   output.addVideoTrack(track);
   await output.start();
   for (let frame = 0; frame < 8; frame++) {
     for (let at = 0; at < picture.data.length; at++) picture.data[at] = (at * 31 + frame * 7) % 251;
+    if (frame % framesPerKey === 0) stream = new H264Stream(picture);
     const { key, data } = stream.next();
-    const packet = new EncodedPacket(data, key ? 'key' : 'delta', frame / 2, 1 / 2);
-    await track.add(packet, key ? { decoderConfig } : undefined);
+    const shown = isWebM ? asVp8(data, key, width, height) : data;
+    const packet = new EncodedPacket(shown, key ? 'key' : 'delta', frame / 2, 1 / 2);
+    await track.add(packet, key ? { decoderConfig: isWebM ? vp8Config : decoderConfig } : undefined);
   }
   await output.finalize();
   return Buffer.from(target.buffer ?? new ArrayBuffer(0));
+}
+
+/** A picture that begins as one of VP8 does; nobody could show what is behind that. */
+function asVp8(data: Uint8Array, key: boolean, width: number, height: number): Uint8Array {
+  const head = Buffer.from([key ? 0x10 : 0x11, 0, 0, 0x9d, 0x01, 0x2a, 0, 0, 0, 0]);
+  head.writeUInt16LE(width, 6);
+  head.writeUInt16LE(height, 8);
+  return Buffer.concat([head, data]);
 }
 
 export function isForm(name: string): name is Form {

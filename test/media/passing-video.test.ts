@@ -1,5 +1,5 @@
-import { Logging, LogLevel } from 'mediabunny';
 import { PassingVideo, type VideoLook, writeMp4 } from '../../src/media';
+import { box, boxOf } from './boxes';
 import { lookAt } from './look-at';
 import { FORMS, type Form, isForm, makeVideo } from './make-video';
 
@@ -14,34 +14,36 @@ const fileOf = (form: Form) => files.get(form) ?? Buffer.alloc(0);
 
 const reasonOf = (look: VideoLook) => (look.kind === 'no-video' ? look.reason : 'it is a video');
 
-function box(type: string, content: Buffer | number): Buffer {
-  const bytes = typeof content === 'number' ? Buffer.alloc(content) : content;
-  const head = Buffer.alloc(8);
-  head.writeUInt32BE(8 + bytes.length);
-  head.write(type, 4, 'latin1');
-  return Buffer.concat([head, bytes]);
-}
-
-/** Where a box begins, and how long it is. */
-function boxOf(file: Buffer, type: string): { at: number; size: number } {
-  const at = file.indexOf(type) - 4;
-  return { at, size: file.readUInt32BE(at) };
+/** Tells the tables that all pictures are so many bytes further on. */
+function movePictures(file: Buffer, by: number): void {
+  const table = file.indexOf('stco') + 8;
+  for (let entry = 0; entry < file.readUInt32BE(table); entry++) {
+    const at = table + 4 + 4 * entry;
+    file.writeUInt32BE(file.readUInt32BE(at) + by, at);
+  }
 }
 
 describe('a whole video tells its facts', () => {
-  it.each<[Form, container: string, durationSeconds: number]>([
-    ['MP4 that begins with its tables', 'mp4', 4],
-    ['MP4 that ends with its tables', 'mp4', 4],
-    ['MP4 of fragments', 'mp4', 4],
-    ['QuickTime', 'mov', 4],
-    ['Matroska', 'mkv', 4],
+  it.each<[Form, container: string, durationSeconds: number, end: string]>([
+    ['MP4 that begins with its tables', 'mp4', 4, 'checked'],
+    ['MP4 that ends with its tables', 'mp4', 4, 'checked'],
+    ['MP4 of fragments', 'mp4', 4, 'checked'],
+    ['QuickTime', 'mov', 4, 'checked'],
+    ['Matroska', 'mkv', 4, 'checked'],
     // Up to its last picture, of which it does not say how long it is.
-    ['Matroska of a live recording', 'mkv', 3.5],
-    ['MPEG transport stream', 'ts', 4],
-  ])('as %s', async (form, container, durationSeconds) => {
-    const facts = { container, codec: 'avc', width: 64, height: 48, durationSeconds };
+    ['Matroska of a live recording', 'mkv', 3.5, 'checked'],
+    ['WebM', 'webm', 4, 'checked'],
+    ['MPEG transport stream', 'ts', 4, 'not-stated'],
+  ])('as %s', async (form, container, durationSeconds, end) => {
+    const facts = {
+      container,
+      codec: form === 'WebM' ? 'vp8' : 'avc',
+      width: 64,
+      height: 48,
+      durationSeconds,
+    };
     for (const chunkBytes of [Infinity, 1, 7, 1000]) {
-      expect(await lookAt(fileOf(form), chunkBytes)).toEqual({ kind: 'video', facts });
+      expect(await lookAt(fileOf(form), chunkBytes)).toEqual({ kind: 'video', facts, end });
     }
   });
 });
@@ -133,7 +135,6 @@ describe('a file that is no video', () => {
         expect((await lookAt(broken)).kind).toMatch(/video/);
       }
     }
-    expect(Logging.level).toBe(LogLevel.Silent);
   });
 
   it('whose tables make no sense is none', async () => {
@@ -153,13 +154,33 @@ describe('a file of more than is kept', () => {
     expect(look).toMatchObject({ kind: 'video', facts: { width: 64, height: 48, durationSeconds: 4 } });
   });
 
-  it('tells its facts when its tables are at its end, though its pictures are gone', async () => {
+  it('tells its facts when its tables and its pictures are far from its beginning', async () => {
     const file = fileOf('MP4 that ends with its tables');
-    const { at } = boxOf(file, 'moov');
-    // The places of the pictures are now within the padding; nobody looks at what is there.
-    const large = Buffer.concat([file.subarray(0, 28), padding, file.subarray(28, at), file.subarray(at)]);
-    const look = await lookAt(large, 65_536);
-    expect(look).toMatchObject({ kind: 'video', facts: { width: 64, height: 48, durationSeconds: 4 } });
+    const large = Buffer.concat([file.subarray(0, 28), padding, file.subarray(28), padding]);
+    movePictures(large, padding.length);
+    expect(await lookAt(large, 65_536)).toMatchObject({
+      kind: 'video',
+      facts: { width: 64, durationSeconds: 4 },
+    });
+    movePictures(large, 1);
+    expect(reasonOf(await lookAt(large, 65_536))).toBe('its first picture is none');
+  });
+
+  it('is a video when the tables tell of a first picture that is gone with the middle', async () => {
+    const file = fileOf('MP4 that ends with its tables');
+    const { at, size } = boxOf(file, 'mdat');
+    const content = file.subarray(at + 8, at + size);
+    const large = [
+      file.subarray(0, at),
+      box('mdat', Buffer.concat([padding, content, padding])),
+      file.subarray(at + size),
+    ];
+    const moved = Buffer.concat(large);
+    movePictures(moved, padding.length);
+    expect(await lookAt(moved, 65_536)).toMatchObject({
+      kind: 'video',
+      facts: { width: 64, durationSeconds: 4 },
+    });
   });
 
   it('tells its facts when its last picture is gone with the middle', async () => {
@@ -168,11 +189,29 @@ describe('a file of more than is kept', () => {
     expect(look).toMatchObject({ kind: 'video', facts: { width: 1280, height: 720, durationSeconds: 4 } });
   });
 
-  it('is a video without facts when its tables are in the middle', async () => {
+  it('tells its facts when its tables are in the middle, which must make sense there too', async () => {
     const file = fileOf('MP4 that ends with its tables');
-    const { at } = boxOf(file, 'moov');
+    const { at, size } = boxOf(file, 'moov');
     const large = Buffer.concat([file.subarray(0, at), padding, file.subarray(at), padding]);
-    expect(await lookAt(large, 65_536)).toEqual({ kind: 'video', facts: { container: 'mp4' } });
+    for (const chunkBytes of [65_536, 1_000_003]) {
+      expect(await lookAt(large, chunkBytes)).toMatchObject({
+        kind: 'video',
+        facts: { width: 64, height: 48, durationSeconds: 4 },
+      });
+    }
+    large.fill(0xff, at + padding.length + 8, at + padding.length + size);
+    expect((await lookAt(large, 65_536)).kind).toBe('no-video');
+  });
+
+  it('is none when its tables are larger than those of any video', async () => {
+    const file = Buffer.concat([
+      fileOf('QuickTime').subarray(0, 20),
+      box('moov', 17 * 1024 * 1024),
+      box('mdat', 9),
+    ]);
+    expect(reasonOf(await lookAt(file, 65_536))).toBe(
+      'its moov box has 17825800 bytes, more than any video needs',
+    );
   });
 
   it('tells what it can when the middle is needed for the rest', async () => {
@@ -180,6 +219,7 @@ describe('a file of more than is kept', () => {
     expect(await lookAt(file, 65_536)).toEqual({
       kind: 'video',
       facts: { container: 'ts', codec: 'avc', width: 1280, height: 720 },
+      end: 'not-stated',
     });
   });
 
@@ -203,13 +243,26 @@ describe('a file of more than is kept', () => {
 });
 
 describe('forms that are rare', () => {
-  it('QuickTime from before there were brands is a video, of which nothing is read', async () => {
-    const file = fileOf('QuickTime');
-    const { size } = boxOf(file, 'ftyp');
-    const unbranded = Buffer.concat([box('wide', 0), file.subarray(size)]);
-    expect(await lookAt(unbranded)).toEqual({ kind: 'video', facts: { container: 'mov' } });
-    expect(reasonOf(await lookAt(unbranded.subarray(0, -1)))).toMatch(/^it ends within its moov box/);
-  });
+  it.each(['wide', 'skip', 'mdat', 'moov'])(
+    'QuickTime from before there were brands, beginning with %s, is read as one of today',
+    async (begin) => {
+      const file = fileOf('QuickTime');
+      const [brand, moov] = [boxOf(file, 'ftyp'), boxOf(file, 'moov')];
+      const media = file.subarray(brand.size, moov.at);
+      const tables = Buffer.from(file.subarray(moov.at));
+      const first = begin === 'wide' || begin === 'skip' ? [box(begin, 0)] : [];
+      const parts = begin === 'moov' ? [tables, media] : [...first, media, tables];
+      const unbranded = Buffer.concat(parts);
+      movePictures(unbranded, unbranded.indexOf('mdat') - file.indexOf('mdat'));
+      expect(await lookAt(unbranded)).toMatchObject({
+        kind: 'video',
+        facts: { container: 'mov', width: 64, durationSeconds: 4 },
+      });
+      expect(reasonOf(await lookAt(unbranded.subarray(0, -1)))).toMatch(
+        /^it ends within its (moov|mdat) box/,
+      );
+    },
+  );
 
   it('a note that a tool left behind the boxes does no harm', async () => {
     for (const note of [

@@ -21,6 +21,7 @@ describe('a film', () => {
     expect(await lookAt(file)).toEqual({
       kind: 'video',
       facts: { container: 'mp4', codec: 'avc', width: 64, height: 48, durationSeconds: 2 },
+      end: 'checked',
     });
     expect(file.indexOf('moov')).toBeLessThan(file.indexOf('mdat'));
   });

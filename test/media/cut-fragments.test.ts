@@ -1,0 +1,109 @@
+import type { VideoLook } from '../../src/media';
+import { box, boxOf } from './boxes';
+import { asLiveRecording } from './live-recording';
+import { lookAt } from './look-at';
+import { makeVideo } from './make-video';
+
+const NOTHING: Buffer = Buffer.alloc(0);
+
+const reasonOf = (look: VideoLook) => (look.kind === 'no-video' ? look.reason : look.end);
+
+/** A box of version 0: version, flags, and these numbers. */
+function numbers(type: string, ...values: number[]): Buffer {
+  const content = Buffer.alloc(4 + 4 * values.length);
+  values.forEach((value, index) => {
+    content.writeUInt32BE(value, 4 + 4 * index);
+  });
+  return box(type, content);
+}
+
+describe('a video in fragments that was cut between two of them', () => {
+  /** Without its index, with a box after `moov` and in `mvex`, and with so many of its fragments. */
+  async function fragments({ count = Infinity, after = NOTHING, inMvex = NOTHING }) {
+    const file = await makeVideo('MP4 of fragments', 64, 48, 2);
+    const mvexAt = boxOf(file, 'mvex').at + 8;
+    const moov = boxOf(file, 'moov');
+    const head = Buffer.concat([
+      file.subarray(0, mvexAt),
+      inMvex,
+      file.subarray(mvexAt, moov.at + moov.size),
+    ]);
+    for (const type of ['moov', 'mvex']) {
+      const { at, size } = boxOf(head, type);
+      head.writeUInt32BE(size + inMvex.length, at);
+    }
+    const rest = file.subarray(moov.at + moov.size, boxOf(file, 'mfra').at);
+    const starts = [...rest.toString('latin1').matchAll(/moof/g)].map(({ index }) => index - 4);
+    return {
+      head,
+      rest: Buffer.concat([after, rest.subarray(0, starts[count] ?? rest.length)]),
+      media: rest.length,
+    };
+  }
+
+  const whole = ({ head, rest }: { head: Buffer; rest: Buffer }) => Buffer.concat([head, rest]);
+
+  it('is not noticed where nothing says how much there is, and that is told', async () => {
+    expect(reasonOf(await lookAt(whole(await fragments({}))))).toBe('not-stated');
+    expect(reasonOf(await lookAt(whole(await fragments({ count: 2 }))))).toBe('not-stated');
+  });
+
+  it('is none when it says how long it is', async () => {
+    const { head } = await fragments({});
+    const mvhd = boxOf(head, 'mvhd').at;
+    const inMvex = numbers('mehd', 4 * head.readUInt32BE(mvhd + 20));
+    expect(reasonOf(await lookAt(whole(await fragments({ inMvex }))))).toBe('checked');
+    expect(reasonOf(await lookAt(whole(await fragments({ inMvex, count: 2 }))))).toMatch(
+      /^it says that it is 4 s long, and ends after [12] s$/,
+    );
+  });
+
+  it('is none when it has an index at its beginning', async () => {
+    const { media } = await fragments({});
+    const after = numbers('sidx', 1, 1000, 0, 0, 1, media, 4000, 0x90000000);
+    expect(reasonOf(await lookAt(whole(await fragments({ after }))))).toBe('checked');
+    expect(reasonOf(await lookAt(whole(await fragments({ after, count: 2 }))))).toMatch(
+      /^its sidx box tells of \d+ bytes, and it has \d+$/,
+    );
+  });
+
+  it('is a video when its index is about its first fragment alone', async () => {
+    const after = numbers('sidx', 1, 1000, 0, 0, 1, 100, 1000, 0x90000000);
+    expect(reasonOf(await lookAt(whole(await fragments({ after }))))).toBe('not-stated');
+  });
+});
+
+describe('a live recording in Matroska that was cut between two of its parts', () => {
+  const CLUSTER = Buffer.from('1f43b675', 'hex');
+  const CUES = Buffer.from('1c53bb6b', 'hex');
+
+  const recording = async () => asLiveRecording(await makeVideo('Matroska'));
+
+  it('is none when its beginning tells where its index should be', async () => {
+    const file = await recording();
+    expect(reasonOf(await lookAt(file))).toBe('checked');
+    const cut = file.subarray(0, file.lastIndexOf(CUES));
+    expect(reasonOf(await lookAt(cut))).toMatch(/^its index tells of byte \d+, and it has \d+$/);
+  });
+
+  it('is none when it says how long it is', async () => {
+    const file = await recording();
+    // Its SeekHead becomes padding, so that only the duration is left.
+    const seekHead = file.indexOf(Buffer.from('114d9b74', 'hex'));
+    const cut = Buffer.concat([
+      file.subarray(0, seekHead),
+      file.subarray(file.lastIndexOf(Buffer.from('1549a966', 'hex')), file.lastIndexOf(CUES)),
+    ]);
+    expect(reasonOf(await lookAt(cut))).toBe('checked');
+    const duration = cut.indexOf(Buffer.from('4489', 'hex')) + 3;
+    if (cut[duration - 1] === 0x88) cut.writeDoubleBE(2 * cut.readDoubleBE(duration), duration);
+    else cut.writeFloatBE(2 * cut.readFloatBE(duration), duration);
+    expect(reasonOf(await lookAt(cut))).toMatch(/^it says that it is 8 s long, and ends after (3.5|4) s$/);
+  });
+
+  it('is not noticed where nothing says how much there is, and that is told', async () => {
+    const file = await makeVideo('Matroska of a live recording');
+    expect(file.indexOf(CLUSTER)).toBeGreaterThan(0);
+    expect(reasonOf(await lookAt(file.subarray(0, file.lastIndexOf(CUES))))).toBe('not-stated');
+  });
+});
