@@ -62,7 +62,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   const roles = checkRoles(options.roles ?? WORKER_ROLES, queues);
   const workerDeploymentOptions = deploymentOptions(options.worker, env);
   const work = prepareWork(options);
-  if (roles.some(storesVideos)) await probeStorage(work);
+  await probeStorage(work);
   const { connection, namespace } = options.connection ? options : await connectWorker(env);
   const shared = behavingWell({
     connection,
@@ -111,10 +111,10 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   }
 }
 
-/** Who only submits may not even have the storage. */
+/** Who only submits leaves nothing half written. */
 const storesVideos = (role: WorkerRole) => role !== 'submits';
 
-/** A worker that cannot store could only fail jobs that are paid for: it does not begin. */
+/** A worker that cannot store could only fail jobs that are paid for, or submit none: it does not begin. */
 async function probeStorage({ storage, close }: VideoWork): Promise<void> {
   try {
     await storage.probe?.();
