@@ -20,7 +20,7 @@ const recordSchema = z.discriminatedUnion('state', [
   // A POST left, and how it was answered is not known. The sender is the activity, whichever its attempt.
   z.object({ state: z.literal('sending'), send: z.string(), sender: z.string(), at: z.string() }),
   // It made no task; one that was lost before it, and followed by it because `resubmit` was chosen, may have.
-  z.object({ state: z.literal('refused'), lostBefore: z.string().optional() }),
+  z.object({ state: z.literal('refused'), keySent: z.boolean(), lostBefore: z.string().optional() }),
   submittedSchema.extend({ state: z.literal('submitted') }),
   submittedSchema.extend({
     state: z.literal('stored'),
@@ -90,8 +90,8 @@ export class JobRecordFile {
   }
 
   /** No task was made. If it cannot be written, the note of the attempt still says so. */
-  async writeRefused(lostBefore: string | undefined): Promise<void> {
-    await this.write({ state: 'refused', lostBefore }).catch((error: unknown) => this.warn(error));
+  async writeRefused(refused: { keySent: boolean; lostBefore: string | undefined }): Promise<void> {
+    await this.write({ state: 'refused', ...refused }).catch((error: unknown) => this.warn(error));
   }
 
   /** Temporal has the task as well; a record that cannot be written leaves the send, which is held and not repeated. */
@@ -156,6 +156,11 @@ export function lostSend(
   const isOwn = record.sender === sender();
   if (record.send === settledSend || (isSettled && !isOwn)) return undefined;
   return `a request was sent at ${record.at} and its answer is not on record`;
+}
+
+/** Whether the service may have seen the idempotency key of this job. */
+export function keyMayBeKnown(record: JobRecord | undefined): boolean {
+  return record !== undefined && (record.state !== 'refused' || record.keySent);
 }
 
 /** The same for every attempt and every run of one job: its name and what it is for, never the run. */

@@ -11,8 +11,8 @@ const ANSWER_WITHIN_MS = 5_000;
  * that tells the time to connections of time-skipping test environments alone, so no other server is asked.
  */
 export async function followSkippedTime(gate: RateGate): Promise<boolean> {
-  const connection = connectionOfWorker();
-  if (connection === undefined || !hasTestService(connection)) return false;
+  const connection = skippingConnection();
+  if (connection === undefined) return false;
   try {
     await gate.follow(connection, () => readClock(connection));
     return true;
@@ -20,6 +20,12 @@ export async function followSkippedTime(gate: RateGate): Promise<boolean> {
     log.warn('could not ask the time-skipping server for its time', { error });
     return false;
   }
+}
+
+/** The connection of the worker, if it is to a server that skips time. */
+export function skippingConnection(): TestConnection | undefined {
+  const connection = connectionOfWorker();
+  return connection !== undefined && hasTestService(connection) ? connection : undefined;
 }
 
 /** An attempt in the SDK's mock environment has none. */

@@ -9,7 +9,7 @@ import { StorageFault, type VideoStorage } from '../src/storage';
 import { type EarlierRuns, lookAtEarlierRuns } from './earlier-runs';
 import { whileHeartbeating } from './heartbeating';
 import { jobId, type NamedJob } from './job-id';
-import { digestOf, JobRecordFile, lostSend } from './job-record';
+import { digestOf, JobRecordFile, keyMayBeKnown, lostSend } from './job-record';
 import { pollBounds } from './poll-bounds';
 import { describeLost, readNotes, type SubmitNote } from './submit-note';
 import { throughGate } from './through-gate';
@@ -91,7 +91,7 @@ export function createSubmitVideo({ service, storage, gate, ...worker }: SubmitV
         log.info('the task is on record', { taskId: found.taskId, record: record.key });
         return { ...submitted(found.taskId), ...(found.state === 'stored' && { isStored: true }) };
       }
-      keyWasSent ||= found !== undefined;
+      keyWasSent ||= keyMayBeKnown(found);
       lost = lostSend(found, {
         noted,
         settledSend: notes.settledSend,
@@ -114,12 +114,13 @@ export function createSubmitVideo({ service, storage, gate, ...worker }: SubmitV
         onLostSubmit,
       });
       if (wasNotSent || !(sent ? mayHaveMadeTask(failure) : isUnconfirmed(failure))) {
-        if (sent) await record.writeRefused(lost);
+        const keySent = keyWasSent || (sent && !wasNotSent);
+        if (sent) await record.writeRefused({ keySent, lostBefore: lost });
         heartbeat({
           settled: attempt,
           send: sent ? send : notes.settledSend,
           ...(notes.lost !== undefined && { lost: notes.lost }),
-          ...((keyWasSent || (sent && !wasNotSent)) && { keySent: true }),
+          ...(keySent && { keySent }),
         } satisfies SubmitNote);
       }
       throw failure;

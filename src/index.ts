@@ -32,6 +32,7 @@ export {
   type RateGateOptions,
   type ResumePoint,
   type Said,
+  type Secrets,
   type ServiceAnswer,
   type ServiceProfile,
   type ServiceTimeouts,

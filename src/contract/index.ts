@@ -43,6 +43,7 @@ export {
   type JobResult,
   type Look,
   type PollBounds,
+  type SignalledDecision,
   type StoredVideo,
 } from './job';
 export { type ParsedJobInput, parseJobInput } from './job-input';

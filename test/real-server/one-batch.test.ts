@@ -43,12 +43,13 @@ test('a batch that is reset to its beginning keeps the tasks of its items, and p
 
 test('an item whose request was under way when the batch was reset is held: a task may exist', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
-    emulator.next('submit', { kind: 'late', ms: 3_000 });
+    // Later than the new run asks: the answer would be on record, and nobody would have to decide.
+    emulator.next('submit', { kind: 'late', ms: 10_000 });
     const batch = await videos.startBatch({ requests: requests(2), window: 1, polling: QUICKLY });
     while (emulator.generations().length === 0) await pause();
     await reset(env.temporal.client, batch);
     const { running } = await untilProgress(batch, inPhase('needs-decision', 1));
-    expect(running.find(({ hold }) => hold)?.hold?.message).toContain('its request may have been under way');
+    expect(running.find(({ hold }) => hold)?.hold?.message).toContain('its answer is not on record');
     const taskId = emulator.generations()[0]?.taskId ?? '';
     await batch.decideSubmit({ item: 1, decision: 'adopt', taskId });
     expect(await batch.result()).toMatchObject({ succeeded: 2 });

@@ -201,12 +201,13 @@ describe('a job that is reset to its beginning', () => {
 
   test('while its request is under way is held: a task may exist', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
-      emulator.next('submit', { kind: 'late', ms: 3_000 });
+      // Later than the new run asks: the answer would be on record, and nobody would have to decide.
+      emulator.next('submit', { kind: 'late', ms: 10_000 });
       const job = await videos.start({ request, polling: QUICKLY });
       while (emulator.generations().length === 0) await pause();
       await reset(env.temporal.client, job);
       const { hold } = await untilProgress(job, ({ phase }) => phase === 'needs-decision');
-      expect(hold?.message).toContain('its request may have been under way');
+      expect(hold?.message).toContain('its answer is not on record');
       const taskId = emulator.generations()[0]?.taskId ?? '';
       await job.decideSubmit({ decision: 'adopt', taskId });
       expect((await job.result()).taskId).toBe(taskId);

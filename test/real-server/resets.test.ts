@@ -48,9 +48,11 @@ const startBatch = ({ videos }: World, count: number): Promise<VideoBatch> => {
   return videos.startBatch({ requests, window: 1, polling: { min: '1s', max: '1s' } });
 };
 
-/** What a batch was reset from may not have written its results down yet: then only its history tells of them. */
-const loseResults = ({ storageFolder }: World, { workflowId }: VideoBatch) =>
-  rm(join(storageFolder, resultsKey(workflowId)));
+/** Workers that share no storage have only the histories of a batch to learn from what was done before a reset. */
+const loseResults = async ({ storageFolder }: World, { workflowId }: VideoBatch) => {
+  await rm(join(storageFolder, resultsKey(workflowId)));
+  await rm(join(storageFolder, 'jobs'), { recursive: true });
+};
 
 const runIdOf = async ({ workflowId }: VideoBatch) =>
   (await env.temporal.client.workflow.getHandle(workflowId).describe()).runId;

@@ -9,6 +9,7 @@ import { ApplicationFailure, type Context } from '@temporalio/activity';
 import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
 import { createVideoClient, type VideoClient } from '../../src/client';
 import type { Call } from '../../src/contract/failure-table';
+import { fromTemporalType } from '../../src/contract/failure-table';
 import {
   type AnswerFault,
   type EmulatedCall,
@@ -150,7 +151,7 @@ function noting({ info }: Context, attempts: () => MatrixCell['attempts']): Acti
         note('well');
         return result;
       } catch (error) {
-        note(error instanceof ApplicationFailure ? String(error.type) : String(error));
+        note((error instanceof ApplicationFailure && fromTemporalType(error.type)) || String(error));
         throw error;
       }
     },

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
@@ -8,6 +8,7 @@ import type { Emulator } from '../../src/emulator';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { historyOf } from '../support/history';
 import { captureLogs, type LogLine } from '../support/logs';
+import { filesIn, recordsIn } from '../support/stored-files';
 import { inWorld, pause } from '../support/world';
 
 const apiKey = `sk-${randomUUID()}`;
@@ -91,7 +92,8 @@ test('neither the API key nor a link is in any history, log, error, answer or fi
       seen[`${name}: memo`] = JSON.stringify((await handle.describe()).memo);
       const history = await historyOf(env.temporal.client, job.workflowId);
       seen[`${name}: history`] = decodePayloads(historyToJSON(history));
-      for (const file of await readdir(storageFolder)) {
+      const files = [...(await filesIn(storageFolder)), ...(await recordsIn(storageFolder))];
+      for (const file of files) {
         seen[`${name}: file ${file}`] = (await readFile(join(storageFolder, file))).toString('latin1');
       }
       expect(emulator.scriptIsSpent()).toBe(true);
