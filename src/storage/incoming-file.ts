@@ -4,7 +4,7 @@ import { finished } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
 import { errorCode } from '../contract/error-code';
 import { FileSink } from './file-sink';
-import { newPartName, partMark, partsIn } from './part-files';
+import { newPartName, partMark, partsIn, sidecarMark } from './part-files';
 import { placeOnce, syncFolder } from './place-once';
 import { isSameVideo, keyTaken, notWhole } from './same-video';
 import type { IncomingVideo, WholeVideo } from './storage';
@@ -27,7 +27,7 @@ export function receiveFile(
     await mkdir(folder, { recursive: true });
     const mark = partMark(place.key, owner);
     // Only what was there before us: an attempt that is given up for dead must not take its successor's file along.
-    const earlier = await partsIn(folder, mark);
+    const earlier = await partsIn(folder, [mark, sidecarMark(place.key)]);
     const name = newPartName(mark);
     const file = await open(join(folder, name), 'wx');
     return new IncomingFile(place, { name, folder, earlier, file }, targetOf);

@@ -23,9 +23,16 @@ export function isPartName(name: string): boolean {
   return PART_NAME.test(name);
 }
 
-export async function partsIn(folder: string, mark: string): Promise<string[]> {
+/** Of what is written beside a video: an attempt that was killed while it did so is followed by another for the video. */
+export function sidecarMark(key: string): string {
+  return partMark(`${key}.json`, '');
+}
+
+export async function partsIn(folder: string, marks: string[]): Promise<string[]> {
   const names = await readdir(folder);
-  return names.filter((name) => isPartName(name) && name.startsWith(`.videogen-${mark}-`));
+  return names.filter(
+    (name) => isPartName(name) && marks.some((mark) => name.startsWith(`.videogen-${mark}-`)),
+  );
 }
 
 /** Removes what nobody has written to since a time, from a folder and those in it; links are not followed. */

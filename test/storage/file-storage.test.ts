@@ -18,6 +18,7 @@ import { dirname, join, relative } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { createFileStorage, StorageFault, StorageUnusable, type VideoStorage } from '../../src/storage';
+import { newPartName, partMark } from '../../src/storage/part-files';
 import { placeOnce } from '../../src/storage/place-once';
 import { feed, feedSome, inChunks, itKeepsTheContract, MP4, store, VIDEO, wholeOf } from './storage-contract';
 
@@ -115,6 +116,16 @@ describe('a part that is left', () => {
     await leaveSome(VIDEO.subarray(0, 1_000_000));
     const part = await leaveSome();
     expect(await filesThere()).toEqual([`a/${part}`]);
+  });
+
+  it('goes with the next attempt too when it is of what was written beside the video', async () => {
+    // As a worker leaves it that is killed while it writes the sidecar.
+    const left = newPartName(partMark('a/fox.mp4.json', ''));
+    const others = newPartName(partMark('a/cat.mp4.json', ''));
+    await mkdir(join(folder, 'a'), { recursive: true });
+    for (const name of [left, others]) await writeFile(join(folder, 'a', name), '{');
+    await store(storage, 'a/fox.mp4', VIDEO);
+    expect(await filesThere()).toEqual([`a/${others}`, 'a/fox.mp4']);
   });
 
   it('is nothing once it is gone', async () => {
