@@ -8,6 +8,7 @@ import { createCheckVideos } from './check-videos';
 import { createDownloadVideo, type DownloadOptions } from './download-video';
 import { findLostSubmit } from './find-lost-submit';
 import { createLookAtTask } from './look-at-task';
+import { createRecallSubmit } from './recall-submit';
 import { createSubmitVideo } from './submit-video';
 
 export type { OpenBatchInput, ReadRequestsInput, RecordResultsInput } from './batch-files';
@@ -16,6 +17,7 @@ export type { CheckVideoInput } from './check-video';
 export type { CheckVideosInput } from './check-videos';
 export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './download-video';
 export type { FindLostSubmitInput } from './find-lost-submit';
+export type { RecalledSubmit, RecallSubmitInput } from './recall-submit';
 export type { SubmittedTask, SubmitVideoInput } from './submit-video';
 export type { DownloadPace } from './watch-pace';
 
@@ -40,6 +42,7 @@ export function createVideoActivities({
   return {
     submitVideo: createSubmitVideo({ service, storage, gate, onLostSubmit }),
     findLostSubmit,
+    recallSubmit: createRecallSubmit({ service, storage, onLostSubmit }),
     checkVideo: createCheckVideo(lookAtTask),
     checkVideos: createCheckVideos(lookAtTask),
     downloadVideo: createDownloadVideo({ ...download, service, storage, gate }),

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import { activityInfo, log } from '@temporalio/activity';
 import { z } from 'zod';
 import type { StoredVideo } from '../src/contract/job';
+import { RECORD_IO_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { requestOnRecord } from '../src/contract/request-on-record';
 import { asStorageFault, StorageFault, type VideoStorage } from '../src/storage';
@@ -12,7 +13,7 @@ import { fileName } from './storage-key';
 const LARGEST_RECORD_BYTES = 1024 * 1024;
 
 /** A task that nobody can write down is lost once Temporal forgets it, so it is worth a few tries. */
-const WRITE_TASK_ATTEMPTS = 3;
+const WRITE_TASK_ATTEMPTS = 2;
 
 const submittedSchema = z.object({ taskId: z.string() });
 
@@ -69,7 +70,7 @@ export class JobRecordFile {
   }
 
   async read(): Promise<JobRecord | undefined> {
-    const content = await asStorageFault(async () => {
+    const content = await inTime(async () => {
       const stored = await this.storage.read(this.key);
       return stored && readText(stored);
     });
@@ -116,7 +117,7 @@ export class JobRecordFile {
   private async write(record: JobRecord): Promise<void> {
     const { namespace } = activityInfo();
     const content = { namespace, job: this.job, request: this.request, ...record };
-    await asStorageFault(() =>
+    await inTime(() =>
       this.storage.write(this.key, `${JSON.stringify(content, undefined, 2)}\n`, 'application/json'),
     );
   }
@@ -168,6 +169,19 @@ export function digestOf(job: string, request: VideoRequest): string {
   const fields = Object.entries(request).sort(([a], [b]) => (a < b ? -1 : 1));
   const whole = JSON.stringify([activityInfo().namespace, job, fields]);
   return createHash('sha256').update(whole).digest('hex');
+}
+
+/** Whoever waits for a storage that does not answer holds a place, a rate limit and a shutdown up. */
+async function inTime<T>(work: () => Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const fault = new StorageFault(`no answer within ${RECORD_IO_MS / 1_000} s`);
+    timer = setTimeout(() => reject(fault), RECORD_IO_MS);
+  });
+  const worked = asStorageFault(work);
+  // It may still fail when nobody listens any more.
+  worked.catch(() => undefined);
+  return Promise.race([worked, late]).finally(() => clearTimeout(timer));
 }
 
 async function readText(stored: Readable): Promise<string> {

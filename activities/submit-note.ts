@@ -10,6 +10,8 @@ export interface SubmitNote {
   settled?: number;
   /** The last POST that is known to have made no task, as the record of the job names it. */
   send?: string;
+  /** The task, from its answer on: the attempt may end before it can report it. */
+  taskId?: string;
   /** The attempt whose request is under way: whoever finds this does not know how it ended. */
   sending?: number;
   /** An attempt that was lost before the settled one, and followed by others because `resubmit` was chosen. */
@@ -19,11 +21,12 @@ export interface SubmitNote {
 }
 
 /** What the attempts before this one left. */
-export function readNotes(): { lost?: number; keySent: boolean; settledSend?: string } {
+export function readNotes(): { taskId?: string; lost?: number; keySent: boolean; settledSend?: string } {
   const { attempt, heartbeatDetails } = activityInfo();
   const lost = lostBefore(attempt, heartbeatDetails) ?? resetAttempt();
-  const { keySent, send }: Record<keyof SubmitNote, unknown> = Object(heartbeatDetails);
+  const { keySent, send, taskId }: Record<keyof SubmitNote, unknown> = Object(heartbeatDetails);
   return {
+    ...(typeof taskId === 'string' && { taskId }),
     lost,
     keySent: lost !== undefined || keySent === true,
     ...(typeof send === 'string' && { settledSend: send }),

@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { ApplicationFailure, activityInfo, heartbeat, log } from '@temporalio/activity';
+import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat, log } from '@temporalio/activity';
 import { fromTemporalType } from '../src/contract/failure-table';
+import { createFailure, type FailureDetails } from '../src/contract/failures';
 import type { PollBounds } from '../src/contract/job';
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
+import { POST_BEFORE_DEADLINE_MS, POST_WITHIN_MS } from '../src/contract/policies';
 import { parseRequest, type VideoRequest } from '../src/contract/request';
 import { type RateGate, ServiceFault, type VideoService } from '../src/service';
 import { StorageFault, type VideoStorage } from '../src/storage';
 import { type EarlierRuns, lookAtEarlierRuns } from './earlier-runs';
-import { whileHeartbeating } from './heartbeating';
+import { whileAlive } from './heartbeating';
 import { jobId, type NamedJob } from './job-id';
 import { digestOf, JobRecordFile, keyMayBeKnown, lostSend } from './job-record';
 import { pollBounds } from './poll-bounds';
@@ -53,6 +55,7 @@ export interface SubmitVideoDeps {
  */
 export function createSubmitVideo({ service, storage, gate, ...worker }: SubmitVideoDeps) {
   return async function submitVideo(input: SubmitVideoInput): Promise<SubmittedTask> {
+    const begunAtMs = performance.now();
     const { attempt } = activityInfo();
     const { onLostSubmit = worker.onLostSubmit, job, resetRuns } = input;
     const refuseIfLost = (lost: string | undefined) => {
@@ -74,23 +77,34 @@ export function createSubmitVideo({ service, storage, gate, ...worker }: SubmitV
       notes.keySent || input.resubmits || resetRuns !== undefined || input.idempotencyKey !== undefined;
     let lost = noted;
     let sent = false;
+    let note: unknown = activityInfo().heartbeatDetails;
+    const tell = (next: SubmitNote) => {
+      note = next;
+      heartbeat(next);
+    };
 
     const send = randomUUID();
-
     const post = async () => {
+      tell({ sending: attempt });
       sent = true;
       await record.writeSending(send);
+      refuseIfLate(begunAtMs);
       const answer = await service.submit(request, { idempotencyKey });
+      tell({ taskId: answer.taskId });
+      log.info('submitted', { taskId: answer.taskId });
       await record.writeTask(answer.taskId);
       return answer;
     };
 
-    try {
+    const submit = async (): Promise<SubmittedTask> => {
+      if (notes.taskId !== undefined) return submitted(notes.taskId);
       const found = await record.read();
       if (found && 'taskId' in found) {
         log.info('the task is on record', { taskId: found.taskId, record: record.key });
         return { ...submitted(found.taskId), ...(found.state === 'stored' && { isStored: true }) };
       }
+      const earlier: EarlierRuns = resetRuns ? await lookAtEarlierRuns({ job, resetRuns }) : {};
+      if (earlier.taskId !== undefined) return submitted(earlier.taskId);
       keyWasSent ||= keyMayBeKnown(found);
       lost = lostSend(found, {
         noted,
@@ -98,34 +112,78 @@ export function createSubmitVideo({ service, storage, gate, ...worker }: SubmitV
         isSettled: input.resubmits ?? false,
       });
       refuseIfLost(lost);
-      const earlier: EarlierRuns = resetRuns ? await lookAtEarlierRuns({ job, resetRuns }) : {};
-      if (earlier.taskId !== undefined) return submitted(earlier.taskId);
       if (earlier.lost !== input.settled) refuseIfLost(earlier.lost);
-      const { taskId, doubts } = await throughGate(gate, 'submit', () =>
-        whileHeartbeating(() => ({ sending: attempt }) satisfies SubmitNote, post),
-      );
-      log.info('submitted', { taskId });
+      const { taskId, doubts } = await throughGate(gate, 'submit', post);
       for (const doubt of doubts) log.warn('the answer can be read in two ways', { taskId, doubt });
       return submitted(taskId);
+    };
+
+    try {
+      return await whileAlive(() => note, submit);
     } catch (error) {
       const wasNotSent =
-        error instanceof StorageFault || (error instanceof ServiceFault && error.kind === 'not-sent');
+        error instanceof NotSent ||
+        error instanceof StorageFault ||
+        (error instanceof ServiceFault && error.kind === 'not-sent');
       const failure = toFailure(sayNothingWasSent(error), keyWasSent ? 'resubmit' : 'submit', {
         onLostSubmit,
       });
       if (wasNotSent || !(sent ? mayHaveMadeTask(failure) : isUnconfirmed(failure))) {
         const keySent = keyWasSent || (sent && !wasNotSent);
-        if (sent) await record.writeRefused({ keySent, lostBefore: lost });
-        heartbeat({
+        // Before the record: its storage may be slow, and Temporal would take the attempt for lost.
+        tell({
           settled: attempt,
           send: sent ? send : notes.settledSend,
           ...(notes.lost !== undefined && { lost: notes.lost }),
           ...(keySent && { keySent }),
-        } satisfies SubmitNote);
+        });
+        if (sent) await record.writeRefused({ keySent, lostBefore: lost });
       }
-      throw failure;
+      throw error instanceof NotSent ? error.cause : withLost(failure, lost);
     }
   };
+}
+
+/** The attempt is over before its POST has left, for a reason that is no fault of service or storage. */
+class NotSent extends Error {
+  override readonly name = 'NotSent';
+}
+
+/** Whoever decides, cancels or tries again goes by what has left: nothing leaves once Temporal may have given up on this. */
+function refuseIfLate(begunAtMs: number): void {
+  const signal = cancellationSignal();
+  if (signal.aborted) throw new NotSent('cancelled', { cause: signal.reason });
+  const { scheduleToCloseTimeoutMs, scheduledTimestampMs, currentAttemptScheduledTimestampMs } =
+    activityInfo();
+  const elapsedMs = performance.now() - begunAtMs;
+  const beforeMs = currentAttemptScheduledTimestampMs - scheduledTimestampMs;
+  const leftMs = scheduleToCloseTimeoutMs
+    ? scheduleToCloseTimeoutMs - beforeMs - elapsedMs
+    : Number.POSITIVE_INFINITY;
+  if (elapsedMs > POST_WITHIN_MS) throw new StorageFault('it took too long to put the request on record');
+  if (leftMs < POST_BEFORE_DEADLINE_MS) {
+    throw new NotSent('late', { cause: createFailure('DeadlineExceeded', { message: 'nothing was sent' }) });
+  }
+}
+
+/** A refusal does not settle what was lost before it. */
+function withLost(failure: unknown, lost: string | undefined): unknown {
+  if (lost === undefined || !(failure instanceof ApplicationFailure) || isUnconfirmed(failure))
+    return failure;
+  const type = fromTemporalType(failure.type);
+  if (type === undefined) return failure;
+  const details: FailureDetails = Object(failure.details?.[0]);
+  const message = [details.message, `a task may exist all the same, for ${lost}`].filter(Boolean).join('; ');
+  const { nonRetryable, nextRetryDelay, cause } = failure;
+  return createFailure(
+    type,
+    { ...details, message },
+    {
+      retryable: !nonRetryable,
+      nextRetryDelayMs: typeof nextRetryDelay === 'number' ? nextRetryDelay : undefined,
+      cause,
+    },
+  );
 }
 
 /** Nobody pays for a video that has nowhere to go. */

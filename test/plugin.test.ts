@@ -39,6 +39,7 @@ describe('a worker with the plugin', () => {
       'own',
       'submitVideo',
       'findLostSubmit',
+      'recallSubmit',
       'checkVideo',
       'checkVideos',
       'downloadVideo',

@@ -8,8 +8,8 @@ import {
   upsertMemo,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { SubmittedTask, VideoActivities } from '../activities';
-import { createFailure, readFailure, readTimeout, type VideoFailure } from '../src/contract/failures';
+import type { RecalledSubmit, SubmittedTask, VideoActivities } from '../activities';
+import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/failures';
 import type { CarriedJob, JobInput, JobResult, Look } from '../src/contract/job';
 import { LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../src/contract/names';
 import * as policy from '../src/contract/policies';
@@ -75,6 +75,8 @@ async function submit(job: JobState): Promise<string> {
     const found = await untilDecided(job, submitted.lost);
     if (found !== undefined) {
       job.adopts(found);
+      const { task } = await recall(job, found);
+      if (task) job.hasRecord(task);
       return found;
     }
     submitted = await submitOrHold(job, true);
@@ -91,16 +93,57 @@ async function submitOrHold(job: JobState, resubmits: boolean): Promise<Submitte
   } catch (error) {
     const lost = lostSubmit(error);
     if (lost === undefined) throw error;
+    if (readTimeout(error)) return recallOrHold(job, lost, error);
     if (job.lostSubmitPolicy(lost) === 'hold') return { lost };
-    // Time that ran out would be told as the deadline's, without a word of the task that may exist.
-    throw readTimeout(error) ? createFailure(lost.type, lost.details) : error;
+    throw error;
   }
+}
+
+/** Of a submit whose time ran out: how its last attempt ended is on record, or nobody knows. */
+async function recallOrHold(
+  job: JobState,
+  { type, details }: VideoFailure,
+  error: unknown,
+): Promise<Submitted> {
+  const { task, madeNoTask, onLostSubmit } = await recall(job);
+  if (task) {
+    job.hasSubmitted(task);
+    return task;
+  }
+  if (madeNoTask) throw error;
+  const lost = new VideoFailure(type, { ...details, onLostSubmit: job.options.onLostSubmit ?? onLostSubmit });
+  if (job.lostSubmitPolicy(lost) === 'hold') return { lost };
+  // Time that ran out would be told as the deadline's, without a word of the task that may exist.
+  throw createFailure(lost.type, lost.details);
+}
+
+/** What the storage has on record; nothing when it cannot be asked, for then the job goes on as if it had none. */
+async function recall(job: JobState, adopts?: string): Promise<Partial<RecalledSubmit>> {
+  return CancellationScope.nonCancellable(async () => {
+    try {
+      const request = await job.loadRequest();
+      const { recallSubmit } = proxyActivities<VideoActivities>({
+        ...policy.RECALL_POLICY,
+        ...job.activityId('recall'),
+        summary: job.titled(adopts === undefined ? 'what is on record' : describeTask(adopts)),
+      });
+      return await recallSubmit({ ...job.named, request, adopts });
+    } catch (error) {
+      log.warn('the record of the job could not be asked', { error: String(error) });
+      return {};
+    }
+  });
 }
 
 async function submitOnce(job: JobState, resubmits: boolean): Promise<SubmittedTask> {
   job.enter('submitting');
   const request = await job.loadRequest();
-  if (job.remainingMs() === 0) throw createFailure('DeadlineExceeded');
+  if (job.remainingMs() === 0) {
+    // The answer to what was sent before may have come since.
+    const { task } = resubmits ? await recall(job) : {};
+    if (task) return task;
+    throw createFailure('DeadlineExceeded');
+  }
   const { queues, idempotencyKey, onLostSubmit } = job.options;
   const { submitVideo } = proxyActivities<VideoActivities>({
     ...policy.SUBMIT_POLICY,

@@ -145,6 +145,12 @@ export class JobState {
     this.hasTask(taskId);
   }
 
+  /** Of a task that was adopted. */
+  hasRecord({ polling, record }: SubmittedTask): void {
+    this.servicePolling = polling;
+    this.record = record;
+  }
+
   /** A task that this job did not submit: somebody named it, and may be mistaken. */
   adopts(taskId: string): void {
     this.adopted = true;

@@ -32,6 +32,25 @@ export const SUBMIT_POLICY = {
   retry: { initialInterval: 2 * SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
 } as const satisfies ActivityOptions;
 
+/** A storage that takes longer to read or write a record of a few kilobytes is as good as one that fails. */
+export const RECORD_IO_MS = 5 * SECOND;
+
+/**
+ * A POST leaves within this of its attempt's start, or not at all: below the heartbeat timeout, so that Temporal cannot
+ * have given the attempt up, and somebody decided on it, before its request leaves.
+ */
+export const POST_WITHIN_MS = 15 * SECOND;
+
+/** A POST does not leave so shortly before the job's deadline: what it left could not be told from what came after it. */
+export const POST_BEFORE_DEADLINE_MS = 2 * SECOND;
+
+/** Of the look at the record of a submit whose time ran out. */
+export const RECALL_POLICY = {
+  startToCloseTimeout: 30 * SECOND,
+  scheduleToCloseTimeout: 2 * MINUTE,
+  retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumAttempts: 5 },
+} as const satisfies ActivityOptions;
+
 /**
  * Of the look at a submit before it is cancelled. It is short, because until then the submit may still be sent, and it is
  * one attempt: Temporal's client makes more of its call by itself.
