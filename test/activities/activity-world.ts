@@ -11,6 +11,8 @@ import { createVideoService, type VideoService, type VideoServiceOptions } from 
 import { createFileStorage } from '../../src/storage';
 import { filesIn } from '../support/stored-files';
 
+const HOUR_MS = 3_600_000;
+
 type ActivityInfo = NonNullable<ConstructorParameters<typeof MockActivityEnvironment>[0]>;
 
 /** One attempt of an activity: its end, and what it has told Temporal until now. */
@@ -67,7 +69,11 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
     },
     activitiesAt: (baseUrl, more) => createVideoActivities({ service: serviceAt(baseUrl, more), storage }),
     run<I, T>(activity: (input: I) => Promise<T>, input: I, info?: ActivityInfo) {
-      const environment = new MockActivityEnvironment(info, { logger: loggerInto(told) });
+      const environment = new MockActivityEnvironment(
+        // The SDK's own is a second, in which nobody would submit anything.
+        { scheduleToCloseTimeoutMs: HOUR_MS, ...info },
+        { logger: loggerInto(told) },
+      );
       const beats: unknown[] = [];
       environment.on('heartbeat', (details: unknown) => {
         beats.push(details);

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { CancelledFailure } from '@temporalio/common';
 import { createVideoActivities } from '../../activities';
+import { POST_WITHIN_MS, RECORD_IO_MS } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
 import { replyJson, startRawServer } from '../service/raw-server';
@@ -184,6 +186,129 @@ describe('an attempt after one whose worker was killed', () => {
     expect((await failureOf(second)).failure.type).toBe('SubmitUnconfirmed');
     expect(world.emulator.calls).toHaveLength(1);
   });
+});
+
+describe('an attempt whose storage does not answer', () => {
+  const activitiesWith = (broken: Partial<VideoStorage>) => {
+    const files = createFileStorage(world.folder);
+    return createVideoActivities({ service: world.service, storage: { ...files, ...broken } });
+  };
+  const never = () => new Promise<never>(() => undefined);
+
+  // Together, for each takes as long as a record may.
+  it('sends nothing and can be tried again, or returns the task that it has been given', async () => {
+    const readsNothing = world.run(activitiesWith({ read: never }).submitVideo, {
+      request: REQUEST,
+      job: 'r',
+    });
+    const writesNothing = world.run(activitiesWith({ write: never }).submitVideo, {
+      request: REQUEST,
+      job: 'w',
+    });
+    const files = createFileStorage(world.folder);
+    const write: VideoStorage['write'] = (key, content, type) =>
+      String(content).includes('"submitted"') ? never() : files.write(key, content, type);
+    const cannotNote = world.run(activitiesWith({ write }).submitVideo, { request: REQUEST });
+
+    for (const run of [readsNothing, writesNothing]) {
+      const { failure } = await failureOf(run);
+      expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
+      expect(failure.message).toContain(`no answer within ${RECORD_IO_MS / 1_000} s`);
+      expect(run.beats.at(-1)).toMatchObject({ settled: 1 });
+    }
+    const { taskId } = await cannotNote.result;
+    expect(world.emulator.generations()).toMatchObject([{ taskId }]);
+    // Whoever finds the note of an attempt that did not get so far has the task as well.
+    const again = submit({}, { attempt: 2, heartbeatDetails: cannotNote.beats.at(-1) });
+    expect(await again.result).toMatchObject({ taskId });
+    expect(world.emulator.calls).toHaveLength(1);
+  });
+});
+
+describe('an attempt that Temporal may have given up', () => {
+  /** A storage that is done with the record only when the test has gone on. */
+  const heldBack = (until: Promise<void>) => {
+    const files = createFileStorage(world.folder);
+    const write: VideoStorage['write'] = async (...args) => {
+      await until;
+      return files.write(...args);
+    };
+    return createVideoActivities({ service: world.service, storage: { ...files, write } });
+  };
+
+  it('sends nothing when it was cancelled before its POST left', async () => {
+    let goOn = () => undefined as undefined;
+    const until = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const run = world.run(heldBack(until).submitVideo, { request: REQUEST });
+    await run.beat((note) => JSON.stringify(note) === '{"sending":1}');
+    run.cancel();
+    goOn();
+    await expect(run.result).rejects.toThrow(CancelledFailure);
+    expect(world.emulator.calls).toHaveLength(0);
+    expect(await readRecord()).toMatchObject({ state: 'refused' });
+  });
+
+  it('sends nothing when it began long ago', async () => {
+    const { now } = performance;
+    let leapMs = 0;
+    jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + leapMs);
+    const files = createFileStorage(world.folder);
+    const write: VideoStorage['write'] = (...args) => {
+      leapMs = POST_WITHIN_MS;
+      return files.write(...args);
+    };
+    const { submitVideo } = createVideoActivities({ service: world.service, storage: { ...files, write } });
+    const { failure } = await failureOf(world.run(submitVideo, { request: REQUEST }));
+    jest.restoreAllMocks();
+    expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
+    expect(world.emulator.calls).toHaveLength(0);
+  });
+
+  it('sends nothing when the deadline of the job is as good as over', async () => {
+    const late = { scheduleToCloseTimeoutMs: 1_000 };
+    const { failure } = await failureOf(submit({}, late));
+    expect([failure.type, failure.nonRetryable]).toEqual(['DeadlineExceeded', true]);
+    expect(world.emulator.calls).toHaveLength(0);
+  });
+});
+
+describe('a submit that is recalled', () => {
+  const recall = (more = {}) =>
+    world.run(world.activities.recallSubmit, { request: REQUEST, ...more }).result;
+
+  it('has its task, made none, or may have made one, as the record says', async () => {
+    expect(await recall()).toEqual({ madeNoTask: false, onLostSubmit: 'hold' });
+    world.emulator.next('submit', { kind: 'rate-limited' }, { kind: 'reset' });
+    const refused = submit();
+    await failureOf(refused);
+    expect(await recall()).toMatchObject({ madeNoTask: true });
+    await failureOf(submit({}, { attempt: 2, heartbeatDetails: refused.beats.at(-1) }));
+    expect(await recall()).toEqual({ madeNoTask: false, onLostSubmit: 'hold' });
+    const { taskId } = await submit({ resubmits: true }, inAnotherRun()).result;
+    expect(await recall()).toMatchObject({ task: { taskId }, madeNoTask: false });
+  });
+
+  it('has the task that somebody adopted from then on', async () => {
+    world.emulator.next('submit', { kind: 'reset' });
+    await failureOf(submit());
+    const [{ taskId } = { taskId: '' }] = world.emulator.generations();
+    const { task } = await recall({ adopts: taskId });
+    expect(task).toMatchObject({ taskId, record: expect.any(String) });
+    expect(await submit({}, inAnotherRun()).result).toMatchObject({ taskId });
+    expect(world.emulator.calls).toHaveLength(1);
+  });
+});
+
+test('a refusal does not hide the submit that was lost before it', async () => {
+  world.emulator.next('submit', { kind: 'reset' }, { kind: 'refused', status: 401, message: 'no' });
+  const first = submit({ onLostSubmit: 'resubmit' });
+  await failureOf(first);
+  const again = { attempt: 2, heartbeatDetails: first.beats.at(-1) };
+  const { failure } = await failureOf(submit({ onLostSubmit: 'resubmit' }, again));
+  expect(failure.type).toBe('Unauthorized');
+  expect(failure.message).toContain('a task may exist all the same, for attempt 1 ended before');
 });
 
 describe('a record', () => {
