@@ -42,7 +42,7 @@ export const RECORD_IO_MS = 5 * SECOND;
 export const POST_WITHIN_MS = 15 * SECOND;
 
 /** A POST does not leave so shortly before the job's deadline: what it left could not be told from what came after it. */
-export const POST_BEFORE_DEADLINE_MS = 2 * SECOND;
+export const POST_BEFORE_DEADLINE_MS = 500;
 
 /** Of the look at the record of a submit whose time ran out. */
 export const RECALL_POLICY = {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CancelledFailure } from '@temporalio/common';
 import { createVideoActivities } from '../../activities';
-import { POST_WITHIN_MS, RECORD_IO_MS } from '../../src/contract/policies';
+import { POST_BEFORE_DEADLINE_MS, POST_WITHIN_MS, RECORD_IO_MS } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
 import { replyJson, startRawServer } from '../service/raw-server';
@@ -237,7 +237,7 @@ describe('an attempt that Temporal may have given up', () => {
   };
 
   it('sends nothing when it was cancelled before its POST left', async () => {
-    let goOn = () => undefined as undefined;
+    let goOn: () => void = () => undefined;
     const until = new Promise<void>((resolve) => {
       goOn = resolve;
     });
@@ -267,7 +267,7 @@ describe('an attempt that Temporal may have given up', () => {
   });
 
   it('sends nothing when the deadline of the job is as good as over', async () => {
-    const late = { scheduleToCloseTimeoutMs: 1_000 };
+    const late = { scheduleToCloseTimeoutMs: POST_BEFORE_DEADLINE_MS };
     const { failure } = await failureOf(submit({}, late));
     expect([failure.type, failure.nonRetryable]).toEqual(['DeadlineExceeded', true]);
     expect(world.emulator.calls).toHaveLength(0);

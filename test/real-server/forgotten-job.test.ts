@@ -77,6 +77,24 @@ describe('the same name and request, when Temporal has forgotten the job,', () =
     expect(emulator.generations()).toHaveLength(1);
   });
 
+  it('is answered with the video of a task that was adopted after a lost submit', async () => {
+    emulator.next('submit', { kind: 'reset' });
+    let first: unknown;
+    await onOneAfterTheOther(
+      async (videos) => {
+        const job = await videos.start(input, named);
+        await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+        const [{ taskId } = { taskId: '' }] = emulator.generations();
+        await job.decideSubmit({ decision: 'adopt', taskId });
+        first = (await job.result()).video;
+      },
+      async (videos) => {
+        expect(await videos.execute(input, named)).toMatchObject({ video: first });
+      },
+    );
+    expect(emulator.generations()).toHaveLength(1);
+  });
+
   it('is held when the submit was lost', async () => {
     emulator.next('submit', { kind: 'reset' });
     const isHeld = ({ phase }: { phase: string }) => phase === 'needs-decision';

@@ -110,7 +110,7 @@ describe('the name of a job that has ended', () => {
   test('with a task is not used again: the failure says when it ended and how to go on', async () => {
     await inWorld(env, { jobTimeMs: 60_000 }, async ({ emulator, videos }) => {
       const workflowId = newName();
-      const input = { request, polling: QUICKLY, deadline: '2s' } as const;
+      const input = { request, polling: QUICKLY, deadline: '5s' } as const;
       const { job, taskId } = await videos.submit(input, { workflowId });
       const first = await failureOf(job.result());
       expectRow(first, 'DeadlineExceeded', taskId);
