@@ -1,16 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { Readable } from 'node:stream';
 import { activityInfo, log } from '@temporalio/activity';
 import { z } from 'zod';
 import type { StoredVideo } from '../src/contract/job';
-import { RECORD_IO_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { requestOnRecord } from '../src/contract/request-on-record';
-import { asStorageFault, StorageFault, type VideoStorage } from '../src/storage';
+import { StorageFault, type VideoStorage } from '../src/storage';
+import { inTime, readSmallText } from './small-files';
 import { fileName } from './storage-key';
-
-/** The longest record that is read: ours are a few kilobytes. */
-const LARGEST_RECORD_BYTES = 1024 * 1024;
 
 /** A task that nobody can write down is lost once Temporal forgets it, so it is worth a few tries. */
 const WRITE_TASK_ATTEMPTS = 2;
@@ -72,7 +68,7 @@ export class JobRecordFile {
   async read(): Promise<JobRecord | undefined> {
     const content = await inTime(async () => {
       const stored = await this.storage.read(this.key);
-      return stored && readText(stored);
+      return stored && readSmallText(stored);
     });
     if (content === undefined) return undefined;
     const { request, ...record } = parse(this.key, content);
@@ -169,30 +165,6 @@ export function digestOf(job: string, request: VideoRequest): string {
   const fields = Object.entries(request).sort(([a], [b]) => (a < b ? -1 : 1));
   const whole = JSON.stringify([activityInfo().namespace, job, fields]);
   return createHash('sha256').update(whole).digest('hex');
-}
-
-/** Whoever waits for a storage that does not answer holds a place, a rate limit and a shutdown up. */
-async function inTime<T>(work: () => Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const fault = new StorageFault(`no answer within ${RECORD_IO_MS / 1_000} s`);
-    timer = setTimeout(() => reject(fault), RECORD_IO_MS);
-  });
-  const worked = asStorageFault(work);
-  // It may still fail when nobody listens any more.
-  worked.catch(() => undefined);
-  return Promise.race([worked, late]).finally(() => clearTimeout(timer));
-}
-
-async function readText(stored: Readable): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of stored) {
-    bytes += chunk.length;
-    if (bytes > LARGEST_RECORD_BYTES) break;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 function parse(key: string, content: string) {

@@ -1,6 +1,7 @@
-import { text } from 'node:stream/consumers';
+import { cleanText } from '../src/contract/clean-text';
 import type { StoredVideo } from '../src/contract/job';
-import { asStorageFault, type VideoStorage } from '../src/storage';
+import type { VideoStorage } from '../src/storage';
+import { inTime, readSmallText } from './small-files';
 
 /** What stands in `<key>.json` beside a video, for whoever meets the file without its job. */
 export interface Sidecar {
@@ -13,21 +14,28 @@ export interface Sidecar {
   warnings: string[];
 }
 
-/** Writes it unless something else is there already; answers what is to be said then. */
+/** Writes it unless something else is there. The video is in place already, so a problem is a warning and no failure. */
 export async function writeSidecar(
   storage: VideoStorage,
   key: string,
   sidecar: Sidecar,
 ): Promise<string | undefined> {
   const place = `${key}.json`;
-  return asStorageFault(async () => {
-    const there = await storage.read(place);
-    if (there && !isOfTask(await text(there), sidecar.taskId)) {
+  try {
+    const there = await inTime(async () => {
+      const stored = await storage.read(place);
+      return stored && readSmallText(stored);
+    });
+    if (there !== undefined && !isOfTask(there, sidecar.taskId)) {
       return `${place} was there already and is left as it is`;
     }
-    await storage.write(place, `${JSON.stringify(sidecar, undefined, 2)}\n`, 'application/json');
+    await inTime(() =>
+      storage.write(place, `${JSON.stringify(sidecar, undefined, 2)}\n`, 'application/json'),
+    );
     return undefined;
-  });
+  } catch (error) {
+    return `${place} could not be written: ${cleanText(error instanceof Error ? error.message : String(error))}`;
+  }
 }
 
 /** An earlier attempt at the same video may have written one. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { KeyPlaceholder } from '../src/contract/input-rules';
+import { type KeyPlaceholder, LONGEST_SEGMENT_BYTES } from '../src/contract/input-rules';
 
 /** File systems allow 255 bytes; the extension and a temporary name's trimmings need some. */
 const LONGEST_NAME = 200;
@@ -23,7 +23,23 @@ export function storageKey(place: string | undefined, template: string, parts: K
     ext: parts.extension,
   };
   const whole = place === undefined || place.endsWith('/') ? `${place ?? ''}${template}` : place;
-  return whole.replace(/\{(workflowId|taskId|date|ext)\}/g, (_, name: KeyPlaceholder) => values[name]);
+  const filled = whole.replace(
+    /\{(workflowId|taskId|date|ext)\}/g,
+    (_, name: KeyPlaceholder) => values[name],
+  );
+  return filled.split('/').map(shortSegment).join('/');
+}
+
+/** What the placeholders stand for may be too long for one name; the extension stays, and two names never become one. */
+function shortSegment(segment: string): string {
+  if (Buffer.byteLength(segment) <= LONGEST_SEGMENT_BYTES) return segment;
+  const extension = /\.[a-z0-9]{1,10}$/i.exec(segment)?.[0] ?? '';
+  const end = `-${createHash('sha256').update(segment).digest('hex').slice(0, 32)}${extension}`;
+  const beginning = Buffer.from(segment)
+    .subarray(0, LONGEST_SEGMENT_BYTES - end.length)
+    .toString();
+  // A character that was cut in two is read as this one.
+  return `${beginning.replace(/\ufffd+$/, '')}${end}`;
 }
 
 /** Any id as a file name, two ids never as the same. */

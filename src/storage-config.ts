@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { DownloadOptions } from '../activities';
 import { ConfigError, type Environment, flagOf, withoutBlanks } from './config';
-import { isStorageKey, KEY_PLACEHOLDERS } from './contract/input-rules';
+import { isPlainKey, isStorageKey, KEY_PLACEHOLDERS } from './contract/input-rules';
 import type { S3Connection, StorageConfig } from './storage';
 
 const A_PLACE = 'give a folder, an absolute file:// URL such as file:///srv/videos, or s3://bucket/prefix';
@@ -30,7 +30,7 @@ function readFileUrl(place: string): string {
 
 function readBucket(place: string, env: Environment): StorageConfig {
   const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]*)\/?(.*?)\/*$/i.exec(place) ?? [];
-  if (!/^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$/i.test(bucket) || (prefix !== '' && !isStorageKey(prefix))) {
+  if (!/^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$/i.test(bucket) || (prefix !== '' && !isPlainKey(prefix))) {
     throw new ConfigError('VIDEOGEN_STORAGE names no bucket: give s3://bucket or s3://bucket/prefix.');
   }
   const conditionalPuts = readConditionalPuts(env);

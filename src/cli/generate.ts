@@ -4,7 +4,7 @@ import { namesAService, readProfile } from '../config';
 import { type JobInput, printableJson, shown, VideoFailure } from '../contract';
 import type { VideoJob } from '../video-job';
 import { jobCommand } from './commands';
-import { copyOut } from './copy-out';
+import { checkOut, copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
 import { STORAGE_MEMO, storageWish, tellOfJoined } from './joined-job';
 import { type Place, shownAt } from './open-temporal';
@@ -33,6 +33,7 @@ export async function generate(
       ),
       options,
     };
+    if (options.wait) await checkOut(options.out);
     return await withTemporal(terminal, {
       what: 'the job',
       isNew: order.input !== undefined,

@@ -6,6 +6,10 @@ import { jsonBytes } from './sizes';
 /** Rules of a job's own fields that doors and workflow share: a job can be started past every door that parses. */
 
 const LONGEST_KEY = 500;
+/** Bytes of one name: file systems take 255, and `.json` and an extension are added to some. */
+export const LONGEST_SEGMENT_BYTES = 240;
+/** The folders of our own records: a video among them could take the place of one. */
+const RESERVED_FOLDERS = ['jobs', 'batches'];
 /** Bytes, as JSON writes it: hundreds of ids travel together. */
 const LONGEST_TASK_ID = 1_000;
 const LONGEST_IDEMPOTENCY_KEY = 255;
@@ -15,7 +19,7 @@ export const KEY_PLACEHOLDERS = ['workflowId', 'taskId', 'date', 'ext'] as const
 
 export type KeyPlaceholder = (typeof KEY_PLACEHOLDERS)[number];
 
-export const STORAGE_RULE = `must name a place inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; ${KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ')} may stand in it`;
+export const STORAGE_RULE = `must name a place inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; ${KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ')} may stand in it; each name takes at most ${LONGEST_SEGMENT_BYTES} bytes, and ${RESERVED_FOLDERS.map((name) => `${name}/`).join(' and ')} are reserved`;
 export const TASK_ID_RULE = `must be text of at most ${LONGEST_TASK_ID} bytes without control characters, and not empty`;
 
 export const IDEMPOTENCY_KEY_RULE = `must be 1 to ${LONGEST_IDEMPOTENCY_KEY} printable ASCII characters without spaces`;
@@ -29,8 +33,19 @@ export function isTaskId(value: unknown): value is string {
   return !hasControls(value) && jsonBytes(value) - '""'.length <= LONGEST_TASK_ID;
 }
 
-/** True for a key or prefix that stays inside the storage, whatever kind of storage it is. */
+/** True for a key or prefix where a job may put its video. */
 export function isStorageKey(key: unknown): key is string {
+  // Some file systems take Jobs/ for jobs/.
+  return isPlainKey(key) && !RESERVED_FOLDERS.some((folder) => key.toLowerCase().startsWith(`${folder}/`));
+}
+
+/** True for the key of one file, with nothing left open in it. */
+export function isFileKey(key: unknown): key is string {
+  return isPlainKey(key) && !key.endsWith('/') && !key.includes('{');
+}
+
+/** True for a key or prefix that stays inside the storage, whatever kind of storage it is. */
+export function isPlainKey(key: unknown): key is string {
   if (typeof key !== 'string' || key === '' || key.length > LONGEST_KEY) return false;
   if (hasControls(key) || /\\|^\/|^[a-z]:/i.test(key)) return false;
   const placeholders = [...key.matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name);
@@ -39,13 +54,9 @@ export function isStorageKey(key: unknown): key is string {
   return (last === '' || isName(last)) && folders.every(isName);
 }
 
-/** True for the key of one file, with nothing left open in it. */
-export function isFileKey(key: unknown): key is string {
-  return isStorageKey(key) && !key.endsWith('/') && !key.includes('{');
-}
-
 function isName(part: string | undefined): boolean {
-  return part !== undefined && part !== '' && part !== '.' && part !== '..';
+  if (part === undefined || part === '' || part === '.' || part === '..') return false;
+  return jsonBytes(part) - '""'.length <= LONGEST_SEGMENT_BYTES;
 }
 
 /** It travels as a header. */

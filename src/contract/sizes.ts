@@ -9,8 +9,8 @@ export const LARGEST_REQUEST_BYTES = 1_500_000;
 export const LARGEST_REQUESTS_BYTES = 800_000;
 /** Of a file of requests: a worker has it in memory as a whole. */
 export const LARGEST_REQUESTS_FILE_BYTES = 100_000_000;
-/** Of one batch. */
-export const MOST_ITEMS = 1_000_000;
+/** Of one batch: a worker reads all of them for each page, and does nothing else meanwhile. */
+export const MOST_ITEMS = 100_000;
 
 /** The size of a value on its way. The sandbox of workflows has no `Buffer`. */
 export function jsonBytes(value: unknown): number {

@@ -1,3 +1,4 @@
+import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -93,7 +94,8 @@ async function readFileAt(path: string): Promise<Readable | undefined> {
 }
 
 async function openIfFile(path: string): Promise<FileHandle | undefined> {
-  const file = await open(path).catch((error: unknown) => {
+  // Without O_NONBLOCK, opening a FIFO waits until somebody writes to it.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
     const code = errorCode(error);
     if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error;
     return undefined;

@@ -44,3 +44,17 @@ it('two ids are two names, however long they are', () => {
   expect(new Set(names).size).toBe(2);
   for (const name of names) expect(name.length).toBeLessThan(220);
 });
+
+it('what the placeholders stand for never makes a name too long for a file system, nor two names one', () => {
+  const names = ['a', 'b'].map((end) =>
+    key('狐狐/{workflowId}-{taskId}-狐.{ext}', undefined, {
+      workflowId: 'x'.repeat(190),
+      taskId: `${'y'.repeat(190)}${end}`,
+    }),
+  );
+  expect(new Set(names).size).toBe(2);
+  for (const name of names) {
+    expect(name).toMatch(/^狐狐\/x+.*\.webm$/);
+    for (const part of name.split('/')) expect(Buffer.byteLength(part)).toBeLessThanOrEqual(240);
+  }
+});

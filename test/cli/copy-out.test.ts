@@ -1,8 +1,18 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { CopyFailed, copyOut } from '../../src/cli/copy-out';
+import { CopyFailed, checkOut, copyOut } from '../../src/cli/copy-out';
 import { exitCodeOf } from '../../src/cli/exit-codes';
 import { eventually } from '../engine/eventually';
 import { failureOf } from '../support/world';
@@ -40,7 +50,6 @@ test('a file that is there already is replaced', async () => {
 
 test.each<[string, string, (target: string) => void]>([
   ['the folder is a file', 'file/fox.mp4', () => writeFileSync(join(folder, 'file'), '')],
-  ['the target is a folder', 'taken', (target) => mkdirSync(target)],
   ['the video is gone', 'fox.mp4', () => rmSync(join(folder, 'a fox.mp4'))],
 ])(
   'when %s, one sentence says where the video is, and nothing is half-written',
@@ -66,4 +75,30 @@ test('when the folder cannot be made, the video is closed again', async () => {
     await failureOf(copyOut(uri, join(folder, 'file/fox.mp4')));
   }
   await eventually('all closed', () => openFiles() <= before);
+});
+
+test.each<[string, (target: string) => unknown]>([
+  ['a folder', (target) => mkdirSync(target)],
+  ['a FIFO', (target) => execFileSync('mkfifo', [target])],
+  ['a link to a file', (target) => symlinkSync(join(folder, 'a fox.mp4'), target)],
+  ['a link to nothing', (target) => symlinkSync(join(folder, 'nothing'), target)],
+])('%s is never replaced, and is refused before anything is generated too', async (_what, make) => {
+  const target = join(folder, 'taken');
+  make(target);
+  const before = lstatSync(target).ino;
+  for (const refusal of [await failureOf(copyOut(uri, target)), await failureOf(checkOut(target))]) {
+    expect(refusal).toBeInstanceOf(CopyFailed);
+    expect(String(refusal)).toContain(`${target} exists and is not a regular file`);
+  }
+  expect(lstatSync(target).ino).toBe(before);
+  expect(files()).toEqual(['a fox.mp4', 'taken']);
+});
+
+test('what somebody has put where the temporary file was expected is left alone', async () => {
+  const victim = join(folder, 'victim');
+  writeFileSync(victim, 'precious');
+  symlinkSync(victim, join(folder, `fox.mp4.${process.pid}.part`));
+  await copyOut(uri, join(folder, 'fox.mp4'));
+  expect(readFileSync(victim, 'utf8')).toBe('precious');
+  expect(lstatSync(join(folder, 'fox.mp4')).isFile()).toBe(true);
 });

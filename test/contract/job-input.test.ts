@@ -55,7 +55,7 @@ describe('a job', () => {
 describe('an option of a job that is wrong', () => {
   const KEY_RULE = 'idempotencyKey must be 1 to 255 printable ASCII characters without spaces';
   const STORAGE_RULE =
-    'storage must name a place inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; {workflowId}, {taskId}, {date}, {ext} may stand in it';
+    'storage must name a place inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; {workflowId}, {taskId}, {date}, {ext} may stand in it; each name takes at most 240 bytes, and jobs/ and batches/ are reserved';
   const length = 'must be milliseconds or a length of time such as "90s", "30m" or "2h"';
 
   it.each([
@@ -127,6 +127,19 @@ it.each([
   'a\u2028b',
   '/',
   'x'.repeat(501),
+  'x'.repeat(241),
+  `foxes/${'狐'.repeat(81)}.mp4`,
+  'jobs/fox.mp4',
+  'jobs/',
+  'Jobs/fox.mp4',
+  'batches/{workflowId}.mp4',
 ])('a storage key that leaves the storage, or is no plain name, is refused: %s', (storage) => {
   expect(problemOf({ taskId: 'task-1', storage })).toMatch(/^storage must name a place inside the storage/);
 });
+
+it.each(['x'.repeat(240), `foxes/${'狐'.repeat(80)}`, 'foxes/jobs/red.mp4', 'jobs.mp4'])(
+  'a storage key that every file system takes is accepted: %s',
+  (storage) => {
+    expect(parseJobInput({ taskId: 'task-1', storage })).toMatchObject({ ok: true });
+  },
+);

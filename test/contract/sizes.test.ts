@@ -3,6 +3,7 @@ import { parseRequestLines } from '../../src/contract/request-lines';
 import {
   cutToBytes,
   firstThatFit,
+  itemCountProblem,
   jsonBytes,
   LARGEST_REQUEST_BYTES,
   requestSizeProblem,
@@ -77,4 +78,11 @@ describe('a text that is cut', () => {
     expect(cutToBytes('a fox', 7)).toBe('a fox');
     expect(cutToBytes('x'.repeat(500), 100).length).toBeGreaterThan(80);
   });
+});
+
+it('a batch takes 100,000 requests, and one more is refused with what to do', () => {
+  expect(itemCountProblem(100_000)).toBeUndefined();
+  expect(itemCountProblem(100_001)).toBe(
+    'it has 100001 requests; at most 100000 go into one batch: split it into several',
+  );
 });

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import {
@@ -321,4 +322,10 @@ it('whoever reads what is replaced reads on', async () => {
   await storage.write('note.txt', 'the new one', 'text/plain');
   expect(await reader.readFile('utf8')).toBe('the old one');
   await reader.close();
+});
+
+it('a FIFO in the storage is nothing that is stored, and nobody waits for it', async () => {
+  await mkdir(folder);
+  execFileSync('mkfifo', [join(folder, 'fox.mp4')]);
+  expect(await storage.read('fox.mp4')).toBeUndefined();
 });
