@@ -1,6 +1,8 @@
 import { Agent, type Dispatcher } from 'undici';
+import type { Secrets } from '../contract/find-secrets';
 import { TASK_ID_RULE } from '../contract/input-rules';
 import { CHECK_EXCHANGE_MS, OPEN_VIDEO_MS, SUBMIT_EXCHANGE_MS } from '../contract/policies';
+import { isTainted, redact } from '../contract/redact';
 import type { VideoRequest } from '../contract/request';
 import {
   type AnswerTimeouts,
@@ -12,13 +14,12 @@ import {
 } from './call-service';
 import { createDownloadRules } from './download-rules';
 import { startDeadline } from './exchange-deadline';
-import type { Secrets } from './find-secrets';
 import { type OpenVideoOptions, openVideo, type VideoBody, type VideoSource } from './open-video';
 import { bodiesOf, parseJson, valuesIn } from './places';
 import { readingRules, type ServiceProfile } from './profile';
 import { type AnswerReading, type TracedReading, traceAnswer, type VideoState } from './read-answer';
 import { first, linkFrom, taskIdFrom } from './read-values';
-import { isTainted, redact, redactReading, secretsOf } from './redact';
+import { redactReading, secretsOf } from './secrets-of-call';
 import { ServiceFault } from './service-fault';
 import { createVideoConnector } from './video-connector';
 

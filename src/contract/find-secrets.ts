@@ -1,4 +1,4 @@
-import type { TextRange } from '../contract/redact-links';
+import type { TextRange } from './redact-links';
 
 /** What a call carries that nobody else may see. */
 export interface Secrets {
@@ -21,7 +21,7 @@ const SHORTEST_WORD = 4;
 /** Shorter ones, such as `beta`, are hidden where they stand alone. */
 const SHORTEST_ANYWHERE = 8;
 
-/** Finds secrets in a text whose escapes are undone, whatever case they are in. */
+/** Finds secrets in a text whose escapes are undone, whatever case they are in. Not in workflows: they have no `Buffer`. */
 export function secretFinder({ keys, others }: Secrets): (text: string) => TextRange[] {
   const pieces = piecesOf(keys.filter((key) => key !== ''));
   const words = others.map(fold).filter((word) => word.length >= SHORTEST_WORD);
