@@ -3,6 +3,7 @@ import type { Secrets } from '../contract/find-secrets';
 import { TASK_ID_RULE } from '../contract/input-rules';
 import { CHECK_EXCHANGE_MS, OPEN_VIDEO_MS, SUBMIT_EXCHANGE_MS } from '../contract/policies';
 import { isTainted, redact } from '../contract/redact';
+import { HIDDEN } from '../contract/redact-links';
 import type { VideoRequest } from '../contract/request';
 import {
   type AnswerTimeouts,
@@ -103,6 +104,9 @@ export interface VideoService {
   close(): Promise<void>;
 }
 
+/** A real one is shorter. */
+const LONGEST_HOST = 200;
+
 export function createVideoService(options: VideoServiceOptions): VideoService {
   const { profile = {}, downloadAllow = [], onAnswer = () => undefined } = options;
   const base = new URL(`${options.baseUrl.replace(/\/+$/, '')}/`);
@@ -120,10 +124,21 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
   const keepAlive = new Agent({ connect });
   // A POST on a kept connection that the service has just closed looks like a lost submit. A fresh one cannot.
   const freshConnections = new Agent({ connect, pipelining: 0 });
-  const downloadRules = createDownloadRules(base, downloadAllow);
+  const ownSecrets = () => secretsOf('', [readKey(options.apiKey)], profile.headers);
+  const tellHost = (hostname: string) => {
+    try {
+      return redact(hostname, ownSecrets(), LONGEST_HOST);
+    } catch {
+      // Nobody knows what is to be hidden while the key cannot be read, and a lookup has nobody to throw to.
+      return HIDDEN;
+    }
+  };
+  const downloadRules = createDownloadRules(base, downloadAllow, tellHost);
   const { mayBePrivate } = downloadRules;
   // Apart from the others, so that no video is fetched over a connection whose address was not checked.
-  const videos = new Agent({ connect: createVideoConnector({ timeout: timeouts.connect, mayBePrivate }) });
+  const videos = new Agent({
+    connect: createVideoConnector({ timeout: timeouts.connect, mayBePrivate, tellHost }),
+  });
   const authorization = () => {
     const key = readKey(options.apiKey);
     return {
@@ -208,7 +223,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
     base,
     rules: downloadRules,
     homeHeaders: () => ({ ...profile.headers, ...authorization().header }),
-    secrets: () => secretsOf('', [authorization().key], profile.headers),
+    secrets: ownSecrets,
     timeouts: timeouts.video,
     openWithinMs: timeouts.exchange.video,
   };
