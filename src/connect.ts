@@ -1,14 +1,18 @@
 import { Client, Connection } from '@temporalio/client';
+import type { ClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection } from '@temporalio/worker';
 import type { Environment } from './config';
+import { redact } from './service';
 import { readTemporalConfig } from './temporal-config';
 
 const DEFAULT_ADDRESS = '127.0.0.1:7233';
 
+type ConnectionOptions = ClientConnectConfig['connectionOptions'];
+
 /** A connection to Temporal as the environment names it. The caller closes it. */
 export async function connectClient(env?: Environment): Promise<Client> {
   const { connectionOptions, namespace } = readTemporalConfig(env);
-  const connection = await orUnreachable(connectionOptions.address, Connection.connect(connectionOptions));
+  const connection = await orUnreachable(connectionOptions, Connection.connect(connectionOptions));
   return new Client({ connection, namespace });
 }
 
@@ -16,10 +20,7 @@ export async function connectWorker(
   env?: Environment,
 ): Promise<{ connection: NativeConnection; namespace?: string }> {
   const { connectionOptions, namespace } = readTemporalConfig(env);
-  const connection = await orUnreachable(
-    connectionOptions.address,
-    NativeConnection.connect(connectionOptions),
-  );
+  const connection = await orUnreachable(connectionOptions, NativeConnection.connect(connectionOptions));
   return { connection, namespace };
 }
 
@@ -27,14 +28,22 @@ export class TemporalUnreachable extends Error {
   override readonly name = 'TemporalUnreachable';
 }
 
-async function orUnreachable<T>(address = DEFAULT_ADDRESS, connecting: Promise<T>): Promise<T> {
+async function orUnreachable<T>(options: ConnectionOptions, connecting: Promise<T>): Promise<T> {
   try {
     return await connecting;
   } catch (error) {
-    const reason = String(error).split('\n')[0];
-    throw new TemporalUnreachable(
-      `Temporal cannot be reached at ${address} (${reason}): start a server there, or set TEMPORAL_ADDRESS to one that runs.`,
-      { cause: error },
-    );
+    throw unreachable(options, error);
   }
+}
+
+/** Without its cause: gRPC quotes the headers that it does not like, and the key is in one of them. */
+export function unreachable(
+  { address = DEFAULT_ADDRESS, apiKey, metadata = {} }: ConnectionOptions,
+  error: unknown,
+): TemporalUnreachable {
+  const keys = [apiKey, ...Object.values(metadata)].filter((value) => typeof value === 'string');
+  const reason = redact(String(error).split('\n')[0] ?? '', { keys, others: [] });
+  return new TemporalUnreachable(
+    `Temporal cannot be reached at ${address} (${reason}): start a server there, or set TEMPORAL_ADDRESS to one that runs.`,
+  );
 }

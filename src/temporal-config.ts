@@ -55,8 +55,13 @@ export function readSearchAttributes(env: Environment = process.env): boolean | 
 export function readTemporalConfig(env: Environment = process.env): ClientConnectConfig {
   const set = withoutBlanks(env);
   checkTemporalSettings(set);
+  const { connectionOptions, ...config } = loadTemporalConfig(set);
+  return Object.freeze({ ...config, connectionOptions: checkConnection(connectionOptions) });
+}
+
+function loadTemporalConfig(set: Record<string, string>): ClientConnectConfig {
   try {
-    return Object.freeze(loadClientConnectConfig({ overrideEnvVars: set }));
+    return loadClientConnectConfig({ overrideEnvVars: set });
   } catch (error) {
     // Further lines quote the profile file, and there may be a key in it.
     const problem = String(error)
@@ -79,6 +84,42 @@ function checkTemporalSettings(env: Environment): void {
       throw new ConfigError(`${variable} is neither true nor false: set it to one of them, or unset it.`);
     }
   }
+}
+
+/** What gRPC would refuse with the value in its words, and an address that is told to everybody. */
+function checkConnection(options: ClientConnectConfig['connectionOptions']): typeof options {
+  const { address, apiKey, metadata } = options;
+  if (address !== undefined && !/^[^@?#\s\p{Cc}]+$/u.test(address)) {
+    throw new ConfigError(
+      "TEMPORAL_ADDRESS, or address in Temporal's profile file, holds a user, a query, a space or a line break: give the host and the port alone, such as 127.0.0.1:7233.",
+    );
+  }
+  return {
+    ...options,
+    ...(typeof apiKey === 'string' && {
+      apiKey: headerValue("TEMPORAL_API_KEY, or api_key in Temporal's profile file,", apiKey),
+    }),
+    ...(metadata && { metadata: checkMetadata(metadata) }),
+  };
+}
+
+function checkMetadata<Value>(metadata: Record<string, Value>): Record<string, Value | string> {
+  return Object.fromEntries(
+    Object.entries(metadata).map(([name, value]) => {
+      const variable = `TEMPORAL_GRPC_META_${name.toUpperCase().replaceAll('-', '_')}`;
+      const place = `${variable}, or ${name} in Temporal's profile file,`;
+      return [name, typeof value === 'string' ? headerValue(place, value) : value];
+    }),
+  );
+}
+
+/** Never told itself: it is a key, or may be. */
+function headerValue(place: string, value: string): string {
+  const trimmed = value.trim();
+  if (/^[\x20-\x7e]*$/.test(trimmed)) return trimmed;
+  throw new ConfigError(
+    `${place} holds a line break, a control character or one outside ASCII: put the value there as it was given, on one line.`,
+  );
 }
 
 /** Where to look for Temporal's own programs, and where to keep those that had to be fetched or built. */

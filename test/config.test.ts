@@ -315,6 +315,28 @@ describe('TEMPORAL_*', () => {
     });
   });
 
+  it('takes an API key and headers with the line break that ends a file', () => {
+    const env = { TEMPORAL_API_KEY: `${KEY}\r\n`, TEMPORAL_GRPC_META_TEAM: 'a b\n' };
+    expect(readTemporalConfig(env).connectionOptions).toMatchObject({
+      apiKey: KEY,
+      metadata: { team: 'a b' },
+    });
+  });
+
+  it.each([
+    ['TEMPORAL_API_KEY', `${KEY}\nmore`],
+    ['TEMPORAL_API_KEY', `${KEY}\u0007`],
+    ['TEMPORAL_API_KEY', `${KEY}é`],
+    ['TEMPORAL_GRPC_META_AUTH', `${KEY}\nmore`],
+    ['TEMPORAL_GRPC_META_X_AUTH', `${KEY}\u0000more`],
+    ['TEMPORAL_ADDRESS', `me:${KEY}@temporal.example.com:7233`],
+    ['TEMPORAL_ADDRESS', `https://${KEY}@temporal.example.com:7233`],
+    ['TEMPORAL_ADDRESS', `temporal.example.com:7233?token=${KEY}`],
+    ['TEMPORAL_ADDRESS', `temporal.example.com:7233\n${KEY}`],
+  ])('refuses what no header or address can hold, by the name of %s alone', (name, value) => {
+    expect(refusal(() => readTemporalConfig({ [name]: value }))).toMatch(new RegExp(`^${name}, `));
+  });
+
   it.each(['TEMPORAL_TLS', 'TEMPORAL_TLS_DISABLE_HOST_VERIFICATION'])(
     '%s is true or false, nothing else',
     (name) => {

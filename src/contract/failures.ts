@@ -6,6 +6,7 @@ import {
   NexusOperationFailure,
   TimeoutFailure,
 } from '@temporalio/common';
+import { boundedCause } from './bounded-cause';
 import { cleanText, shown } from './clean-text';
 import { FAILURES, type FailureType, fromTemporalType, toTemporalType } from './failure-table';
 import type { LostSubmitPolicy } from './lost-submit';
@@ -78,7 +79,7 @@ export function createFailure(
     details: [cleaned(details)],
     nonRetryable: !retryable,
     nextRetryDelay: nextRetryDelayMs,
-    cause,
+    cause: boundedCause(cause),
   });
 }
 

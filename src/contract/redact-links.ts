@@ -89,10 +89,10 @@ const MIXED_TOKEN = 20;
 /** Whether a name is one that nobody would think of: a long run of letters and digits, or both cases and digits mixed. */
 export function looksLikeToken(name: string): boolean {
   if (name.length < TOKEN_RUN || !/^[\w.~%+-]+$/.test(name)) return false;
-  const longest = Math.max(...name.split(/[^A-Za-z0-9]+/).map((run) => (isMixed(run) ? run.length : 0)));
-  const isLong = name.split(/[^A-Za-z0-9]+/).some((run) => run.length >= LONG_RUN);
+  const runs = name.split(/[^A-Za-z0-9]+/);
+  const hasRun = runs.some((run) => run.length >= LONG_RUN || (run.length >= TOKEN_RUN && isMixed(run)));
   const hasAll = [/[a-z]/, /[A-Z]/, /\d/].every((kind) => kind.test(name));
-  return isLong || longest >= TOKEN_RUN || (hasAll && name.length >= MIXED_TOKEN);
+  return hasRun || (hasAll && name.length >= MIXED_TOKEN);
 }
 
 function isMixed(run: string): boolean {

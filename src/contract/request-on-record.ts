@@ -1,3 +1,4 @@
+import { redactLinks } from './redact-links';
 import type { VideoRequest } from './request';
 
 /** Longer than prompts are; what is longer belongs into no file beside a video. */
@@ -6,7 +7,9 @@ const DEEPEST = 20;
 
 /** A request as it may lie in files: links without what signs them, images and long texts cut to what they are. */
 export function requestOnRecord(request: VideoRequest): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(request).map(([name, value]) => [name, onRecord(value)]));
+  return Object.fromEntries(
+    Object.entries(request).map(([name, value]) => [textOnRecord(name), onRecord(value)]),
+  );
 }
 
 /** A field of the service's own may hold links at any depth; what lies deeper than anybody writes is left out. */
@@ -16,7 +19,9 @@ function onRecord(value: unknown, depth = 0): unknown {
   if (depth === DEEPEST) return '…';
   const parts = Array.isArray(value)
     ? value.map((part) => onRecord(part, depth + 1))
-    : Object.fromEntries(Object.entries(value).map(([name, part]) => [name, onRecord(part, depth + 1)]));
+    : Object.fromEntries(
+        Object.entries(value).map(([name, part]) => [textOnRecord(name), onRecord(part, depth + 1)]),
+      );
   const json = JSON.stringify(parts);
   return json.length > LONGEST_VALUE ? cut(json) : parts;
 }
@@ -28,9 +33,9 @@ function textOnRecord(text: string): string {
   }
   if (/^\s*https?:/i.test(text) && URL.canParse(text)) {
     const { origin, pathname, search } = new URL(text);
-    return cut(`${origin}${pathname}${search && '?…'}`);
+    return cut(redactLinks(`${origin}${pathname}${search && '?…'}`));
   }
-  return cut(text);
+  return cut(redactLinks(text));
 }
 
 function cut(text: string): string {

@@ -1,6 +1,7 @@
 import type { BatchInput } from './batch';
 import { cleanText } from './clean-text';
 import type { DownloadProgress, JobInput, StoredVideo } from './job';
+import { redactLinks } from './redact-links';
 import type { VideoRequest } from './request';
 
 /** A summary in Temporal may have 400 bytes; a character has at most three, and one of four counts as two. */
@@ -40,8 +41,9 @@ export function describeTask(taskId: string): string {
   return cleanText(`task ${taskId}`, LONGEST_SUMMARY);
 }
 
+/** What signs a link goes before anything is cut. */
 function word(value: unknown, longest = LONGEST_FIELD): string {
-  return typeof value === 'string' ? cleanText(value, longest) : '';
+  return typeof value === 'string' ? cleanText(redactLinks(value), longest) : '';
 }
 
 /** `1.3 of 5.0 MB have come`. */

@@ -1,8 +1,8 @@
 import { DecoratorHandler, type Dispatcher } from 'undici';
+import { NO_SECRETS, type Secrets } from '../contract/find-secrets';
+import { redact } from '../contract/redact';
 import { throwIfCancelled } from './exchange-deadline';
-import { NO_SECRETS, type Secrets } from './find-secrets';
 import type { HttpAnswer, TracedReading } from './read-answer';
-import { redact } from './redact';
 import { type FaultFacts, ServiceFault } from './service-fault';
 
 /** Answers are small JSON; more than this is a mistake or an attack. */

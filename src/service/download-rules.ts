@@ -9,8 +9,15 @@ export interface DownloadRules {
   checkScheme(link: URL): void;
 }
 
+/** A host of a link as it may be told: whoever wrote the link may have put anything there. */
+export type TellHost = (hostname: string) => string;
+
 /** The service's own host is trusted as the service is, and so are the hosts that the operator names. */
-export function createDownloadRules(base: URL, downloadAllow: readonly string[]): DownloadRules {
+export function createDownloadRules(
+  base: URL,
+  downloadAllow: readonly string[],
+  tellHost: TellHost,
+): DownloadRules {
   const allowed = new Set(downloadAllow.map(comparable));
   const own = comparable(base.hostname);
   return {
@@ -19,7 +26,7 @@ export function createDownloadRules(base: URL, downloadAllow: readonly string[])
       if (protocol === 'https:') return;
       if (protocol === 'http:' && (base.protocol === 'http:' || allowed.has(comparable(hostname)))) return;
       throw new ServiceFault('not-allowed', {
-        message: `the link is not https: add ${hostname || 'its host'} to VIDEOGEN_DOWNLOAD_ALLOW if videos may come from there unencrypted`,
+        message: `the link is not https: add ${tellHost(hostname) || 'its host'} to VIDEOGEN_DOWNLOAD_ALLOW if videos may come from there unencrypted`,
       });
     },
   };

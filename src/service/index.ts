@@ -1,6 +1,7 @@
+export { NO_SECRETS, type Secrets } from '../contract/find-secrets';
+export { redact } from '../contract/redact';
 export { BUILT_IN_PROFILES, type BuiltInProfile, builtInProfile } from './built-in-profiles';
 export type { AnswerTimeouts } from './call-service';
-export { NO_SECRETS, type Secrets } from './find-secrets';
 export {
   type KeepAnswersOptions,
   keepAnswers,
@@ -21,7 +22,7 @@ export {
   traceAnswer,
   type VideoState,
 } from './read-answer';
-export { redact, secretsOf } from './redact';
+export { secretsOf } from './secrets-of-call';
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
 export type { ResumePoint } from './video-range';
 export {

@@ -1,9 +1,9 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { errorCode } from '../contract/error-code';
-import type { Secrets } from './find-secrets';
+import type { Secrets } from '../contract/find-secrets';
+import { hideSecrets } from '../contract/redact';
 import { endOfString } from './places';
-import { hideSecrets } from './redact';
 import type { ServiceAnswer } from './video-service';
 
 const MOST_FILES = 200;

@@ -1,13 +1,14 @@
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import type { Secrets } from '../contract/find-secrets';
+import { isTainted, redact } from '../contract/redact';
 import { type AnswerTimeouts, callService, refusal, refusalText } from './call-service';
 import { decodeBody, encodingOf } from './decode-body';
 import type { DownloadRules } from './download-rules';
 import { startDeadline } from './exchange-deadline';
-import type { Secrets } from './find-secrets';
 import { traceAnswer } from './read-answer';
 import { ReadOutFirst } from './read-out-first';
-import { isTainted, redact, secretsOfLink } from './redact';
+import { secretsOfLink } from './secrets-of-call';
 import { ServiceFault } from './service-fault';
 import { isResumable, type ResumePoint, rangeHeaders, totalOfRest, validatorOf } from './video-range';
 

@@ -1,6 +1,7 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
+import type { TellHost } from './download-rules';
 import { whyNotPublic } from './public-address';
 import { ServiceFault } from './service-fault';
 
@@ -8,6 +9,7 @@ export interface VideoConnectorOptions {
   /** Milliseconds. */
   timeout: number;
   mayBePrivate: (hostname: string) => boolean;
+  tellHost: TellHost;
   lookup?: LookupFunction;
 }
 
@@ -19,15 +21,17 @@ export interface VideoConnectorOptions {
 export function createVideoConnector({
   timeout,
   mayBePrivate,
+  tellHost,
   lookup = systemLookup,
 }: VideoConnectorOptions): buildConnector.connector {
+  const check: CheckAddress = (address, hostname) => refusalOf(address, hostname, tellHost);
   const connectAnywhere = buildConnector({ timeout, lookup });
-  const connectInPublic = buildConnector({ timeout, lookup: checkedLookup(lookup, refusalOf) });
+  const connectInPublic = buildConnector({ timeout, lookup: checkedLookup(lookup, check) });
   return (options, callback) => {
     const { hostname } = options;
     if (mayBePrivate(hostname)) return connectAnywhere(options, callback);
     // Node looks no address up that is one already.
-    const refused = isIP(hostname) === 0 ? undefined : refusalOf(hostname, hostname);
+    const refused = isIP(hostname) === 0 ? undefined : check(hostname, hostname);
     if (refused === undefined) return connectInPublic(options, callback);
     queueMicrotask(() => callback(refused, null));
   };
@@ -56,10 +60,10 @@ function asList(found: string | LookupAddress[]): LookupAddress[] {
   return typeof found === 'string' ? [{ address: found, family: isIP(found) }] : found;
 }
 
-function refusalOf(address: string, hostname: string): ServiceFault | undefined {
+function refusalOf(address: string, hostname: string, tellHost: TellHost): ServiceFault | undefined {
   const kind = whyNotPublic(address);
   if (kind === undefined) return undefined;
-  const place = address === hostname ? address : `${address} (${hostname})`;
+  const place = address === hostname ? address : `${address} (${tellHost(hostname)})`;
   return new ServiceFault('not-allowed', {
     message: `the link leads to ${place}, a ${kind} address: add the host to VIDEOGEN_DOWNLOAD_ALLOW if videos are really there`,
   });

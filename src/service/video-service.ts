@@ -1,6 +1,9 @@
 import { Agent, type Dispatcher } from 'undici';
+import type { Secrets } from '../contract/find-secrets';
 import { TASK_ID_RULE } from '../contract/input-rules';
 import { CHECK_EXCHANGE_MS, OPEN_VIDEO_MS, SUBMIT_EXCHANGE_MS } from '../contract/policies';
+import { isTainted, redact } from '../contract/redact';
+import { HIDDEN } from '../contract/redact-links';
 import type { VideoRequest } from '../contract/request';
 import {
   type AnswerTimeouts,
@@ -12,13 +15,12 @@ import {
 } from './call-service';
 import { createDownloadRules } from './download-rules';
 import { startDeadline } from './exchange-deadline';
-import type { Secrets } from './find-secrets';
 import { type OpenVideoOptions, openVideo, type VideoBody, type VideoSource } from './open-video';
 import { bodiesOf, parseJson, valuesIn } from './places';
 import { readingRules, type ServiceProfile } from './profile';
 import { type AnswerReading, type TracedReading, traceAnswer, type VideoState } from './read-answer';
 import { first, linkFrom, taskIdFrom } from './read-values';
-import { isTainted, redact, redactReading, secretsOf } from './redact';
+import { redactReading, secretsOf } from './secrets-of-call';
 import { ServiceFault } from './service-fault';
 import { createVideoConnector } from './video-connector';
 
@@ -102,6 +104,9 @@ export interface VideoService {
   close(): Promise<void>;
 }
 
+/** A real one is shorter. */
+const LONGEST_HOST = 200;
+
 export function createVideoService(options: VideoServiceOptions): VideoService {
   const { profile = {}, downloadAllow = [], onAnswer = () => undefined } = options;
   const base = new URL(`${options.baseUrl.replace(/\/+$/, '')}/`);
@@ -119,10 +124,21 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
   const keepAlive = new Agent({ connect });
   // A POST on a kept connection that the service has just closed looks like a lost submit. A fresh one cannot.
   const freshConnections = new Agent({ connect, pipelining: 0 });
-  const downloadRules = createDownloadRules(base, downloadAllow);
+  const ownSecrets = () => secretsOf('', [readKey(options.apiKey)], profile.headers);
+  const tellHost = (hostname: string) => {
+    try {
+      return redact(hostname, ownSecrets(), LONGEST_HOST);
+    } catch {
+      // Nobody knows what is to be hidden while the key cannot be read, and a lookup has nobody to throw to.
+      return HIDDEN;
+    }
+  };
+  const downloadRules = createDownloadRules(base, downloadAllow, tellHost);
   const { mayBePrivate } = downloadRules;
   // Apart from the others, so that no video is fetched over a connection whose address was not checked.
-  const videos = new Agent({ connect: createVideoConnector({ timeout: timeouts.connect, mayBePrivate }) });
+  const videos = new Agent({
+    connect: createVideoConnector({ timeout: timeouts.connect, mayBePrivate, tellHost }),
+  });
   const authorization = () => {
     const key = readKey(options.apiKey);
     return {
@@ -207,7 +223,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
     base,
     rules: downloadRules,
     homeHeaders: () => ({ ...profile.headers, ...authorization().header }),
-    secrets: () => secretsOf('', [authorization().key], profile.headers),
+    secrets: ownSecrets,
     timeouts: timeouts.video,
     openWithinMs: timeouts.exchange.video,
   };

@@ -47,8 +47,13 @@ export async function probing({ place, limitMs, fixFor }: Probe, work: () => Pro
     await Promise.race([worked, silence]);
   } catch (error) {
     const fault = storageFault(error);
-    const problem = cleanText(fault.message.split('\n')[0] ?? '');
-    throw new StorageUnusable(place, problem, fixFor(fault), { cause: error });
+    const { code } = fault;
+    throw new StorageUnusable(
+      place,
+      cleanText(fault.message),
+      fixFor(fault),
+      code === undefined ? {} : { code },
+    );
   } finally {
     late.abort();
   }

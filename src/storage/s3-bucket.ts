@@ -6,6 +6,7 @@ import type {
   S3Client,
 } from '@aws-sdk/client-s3';
 import type { Upload } from '@aws-sdk/lib-storage';
+import { hideCredentials } from './hide-credentials';
 import { loadS3, type S3Sdk } from './load-s3';
 import type { S3Connection } from './s3-connection';
 import type { Stored } from './same-video';
@@ -51,6 +52,7 @@ export class S3Bucket {
       ...(credentials !== undefined && { credentials }),
       requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: SILENCE_TIMEOUT_MS },
     });
+    hideCredentials(client);
     return new S3Bucket(sdk, client, name);
   }
 

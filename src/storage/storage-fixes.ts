@@ -1,5 +1,3 @@
-import { errorCode } from '../contract/error-code';
-
 /** Ends every fix of a folder. */
 export const ANOTHER_FOLDER = 'or set VIDEOGEN_STORAGE to another folder';
 const A_FILE = `A file stands where a folder is to be: move it away, ${ANOTHER_FOLDER}.`;
@@ -15,10 +13,9 @@ const BY_CODE: Record<string, string> = {
   EDQUOT: `The quota is used up: make room, ${ANOTHER_FOLDER}.`,
 };
 
-/** By the code of the system, which the error has or the one that caused it. */
-export function fixForFolder(error: unknown): string {
-  const code = errorCode(error) ?? errorCode(Reflect.get(Object(error), 'cause'));
-  return BY_CODE[String(code)] ?? `Mend that folder, ${ANOTHER_FOLDER}.`;
+/** By the code of the system. */
+export function fixForFolder({ code }: { code?: string | undefined }): string {
+  return BY_CODE[code ?? ''] ?? `Mend that folder, ${ANOTHER_FOLDER}.`;
 }
 
 const CREDENTIALS =

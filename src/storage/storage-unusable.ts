@@ -1,4 +1,4 @@
-import { StorageFault } from './storage';
+import { StorageFault, type StorageFaultOptions } from './storage';
 
 /** The storage does not take, keep or give back what is stored there. Found by a probe, before anything is paid for. */
 export class StorageUnusable extends StorageFault {
@@ -8,7 +8,7 @@ export class StorageUnusable extends StorageFault {
     readonly place: string,
     readonly problem: string,
     readonly fix: string,
-    options?: ErrorOptions,
+    options?: StorageFaultOptions,
   ) {
     super(`The storage ${place} cannot be used: ${problem.replace(/\.$/, '')}. ${fix}`, options);
   }

@@ -43,14 +43,23 @@ export interface WholeVideo {
   sha256: string;
 }
 
+export interface StorageFaultOptions extends ErrorOptions {
+  isFinal?: boolean;
+  code?: string;
+}
+
 /** The storage is to blame, not the network that feeds it. */
 export class StorageFault extends Error {
   override readonly name: string = 'StorageFault';
   /** Whether trying again is of no use. */
   readonly isFinal: boolean;
 
-  constructor(message: string, { isFinal = false, ...options }: ErrorOptions & { isFinal?: boolean } = {}) {
+  /** The system's word for it, such as ENOSPC. */
+  readonly code: string | undefined;
+
+  constructor(message: string, { isFinal = false, code, ...options }: StorageFaultOptions = {}) {
     super(message, options);
     this.isFinal = isFinal;
+    this.code = code;
   }
 }

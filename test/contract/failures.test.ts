@@ -4,6 +4,8 @@ import {
   ApplicationFailure,
   CancelledFailure,
   ChildWorkflowFailure,
+  DefaultFailureConverter,
+  defaultPayloadConverter,
   NexusOperationFailure,
   RetryState,
   TimeoutFailure,
@@ -272,4 +274,31 @@ it('only an activity whose own time ran out is a timeout', () => {
   ]) {
     expect(readTimeout(other)).toBeUndefined();
   }
+});
+
+describe('the cause of a failure', () => {
+  const encodedLength = (failure: Error) =>
+    JSON.stringify(new DefaultFailureConverter().errorToFailure(failure, defaultPayloadConverter)).length;
+
+  it('is handed on as it is when it is short', () => {
+    const cause = new Error('no space left', { cause: new Error('ENOSPC') });
+    expect(createFailure('StorageFailed', {}, { cause }).cause).toBe(cause);
+  });
+
+  it('is cut when its words or those behind it are long', () => {
+    const long = 'x'.repeat(3_000_000);
+    const ofLong = new Error('no space left', { cause: new Error(long, { cause: { long } }) });
+    for (const cause of [new Error(long), new TypeError(long), ofLong]) {
+      const failure = createFailure('StorageFailed', {}, { cause });
+      expect(failure.cause).toMatchObject({ name: cause.name });
+      expect(encodedLength(failure)).toBeLessThan(20_000);
+    }
+  });
+
+  it('ends somewhere, however many are behind it', () => {
+    let cause = new Error('the first');
+    for (let count = 0; count < 1_000; count++) cause = new Error('one more', { cause });
+    const failure = createFailure('StorageFailed', {}, { cause });
+    expect(encodedLength(failure)).toBeLessThan(50_000);
+  });
 });

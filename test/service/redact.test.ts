@@ -1,5 +1,6 @@
-import { NO_SECRETS, type Secrets } from '../../src/service/find-secrets';
-import { hideSecrets, redact, secretsOf, secretsOfLink } from '../../src/service/redact';
+import { NO_SECRETS, type Secrets } from '../../src/contract/find-secrets';
+import { hideSecrets, redact } from '../../src/contract/redact';
+import { secretsOf, secretsOfLink } from '../../src/service/secrets-of-call';
 
 const KEY = 'sk-live/abc+0123456789';
 const OWN: Secrets = { keys: [KEY], others: [] };

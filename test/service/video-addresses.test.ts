@@ -180,6 +180,28 @@ describe('a link that is not https', () => {
     });
   });
 
+  it.each([
+    ['http://sk-very-secret-0123.example.com/v.mp4', 'add ….example.com to'],
+    ['foo://c2stdmVyeS1zZWNyZXQtMDEyMw/v.mp4', 'add …w to'],
+    [`foo://${'x'.repeat(100_000)}/v.mp4`, `add ${'x'.repeat(199)}… to`],
+  ])('is refused without the key that its host holds, nor all of a long one: %.60s', async (link, told) => {
+    const service = connect({ baseUrl: 'https://api.example.com', apiKey: () => 'sk-very-secret-0123' });
+    await expect(service.openVideo(link)).rejects.toMatchObject({
+      kind: 'not-allowed',
+      facts: { message: expect.stringContaining(`the link is not https: ${told} VIDEOGEN_DOWNLOAD_ALLOW`) },
+    });
+  });
+
+  it('is refused without its host when the key cannot be read', async () => {
+    const apiKey = () => {
+      throw new Error('no key');
+    };
+    const service = connect({ baseUrl: 'https://api.example.com', apiKey });
+    await expect(service.openVideo('http://cdn.example.com/v.mp4')).rejects.toMatchObject({
+      facts: { message: expect.stringContaining('the link is not https: add … to ') },
+    });
+  });
+
   it('is followed when its host is allowed', async () => {
     const files = await serve();
     const service = connect({ baseUrl: 'https://api.example.com', downloadAllow: ['127.0.0.1'] });
@@ -233,8 +255,15 @@ describe('a name is judged by the very answer that is connected to', () => {
     return Object.assign(lookup, { asked: () => asked });
   }
 
-  function ask(lookup: LookupFunction, port: number, mayBePrivate = () => false) {
-    const dispatcher = new Agent({ connect: createVideoConnector({ timeout: 1_000, mayBePrivate, lookup }) });
+  function ask(
+    lookup: LookupFunction,
+    port: number,
+    mayBePrivate = () => false,
+    tellHost = (hostname: string) => hostname,
+  ) {
+    const dispatcher = new Agent({
+      connect: createVideoConnector({ timeout: 1_000, mayBePrivate, tellHost, lookup }),
+    });
     opened.push(dispatcher);
     const origin = `http://cdn.example.com:${port}`;
     const call = { method: 'GET', path: '/', headersTimeout: 1_000, bodyTimeout: 1_000 } as const;
@@ -255,6 +284,13 @@ describe('a name is judged by the very answer that is connected to', () => {
     });
     expect(lookup.asked()).toBe(1);
     expect(server.connections()).toBe(0);
+  });
+
+  it('and its host is told as it may be', async () => {
+    const tellHost = (hostname: string) => hostname.replace('cdn', '…');
+    await expect(ask(resolver(['127.0.0.1']), 80, () => false, tellHost)).rejects.toMatchObject({
+      facts: { message: `the link leads to 127.0.0.1 (….example.com), a loopback address: ${ADD_IT}` },
+    });
   });
 
   it('unless its host may be private', async () => {

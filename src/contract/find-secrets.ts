@@ -1,4 +1,4 @@
-import type { TextRange } from '../contract/redact-links';
+import type { TextRange } from './redact-links';
 
 /** What a call carries that nobody else may see. */
 export interface Secrets {
@@ -21,9 +21,9 @@ const SHORTEST_WORD = 4;
 /** Shorter ones, such as `beta`, are hidden where they stand alone. */
 const SHORTEST_ANYWHERE = 8;
 
-/** Finds secrets in a text whose escapes are undone, whatever case they are in. */
+/** Finds secrets in a text whose escapes are undone, whatever case they are in. Not in workflows: they have no `Buffer`. */
 export function secretFinder({ keys, others }: Secrets): (text: string) => TextRange[] {
-  const pieces = piecesOf(keys.filter((key) => key !== ''));
+  const pieces = piecesOf(keys.filter((key) => key !== '').flatMap(formsOf));
   const words = others.map(fold).filter((word) => word.length >= SHORTEST_WORD);
   return (text) => {
     const folded = fold(text);
@@ -31,10 +31,20 @@ export function secretFinder({ keys, others }: Secrets): (text: string) => TextR
   };
 }
 
-/** Whether a text holds a whole key, which no piece of chance does. */
+/** Of a key, in one stretch: no id has so much of it by chance. */
+const TELLING_SHARE = 0.5;
+
+/** Whether a text holds a key or the better part of one, in any of its forms. */
 export function holdsKey(text: string, { keys }: Secrets): boolean {
   const folded = fold(text);
-  return keys.some((key) => key.length >= PIECE && folded.includes(fold(key)));
+  return keys
+    .filter((key) => key.length >= PIECE)
+    .flatMap(formsOf)
+    .some((form) =>
+      findPieces(folded, piecesOf([form])).some(
+        ({ start, end }) => end - start >= form.text.length * TELLING_SHARE,
+      ),
+    );
 }
 
 /** Unlike toLowerCase, this leaves every character in its place. */
@@ -42,24 +52,34 @@ function fold(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
+/** A way to write a key, and how long a piece of it is told from a word. */
+interface KeyForm {
+  text: string;
+  piece: number;
+}
+
+function formsOf(key: string): KeyForm[] {
+  const bytes = Buffer.from(key, 'utf8');
+  // In a URL, each byte is escaped by itself.
+  const plain = [key, bytes.toString('latin1')].map((text) => ({
+    text,
+    piece: Math.min(PIECE, text.length),
+  }));
+  if (key.length < PIECE) return plain;
+  const base64 = base64Of(bytes).map((text) => ({ text, piece: BASE64_PIECE }));
+  return [...plain, { text: bytes.toString('hex'), piece: HEX_PIECE }, ...base64];
+}
+
 /** By their length. */
 type Pieces = Map<number, Set<string>>;
 
-function piecesOf(keys: readonly string[]): Pieces {
+function piecesOf(forms: readonly KeyForm[]): Pieces {
   const pieces: Pieces = new Map();
-  const add = (text: string, length: number) => {
+  for (const { text, piece: length } of forms) {
     const folded = fold(text);
     const ofLength = pieces.get(length) ?? new Set();
     pieces.set(length, ofLength);
     for (let at = 0; at + length <= folded.length; at++) ofLength.add(folded.slice(at, at + length));
-  };
-  for (const key of keys) {
-    const bytes = Buffer.from(key, 'utf8');
-    // In a URL, each byte is escaped by itself.
-    for (const form of [key, bytes.toString('latin1')]) add(form, Math.min(PIECE, form.length));
-    if (key.length < PIECE) continue;
-    add(bytes.toString('hex'), HEX_PIECE);
-    for (const form of base64Of(bytes)) add(form, BASE64_PIECE);
   }
   return pieces;
 }

@@ -1,4 +1,4 @@
-import type { TextRange } from '../contract/redact-links';
+import type { TextRange } from './redact-links';
 
 /** A text as it reads when its escapes are undone, and where each of its characters comes from. */
 export interface DecodedLayer {
