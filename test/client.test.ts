@@ -14,7 +14,7 @@ const STARTS: [name: string, start: (videos: VideoClient, workflowId: string) =>
 ];
 
 describe.each(STARTS)('%s', (_, start) => {
-  it.each(['', ' ', 'x'.repeat(1_001)])('refuses the workflow id %.5j', async (workflowId) => {
+  it.each(['', ' ', 'x'.repeat(1_001)])('refuses the workflow id %j', async (workflowId) => {
     const videos = await createVideoClient({ env: {}, client });
     const failure = await start(videos, workflowId).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(VideoFailure);

@@ -158,7 +158,7 @@ test.each<[Partial<BatchOptions>, string]>([
 });
 
 test.each(['', ' ', 'x'.repeat(1_500)])(
-  'a batch with the id %.5j is refused before anything is stored',
+  'a batch with the id %j is refused before anything is stored',
   async (id) => {
     expect(await refusal(readText(toLines(foxesOf(2 * INLINE_BYTES)), { id }))).toBe(
       '--id must be text of at most 1000 bytes, and not empty',

@@ -26,10 +26,10 @@ it.each<[unknown, string]>([
   expect(decisionProblem(given)).toContain(problem);
 });
 
-it.each(['video-1', 'a', 'x'.repeat(1_000), 'ä'.repeat(500)])('a job may be named %.20s', (name) => {
+it.each(['video-1', 'a', 'x'.repeat(1_000), 'ä'.repeat(500)])('a job may be named %s', (name) => {
   expect(isWorkflowId(name)).toBe(true);
 });
 
-it.each(['', '  ', 'x'.repeat(1_001), 'ä'.repeat(501), 1, null])('a job cannot be named %.20j', (name) => {
+it.each(['', '  ', 'x'.repeat(1_001), 'ä'.repeat(501), 1, null])('a job cannot be named %j', (name) => {
   expect(isWorkflowId(name)).toBe(false);
 });
