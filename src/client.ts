@@ -12,6 +12,7 @@ import { connectClient } from './connect';
 import type { BatchInput, BatchResult } from './contract/batch';
 import { parseBatchInput } from './contract/batch-input';
 import { VideoFailure } from './contract/failures';
+import { isWorkflowId, WORKFLOW_ID_RULE } from './contract/input-rules';
 import type { JobInput, JobResult } from './contract/job';
 import { parseJobInput } from './contract/job-input';
 import { BATCH_WORKFLOW_TYPE, INPUT_MEMO, submitQueueOf, WORKFLOW_TYPE } from './contract/names';
@@ -106,6 +107,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     const { request, taskId } = parsed.input;
     const wanted = shortWanted({ request, taskId });
     const { workflowId = `video-${randomUUID()}`, temporal } = options;
+    checkWorkflowId(workflowId);
     const input = withQueues(parsed.input);
     const shown = { staticSummary: describeJob(input), staticDetails: jobAtStart(input) };
     const startOptions = {
@@ -140,6 +142,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     const { requests, requestsFrom } = parsed.input;
     const wanted = requests ? { requests: digestOf(requests) } : { requestsFrom };
     const { workflowId = `batch-${randomUUID()}` } = options;
+    checkWorkflowId(workflowId);
     const input = withQueues(parsed.input);
     const shown = { staticSummary: describeBatch(input), staticDetails: batchAtStart(input) };
     const startOptions = startOptionsOf(input, wanted, shown, { ...options, workflowId });
@@ -170,6 +173,11 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
       if (!options.client) await client.connection.close();
     },
   };
+}
+
+function checkWorkflowId(workflowId: unknown): void {
+  if (isWorkflowId(workflowId)) return;
+  throw new VideoFailure('InvalidRequest', { message: `workflowId ${WORKFLOW_ID_RULE}` });
 }
 
 const ENDED_EARLY: readonly WorkflowExecutionStatusName[] = [

@@ -13,6 +13,7 @@ import {
 } from 'nexus-rpc';
 import type { generateVideo } from '../workflows';
 import { createFailure, isVideoFailure, readFailure } from './contract/failures';
+import { isWorkflowId, WORKFLOW_ID_RULE } from './contract/input-rules';
 import type { JobInput, JobProgress, JobResult } from './contract/job';
 import { parseJobInput } from './contract/job-input';
 import { INPUT_MEMO, PROGRESS_QUERY, WORKFLOW_TYPE } from './contract/names';
@@ -98,8 +99,8 @@ function readOrder(
 }
 
 function readName(workflowId: unknown): string {
-  if (typeof workflowId === 'string' && workflowId.trim() !== '') return workflowId;
-  throw refused('BAD_REQUEST', 'workflowId must be the name of a job');
+  if (isWorkflowId(workflowId)) return workflowId;
+  throw refused('BAD_REQUEST', `workflowId ${WORKFLOW_ID_RULE}`);
 }
 
 /** The caller reads it as any failure of a job; Temporal tries none of these again. */

@@ -1,5 +1,7 @@
 import { chmod, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ConfigError } from '../config';
+import { errorCode } from '../contract/error-code';
 
 const OURS_ALONE = { folder: 0o700, file: 0o600 };
 
@@ -8,12 +10,28 @@ const OUR_FILES = /^(temporal\.(db|log)|stack\.|emulated-tasks\.)/;
 
 /** The folder of the database, for this user alone. A folder that also has other things is left as it is. */
 export async function makeDataFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: OURS_ALONE.folder });
-  const names = await readdir(folder);
+  // The server reads the name of its database as an SQLite URI, but looks for its folder as it stands: no escape helps.
+  if (/[?#%]/.test(folder)) {
+    throw new ConfigError(
+      `The data folder ${folder} has ?, # or % in its path, which the Temporal dev server misreads: set VIDEOGEN_DATA to a folder without them.`,
+    );
+  }
+  const names = await openFolder(folder);
   // One that is somebody else's cannot be changed, and need not be.
   if (names.every((name) => OUR_FILES.test(name)))
     await chmod(folder, OURS_ALONE.folder).catch(() => undefined);
   await closeDataFiles(folder);
+}
+
+async function openFolder(folder: string): Promise<string[]> {
+  try {
+    await mkdir(folder, { recursive: true, mode: OURS_ALONE.folder });
+    return await readdir(folder);
+  } catch (error) {
+    throw new ConfigError(
+      `The data folder ${folder} cannot be used (${errorCode(error)}): set VIDEOGEN_DATA to a folder you can write to.`,
+    );
+  }
 }
 
 /** The server makes its files as readable as the system lets it. */

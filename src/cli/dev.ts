@@ -14,7 +14,7 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
   const port = readPort('--port', options.port);
   const uiPort = readPort('--ui-port', options.uiPort);
   quietRuntime('WARN');
-  const stack = await openLocalStack({ env: terminal.env, tell, port, uiPort, forEverybody: true });
+  const stack = await openLocalStack({ env: terminal.env, terminal, tell, port, uiPort, forEverybody: true });
   try {
     if (stack.runBy !== undefined) {
       const { pid, storage } = stack.runBy;

@@ -11,6 +11,7 @@ import {
 import { EngineUnavailable, PortInUse } from '../engine';
 import { StorageUnusable } from '../storage';
 import { CopyFailed } from './copy-out';
+import { LeftWaiting } from './left-waiting';
 import { INTERRUPTED, type Terminal, tell } from './terminal';
 
 /** Beside the codes of the failure table, which tell how a job failed. */
@@ -32,7 +33,7 @@ export function exitCodeOf(error: unknown): number {
     return EXIT.usage;
   if (error instanceof CopyFailed || error instanceof StorageUnusable) return FAILURES.StorageFailed.exitCode;
   if (error instanceof TemporalUnreachable || error instanceof EngineUnavailable) return EXIT.noTemporal;
-  return EXIT.unexpected;
+  return error instanceof LeftWaiting ? EXIT.interrupted : EXIT.unexpected;
 }
 
 /** What a program is told of an error, whatever it is. */

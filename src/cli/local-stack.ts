@@ -11,12 +11,16 @@ import { readDataFolder, readEngineOptions, readTaskQueue } from '../temporal-co
 import { Closers } from './closers';
 import { closeDataFiles, makeDataFolder } from './data-folder';
 import { endOrphans } from './end-orphans';
+import { LeftWaiting } from './left-waiting';
 import { connectLocally, retainLong } from './local-client';
 import { localQueue } from './local-queue';
 import { openService, startWorkers } from './local-workers';
 import { readStackNote, removeStackNote, writeStackNote } from './stack-note';
+import type { Terminal } from './terminal';
 
 const LOOK_AGAIN_MS = 200;
+/** Most wait for a moment only. */
+const TELL_AFTER_MS = 3_000;
 
 /** Temporal, and a worker for the service and the storage that the environment names, on this machine. */
 export interface LocalStack {
@@ -42,6 +46,8 @@ export interface LocalStack {
 export interface LocalStackOptions {
   env: Environment;
   tell: (line: string) => void;
+  /** Where somebody may leave while another process is waited for. */
+  terminal: Pick<Terminal, 'onInterrupt'>;
   port?: number;
   uiPort?: number;
   /** Serve the task queue of the settings as well, for jobs that other programs start. */
@@ -58,14 +64,30 @@ export async function openLocalStack(options: LocalStackOptions): Promise<LocalS
   const storage = await openStorage(options.env);
   await makeDataFolder(folder);
   const lock = new ProcessLock(join(folder, 'stack.lock'));
-  for (;;) {
-    const joined = await joinStack(folder, storage, options);
-    if (joined) return joined;
-    const holder = await lock.holder();
-    if (holder && (isDead(holder) || isSilent(holder))) await lock.free(holder.token);
-    if (await lock.tryTake()) return startStack({ folder, lock, storage }, options);
-    await sleep(LOOK_AGAIN_MS);
+  const left = new AbortController();
+  const stopListening = options.terminal.onInterrupt(() => left.abort());
+  const tellAtMs = Date.now() + TELL_AFTER_MS;
+  let isTold = false;
+  try {
+    for (;;) {
+      const joined = await joinStack(folder, storage, options);
+      if (joined) return joined;
+      const holder = await lock.holder();
+      if (holder && (isDead(holder) || isSilent(holder))) await lock.free(holder.token);
+      if (await lock.tryTake()) break;
+      if (left.signal.aborted) throw new LeftWaiting(folder, holder);
+      if (holder && !isTold && Date.now() >= tellAtMs) {
+        isTold = true;
+        options.tell(
+          `Waiting for process ${holder.pid} on ${holder.host}, which starts or ends Temporal in ${folder}. Ctrl-C leaves.`,
+        );
+      }
+      await sleep(LOOK_AGAIN_MS, undefined, { signal: left.signal }).catch(() => undefined);
+    }
+  } finally {
+    stopListening();
   }
+  return startStack({ folder, lock, storage }, options);
 }
 
 /** After a crash of the machine, a stranger may have the number of the process that held the lock. */

@@ -44,6 +44,7 @@ export async function openTemporal(
   }
   const { client, taskQueue, searchable, ...stack } = await openLocalStack({
     env,
+    terminal,
     tell: (line) => tell(terminal, line),
   });
   // The stack of this machine does downloads where it does the rest, whatever queue the settings name for them.

@@ -13,7 +13,7 @@ import { requestsFileProblem } from '../contract/sizes';
 import { createStorage, StorageFault } from '../storage';
 import { readStorageConfig } from '../storage-config';
 import type { BatchOptions } from './options';
-import { defined, EMULATOR_POLLING, number } from './read-job-input';
+import { checkId, defined, EMULATOR_POLLING, number } from './read-job-input';
 
 /** More does not go through Temporal with the start, but through the storage. */
 const MOST_BYTES_INLINE = 200_000;
@@ -27,6 +27,7 @@ export interface BatchOrder {
 }
 
 export async function readBatch(file: string, options: BatchOptions, env: Environment): Promise<BatchOrder> {
+  checkId(options.id);
   const further = readProfile(env)?.requestFields;
   const content = await readContent(file);
   const tooLarge = requestsFileProblem(Buffer.byteLength(content));

@@ -1,4 +1,5 @@
 import { type JobInput, parseJobInput, VideoFailure } from '../contract';
+import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { GenerateOptions } from './options';
 
 /** The emulator's generations are short and its looks cost nothing. */
@@ -13,6 +14,7 @@ export function readJobInput(
 ): JobInput | undefined {
   const { imageUrl, resolution, aspectRatio, duration, seed, adopt, id } = options;
   const { deadline, onLostSubmit, holdFor, storage, keepBad } = options;
+  checkId(id);
   const request = defined({
     prompt,
     image_url: imageUrl,
@@ -44,6 +46,11 @@ export function readJobInput(
   );
   if (!parsed.ok) throw refused(parsed.problem);
   return parsed.input;
+}
+
+/** The name that a job or a batch is given, if any. */
+export function checkId(id: string | undefined): void {
+  if (id !== undefined && !isWorkflowId(id)) throw refused(`--id ${WORKFLOW_ID_RULE}`);
 }
 
 /** `model=m1` and `size={"w":640}`: a value is JSON, or text when it is none. */

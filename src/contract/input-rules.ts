@@ -13,6 +13,8 @@ const RESERVED_FOLDERS = ['jobs', 'batches'];
 /** Bytes, as JSON writes it: hundreds of ids travel together. */
 const LONGEST_TASK_ID = 1_000;
 const LONGEST_IDEMPOTENCY_KEY = 255;
+/** Bytes: Temporal takes no longer one. The items of a batch have no workflow of their own. */
+const LONGEST_WORKFLOW_ID = 1_000;
 
 /** What a key may leave open until the video is there. */
 export const KEY_PLACEHOLDERS = ['workflowId', 'taskId', 'date', 'ext'] as const;
@@ -21,7 +23,7 @@ export type KeyPlaceholder = (typeof KEY_PLACEHOLDERS)[number];
 
 export const STORAGE_RULE = `must name a place inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; ${KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ')} may stand in it; each name takes at most ${LONGEST_SEGMENT_BYTES} bytes, and ${RESERVED_FOLDERS.map((name) => `${name}/`).join(' and ')} are reserved`;
 export const TASK_ID_RULE = `must be text of at most ${LONGEST_TASK_ID} bytes without control characters, and not empty`;
-
+export const WORKFLOW_ID_RULE = `must be text of at most ${LONGEST_WORKFLOW_ID} bytes, and not empty`;
 export const IDEMPOTENCY_KEY_RULE = `must be 1 to ${LONGEST_IDEMPOTENCY_KEY} printable ASCII characters without spaces`;
 export const LOST_SUBMIT_RULE = `must be one of ${LOST_SUBMIT_POLICIES.join(', ')}`;
 export const FILE_KEY_RULE = 'must be the key of a file inside the storage, such as "batches/foxes.jsonl"';
@@ -31,6 +33,12 @@ export const FLAG_RULE = 'must be true or false';
 export function isTaskId(value: unknown): value is string {
   if (typeof value !== 'string' || value.trim() === '' || value.length > LONGEST_TASK_ID) return false;
   return !hasControls(value) && jsonBytes(value) - '""'.length <= LONGEST_TASK_ID;
+}
+
+/** The name of a job or a batch. */
+export function isWorkflowId(value: unknown): value is string {
+  if (typeof value !== 'string' || value.trim() === '' || value.length > LONGEST_WORKFLOW_ID) return false;
+  return new TextEncoder().encode(value).length <= LONGEST_WORKFLOW_ID;
 }
 
 /** True for a key or prefix where a job may put its video. */

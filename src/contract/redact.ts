@@ -18,14 +18,21 @@ export function redact(text: string, secrets: Secrets, longest?: number): string
 
 /** The text without the secrets, however they are escaped in it, and without what signs links. */
 export function hideSecrets(text: string, secrets: Secrets): string {
+  return secretHider(secrets)(text);
+}
+
+/** The same for many texts: the secrets are prepared once. */
+export function secretHider(secrets: Secrets): (text: string) => string {
   const find = secretFinder(secrets);
-  const ranges: TextRange[] = [];
-  for (const layer of decodedLayers(text)) {
-    for (const found of [find(layer.text), credentialsIn(layer.text), secretsInLinks(layer.text)]) {
-      for (const range of found) ranges.push(layer.origin(range));
+  return (text) => {
+    const ranges: TextRange[] = [];
+    for (const layer of decodedLayers(text)) {
+      for (const found of [find(layer.text), credentialsIn(layer.text), secretsInLinks(layer.text)]) {
+        for (const range of found) ranges.push(layer.origin(range));
+      }
     }
-  }
-  return hideRanges(text, ranges);
+    return hideRanges(text, ranges);
+  };
 }
 
 /** `Bearer x`, whoever's it is; "Bearer authentication" is none. */

@@ -1,12 +1,14 @@
 import { DecoratorHandler, type Dispatcher } from 'undici';
 import { NO_SECRETS, type Secrets } from '../contract/find-secrets';
 import { redact } from '../contract/redact';
+import { decodeBytes, encodingOf, textOf } from './decode-body';
 import { throwIfCancelled } from './exchange-deadline';
 import type { HttpAnswer, TracedReading } from './read-answer';
 import { type FaultFacts, ServiceFault } from './service-fault';
 
 /** Answers are small JSON; more than this is a mistake or an attack. */
 const LARGEST_ANSWER_BYTES = 1024 * 1024;
+const TOO_LARGE = `the answer is larger than ${LARGEST_ANSWER_BYTES} bytes`;
 
 /** Milliseconds without a sign of life: until the headers, and between two pieces of the body. */
 export interface AnswerTimeouts {
@@ -51,7 +53,7 @@ export async function callService(
   }
 }
 
-/** The whole body as text, within the size limit. */
+/** The whole body as text, decoded if the server insisted on an encoding; the size limit holds before and after. */
 export async function bodyText(
   answer: Dispatcher.ResponseData,
   { signal, secrets = NO_SECRETS }: Pick<ServiceCall, 'signal' | 'secrets'> = {},
@@ -61,19 +63,24 @@ export async function bodyText(
   try {
     for await (const chunk of answer.body) {
       bytes += chunk.length;
-      if (bytes > LARGEST_ANSWER_BYTES) {
-        throw new ServiceFault('unreadable', {
-          status: answer.statusCode,
-          message: `the answer is larger than ${LARGEST_ANSWER_BYTES} bytes`,
-        });
-      }
+      if (bytes > LARGEST_ANSWER_BYTES) throw unreadable(answer, TOO_LARGE);
       chunks.push(chunk);
     }
   } catch (error) {
     throwIfCancelled(signal);
     throw error instanceof ServiceFault ? error : connectionFault(error, true, secrets);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  const whole = Buffer.concat(chunks);
+  const encoding = encodingOf(answer.headers);
+  const decoded = encoding && (await decodeBytes(whole, encoding, LARGEST_ANSWER_BYTES));
+  if (!decoded) return textOf(whole, answer.headers['content-type']);
+  if (decoded.ok) return textOf(decoded.bytes, answer.headers['content-type']);
+  const undecodable = `the answer is not in the encoding ${encoding} that it names`;
+  throw unreadable(answer, decoded.why === 'too-large' ? TOO_LARGE : undecodable);
+}
+
+function unreadable({ statusCode: status }: Dispatcher.ResponseData, message: string): ServiceFault {
+  return new ServiceFault('unreadable', { status, message });
 }
 
 /**

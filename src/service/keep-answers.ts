@@ -2,12 +2,15 @@ import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { errorCode } from '../contract/error-code';
 import type { Secrets } from '../contract/find-secrets';
-import { hideSecrets } from '../contract/redact';
+import { secretHider } from '../contract/redact';
 import { endOfString } from './places';
 import type { ServiceAnswer } from './video-service';
 
 const MOST_FILES = 200;
 const LARGEST_FILE = 1_000_000;
+
+/** Each text takes a while, and nothing else happens in it. */
+const MOST_TEXTS = 50_000;
 
 /** Longer than anything that is read from one value, so that a text may be cut here and read the same. */
 const LONGEST_TEXT = 20_000;
@@ -16,7 +19,9 @@ const LONGEST_TEXT = 20_000;
 const SHORTEST_NUMBER = 8;
 
 const SECRET_HEADERS = /auth|cookie|token|secret|key|signature|credential/i;
-const OWN_FILES = /^\d{4}-\d\d-\d\dT[\w.-]+\.json(\.tmp)?$/;
+/** The whole name: a file of the user may begin with a date as well. */
+const OWN_FILES =
+  /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z-\d{6,}-(submit|check|link|cancel)-\d{3}-\d+\.json(\.tmp)?$/;
 
 export interface KeepAnswersOptions {
   /** Told once, with one sentence, that answers cannot be kept. */
@@ -74,7 +79,7 @@ function recordText(answer: ServiceAnswer): string {
 
 /** The answer without what must not be kept. Its body reads as before, but for what signs links. */
 export function redactAnswer({ call, status, headers, body, secrets }: ServiceAnswer): RecordedAnswer {
-  const hide = (text: string) => hideSecrets(text, secrets);
+  const hide = secretHider(secrets);
   const kept = Object.entries(headers)
     .filter(([name]) => !SECRET_HEADERS.test(name))
     .map(([name, value]) => [name, Array.isArray(value) ? value.map(hide) : hide(value ?? '')]);
@@ -89,7 +94,10 @@ export function redactAnswer({ call, status, headers, body, secrets }: ServiceAn
 /** A body without what must not be kept; JSON stays JSON. */
 export function redactBody(body: string, secrets: Secrets): string {
   const numbers = [...secrets.keys, ...secrets.others].filter(isNumber);
-  return inText(body, (text) => hideSecrets(text, secrets), numbers);
+  const hide = secretHider(secrets);
+  let texts = 0;
+  const redacted = inText(body, (text) => (++texts > MOST_TEXTS ? '' : hide(text)), numbers);
+  return texts > MOST_TEXTS ? `not kept: the answer holds more than ${MOST_TEXTS} texts` : redacted;
 }
 
 /** JSON stays JSON: each of its strings is changed by itself, and what JSON a string holds stays JSON as well. */

@@ -1,25 +1,50 @@
 import { z } from 'zod';
+import { cleanText } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
 import { TASK_STATES } from '../contract/task-state';
 import { DEFAULT_PLACES, type Places } from './places';
 import type { ReadingRules } from './read-answer';
 import { foldWord, type NamedState, stateOfWord } from './state-words';
 
+/** More than this is not a profile with mistakes in it. */
+const MOST_PROBLEMS = 20;
+const LONGEST_PROBLEM = 300;
+const LONGEST_PATH = 2_000;
+
+/** What undici or the connection sets by itself: with one of them no call is sent. */
+const CONNECTION_HEADERS = [
+  ...['connection', 'content-length', 'expect', 'host', 'keep-alive', 'te', 'trailer'],
+  ...['proxy-connection', 'transfer-encoding', 'upgrade'],
+];
+
 const text = z.string().min(1);
-const path = z
+const pathText = z
   .string()
+  // Before it is matched, which takes seconds for a very long one.
+  .max(LONGEST_PATH, { error: `must have at most ${LONGEST_PATH} characters`, abort: true });
+const path = pathText
   .regex(/^\/[^\s#]*$/, 'must be a path that begins with /')
   .describe('A path at the service.');
 const pathWith = (name: 'taskId' | 'fileId') =>
-  z
-    .string()
+  pathText
     .regex(
       new RegExp(`^/[^\\s#]*\\{${name}\\}[^\\s#]*$`),
       `must be a path that begins with / and holds {${name}}`,
     )
     .describe(`A path at the service with {${name}} in it.`);
 const taskPath = pathWith('taskId');
-const headerName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'must be the name of a header');
+const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: 'must be the name of a header', abort: true })
+  .refine((name) => !CONNECTION_HEADERS.includes(name.toLowerCase()), {
+    error: ({ input }) => `must not be ${input}, which is set by the connection`,
+  });
+const headerValue = z
+  .string()
+  .regex(
+    /^[\t\x20-\x7e\x80-\xff]*$/,
+    'must be text that a header can hold: Latin-1 without control characters',
+  );
 const time = z
   .union([z.number(), z.string()])
   .refine((value) => durationMs(value) !== undefined, 'must be milliseconds or a length of time such as "5s"')
@@ -66,7 +91,7 @@ export const profileSchema = z
       .union([headerName, z.null()])
       .optional()
       .describe('Idempotency-Key unless set; null for none.'),
-    headers: z.record(headerName, z.string()).optional().describe('Sent with every call to the service.'),
+    headers: z.record(headerName, headerValue).optional().describe('Sent with every call to the service.'),
     requestFields: z.array(text).optional().describe('Further fields that a request may have.'),
     read: z
       .strictObject({
@@ -148,7 +173,10 @@ export type ParsedProfile = { ok: true; profile: ServiceProfile } | { ok: false;
 export function parseProfile(given: unknown): ParsedProfile {
   const parsed = profileSchema.safeParse(given);
   if (parsed.success) return { ok: true, profile: parsed.data };
-  return { ok: false, problem: parsed.error.issues.flatMap((issue) => describe(issue)).join('; ') };
+  const problems = parsed.error.issues.flatMap((issue) => describe(issue));
+  const more = problems.splice(MOST_PROBLEMS).length;
+  const told = problems.map((problem) => cleanText(problem, LONGEST_PROBLEM)).join('; ');
+  return { ok: false, problem: told + (more > 0 ? `; and ${more} more` : '') };
 }
 
 function describe(issue: z.core.$ZodIssue): string[] {
@@ -167,6 +195,8 @@ function describe(issue: z.core.$ZodIssue): string[] {
         ? inner.flatMap((one) => describe(one as z.core.$ZodIssue))
         : [`${at} is not understood`];
     }
+    case 'invalid_key':
+      return issue.issues.map(({ message }) => `${at} ${message}`);
     case 'invalid_value':
       return [`${at} must be one of ${issue.values.join(', ')}`];
     default:

@@ -171,6 +171,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
       path: basePath + call.path,
       headers: {
         accept: 'application/json',
+        'accept-encoding': 'identity',
         'user-agent': 'temporal-videogen',
         ...profile.headers,
         ...header,

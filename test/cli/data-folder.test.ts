@@ -1,7 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeDataFolder } from '../../src/cli/data-folder';
+import { ConfigError } from '../../src/config';
 
 let folder: string;
 beforeEach(() => {
@@ -37,4 +38,32 @@ test('of a folder that has other things in it only our files are closed', async 
     '644',
     '600',
   ]);
+});
+
+test.each(['what?', 'no #1', '100%25'])(
+  'a data folder whose path the server would misread, %s, is refused',
+  async (name) => {
+    const misread = join(folder, name, 'data');
+    await expect(makeDataFolder(misread)).rejects.toThrow(
+      new ConfigError(
+        `The data folder ${misread} has ?, # or % in its path, which the Temporal dev server misreads: ` +
+          'set VIDEOGEN_DATA to a folder without them.',
+      ),
+    );
+    expect(existsSync(folder)).toBe(false);
+  },
+);
+
+test('a data folder that is a file, or within one, is refused by the name of its variable', async () => {
+  writeFileSync(folder, 'mine');
+  for (const [path, code] of [
+    [folder, 'EEXIST'],
+    [join(folder, 'inner'), 'ENOTDIR'],
+  ] as const) {
+    await expect(makeDataFolder(path)).rejects.toThrow(
+      new ConfigError(
+        `The data folder ${path} cannot be used (${code}): set VIDEOGEN_DATA to a folder you can write to.`,
+      ),
+    );
+  }
 });

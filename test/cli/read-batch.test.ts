@@ -156,3 +156,13 @@ test.each<[Partial<BatchOptions>, string]>([
   expect(await refusal(readText(toLines(foxesOf(2 * INLINE_BYTES)), options))).toContain(words);
   expect(existsSync(join(folder, 'videos'))).toBe(false);
 });
+
+test.each(['', ' ', 'x'.repeat(1_500)])(
+  'a batch with the id %j is refused before anything is stored',
+  async (id) => {
+    expect(await refusal(readText(toLines(foxesOf(2 * INLINE_BYTES)), { id }))).toBe(
+      '--id must be text of at most 1000 bytes, and not empty',
+    );
+    expect(existsSync(join(folder, 'videos'))).toBe(false);
+  },
+);

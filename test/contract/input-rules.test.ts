@@ -1,4 +1,4 @@
-import { decisionProblem } from '../../src/contract/input-rules';
+import { decisionProblem, isWorkflowId } from '../../src/contract/input-rules';
 
 it.each([
   [{ decision: 'resubmit' }],
@@ -24,4 +24,12 @@ it.each<[unknown, string]>([
   [{ decision: 'abandon', taskId: '' }, 'abandon takes no taskId'],
 ])('%j is none, and is told why', (given, problem) => {
   expect(decisionProblem(given)).toContain(problem);
+});
+
+it.each(['video-1', 'a', 'x'.repeat(1_000), 'ä'.repeat(500)])('a job may be named %s', (name) => {
+  expect(isWorkflowId(name)).toBe(true);
+});
+
+it.each(['', '  ', 'x'.repeat(1_001), 'ä'.repeat(501), 1, null])('a job cannot be named %j', (name) => {
+  expect(isWorkflowId(name)).toBe(false);
 });

@@ -17,6 +17,37 @@ const answer = (body: unknown, rest: Partial<ServiceAnswer> = {}): ServiceAnswer
 });
 const bodyOf = (body: unknown, rest?: Partial<ServiceAnswer>) => redactAnswer(answer(body, rest)).body;
 
+describe('an answer of very many texts', () => {
+  it('has its secrets prepared once, not for each text', () => {
+    let asked = 0;
+    const secrets = {
+      get keys() {
+        asked++;
+        return [KEY];
+      },
+      others: [],
+    };
+    const kept = redactAnswer(
+      answer([...Array(2_000).fill(''), KEY], { secrets, headers: { a: 'b', c: 'd' } }),
+    );
+    expect(kept.body).not.toContain(KEY);
+    expect(asked).toBeLessThan(10);
+  });
+
+  it.each([
+    ['one beside the other', Array(345_000).fill('')],
+    ['as keys', Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`k${at}`, 1]))],
+    ['within another text', [JSON.stringify(Array(60_000).fill(''))]],
+  ])('is not kept, %s', (_, texts) => {
+    expect(bodyOf({ texts, key: KEY })).toBe('not kept: the answer holds more than 50000 texts');
+  });
+
+  it('is kept up to the limit', () => {
+    const body = JSON.stringify(Array(49_999).fill('a'));
+    expect(bodyOf(body)).toBe(body);
+  });
+});
+
 describe('of an answer is kept', () => {
   it.each(PROVIDERS)('all that $name says, but for the queries of its links', ({ exchanges }) => {
     for (const [{ status, body }] of exchanges) {
@@ -135,9 +166,16 @@ describe('answers are kept in files', () => {
   it('as many as there is room for, the oldest removed, and what is not ours left alone', () => {
     writeFileSync(join(folder, '0000-notes.json'), 'mine');
     writeFileSync(join(folder, '2020-01-01T00-00-00.000Z-000001-check-200-1.json.tmp'), 'left by a crash');
+    const dated = [
+      '2020-01-01T09-30-standup.json',
+      '2020-01-01T00-00-00.000Z-backup.json',
+      '2020-01-01T.json',
+    ];
+    for (const name of dated) writeFileSync(join(folder, name), 'mine');
     const keep = keepAnswers(folder, { mostFiles: 3 });
     for (let id = 1; id <= 5; id++) keep(answer({ id }));
-    const [notes, ...own] = kept();
+    expect(kept()).toEqual(expect.arrayContaining(dated));
+    const [notes, ...own] = kept().filter((name) => !dated.includes(name));
     expect(notes).toBe('0000-notes.json');
     expect(own).toHaveLength(3);
     expect(read(own.at(-1)).body).toMatch(/"id":[345]/);

@@ -149,3 +149,45 @@ describe('answers read with a profile', () => {
     expect(trace({ status: 'ready' }, profile).task.state).toBe('running');
   });
 });
+
+describe('a profile that would make every call fail is refused', () => {
+  const problemOf = (given: unknown) => {
+    const parsed = parseProfile(given);
+    return parsed.ok ? undefined : parsed.problem;
+  };
+
+  it.each(['a\nb', 'a\r', '\u0000', '\u007f', 'naïve €', '狐'])('for the header value %j', (value) => {
+    expect(problemOf({ headers: { 'X-Version': value } })).toBe(
+      'headers.X-Version must be text that a header can hold: Latin-1 without control characters',
+    );
+  });
+
+  it.each(['', 'v1', 'a\tb', 'café'])('but not for the header value %j', (value) => {
+    expect(problemOf({ headers: { 'X-Version': value } })).toBeUndefined();
+  });
+
+  it.each(['Content-Length', 'transfer-encoding', 'EXPECT', 'Host', 'Connection', 'Keep-Alive', 'Upgrade'])(
+    'for the header %s, which the connection itself sets',
+    (name) => {
+      const problem = `must not be ${name}, which is set by the connection`;
+      expect(problemOf({ headers: { [name]: 'x' } })).toBe(`headers.${name} ${problem}`);
+      expect(problemOf({ auth: { header: name } })).toBe(`auth.header ${problem}`);
+      expect(problemOf({ idempotencyHeader: name })).toBe(`idempotencyHeader ${problem}`);
+    },
+  );
+
+  it('for a path that is too long, without looking at all of it', () => {
+    const long = `/${'{taskId}'.repeat(20_000)} `;
+    expect(problemOf({ paths: { task: long } })).toBe('paths.task must have at most 2000 characters');
+    expect(problemOf({ paths: { textToVideo: long } })).toBe(
+      'paths.textToVideo must have at most 2000 characters',
+    );
+  });
+
+  it('for many mistakes, of which some are told', () => {
+    const keys = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`key${at}`, 1]));
+    const problem = problemOf(keys);
+    expect(problem).toMatch(/^key0 is not known; .*key19 is not known; and 19980 more$/);
+    expect(problemOf({ ['k'.repeat(100_000)]: 1 })?.length).toBeLessThan(1_000);
+  });
+});

@@ -1,0 +1,34 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { exitCodeOf } from '../../src/cli/exit-codes';
+import { openLocalStack } from '../../src/cli/local-stack';
+import { tell } from '../../src/cli/terminal';
+import { ProcessLock } from '../../src/engine';
+import { FakeTerminal } from './fake-terminal';
+
+test('whoever waits for another process to start the stack is told for whom, once, and may leave', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'videogen-wait-'));
+  const lock = new ProcessLock(join(folder, 'stack.lock'));
+  await lock.tryTake();
+  const env = { VIDEOGEN_DATA: folder, VIDEOGEN_STORAGE: join(folder, 'videos') };
+  const terminal = new FakeTerminal(env);
+  const opening = openLocalStack({ env, terminal, tell: (line) => tell(terminal, line) }).catch(
+    (error: unknown) => error,
+  );
+  while (terminal.stderr === '') await sleep(50);
+  await sleep(500);
+  expect(terminal.stderr).toBe(
+    `Waiting for process ${process.pid} on ${hostname()}, which starts or ends Temporal in ${folder}. Ctrl-C leaves.\n`,
+  );
+  terminal.interrupt();
+  const error = await opening;
+  expect(exitCodeOf(error)).toBe(130);
+  expect(error).toMatchObject({
+    message: `Left before anything was started: process ${process.pid} still holds ${folder}.`,
+  });
+  expect(terminal.listeners).toBe(0);
+  await lock.release();
+  rmSync(folder, { recursive: true });
+}, 20_000);
