@@ -1,4 +1,5 @@
 import { printable } from '../contract/clean-text';
+import { errorCode } from '../contract/error-code';
 
 /** As shells count a program that was left by Ctrl-C. */
 export const INTERRUPTED = 130;
@@ -49,6 +50,12 @@ export function processTerminal(): Terminal {
     interrupted = true;
     for (const callback of callbacks) callback();
   };
+  // Whoever read it may leave, as `head` does: nothing is there to be told then, and the job is nobody's to end.
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error) => {
+      if (errorCode(error) !== 'EPIPE') throw error;
+    });
+  }
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
   return {

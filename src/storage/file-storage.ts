@@ -46,6 +46,12 @@ export function createFileStorage(folder: string): VideoStorage {
   return storage;
 }
 
+/**
+ * A write that a hung disk held up is of no use any more: whoever waited for it has given up, and what stands there by
+ * then is newer. As long as S3 gets for the same.
+ */
+const REPLACE_WITHIN_MS = 60_000;
+
 /** Keys come from callers: none may name a place outside the folder. */
 function placeOf(root: string, key: string): string {
   const target = resolve(root, key);
@@ -67,9 +73,12 @@ function placeOf(root: string, key: string): string {
 async function replaceFile(target: string, temporaryName: string, content: string | Buffer): Promise<void> {
   const folder = dirname(target);
   const temporary = join(folder, temporaryName);
+  const begunAtMs = performance.now();
   await mkdir(folder, { recursive: true });
   try {
     await writeDurably(temporary, content);
+    if (performance.now() - begunAtMs > REPLACE_WITHIN_MS)
+      throw new StorageFault('it took too long to write');
     await rename(temporary, target);
   } finally {
     await rm(temporary, { force: true }).catch(() => undefined);

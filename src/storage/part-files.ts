@@ -40,7 +40,7 @@ export async function removePartsBefore(timeMs: number, folder: string): Promise
   let removed = 0;
   for (const entry of await entriesOf(folder)) {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) removed += await removePartsBefore(timeMs, path);
+    if (entry.isDirectory()) removed += await removePartsBefore(timeMs, path).catch(unlessForbidden(0));
     else if (entry.isFile() && isPartName(entry.name) && (await isOlder(path, timeMs))) {
       await rm(path, { force: true });
       removed += 1;
@@ -56,6 +56,14 @@ async function entriesOf(folder: string) {
 async function isOlder(file: string, timeMs: number): Promise<boolean> {
   const found = await stat(file).catch(unlessGone(undefined));
   return found !== undefined && found.mtimeMs < timeMs;
+}
+
+/** A folder of somebody else's, such as `lost+found`, has nothing of ours in it. */
+function unlessForbidden<T>(instead: T): (error: unknown) => T {
+  return (error) => {
+    if (['EACCES', 'EPERM'].includes(String(errorCode(error)))) return instead;
+    throw error;
+  };
 }
 
 /** Others put and remove files meanwhile. */

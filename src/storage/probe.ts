@@ -19,6 +19,8 @@ export async function writeAndRead(
   storage: Pick<VideoStorage, 'write' | 'read'>,
   key: string,
 ): Promise<void> {
+  // A bucket that may not be listed answers as if it kept a secret, and jobs look for records that are not there yet.
+  if ((await storage.read(key)) !== undefined) throw new StorageFault('what was never stored is there');
   await storage.write(key, key, 'text/plain');
   const stored = await storage.read(key);
   // Many a web server says yes to everything.

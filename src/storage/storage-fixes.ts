@@ -25,7 +25,8 @@ const ADDRESS =
 const BUCKET = 'Make the bucket, or correct its name in VIDEOGEN_STORAGE.';
 const REGION = 'Set AWS_REGION to the region of the bucket.';
 const SDK = 'Install it where videogen is installed, or set VIDEOGEN_STORAGE to a folder.';
-const RIGHTS = 'Allow these credentials to put and get objects of the bucket.';
+const RIGHTS =
+  'Allow these credentials to put and get objects of the bucket, and to list it (s3:ListBucket): S3 does not tell otherwise that an object is not there.';
 const CONDITIONS =
   'Use a server that honours it, or set VIDEOGEN_S3_CONDITIONAL_PUTS=false: whether a key is free is then checked before each put.';
 const ALL_OF_IT =

@@ -1,3 +1,8 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { processTerminal } from '../../src/cli/terminal';
 import { untilInterrupted } from '../../src/cli/until-interrupted';
 
@@ -40,4 +45,25 @@ test('the second Ctrl-C leaves', () => {
   expect(exit).toHaveBeenCalledWith(130);
   expect(heard).toHaveBeenCalledTimes(1);
   exit.mockRestore();
+});
+
+test('a command whose reader has left goes on to its end', async () => {
+  const script = `
+    const { processTerminal } = require('./dist/src/cli/terminal');
+    const terminal = processTerminal();
+    let lines = 0;
+    const timer = setInterval(() => {
+      terminal.out('a line');
+      terminal.err('a line\\n');
+      if (++lines === 20) { clearInterval(timer); require('fs').writeFileSync(process.argv[1], 'the end'); process.exit(0); }
+    }, 20);
+  `;
+  const folder = mkdtempSync(join(tmpdir(), 'videogen-pipe-'));
+  const end = join(folder, 'end');
+  const child = spawn(process.execPath, ['-e', script, end], { stdio: ['ignore', 'pipe', 'pipe'] });
+  child.stdout.destroy();
+  child.stderr.destroy();
+  const [code] = await once(child, 'exit');
+  expect([code, existsSync(end)]).toEqual([0, true]);
+  rmSync(folder, { recursive: true });
 });

@@ -21,6 +21,7 @@ import { pathToFileURL } from 'node:url';
 import { createFileStorage, StorageFault, StorageUnusable, type VideoStorage } from '../../src/storage';
 import { newPartName, partMark } from '../../src/storage/part-files';
 import { placeOnce } from '../../src/storage/place-once';
+import { writeAndRead } from '../../src/storage/probe';
 import { feed, feedSome, inChunks, itKeepsTheContract, MP4, store, VIDEO, wholeOf } from './storage-contract';
 
 let folder: string;
@@ -210,6 +211,25 @@ describe('nothing is left behind', () => {
     await expect(saving).rejects.toThrow(/ENAMETOOLONG/);
     await expect(saving).rejects.toThrow(StorageFault);
   });
+});
+
+test('a write that was held up for long replaces nothing', async () => {
+  await storage.write('results.jsonl', 'newer', 'text/plain');
+  const { now } = performance;
+  let readings = 0;
+  const clock = jest
+    .spyOn(performance, 'now')
+    .mockImplementation(() => now.call(performance) + (readings++ > 0 ? 61_000 : 0));
+  const late = storage.write('results.jsonl', 'older', 'text/plain');
+  await expect(late).rejects.toThrow('it took too long to write');
+  clock.mockRestore();
+  expect(await readFile(join(folder, 'results.jsonl'), 'utf8')).toBe('newer');
+  expect(await filesThere()).toEqual(['results.jsonl']);
+});
+
+test('a storage that hides what is not there is not usable', async () => {
+  const read: VideoStorage['read'] = () => Promise.reject(new StorageFault('AccessDenied: Access Denied'));
+  await expect(writeAndRead({ ...storage, read }, 'x')).rejects.toThrow('AccessDenied');
 });
 
 describe('the sweeper', () => {
