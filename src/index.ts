@@ -51,6 +51,7 @@ export {
   type S3Credentials,
   type S3StorageOptions,
   StorageFault,
+  type StorageFaultOptions,
   type VideoStorage,
   type WholeVideo,
 } from './storage';

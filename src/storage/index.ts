@@ -6,6 +6,7 @@ export {
   type IncomingVideo,
   type ReceiveOptions,
   StorageFault,
+  type StorageFaultOptions,
   type VideoStorage,
   type WholeVideo,
 } from './storage';
