@@ -72,6 +72,14 @@ test('every timer and every activity of jobs and batches has a summary', async (
       await held.result();
       seen.push(...(await timelineOf(held.workflowId)));
 
+      emulator.next('submit', { kind: 'reset' });
+      const found = await videos.start({ request, polling: QUICKLY });
+      await untilProgress(found, ({ phase }) => phase === 'needs-decision');
+      const { taskId } = emulator.generations().at(-1) ?? { taskId: '' };
+      await found.decideSubmit({ decision: 'adopt', taskId });
+      await found.result();
+      seen.push(...(await timelineOf(found.workflowId)));
+
       const cancelled = await videos.start({ request });
       await untilProgress(cancelled, ({ phase }) => phase === 'waiting');
       await cancelled.cancel();
