@@ -1,10 +1,12 @@
 import {
+  ActivityFailure,
   allHandlersFinished,
   CancellationScope,
   condition,
   log,
   proxyActivities,
   setCurrentDetails,
+  TimeoutFailure,
   upsertMemo,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -110,11 +112,18 @@ async function recallOrHold(
     job.hasSubmitted(task);
     return task;
   }
-  if (madeNoTask) throw error;
+  // The record of a worker that shares no storage with the last one may be older than what that one noted.
+  if (madeNoTask && !wasSending(error)) throw error;
   const lost = new VideoFailure(type, { ...details, onLostSubmit: job.options.onLostSubmit ?? onLostSubmit });
   if (job.lostSubmitPolicy(lost) === 'hold') return { lost };
   // Time that ran out would be told as the deadline's, without a word of the task that may exist.
   throw createFailure(lost.type, lost.details);
+}
+
+function wasSending(error: unknown): boolean {
+  const { cause } = error instanceof ActivityFailure ? error : {};
+  if (!(cause instanceof TimeoutFailure)) return false;
+  return Object(cause.lastHeartbeatDetails).sending !== undefined;
 }
 
 /** What the storage has on record; nothing when it cannot be asked, for then the job goes on as if it had none. */
