@@ -10,7 +10,7 @@ const HOUSE = [
   { folder: 'workflows/', mayImport: ['src/contract/'], types: ['activities/'] },
   { folder: 'activities/', mayImport: ['src/contract/', 'src/service/', 'src/storage/', 'src/media/'] },
   { folder: 'src/emulator/', mayImport: ['src/contract/', 'src/media/'] },
-  { folder: 'src/engine/', mayImport: ['src/contract/'] },
+  { folder: 'src/temporal-server/', mayImport: ['src/contract/'] },
   {
     folder: 'src/[^/]+[.]ts$',
     mayImport: ['src/(contract|service|storage|media|emulator|engine)/', 'workflows/', 'activities/'],

@@ -7,7 +7,7 @@ const shared = {
   testEnvironment: 'node',
   transform: { '\\.ts$': swc },
   // The process that looks at videos cannot be run by jest, so that it has to read TypeScript by itself.
-  moduleNameMapper: { '^[.]/look-entry$': '<rootDir>/test/support/look-entry.ts' },
+  moduleNameMapper: { '^[.]/inspect-entry$': '<rootDir>/test/support/inspect-entry.ts' },
   modulePathIgnorePatterns: ['<rootDir>/dist'],
 };
 

@@ -16,7 +16,7 @@ export function createCancelVideo(service: VideoService) {
     } catch (error) {
       // Such as a task that is over already: asking again changes nothing.
       if (error instanceof ServiceFault && isRefusal(error)) return 'refused';
-      throw toFailure(error, 'check', { taskId });
+      throw toFailure(error, 'poll', { taskId });
     }
   };
 }

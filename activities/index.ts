@@ -1,25 +1,22 @@
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
-import { RateGate, type VideoService } from '../src/service';
+import { RateLimiter, type VideoService } from '../src/service';
 import type { VideoStorage } from '../src/storage';
-import { createBatchFiles } from './batch-files';
+import { createBatchFiles } from './batch/batch-files';
 import { createCancelVideo } from './cancel-video';
-import { createCheckVideo } from './check-video';
-import { createCheckVideos } from './check-videos';
-import { createDownloadVideo, type DownloadOptions } from './download-video';
-import { findLostSubmit } from './find-lost-submit';
-import { createLookAtTask } from './look-at-task';
-import { createRecallSubmit } from './recall-submit';
-import { createSubmitVideo } from './submit-video';
+import { createDownloadVideo, type DownloadOptions } from './download/download-video';
+import { createPollTask, createPollVideo, createPollVideos } from './poll-video';
+import { createRecallSubmit } from './submit/recall-submit';
+import { findLostSubmit } from './submit/submit-note';
+import { createSubmitVideo } from './submit/submit-video';
 
-export type { OpenBatchInput, ReadRequestsInput, RecordResultsInput } from './batch-files';
+export type { OpenBatchInput, ReadRequestsInput, RecordResultsInput } from './batch/batch-files';
 export type { CancelVideoInput } from './cancel-video';
-export type { CheckVideoInput } from './check-video';
-export type { CheckVideosInput } from './check-videos';
-export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './download-video';
-export type { FindLostSubmitInput } from './find-lost-submit';
-export type { RecalledSubmit, RecallSubmitInput } from './recall-submit';
-export type { SubmittedTask, SubmitVideoInput } from './submit-video';
-export type { DownloadPace } from './watch-pace';
+export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './download/download-video';
+export type { DownloadPace } from './download/watch-pace';
+export type { PollVideoInput, PollVideosInput } from './poll-video';
+export type { RecalledSubmit, RecallSubmitInput } from './submit/recall-submit';
+export type { FindLostSubmitInput } from './submit/submit-note';
+export type { SubmittedTask, SubmitVideoInput } from './submit/submit-video';
 
 export interface VideoActivityDeps extends DownloadOptions {
   service: VideoService;
@@ -27,7 +24,7 @@ export interface VideoActivityDeps extends DownloadOptions {
   /** For jobs that do not say it themselves; `hold` unless set. */
   onLostSubmit?: LostSubmitPolicy;
   /** Shared by everything in a process that calls the same service; one of its own unless set. */
-  gate?: RateGate;
+  rateLimiter?: RateLimiter;
 }
 
 /** Everything of jobs and batches that touches the world. */
@@ -35,17 +32,17 @@ export function createVideoActivities({
   service,
   storage,
   onLostSubmit = 'hold',
-  gate = new RateGate(),
+  rateLimiter = new RateLimiter(),
   ...download
 }: VideoActivityDeps) {
-  const lookAtTask = createLookAtTask(service, gate);
+  const pollTask = createPollTask(service, rateLimiter);
   return {
-    submitVideo: createSubmitVideo({ service, storage, gate, onLostSubmit }),
+    submitVideo: createSubmitVideo({ service, storage, rateLimiter, onLostSubmit }),
     findLostSubmit,
     recallSubmit: createRecallSubmit({ service, storage, onLostSubmit }),
-    checkVideo: createCheckVideo(lookAtTask),
-    checkVideos: createCheckVideos(lookAtTask),
-    downloadVideo: createDownloadVideo({ ...download, service, storage, gate }),
+    pollVideo: createPollVideo(pollTask),
+    pollVideos: createPollVideos(pollTask),
+    downloadVideo: createDownloadVideo({ ...download, service, storage, rateLimiter }),
     cancelVideo: createCancelVideo(service),
     ...createBatchFiles(storage, service.profile?.requestFields),
   };

@@ -10,7 +10,7 @@ import {
 } from '../src/contract/policies';
 import { ServiceFault } from '../src/service';
 import { StorageFault } from '../src/storage';
-import { BadVideo, VideoTooLarge } from './bad-video';
+import { BadVideo, VideoTooLarge } from './download/bad-video';
 
 /** What is known beside the fault, and whose retries it is about when the call was made on behalf of another. */
 export interface FailureContext extends FailureDetails {

@@ -9,13 +9,13 @@ const { DefaultLogger, NativeConnection, Runtime } = require('@temporalio/worker
 const { mkdtemp, readdir, rm } = require('node:fs/promises');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
-const { createVideoClient } = require('../dist/src/client');
-const { readEngineOptions } = require('../dist/src/temporal-config');
+const { createVideoClient } = require('../dist/src/client/video-client');
+const { readServerOptions } = require('../dist/src/config/temporal-config');
 const { startEmulator } = require('../dist/src/emulator');
-const { findDevServer, startDevServer } = require('../dist/src/engine');
+const { findDevServer, startDevServer } = require('../dist/src/temporal-server');
 const { createVideoService } = require('../dist/src/service');
 const { createFileStorage } = require('../dist/src/storage');
-const { createVideoWorker } = require('../dist/src/worker');
+const { createVideoWorker } = require('../dist/src/worker/video-worker');
 
 const setting = (name, usual) => Number(process.env[name] ?? usual);
 const VIDEOS = setting('VIDEOS', 1_000);
@@ -49,7 +49,7 @@ async function main() {
   Runtime.install({ logger: new DefaultLogger('ERROR') });
   const folder = await mkdtemp(join(tmpdir(), 'videogen-bench-'));
   const server = await startDevServer({
-    executable: await findDevServer(readEngineOptions()),
+    executable: await findDevServer(readServerOptions()),
     headless: true,
   });
   const emulator = await startEmulator({ jobTimeMs: 1_000, videoBytes: 10_000 });

@@ -1,10 +1,10 @@
 /**
  * How well 100 jobs share a service that works on 5 tasks at a time and answers 429 beyond: `npm run bench:rate-limit`, 7 min.
  * Prints how busy the service's places were from the first to the last submit, and how many submits it refused.
- * `JOBS`, `PLACES`, `JOB_SECONDS` and `WORKERS` (each with a gate of its own, as in a process of its own) can be set.
+ * `JOBS`, `PLACES`, `JOB_SECONDS` and `WORKERS` (each with a rate limiter of its own, as in a process of its own) can be set.
  */
 const { DefaultLogger, Runtime } = require('@temporalio/worker');
-const { createVideoClient } = require('../dist/src/client');
+const { createVideoClient } = require('../dist/src/client/video-client');
 const { createVideoTestEnvironment } = require('../dist/src/testing');
 
 const setting = (name, usual) => Number(process.env[name] ?? usual);

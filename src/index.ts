@@ -1,24 +1,27 @@
 export {
   type CancelVideoInput,
-  type CheckVideoInput,
   createVideoActivities,
   type DownloadedVideo,
   type DownloadOptions,
   type DownloadPace,
   type DownloadVideoInput,
+  type PollVideoInput,
   type SubmittedTask,
   type SubmitVideoInput,
   type VideoActivities,
   type VideoActivityDeps,
 } from '../activities';
+export { TemporalUnreachable } from './client/connect';
+export type { VideoBatch } from './client/video-batch';
 export {
   createVideoClient,
   type StartOptions,
   type VideoClient,
   type VideoClientOptions,
-} from './client';
-export { ConfigError, type Environment } from './config';
-export { TemporalUnreachable } from './connect';
+} from './client/video-client';
+export type { VideoJob } from './client/video-job';
+export type { FollowOptions } from './client/workflow-handle';
+export { ConfigError, type Environment } from './config/service-config';
 export * from './contract';
 export {
   type AnswerReading,
@@ -26,14 +29,14 @@ export {
   type CallOutcome,
   type CancelAnswer,
   createVideoService,
-  type Entry,
   type OpenVideoOptions,
-  RateGate,
-  type RateGateOptions,
+  type Permit,
+  RateLimiter,
+  type RateLimiterOptions,
   type ResumePoint,
-  type Said,
   type Secrets,
   type ServiceAnswer,
+  type ServiceMessage,
   type ServiceProfile,
   type ServiceTimeouts,
   type TaskReading,
@@ -55,13 +58,10 @@ export {
   type VideoStorage,
   type WholeVideo,
 } from './storage';
-export type { VideoBatch } from './video-batch';
-export type { VideoJob } from './video-job';
 export {
   createVideoWorker,
   type VideoWorker,
   type VideoWorkerOptions,
   WORKER_ROLES,
   type WorkerRole,
-} from './worker';
-export type { FollowOptions } from './workflow-handle';
+} from './worker/video-worker';

@@ -2,17 +2,17 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import { createVideoClient, type VideoClient } from './client';
-import type { Environment } from './config';
+import { createVideoClient, type VideoClient } from './client/video-client';
+import type { Environment } from './config/service-config';
+import { readServerOptions } from './config/temporal-config';
 import { DEFAULT_TASK_QUEUE } from './contract/names';
 import { type Emulator, type EmulatorOptions, startEmulator } from './emulator';
-import { type EngineOptions, findDevServer, findTestServer, startDevServer } from './engine';
-import { startTestServer } from './engine/start-test-server';
-import { VideoPlugin, type VideoPluginOptions } from './plugin';
+import { VideoPlugin, type VideoPluginOptions } from './plugin/video-plugin';
 import { createVideoService } from './service';
 import { createFileStorage } from './storage';
-import { readEngineOptions } from './temporal-config';
-import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from './worker';
+import { findDevServer, findTestServer, type ServerOptions, startDevServer } from './temporal-server';
+import { startTestServer } from './temporal-server/start-test-server';
+import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from './worker/video-worker';
 
 export {
   type AnswerFault,
@@ -69,7 +69,7 @@ export async function createVideoTestEnvironment(
 ): Promise<VideoTestEnvironment> {
   const { server = 'time-skipping', env, onProgress, dynamicConfig } = options;
   const { environment: temporal, stop } = await STARTERS[server](
-    { ...readEngineOptions(env), onProgress },
+    { ...readServerOptions(env), onProgress },
     dynamicConfig,
   );
   // Tasks of the emulator age with Temporal's clock, so that a skipped hour is an hour for them too.
@@ -111,7 +111,7 @@ interface Temporal {
   stop(): Promise<void>;
 }
 
-type Starter = (engine: EngineOptions, dynamicConfig?: Record<string, string>) => Promise<Temporal>;
+type Starter = (engine: ServerOptions, dynamicConfig?: Record<string, string>) => Promise<Temporal>;
 
 const STARTERS: Record<'time-skipping' | 'dev', Starter> = {
   async 'time-skipping'(engine) {

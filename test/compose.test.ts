@@ -13,7 +13,13 @@ const read = (file: string) => readFileSync(join(root, file), 'utf8');
 const composeText = read('docker-compose.yml');
 const dockerfile = read('Dockerfile');
 const dockerignore = read('.dockerignore');
-const config = ['src/config.ts', 'src/temporal-config.ts', 'src/storage-config.ts'].map(read).join('\n');
+const config = [
+  'src/config/service-config.ts',
+  'src/config/temporal-config.ts',
+  'src/config/storage-config.ts',
+]
+  .map(read)
+  .join('\n');
 const manifest = JSON.parse(read('package.json'));
 
 /** The program that the image runs, and what it can be told to do. */
@@ -184,7 +190,9 @@ const RULES: Record<string, Rule> = {
     ]),
 
   'runs the Temporal server that the dev server is, with the schema of that version': ({ services }) => {
-    const version = /go\.temporal\.io\/server v(\S+)/.exec(read('src/engine/dev-server/go.mod'))?.[1];
+    const version = /go\.temporal\.io\/server v(\S+)/.exec(
+      read('src/temporal-server/dev-server/go.mod'),
+    )?.[1];
     return Object.values(services)
       .map(({ image = '' }) => image)
       .filter((image) => /^temporalio\/(server|admin-tools):/.test(image) && !image.endsWith(`:${version}`))

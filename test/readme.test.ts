@@ -74,7 +74,11 @@ test('the README tells the limits of the request as the schema has them', () => 
 
 test('the README names every setting that the code reads, and no other of ours', () => {
   const names = (text: string) => new Set(text.match(/\b(VIDEO_API|VIDEOGEN)_[A-Z0-9_]+\b/g));
-  const readers = ['src/config.ts', 'src/temporal-config.ts', 'src/storage-config.ts'];
+  const readers = [
+    'src/config/service-config.ts',
+    'src/config/temporal-config.ts',
+    'src/config/storage-config.ts',
+  ];
   const code = readers.map((file) => readFileSync(join(root, file), 'utf8')).join('\n');
   expect([...names(readme)].sort()).toEqual([...names(code)].sort());
 });

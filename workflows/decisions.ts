@@ -13,14 +13,14 @@ import { decisionProblem, isDecisionId } from '../src/contract/input-rules';
 import type { SubmitDecision } from '../src/contract/lost-submit';
 import { ADOPT_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
-import type { JobState } from './job-state';
+import type { Job } from './job';
 
 export function decisionRefused(message: string): ApplicationFailure {
   return ApplicationFailure.nonRetryable(describeRefusal(message), DECISION_REFUSED);
 }
 
 /** Refuses what can be refused at once: a decision that is none, or that nobody waits for. */
-export function checkDecision(job: JobState, decision: unknown): void {
+export function checkDecision(job: Job, decision: unknown): void {
   const problem = decisionProblem(decision);
   if (problem !== undefined) throw decisionRefused(`The decision cannot be taken: ${problem}.`);
   if (!job.wantsDecision) throw decisionRefused(`No decision is wanted: ${job.standing()}.`);
@@ -30,7 +30,7 @@ export function checkDecision(job: JobState, decision: unknown): void {
  * Takes a decision about a lost submit, or throws why not. They are taken one after the other: whoever decides while a
  * task is looked up would otherwise send the request again for a task that has just been found.
  */
-export async function takeDecision(job: JobState, decision: SubmitDecision): Promise<void> {
+export async function takeDecision(job: Job, decision: SubmitDecision): Promise<void> {
   job.deciding++;
   try {
     while (job.lookingUp) await CancellationScope.nonCancellable(() => condition(() => !job.lookingUp));
@@ -46,7 +46,7 @@ export async function takeDecision(job: JobState, decision: SubmitDecision): Pro
 }
 
 /** A decision that came as a signal: nobody is there to be refused, so the job's details and its progress tell. */
-export async function takeSignalled(job: JobState, decision: SubmitDecision, id: unknown): Promise<void> {
+export async function takeSignalled(job: Job, decision: SubmitDecision, id: unknown): Promise<void> {
   const known = isDecisionId(id) ? { id } : {};
   try {
     checkDecision(job, decision);
@@ -60,15 +60,15 @@ export async function takeSignalled(job: JobState, decision: SubmitDecision, id:
 }
 
 /** A task that is adopted must be there: with a mistyped id the job would end, and its name with it. */
-async function lookUp(job: JobState, taskId: string): Promise<void> {
-  const { checkVideo } = proxyActivities<VideoActivities>({
+async function lookUp(job: Job, taskId: string): Promise<void> {
+  const { pollVideo } = proxyActivities<VideoActivities>({
     ...ADOPT_POLICY,
     ...job.activityId('adopt'),
     summary: job.titled(`${describeTask(taskId)}, to adopt it`),
   });
   job.lookingUp = true;
   try {
-    await checkVideo({ taskId });
+    await pollVideo({ taskId });
   } catch (error) {
     throw decisionRefused(whyNotAdopted(taskId, error));
   } finally {

@@ -12,43 +12,41 @@ import {
 } from '@temporalio/workflow';
 import type { RecalledSubmit, SubmittedTask, VideoActivities } from '../activities';
 import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/failures';
-import type { CarriedJob, JobInput, JobResult, Look } from '../src/contract/job';
+import type { CarriedJob, JobInput, JobResult, TaskStatus } from '../src/contract/job';
+import { type JobIdentity, shortIdentity } from '../src/contract/job-identity';
 import { LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../src/contract/names';
 import * as policy from '../src/contract/policies';
 import { describeRequest, describeTask } from '../src/contract/summaries';
 import { expectedOf } from '../src/contract/video-facts';
-import { shortWanted, type WantedVideo } from '../src/contract/wanted-video';
-import { tellingIfLost } from './cancelled-submit';
-import { checkInput, refused } from './check-input';
-import { currentDetails } from './current-details';
-import { ifContinued, resetRunsSince } from './earlier-runs';
-import { explainEnd } from './explain-end';
-import { type JobPlace, JobState } from './job-state';
-import { lostSubmit, untilDecided } from './lost-submit';
+import { explainFailure } from './end';
+import { checkInput, refused } from './input';
+import { Job, type JobHost } from './job';
+import { lostSubmit, tellingIfLost, waitForDecision } from './lost-submit';
 import { answerMessages } from './messages';
-import { ownLooks } from './own-looks';
-import { keepSearchable } from './search-attributes';
+import { pollInOwnWorkflow } from './poll';
+import { ifContinued, resetRunsSince } from './runs';
+import { currentDetails, keepSearchable } from './ui-details';
 
 /** One request in; one stored video or one explained failure out. */
 export async function generateVideo(input: JobInput, carried?: CarriedJob): Promise<JobResult> {
   const job = beginJob(input, ifContinued(carried));
   answerMessages(job);
   try {
-    return await makeVideo(job, ownLooks(input));
+    return await makeVideo(job, pollInOwnWorkflow(input));
   } catch (error) {
-    const end = await explainEnd(job, error);
+    const end = await explainFailure(job, error);
     // Whoever waits for the task id is answered before the job closes.
     if (job.failure) await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
     throw end;
   }
 }
 
-function beginJob(input: JobInput, carried: CarriedJob | undefined): JobState {
+function beginJob(input: JobInput, carried: CarriedJob | undefined): Job {
   try {
     checkInput(input);
-    const job = new JobState(input, ownWorkflow(input, carried), carried);
+    const job = new Job(input, ownWorkflow(input, carried), carried);
     if (input.request != null) job.expected = expectedOf(input.request);
-    if (carried === undefined && input.taskId != null) job.adopts(input.taskId);
+    if (carried === undefined && input.taskId != null) job.adoptTask(input.taskId);
     return job;
   } catch (error) {
     // An input that is refused has no job that could tell of its end.
@@ -58,10 +56,10 @@ function beginJob(input: JobInput, carried: CarriedJob | undefined): JobState {
 }
 
 /** The next look at a task, when its time has come; undefined when it showed nothing. */
-export type NextLook = (job: JobState, taskId: string) => Promise<Look | undefined>;
+export type NextPoll = (job: Job, taskId: string) => Promise<TaskStatus | undefined>;
 
 /** Submit, wait, download. */
-export async function makeVideo(job: JobState, nextLook: NextLook): Promise<JobResult> {
+export async function makeVideo(job: Job, nextLook: NextPoll): Promise<JobResult> {
   const taskId = job.taskId ?? (await submit(job));
   if (!job.isStored) await waitForVideo(job, taskId, nextLook);
   return download(job, taskId);
@@ -70,15 +68,15 @@ export async function makeVideo(job: JobState, nextLook: NextLook): Promise<JobR
 type Submitted = { taskId: string } | { lost: VideoFailure };
 
 /** Pays for one task. What is lost is never sent again unless somebody who looked for the task says so. */
-async function submit(job: JobState): Promise<string> {
+async function submit(job: Job): Promise<string> {
   const { heldSubmit } = job;
   let submitted: Submitted = heldSubmit ? { lost: heldSubmit } : await submitOrHold(job, false);
   while ('lost' in submitted) {
-    const found = await untilDecided(job, submitted.lost);
+    const found = await waitForDecision(job, submitted.lost);
     if (found !== undefined) {
-      job.adopts(found);
+      job.adoptTask(found);
       const { task } = await recall(job, found);
-      if (task) job.hasRecord(task);
+      if (task) job.recordSettings(task);
       return found;
     }
     submitted = await submitOrHold(job, true);
@@ -87,10 +85,10 @@ async function submit(job: JobState): Promise<string> {
 }
 
 /** The task, or the loss that is to be held; one that is not to be held ends the job, as everything else does. */
-async function submitOrHold(job: JobState, resubmits: boolean): Promise<Submitted> {
+async function submitOrHold(job: Job, resubmits: boolean): Promise<Submitted> {
   try {
     const submitted = await submitOnce(job, resubmits);
-    job.hasSubmitted(submitted);
+    job.recordSubmitted(submitted);
     return submitted;
   } catch (error) {
     const lost = lostSubmit(error);
@@ -102,14 +100,10 @@ async function submitOrHold(job: JobState, resubmits: boolean): Promise<Submitte
 }
 
 /** Of a submit whose time ran out: how its last attempt ended is on record, or nobody knows. */
-async function recallOrHold(
-  job: JobState,
-  { type, details }: VideoFailure,
-  error: unknown,
-): Promise<Submitted> {
+async function recallOrHold(job: Job, { type, details }: VideoFailure, error: unknown): Promise<Submitted> {
   const { task, madeNoTask, onLostSubmit } = await recall(job);
   if (task) {
-    job.hasSubmitted(task);
+    job.recordSubmitted(task);
     return task;
   }
   // The record of a worker that shares no storage with the last one may be older than what that one noted.
@@ -127,7 +121,7 @@ function wasSending(error: unknown): boolean {
 }
 
 /** What the storage has on record; nothing when it cannot be asked, for then the job goes on as if it had none. */
-async function recall(job: JobState, adopts?: string): Promise<Partial<RecalledSubmit>> {
+async function recall(job: Job, adopts?: string): Promise<Partial<RecalledSubmit>> {
   return CancellationScope.nonCancellable(async () => {
     try {
       const request = await job.loadRequest();
@@ -144,7 +138,7 @@ async function recall(job: JobState, adopts?: string): Promise<Partial<RecalledS
   });
 }
 
-async function submitOnce(job: JobState, resubmits: boolean): Promise<SubmittedTask> {
+async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> {
   job.enter('submitting');
   const request = await job.loadRequest();
   if (job.remainingMs() === 0) {
@@ -167,34 +161,35 @@ async function submitOnce(job: JobState, resubmits: boolean): Promise<SubmittedT
     idempotencyKey: idempotencyKey ?? undefined,
     onLostSubmit: onLostSubmit ?? undefined,
     resubmits,
-    resetRuns: job.place.resetRuns,
+    resetRuns: job.host.resetRuns,
     settled: job.settled,
   };
   return tellingIfLost(job, () => submitVideo(input));
 }
 
-async function waitForVideo(job: JobState, taskId: string, nextLook: NextLook): Promise<void> {
+async function waitForVideo(job: Job, taskId: string, nextLook: NextPoll): Promise<void> {
   job.enter('waiting');
   for (;;) {
     const look = await nextLook(job, taskId);
     switch (look?.state) {
       case 'succeeded':
         if (look.hasVideo) return;
-        if (job.seen.videoIsMissing) throw createFailure('NoVideo');
+        if (job.observed.videoIsMissing) throw createFailure('NoVideo');
         break;
       case 'failed':
         throw createFailure('GenerationFailed', { code: look.code, message: look.message ?? look.word });
       case 'cancelled':
         throw createFailure('GenerationCancelled', { code: look.code, message: look.message ?? look.word });
       case 'unknown':
-        if (job.seen.isNewWord(look.word))
+        if (job.observed.isNewWord(look.word))
           log.warn('unknown state, looking on', { taskId, state: look.word });
     }
-    if (job.remainingMs() === 0) throw createFailure('DeadlineExceeded', { message: job.seen.lastSeen() });
+    if (job.remainingMs() === 0)
+      throw createFailure('DeadlineExceeded', { message: job.observed.lastSeen() });
   }
 }
 
-async function download(job: JobState, taskId: string): Promise<JobResult> {
+async function download(job: Job, taskId: string): Promise<JobResult> {
   const waitedMs = job.waitedMs();
   job.enter('downloading');
   const { downloadVideo } = proxyActivities<VideoActivities>({
@@ -215,22 +210,22 @@ async function download(job: JobState, taskId: string): Promise<JobResult> {
     keepBad: keepBad ?? undefined,
     startedAtMs: job.startedAtMs,
   });
-  job.succeeded(video, warnings);
-  return { taskId, video, seed: expected?.seed, polls: job.seen.polls, waitedMs, warnings };
+  job.markSucceeded(video, warnings);
+  return { taskId, video, seed: expected?.seed, polls: job.observed.polls, waitedMs, warnings };
 }
 
 /**
  * A job that is its workflow: the workflow's details tell its story, its memo the task, without a worker, and its search
  * attributes where it is.
  */
-function ownWorkflow({ request, taskId }: JobInput, carried: CarriedJob | undefined): JobPlace {
+function ownWorkflow({ request, taskId }: JobInput, carried: CarriedJob | undefined): JobHost {
   const { workflowId } = workflowInfo();
   let wasHeld = false;
-  let wanted: WantedVideo | undefined;
+  let wanted: JobIdentity | undefined;
   return {
     name: workflowId,
-    get wanted() {
-      wanted ??= shortWanted({ request: request ?? undefined, taskId: taskId ?? undefined });
+    get identity() {
+      wanted ??= shortIdentity({ request: request ?? undefined, taskId: taskId ?? undefined });
       return wanted;
     },
     warnedWords: new Set(carried?.warnedWords),
@@ -249,6 +244,6 @@ function ownWorkflow({ request, taskId }: JobInput, carried: CarriedJob | undefi
       setCurrentDetails(currentDetails(progress, job.ending, workflowId));
       keepSearchable({ ...progress, failure: job.failure?.type });
     },
-    hasTask: (taskId) => upsertMemo({ [TASK_ID_MEMO]: taskId }),
+    recordTask: (taskId) => upsertMemo({ [TASK_ID_MEMO]: taskId }),
   };
 }

@@ -1,4 +1,4 @@
-export { batchProgress, decideItem } from './batch-messages';
+export { batchProgress, decideItem } from './batch/batch-messages';
+export { generateVideos } from './batch/generate-videos';
 export { generateVideo } from './generate-video';
-export { generateVideos } from './generate-videos';
-export { decideSubmit, lookNow, progress, waitForTask } from './messages';
+export { decideSubmit, pollNow, progress, waitForTask } from './messages';

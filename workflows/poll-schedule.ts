@@ -9,7 +9,7 @@ export interface PollSituation {
   percent?: number;
   retryAfterMs?: number;
   /** Looks in a row that brought no answer. */
-  troubles: number;
+  problems: number;
   min: number;
   max: number;
 }
@@ -27,14 +27,14 @@ const LATENESS = 0.1;
 const TELLING_PERCENT = 10;
 
 /** How long to wait until the next look. The last look of all is at the deadline. */
-export function untilNextLook(situation: PollSituation): number {
+export function nextPollDelayMs(situation: PollSituation): number {
   const { remainingMs, retryAfterMs = 0, min, max } = situation;
   const wanted = Math.max(clamp(guess(situation), min, max), Math.min(retryAfterMs, RETRY_AFTER_MAX_MS));
   return Math.max(0, Math.min(wanted, remainingMs));
 }
 
-function guess({ elapsedMs, percent, troubles, min }: PollSituation): number {
-  if (troubles > 0) return min * 2 ** Math.min(troubles, 16);
+function guess({ elapsedMs, percent, problems, min }: PollSituation): number {
+  if (problems > 0) return min * 2 ** Math.min(problems, 16);
   if (percent !== undefined && percent >= TELLING_PERCENT && percent < 100) {
     return (elapsedMs * (100 - percent)) / percent;
   }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import { type JobPhase, type VideoClient, VideoFailure, type VideoJob } from 'temporal-videogen';
-import { NoSuchVideo, tellError } from './tell-error';
+import { NoSuchVideo, sendError } from './send-error';
 
 /** The videos of this service have names of their own: it must not tell of, or cancel, somebody else's workflow. */
 const nameOf = (id: string) => `web-video-${id}`;
@@ -53,7 +53,7 @@ export function createApp(videos: VideoClient): Express {
     if (left.signal.aborted) return;
     await job.result().then(
       (result) => send('succeeded', result),
-      (error) => send('failed', tellError(error).body),
+      (error) => send('failed', sendError(error).body),
     );
     response.end();
   });
@@ -73,7 +73,7 @@ export function createApp(videos: VideoClient): Express {
   app.use((error: unknown, _request: Request, response: Response, next: NextFunction) => {
     // Express ends a connection on which something has been sent already.
     if (response.headersSent) return next(error);
-    const { status, body } = tellError(error);
+    const { status, body } = sendError(error);
     response.status(status).json(body);
   });
 

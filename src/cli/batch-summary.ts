@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import type { Environment } from '../config';
+import type { Environment } from '../config/service-config';
 import { type BatchResult, type ItemResult, leftOf, parseResults, shown } from '../contract';
 import { openStored } from './copy-out';
 

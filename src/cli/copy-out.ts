@@ -5,11 +5,11 @@ import { dirname, join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
-import type { Environment } from '../config';
+import type { Environment } from '../config/service-config';
+import { readS3Connection } from '../config/storage-config';
 import { errorCode } from '../contract/error-code';
 import { readS3Uri } from '../storage';
-import { readS3Connection } from '../storage-config';
-import { wordsOf } from './doctor/told-error';
+import { wordsOf } from './doctor/described-error';
 
 /** The job has done its work: nothing is to be adopted or generated again. */
 export class CopyFailed extends Error {

@@ -1,4 +1,4 @@
-import { ConfigError } from '../config';
+import { ConfigError } from '../config/service-config';
 import { printableJson, type SubmitDecision, shown } from '../contract';
 import { jobCommand } from './commands';
 import { EXIT, reportError } from './exit-codes';

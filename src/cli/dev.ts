@@ -1,6 +1,6 @@
-import { ConfigError, namesAService } from '../config';
+import { ConfigError, namesAService } from '../config/service-config';
+import { readTaskQueue } from '../config/temporal-config';
 import { inShell } from '../contract';
-import { readTaskQueue } from '../temporal-config';
 import { EXIT } from './exit-codes';
 import { openLocalStack } from './local-stack';
 import type { DevOptions } from './options';

@@ -1,4 +1,4 @@
-import { ConfigError, readEmulatorKey } from '../config';
+import { ConfigError, readEmulatorKey } from '../config/service-config';
 import { durationMs, inShell } from '../contract';
 import {
   type ChaosOptions,

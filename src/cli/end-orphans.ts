@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { endServersOn, isAlive } from '../engine';
-import { answers } from '../engine/loopback-port';
+import { endServersOn, isAlive } from '../temporal-server';
+import { answers } from '../temporal-server/loopback-port';
 import { connectLocally } from './local-client';
 import type { StackNote } from './stack-note';
 

@@ -1,5 +1,5 @@
-import { ConfigError } from '../config';
-import { TemporalUnreachable } from '../connect';
+import { TemporalUnreachable } from '../client/connect';
+import { ConfigError } from '../config/service-config';
 import {
   adoptCommand,
   DecisionRefused,
@@ -8,8 +8,8 @@ import {
   printableJson,
   type VideoFailure,
 } from '../contract';
-import { EngineUnavailable, PortInUse } from '../engine';
 import { StorageUnusable } from '../storage';
+import { PortInUse, ServerUnavailable } from '../temporal-server';
 import { CopyFailed } from './copy-out';
 import { LeftWaiting } from './left-waiting';
 import { INTERRUPTED, type Terminal, tell } from './terminal';
@@ -32,7 +32,7 @@ export function exitCodeOf(error: unknown): number {
   if (error instanceof ConfigError || error instanceof PortInUse || error instanceof DecisionRefused)
     return EXIT.usage;
   if (error instanceof CopyFailed || error instanceof StorageUnusable) return FAILURES.StorageFailed.exitCode;
-  if (error instanceof TemporalUnreachable || error instanceof EngineUnavailable) return EXIT.noTemporal;
+  if (error instanceof TemporalUnreachable || error instanceof ServerUnavailable) return EXIT.noTemporal;
   return error instanceof LeftWaiting ? EXIT.interrupted : EXIT.unexpected;
 }
 

@@ -2,12 +2,12 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { stringify } from 'yaml';
-import { ConfigError, type Environment, readProfile } from '../config';
+import { ConfigError, type Environment, readProfile } from '../config/service-config';
 import { printableJson } from '../contract';
 import { errorCode } from '../contract/error-code';
 import { TASK_ID_RULE } from '../contract/input-rules';
 import {
-  type KeptAnswer,
+  type AnswerToRead,
   NO_SECRETS,
   type ProposedProfile,
   proposeProfile,
@@ -27,11 +27,11 @@ import { EXIT, reportError } from './exit-codes';
 import type { ExplainOptions } from './options';
 import type { Terminal } from './terminal';
 
-interface SavedAnswer extends KeptAnswer {
+interface SavedAnswer extends AnswerToRead {
   name: string;
 }
 
-const CALLS: readonly ServiceAnswer['call'][] = ['submit', 'check', 'link', 'cancel'];
+const CALLS: readonly ServiceAnswer['call'][] = ['submit', 'poll', 'link', 'cancel'];
 
 /** `videogen explain`: what is understood of saved answers of a service, and a profile for what is not. */
 export async function explain(
@@ -234,7 +234,7 @@ function missingIn({ call, status }: SavedAnswer, { task, found, taskId, refusal
   if (call === 'cancel' || call === 'link') return [];
   if (status < 200 || status > 299) return found.code || found.message ? [] : ['error'];
   if (call === 'submit' && refusal) return found.code || found.message ? [] : ['error'];
-  const noId = taskId === undefined && call !== 'check';
+  const noId = taskId === undefined && call !== 'poll';
   const noState = found.state === undefined && task.state === 'unknown' && call !== 'submit';
   const noVideo = found.videoUrl === undefined && (task.state === 'succeeded' || noState);
   return [...(noId ? ['task id'] : []), ...(noState ? ['state'] : []), ...(noVideo ? ['video'] : [])];

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { VideoClient } from '../client';
-import { namesAService, readProfile } from '../config';
+import type { VideoClient } from '../client/video-client';
+import type { VideoJob } from '../client/video-job';
+import { namesAService, readProfile } from '../config/service-config';
 import { type JobInput, printableJson, shown, VideoFailure } from '../contract';
-import type { VideoJob } from '../video-job';
 import { jobCommand } from './commands';
 import { checkOut, copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { type Environment, namesAService, readServiceConfig } from '../config';
+import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
+import { readStorageConfig } from '../config/storage-config';
+import { readTaskQueue } from '../config/temporal-config';
 import { storageAddress } from '../storage';
-import { readStorageConfig } from '../storage-config';
-import { readTaskQueue } from '../temporal-config';
 
 /**
  * Each service with each storage has a queue of its own, the same whoever runs the server: a job never gets to a worker

@@ -1,13 +1,20 @@
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
-import { type Environment, namesAService, readServiceConfig } from '../config';
-import { findDevServer, isAlive, isDead, ProcessLock, SILENT_AFTER_MS, startDevServer } from '../engine';
-import { findSearchAttributes, problemOf, registerSearchAttributes } from '../search-attributes';
+import { findSearchAttributes, problemOf, registerSearchAttributes } from '../client/search-attributes';
+import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
+import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
+import { readDataFolder, readServerOptions, readTaskQueue } from '../config/temporal-config';
 import type { VideoServiceOptions } from '../service';
 import { createStorage, storageAddress, type VideoStorage } from '../storage';
-import { readDownloadOptions, readStorageConfig } from '../storage-config';
-import { readDataFolder, readEngineOptions, readTaskQueue } from '../temporal-config';
+import {
+  findDevServer,
+  isAlive,
+  isDead,
+  ProcessLock,
+  SILENT_AFTER_MS,
+  startDevServer,
+} from '../temporal-server';
 import { Closers } from './closers';
 import { closeDataFiles, makeDataFolder } from './data-folder';
 import { endOrphans } from './end-orphans';
@@ -116,7 +123,7 @@ async function startStack(
   try {
     const dbFilename = join(folder, 'temporal.db');
     await endOrphans(dbFilename, await readStackNote(folder));
-    const executable = await findDevServer({ ...readEngineOptions(env), onProgress: tell });
+    const executable = await findDevServer({ ...readServerOptions(env), onProgress: tell });
     const server = await startDevServer({
       executable,
       port,

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { NativeConnection } from '@temporalio/worker';
-import { type Environment, namesAService, readServiceConfig } from '../config';
+import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
 import { startEmulator } from '../emulator';
-import { createVideoService, RateGate, type VideoServiceOptions } from '../service';
+import { createVideoService, RateLimiter, type VideoServiceOptions } from '../service';
 import type { VideoStorage } from '../storage';
-import { createVideoWorker } from '../worker';
+import { createVideoWorker } from '../worker/video-worker';
 import type { Closers } from './closers';
 import { localQueue } from './local-queue';
 import type { StackNote } from './stack-note';
@@ -47,7 +47,7 @@ export async function startWorkers(
   closers.add(() => service.close());
   const connection = await NativeConnection.connect({ address });
   closers.add(() => connection.close());
-  const gate = new RateGate();
+  const rateLimiter = new RateLimiter();
   for (const taskQueue of queues) {
     // A queue that services share would hand the one's downloads to the other's worker.
     const downloadQueue = taskQueue === localQueue(env) ? taskQueue : undefined;
@@ -58,7 +58,7 @@ export async function startWorkers(
       downloadQueue,
       service,
       storage: { ...storage, probe: undefined },
-      gate,
+      rateLimiter,
       // On a server of our own nobody would make a version current, and no job would begin.
       worker: { workerDeploymentOptions: undefined },
     });

@@ -1,8 +1,8 @@
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
-import { createVideoClient, type VideoClient } from '../client';
-import { namesAService } from '../config';
-import { connectClient } from '../connect';
-import { readSearchAttributes, readTaskQueue, readTemporalAddress } from '../temporal-config';
+import { connectClient } from '../client/connect';
+import { createVideoClient, type VideoClient } from '../client/video-client';
+import { namesAService } from '../config/service-config';
+import { readSearchAttributes, readTaskQueue, readTemporalAddress } from '../config/temporal-config';
 import { openLocalStack } from './local-stack';
 import { type Terminal, tell } from './terminal';
 

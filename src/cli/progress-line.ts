@@ -14,16 +14,16 @@ const BAR_CELLS = 20;
 
 /** One line that tells where a job is, cut to the width of the screen: what matters most comes first. */
 export function progressLine(progress: JobProgress, nowMs: number, columns: number): string {
-  const { phase, task, taskId, trouble, nextLookAt, startedAt, download } = progress;
+  const { phase, task, taskId, problem, nextPollAt, startedAt, download } = progress;
   const percent = percentOf(progress);
   const parts = [
     PHASES[phase].padEnd(11),
     percent === undefined ? undefined : `${bar(percent)} ${String(Math.round(percent)).padStart(3)} %`,
     wholeSeconds(nowMs - Date.parse(startedAt)),
     download && describeDownload(download),
-    trouble && `trouble: ${trouble.type}`,
+    problem && `problem: ${problem.type}`,
     task && task.word !== '' && task.word !== phase ? shown(task.word) : undefined,
-    nextLookAt && `next look in ${wholeSeconds(Date.parse(nextLookAt) - nowMs)}`,
+    nextPollAt && `next look in ${wholeSeconds(Date.parse(nextPollAt) - nowMs)}`,
     taskId && shown(taskId),
   ];
   return cutToFit(
@@ -34,7 +34,7 @@ export function progressLine(progress: JobProgress, nowMs: number, columns: numb
 
 /** The same for a pipe: only what does not change with every second, so that equal lines need no repeating. */
 export function plainLine(progress: JobProgress): string {
-  const { phase, task, taskId, trouble, download } = progress;
+  const { phase, task, taskId, problem, download } = progress;
   const done = percentOf(progress);
   const percent = done === undefined ? '' : ` ${Math.round(done)} %`;
   const told = [
@@ -42,7 +42,7 @@ export function plainLine(progress: JobProgress): string {
     download && describeDownload(download),
     taskId && `task ${shown(taskId)}`,
     task && `the service says ${shown(task.word || task.state)}`,
-    trouble && `trouble, ${trouble.count} in a row: ${shown(trouble.message)}`,
+    problem && `problem, ${problem.count} in a row: ${shown(problem.message)}`,
   ];
   return told.filter(Boolean).join(', ');
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { type Environment, namesAService, readProfile, readServiceConfig } from '../config';
+import { type Environment, namesAService, readProfile, readServiceConfig } from '../config/service-config';
+import { readStorageConfig } from '../config/storage-config';
 import {
   type BatchInput,
   parseBatchInput,
@@ -11,7 +12,6 @@ import {
 import { errorCode } from '../contract/error-code';
 import { requestsFileProblem } from '../contract/sizes';
 import { createStorage, StorageFault } from '../storage';
-import { readStorageConfig } from '../storage-config';
 import type { BatchOptions } from './options';
 import { checkId, defined, EMULATOR_POLLING, number } from './read-job-input';
 

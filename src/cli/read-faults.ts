@@ -1,4 +1,4 @@
-import { ConfigError } from '../config';
+import { ConfigError } from '../config/service-config';
 import {
   CHAOS_FAULTS,
   DIALECT_NAMES,

@@ -164,7 +164,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .action(actions.emulator);
   program
     .command('doctor')
-    .description('check everything a job needs, and say how to mend what is wrong')
+    .description('check everything a job needs, and say how to fix what is wrong')
     .option('--json', 'end with one JSON object on standard output')
     .action(actions.doctor);
   program

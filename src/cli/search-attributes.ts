@@ -1,12 +1,12 @@
-import { ConfigError } from '../config';
-import { TemporalUnreachable } from '../connect';
-import { printableJson } from '../contract';
+import { TemporalUnreachable } from '../client/connect';
 import {
   findSearchAttributes,
   problemOf,
   registerSearchAttributes,
   type SearchAttributeState,
-} from '../search-attributes';
+} from '../client/search-attributes';
+import { ConfigError } from '../config/service-config';
+import { printableJson } from '../contract';
 import { Closers } from './closers';
 import { findTemporal, type TemporalServer } from './doctor/find-temporal';
 import { EXIT, reportError } from './exit-codes';
@@ -61,6 +61,6 @@ function lines(found: readonly SearchAttributeState[]): string {
     .join('\n');
 }
 
-function sentence({ problem, mend }: { problem: string; mend: string }): string {
-  return `${problem[0]?.toUpperCase()}${problem.slice(1)}: ${mend}.`;
+function sentence({ problem, fix }: { problem: string; fix: string }): string {
+  return `${problem[0]?.toUpperCase()}${problem.slice(1)}: ${fix}.`;
 }

@@ -1,5 +1,5 @@
-import { type BatchProgress, type ItemProgress, waysOut } from '../contract';
-import type { VideoBatch } from '../video-batch';
+import type { VideoBatch } from '../client/video-batch';
+import { type BatchProgress, decisionCommands, type ItemProgress } from '../contract';
 import { batchLine, batchScreen } from './batch-lines';
 import { type Terminal, tell } from './terminal';
 
@@ -39,7 +39,7 @@ export function showBatch(
     clear();
     tell(terminal, `Item ${item}: ${hold.message}`);
     tell(terminal, `Look for the task at the service and decide before ${hold.until}, when the item fails:`);
-    for (const { when, command } of waysOut(batch.workflowId, item))
+    for (const { when, command } of decisionCommands(batch.workflowId, item))
       tell(terminal, `  ${command}   (${when})`);
   };
   const clear = () => {

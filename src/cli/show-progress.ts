@@ -1,5 +1,5 @@
-import { type JobProgress, waysOut } from '../contract';
-import type { VideoJob } from '../video-job';
+import type { VideoJob } from '../client/video-job';
+import { decisionCommands, type JobProgress } from '../contract';
 import { plainLine, progressLine } from './progress-line';
 import { type Terminal, tell } from './terminal';
 
@@ -38,7 +38,8 @@ export function showProgress(
     if (terminal.columns() !== undefined) terminal.steer(CLEAR_LINE);
     tell(terminal, message);
     tell(terminal, `Look for the task at the service and decide before ${until}, when the job fails:`);
-    for (const { when, command } of waysOut(job.workflowId)) tell(terminal, `  ${command}   (${when})`);
+    for (const { when, command } of decisionCommands(job.workflowId))
+      tell(terminal, `  ${command}   (${when})`);
   };
   const redraw = () => {
     const columns = terminal.columns();

@@ -32,7 +32,7 @@ export interface Streams {
   writeErr(text: string): void;
 }
 
-/** The last gate before a screen: all that commands write goes through it. */
+/** The last rateLimiter before a screen: all that commands write goes through it. */
 export function writeTo({ writeOut, writeErr }: Streams): Pick<Terminal, 'out' | 'err' | 'steer'> {
   return {
     out: (text) => writeOut(`${printable(text)}\n`),

@@ -1,9 +1,9 @@
-import { ConfigError, type Environment, readServiceConfig } from '../config';
+import { ConfigError, type Environment, readServiceConfig } from '../config/service-config';
+import { readDownloadQueue } from '../config/storage-config';
+import { readTaskQueue } from '../config/temporal-config';
 import { submitQueueOf } from '../contract';
-import { createVideoService, keepAnswers } from '../service';
-import { readDownloadQueue } from '../storage-config';
-import { readTaskQueue } from '../temporal-config';
-import { createVideoWorker, WORKER_ROLES, type WorkerRole } from '../worker';
+import { createVideoService, recordAnswers } from '../service';
+import { createVideoWorker, WORKER_ROLES, type WorkerRole } from '../worker/video-worker';
 import { EXIT } from './exit-codes';
 import type { WorkerCommandOptions } from './options';
 import { quietRuntime } from './quiet-runtime';
@@ -31,7 +31,7 @@ export async function worker({ record, only }: WorkerCommandOptions, terminal: T
 }
 
 function recordedService(folder: string, terminal: Terminal) {
-  const onAnswer = keepAnswers(folder, { onTrouble: (message) => tell(terminal, message) });
+  const onAnswer = recordAnswers(folder, { onProblem: (message) => tell(terminal, message) });
   return createVideoService({ ...readServiceConfig(terminal.env), onAnswer });
 }
 

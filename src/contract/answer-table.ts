@@ -34,7 +34,7 @@ export const BY_STATUS: Record<AnsweredCall, Record<number, FailureType>> = {
   submit: SUBMIT,
   // Services refuse a key that they know with 409 or with 422; for a new key 422 is a refused request.
   resubmit: { ...SUBMIT, 422: 'SubmitUnconfirmed' },
-  check: {
+  poll: {
     401: 'Unauthorized',
     402: 'Unauthorized',
     403: 'Unauthorized',
@@ -65,19 +65,19 @@ export const BY_KIND: Record<NoAnswer, Record<AnsweredCall, FailureType>> = {
   'not-sent': {
     submit: 'ServiceUnreachable',
     resubmit: 'ServiceUnreachable',
-    check: 'ServiceUnreachable',
+    poll: 'ServiceUnreachable',
     download: 'ServiceUnreachable',
   },
   cut: {
     submit: 'SubmitUnconfirmed',
     resubmit: 'SubmitUnconfirmed',
-    check: 'ServiceUnreachable',
+    poll: 'ServiceUnreachable',
     download: 'ServiceUnreachable',
   },
   unreadable: {
     submit: 'SubmitUnconfirmed',
     resubmit: 'SubmitUnconfirmed',
-    check: 'AnswerUnreadable',
+    poll: 'AnswerUnreadable',
     download: 'AnswerUnreadable',
   },
   // Only a submit is: of a task, an error in the answer tells how the task is. A key that the service knows may be refused
@@ -85,14 +85,14 @@ export const BY_KIND: Record<NoAnswer, Record<AnsweredCall, FailureType>> = {
   refused: {
     submit: 'InvalidRequest',
     resubmit: 'SubmitUnconfirmed',
-    check: 'AnswerUnreadable',
+    poll: 'AnswerUnreadable',
     download: 'AnswerUnreadable',
   },
   // Only a link is looked at in that way: the service itself may be anywhere.
   'not-allowed': {
     submit: 'ServiceUnreachable',
     resubmit: 'ServiceUnreachable',
-    check: 'ServiceUnreachable',
+    poll: 'ServiceUnreachable',
     download: 'VideoUnavailable',
   },
 };

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { BatchInput } from './batch';
-import { ON_FAILURE } from './batch';
+import { type BatchInput, ON_FAILURE } from './batch';
 import { BATCH_STORAGE_RULE, isBatchStorage, isWindow, WINDOW_RULE } from './batch-rules';
 import { FILE_KEY_RULE, isFileKey } from './input-rules';
 import { JOB_OPTION_FIELDS, parseJobInput } from './job-input';

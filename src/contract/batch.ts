@@ -1,7 +1,7 @@
 import { packItems } from './done-items';
 import type { FailureType } from './failure-table';
 import type { FailureDetails } from './failures';
-import type { CarriedJob, JobOptions, JobProgress, JobResult, Look } from './job';
+import type { CarriedJob, JobOptions, JobProgress, JobResult, TaskStatus } from './job';
 import type { VideoRequest } from './request';
 
 /** What one batch is to do: requests here, or in a file of the worker's storage with one of them a line (JSONL). */
@@ -61,7 +61,10 @@ export interface StoredFile {
 }
 
 /** What a look that many items shared found of one of them. */
-export type SharedLook = { look: Look } | { failure: FailureType; details: FailureDetails } | 'not-yet';
+export type SharedPoll =
+  | { status: TaskStatus }
+  | { failure: FailureType; details: FailureDetails }
+  | 'not-yet';
 
 /** What a batch takes along when it continues as new; the second argument of the workflow, never a caller's. */
 export interface CarriedBatch {
@@ -76,7 +79,7 @@ export interface CarriedBatch {
   /** States that the service named and nobody knows: each is warned of once. */
   warnedWords: string[];
   /** Somebody wants a look now. */
-  lookRequested?: boolean;
+  pollRequested?: boolean;
 }
 
 export type FailedItem = Extract<ItemResult, { outcome: 'failed' }>;

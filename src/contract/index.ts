@@ -16,11 +16,12 @@ export {
   type OpenedBatch,
   parseResults,
   resultsKey,
-  type SharedLook,
+  type SharedPoll,
   type StoredFile,
 } from './batch';
 export { type ParsedBatchInput, parseBatchInput } from './batch-input';
 export { cleanText, printable, printableJson, shown } from './clean-text';
+export { adoptCommand, decisionCommands } from './decision-commands';
 export { DecisionRefused } from './decision-refused';
 export { type DurationText, describeDuration, durationMs } from './duration';
 export {
@@ -41,11 +42,12 @@ export {
   type JobPhase,
   type JobProgress,
   type JobResult,
-  type Look,
   type PollBounds,
   type SignalledDecision,
   type StoredVideo,
+  type TaskStatus,
 } from './job';
+export type { JobIdentity } from './job-identity';
 export { type ParsedJobInput, parseJobInput } from './job-input';
 export {
   type ItemDecision,
@@ -74,5 +76,3 @@ export {
   type ExpectedVideo,
   type VideoFacts,
 } from './video-facts';
-export type { WantedVideo } from './wanted-video';
-export { adoptCommand, waysOut } from './ways-out';

@@ -1,5 +1,5 @@
 import { hasControls } from './clean-text';
-import type { ToldDownload } from './job';
+import type { ReportedDownload } from './job';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from './lost-submit';
 import { jsonBytes } from './sizes';
 
@@ -85,7 +85,7 @@ export function isQueueName(value: unknown): value is string {
 }
 
 /** Anybody can send a signal, of any shape. */
-export function isDownloadProgress(value: unknown): value is ToldDownload {
+export function isDownloadProgress(value: unknown): value is ReportedDownload {
   const { bytes, of }: { bytes?: unknown; of?: unknown } = Object(value);
   return typeof bytes === 'number' && (of == null || typeof of === 'number');
 }

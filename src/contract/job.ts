@@ -53,15 +53,15 @@ export interface JobProgress {
   polls: number;
   startedAt: string;
   deadlineAt: string;
-  nextLookAt?: string;
+  nextPollAt?: string;
   /** How much of the video has come, of how much if that is known; told now and then while it downloads. */
   download?: DownloadProgress;
   /** The lost submit that waits for a decision, and when the job fails without one. */
   hold?: { since: string; until: string; message: string };
   /** The last decision that came as a signal; `refused` says why it was not taken. */
   signalled?: SignalledDecision;
-  /** The trouble of the last looks, gone as soon as one succeeds. */
-  trouble?: { type: FailureType; message: string; count: number };
+  /** The problem of the last looks, gone as soon as one succeeds. */
+  problem?: { type: FailureType; message: string; count: number };
 }
 
 export interface SignalledDecision {
@@ -76,7 +76,7 @@ export interface DownloadProgress {
 }
 
 /** As a download tells it: an item of a batch is named. */
-export interface ToldDownload extends DownloadProgress {
+export interface ReportedDownload extends DownloadProgress {
   job?: string;
 }
 
@@ -107,7 +107,7 @@ export interface PollBounds {
 }
 
 /** What one look at a task found. There is no link in it: links are secrets and expire. */
-export type Look = { polling?: PollBounds } & (
+export type TaskStatus = { polling?: PollBounds } & (
   | { state: 'queued' | 'running' | 'unknown'; word: string; percent?: number; retryAfterMs?: number }
   | { state: 'succeeded'; word: string; hasVideo: boolean }
   | { state: 'failed' | 'cancelled'; word: string; code?: string; message?: string }
@@ -130,9 +130,9 @@ export interface CarriedJob {
   heldMs?: number;
   submittedAtMs: number;
   polls: number;
-  lookRequested?: boolean;
+  pollRequested?: boolean;
   lastTask?: JobProgress['task'];
-  trouble?: JobProgress['trouble'];
+  problem?: JobProgress['problem'];
   misses?: { task: number; video: number };
   warnedWords: string[];
   polling?: PollBounds;

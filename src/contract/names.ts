@@ -8,7 +8,7 @@ export const WAIT_FOR_TASK_UPDATE = 'waitForTask';
 export const DECIDE_SUBMIT_UPDATE = 'decideSubmit';
 /** The same as a signal, which nobody answers: for when Temporal takes no more updates. */
 export const DECIDE_SUBMIT_SIGNAL = 'decideSubmit';
-export const LOOK_NOW_SIGNAL = 'lookNow';
+export const POLL_NOW_SIGNAL = 'pollNow';
 /** Sent by a download that takes its time. */
 export const DOWNLOAD_PROGRESS_SIGNAL = 'downloadProgress';
 export const DEFAULT_TASK_QUEUE = 'video-generation';
@@ -17,7 +17,7 @@ export const DEFAULT_TASK_QUEUE = 'video-generation';
 export const submitQueueOf = (taskQueue: string) => `${taskQueue}-submit`;
 
 /** The memo that holds what was asked for, so that a second start under the same name can be compared with it. */
-export const INPUT_MEMO = 'videoWanted';
+export const IDENTITY_MEMO = 'jobIdentity';
 
 /** The memo that tells since when a submit was held as lost: after it nobody can say that nothing was sent. */
 export const LOST_SUBMIT_MEMO = 'lostSubmitSince';

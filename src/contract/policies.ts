@@ -17,7 +17,7 @@ export const DEFAULT_HOLD_MS = 24 * HOUR;
  * and a worker that drains comes to its end. A look may be two exchanges: one for the task, one for its link.
  */
 export const SUBMIT_EXCHANGE_MS = 90 * SECOND;
-export const CHECK_EXCHANGE_MS = 25 * SECOND;
+export const POLL_EXCHANGE_MS = 25 * SECOND;
 /** Of a download only up to the first byte of the video, redirects included: DOWNLOAD_PACE watches the rest. */
 export const OPEN_VIDEO_MS = 2 * MINUTE;
 
@@ -60,8 +60,8 @@ export const LOST_SUBMIT_POLICY = {
   retry: { maximumAttempts: 1 },
 } as const satisfies LocalActivityOptions;
 
-/** A few attempts for a blip; after them the waiting loop notes the trouble, shows it and looks again later. */
-export const CHECK_POLICY = {
+/** A few attempts for a blip; after them the waiting loop notes the problem, shows it and looks again later. */
+export const POLL_POLICY = {
   startToCloseTimeout: MINUTE,
   // A worker that was killed while looking is noticed as soon as one that was killed while submitting.
   heartbeatTimeout: 20 * SECOND,
@@ -91,7 +91,7 @@ export const DOWNLOAD_POLICY = {
 } as const satisfies ActivityOptions;
 
 /** A look at many tasks: those there was no time for are told so, and are looked at next time. */
-export const SHARED_CHECK_POLICY = {
+export const SHARED_POLL_POLICY = {
   startToCloseTimeout: 3 * MINUTE,
   scheduleToCloseTimeout: 10 * MINUTE,
   heartbeatTimeout: 20 * SECOND,
@@ -100,10 +100,10 @@ export const SHARED_CHECK_POLICY = {
 } as const satisfies ActivityOptions;
 
 /** No look of a shared activity begins later than this. */
-export const SHARED_CHECK_MS = MINUTE;
+export const SHARED_POLL_MS = MINUTE;
 /** Tasks that one activity looks at, and how many at once. */
-export const TASKS_OF_A_LOOK = 50;
-export const LOOKS_AT_ONCE = 8;
+export const TASKS_PER_POLL = 50;
+export const POLLS_AT_ONCE = 8;
 
 /** Of the results of a batch. A storage that fails is waited for, however long: what was paid for is noted there. */
 export const RECORD_POLICY = {
@@ -131,7 +131,7 @@ export const REQUESTS_AT_ONCE = 200;
 export const REQUEST_BYTES_AT_ONCE = 200_000;
 
 /**
- * Of one text (a service's word, the message of a trouble) that a job takes along when it continues as new. The items of a
+ * Of one text (a service's word, the message of a problem) that a job takes along when it continues as new. The items of a
  * batch share the second, so that what 500 of them take along stays below 1 MiB, whatever their services wrote.
  */
 export const LONGEST_CARRIED_TEXT_BYTES = 2_000;
@@ -150,7 +150,7 @@ export const CANCEL_POLICY = {
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumAttempts: 3 },
 } as const satisfies ActivityOptions;
 
-/** Of what waiting does not mend: a full disk, a file that is no video. The task can be adopted when somebody has. */
+/** Of what waiting does not fix: a full disk, a file that is no video. The task can be adopted when somebody has. */
 export const MOST_DOWNLOAD_ATTEMPTS: Partial<Record<FailureType, number>> = {
   StorageFailed: 5,
   VideoCorrupt: 5,
@@ -181,7 +181,7 @@ export const DOWNLOAD_PROGRESS_EVERY_MS = 10 * SECOND;
 export const DOWNLOAD_AT_LEAST_MS = 10 * MINUTE;
 
 /** The look at the deadline itself gets the time of one attempt. */
-export const CHECK_AT_LEAST_MS = MINUTE;
+export const POLL_AT_LEAST_MS = MINUTE;
 
 /** Half of the heartbeat timeouts above would do; more often costs nothing, the SDK throttles what is sent. */
 export const HEARTBEAT_EVERY_MS = 2 * SECOND;
@@ -190,10 +190,10 @@ export const HEARTBEAT_EVERY_MS = 2 * SECOND;
 export const UNKNOWN_TASK_GRACE_MS = 2 * MINUTE;
 
 /** A task that is not found so often in a row is gone. */
-export const LOOKS_WITHOUT_TASK = 3;
+export const POLLS_WITHOUT_TASK = 3;
 
 /** "Succeeded" is sometimes seen before the link is written. */
-export const LOOKS_WITHOUT_VIDEO = 3;
+export const POLLS_WITHOUT_VIDEO = 3;
 
 /** Of how many unknown words a job remembers that it warned. */
 export const MOST_WARNED_WORDS = 20;

@@ -13,8 +13,8 @@ import {
   WEBM,
 } from 'mediabunny';
 import type { Container, VideoFacts } from '../contract/video-facts';
+import { isDecodable } from './is-decodable';
 import type { KeptReader } from './kept-reader';
-import { looksDecodable } from './looks-decodable';
 import { isUnbranded } from './sniff-container';
 import { describeMissingSeconds, type StatedEnd, statedEnd } from './stated-end';
 import { describeTables } from './table-counts';
@@ -29,7 +29,7 @@ const MOST_READS = 50_000;
 const BRAND_AT = 4;
 const BRAND = Buffer.from('ftypqt  ', 'latin1');
 
-export type VideoLook =
+export type VideoInspection =
   | {
       kind: 'video';
       facts: VideoFacts;
@@ -40,14 +40,14 @@ export type VideoLook =
   | { kind: 'no-video'; reason: string };
 
 const NO_PICTURE = 'no picture is in it';
-const noVideo = (reason: string): VideoLook => ({ kind: 'no-video', reason });
+const noVideo = (reason: string): VideoInspection => ({ kind: 'no-video', reason });
 
 /**
  * What a video of a container says about itself, as far as it was kept. Its tables are read, and its first and its last
  * picture as bytes: no picture is decoded. What came from outside can make this take any time and memory, so it runs in
  * a process of its own.
  */
-export async function inspectVideo(kept: KeptReader, container: Container): Promise<VideoLook> {
+export async function inspectVideo(kept: KeptReader, container: Container): Promise<VideoInspection> {
   // A strange file is an answer here, and no reason to write to somebody's console.
   Logging.level = LogLevel.Silent;
   const bomb = describeTables(kept, container);
@@ -111,7 +111,7 @@ async function inspectInput(
   kept: KeptReader,
   container: Container,
   isWhole: boolean,
-): Promise<VideoLook> {
+): Promise<VideoInspection> {
   const track = await input.getPrimaryVideoTrack();
   if (!track) return noVideo('no video track is in it');
   const problem = await describeFirstPicture(track, kept, container);
@@ -168,7 +168,7 @@ async function describePicture(track: InputVideoTrack): Promise<string | undefin
   const first = await new EncodedPacketSink(track).getFirstPacket();
   if (!first) return NO_PICTURE;
   const config = await track.getDecoderConfig();
-  const isPicture = looksDecodable(first.data, await track.getCodec(), config?.description);
+  const isPicture = isDecodable(first.data, await track.getCodec(), config?.description);
   return isPicture ? undefined : 'its first picture is none';
 }
 

@@ -2,10 +2,10 @@ import type { Container } from '../contract/video-facts';
 import { type Box, BoxWalk, MOST_MOOV_BYTES } from './box-walk';
 import { describeHead } from './describe-head';
 import { ElementWalk } from './element-walk';
-import type { VideoLook } from './inspect-video';
+import { inspectApart } from './inspect-apart';
+import type { InspectionOrder } from './inspect-order';
+import type { VideoInspection } from './inspect-video';
 import { KeptBytes, WINDOW_BYTES } from './kept-bytes';
-import { lookApart } from './look-apart';
-import type { LookOrder } from './look-order';
 import { sniffContainer, tsPacketBytes } from './sniff-container';
 
 const MEBIBYTE = 1024 * 1024;
@@ -45,7 +45,9 @@ export class PassingVideo {
   }
 
   /** Once all of it has passed: what it is. `read` reads what was kept of it, elsewhere unless told. */
-  async look(read: (order: LookOrder) => Promise<VideoLook> = lookApart): Promise<VideoLook> {
+  async look(
+    read: (order: InspectionOrder) => Promise<VideoInspection> = inspectApart,
+  ): Promise<VideoInspection> {
     const container = sniffContainer(this.head());
     if (!container) return { kind: 'no-video', reason: describeHead(this.head()) };
     const reason = this.problem(container);

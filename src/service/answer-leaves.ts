@@ -1,4 +1,4 @@
-import { isObject, parseJson } from './places';
+import { isObject, parseJson } from './answer-paths';
 
 /** A scalar of an answer, and the place of a profile that leads to it. */
 export interface Leaf {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { cleanText } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
 import { TASK_STATES } from '../contract/task-state';
-import { DEFAULT_PLACES, type Places } from './places';
+import { type AnswerPaths, DEFAULT_PATHS } from './answer-paths';
 import type { ReadingRules } from './read-answer';
 import { foldWord, type NamedState, stateOfWord } from './state-words';
 
@@ -214,17 +214,17 @@ export function readingRules({ read = {}, states = {} }: ServiceProfile): Readin
   const own = (given: string | string[] | undefined, usual: readonly string[]) =>
     given === undefined ? usual : [given].flat();
   const { code, message } = read;
-  const chosen: Places = {
-    ...DEFAULT_PLACES,
-    within: own(read.within, DEFAULT_PLACES.within),
-    taskId: own(read.taskId, DEFAULT_PLACES.taskId),
+  const chosen: AnswerPaths = {
+    ...DEFAULT_PATHS,
+    within: own(read.within, DEFAULT_PATHS.within),
+    taskId: own(read.taskId, DEFAULT_PATHS.taskId),
     // What a profile names as the task's id is that, whatever stands beside it.
     ...(read.taskId !== undefined && { vagueIds: [], callIds: [] }),
-    state: own(read.state, DEFAULT_PLACES.state),
-    percent: own(read.progress, DEFAULT_PLACES.percent),
-    videoUrl: own(read.video, DEFAULT_PLACES.videoUrl),
-    code: own(code, DEFAULT_PLACES.code),
-    message: message === undefined ? DEFAULT_PLACES.message : [message].flat().map((at) => ({ at })),
+    state: own(read.state, DEFAULT_PATHS.state),
+    percent: own(read.progress, DEFAULT_PATHS.percent),
+    videoUrl: own(read.video, DEFAULT_PATHS.videoUrl),
+    code: own(code, DEFAULT_PATHS.code),
+    message: message === undefined ? DEFAULT_PATHS.message : [message].flat().map((at) => ({ at })),
   };
   const meanings = new Map(
     NAMED_STATES.flatMap((state) =>

@@ -1,13 +1,13 @@
 import { type Leaf, leavesOf, placeOf, wordsOf } from './answer-leaves';
-import { ERROR_WORDS, hasWord, SCORES } from './likely-places';
-import { DEFAULT_PLACES, parseJson } from './places';
+import { DEFAULT_PATHS, parseJson } from './answer-paths';
+import { ERROR_WORDS, hasWord, SCORES } from './likely-paths';
 import { parseProfile, readingRules, type ServiceProfile } from './profile';
 import { type Field, type HttpAnswer, type TracedReading, traceAnswer } from './read-answer';
 import { isEnvelopeWord, type NamedState } from './state-words';
 import type { ServiceAnswer } from './video-service';
 
 /** An answer that was kept, with what was asked when that is known. */
-export interface KeptAnswer extends HttpAnswer {
+export interface AnswerToRead extends HttpAnswer {
   call?: ServiceAnswer['call'];
 }
 
@@ -19,7 +19,7 @@ export interface ProposedProfile {
 }
 
 interface Studied {
-  answer: KeptAnswer;
+  answer: AnswerToRead;
   leaves: Leaf[];
 }
 
@@ -43,7 +43,10 @@ const ORDER = ['videoUrl', 'taskId', 'code', 'message', 'state', 'percent'] as c
  * A profile that reads what is not understood in these answers of one service, beyond the profile in use. A guess, but
  * a checked one: with each line more is read than without it, and nothing that was understood is lost.
  */
-export function proposeProfile(answers: readonly KeptAnswer[], inUse: ServiceProfile = {}): ProposedProfile {
+export function proposeProfile(
+  answers: readonly AnswerToRead[],
+  inUse: ServiceProfile = {},
+): ProposedProfile {
   const studied = answers.map((answer) => ({ answer, leaves: leavesOf(parseJson(answer.body)) }));
   let profile: ServiceProfile = {};
   for (const field of ORDER) {
@@ -76,7 +79,7 @@ function addPlaces(
   };
   let best = profile;
   let seen = readBy(profile);
-  // Places of a profile replace the usual ones, so those that serve are named beside the new one.
+  // AnswerPaths of a profile replace the usual ones, so those that serve are named beside the new one.
   const serving = seen.filter((one) => !wants(field, one)).map(({ reading }) => reading.found[field]);
   let places = [...new Set(serving.filter((at) => at !== undefined).map(placeOf))];
   for (const place of candidates(field, seen)) {
@@ -135,9 +138,9 @@ function wants(field: Field, { answer: { call, status }, reading }: Seen): boole
   }
 }
 
-const isOfTask = (call: KeptAnswer['call']) => call === undefined || call === 'submit' || call === 'check';
+const isOfTask = (call: AnswerToRead['call']) => call === undefined || call === 'submit' || call === 'poll';
 
-/** Places where the field may be, the likeliest first, from the answers that want it. */
+/** AnswerPaths where the field may be, the likeliest first, from the answers that want it. */
 function candidates(field: Field, seen: readonly Seen[]): string[] {
   const scores = new Map<string, number>();
   for (const { answer, leaves, reading } of seen.filter((one) => wants(field, one))) {
@@ -156,7 +159,7 @@ function candidates(field: Field, seen: readonly Seen[]): string[] {
 /** The reader has seen it, and a code beside it that may be a refusal. */
 function isOfCall({ place }: Leaf, { found }: TracedReading): boolean {
   const name = place.split('.').at(-1) ?? '';
-  return found.code !== undefined && DEFAULT_PLACES.callIds.includes(name);
+  return found.code !== undefined && DEFAULT_PATHS.callIds.includes(name);
 }
 
 /** What the words mean that nobody knows, as far as the answers around them tell. */

@@ -1,6 +1,14 @@
 import { isTaskId } from '../contract/input-rules';
 import type { TaskState } from '../contract/task-state';
-import { bodiesOf, DEFAULT_PLACES, type Found, type Places, parseJson, valuesAt, valuesIn } from './places';
+import {
+  type AnswerPaths,
+  bodiesOf,
+  DEFAULT_PATHS,
+  type Found,
+  parseJson,
+  valuesAt,
+  valuesIn,
+} from './answer-paths';
 import { findRefusal, isErrorObject, meansNoError, type Refusal } from './read-refusal';
 import {
   booleanFrom,
@@ -36,7 +44,7 @@ export type VideoState =
   | { state: 'unknown'; word: string };
 
 /** The service's own error words, never ''. A message may also stand beside good news: "Task accepted". */
-export interface Said {
+export interface ServiceMessage {
   code?: string;
   message?: string;
 }
@@ -46,7 +54,7 @@ export interface AnswerReading {
   json: boolean;
   taskId?: string;
   task: VideoState;
-  said: Said;
+  said: ServiceMessage;
 }
 
 /** So many of the names of an id, from the first, mean a task and nothing else. */
@@ -54,11 +62,11 @@ const CLEAR_ID_NAMES = 2;
 
 /** How one service's answers are read. */
 export interface ReadingRules {
-  places: Places;
+  places: AnswerPaths;
   stateOf: (word: string) => NamedState | undefined;
 }
 
-const DEFAULT_RULES: ReadingRules = { places: DEFAULT_PLACES, stateOf: stateOfWord };
+const DEFAULT_RULES: ReadingRules = { places: DEFAULT_PATHS, stateOf: stateOfWord };
 
 /** What is read from an answer, each from a place of its own. */
 export type Field = 'taskId' | 'state' | 'percent' | 'videoUrl' | 'code' | 'message';
@@ -137,7 +145,11 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
 }
 
 /** Two names that mean a task as clearly as each other, and two different ids. */
-function otherIds(bodies: readonly Found[], places: Places, chosen: Read<unknown> | undefined): string[] {
+function otherIds(
+  bodies: readonly Found[],
+  places: AnswerPaths,
+  chosen: Read<unknown> | undefined,
+): string[] {
   if (chosen === undefined) return [];
   // A name that may mean something else, such as the id of the call, is no rival.
   const clear = places.taskId.slice(0, CLEAR_ID_NAMES);

@@ -1,4 +1,4 @@
-import { type Found, isObject, type Places, valuesIn } from './places';
+import { type AnswerPaths, type Found, isObject, valuesIn } from './answer-paths';
 import { first, nameFrom, textFrom } from './read-values';
 import { isFailedCallWord, type NamedState } from './state-words';
 
@@ -9,7 +9,7 @@ export interface Refusal {
 }
 
 interface RefusalRules {
-  places: Pick<Places, 'error'>;
+  places: Pick<AnswerPaths, 'error'>;
   stateOf: (word: string) => NamedState | undefined;
 }
 

@@ -1,5 +1,5 @@
 import { isTaskId } from '../contract/input-rules';
-import type { Found } from './places';
+import type { Found } from './answer-paths';
 
 // What is read ends in a workflow's history and in messages, so an answer must not be able to fill them.
 // Names and words are cut; an id or a URL that was cut would be another one, so a longer one is not taken.

@@ -1,10 +1,11 @@
 import { Agent, type Dispatcher } from 'undici';
 import type { Secrets } from '../contract/find-secrets';
 import { TASK_ID_RULE } from '../contract/input-rules';
-import { CHECK_EXCHANGE_MS, OPEN_VIDEO_MS, SUBMIT_EXCHANGE_MS } from '../contract/policies';
+import { OPEN_VIDEO_MS, POLL_EXCHANGE_MS, SUBMIT_EXCHANGE_MS } from '../contract/policies';
 import { isTainted, redact } from '../contract/redact';
 import { HIDDEN } from '../contract/redact-links';
 import type { VideoRequest } from '../contract/request';
+import { bodiesOf, parseJson, valuesIn } from './answer-paths';
 import {
   type AnswerTimeouts,
   bodyText,
@@ -16,7 +17,6 @@ import {
 import { createDownloadRules } from './download-rules';
 import { startDeadline } from './exchange-deadline';
 import { type OpenVideoOptions, openVideo, type VideoBody, type VideoSource } from './open-video';
-import { bodiesOf, parseJson, valuesIn } from './places';
 import { readingRules, type ServiceProfile } from './profile';
 import { type AnswerReading, type TracedReading, traceAnswer, type VideoState } from './read-answer';
 import { first, linkFrom, taskIdFrom } from './read-values';
@@ -30,23 +30,23 @@ const SECOND = 1_000;
 export interface ServiceTimeouts {
   connect: number;
   submit: AnswerTimeouts;
-  check: AnswerTimeouts;
+  poll: AnswerTimeouts;
   video: AnswerTimeouts;
   /**
    * Milliseconds for a whole exchange, whatever signs of life there are: of a video up to its first byte. Must stay below
-   * the times of SUBMIT_POLICY and CHECK_POLICY.
+   * the times of SUBMIT_POLICY and POLL_POLICY.
    */
-  exchange: { submit: number; check: number; video: number };
+  exchange: { submit: number; poll: number; video: number };
 }
 
 const DEFAULT_TIMEOUTS: ServiceTimeouts = {
   connect: 10 * SECOND,
   // Some services hold the POST while they check the prompt and the image.
   submit: { headersTimeout: 60 * SECOND, bodyTimeout: 20 * SECOND },
-  check: { headersTimeout: 20 * SECOND, bodyTimeout: 20 * SECOND },
+  poll: { headersTimeout: 20 * SECOND, bodyTimeout: 20 * SECOND },
   // Some storages take their time to bring a video up; then it flows.
   video: { headersTimeout: 60 * SECOND, bodyTimeout: 30 * SECOND },
-  exchange: { submit: SUBMIT_EXCHANGE_MS, check: CHECK_EXCHANGE_MS, video: OPEN_VIDEO_MS },
+  exchange: { submit: SUBMIT_EXCHANGE_MS, poll: POLL_EXCHANGE_MS, video: OPEN_VIDEO_MS },
 };
 
 /** Section 4 of the interface. */
@@ -60,7 +60,7 @@ const IDEMPOTENCY_HEADER = 'Idempotency-Key';
 
 /** One answer of the service as it came, and what must not be kept of it. */
 export interface ServiceAnswer {
-  call: 'submit' | 'check' | 'link' | 'cancel';
+  call: 'submit' | 'poll' | 'link' | 'cancel';
   status: number;
   headers: Dispatcher.ResponseData['headers'];
   body: string;
@@ -96,7 +96,7 @@ export interface VideoService {
     request: VideoRequest,
     options: { idempotencyKey: string },
   ): Promise<{ taskId: string; doubts: string[] }>;
-  check(taskId: string, options?: { signal?: AbortSignal }): Promise<TaskReading>;
+  poll(taskId: string, options?: { signal?: AbortSignal }): Promise<TaskReading>;
   /** A `ServiceFault` of the kind `not-allowed` when the link, or a redirect, leads where no video may come from. */
   openVideo(link: string, options?: OpenVideoOptions): Promise<VideoBody>;
   /** Asks the service to stop working on a task, if its profile names a call for that. */
@@ -149,7 +149,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
 
   /** Headers and body of one answer, within one deadline. */
   const exchange = async (dispatcher: Dispatcher, kind: ServiceAnswer['call'], call: ServiceCall) => {
-    const limitMs = timeouts.exchange[kind === 'submit' ? 'submit' : 'check'];
+    const limitMs = timeouts.exchange[kind === 'submit' ? 'submit' : 'poll'];
     const { signal, lift } = startDeadline(limitMs, call.signal);
     try {
       const answer = await callService(dispatcher, { ...call, signal });
@@ -191,7 +191,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
     const inBody = isSubmit && reading.taskId === undefined ? reading.refusal?.status : undefined;
     const status = named ?? inBody ?? statusCode;
     const isRefusal = status > 299;
-    const isFailedTask = kind === 'check' && refusals?.failed?.includes(status);
+    const isFailedTask = kind === 'poll' && refusals?.failed?.includes(status);
     if (isRefusal && !isFailedTask) {
       const message = describeRedirect(status, headers.location, made) ?? reading.said.message;
       const told = { ...reading, said: { ...reading.said, ...(message !== undefined && { message }) } };
@@ -215,7 +215,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
     const path = video.path
       .replaceAll('{fileId}', encodeURIComponent(fileId))
       .replaceAll('{taskId}', escapePathSegment(taskId));
-    const answer = await askService(keepAlive, 'link', { method: 'GET', path, signal, ...timeouts.check });
+    const answer = await askService(keepAlive, 'link', { method: 'GET', path, signal, ...timeouts.poll });
     return first(read(answer.body, video.link), linkFrom(base.href))?.value;
   };
 
@@ -265,12 +265,12 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
       throw new ServiceFault('unreadable', { status, code: reading.said.code, message: said });
     },
 
-    async check(taskId, { signal } = {}) {
-      const { status, body, reading, secrets } = await askService(keepAlive, 'check', {
+    async poll(taskId, { signal } = {}) {
+      const { status, body, reading, secrets } = await askService(keepAlive, 'poll', {
         method: 'GET',
         path: at(paths.task, taskId),
         signal,
-        ...timeouts.check,
+        ...timeouts.poll,
       });
       if (!reading.json && status !== 202) {
         throw new ServiceFault('unreadable', { status, message: `not JSON: ${redact(body, secrets)}` });
@@ -292,7 +292,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
       const { cancel } = profile;
       if (cancel === undefined) return 'not-offered';
       const { method, path } = cancel;
-      await askService(keepAlive, 'cancel', { method, path: at(path, taskId), signal, ...timeouts.check });
+      await askService(keepAlive, 'cancel', { method, path: at(path, taskId), signal, ...timeouts.poll });
       return 'asked';
     },
 

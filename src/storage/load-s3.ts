@@ -12,8 +12,8 @@ export async function loadS3(): Promise<S3Sdk> {
     return { ...(await import('@aws-sdk/client-s3')), ...(await import('@aws-sdk/lib-storage')) };
   } catch (error) {
     if (!NOT_FOUND.includes(errorCode(error))) throw error;
-    const mend = 'run `npm install @aws-sdk/client-s3 @aws-sdk/lib-storage`';
-    throw new StorageFault(`the AWS SDK, which keeps videos in S3, is not installed: ${mend}`, {
+    const fix = 'run `npm install @aws-sdk/client-s3 @aws-sdk/lib-storage`';
+    throw new StorageFault(`the AWS SDK, which keeps videos in S3, is not installed: ${fix}`, {
       cause: error,
     });
   }

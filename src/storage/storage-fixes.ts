@@ -15,13 +15,13 @@ const BY_CODE: Record<string, string> = {
 
 /** By the code of the system. */
 export function fixForFolder({ code }: { code?: string | undefined }): string {
-  return BY_CODE[code ?? ''] ?? `Mend that folder, ${ANOTHER_FOLDER}.`;
+  return BY_CODE[code ?? ''] ?? `Fix that folder, ${ANOTHER_FOLDER}.`;
 }
 
 const CREDENTIALS =
   'Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to those of the account, or AWS_PROFILE to a profile.';
 const ADDRESS =
-  'Correct AWS_ENDPOINT_URL_S3 and AWS_REGION, or mend what is between this machine and the server.';
+  'Correct AWS_ENDPOINT_URL_S3 and AWS_REGION, or fix what is between this machine and the server.';
 const BUCKET = 'Make the bucket, or correct its name in VIDEOGEN_STORAGE.';
 const REGION = 'Set AWS_REGION to the region of the bucket.';
 const SDK = 'Install it where videogen is installed, or set VIDEOGEN_STORAGE to a folder.';

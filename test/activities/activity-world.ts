@@ -63,7 +63,7 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
     folder,
     service,
     serviceAt,
-    // A new gate each time: a 429 in one test is none of the next one's business.
+    // A new rateLimiter each time: a 429 in one test is none of the next one's business.
     get activities() {
       return createVideoActivities({ service, storage });
     },

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FailureType } from '../../src/contract/failure-table';
 import type { Faults } from '../../src/emulator';
-import { freePort } from '../../src/engine/loopback-port';
+import { freePort } from '../../src/temporal-server/loopback-port';
 import { replyJson, startRawServer } from '../service/raw-server';
 import { type ActivityWorld, type Attempt, createActivityWorld, failureOf } from './activity-world';
 
@@ -20,12 +20,12 @@ afterEach(() => {
 afterAll(() => world.close());
 
 /** The three calls, and the look with which a download begins. */
-type CallName = 'submit' | 'check' | 'download, asking for its link' | 'download';
+type CallName = 'submit' | 'poll' | 'download, asking for its link' | 'download';
 
 const fault = (status: number) => ({ kind: 'refused', status, code: 'c', message: 'said' }) as const;
 const script: Record<CallName, (status: number) => void> = {
   submit: (status) => world.emulator.next('submit', fault(status)),
-  check: (status) => world.emulator.next('status', fault(status)),
+  poll: (status) => world.emulator.next('status', fault(status)),
   'download, asking for its link': (status) => world.emulator.next('status', fault(status)),
   download: (status) =>
     world.emulator.next('download', ...Array.from({ length: connections(status) }, () => fault(status))),
@@ -37,7 +37,7 @@ const connections = (status: number) => ([401, 403, 404, 410].includes(status) ?
 function start(call: CallName, activities = world.activities, info = {}): Attempt<unknown> {
   if (call === 'submit')
     return world.run(activities.submitVideo, { request: REQUEST, job: randomUUID() }, info);
-  if (call === 'check') return world.run(activities.checkVideo, { taskId }, info);
+  if (call === 'poll') return world.run(activities.pollVideo, { taskId }, info);
   return world.run(activities.downloadVideo, { taskId }, info);
 }
 
@@ -71,7 +71,7 @@ const ANSWERS: Record<CallName, Row[]> = {
     [520, 'SubmitUnconfirmed', false],
     [524, 'SubmitUnconfirmed', false],
   ],
-  check: [
+  poll: [
     [302, 'AnswerUnreadable', true],
     [400, 'AnswerUnreadable', true],
     [401, 'Unauthorized', false],
@@ -133,7 +133,7 @@ describe('an HTTP status', () => {
 describe('a connection that', () => {
   it.each<[CallName, FailureType]>([
     ['submit', 'ServiceUnreachable'],
-    ['check', 'ServiceUnreachable'],
+    ['poll', 'ServiceUnreachable'],
     ['download, asking for its link', 'ServiceUnreachable'],
   ])('is refused to a %s means %s, to be tried again', async (call, type) => {
     const activities = world.activitiesAt(`http://127.0.0.1:${await freePort()}`);
@@ -145,7 +145,7 @@ describe('a connection that', () => {
 
   it.each<[CallName, FailureType, boolean]>([
     ['submit', 'SubmitUnconfirmed', false],
-    ['check', 'ServiceUnreachable', true],
+    ['poll', 'ServiceUnreachable', true],
     ['download, asking for its link', 'ServiceUnreachable', true],
     ['download', 'ServiceUnreachable', true],
   ])('is reset under a %s means %s, retryable %j', async (call, type, retryable) => {
@@ -172,7 +172,7 @@ describe('a connection that', () => {
 describe('an answer with status 200 that is not JSON', () => {
   it.each<[CallName, FailureType, boolean]>([
     ['submit', 'SubmitUnconfirmed', false],
-    ['check', 'AnswerUnreadable', true],
+    ['poll', 'AnswerUnreadable', true],
     ['download, asking for its link', 'AnswerUnreadable', true],
   ])('means to a %s %s, retryable %j', async (call, type, retryable) => {
     world.emulator.next(call === 'submit' ? 'submit' : 'status', { kind: 'bad-json' });
@@ -208,7 +208,7 @@ describe('a status with which the service may have made a task, as its profile s
     ['submit', 500, 'SubmitUnconfirmed'],
     ['submit', 429, 'SubmitUnconfirmed'],
     ['submit', 503, 'ServiceFailed'],
-    ['check', 500, 'ServiceFailed'],
+    ['poll', 500, 'ServiceFailed'],
   ])('to a %s, %d means %s', async (call, status, type) => {
     script[call](status);
     const { failure } = await failureOf(start(call, world.activitiesAt(world.emulator.url, { profile })));
@@ -275,16 +275,16 @@ describe('Retry-After', () => {
   });
 
   it('is told in full in the details, whatever becomes of it', async () => {
-    scriptFault('check', 3_600);
-    const { details } = await failureOf(start('check'));
+    scriptFault('poll', 3_600);
+    const { details } = await failureOf(start('poll'));
     expect(details.retryAfter).toBe(3_600);
   });
 
   it('does not send two jobs back at the same moment', async () => {
     const delays = new Set<unknown>();
     for (let i = 0; i < 8; i++) {
-      scriptFault('check', 600);
-      delays.add((await failureOf(start('check'))).failure.nextRetryDelay);
+      scriptFault('poll', 600);
+      delays.add((await failureOf(start('poll'))).failure.nextRetryDelay);
     }
     expect(delays.size).toBeGreaterThan(1);
   });
@@ -292,8 +292,8 @@ describe('Retry-After', () => {
 
 describe('a failure', () => {
   it('says which attempt met it', async () => {
-    script.check(500);
-    const { details } = await failureOf(start('check', world.activities, { attempt: 7 }));
+    script.poll(500);
+    const { details } = await failureOf(start('poll', world.activities, { attempt: 7 }));
     expect(details.attempt).toBe(7);
   });
 

@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { createVideoActivities } from '../../activities';
 import type { IncomingVideo, VideoStorage } from '../../src/storage';
 import { type ActivityWorld, failureOf } from './activity-world';
-import { useDownloadWorld } from './download-world';
+import { useDownloadWorld } from './download/download-world';
 
 const here = useDownloadWorld();
 let world: ActivityWorld;

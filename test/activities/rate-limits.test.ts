@@ -21,7 +21,7 @@ afterEach(() => world.close());
 
 const calls: Record<EmulatedCall & ('submit' | 'status' | 'download'), () => ReturnType<typeof world.run>> = {
   submit: () => world.run(activities.submitVideo, { request, job: randomUUID() }),
-  status: () => world.run(activities.checkVideo, { taskId }),
+  status: () => world.run(activities.pollVideo, { taskId }),
   download: () => world.run(activities.downloadVideo, { taskId }),
 };
 const countOf = (call: EmulatedCall) => world.emulator.calls.filter((made) => made.call === call).length;
@@ -48,7 +48,7 @@ describe.each(['submit', 'status', 'download'] as const)('a 429 to a %s', (limit
   });
 });
 
-it('a submit that the gate sent away has noted that it made no task', async () => {
+it('a submit that the rate limiter sent away has noted that it made no task', async () => {
   world.emulator.next('submit', limited);
   await failureOf(calls.submit());
   const second = calls.submit();

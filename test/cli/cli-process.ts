@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobResult } from '../../src/contract';
-import { isAlive } from '../../src/engine';
+import { isAlive } from '../../src/temporal-server';
 import { ChildProcesses, type SeenProcess } from '../support/child-processes';
 
 const MAIN = join(__dirname, '../../dist/src/cli/main.js');

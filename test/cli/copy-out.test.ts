@@ -14,8 +14,8 @@ import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CopyFailed, checkOut, copyOut } from '../../src/cli/copy-out';
 import { exitCodeOf } from '../../src/cli/exit-codes';
-import { eventually } from '../engine/eventually';
 import { failureOf } from '../support/world';
+import { eventually } from '../temporal-server/eventually';
 
 const BYTES = Buffer.alloc(3_000_000, 'fox');
 

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeDataFolder } from '../../src/cli/data-folder';
-import { ConfigError } from '../../src/config';
+import { ConfigError } from '../../src/config/service-config';
 
 let folder: string;
 beforeEach(() => {

@@ -9,9 +9,9 @@ import { findingLines, summaryLine } from '../../src/cli/doctor/finding-lines';
 import { CHECK_LIMIT_MS } from '../../src/cli/doctor/limits';
 import { secretHider } from '../../src/cli/doctor/report';
 import { runChecks } from '../../src/cli/doctor/run-checks';
-import * as config from '../../src/config';
-import * as storageConfig from '../../src/storage-config';
-import * as temporalConfig from '../../src/temporal-config';
+import * as config from '../../src/config/service-config';
+import * as storageConfig from '../../src/config/storage-config';
+import * as temporalConfig from '../../src/config/temporal-config';
 
 const context = createContext({});
 
@@ -123,7 +123,7 @@ describe('settings', () => {
       TEMPORAL_TLS: 'yes',
     });
     expect(finding).toMatchObject({ state: 'wrong', found: '13 of them are wrong' });
-    const lines = 'mend' in finding ? finding.mend.split('\n') : [];
+    const lines = 'fix' in finding ? finding.fix.split('\n') : [];
     expect(lines.map((line) => line.split(' ')[0]).sort()).toEqual([
       'TEMPORAL_TLS',
       'VIDEOGEN_DOWNLOAD_ALLOW',
@@ -172,7 +172,7 @@ describe('workers', () => {
     expect(judgePollers({ ...all, submits: [] }, now)).toMatchObject({
       state: 'wrong',
       found: 'no worker asks for the submits of q-submit',
-      mend: expect.stringContaining('rate limit'),
+      fix: expect.stringContaining('rate limit'),
     });
   });
 
@@ -228,7 +228,7 @@ test('keys are hidden wherever they turn up', () => {
 });
 
 describe('lines', () => {
-  it('are not wrapped in a pipe, and the mend stands below what was found', () => {
+  it('are not wrapped in a pipe, and the fix stands below what was found', () => {
     const long = 'x '.repeat(100).trim();
     expect(findingLines('key', wrong(long, 'First.\nSecond.'), undefined)).toEqual([
       `wrong    key        ${long}`,
@@ -240,12 +240,12 @@ describe('lines', () => {
   it('fit the screen, words whole', () => {
     const lines = findingLines(
       'namespace',
-      warning('word '.repeat(40).trim(), 'mend '.repeat(40).trim()),
+      warning('word '.repeat(40).trim(), 'fix '.repeat(40).trim()),
       100,
     );
     expect(lines.length).toBeGreaterThan(4);
     for (const line of lines) expect(line.length).toBeLessThan(100);
-    expect(lines.join(' ').match(/\b(word|mend)\b/g)).toHaveLength(80);
+    expect(lines.join(' ').match(/\b(word|fix)\b/g)).toHaveLength(80);
   });
 
   it('end with a sentence that says whether a job can be done', () => {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { DoctorReport, ToldCheck } from '../../src/cli/doctor/report';
 import { run } from '../../src/cli/run';
 import { type Emulator, startEmulator } from '../../src/emulator';
-import { eventually } from '../engine/eventually';
+import { eventually } from '../temporal-server/eventually';
 import { FakeTerminal } from './fake-terminal';
 
 const KEY = 'sk-doctor-secret';
@@ -112,7 +112,7 @@ describe('what is told', () => {
     expect(JSON.parse(out)).toMatchObject({
       ok: false,
       checks: expect.arrayContaining([
-        { name: 'settings', ok: false, found: expect.any(String), mend: expect.stringContaining('above 0') },
+        { name: 'settings', ok: false, found: expect.any(String), fix: expect.stringContaining('above 0') },
         { name: 'service', ok: true, found: 'no VIDEO_API_BASE_URL: the emulator is used' },
       ]),
     });
@@ -197,13 +197,13 @@ describe('a key', () => {
     ]);
   });
 
-  it('that the service refuses is told with the mend', async () => {
+  it('that the service refuses is told with the fix', async () => {
     const { check } = await examine({ VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: 'sk-other' });
     expect(check('service')).toMatchObject({ ok: true });
     expect(check('key')).toMatchObject({
       ok: false,
       found: expect.stringMatching(/^answered 401: the key is refused \(.+\)$/),
-      mend: expect.stringContaining('Set VIDEO_API_KEY'),
+      fix: expect.stringContaining('Set VIDEO_API_KEY'),
     });
   });
 
@@ -211,7 +211,7 @@ describe('a key', () => {
     const { check } = await examine({ VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: 'two words' });
     expect(check('settings')).toMatchObject({
       ok: false,
-      mend: expect.stringMatching(/^VIDEO_API_KEY holds a/),
+      fix: expect.stringMatching(/^VIDEO_API_KEY holds a/),
     });
     expect(check('service')).toMatchObject({ ok: true });
     expect(check('key')).toMatchObject({ ok: false, found: 'skipped: it needs settings' });
@@ -238,7 +238,7 @@ describe('a key', () => {
       'words in a body with 200',
       200,
       '{"code":1004,"message":"no such task"}',
-      { ok: true, found: expect.stringContaining('no such task'), mend: expect.any(String) },
+      { ok: true, found: expect.stringContaining('no such task'), fix: expect.any(String) },
     ],
     [
       'a web page with 404',
@@ -250,10 +250,10 @@ describe('a key', () => {
     ['402', 402, '', { ok: false, found: 'answered 402: the account has no credit' }],
     ['405', 405, '', { ok: false, found: 'answered 405: it is probably not the video service' }],
     ['410', 410, '{}', { ok: true, found: expect.stringContaining('answered 410') }],
-    ['400', 400, '{"error":"bad id"}', { ok: true, mend: expect.any(String) }],
-    ['429', 429, '{}', { ok: true, mend: 'Ask again later.' }],
+    ['400', 400, '{"error":"bad id"}', { ok: true, fix: expect.any(String) }],
+    ['429', 429, '{}', { ok: true, fix: 'Ask again later.' }],
     ['503', 503, '', { ok: false, found: 'answered 503: it fails by itself' }],
-    ['301', 301, '', { ok: false, mend: expect.stringContaining('https://') }],
+    ['301', 301, '', { ok: false, fix: expect.stringContaining('https://') }],
   ])('answered by %s (%d) is told as it is', async (_what, status, body, told) => {
     const url = await serve((_request, response) => {
       response.writeHead(status, status === 301 ? { location: 'https://elsewhere.example' } : json).end(body);
@@ -290,22 +290,22 @@ describe('the address of the service', () => {
   ])('%s, where nobody answers, is told with the reason', async (url, reason) => {
     const { check } = await examine({ VIDEO_API_BASE_URL: url, VIDEO_API_KEY: KEY });
     expect(check('service')).toMatchObject({ ok: false, found: expect.stringContaining(reason) });
-    expect(check('service')?.mend).toMatch(/\.$/);
+    expect(check('service')?.fix).toMatch(/\.$/);
   });
 
-  it('with https where plain HTTP is spoken is told with the mend', async () => {
+  it('with https where plain HTTP is spoken is told with the fix', async () => {
     const url = emulator.url.replace('http:', 'https:');
     const { check } = await examine({ VIDEO_API_BASE_URL: url, VIDEO_API_KEY: KEY });
     expect(check('service')).toMatchObject({
       ok: false,
       found: `${url}/ does not answer: it speaks no TLS`,
-      mend: expect.stringContaining('Write http://'),
+      fix: expect.stringContaining('Write http://'),
     });
   });
 
   it('that is no URL is a matter of the settings', async () => {
     const { check } = await examine({ VIDEO_API_BASE_URL: 'api.example.com', VIDEO_API_KEY: KEY });
-    expect(check('settings')?.mend).toMatch(/^VIDEO_API_BASE_URL is not an http\(s\) URL: /);
+    expect(check('settings')?.fix).toMatch(/^VIDEO_API_BASE_URL is not an http\(s\) URL: /);
     expect(check('service')).toMatchObject({ ok: false, found: 'skipped: it needs settings' });
   });
 
@@ -328,7 +328,7 @@ describe('the clock', () => {
       'an hour behind',
       -3_600_000,
       {},
-      { ok: false, found: expect.stringMatching(/^60 min|1 h/), mend: expect.stringContaining('NTP') },
+      { ok: false, found: expect.stringMatching(/^60 min|1 h/), fix: expect.stringContaining('NTP') },
     ],
     ['ten minutes ahead', 600_000, {}, { ok: false, found: '10 min behind that of the service' }],
     ['30 s ahead', 30_000, {}, { ok: true, found: expect.stringMatching(/^(29|30) s behind/) }],
@@ -364,12 +364,12 @@ describe('the storage', () => {
     expect(existsSync(join(folder, 'new'))).toBe(false);
   });
 
-  it('below a file is refused with the mend', async () => {
+  it('below a file is refused with the fix', async () => {
     writeFileSync(join(folder, 'file'), '');
     const { check } = await examine({ VIDEOGEN_STORAGE: join(folder, 'file', 'videos') });
     expect(check('storage')).toMatchObject({
       ok: false,
-      mend: expect.stringMatching(/^A file stands where a folder is to be: /),
+      fix: expect.stringMatching(/^A file stands where a folder is to be: /),
     });
   });
 
@@ -392,7 +392,7 @@ describe('Temporal', () => {
     expect(check('temporal')).toMatchObject({
       ok: false,
       found: 'no answer from 127.0.0.1:1 (connect ECONNREFUSED 127.0.0.1:1)',
-      mend: expect.stringContaining('set TEMPORAL_ADDRESS'),
+      fix: expect.stringContaining('set TEMPORAL_ADDRESS'),
     });
     expect(check('service')).toEqual({
       name: 'service',
@@ -415,7 +415,7 @@ describe('Temporal', () => {
     expect(check('temporal')).toMatchObject({
       ok: false,
       found: 'the Temporal CLI that VIDEOGEN_TEMPORAL_CLI names does not exist',
-      mend: expect.stringContaining('Correct VIDEOGEN_TEMPORAL_CLI'),
+      fix: expect.stringContaining('Correct VIDEOGEN_TEMPORAL_CLI'),
     });
   });
 
@@ -425,7 +425,7 @@ describe('Temporal', () => {
       { ok: true, found: expect.stringMatching(/generate starts a server with .+bin\/temporal$/) },
     ],
     ['go', { ok: true, found: expect.stringContaining('builds with Go first') }],
-    ['neither', { ok: true, mend: expect.stringContaining('put the Temporal CLI or Go on PATH') }],
+    ['neither', { ok: true, fix: expect.stringContaining('put the Temporal CLI or Go on PATH') }],
   ])('that generate would start is looked for on PATH (%s there), and not made', async (program, told) => {
     const bin = join(folder, 'bin');
     mkdirSync(bin);
@@ -444,14 +444,14 @@ describe('Temporal', () => {
     expect(check('temporal')).toMatchObject({ ok: true, found: expect.stringContaining('generate starts') });
   });
 
-  it('that wants another key is told with the mend, and without the key', async () => {
+  it('that wants another key is told with the fix, and without the key', async () => {
     const address = await serveGrpc(() => ({ code: 16, words: 'bad token sk-temporal' }));
     const env = { TEMPORAL_ADDRESS: address, TEMPORAL_API_KEY: 'sk-temporal', TEMPORAL_TLS: 'false' };
     const { check, out, err } = await examine(env);
     expect(check('temporal')).toMatchObject({
       ok: false,
       found: expect.stringContaining('UNAUTHENTICATED: bad token …'),
-      mend: expect.stringContaining('Set TEMPORAL_API_KEY'),
+      fix: expect.stringContaining('Set TEMPORAL_API_KEY'),
     });
     expect(out + err).not.toContain('sk-temporal');
   });

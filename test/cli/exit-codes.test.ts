@@ -1,8 +1,8 @@
 import { EXIT, errorObject, exitCodeOf, reportError } from '../../src/cli/exit-codes';
-import { ConfigError } from '../../src/config';
-import { TemporalUnreachable } from '../../src/connect';
+import { TemporalUnreachable } from '../../src/client/connect';
+import { ConfigError } from '../../src/config/service-config';
 import { DecisionRefused, FAILURES, type FailureType, VideoFailure } from '../../src/contract';
-import { EngineUnavailable } from '../../src/engine';
+import { ServerUnavailable } from '../../src/temporal-server';
 import { FakeTerminal } from './fake-terminal';
 
 test('a failed job ends with the code of its row', () => {
@@ -14,7 +14,7 @@ test('usage, a missing Temporal and a mistake of ours are told apart', () => {
   expect(exitCodeOf(new ConfigError('x'))).toBe(EXIT.usage);
   expect(exitCodeOf(new DecisionRefused('x'))).toBe(EXIT.usage);
   expect(exitCodeOf(new TemporalUnreachable('x'))).toBe(EXIT.noTemporal);
-  expect(exitCodeOf(new EngineUnavailable('x', [], 'y'))).toBe(EXIT.noTemporal);
+  expect(exitCodeOf(new ServerUnavailable('x', [], 'y'))).toBe(EXIT.noTemporal);
   expect(exitCodeOf(new TypeError('x'))).toBe(EXIT.unexpected);
   expect(exitCodeOf('x')).toBe(EXIT.unexpected);
 });

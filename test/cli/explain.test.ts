@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { parse } from 'yaml';
 import { explain } from '../../src/cli/explain';
 import { run } from '../../src/cli/run';
-import { keepAnswers, NO_SECRETS, parseProfile, readingRules, traceAnswer } from '../../src/service';
+import { NO_SECRETS, parseProfile, readingRules, recordAnswers, traceAnswer } from '../../src/service';
 import { FakeTerminal } from './fake-terminal';
 
 let folder: string;
@@ -112,16 +112,16 @@ it.each([
 });
 
 it('reads what a worker recorded: a folder, a file, or one answer a line', async () => {
-  const keep = keepAnswers(folder);
+  const keep = recordAnswers(folder);
   const recorded = { headers: {}, secrets: NO_SECRETS };
   keep({ ...recorded, call: 'submit', status: 200, body: '{"ticket":{"no":7}}' });
-  keep({ ...recorded, call: 'check', status: 200, body: TICKET });
+  keep({ ...recorded, call: 'poll', status: 200, body: TICKET });
   const { out } = await videogen(folder, '--json');
   const told = JSON.parse(out);
   expect(told).toEqual({
     answers: [
       expect.objectContaining({ call: 'submit', status: 200, missing: ['task id'] }),
-      expect.objectContaining({ call: 'check', status: 200, missing: ['state', 'video'] }),
+      expect.objectContaining({ call: 'poll', status: 200, missing: ['state', 'video'] }),
     ],
     profile: {
       read: { video: 'deliverable.href', taskId: 'ticket.no', state: 'ticket.phase' },
@@ -131,7 +131,7 @@ it('reads what a worker recorded: a folder, a file, or one answer a line', async
   });
   const lines = [
     { call: 'submit', status: 200, body: { ticket: { no: 7 } } },
-    { call: 'check', status: 200, headers: {}, body: TICKET },
+    { call: 'poll', status: 200, headers: {}, body: TICKET },
   ];
   const all = await videogen(
     save(lines.map((line) => `${JSON.stringify(line)}\n`).join(''), 'all.txt'),

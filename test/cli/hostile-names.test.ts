@@ -147,8 +147,8 @@ test.each([undefined, 80])(
     for (const word of fc.sample(hostileText, { numRuns: 50, seed: 10 })) {
       const terminal = new FakeTerminal({}, columns);
       const task = { state: 'running', word } as const;
-      const trouble = { type: 'RateLimited', message: word, count: 1 } as const;
-      const job = { workflowId: 'fox', progress: async () => progress({ taskId: word, task, trouble }) };
+      const problem = { type: 'RateLimited', message: word, count: 1 } as const;
+      const job = { workflowId: 'fox', progress: async () => progress({ taskId: word, task, problem }) };
       const shown = showProgress(job, terminal);
       await jest.advanceTimersByTimeAsync(1_000);
       shown.stop();

@@ -11,15 +11,15 @@ const progress: JobProgress = {
   polls: 3,
   startedAt: new Date(START).toISOString(),
   deadlineAt: new Date(START + 3_600_000).toISOString(),
-  nextLookAt: new Date(START + 50_000).toISOString(),
+  nextPollAt: new Date(START + 50_000).toISOString(),
 };
-const trouble: JobProgress['trouble'] = { type: 'RateLimited', message: 'HTTP 429 slow down', count: 2 };
+const problem: JobProgress['problem'] = { type: 'RateLimited', message: 'HTTP 429 slow down', count: 2 };
 const at45s = START + 45_000;
 
 describe('the live line', () => {
-  it('tells phase, percent, elapsed time, trouble, the service’s word, the next look and, last, the task', () => {
-    expect(progressLine({ ...progress, trouble }, at45s, WIDE)).toBe(
-      'waiting      █████░░░░░░░░░░░░░░░  27 %  45 s  trouble: RateLimited  rendering  next look in 5 s  task_1234',
+  it('tells phase, percent, elapsed time, problem, the service’s word, the next look and, last, the task', () => {
+    expect(progressLine({ ...progress, problem }, at45s, WIDE)).toBe(
+      'waiting      █████░░░░░░░░░░░░░░░  27 %  45 s  problem: RateLimited  rendering  next look in 5 s  task_1234',
     );
   });
 
@@ -28,7 +28,7 @@ describe('the live line', () => {
     expect(progressLine({ phase: 'submitting', polls: 0, startedAt, deadlineAt }, at45s, WIDE)).toBe(
       'submitting   45 s',
     );
-    const wordless = { ...progress, task: { state: 'unknown', word: '' } as const, nextLookAt: undefined };
+    const wordless = { ...progress, task: { state: 'unknown', word: '' } as const, nextPollAt: undefined };
     expect(progressLine(wordless, at45s, WIDE)).toBe('waiting      45 s  task_1234');
   });
 
@@ -50,12 +50,12 @@ describe('the live line', () => {
     [5, 'waiti'],
     [0, ''],
   ])('on %d columns keeps whole parts, the most important ones', (columns, line) => {
-    expect(progressLine({ ...progress, trouble }, at45s, columns)).toBe(line);
+    expect(progressLine({ ...progress, problem }, at45s, columns)).toBe(line);
   });
 
   it('is never longer than the screen is wide', () => {
     for (let columns = 0; columns < WIDE; columns++) {
-      expect(progressLine({ ...progress, trouble }, at45s, columns).length).toBeLessThanOrEqual(columns);
+      expect(progressLine({ ...progress, problem }, at45s, columns).length).toBeLessThanOrEqual(columns);
     }
   });
 
@@ -70,7 +70,7 @@ describe('a job that downloads', () => {
     ...progress,
     phase: 'downloading',
     task: { state: 'succeeded', word: 'done', percent: 100 },
-    nextLookAt: undefined,
+    nextPollAt: undefined,
   };
   const half = { ...downloading, download: { bytes: 1_250_000, of: 5_000_000 } };
 
@@ -105,13 +105,13 @@ describe('a job that downloads', () => {
 describe('the line for a pipe', () => {
   it('tells what does not change by itself', () => {
     expect(plainLine(progress)).toBe('waiting 27 %, task task_1234, the service says rendering');
-    expect(plainLine({ ...progress, nextLookAt: undefined })).toBe(plainLine(progress));
+    expect(plainLine({ ...progress, nextPollAt: undefined })).toBe(plainLine(progress));
     expect(plainLine({ ...progress, phase: 'succeeded', task: undefined })).toBe('stored, task task_1234');
   });
 
-  it('tells trouble in the words of the failure', () => {
-    expect(plainLine({ ...progress, trouble })).toBe(
-      'waiting 27 %, task task_1234, the service says rendering, trouble, 2 in a row: HTTP 429 slow down',
+  it('tells problem in the words of the failure', () => {
+    expect(plainLine({ ...progress, problem })).toBe(
+      'waiting 27 %, task task_1234, the service says rendering, problem, 2 in a row: HTTP 429 slow down',
     );
   });
 

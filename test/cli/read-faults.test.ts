@@ -1,5 +1,5 @@
 import { describeChoices, readFaults } from '../../src/cli/read-faults';
-import { ConfigError } from '../../src/config';
+import { ConfigError } from '../../src/config/service-config';
 import { DIALECT_NAMES } from '../../src/emulator';
 
 test('faults are read in order, repeated as often as they say', () => {

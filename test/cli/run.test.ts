@@ -1,12 +1,11 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Runtime } from '@temporalio/worker';
 import { run } from '../../src/cli/run';
-import { freePort } from '../../src/engine/loopback-port';
-import { eventually } from '../engine/eventually';
+import { freePort } from '../../src/temporal-server/loopback-port';
+import { eventually } from '../temporal-server/eventually';
 import { FakeTerminal } from './fake-terminal';
 
 let folder: string;

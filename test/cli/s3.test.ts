@@ -8,7 +8,7 @@ import { CopyFailed, copyOut } from '../../src/cli/copy-out';
 import { checkStorage } from '../../src/cli/doctor/check-storage';
 import { createContext } from '../../src/cli/doctor/context';
 import { exitCodeOf } from '../../src/cli/exit-codes';
-import { freePort, LOOPBACK } from '../../src/engine/loopback-port';
+import { freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
 import { startS3Proxy } from '../storage/s3-proxy';
 import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
 import { failureOf } from '../support/world';
@@ -127,11 +127,11 @@ describe('the doctor', () => {
       /^Set AWS_REGION to the region of the bucket\.$/,
     ],
     ['an error that nobody foresaw', { AWS_ACCESS_KEY_ID: 'nobody' }, /: XAdmin/, /^Check the bucket, /],
-  ])('finds %s, and how to mend it', async (_what, further, found, mend) => {
+  ])('finds %s, and how to fix it', async (_what, further, found, fix) => {
     expect(await look(further)).toEqual({
       state: 'wrong',
       found: expect.stringMatching(found),
-      mend: expect.stringMatching(mend),
+      fix: expect.stringMatching(fix),
     });
   });
 
@@ -148,7 +148,7 @@ describe('the doctor', () => {
       {
         state: 'wrong',
         found: expect.stringContaining('the server ignores If-None-Match'),
-        mend: expect.stringContaining('set VIDEOGEN_S3_CONDITIONAL_PUTS=false'),
+        fix: expect.stringContaining('set VIDEOGEN_S3_CONDITIONAL_PUTS=false'),
       },
       { state: 'ok', found: expect.stringContaining('whether a key is free is checked before each put') },
     ]);
@@ -173,7 +173,7 @@ describe('the doctor', () => {
       expect(await look()).toEqual({
         state: 'wrong',
         found: expect.stringContaining('is not installed: run `npm install @aws-sdk/client-s3 '),
-        mend: 'Install it where videogen is installed, or set VIDEOGEN_STORAGE to a folder.',
+        fix: 'Install it where videogen is installed, or set VIDEOGEN_STORAGE to a folder.',
       });
     } finally {
       jest.dontMock('@aws-sdk/lib-storage');

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { exitCodeOf } from '../../src/cli/exit-codes';
 import { openLocalStack } from '../../src/cli/local-stack';
 import { tell } from '../../src/cli/terminal';
-import { ProcessLock } from '../../src/engine';
+import { ProcessLock } from '../../src/temporal-server';
 import { FakeTerminal } from './fake-terminal';
 
 test('whoever waits for another process to start the stack is told for whom, once, and may leave', async () => {

@@ -1,7 +1,7 @@
 import type { BatchInput } from '../../src/contract/batch';
 import { parseBatchInput } from '../../src/contract/batch-input';
 import { readFailure } from '../../src/contract/failures';
-import { checkBatchInput } from '../../workflows/check-batch-input';
+import { checkBatchInput } from '../../workflows/input';
 
 const request = { prompt: 'A red fox in the snow' };
 const requests = [request, { prompt: 'An owl', duration: 5 }];

@@ -1,8 +1,8 @@
 import { type ItemResult, itemName, leftOf, parseResults, resultsKey } from '../../src/contract/batch';
+import { decisionCommands } from '../../src/contract/decision-commands';
 import { isPacked } from '../../src/contract/done-items';
 import { FAILURES, type FailureType, isFailureType } from '../../src/contract/failure-table';
 import { isFileKey } from '../../src/contract/input-rules';
-import { waysOut } from '../../src/contract/ways-out';
 import { stored } from '../support/item-results';
 
 const failed = (item: number, failure: FailureType, taskId?: string): ItemResult => ({
@@ -115,7 +115,7 @@ it.each([
   [undefined, 'videogen decide foxes'],
   [12, 'videogen decide foxes --item 12'],
 ])('the ways out of a lost submit name the item, if there is one (%p)', (item, decide) => {
-  expect(waysOut('foxes', item).map(({ command }) => command)).toEqual([
+  expect(decisionCommands('foxes', item).map(({ command }) => command)).toEqual([
     `${decide} --adopt TASK_ID`,
     `${decide} --resubmit`,
     `${decide} --abandon`,

@@ -28,7 +28,7 @@ const ROWS = Object.entries<FailureRow>(FAILURES);
 const inActivity = (cause?: Error) =>
   new ActivityFailure(
     'Activity task failed',
-    'checkVideo',
+    'pollVideo',
     '1',
     RetryState.NON_RETRYABLE_FAILURE,
     undefined,
@@ -73,7 +73,7 @@ describe('the failure table', () => {
   });
 
   it('ends a paid job during a look only for what the service itself said of the task', () => {
-    const final = ROWS.filter(([, { retry }]) => retry.check === 'never').map(([type]) => type);
+    const final = ROWS.filter(([, { retry }]) => retry.poll === 'never').map(([type]) => type);
     expect(final).toEqual(['GenerationFailed', 'GenerationCancelled']);
   });
 

@@ -8,7 +8,7 @@ type Name = keyof typeof TABLES;
 const start = (name: Name) => `<!-- ${name}:start -->`;
 const end = (name: Name) => `<!-- ${name}:end -->`;
 
-/** A difference is told with its mend, and the mend is something to paste. */
+/** A difference is told with its fix, and the fix is something to paste. */
 function checkTable(name: Name, readme: string): void {
   const [, ...afterStart] = readme.split(start(name));
   const [shown, ...afterEnd] = (afterStart[0] ?? '').split(end(name));

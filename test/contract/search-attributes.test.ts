@@ -1,6 +1,6 @@
+import { refusal } from '../../src/client/search-attributes';
 import { JOB_PHASES } from '../../src/contract/job';
 import { SEARCH_ATTRIBUTES, searchAttributesOf } from '../../src/contract/search-attributes';
-import { refusal } from '../../src/search-attributes';
 
 const valuesOf = (job: Parameters<typeof searchAttributesOf>[0]) =>
   searchAttributesOf(job).map(({ value }) => value);

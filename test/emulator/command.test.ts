@@ -1,7 +1,7 @@
 import { run } from '../../src/cli/run';
-import { freePort } from '../../src/engine/loopback-port';
+import { freePort } from '../../src/temporal-server/loopback-port';
 import { FakeTerminal } from '../cli/fake-terminal';
-import { eventually } from '../engine/eventually';
+import { eventually } from '../temporal-server/eventually';
 import { FOX, serviceClient, taskIdOf } from './service-client';
 
 async function whileRunning(

@@ -1,7 +1,7 @@
 import { ASPECT_RATIOS, RESOLUTIONS, type VideoRequest } from '../../src/contract';
 import { describeMismatches } from '../../src/contract/video-facts';
 import { noiseVideo } from '../../src/emulator';
-import { lookAt } from '../media/look-at';
+import { lookAt } from '../media/inspect';
 
 const FOX: VideoRequest = { prompt: 'A red fox' };
 

@@ -3,7 +3,7 @@ import { paintLayers } from '../../src/emulator/layer';
 import { pictureVideo } from '../../src/emulator/picture-video';
 import { scene } from '../../src/emulator/scene';
 import { Picture } from '../../src/media';
-import { lookAt } from '../media/look-at';
+import { lookAt } from '../media/inspect';
 
 const FOX: VideoRequest = { prompt: 'A red fox in the snow', resolution: '480p', duration: 1, seed: 7 };
 const MEGABYTE = 1_000_000;

@@ -1,6 +1,6 @@
 import { type Dispatcher, request } from 'undici';
 import type { Emulator } from '../../src/emulator';
-import { eventually } from '../engine/eventually';
+import { eventually } from '../temporal-server/eventually';
 
 export const FOX = { prompt: 'A red fox' };
 

@@ -1,12 +1,12 @@
-import type { VideoLook } from '../../src/media';
+import type { VideoInspection } from '../../src/media';
 import { box, boxOf } from './boxes';
+import { lookAt } from './inspect';
 import { asLiveRecording } from './live-recording';
-import { lookAt } from './look-at';
 import { makeVideo } from './make-video';
 
 const NOTHING: Buffer = Buffer.alloc(0);
 
-const reasonOf = (look: VideoLook) => (look.kind === 'no-video' ? look.reason : look.end);
+const reasonOf = (look: VideoInspection) => (look.kind === 'no-video' ? look.reason : look.end);
 
 /** A box of version 0: version, flags, and these numbers. */
 function numbers(type: string, ...values: number[]): Buffer {

@@ -3,7 +3,7 @@ import { collectGarbage } from '../support/collect-garbage';
 import { processorMs } from '../support/processor-time';
 import { SecondReader } from '../support/second-reader';
 import { breakFile, brokenFile } from './broken-files';
-import { lookAt } from './look-at';
+import { lookAt } from './inspect';
 import { FORMS, type Form, isForm, makeVideo } from './make-video';
 
 /** `npm run fuzz:video` sets these: more files, and other ones each time. */

@@ -1,12 +1,12 @@
-import type { VideoLook } from '../../src/media';
+import type { VideoInspection } from '../../src/media';
 import { box, boxOf } from './boxes';
+import { lookAt } from './inspect';
 import { asLiveRecording } from './live-recording';
-import { lookAt } from './look-at';
 import { type Form, makeVideo } from './make-video';
 
 const MEBIBYTE = 1024 * 1024;
 
-const reasonOf = (look: VideoLook) => (look.kind === 'no-video' ? look.reason : 'it is a video');
+const reasonOf = (look: VideoInspection) => (look.kind === 'no-video' ? look.reason : 'it is a video');
 const PAGE = Buffer.from('<html><p>This link has expired.</p></html>');
 
 describe('what has the outermost parts of a video and no picture is none', () => {

@@ -1,6 +1,6 @@
-import { PassingVideo, type VideoLook, writeMp4 } from '../../src/media';
+import { PassingVideo, type VideoInspection, writeMp4 } from '../../src/media';
 import { box, boxOf } from './boxes';
-import { lookAt } from './look-at';
+import { lookAt } from './inspect';
 import { FORMS, type Form, isForm, makeVideo } from './make-video';
 
 const WINDOW = 4 * 1024 * 1024;
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 const fileOf = (form: Form) => files.get(form) ?? Buffer.alloc(0);
 
-const reasonOf = (look: VideoLook) => (look.kind === 'no-video' ? look.reason : 'it is a video');
+const reasonOf = (look: VideoInspection) => (look.kind === 'no-video' ? look.reason : 'it is a video');
 
 /** Tells the tables that all pictures are so many bytes further on. */
 function movePictures(file: Buffer, by: number): void {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Film, type Picture, writeMp4 } from '../../src/media';
-import { lookAt } from './look-at';
+import { lookAt } from './inspect';
 
 function blink(picture: Picture, frame: number): void {
   for (let i = 0; i < picture.macroblocks; i++) picture.paint(i, () => (frame % 2 ? 0x808080 : 0x208080));

@@ -23,7 +23,7 @@ export function compile(host: string, folders: readonly string[]): string[] {
   );
   const program = ts.createProgram(programs, { ...OPTIONS, typeRoots: [join(host, 'node_modules/@types')] });
   program.emit();
-  // Other packages' declarations are not ours to mend: those of Temporal name a module `ms` whose types are not found.
+  // Other packages' declarations are not ours to fix: those of Temporal name a module `ms` whose types are not found.
   const ours = program
     .getSourceFiles()
     .filter(({ fileName }) => programs.includes(fileName) || isDeclared(fileName));

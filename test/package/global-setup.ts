@@ -1,15 +1,15 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findDevServer } from '../../src/engine';
-import { readEngineOptions } from '../../src/temporal-config';
+import { readServerOptions } from '../../src/config/temporal-config';
+import { findDevServer } from '../../src/temporal-server';
 import { ROOT, run } from './run';
 
 /** Packs what was built, once for all test files, and finds Temporal's server. */
 // biome-ignore lint/style/noDefaultExport: jest takes the default export of this file.
 export default async function globalSetup(): Promise<void> {
   const onProgress = (line: string) => process.stderr.write(`${line}\n`);
-  process.env.VIDEOGEN_TEMPORAL_CLI = await findDevServer({ ...readEngineOptions(process.env), onProgress });
+  process.env.VIDEOGEN_TEMPORAL_CLI = await findDevServer({ ...readServerOptions(process.env), onProgress });
   const folder = mkdtempSync(join(tmpdir(), 'videogen-package-'));
   // Without its scripts: `prepack` would take dist away from the tests that run beside this one.
   const args = ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder];

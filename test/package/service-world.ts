@@ -1,6 +1,6 @@
+import { readServerOptions } from '../../src/config/temporal-config';
 import { startEmulator } from '../../src/emulator';
-import { findDevServer, startDevServer } from '../../src/engine';
-import { readEngineOptions } from '../../src/temporal-config';
+import { findDevServer, startDevServer } from '../../src/temporal-server';
 
 export interface ServiceWorld {
   /** What a program has to be told about one run. */
@@ -10,7 +10,7 @@ export interface ServiceWorld {
 
 /** A Temporal server and a video service, for programs that find them by their environment. */
 export async function startServiceWorld(): Promise<ServiceWorld> {
-  const executable = await findDevServer(readEngineOptions(process.env));
+  const executable = await findDevServer(readServerOptions(process.env));
   const server = await startDevServer({ executable, headless: true });
   const emulator = await startEmulator({ jobTimeMs: 0 });
   return {

@@ -42,9 +42,9 @@ test('every map leads to a source that is in the package', () => {
 test('what the engines are built from is in the package, and no test, key or video', () => {
   expect(files).toEqual(
     expect.arrayContaining([
-      'src/engine/dev-server/go.mod',
-      'src/engine/dev-server/go.sum',
-      'src/engine/test-server/pom.xml',
+      'src/temporal-server/dev-server/go.mod',
+      'src/temporal-server/dev-server/go.sum',
+      'src/temporal-server/test-server/pom.xml',
       'profile.schema.json',
     ]),
   );

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
-import { createVideoClient, type VideoClient } from '../../src/client';
+import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { type Emulator, startEmulator } from '../../src/emulator';
-import { type DevServer, startDevServer } from '../../src/engine';
+import { type DevServer, startDevServer } from '../../src/temporal-server';
 import { auditJobs, decisionsOf, interrupted, isRefused, postsOf, type RunJob } from '../support/chaos-audit';
 import { operate } from '../support/chaos-operator';
 import {
@@ -140,7 +140,7 @@ async function run(): Promise<void> {
       refused: posts.filter(isRefused).length,
       generations: emulator.generations().length,
       hitSubmits: count(hit, 'submitVideo'),
-      hitLooks: count(hit, 'checkVideo'),
+      hitLooks: count(hit, 'pollVideo'),
       hitDownloads: count(hit, 'downloadVideo'),
       partialFiles: files.filter((name) => name.endsWith('.part')).length,
       seconds: Math.round((Date.now() - startedAtMs) / 1_000),
@@ -148,7 +148,7 @@ async function run(): Promise<void> {
     process.stderr.write(`${JSON.stringify(facts)}\n`);
 
     const flaws = await auditJobs(ended, emulator, kills.atMs);
-    if (flaws.length > 0) flaws.push(...(await operator).map((trouble) => `unanswered: ${trouble}`));
+    if (flaws.length > 0) flaws.push(...(await operator).map((problem) => `unanswered: ${problem}`));
     expect(flaws).toEqual([]);
     expect(kills.diedAlone).toEqual([]);
     expect(files.filter((name) => name.endsWith('.mp4'))).toHaveLength(jobs.length);

@@ -10,8 +10,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
-import { answers, freePort, LOOPBACK } from '../../src/engine/loopback-port';
-import { untilAnswered } from '../../src/engine/until-ready';
+import { answers, freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
+import { untilAnswered } from '../../src/temporal-server/until-ready';
 import { endOf, Home, until, untilErr } from '../cli/cli-process';
 
 // Several processes one after the other, each with a server to start.

@@ -9,7 +9,7 @@ import { Client, Connection } from '@temporalio/client';
 import { EXIT } from '../../src/cli/exit-codes';
 import { localQueue } from '../../src/cli/local-queue';
 import { EMULATED_JOB_MS } from '../../src/cli/local-workers';
-import { createVideoClient, type VideoClient } from '../../src/client';
+import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { type CliEnd, endOf, Home, lastLine, until, untilErr } from '../cli/cli-process';
 import { STEERING } from '../support/hostile-text';
@@ -257,7 +257,7 @@ test('a job goes on when dev ends, and dev knows it again after a kill', async (
   expect(await endOf(dev)).toMatchObject({ code: 0, out: '' });
   await until('a server of its own', () => home.note() !== undefined, kept.err);
   await isMade;
-  await withVideos((videos) => videos.handle('kept').lookNow());
+  await withVideos((videos) => videos.handle('kept').pollNow());
   const keptEnd = await endOf(kept);
   expect(keptEnd).toMatchObject({ code: 0, err: expect.stringContaining('going on without it') });
   const result = lastLine(keptEnd);

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
-import { createVideoClient, type VideoClient } from '../../src/client';
+import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { type Emulator, startEmulator } from '../../src/emulator';
-import { type DevServer, PortInUse, startDevServer } from '../../src/engine';
+import { type DevServer, PortInUse, startDevServer } from '../../src/temporal-server';
 import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-process';
 import { failureOf, pause, untilProgress } from '../support/world';
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
-import { createVideoClient } from '../../src/client';
+import type { VideoBatch } from '../../src/client/video-batch';
+import { createVideoClient } from '../../src/client/video-client';
+import type { VideoJob } from '../../src/client/video-job';
 import type { JobInput } from '../../src/contract';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import type { VideoBatch } from '../../src/video-batch';
-import type { VideoJob } from '../../src/video-job';
 import { expectRow } from '../support/expect-row';
 import { historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
-import { type DevServer, type DevServerOptions, startDevServer } from '../../src/engine';
-import { eventually } from '../engine/eventually';
+import { type DevServer, type DevServerOptions, startDevServer } from '../../src/temporal-server';
+import { eventually } from '../temporal-server/eventually';
 
 const executable = process.env.VIDEOGEN_TEMPORAL_CLI ?? '';
-const RUN_ENGINE = join(__dirname, '..', 'engine', 'run-engine.cjs');
+const RUN_SERVER = join(__dirname, '..', 'engine', 'run-engine.cjs');
 
 let folder: string;
 const started: DevServer[] = [];
@@ -126,7 +126,7 @@ test('what a dev server prints is in its log file', async () => {
 });
 
 test('a dev server neither keeps its parent from ending nor outlives it', async () => {
-  const args = [RUN_ENGINE, 'startDevServer', JSON.stringify({ executable, headless: true })];
+  const args = [RUN_SERVER, 'startDevServer', JSON.stringify({ executable, headless: true })];
 
   const { stdout } = await promisify(execFile)(process.execPath, args);
 

@@ -60,7 +60,7 @@ test('everything is ok as soon as a worker asks for work, and no generation was 
     expect(checks.workers).toEqual({
       ok: false,
       found: 'no worker asks for the downloads of deserted',
-      mend: 'Start one with: videogen worker --only downloads',
+      fix: 'Start one with: videogen worker --only downloads',
     });
   });
   expect(env.emulator.generations()).toEqual([]);
@@ -72,7 +72,7 @@ test('a queue that no worker serves is told with the command that starts one', a
   expect(checks.workers).toEqual({
     ok: false,
     found: expect.stringContaining('no worker asks for the workflows of doctor-deserted'),
-    mend: 'Start one with: videogen worker',
+    fix: 'Start one with: videogen worker',
   });
   expect(checks.namespace).toMatchObject({ ok: true });
 });
@@ -85,7 +85,7 @@ test('a namespace that does not exist is told with the command that makes it', a
     namespace: {
       ok: false,
       found: 'there is no namespace nowhere',
-      mend: expect.stringContaining('temporal operator namespace create --namespace nowhere'),
+      fix: expect.stringContaining('temporal operator namespace create --namespace nowhere'),
     },
     workers: { ok: false, found: 'skipped: it needs namespace' },
   });

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createVideoClient, type VideoClient } from '../../src/client';
+import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { killLeftoverWorkers, spawnWorker, startWorkerProcess } from '../support/worker-process';
 import { failureOf, pause, untilProgress } from '../support/world';

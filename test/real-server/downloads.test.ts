@@ -6,15 +6,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { createVideoClient, type VideoClient } from '../../src/client';
+import { createVideoClient, type VideoClient } from '../../src/client/video-client';
+import type { VideoJob } from '../../src/client/video-job';
 import type { JobProgress } from '../../src/contract';
 import { DOWNLOAD_PROGRESS_SIGNAL } from '../../src/contract/names';
 import { noiseVideo } from '../../src/emulator/noise-video';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
 import { newPartName, partMark } from '../../src/storage/part-files';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import type { VideoJob } from '../../src/video-job';
-import type { VideoWorker, WorkerRole } from '../../src/worker';
+import type { VideoWorker, WorkerRole } from '../../src/worker/video-worker';
 import { historyOf } from '../support/history';
 import { serve } from '../support/hostile-answers';
 import { type Answer, startHostileServer } from '../support/hostile-server';
@@ -94,7 +94,7 @@ describe('downloads with a queue of their own', () => {
     });
     expect(await whoDidWhat(job)).toEqual({
       submitVideo: 'jobs and submits',
-      checkVideo: 'jobs and submits',
+      pollVideo: 'jobs and submits',
       downloadVideo: 'downloads',
     });
     const { taskId, video } = await job.result();

@@ -1,7 +1,7 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
+import type { VideoBatch } from '../../src/client/video-batch';
 import type { BatchProgress, VideoRequest } from '../../src/contract';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import type { VideoBatch } from '../../src/video-batch';
 import { captureLogs } from '../support/logs';
 import { inWorld, pause, untilProgress, type World } from '../support/world';
 

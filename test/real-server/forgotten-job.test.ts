@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { VideoClient } from '../../src/client';
+import type { VideoClient } from '../../src/client/video-client';
 import type { VideoRequest } from '../../src/contract';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { createVideoService, type VideoService } from '../../src/service';

@@ -1,9 +1,9 @@
+import type { VideoBatch } from '../../src/client/video-batch';
 import type { BatchInput, BatchProgress, VideoRequest } from '../../src/contract';
 import { LARGEST_REQUEST_BYTES } from '../../src/contract/sizes';
 import type { VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import type { VideoBatch } from '../../src/video-batch';
 import { captureLogs } from '../support/logs';
 import { failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
 
@@ -30,8 +30,8 @@ beforeEach(() => {
 
 const wrapService = (service: VideoService): VideoService => ({
   ...service,
-  check: async (taskId, options) => {
-    const reading = await service.check(taskId, options);
+  poll: async (taskId, options) => {
+    const reading = await service.poll(taskId, options);
     return tasksRun ? { ...reading, task: { state: 'running', word: 'running' } } : reading;
   },
 });

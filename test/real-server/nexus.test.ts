@@ -8,10 +8,10 @@ import {
   Worker,
 } from '@temporalio/worker';
 import { HandlerError } from 'nexus-rpc';
-import { createVideoClient, type VideoClient } from '../../src/client';
-import { INPUT_MEMO, WORKFLOW_TYPE } from '../../src/contract/names';
-import type { NexusJobInput } from '../../src/nexus';
-import { VideoPlugin } from '../../src/plugin';
+import { createVideoClient, type VideoClient } from '../../src/client/video-client';
+import { IDENTITY_MEMO, WORKFLOW_TYPE } from '../../src/contract/names';
+import type { NexusJobInput } from '../../src/nexus/service';
+import { VideoPlugin } from '../../src/plugin/video-plugin';
 import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -218,7 +218,7 @@ describe('a workflow in another namespace', () => {
       taskQueue: randomUUID(),
       workflowId,
       workflowExecutionTimeout: '1s',
-      memo: { [INPUT_MEMO]: { request } },
+      memo: { [IDENTITY_MEMO]: { request } },
       args: [{ request }],
     });
     const failure = await failureOf(videos.handle(workflowId).result());
@@ -235,7 +235,7 @@ describe('a workflow in another namespace', () => {
     let wasJoining = false;
     beforeJoining = async () => {
       wasJoining = true;
-      await job.lookNow();
+      await job.pollNow();
       await job.result();
     };
     const told = await call('orderVideo', { ...input, workflowId });
@@ -268,7 +268,7 @@ describe('a workflow in another namespace', () => {
   });
 
   it('brings neither zod nor a client into its bundle', () => {
-    expect(callerCode).toContain('./src/nexus.ts');
+    expect(callerCode).toContain('./src/nexus/service.ts');
     expect(callerCode).not.toMatch(/node_modules\/(zod|@temporalio\/(client|nexus|worker))\//);
   });
 });

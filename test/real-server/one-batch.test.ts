@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createVideoClient } from '../../src/client';
+import { createVideoClient } from '../../src/client/video-client';
 import { type BatchProgress, parseResults, type VideoRequest } from '../../src/contract';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';

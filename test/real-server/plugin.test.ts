@@ -9,8 +9,8 @@ import {
   type WorkerPlugin,
 } from '@temporalio/worker';
 import { createVideoActivities } from '../../activities';
-import { createVideoClient } from '../../src/client';
-import { VideoPlugin, type VideoPluginOptions } from '../../src/plugin';
+import { createVideoClient } from '../../src/client/video-client';
+import { VideoPlugin, type VideoPluginOptions } from '../../src/plugin/video-plugin';
 import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -149,7 +149,7 @@ describe('a host’s worker with the plugin', () => {
     await job.result();
     expect(await queuesOf(job.workflowId)).toMatchObject({
       submitVideo: queues.submit,
-      checkVideo: taskQueue,
+      pollVideo: taskQueue,
       downloadVideo: queues.download,
     });
     host.shutdown();

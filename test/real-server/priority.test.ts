@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Context as ActivityContext } from '@temporalio/activity';
 import type { Priority } from '@temporalio/common';
+import type { VideoJob } from '../../src/client/video-job';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import type { VideoJob } from '../../src/video-job';
 import { captureLogs } from '../support/logs';
 import { ONE_PARTITION, startSubmitting, untilQueued } from '../support/submit-backlog';
 import { bundlePath, inWorld } from '../support/world';
@@ -42,7 +42,7 @@ test.each(['start', 'submit'] as const)(
       const begun = await env.videos[way](input, { temporal: { priority } });
       await ('job' in begun ? begun.job : begun).result();
     });
-    expect(seen).toEqual(['submitVideo', 'checkVideo', 'downloadVideo'].map((type) => ({ type, priority })));
+    expect(seen).toEqual(['submitVideo', 'pollVideo', 'downloadVideo'].map((type) => ({ type, priority })));
   },
 );
 
@@ -56,7 +56,7 @@ test('the priority that a batch is given is that of each of its activities', asy
   });
   const types = new Set(seen.map(({ type }) => type));
   expect(types).toEqual(
-    new Set(['openBatch', 'submitVideo', 'checkVideos', 'downloadVideo', 'recordResults']),
+    new Set(['openBatch', 'submitVideo', 'pollVideos', 'downloadVideo', 'recordResults']),
   );
   expect(seen).toEqual(seen.map(({ type }) => ({ type, priority })));
 });

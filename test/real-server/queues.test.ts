@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import type { VideoJob } from '../../src/client/video-job';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import type { VideoJob } from '../../src/video-job';
 import { captureLogs } from '../support/logs';
 import {
   ONE_PARTITION,

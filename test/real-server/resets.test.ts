@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { WorkflowNotFoundError } from '@temporalio/client';
+import type { VideoBatch } from '../../src/client/video-batch';
 import { type BatchProgress, resultsKey, type VideoRequest } from '../../src/contract';
 import type { VideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import type { VideoBatch } from '../../src/video-batch';
 import { captureLogs } from '../support/logs';
 import { reset } from '../support/reset';
 import { inWorld, pause, untilProgress, type World } from '../support/world';
@@ -30,8 +30,8 @@ beforeEach(() => {
 
 const wrapService = (service: VideoService): VideoService => ({
   ...service,
-  check: async (taskId, options) => {
-    const reading = await service.check(taskId, options);
+  poll: async (taskId, options) => {
+    const reading = await service.poll(taskId, options);
     return tasksRun ? { ...reading, task: { state: 'running', word: 'running' } } : reading;
   },
 });
@@ -66,7 +66,7 @@ const isAt =
 async function untilContinued(batch: VideoBatch): Promise<void> {
   const before = await runIdOf(batch);
   while ((await runIdOf(batch)) === before) {
-    await batch.lookNow();
+    await batch.pollNow();
     await pause();
   }
 }

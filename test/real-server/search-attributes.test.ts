@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { run } from '../../src/cli/run';
-import { createVideoClient, type VideoClient } from '../../src/client';
-import { ConfigError } from '../../src/config';
+import { createVideoClient, type VideoClient } from '../../src/client/video-client';
+import { ConfigError } from '../../src/config/service-config';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { Home, untilErr } from '../cli/cli-process';
 import { FakeTerminal } from '../cli/fake-terminal';
@@ -211,7 +211,7 @@ describe('once they are registered', () => {
       const handle = env.temporal.client.workflow.getHandle(job.workflowId);
       const { runId } = await handle.describe();
       while ((await handle.describe()).runId === runId) {
-        await job.lookNow();
+        await job.pollNow();
         await pause();
       }
       await untilProgress(job, ({ phase }) => phase === 'waiting');

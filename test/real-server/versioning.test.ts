@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { temporal } from '@temporalio/proto';
-import { createVideoClient } from '../../src/client';
+import { createVideoClient } from '../../src/client/video-client';
+import type { VideoJob } from '../../src/client/video-job';
 import { DEFAULT_TASK_QUEUE, submitQueueOf } from '../../src/contract/names';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import type { VideoJob } from '../../src/video-job';
-import type { VideoWorkerOptions, WorkerRole } from '../../src/worker';
+import type { VideoWorkerOptions, WorkerRole } from '../../src/worker/video-worker';
 import { commandsOf, expectShown, readPage, type ShownCommand, sectionOf } from '../support/docs-page';
 import { historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
@@ -126,7 +126,7 @@ const startJob = () =>
 
 async function finish(job: VideoJob): Promise<void> {
   await untilProgress(job, ({ phase }) => phase === 'waiting');
-  await job.lookNow();
+  await job.pollNow();
   await job.result();
 }
 
@@ -149,7 +149,7 @@ async function untilContinued(job: VideoJob): Promise<void> {
   while ((await runIdOf(job)) === first) {
     const { polls } = await job.progress();
     env.emulator.next('status', { kind: 'unknown-state', word: 'brewing' });
-    await job.lookNow();
+    await job.pollNow();
     await untilProgress(job, (progress) => progress.polls > polls);
   }
 }

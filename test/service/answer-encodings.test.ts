@@ -29,7 +29,7 @@ describe('an answer of the service', () => {
   it('is asked for without an encoding', async () => {
     const { service, requests } = await answering({ body: TASK });
     await submit(service);
-    await service.check('task-1');
+    await service.poll('task-1');
     expect(requests.map(({ headers }) => headers['accept-encoding'])).toEqual(['identity', 'identity']);
   });
 
@@ -45,7 +45,7 @@ describe('an answer of the service', () => {
   ])('in the encoding %s, unasked, is read', async (encoding, body) => {
     const { service } = await answering({ headers: { 'content-encoding': encoding }, body });
     expect(await submit(service)).toMatchObject({ taskId: 'task-1' });
-    expect((await service.check('task-1')).task).toMatchObject({ state: 'queued' });
+    expect((await service.poll('task-1')).task).toMatchObject({ state: 'queued' });
   });
 
   it('that refuses in an encoding is read', async () => {
@@ -56,7 +56,7 @@ describe('an answer of the service', () => {
 
   it('with no body is empty, whatever encoding it names', async () => {
     const { service } = await answering({ status: 202, headers: { 'content-encoding': 'gzip' }, body: '' });
-    expect((await service.check('task-1')).task.state).not.toBe('failed');
+    expect((await service.poll('task-1')).task.state).not.toBe('failed');
   });
 
   it.each([

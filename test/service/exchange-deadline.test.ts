@@ -1,9 +1,9 @@
 import {
   CANCEL_POLICY,
-  CHECK_EXCHANGE_MS,
-  CHECK_POLICY,
-  SHARED_CHECK_MS,
-  SHARED_CHECK_POLICY,
+  POLL_EXCHANGE_MS,
+  POLL_POLICY,
+  SHARED_POLL_MS,
+  SHARED_POLL_POLICY,
   SUBMIT_EXCHANGE_MS,
   SUBMIT_POLICY,
 } from '../../src/contract/policies';
@@ -22,12 +22,12 @@ async function serve(answer: (request: RawRequest) => void): Promise<RawServer> 
 }
 
 /** Bytes come often enough to be a sign of life each, and the whole answer never does. */
-const EXCHANGE = { submit: 300, check: 300, video: 300 };
+const EXCHANGE = { submit: 300, poll: 300, video: 300 };
 const PATIENT = { headersTimeout: 60_000, bodyTimeout: 60_000 };
 const EVERY_MS = 20;
 
 function connect(baseUrl: string, profile?: ServiceProfile): VideoService {
-  const timeouts = { submit: PATIENT, check: PATIENT, video: PATIENT, exchange: EXCHANGE };
+  const timeouts = { submit: PATIENT, poll: PATIENT, video: PATIENT, exchange: EXCHANGE };
   const service = createVideoService({ baseUrl, apiKey: () => 'key', timeouts, profile });
   opened.push(service);
   return service;
@@ -56,7 +56,7 @@ const PROFILE: ServiceProfile = {
 
 const CALLS: [name: string, call: (service: VideoService) => Promise<unknown>][] = [
   ['submit', (service) => service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })],
-  ['check', (service) => service.check('task-1')],
+  ['poll', (service) => service.poll('task-1')],
   ['cancel', (service) => service.cancel('task-1')],
   ['openVideo', (service) => service.openVideo('/v.mp4')],
 ];
@@ -99,7 +99,7 @@ it('a look is not kept by the answer with the link either', async () => {
       ? trickle(request, `${head(200)}{"url":`)
       : replyJson(request, { status: 'succeeded', file_id: '1' }),
   );
-  expect(await faultOf(connect(server.url, PROFILE).check('t'))).toMatchObject({ kind: 'cut' });
+  expect(await faultOf(connect(server.url, PROFILE).poll('t'))).toMatchObject({ kind: 'cut' });
 });
 
 it('a video is not kept by redirects that trickle one after another', async () => {
@@ -125,7 +125,7 @@ it('a video that has begun to come is not ended by the deadline of its beginning
 it('an aborted exchange still ends with the reason of the abort', async () => {
   const server = await serve((request) => trickle(request, head(200)));
   const abort = new AbortController();
-  const look = connect(server.url).check('t', { signal: abort.signal });
+  const look = connect(server.url).poll('t', { signal: abort.signal });
   await server.nextRequest();
   const reason = new Error('cancelled');
   abort.abort(reason);
@@ -138,11 +138,11 @@ describe('the deadline of an exchange is below', () => {
   });
 
   it('the time of a look, which may be two exchanges, alone or as the last of a shared one', () => {
-    expect(2 * CHECK_EXCHANGE_MS).toBeLessThan(CHECK_POLICY.startToCloseTimeout);
-    expect(SHARED_CHECK_MS + 2 * CHECK_EXCHANGE_MS).toBeLessThan(SHARED_CHECK_POLICY.startToCloseTimeout);
+    expect(2 * POLL_EXCHANGE_MS).toBeLessThan(POLL_POLICY.startToCloseTimeout);
+    expect(SHARED_POLL_MS + 2 * POLL_EXCHANGE_MS).toBeLessThan(SHARED_POLL_POLICY.startToCloseTimeout);
   });
 
   it('the time of the activity that cancels', () => {
-    expect(CHECK_EXCHANGE_MS).toBeLessThan(CANCEL_POLICY.startToCloseTimeout);
+    expect(POLL_EXCHANGE_MS).toBeLessThan(CANCEL_POLICY.startToCloseTimeout);
   });
 });

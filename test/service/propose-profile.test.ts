@@ -1,9 +1,9 @@
 import { parseProfile, readingRules } from '../../src/service/profile';
-import { type KeptAnswer, proposeProfile, together } from '../../src/service/propose-profile';
+import { type AnswerToRead, proposeProfile, together } from '../../src/service/propose-profile';
 import { traceAnswer } from '../../src/service/read-answer';
 import { PROVIDERS, VIDEO } from './provider-answers';
 
-const kept = (body: unknown, rest: Partial<KeptAnswer> = {}): KeptAnswer => ({
+const kept = (body: unknown, rest: Partial<AnswerToRead> = {}): AnswerToRead => ({
   status: 200,
   body: JSON.stringify(body),
   ...rest,
@@ -28,11 +28,11 @@ describe('a profile is proposed', () => {
   it('from all the answers of a service together, with a question for each word that they do not explain', () => {
     const { profile, notes } = proposeProfile([
       kept({ ticket: { no: 7, phase: 'P1' } }, { call: 'submit' }),
-      kept({ ticket: { no: 7, phase: 'P3', pct: 12 } }, { call: 'check' }),
-      kept(TICKET, { call: 'check' }),
+      kept({ ticket: { no: 7, phase: 'P3', pct: 12 } }, { call: 'poll' }),
+      kept(TICKET, { call: 'poll' }),
       kept(
         { ticket: { no: 8, phase: 'P8' }, problem: { kind: 'nsfw', text: 'Not allowed' } },
-        { call: 'check' },
+        { call: 'poll' },
       ),
     ]);
     expect(profile).toEqual({
@@ -73,7 +73,7 @@ describe('a profile is proposed', () => {
   it('with a note when nobody knows whether the answer is one to a submit', () => {
     expect(propose(TICKET).notes).toEqual([expect.stringContaining('leave taskId out')]);
     expect(proposeProfile([kept(TICKET, { call: 'submit' })]).notes).toEqual([]);
-    expect(proposeProfile([kept(TICKET, { call: 'check' })]).profile.read).not.toHaveProperty('taskId');
+    expect(proposeProfile([kept(TICKET, { call: 'poll' })]).profile.read).not.toHaveProperty('taskId');
   });
 });
 
@@ -107,14 +107,14 @@ describe('nothing is proposed', () => {
 });
 
 it('no place is proposed from which nothing would be read', () => {
-  const nothing = kept({ status: 'completed', problem: { code: 0, kind: 'success' } }, { call: 'check' });
+  const nothing = kept({ status: 'completed', problem: { code: 0, kind: 'success' } }, { call: 'poll' });
   expect(proposeProfile([nothing])).toEqual({ profile: {}, notes: [] });
 });
 
 it('no place is proposed at which another answer would be read in another way', () => {
   const { profile } = proposeProfile([
-    kept({ status: 'running', phase: 'P1' }, { call: 'check' }),
-    kept({ phase: 'queued' }, { call: 'check' }),
+    kept({ status: 'running', phase: 'P1' }, { call: 'poll' }),
+    kept({ phase: 'queued' }, { call: 'poll' }),
   ]);
   expect(profile).toEqual({ read: { state: ['status', 'phase'] } });
 });
@@ -149,7 +149,7 @@ describe('the id', () => {
 
 describe('the video', () => {
   const find = (body: object) =>
-    proposeProfile([kept({ status: 'completed', ...body }, { call: 'check' })]).profile;
+    proposeProfile([kept({ status: 'completed', ...body }, { call: 'poll' })]).profile;
 
   it.each([
     [{ clips: [{ cover: `${VIDEO}.png`, link: VIDEO }] }, 'clips[].link'],
@@ -180,7 +180,7 @@ describe('the video', () => {
 });
 
 describe('the state', () => {
-  const find = (...bodies: object[]) => proposeProfile(bodies.map((body) => kept(body, { call: 'check' })));
+  const find = (...bodies: object[]) => proposeProfile(bodies.map((body) => kept(body, { call: 'poll' })));
 
   it.each([
     [{ job: { phase: 'processing' } }, 'job.phase'],

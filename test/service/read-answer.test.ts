@@ -1,5 +1,5 @@
 import { TASK_STATES } from '../../src/contract/task-state';
-import { DEFAULT_PLACES } from '../../src/service/places';
+import { DEFAULT_PATHS } from '../../src/service/answer-paths';
 import { type AnswerReading, traceAnswer } from '../../src/service/read-answer';
 import { stateOfWord } from '../../src/service/state-words';
 import { failed, PROVIDERS, queued, running, succeeded, unknown, VIDEO } from './provider-answers';
@@ -364,7 +364,7 @@ describe('an answer that is not what it should be', () => {
   });
 
   it('is read at other places when other places are given', () => {
-    const places = { ...DEFAULT_PLACES, within: ['Resp'], taskId: ['video_id'] };
+    const places = { ...DEFAULT_PATHS, within: ['Resp'], taskId: ['video_id'] };
     const rules = { places, stateOf: stateOfWord };
     expect(readAnswer({ status: 200, body: '{"Resp":{"video_id":42}}' }, rules).taskId).toBe('42');
   });

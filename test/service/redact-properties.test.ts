@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Secrets } from '../../src/contract/find-secrets';
 import { redact } from '../../src/contract/redact';
-import { redactAnswer } from '../../src/service/keep-answers';
+import { redactAnswer } from '../../src/service/record-answers';
 
 const PIECE = 8;
 const KEY_SIGNS = [...'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~+/='];
@@ -109,7 +109,7 @@ it('no piece of a key is recorded, as a value, a key of JSON, a header, or in wh
     fc.property(quoted, words, words, (secret, before, after) => {
       const text = `${before}${secret.text}${after}`;
       for (const body of [JSON.stringify({ [text]: [text, JSON.stringify({ text })] }), text, `{${text}`]) {
-        const answer = { call: 'check', status: 200, headers: { echo: text }, body } as const;
+        const answer = { call: 'poll', status: 200, headers: { echo: text }, body } as const;
         const recorded = redactAnswer({ ...answer, secrets: secretsFor(secret.key) });
         expect(piecesThrough(secret.key, recorded.body)).toEqual([]);
         expect(piecesThrough(secret.key, String(recorded.headers.echo))).toEqual([]);

@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net';
-import { freePort } from '../../src/engine/loopback-port';
 import {
   createVideoService,
   type FaultFacts,
@@ -9,6 +8,7 @@ import {
   type VideoService,
   type VideoServiceOptions,
 } from '../../src/service';
+import { freePort } from '../../src/temporal-server/loopback-port';
 import { closed, type RawRequest, type RawServer, reply, startRawServer } from './raw-server';
 
 const opened: { close(): Promise<void> }[] = [];
@@ -33,7 +33,7 @@ function connect(baseUrl: string, options: Partial<VideoServiceOptions> = {}): V
 
 const CALLS = [
   ['submit', (service: VideoService) => service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })],
-  ['check', (service: VideoService) => service.check('task-1')],
+  ['poll', (service: VideoService) => service.poll('task-1')],
   ['openVideo', (service: VideoService) => service.openVideo('/v.mp4')],
 ] as const;
 
@@ -47,7 +47,7 @@ async function faultOf(call: Promise<unknown>): Promise<ServiceFault> {
 const SHORT: Partial<ServiceTimeouts> = {
   connect: 200,
   submit: { headersTimeout: 200, bodyTimeout: 200 },
-  check: { headersTimeout: 200, bodyTimeout: 200 },
+  poll: { headersTimeout: 200, bodyTimeout: 200 },
   video: { headersTimeout: 200, bodyTimeout: 200 },
 };
 
@@ -223,9 +223,9 @@ describe('an answer that is larger than any answer', () => {
 
   it.each<[call: string, status: number, kind: FaultKind, message: string | undefined]>([
     ['submit', 200, 'unreadable', 'the answer is larger than 1048576 bytes'],
-    ['check', 200, 'unreadable', 'the answer is larger than 1048576 bytes'],
+    ['poll', 200, 'unreadable', 'the answer is larger than 1048576 bytes'],
     ['submit', 500, 'answered', undefined],
-    ['check', 500, 'answered', undefined],
+    ['poll', 500, 'answered', undefined],
   ])('to %s with status %d is not read to its end', async (name, status, kind, message) => {
     let written = () => 0;
     const server = await serve((request) => {
@@ -245,8 +245,8 @@ describe('an answer that is larger than any answer', () => {
     const bodies = [1024 * 1024, 1024 * 1024 + 1].map((bytes) => '{"status":"running"}'.padEnd(bytes));
     const server = await serve((request) => reply(request, { body: bodies.shift() }));
     const service = connect(server.url);
-    expect(await service.check('t')).toMatchObject({ task: { state: 'running' } });
-    expect(await faultOf(service.check('t'))).toMatchObject({ kind: 'unreadable' });
+    expect(await service.poll('t')).toMatchObject({ task: { state: 'running' } });
+    expect(await faultOf(service.poll('t'))).toMatchObject({ kind: 'unreadable' });
   });
 });
 
@@ -260,7 +260,7 @@ describe('a look that is answered with status 200 is unreadable', () => {
     ['half a link', '{"url":"https://a.b/v.mp4?sig=abc', 'not JSON: {"url":"https://a.b/v.mp4?…'],
   ])('when it is %s', async (_what, body, message) => {
     const server = await serve((request) => reply(request, { body }));
-    const fault = await faultOf(connect(server.url).check('t'));
+    const fault = await faultOf(connect(server.url).poll('t'));
     expect(fault).toMatchObject({ kind: 'unreadable', facts: { status: 200, message } });
   });
 });

@@ -36,7 +36,7 @@ it('paths of its own are used, with the id escaped', async () => {
   });
   await service.submit({ prompt: 'x' }, { idempotencyKey: 'k' });
   await service.submit({ prompt: 'x', image_url: 'https://example.com/a.png' }, { idempotencyKey: 'k' });
-  await service.check('task/1');
+  await service.poll('task/1');
   expect(server.requests.map(({ line }) => line)).toEqual([
     'POST /base/t2v HTTP/1.1',
     'POST /base/i2v HTTP/1.1',
@@ -50,7 +50,7 @@ it('the key goes into its header, and further headers go along', async () => {
     auth: { header: 'X-Api-Key', scheme: '' },
     headers: { 'X-Version': '7' },
   });
-  await service.check('t');
+  await service.poll('t');
   const { headers } = server.requests[0] ?? {};
   expect(headers).toMatchObject({ 'x-api-key': KEY, 'x-version': '7' });
   expect(headers).not.toHaveProperty('authorization');
@@ -90,13 +90,13 @@ it('neither the key in a header of its own nor further headers follow a link els
 it('a key in a header of its own is taken out of what the service says', async () => {
   const server = await serve((request) => replyJson(request, { message: `no key ${KEY}` }, { status: 400 }));
   const service = connect(server, { auth: { header: 'X-Api-Key', scheme: '' } });
-  await expect(service.check('t')).rejects.toMatchObject({ facts: { message: 'no key …' } });
+  await expect(service.poll('t')).rejects.toMatchObject({ facts: { message: 'no key …' } });
 });
 
 it('a video at a path of its own is fetched there, at the service', async () => {
   const server = await serve((request) => replyJson(request, { status: 'completed' }));
   const service = connect(server, { video: { path: '/v1/videos/{taskId}/content' } });
-  expect((await service.check('a b')).task).toEqual({
+  expect((await service.poll('a b')).task).toEqual({
     state: 'succeeded',
     word: 'completed',
     videoUrl: `${server.url}/base/v1/videos/a%20b/content`,
@@ -115,7 +115,7 @@ describe('a link that is had by one more call', () => {
         replyJson(request, { file: { download_url: 'https://cdn.example.com/v.mp4' } });
       } else reply(request, { body: '{"status":"Success","file_id":176844028768320123}' });
     });
-    expect((await connect(server, profile).check('t')).task).toMatchObject({
+    expect((await connect(server, profile).poll('t')).task).toMatchObject({
       videoUrl: 'https://cdn.example.com/v.mp4',
     });
     expect(server.requests.map(({ line }) => line)).toEqual([
@@ -131,8 +131,8 @@ describe('a link that is had by one more call', () => {
     ];
     const server = await serve((request) => replyJson(request, answers[server.requests.length - 1]));
     const service = connect(server, profile);
-    expect((await service.check('t')).task.state).toBe('running');
-    expect((await service.check('t')).task).toEqual({ state: 'succeeded', word: 'Success' });
+    expect((await service.poll('t')).task.state).toBe('running');
+    expect((await service.poll('t')).task).toEqual({ state: 'succeeded', word: 'Success' });
     expect(server.requests).toHaveLength(2);
   });
 });
@@ -141,7 +141,7 @@ it('a relative link leads to the service', async () => {
   const server = await serve((request) =>
     replyJson(request, { status: 'done', video_url: '/files/v.mp4?s=1' }),
   );
-  expect((await connect(server, {}).check('t')).task).toMatchObject({
+  expect((await connect(server, {}).poll('t')).task).toMatchObject({
     videoUrl: `${server.url}/files/v.mp4?s=1`,
   });
 });
@@ -163,10 +163,10 @@ it('every answer of the service, good or bad, is told to whoever wants to see it
   const seen: ServiceAnswer[] = [];
   const service = connect(server, {}, (answer) => seen.push(answer));
   await service.submit({ prompt: 'x' }, { idempotencyKey: 'k' });
-  await service.check('t').catch(() => undefined);
+  await service.poll('t').catch(() => undefined);
   expect(seen).toMatchObject([
     { call: 'submit', status: 200, body: '{"task_id":"task/1"}', secrets: { keys: [KEY] } },
-    { call: 'check', status: 404, body: '{"message":"gone"}' },
+    { call: 'poll', status: 404, body: '{"message":"gone"}' },
   ]);
 });
 
@@ -181,7 +181,7 @@ it.each([
   const service = connect(server, {
     refusals: { limited: [{ status: 400, says: 'busy' }, { status: 503 }] },
   });
-  const fault = await service.check('t').catch((error: unknown) => error);
+  const fault = await service.poll('t').catch((error: unknown) => error);
   expect(fault).toMatchObject({ kind: 'answered', facts: { status, message } });
   expect((fault as ServiceFault).facts.limited).toBe(limited);
 });
@@ -191,7 +191,7 @@ it('a refusal of the status call that means a failed task is one, in the service
     replyJson(request, { detail: [{ msg: 'No image' }] }, { status: 422 }),
   );
   const service = connect(server, { refusals: { failed: [422] } });
-  expect(await service.check('t')).toMatchObject({
+  expect(await service.poll('t')).toMatchObject({
     task: { state: 'failed', word: 'HTTP 422' },
     said: { message: 'No image' },
   });

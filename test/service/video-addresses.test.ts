@@ -156,7 +156,7 @@ describe('a video may come from an address that is not public', () => {
 
   it('and the service itself may be at any address', async () => {
     const service = await serve((request) => reply(request, { body: '{"status":"running"}' }));
-    const looked = await connect({ baseUrl: `http://localhost:${service.port}` }).check('t');
+    const looked = await connect({ baseUrl: `http://localhost:${service.port}` }).poll('t');
     expect(looked.task.state).toBe('running');
   });
 });

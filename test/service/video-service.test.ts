@@ -90,7 +90,7 @@ describe('a request for a video', () => {
   it('never uses the connection that a look has kept open', async () => {
     const server = await serve(acceptTask);
     const service = connect(server.url);
-    await service.check('task-1');
+    await service.poll('task-1');
     await service.submit(TEXT, { idempotencyKey: 'k' });
     expect(server.requests.map(({ connection }) => connection)).toEqual([1, 2]);
   });
@@ -107,7 +107,7 @@ describe('the address of the service', () => {
   ])('may end with %j', async (suffix, path) => {
     const server = await serve(acceptTask);
     const service = connect(server.url + suffix);
-    await service.check('t');
+    await service.poll('t');
     await service.submit(TEXT, { idempotencyKey: 'k' });
     expect(server.requests.map(({ line }) => line)).toEqual([
       `GET ${path} HTTP/1.1`,
@@ -119,7 +119,7 @@ describe('the address of the service', () => {
 describe('a look at a task', () => {
   it('is one GET with the key, without a body and without an idempotency key', async () => {
     const server = await serve((request) => replyJson(request, { status: 'running', progress: 40 }));
-    const reading = await connect(server.url).check('task-1');
+    const reading = await connect(server.url).poll('task-1');
     expect(reading).toMatchObject({ task: { state: 'running', word: 'running', percent: 40 } });
     expect(server.requests).toHaveLength(1);
     expect(server.requests[0]).toMatchObject({
@@ -148,14 +148,14 @@ describe('a look at a task', () => {
     ['cgt-2026.11_15~x', 'cgt-2026.11_15~x'],
   ])('at the task %j asks for %s and for nothing else', async (taskId, segment) => {
     const server = await serve((request) => replyJson(request, { status: 'running' }));
-    await connect(server.url).check(taskId);
+    await connect(server.url).poll(taskId);
     expect(server.requests.map(({ line }) => line)).toEqual([`GET /v1/videos/${segment} HTTP/1.1`]);
   });
 
   it('keeps its connection for later ones', async () => {
     const server = await serve((request) => replyJson(request, { status: 'running' }));
     const service = connect(server.url);
-    for (let i = 0; i < 6; i++) await service.check('task-1');
+    for (let i = 0; i < 6; i++) await service.poll('task-1');
     // The very next call may come before the connection is free again, and opens a second one.
     expect(new Set(server.requests.map(({ connection }) => connection)).size).toBeLessThanOrEqual(2);
   });
@@ -164,12 +164,12 @@ describe('a look at a task', () => {
     const server = await serve((request) =>
       replyJson(request, { status: 'queued' }, { headers: { 'retry-after': 12 } }),
     );
-    expect(await connect(server.url).check('t')).toMatchObject({ retryAfterMs: 12_000 });
+    expect(await connect(server.url).poll('t')).toMatchObject({ retryAfterMs: 12_000 });
   });
 
   it('understands an empty 202 as work in progress', async () => {
     const server = await serve((request) => reply(request, { status: 202, body: '' }));
-    expect(await connect(server.url).check('t')).toMatchObject({ task: { state: 'running', word: '' } });
+    expect(await connect(server.url).poll('t')).toMatchObject({ task: { state: 'running', word: '' } });
   });
 
   it('gives the link of the video whole, and the words around it clean', async () => {
@@ -177,7 +177,7 @@ describe('a look at a task', () => {
     const server = await serve((request) =>
       replyJson(request, { status: 'succ\u0000eeded', video_url: link, message: `see ${link} with ${KEY}` }),
     );
-    expect(await connect(server.url).check('t')).toMatchObject({
+    expect(await connect(server.url).poll('t')).toMatchObject({
       task: { state: 'succeeded', word: 'succ eeded', videoUrl: link },
       said: { message: 'see https://cdn.example.com/v.mp4?… with …' },
     });
@@ -189,9 +189,9 @@ describe('the API key', () => {
     const server = await serve(acceptTask);
     let key = 'first-key';
     const service = connect(server.url, { apiKey: () => key });
-    await service.check('t');
+    await service.poll('t');
     key = 'second-key';
-    await service.check('t');
+    await service.poll('t');
     await service.submit(TEXT, { idempotencyKey: 'k' });
     expect(server.requests.map(({ headers }) => headers.authorization)).toEqual([
       'Bearer first-key',
@@ -221,7 +221,7 @@ describe('the API key', () => {
 
   it.each([
     ['to a submit', (service: VideoService) => service.submit(TEXT, { idempotencyKey: 'k' })],
-    ['to a look', (service: VideoService) => service.check('t')],
+    ['to a look', (service: VideoService) => service.poll('t')],
   ])('goes nowhere else when the answer %s is a redirect', async (_what, call) => {
     const elsewhere = await serve(acceptTask);
     for (const status of [301, 302, 303, 307, 308]) {
@@ -239,7 +239,7 @@ describe('the API key', () => {
       replyJson(request, { error: { code: KEY, message: `Incorrect API key: ${KEY}` } }, { status: 401 }),
     );
     const fault: unknown = await connect(server.url)
-      .check('t')
+      .poll('t')
       .catch((error) => error);
     expect(fault).toBeInstanceOf(ServiceFault);
     expect(fault).toMatchObject({ facts: { status: 401, code: '…', message: 'Incorrect API key: …' } });
@@ -251,7 +251,7 @@ describe('an aborted look', () => {
   it('closes the socket while the answer is awaited, and rejects with the reason', async () => {
     const server = await serve();
     const abort = new AbortController();
-    const look = connect(server.url).check('t', { signal: abort.signal });
+    const look = connect(server.url).poll('t', { signal: abort.signal });
     const { socket } = await server.nextRequest();
     const reason = new Error('cancelled');
     abort.abort(reason);
@@ -270,10 +270,10 @@ describe('an aborted look', () => {
     );
     const service = connect(server.url);
     const abort = new AbortController();
-    const look = service.check('t', { signal: abort.signal });
+    const look = service.poll('t', { signal: abort.signal });
     const { socket } = await server.nextRequest();
     // Half of the answer has been read when another exchange, begun after it, is over.
-    await service.check('another');
+    await service.poll('another');
     const reason = new Error('cancelled');
     abort.abort(reason);
     await expect(look).rejects.toBe(reason);
@@ -284,8 +284,8 @@ describe('an aborted look', () => {
     const server = await serve(acceptTask);
     const reason = new Error('cancelled');
     const service = connect(server.url);
-    await expect(service.check('t', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
-    await service.check('other');
+    await expect(service.poll('t', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    await service.poll('other');
     expect(server.requests.map(({ line }) => line)).toEqual(['GET /v1/videos/other HTTP/1.1']);
   });
 });
@@ -293,7 +293,7 @@ describe('an aborted look', () => {
 it('a closed service ends what is under way', async () => {
   const server = await serve();
   const service = connect(server.url);
-  const look = service.check('t');
+  const look = service.poll('t');
   const { socket } = await server.nextRequest();
   const outcome = expect(look).rejects.toMatchObject({ kind: 'cut' });
   await service.close();

@@ -295,7 +295,7 @@ describe('a file system without hard links', () => {
     expect(await readFile(join(folder, 'place'), 'utf8')).toBe('old');
   });
 
-  it('is not taken for one that has another trouble', async () => {
+  it('is not taken for one that has another problem', async () => {
     const placing = placeOnce(join(folder, 'new'), join(folder, 'place'), noLinks('EIO'));
     await expect(placing).rejects.toMatchObject({ code: 'EIO' });
     expect(await filesThere()).toEqual(['new']);

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { freePort, LOOPBACK } from '../../src/engine/loopback-port';
 import { createS3Storage } from '../../src/storage';
+import { freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
 
 const upload = (key: string, id: string, initiated: string) =>
   `<Upload><Key>${key}</Key><UploadId>${id}</UploadId><Initiated>${initiated}</Initiated></Upload>`;

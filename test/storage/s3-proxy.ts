@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort, LOOPBACK } from '../../src/engine/loopback-port';
+import { freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
 
 export interface S3Proxy {
   readonly endpoint: string;

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { inspect } from 'node:util';
-import { freePort, LOOPBACK } from '../../src/engine/loopback-port';
 import { createS3Storage, type VideoStorage } from '../../src/storage';
+import { freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
 
 const CREDENTIALS = {
   accessKeyId: 'AKIDEXAMPLE000000001',

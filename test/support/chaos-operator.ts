@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
-import type { VideoClient } from '../../src/client';
+import type { VideoClient } from '../../src/client/video-client';
 import { TASK_ID_MEMO } from '../../src/contract/names';
 
 export interface OperatorOptions {
@@ -23,9 +23,9 @@ const QUESTIONS_AT_ONCE = 8;
  */
 export async function operate(options: OperatorOptions): Promise<string[]> {
   const { signal } = options;
-  const troubles: string[] = [];
+  const problems: string[] = [];
   const decide = (workflowId: string) =>
-    decideIfHeld(workflowId, options).catch((error) => void troubles.push(`${workflowId}: ${error}`));
+    decideIfHeld(workflowId, options).catch((error) => void problems.push(`${workflowId}: ${error}`));
   while (!signal.aborted) {
     const candidates = await jobsWithoutTask(options);
     while (candidates.length > 0 && !signal.aborted) {
@@ -33,7 +33,7 @@ export async function operate(options: OperatorOptions): Promise<string[]> {
     }
     await sleep(ROUND_MS, undefined, { signal }).catch(() => undefined);
   }
-  return troubles;
+  return problems;
 }
 
 /** The list alone tells which jobs have a task: no worker is asked for it. */

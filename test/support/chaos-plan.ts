@@ -48,7 +48,7 @@ const JOBS_START_WITHIN_MS = 25_000;
 const LEAST_KILLS = 12;
 const MOST_KILLS = 16;
 
-/** Such refusals make no task; the wait is short because a gate shuts for all jobs of a worker. */
+/** Such refusals make no task; the wait is short because a rate limiter shuts for all jobs of a worker. */
 const REFUSALS: Faults['submit'][] = [
   { kind: 'rate-limited', retryAfter: 1 },
   { kind: 'server-error' },

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createVideoClient, type VideoClient } from '../../src/client';
+import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { createVideoService } from '../../src/service';
 import type { VideoTestEnvironment } from '../../src/testing';

@@ -2,14 +2,14 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
-import { findDevServer, findTestServer } from '../../src/engine';
-import { readEngineOptions } from '../../src/temporal-config';
+import { readServerOptions } from '../../src/config/temporal-config';
+import { findDevServer, findTestServer } from '../../src/temporal-server';
 
 /** Finds Temporal's programs and bundles the workflows once for all test files. */
 // biome-ignore lint/style/noDefaultExport: jest takes the default export of this file.
 export default async function globalSetup(): Promise<void> {
   const engine = {
-    ...readEngineOptions(process.env),
+    ...readServerOptions(process.env),
     onProgress: (line: string) => process.stderr.write(`${line}\n`),
   };
   process.env.VIDEOGEN_TEMPORAL_CLI = await findDevServer(engine);

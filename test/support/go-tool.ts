@@ -1,9 +1,9 @@
 import { copyFile, mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { buildOnce } from '../../src/engine/build-once';
-import { executableName, requireOnSearchPath } from '../../src/engine/executable-file';
-import { runTool } from '../../src/engine/run-tool';
-import { readEngineOptions } from '../../src/temporal-config';
+import { readServerOptions } from '../../src/config/temporal-config';
+import { buildOnce } from '../../src/temporal-server/build-once';
+import { executableName, requireOnSearchPath } from '../../src/temporal-server/executable-file';
+import { runTool } from '../../src/temporal-server/run-tool';
 
 /** For `beforeAll`: the largest took two cores two minutes with nothing downloaded or compiled before. */
 export const GO_TOOL_TIMEOUT_MS = 15 * 60_000;
@@ -21,7 +21,7 @@ export async function buildGoTool(
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<string> {
   const pins = join(__dirname, recipe);
-  const { cacheFolder, searchPath } = readEngineOptions(env);
+  const { cacheFolder, searchPath } = readServerOptions(env);
   const goMod = await readFile(join(pins, 'go.mod'), 'utf8');
   const version = goMod.split(`${module} v`)[1]?.split(/\s/)[0];
   if (version === undefined) throw new Error(`${join(pins, 'go.mod')} pins no ${module}: require it there.`);

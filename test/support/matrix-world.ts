@@ -7,9 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApplicationFailure, type Context } from '@temporalio/activity';
 import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
-import { createVideoClient, type VideoClient } from '../../src/client';
-import type { Call } from '../../src/contract/failure-table';
-import { fromTemporalType } from '../../src/contract/failure-table';
+import { createVideoClient, type VideoClient } from '../../src/client/video-client';
+import { type Call, fromTemporalType } from '../../src/contract/failure-table';
 import {
   type AnswerFault,
   type EmulatedCall,
@@ -57,11 +56,11 @@ export function isRead(fault: MatrixFault): fault is keyof typeof ANSWERS {
 /** A hang is waited for in real time. Not for any other call: a slow machine would make a hang of it. */
 const SHORT: Partial<ServiceTimeouts> = {
   submit: { headersTimeout: 300, bodyTimeout: 300 },
-  check: { headersTimeout: 300, bodyTimeout: 300 },
+  poll: { headersTimeout: 300, bodyTimeout: 300 },
   video: { headersTimeout: 300, bodyTimeout: 300 },
 };
 
-const EMULATED: Record<Call, EmulatedCall> = { submit: 'submit', check: 'status', download: 'download' };
+const EMULATED: Record<Call, EmulatedCall> = { submit: 'submit', poll: 'status', download: 'download' };
 
 /** One job's own service. */
 export interface MatrixCell {
@@ -97,7 +96,7 @@ export async function startMatrixWorld(env: VideoTestEnvironment): Promise<Matri
     submitQueue: taskQueue,
     service: {
       submit: async (...given) => here().service.submit(...given),
-      check: async (...given) => here().service.check(...given),
+      poll: async (...given) => here().service.poll(...given),
       openVideo: async (...given) => here().service.openVideo(...given),
       cancel: async (...given) => here().service.cancel(...given),
       close: async () => undefined,
@@ -113,11 +112,11 @@ export async function startMatrixWorld(env: VideoTestEnvironment): Promise<Matri
     videos: await createVideoClient({ client: env.temporal.client, taskQueue, submitQueue: taskQueue }),
     async inCell(options, work) {
       const emulator = await startEmulator({ jobTimeMs: 0, videoBytes: 64 * 1024, ...options });
-      const faults: Record<Call, MatrixFault[]> = { submit: [], check: [], download: [] };
+      const faults: Record<Call, MatrixFault[]> = { submit: [], poll: [], download: [] };
       const cell: MatrixCell = {
         emulator,
         posts: [],
-        attempts: { submit: [], check: [], download: [] },
+        attempts: { submit: [], poll: [], download: [] },
         next: (call, ...more) => faults[call].push(...more),
         unmet: () => Object.values(faults).flat(),
       };
@@ -160,7 +159,7 @@ function noting({ info }: Context, attempts: () => MatrixCell['attempts']): Acti
 
 const CALL_OF: Record<string, Call> = {
   submitVideo: 'submit',
-  checkVideo: 'check',
+  pollVideo: 'poll',
   downloadVideo: 'download',
 };
 
@@ -189,7 +188,7 @@ function faultyService(
       posts.push(options.idempotencyKey);
       return meet('submit', (client) => client.submit(request, options));
     },
-    check: (taskId, options) => meet('check', (client) => client.check(taskId, options)),
+    poll: (taskId, options) => meet('poll', (client) => client.poll(taskId, options)),
     openVideo: (link, options) =>
       meet('download', (client, baseUrl) => {
         const { pathname, search } = new URL(link);

@@ -1,7 +1,12 @@
 import { NexusOperationFailure } from '@temporalio/common';
 import { CancellationScope, createNexusServiceClient, isCancellation, sleep } from '@temporalio/workflow';
 import { readFailure } from '../../src/failures';
-import { type JobProgress, type JobResult, type NexusJobInput, videoGeneration } from '../../src/nexus';
+import {
+  type JobProgress,
+  type JobResult,
+  type NexusJobInput,
+  videoGeneration,
+} from '../../src/nexus/service';
 
 /** Workflows of another namespace, which know nothing of this package but what a caller may import. */
 const videosOf = (endpoint: string) => createNexusServiceClient({ endpoint, service: videoGeneration });

@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { buildOnce } from '../../src/engine/build-once';
-import { executableName, requireOnSearchPath } from '../../src/engine/executable-file';
-import { runTool } from '../../src/engine/run-tool';
-import { readEngineOptions } from '../../src/temporal-config';
+import { readServerOptions } from '../../src/config/temporal-config';
+import { buildOnce } from '../../src/temporal-server/build-once';
+import { executableName, requireOnSearchPath } from '../../src/temporal-server/executable-file';
+import { runTool } from '../../src/temporal-server/run-tool';
 
 const run = promisify(execFile);
 
@@ -18,7 +18,7 @@ const WHAT_TO_INSTALL =
 
 /** A Python that has Temporal's SDK, installed once from PyPI and kept with Temporal's programs. */
 export async function findPythonClient(env = process.env): Promise<string> {
-  const { cacheFolder, searchPath } = readEngineOptions(env);
+  const { cacheFolder, searchPath } = readServerOptions(env);
   try {
     const python = await requireOnSearchPath('python3', searchPath);
     // A folder of packages goes with the Python that it was made for.

@@ -14,7 +14,7 @@ export function failureTable(): string {
     `${row.meaning}.`,
     row.advice,
     row.retry.submit,
-    row.retry.check,
+    row.retry.poll,
     row.retry.download,
     row.gatewayStatus,
     row.exitCode,
@@ -22,7 +22,7 @@ export function failureTable(): string {
   return table(['Failure', 'Meaning', 'What to do', 'Submit', 'Look', 'Download', 'HTTP', 'Exit'], rows);
 }
 
-const CALLS: AnsweredCall[] = ['submit', 'resubmit', 'check', 'download'];
+const CALLS: AnsweredCall[] = ['submit', 'resubmit', 'poll', 'download'];
 
 const WITHOUT_STATUS: Record<NoAnswer, string> = {
   'not-sent': 'no connection: refused, DNS, TLS, a key that cannot be read',

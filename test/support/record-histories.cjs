@@ -38,7 +38,7 @@ const STORIES = {
       const handle = await start({ request });
       await handle.executeUpdate('waitForTask');
       await sleep('10s');
-      await handle.signal('lookNow');
+      await handle.signal('pollNow');
       await sleep('10s');
       await handle.cancel();
       return handle;

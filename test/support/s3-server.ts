@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
-import { endWithParent } from '../../src/engine/end-with-parent';
-import { answers, freePort, LOOPBACK } from '../../src/engine/loopback-port';
-import { OutputTail } from '../../src/engine/output-tail';
+import { endWithParent } from '../../src/temporal-server/end-with-parent';
+import { answers, freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
+import { OutputTail } from '../../src/temporal-server/output-tail';
 import { buildGoTool, GO_TOOL_TIMEOUT_MS } from './go-tool';
 
 /** For `beforeAll`. */

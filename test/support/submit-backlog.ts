@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { temporal } from '@temporalio/proto';
-import { RateGate } from '../../src/service';
+import type { VideoJob } from '../../src/client/video-job';
+import { RateLimiter } from '../../src/service';
 import type { VideoTestEnvironment } from '../../src/testing';
-import type { VideoJob } from '../../src/video-job';
 import { bundlePath, pause, type World } from './world';
 
 /** On a server of several partitions the order of a queue holds within each. */
@@ -43,25 +43,25 @@ export async function untilQueued(
 }
 
 /** Two submits at once would reach the service in either order. */
-class OneAtATime extends RateGate {
+class OneAtATime extends RateLimiter {
   override submitAllowance(): number {
     return Math.min(1, super.submitAllowance());
   }
 }
 
-/** Works on a submit queue alone, with a gate that has met a limit just now: one submit at a time, after a second. */
+/** Works on a submit queue alone, with a rate limiter that has met a limit just now: one submit at a time, after a second. */
 export async function startSubmitting(
   env: VideoTestEnvironment,
   world: World,
   submitQueue: string,
 ): Promise<() => Promise<void>> {
-  const gate = new OneAtATime();
-  const entry = gate.enter('submit');
-  if (entry.open) entry.leave({ kind: 'limited' });
+  const rateLimiter = new OneAtATime();
+  const entry = rateLimiter.enter('submit');
+  if (entry.open) entry.release({ kind: 'limited' });
   const worker = await env.createWorker({
     taskQueue: `unused-${randomUUID()}`,
     submitQueue,
-    gate,
+    rateLimiter,
     service: world.service,
     worker: { workflowBundle: { codePath: bundlePath() } },
   });

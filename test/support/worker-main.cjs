@@ -1,5 +1,5 @@
 /** A worker as users run it: the built package, configured by the environment, in a process that can be killed. */
-const { createVideoWorker } = require('../../dist/src/worker');
+const { createVideoWorker } = require('../../dist/src/worker/video-worker');
 
 async function main() {
   const codePath = process.env.VIDEOGEN_TEST_BUNDLE;

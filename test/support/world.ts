@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { WorkerOptions } from '@temporalio/worker';
-import { createVideoClient, type VideoClient } from '../../src/client';
+import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { JobProgress, LostSubmitPolicy } from '../../src/contract';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
 import { createVideoService, type ServiceProfile, type VideoService } from '../../src/service';

@@ -70,8 +70,8 @@ test('the history tells the story without a payload being opened', async () => {
     const history = await historyOf(env.temporal.client, job.workflowId);
     expect(activities(history).map(({ type, summary }) => `${type} ${summary}`)).toEqual([
       'submitVideo text to video, 480p 5 s: "A red fox"',
-      'checkVideo look 1',
-      'checkVideo look 2',
+      'pollVideo look 1',
+      'pollVideo look 2',
       `downloadVideo task ${taskId}`,
     ]);
     expect(timers(history).map(({ summary }) => summary)).toEqual(['next look in 60 s', 'next look in 60 s']);
@@ -87,7 +87,7 @@ test('progress tells phase, task, state, percentage and the next look', async ()
     const job = await videos.start({ request: { prompt: 'A red fox' }, deadline: '2h' });
     const early = await untilProgress(
       job,
-      ({ phase, nextLookAt }) => phase === 'waiting' && nextLookAt !== undefined,
+      ({ phase, nextPollAt }) => phase === 'waiting' && nextPollAt !== undefined,
     );
     expect(early).toMatchObject({ phase: 'waiting', taskId: await job.taskId(), polls: 0 });
     expect(Date.parse(early.deadlineAt) - Date.parse(early.startedAt)).toBe(120 * MINUTE);
@@ -97,7 +97,7 @@ test('progress tells phase, task, state, percentage and the next look', async ()
     expect(later.task).toMatchObject({ state: 'running', word: 'running' });
     expect(later.task?.percent).toBeGreaterThan(40);
     expect(later.polls).toBeGreaterThan(0);
-    expect(Date.parse(later.nextLookAt ?? '')).toBeGreaterThan(Date.parse(early.nextLookAt ?? ''));
+    expect(Date.parse(later.nextPollAt ?? '')).toBeGreaterThan(Date.parse(early.nextPollAt ?? ''));
 
     await job.result();
     expect(await job.progress()).toMatchObject({ phase: 'succeeded', task: { state: 'succeeded' } });
@@ -113,16 +113,16 @@ test('waitForTask answers with the task id while the video is still being made',
   });
 });
 
-test('lookNow cuts a wait short', async () => {
+test('pollNow cuts a wait short', async () => {
   await inWorld(env, { jobTimeMs: 30_000 }, async ({ videos }) => {
     const job = await videos.start({
       request: { prompt: 'A red fox' },
       deadline: '10h',
       polling: { min: '2h', max: '2h' },
     });
-    await untilProgress(job, ({ nextLookAt }) => nextLookAt !== undefined);
+    await untilProgress(job, ({ nextPollAt }) => nextPollAt !== undefined);
     await env.temporal.sleep(40_000);
-    await job.lookNow();
+    await job.pollNow();
     const result = await job.result();
     expect(result.polls).toBe(1);
     expect(result.waitedMs).toBeLessThan(60 * MINUTE);

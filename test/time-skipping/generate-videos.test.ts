@@ -85,9 +85,9 @@ test('the looks of all items share activities, and the batch shares its workflow
     await batch.result();
     const history = await historyOf(env.temporal.client, batch.workflowId);
     const types = activities(history).map(({ type }) => type);
-    const looks = types.filter((type) => type === 'checkVideos').length;
+    const looks = types.filter((type) => type === 'pollVideos').length;
     expect(types.filter((type) => type === 'submitVideo')).toHaveLength(20);
-    expect(types).not.toContain('checkVideo');
+    expect(types).not.toContain('pollVideo');
     const seen = emulator.calls.filter(({ call }) => call === 'status').length - 20;
     expect(looks).toBeLessThanOrEqual(seen / 10);
     // A workflow each would have two for every look: when its timer fires, and when it is answered.

@@ -1,6 +1,6 @@
+import type { VideoJob } from '../../src/client/video-job';
 import { type JobInput, type LostSubmitPolicy, type SubmitDecision, VideoFailure } from '../../src/contract';
 import { type AnswerFault, createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import type { VideoJob } from '../../src/video-job';
 import { expectRow } from '../support/expect-row';
 import { activities, historyOf } from '../support/history';
 import { captureLogs, type LogLine } from '../support/logs';

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { VideoJob } from '../../src/client/video-job';
 import {
   FAILURES,
   type FailureType,
@@ -10,7 +11,6 @@ import type { Call } from '../../src/contract/failure-table';
 import { LOST_SUBMIT_POLICIES } from '../../src/contract/lost-submit';
 import type { EmulatorOptions } from '../../src/emulator';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import type { VideoJob } from '../../src/video-job';
 import { expectRow } from '../support/expect-row';
 import { captureLogs } from '../support/logs';
 import {
@@ -71,20 +71,20 @@ const TABLE: [fault: MatrixFault, call: Call, failure: FailureType | 'got over',
   ['bad JSON',           'submit',   'SubmitUnconfirmed',  '1/1 held',           '2/2 video',          '1/1 SubmitUnconfirmed'],
   ['empty 200',          'submit',   'SubmitUnconfirmed',  '1/1 held',           '2/2 video',          '1/1 SubmitUnconfirmed'],
 
-  ['refused',            'check',    'ServiceUnreachable', '1/1 video',          '1/1 video',          '1/1 video'],
-  ['reset before bytes', 'check',    'ServiceUnreachable', '1/1 video',          '1/1 video',          '1/1 video'],
-  ['reset unread',       'check',    'ServiceUnreachable', '1/1 video',          '1/1 video',          '1/1 video'],
-  ['reset after bytes',  'check',    'ServiceUnreachable', '1/1 video',          '1/1 video',          '1/1 video'],
-  ['cut in headers',     'check',    'ServiceUnreachable', '1/1 video',          '1/1 video',          '1/1 video'],
-  ['cut in body',        'check',    'ServiceUnreachable', '1/1 video',          '1/1 video',          '1/1 video'],
-  ['hang',               'check',    'ServiceUnreachable', '1/1 video',          '1/1 video',          '1/1 video'],
-  [429,                  'check',    'RateLimited',        '1/1 video',          '1/1 video',          '1/1 video'],
-  [500,                  'check',    'ServiceFailed',      '1/1 video',          '1/1 video',          '1/1 video'],
-  [409,                  'check',    'AnswerUnreadable',   '1/1 video',          '1/1 video',          '1/1 video'],
-  [303,                  'check',    'AnswerUnreadable',   '1/1 video',          '1/1 video',          '1/1 video'],
-  [422,                  'check',    'AnswerUnreadable',   '1/1 video',          '1/1 video',          '1/1 video'],
-  ['bad JSON',           'check',    'AnswerUnreadable',   '1/1 video',          '1/1 video',          '1/1 video'],
-  ['empty 200',          'check',    'AnswerUnreadable',   '1/1 video',          '1/1 video',          '1/1 video'],
+  ['refused',            'poll',    'ServiceUnreachable', '1/1 video',          '1/1 video',          '1/1 video'],
+  ['reset before bytes', 'poll',    'ServiceUnreachable', '1/1 video',          '1/1 video',          '1/1 video'],
+  ['reset unread',       'poll',    'ServiceUnreachable', '1/1 video',          '1/1 video',          '1/1 video'],
+  ['reset after bytes',  'poll',    'ServiceUnreachable', '1/1 video',          '1/1 video',          '1/1 video'],
+  ['cut in headers',     'poll',    'ServiceUnreachable', '1/1 video',          '1/1 video',          '1/1 video'],
+  ['cut in body',        'poll',    'ServiceUnreachable', '1/1 video',          '1/1 video',          '1/1 video'],
+  ['hang',               'poll',    'ServiceUnreachable', '1/1 video',          '1/1 video',          '1/1 video'],
+  [429,                  'poll',    'RateLimited',        '1/1 video',          '1/1 video',          '1/1 video'],
+  [500,                  'poll',    'ServiceFailed',      '1/1 video',          '1/1 video',          '1/1 video'],
+  [409,                  'poll',    'AnswerUnreadable',   '1/1 video',          '1/1 video',          '1/1 video'],
+  [303,                  'poll',    'AnswerUnreadable',   '1/1 video',          '1/1 video',          '1/1 video'],
+  [422,                  'poll',    'AnswerUnreadable',   '1/1 video',          '1/1 video',          '1/1 video'],
+  ['bad JSON',           'poll',    'AnswerUnreadable',   '1/1 video',          '1/1 video',          '1/1 video'],
+  ['empty 200',          'poll',    'AnswerUnreadable',   '1/1 video',          '1/1 video',          '1/1 video'],
 
   ['refused',            'download', 'ServiceUnreachable', '1/1 video',          '1/1 video',          '1/1 video'],
   ['reset before bytes', 'download', 'ServiceUnreachable', '1/1 video',          '1/1 video',          '1/1 video'],

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Worker, type WorkerOptions } from '@temporalio/worker';
 import { createVideoActivities } from '../../activities';
-import { createVideoClient } from '../../src/client';
+import { createVideoClient } from '../../src/client/video-client';
 import type { EmulatedCall, Faults } from '../../src/emulator';
 import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';

@@ -22,6 +22,6 @@ test.each(names)('today’s workflow replays the recorded job %s', async (name) 
 });
 
 test('a history that another workflow would have written is not taken for ours', async () => {
-  const foreign = JSON.stringify(read('well.json')).replace('"name":"checkVideo"', '"name":"peekVideo"');
+  const foreign = JSON.stringify(read('well.json')).replace('"name":"pollVideo"', '"name":"peekVideo"');
   await expect(replay('well', JSON.parse(foreign))).rejects.toThrow(/[Nn]ondeterminism/);
 });

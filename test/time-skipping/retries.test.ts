@@ -124,7 +124,7 @@ test('a look answered 429 is tried again after its Retry-After', async () => {
     const job = await videos.start({ request });
     const { polls } = await job.result();
 
-    const { attempts, waitedMs } = await attemptsOf('checkVideo', job.workflowId);
+    const { attempts, waitedMs } = await attemptsOf('pollVideo', job.workflowId);
     expect(polls).toBe(1);
     expect(attempts).toBe(2);
     expect(waitedMs).toBeGreaterThanOrEqual(45 * SECOND);
@@ -150,21 +150,21 @@ test('a blip while looking, of every kind but a hang, does not end the job', asy
   });
 });
 
-test('a refused key while looking is shown as trouble and looked past when the key is well again', async () => {
+test('a refused key while looking is shown as problem and looked past when the key is well again', async () => {
   await inWorld(env, { jobTimeMs: 5 * MINUTE }, async ({ emulator, videos }) => {
     for (let i = 0; i < 3; i++)
       emulator.next('status', { kind: 'refused', status: 401, message: 'key expired' });
     const job = await videos.start({ request });
     await job.taskId();
     await env.temporal.sleep(30 * SECOND);
-    const { trouble } = await job.progress();
-    expect(trouble).toMatchObject({ type: 'Unauthorized', message: expect.stringContaining('key expired') });
-    expect(trouble?.count).toBeGreaterThan(1);
+    const { problem } = await job.progress();
+    expect(problem).toMatchObject({ type: 'Unauthorized', message: expect.stringContaining('key expired') });
+    expect(problem?.count).toBeGreaterThan(1);
 
     await job.result();
     const after = await job.progress();
     expect(after.phase).toBe('succeeded');
-    expect(after.trouble).toBeUndefined();
+    expect(after.problem).toBeUndefined();
   });
 });
 

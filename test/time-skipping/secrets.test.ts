@@ -40,12 +40,12 @@ const jobs: [string, JobInput, (emulator: Emulator) => void][] = [
     (it) => it.next('submit', { kind: 'refused', status: 400, message: `bad key: ${SPELLINGS.join(' ')}` }),
   ],
   [
-    'with trouble while looking',
+    'with problem while looking',
     { request },
     (it) => it.next('status', { kind: 'reset' }, { kind: 'server-error' }, { kind: 'bad-json' }),
   ],
   [
-    'with trouble while downloading',
+    'with problem while downloading',
     { request },
     (it) =>
       it.next(

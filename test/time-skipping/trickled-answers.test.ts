@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createVideoClient } from '../../src/client';
+import { createVideoClient } from '../../src/client/video-client';
 import { isVideoFailure } from '../../src/contract';
 import { createVideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -30,7 +30,7 @@ test('submits whose answers trickle are lost submits, keep no slot from later jo
     else if (++posts <= SLOTS) trickle(request);
     else replyJson(request, { error: { code: 'bad_prompt', message: 'No foxes.' }, request_id: 'r' });
   });
-  const timeouts = { exchange: { submit: 500, check: 500, video: 500 } };
+  const timeouts = { exchange: { submit: 500, poll: 500, video: 500 } };
   const service = createVideoService({ baseUrl: server.url, apiKey: () => 'key-0123456789', timeouts });
   const taskQueue = `trickle-${randomUUID()}`;
   const submitQueue = `${taskQueue}-submit`;

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { createVideoClient } from '../../src/client';
+import { createVideoClient } from '../../src/client/video-client';
 import { noiseVideo } from '../../src/emulator';
 import { createVideoService, proposeProfile } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';

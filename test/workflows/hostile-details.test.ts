@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { JobProgress } from '../../src/contract/job';
-import { batchDetails } from '../../workflows/batch-details';
-import { currentDetails } from '../../workflows/current-details';
+import { batchDetails } from '../../workflows/batch/batch-details';
+import { currentDetails } from '../../workflows/ui-details';
 import { hostileText, STEERING } from '../support/hostile-text';
 
 const hold = { since: '2026-01-01T00:00:00.000Z', until: '2026-01-02T00:00:00.000Z' };
@@ -17,7 +17,7 @@ test('details for the Temporal UI hold nothing of what others chose but words an
         polls: 1,
         taskId: name,
         task: { state: 'running', word },
-        trouble: { type: 'RateLimited', message: word, count: 1 },
+        problem: { type: 'RateLimited', message: word, count: 1 },
         hold: { ...hold, message: word },
         startedAt: hold.since,
         deadlineAt: hold.until,

@@ -2,17 +2,17 @@ import { RETRY_AFTER_MAX_MS } from '../../src/contract/policies';
 import {
   DEFAULT_MAX_MS,
   DEFAULT_MIN_MS,
+  nextPollDelayMs,
   type PollSituation,
-  untilNextLook,
 } from '../../workflows/poll-schedule';
 
 const HOUR = 3_600_000;
 
 const wait = (situation: Partial<PollSituation> = {}) =>
-  untilNextLook({
+  nextPollDelayMs({
     elapsedMs: 0,
     remainingMs: HOUR,
-    troubles: 0,
+    problems: 0,
     min: DEFAULT_MIN_MS,
     max: DEFAULT_MAX_MS,
     ...situation,
@@ -24,18 +24,18 @@ function* everySituation(): Generator<PollSituation> {
     for (const remainingMs of [0, 1, 4_000, 5_000, 31_000, HOUR])
       for (const percent of [undefined, 0, 1, 9.9, 10, 50, 99, 100])
         for (const retryAfterMs of [undefined, 0, 1, 7_000, 90_000, 100 * HOUR])
-          for (const troubles of [0, 1, 2, 5, 17, 5_000])
+          for (const problems of [0, 1, 2, 5, 17, 5_000])
             for (const [min, max] of [
               [5_000, 30_000],
               [1, 1],
               [250, 2 * HOUR],
             ] as const)
-              yield { elapsedMs, remainingMs, percent, retryAfterMs, troubles, min, max };
+              yield { elapsedMs, remainingMs, percent, retryAfterMs, problems, min, max };
 }
 
 /** The situations in which a rule is broken; one expectation at the end instead of 30,000. */
 function broken(rule: (waitMs: number, situation: PollSituation) => boolean): PollSituation[] {
-  return [...everySituation()].filter((situation) => !rule(untilNextLook(situation), situation));
+  return [...everySituation()].filter((situation) => !rule(nextPollDelayMs(situation), situation));
 }
 
 describe('the next look, in any situation', () => {
@@ -64,7 +64,7 @@ describe('the next look, in any situation', () => {
     expect(
       broken((waitMs, situation) => {
         const frozen = Object.freeze({ ...situation });
-        return untilNextLook(frozen) === waitMs;
+        return nextPollDelayMs(frozen) === waitMs;
       }),
     ).toEqual([]);
   });
@@ -72,8 +72,8 @@ describe('the next look, in any situation', () => {
   it('does not come sooner because more looks failed', () => {
     expect(
       broken((waitMs, situation) => {
-        const { troubles } = situation;
-        return troubles === 0 || untilNextLook({ ...situation, troubles: troubles + 1 }) >= waitMs;
+        const { problems } = situation;
+        return problems === 0 || nextPollDelayMs({ ...situation, problems: problems + 1 }) >= waitMs;
       }),
     ).toEqual([]);
   });
@@ -107,7 +107,7 @@ describe('the next look', () => {
   it('is put off by what the service asked for, past the longest pause too', () => {
     expect(wait({ retryAfterMs: 120_000 })).toBe(120_000);
     expect(wait({ retryAfterMs: 120_000, percent: 99, elapsedMs: 60_000 })).toBe(120_000);
-    expect(wait({ retryAfterMs: 120_000, troubles: 3 })).toBe(120_000);
+    expect(wait({ retryAfterMs: 120_000, problems: 3 })).toBe(120_000);
   });
 
   it('is put off by ten minutes at the most, however much the service asked for', () => {
@@ -123,12 +123,12 @@ describe('the next look', () => {
   });
 
   it('backs off while looks fail, and no further than the longest pause', () => {
-    expect([1, 2, 3, 4, 1_000_000].map((troubles) => wait({ troubles }))).toEqual([
+    expect([1, 2, 3, 4, 1_000_000].map((problems) => wait({ problems }))).toEqual([
       10_000, 20_000, 30_000, 30_000, 30_000,
     ]);
   });
 
   it('is at once when the deadline has come', () => {
-    expect(wait({ remainingMs: 0, retryAfterMs: 60_000, troubles: 4 })).toBe(0);
+    expect(wait({ remainingMs: 0, retryAfterMs: 60_000, problems: 4 })).toBe(0);
   });
 });

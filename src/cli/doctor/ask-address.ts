@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici';
+import { codeOf, wordsOf } from './described-error';
 import { CALL_LIMIT_MS } from './limits';
-import { codeOf, wordsOf } from './told-error';
 
 export type HttpAnswer =
   | { kind: 'answered'; status: number; clock: ClockReading | undefined }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readProfile } from '../../config';
+import { readProfile } from '../../config/service-config';
 import { cleanText } from '../../contract/clean-text';
 import { createVideoService, ServiceFault, type TaskReading } from '../../service';
 import { type Check, type Finding, ok, warning, wrong } from './check';
@@ -14,46 +14,46 @@ const LATER = 'Ask again later.';
 /** Enough to know what it is about. */
 const LONGEST_WORDS = 200;
 
-type Verdict = { state: 'ok' } | { state: 'warning' | 'wrong'; means: string; mend: string };
+type Verdict = { state: 'ok' } | { state: 'warning' | 'wrong'; means: string; fix: string };
 
 const NOT_THE_SERVICE: Verdict = {
   state: 'wrong',
   means: 'it is probably not the video service',
-  mend: SET_ADDRESS,
+  fix: SET_ADDRESS,
 };
 
 /** What the answer to a look at a task that does not exist means: an exact status first, then its hundred. */
 export const BY_STATUS: Record<number, Verdict> = {
-  401: { state: 'wrong', means: 'the key is refused', mend: SET_KEY },
-  402: { state: 'wrong', means: 'the account has no credit', mend: 'Pay the account up at the service.' },
-  403: { state: 'wrong', means: 'the key is refused', mend: SET_KEY },
+  401: { state: 'wrong', means: 'the key is refused', fix: SET_KEY },
+  402: { state: 'wrong', means: 'the account has no credit', fix: 'Pay the account up at the service.' },
+  403: { state: 'wrong', means: 'the key is refused', fix: SET_KEY },
   404: { state: 'ok' },
   405: NOT_THE_SERVICE,
   410: { state: 'ok' },
-  429: { state: 'warning', means: 'it was asked too often to tell', mend: LATER },
+  429: { state: 'warning', means: 'it was asked too often to tell', fix: LATER },
   200: {
     state: 'wrong',
     means: 'there is no such task, so it is probably not the video service',
-    mend: SET_ADDRESS,
+    fix: SET_ADDRESS,
   },
-  300: { state: 'wrong', means: 'it is elsewhere', mend: `${SET_ADDRESS} Often https:// is missing.` },
-  400: { state: 'warning', means: 'the key is not refused in so many words', mend: 'Read what it says.' },
-  500: { state: 'wrong', means: 'it fails by itself', mend: LATER },
+  300: { state: 'wrong', means: 'it is elsewhere', fix: `${SET_ADDRESS} Often https:// is missing.` },
+  400: { state: 'warning', means: 'the key is not refused in so many words', fix: 'Read what it says.' },
+  500: { state: 'wrong', means: 'it fails by itself', fix: LATER },
 };
 
 /** A service that answers everything with 200 says in the body what became of the call. */
 const SAID_IN_THE_BODY: Verdict = {
   state: 'warning',
   means: 'it speaks of the task in the body',
-  mend: 'Read what it says.',
+  fix: 'Read what it says.',
 };
 
 const BY_KIND: Record<Exclude<ServiceFault['kind'], 'answered'>, Verdict> = {
-  'not-sent': { state: 'wrong', means: 'the question could not be sent', mend: LATER },
-  cut: { state: 'wrong', means: 'no whole answer came', mend: LATER },
+  'not-sent': { state: 'wrong', means: 'the question could not be sent', fix: LATER },
+  cut: { state: 'wrong', means: 'no whole answer came', fix: LATER },
   unreadable: NOT_THE_SERVICE,
   refused: SAID_IN_THE_BODY,
-  'not-allowed': { state: 'wrong', means: 'the question could not be sent', mend: SET_ADDRESS },
+  'not-allowed': { state: 'wrong', means: 'the question could not be sent', fix: SET_ADDRESS },
 };
 
 export const checkKey: Check = {
@@ -67,11 +67,11 @@ export const checkKey: Check = {
       baseUrl: named.baseUrl,
       apiKey: readKey(context.env),
       profile: readProfile(context.env),
-      timeouts: { connect: CALL_LIMIT_MS, check: patience },
+      timeouts: { connect: CALL_LIMIT_MS, poll: patience },
     });
     try {
       // A look costs nothing, and for a task that nobody has made there is one right answer.
-      return judgeReading(await service.check(`doctor-${randomUUID()}`, { signal }));
+      return judgeReading(await service.poll(`doctor-${randomUUID()}`, { signal }));
     } catch (error) {
       if (error instanceof ServiceFault) return judgeFault(error);
       throw error;
@@ -107,5 +107,5 @@ function verdictOf(status: number): Verdict {
 function finding(answered: string, verdict: Verdict, words: string): Finding {
   if (verdict.state === 'ok') return ok(`taken (${answered} to a task that does not exist)`);
   const found = `${answered}: ${verdict.means}${words && ` (${words})`}`;
-  return verdict.state === 'warning' ? warning(found, verdict.mend) : wrong(found, verdict.mend);
+  return verdict.state === 'warning' ? warning(found, verdict.fix) : wrong(found, verdict.fix);
 }

@@ -1,10 +1,10 @@
+import { findSearchAttributes, problemOf } from '../../client/search-attributes';
+import { readSearchAttributes } from '../../config/temporal-config';
 import { describeDuration, inShell } from '../../contract';
-import { findSearchAttributes, problemOf } from '../../search-attributes';
-import { readSearchAttributes } from '../../temporal-config';
 import { type Check, type Finding, ok, warning, wrong } from './check';
+import { codeOf, wordsOf } from './described-error';
 import type { TemporalServer } from './find-temporal';
 import { withinCall } from './reach-server';
-import { codeOf, wordsOf } from './told-error';
 
 /** NOT_FOUND of gRPC. */
 const NOT_FOUND = 5;
@@ -49,7 +49,7 @@ async function lackOfSearchAttributes({
     const lack = problemOf(found, namespace);
     return (
       lack &&
-      wrong(lack.problem, `Before jobs are started: ${lack.mend}; or unset VIDEOGEN_SEARCH_ATTRIBUTES.`)
+      wrong(lack.problem, `Before jobs are started: ${lack.fix}; or unset VIDEOGEN_SEARCH_ATTRIBUTES.`)
     );
   } catch (error) {
     return warning(

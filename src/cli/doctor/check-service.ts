@@ -2,20 +2,20 @@ import { type Check, ok, wrong } from './check';
 import { namedService } from './named-service';
 
 /** What is wrong when nothing comes back, by the code of Node or undici. */
-const BY_CODE: Record<string, { problem: string; mend: string }> = {
-  ENOTFOUND: { problem: 'its name is unknown', mend: 'Correct the name in VIDEO_API_BASE_URL.' },
+const BY_CODE: Record<string, { problem: string; fix: string }> = {
+  ENOTFOUND: { problem: 'its name is unknown', fix: 'Correct the name in VIDEO_API_BASE_URL.' },
   EAI_AGAIN: {
     problem: 'its name cannot be looked up',
-    mend: 'See that this machine has a network and DNS.',
+    fix: 'See that this machine has a network and DNS.',
   },
   ECONNREFUSED: {
     problem: 'nothing listens there',
-    mend: 'Correct the port in VIDEO_API_BASE_URL, or start the service there.',
+    fix: 'Correct the port in VIDEO_API_BASE_URL, or start the service there.',
   },
-  EPROTO: { problem: 'it speaks no TLS', mend: 'Write http:// in VIDEO_API_BASE_URL, or correct its port.' },
+  EPROTO: { problem: 'it speaks no TLS', fix: 'Write http:// in VIDEO_API_BASE_URL, or correct its port.' },
   ERR_SSL_WRONG_VERSION_NUMBER: {
     problem: 'it speaks no TLS',
-    mend: 'Write http:// in VIDEO_API_BASE_URL, or correct its port.',
+    fix: 'Write http:// in VIDEO_API_BASE_URL, or correct its port.',
   },
 };
 
@@ -31,7 +31,7 @@ export const checkService: Check = {
     const problem = known?.problem ?? (answer.message || answer.code);
     return wrong(
       `${baseUrl} does not answer: ${problem}`,
-      known?.mend ?? 'Correct VIDEO_API_BASE_URL, or mend what is between this machine and the service.',
+      known?.fix ?? 'Correct VIDEO_API_BASE_URL, or fix what is between this machine and the service.',
     );
   },
 };

@@ -6,7 +6,7 @@ import {
   readEmulatorKey,
   readLostSubmitPolicy,
   readProfile,
-} from '../../config';
+} from '../../config/service-config';
 import {
   readConditionalPuts,
   readDownloadOptions,
@@ -16,17 +16,17 @@ import {
   readS3Connection,
   readSidecar,
   readStorageConfig,
-} from '../../storage-config';
+} from '../../config/storage-config';
 import {
   readDataFolder,
   readDeploymentVersion,
-  readEngineOptions,
   readSearchAttributes,
+  readServerOptions,
   readSubmitsPerSecond,
   readTaskQueue,
   readTemporalAddress,
   readTemporalConfig,
-} from '../../temporal-config';
+} from '../../config/temporal-config';
 import { type Check, ok, wrong } from './check';
 import { readBaseUrl, readKey } from './service-settings';
 
@@ -59,7 +59,7 @@ export const SETTINGS: Record<string, readonly Reader[]> = {
   readDownloadAllow: [readDownloadAllow],
   readTemporalConfig: [readTemporalConfig],
   readTemporalAddress: [readTemporalAddress],
-  readEngineOptions: [readEngineOptions],
+  readServerOptions: [readServerOptions],
   readDataFolder: [readDataFolder],
 };
 

@@ -1,7 +1,7 @@
 import { mkdir, rmdir, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { readStorageConfig } from '../../config/storage-config';
 import { ANOTHER_FOLDER, createStorage, type StorageConfig, StorageUnusable } from '../../storage';
-import { readStorageConfig } from '../../storage-config';
 import { type Check, type Finding, ok, warning, wrong } from './check';
 import { CALL_LIMIT_MS } from './limits';
 

@@ -1,5 +1,5 @@
 import { type Check, type Finding, ok, warning, wrong } from './check';
-import type { EngineAtHand } from './engine-at-hand';
+import type { ServerAtHand } from './server-at-hand';
 
 const NOBODY = 'no TEMPORAL_ADDRESS and no `videogen dev`: generate starts a server';
 
@@ -20,12 +20,12 @@ export const checkTemporal: Check = {
             : 'Start a server there, or set TEMPORAL_ADDRESS (and TEMPORAL_TLS, if it wants TLS) to one that runs.',
         );
       case 'none':
-        return judgeEngine(place.engine);
+        return judgeServer(place.engine);
     }
   },
 };
 
-function judgeEngine(engine: EngineAtHand): Finding {
+function judgeServer(engine: ServerAtHand): Finding {
   switch (engine.kind) {
     case 'found':
       return ok(`${NOBODY} with ${engine.path}`);

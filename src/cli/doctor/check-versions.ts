@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { version as sdkVersion } from '@temporalio/client/package.json';
 import { z } from 'zod';
-import { packageRoot } from '../../engine/package-root';
+import { packageRoot } from '../../temporal-server/package-root';
 import { type Check, ok, wrong } from './check';
 
 const manifestSchema = z.object({ version: z.string(), engines: z.object({ node: z.string() }) });

@@ -1,7 +1,7 @@
+import { readDownloadQueue } from '../../config/storage-config';
+import { readTaskQueue } from '../../config/temporal-config';
 import { describeDuration } from '../../contract';
 import { submitQueueOf } from '../../contract/names';
-import { readDownloadQueue } from '../../storage-config';
-import { readTaskQueue } from '../../temporal-config';
 import { type Check, type Finding, ok, warning, wrong } from './check';
 import type { TemporalServer } from './find-temporal';
 import { withinCall } from './reach-server';

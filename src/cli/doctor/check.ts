@@ -11,11 +11,11 @@ export type CheckName =
   | 'clock'
   | 'storage';
 
-/** What a check found; what is not ok says how to mend it, and what could not be looked at says why. */
+/** What a check found; what is not ok says how to fix it, and what could not be looked at says why. */
 export type Finding =
   | { state: 'ok'; found: string }
-  | { state: 'warning'; found: string; mend: string }
-  | { state: 'wrong'; found: string; mend: string }
+  | { state: 'warning'; found: string; fix: string }
+  | { state: 'wrong'; found: string; fix: string }
   | { state: 'skipped'; found: string };
 
 export interface Check {
@@ -27,6 +27,6 @@ export interface Check {
 }
 
 export const ok = (found: string): Finding => ({ state: 'ok', found });
-export const warning = (found: string, mend: string): Finding => ({ state: 'warning', found, mend });
-export const wrong = (found: string, mend: string): Finding => ({ state: 'wrong', found, mend });
+export const warning = (found: string, fix: string): Finding => ({ state: 'warning', found, fix });
+export const wrong = (found: string, fix: string): Finding => ({ state: 'wrong', found, fix });
 export const skipped = (why: string): Finding => ({ state: 'skipped', found: why });

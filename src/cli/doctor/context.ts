@@ -1,4 +1,4 @@
-import type { Environment } from '../../config';
+import type { Environment } from '../../config/service-config';
 import { Closers } from '../closers';
 import { askAddress, type HttpAnswer } from './ask-address';
 import { findTemporal, type Temporal } from './find-temporal';

@@ -1,11 +1,11 @@
 import type { Connection } from '@temporalio/client';
-import type { Environment } from '../../config';
-import { isAlive } from '../../engine';
-import { readDataFolder, readTemporalConfig } from '../../temporal-config';
+import type { Environment } from '../../config/service-config';
+import { readDataFolder, readTemporalConfig } from '../../config/temporal-config';
+import { isAlive } from '../../temporal-server';
 import type { Closers } from '../closers';
 import { readStackNote } from '../stack-note';
-import { type EngineAtHand, lookForEngine } from './engine-at-hand';
 import { reachServer } from './reach-server';
+import { findServerAtHand, type ServerAtHand } from './server-at-hand';
 
 /** A server that answers: the one that the settings name, or that of a `videogen dev` on this machine. */
 export interface TemporalServer {
@@ -19,7 +19,7 @@ export interface TemporalServer {
 export type Temporal =
   | TemporalServer
   | { kind: 'silent'; address: string; problem: string; refused: boolean }
-  | { kind: 'none'; engine: EngineAtHand };
+  | { kind: 'none'; engine: ServerAtHand };
 
 /** Temporal as `generate` would find it; nothing is started, downloaded or built. */
 export async function findTemporal(env: Environment, closers: Closers): Promise<Temporal> {
@@ -31,7 +31,7 @@ export async function findTemporal(env: Environment, closers: Closers): Promise<
       ? { kind: 'silent', address, ...reached }
       : { kind: 'named', address, namespace, ...reached };
   }
-  return (await findLocal(env, closers)) ?? { kind: 'none', engine: await lookForEngine(env) };
+  return (await findLocal(env, closers)) ?? { kind: 'none', engine: await findServerAtHand(env) };
 }
 
 /** Undefined when no stack runs, or the one that left its note is gone. */

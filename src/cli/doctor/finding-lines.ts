@@ -6,14 +6,14 @@ const INDENT = ' '.repeat(STATE_COLUMNS + NAME_COLUMNS);
 /** Below this, words are cut up more than they are shown. */
 const FEWEST_COLUMNS = 60;
 
-/** A finding for a person: its state, its name, what was found, and below it the mend. */
+/** A finding for a person: its state, its name, what was found, and below it the fix. */
 export function findingLines(name: CheckName, finding: Finding, columns: number | undefined): string[] {
   const room = columns === undefined ? undefined : Math.max(columns, FEWEST_COLUMNS) - 1 - INDENT.length;
   const [first = '', ...rest] = wrap(finding.found, room);
-  const mends = 'mend' in finding ? finding.mend.split('\n').flatMap((mend) => wrap(mend, room)) : [];
+  const fixes = 'fix' in finding ? finding.fix.split('\n').flatMap((fix) => wrap(fix, room)) : [];
   return [
     `${finding.state.padEnd(STATE_COLUMNS)}${name.padEnd(NAME_COLUMNS)}${first}`,
-    ...[...rest, ...mends].map((line) => `${INDENT}${line}`),
+    ...[...rest, ...fixes].map((line) => `${INDENT}${line}`),
   ];
 }
 

@@ -1,5 +1,5 @@
-import { namesAService } from '../../config';
-import { readTemporalAddress } from '../../temporal-config';
+import { namesAService } from '../../config/service-config';
+import { readTemporalAddress } from '../../config/temporal-config';
 import type { Context } from './context';
 import { readBaseUrl } from './service-settings';
 

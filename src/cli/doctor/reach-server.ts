@@ -2,8 +2,8 @@ import { connect as openSocket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection, type ConnectionOptions } from '@temporalio/client';
 import type { Closers } from '../closers';
+import { codeOf, wordsOf } from './described-error';
 import { CALL_LIMIT_MS } from './limits';
-import { codeOf, wordsOf } from './told-error';
 
 /** The SDK may reach through a proxy what a plain socket does not, and a proxy is near. */
 const PROXY_MS = 1_000;

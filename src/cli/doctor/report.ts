@@ -1,13 +1,13 @@
-import { type Environment, readEmulatorKey } from '../../config';
-import { readS3Connection } from '../../storage-config';
-import { readTemporalConfig } from '../../temporal-config';
+import { type Environment, readEmulatorKey } from '../../config/service-config';
+import { readS3Connection } from '../../config/storage-config';
+import { readTemporalConfig } from '../../config/temporal-config';
 import type { CheckName, Finding } from './check';
 
 export interface ToldCheck {
   name: CheckName;
   ok: boolean;
   found: string;
-  mend?: string;
+  fix?: string;
 }
 
 /** What a program is told. */
@@ -27,9 +27,9 @@ function toldCheck(name: CheckName, finding: Finding): ToldCheck {
     case 'ok':
       return { name, ok: true, found };
     case 'warning':
-      return { name, ok: true, found, mend: finding.mend };
+      return { name, ok: true, found, fix: finding.fix };
     case 'wrong':
-      return { name, ok: false, found, mend: finding.mend };
+      return { name, ok: false, found, fix: finding.fix };
     case 'skipped':
       return { name, ok: false, found: `skipped: ${found}` };
   }
@@ -47,8 +47,8 @@ export function secretHider(env: Environment): (finding: Finding) => Finding {
   });
   const hide = (text: string) => secrets.reduce((told, secret) => told.replaceAll(secret, '…'), text);
   return (finding) =>
-    'mend' in finding
-      ? { ...finding, found: hide(finding.found), mend: hide(finding.mend) }
+    'fix' in finding
+      ? { ...finding, found: hide(finding.found), fix: hide(finding.fix) }
       : { ...finding, found: hide(finding.found) };
 }
 

@@ -1,8 +1,8 @@
-import { ConfigError } from '../../config';
+import { ConfigError } from '../../config/service-config';
 import { type Check, type CheckName, type Finding, skipped, wrong } from './check';
 import type { Context } from './context';
+import { wordsOf } from './described-error';
 import { CHECK_LIMIT_MS } from './limits';
-import { wordsOf } from './told-error';
 
 export interface Started {
   name: CheckName;
@@ -56,5 +56,5 @@ async function runWithin(check: Check, context: Context, limitMs: number): Promi
 
 function explain(error: unknown): Finding {
   if (error instanceof ConfigError) return skipped('it needs settings');
-  return wrong(`cannot be told (${wordsOf(error)})`, 'Mend what the message names, and ask again.');
+  return wrong(`cannot be told (${wordsOf(error)})`, 'Fix what the message names, and ask again.');
 }

@@ -1,4 +1,4 @@
-import { type Environment, readServiceConfig } from '../../config';
+import { type Environment, readServiceConfig } from '../../config/service-config';
 
 /** The address alone: a key that is wrong as well is another check's matter. */
 export function readBaseUrl({ VIDEO_API_BASE_URL }: Environment): string {

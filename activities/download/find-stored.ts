@@ -1,0 +1,34 @@
+import { createHash } from 'node:crypto';
+import { log } from '@temporalio/activity';
+import { asStorageFault, type VideoStorage } from '../../src/storage';
+import type { JobRecordFile, StoredRecord } from '../job-record';
+
+/** The video of this task that the record says is stored, if the storage still has it, byte for byte. */
+export async function findStored(
+  record: JobRecordFile,
+  { taskId, storage: wanted }: { taskId: string; storage?: string },
+  storage: VideoStorage,
+): Promise<Pick<StoredRecord, 'video' | 'warnings'> | undefined> {
+  const found = await record.read();
+  if (found?.state !== 'stored' || found.taskId !== taskId) return undefined;
+  if (!(await isThere(found, storage))) {
+    log.warn('the video on record is no longer in the storage', { taskId, key: found.key });
+    return undefined;
+  }
+  const { key, video, warnings } = found;
+  const elsewhere = wanted !== undefined && wanted !== found.storage;
+  return {
+    video,
+    warnings: [...warnings, ...(elsewhere ? [`it was stored before as ${key} and stays there`] : [])],
+  };
+}
+
+async function isThere({ key, video }: StoredRecord, storage: VideoStorage): Promise<boolean> {
+  return asStorageFault(async () => {
+    const stored = await storage.read(key);
+    if (stored === undefined) return false;
+    const hash = createHash('sha256');
+    for await (const chunk of stored) hash.update(chunk);
+    return hash.digest('hex') === video.sha256;
+  });
+}

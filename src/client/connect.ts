@@ -1,0 +1,49 @@
+import { Client, Connection } from '@temporalio/client';
+import type { ClientConnectConfig } from '@temporalio/envconfig';
+import { NativeConnection } from '@temporalio/worker';
+import type { Environment } from '../config/service-config';
+import { readTemporalConfig } from '../config/temporal-config';
+import { redact } from '../service';
+
+const DEFAULT_ADDRESS = '127.0.0.1:7233';
+
+type ConnectionOptions = ClientConnectConfig['connectionOptions'];
+
+/** A connection to Temporal as the environment names it. The caller closes it. */
+export async function connectClient(env?: Environment): Promise<Client> {
+  const { connectionOptions, namespace } = readTemporalConfig(env);
+  const connection = await orUnreachable(connectionOptions, Connection.connect(connectionOptions));
+  return new Client({ connection, namespace });
+}
+
+export async function connectWorker(
+  env?: Environment,
+): Promise<{ connection: NativeConnection; namespace?: string }> {
+  const { connectionOptions, namespace } = readTemporalConfig(env);
+  const connection = await orUnreachable(connectionOptions, NativeConnection.connect(connectionOptions));
+  return { connection, namespace };
+}
+
+export class TemporalUnreachable extends Error {
+  override readonly name = 'TemporalUnreachable';
+}
+
+async function orUnreachable<T>(options: ConnectionOptions, connecting: Promise<T>): Promise<T> {
+  try {
+    return await connecting;
+  } catch (error) {
+    throw unreachable(options, error);
+  }
+}
+
+/** Without its cause: gRPC quotes the headers that it does not like, and the key is in one of them. */
+export function unreachable(
+  { address = DEFAULT_ADDRESS, apiKey, metadata = {} }: ConnectionOptions,
+  error: unknown,
+): TemporalUnreachable {
+  const keys = [apiKey, ...Object.values(metadata)].filter((value) => typeof value === 'string');
+  const reason = redact(String(error).split('\n')[0] ?? '', { keys, others: [] });
+  return new TemporalUnreachable(
+    `Temporal cannot be reached at ${address} (${reason}): start a server there, or set TEMPORAL_ADDRESS to one that runs.`,
+  );
+}

@@ -1,0 +1,71 @@
+import {
+  WorkflowExecutionAlreadyStartedError,
+  type WorkflowExecutionDescription,
+  type WorkflowHandle,
+} from '@temporalio/client';
+import type { WorkflowIdReusePolicy } from '@temporalio/common';
+import { readFailure, VideoFailure } from '../contract/failures';
+import { describeConflict } from '../contract/job-identity';
+import { IDENTITY_MEMO, LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../contract/names';
+import { NOTHING_SENT } from '../contract/nothing-sent';
+
+/** What has the name already, as it was found; it is for the same. */
+export type Found = WorkflowExecutionDescription;
+
+export interface Start<Started> {
+  /** What it is for: whatever has the name and is for something else is refused. */
+  wanted: object;
+  /** Starts it under the name, or throws that there is one. */
+  start(workflowIdReusePolicy: WorkflowIdReusePolicy): Promise<Started>;
+  /** The policy with which one that has ended is started afresh; undefined when it is joined as it ended. */
+  afresh(found: Found): Promise<WorkflowIdReusePolicy | undefined>;
+}
+
+/** Others may start and end under the name while it is asked about; after so many it is joined as it was found. */
+const MOST_STARTS = 5;
+
+/** What was started, or what has the name already. */
+export async function startOrJoin<Started>(
+  handle: WorkflowHandle,
+  { wanted, start, afresh }: Start<Started>,
+): Promise<{ started: Started } | { found: Found }> {
+  // What ended may have paid for something, however it ended: its name is used again only after a look at it.
+  let policy: WorkflowIdReusePolicy = 'REJECT_DUPLICATE';
+  for (let left = MOST_STARTS; ; left--) {
+    try {
+      return { started: await start(policy) };
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+      const found = await handle.describe();
+      const other = describeConflict(handle.workflowId, found.memo?.[IDENTITY_MEMO], wanted);
+      if (other !== undefined) throw new VideoFailure('InvalidRequest', { message: other });
+      const again = found.status.name === 'RUNNING' || left === 0 ? undefined : await afresh(found);
+      if (again === undefined) return { found };
+      policy = again;
+    }
+  }
+}
+
+/**
+ * A job is started afresh when the one that ended has sent nothing that may be paid for. Not after one that succeeded
+ * meanwhile: Temporal sees to that as it starts it.
+ */
+export async function jobAfresh(
+  handle: WorkflowHandle,
+  found: Found,
+): Promise<WorkflowIdReusePolicy | undefined> {
+  return (await hasSentNothing(handle, found)) ? 'ALLOW_DUPLICATE_FAILED_ONLY' : undefined;
+}
+
+async function hasSentNothing(handle: WorkflowHandle, { status, memo, raw }: Found): Promise<boolean> {
+  if (memo?.[TASK_ID_MEMO] !== undefined || memo?.[LOST_SUBMIT_MEMO] !== undefined) return false;
+  // A run before the reset may have sent something that this one did not come to know of.
+  if (raw.workflowExtendedInfo?.lastResetTime) return false;
+  if (status.name === 'CANCELLED') return true;
+  if (status.name !== 'FAILED') return false;
+  const failure = await handle.result().then(
+    () => undefined,
+    (error: unknown) => readFailure(error),
+  );
+  return failure !== undefined && failure.taskId === undefined && NOTHING_SENT[failure.type];
+}

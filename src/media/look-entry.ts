@@ -1,4 +1,0 @@
-import { join } from 'node:path';
-
-/** What Node is to run as a process that looks at videos. Tests, which run the sources, have a file in place of this one. */
-export const LOOK_ENTRY = [join(__dirname, 'look-process.js')];

@@ -1,0 +1,111 @@
+import { SimplePlugin } from '@temporalio/plugin';
+import type { BundleOptions, ReplayWorkerOptions, Worker, WorkerOptions } from '@temporalio/worker';
+import type { ServiceHandler } from 'nexus-rpc';
+import { createVideoClient, type VideoClient, type VideoClientOptions } from '../client/video-client';
+import { readProfile } from '../config/service-config';
+import { readDownloadQueue } from '../config/storage-config';
+import { readSubmitsPerSecond } from '../config/temporal-config';
+import { createVideoNexusHandler } from '../nexus/load-handler';
+import { RateLimiter } from '../service';
+import { behavingWell, checkQueues, type WorkQueues } from '../worker/activity-workers';
+import { bundleQuietly } from '../worker/quiet-bundler';
+import { hasPreparedWork, prepareWork, type VideoWorkOptions } from '../worker/video-work';
+import { bundleBesideHost, checkHostBundle, OWN_WORKFLOWS } from './bundle';
+import { forWorkersBeside, runHosted, takeWork, withActivities } from './hosted-work';
+import { checkSdkVersions, checkWorkerCopy } from './sdk-versions';
+
+export type { VideoNexusOptions } from '../nexus/handler';
+export { createVideoNexusHandler };
+
+export interface VideoPluginOptions extends VideoWorkOptions {
+  /** Task queues of submits and downloads, when they do not wait on the worker's own; a worker for each runs beside it. */
+  queues?: { submit?: string; download?: string };
+  /** How many submits a second all workers of the submit queue together may begin; no bound unless set. */
+  submitsPerSecond?: number;
+  /** Whether callers in other namespaces may order videos of the worker, as the Nexus service VideoGeneration. */
+  nexus?: boolean;
+}
+
+export interface HostClientOptions extends Omit<VideoClientOptions, 'submitQueue' | 'downloadQueue'> {
+  /** That of the worker which has the plugin. */
+  taskQueue: string;
+}
+
+/**
+ * Adds video generation to a worker of one's own: the workflows and activities beside those it has, on its task queue.
+ * Settings that are not given are read when a worker is made, so that a client may have the plugin without any.
+ */
+export class VideoPlugin extends SimplePlugin {
+  private readonly given: VideoPluginOptions;
+
+  constructor(options: VideoPluginOptions = {}) {
+    super({ name: 'temporal-videogen' });
+    // One for all workers of the plugin: they call the same service.
+    this.given = { rateLimiter: new RateLimiter(), ...options };
+  }
+
+  /** A client that starts jobs where the workers with this plugin do them. */
+  createVideoClient({ taskQueue, env = this.given.env, ...rest }: HostClientOptions): Promise<VideoClient> {
+    const { submitQueue, downloadQueue } = this.queuesOf(taskQueue);
+    return createVideoClient({ ...rest, env, taskQueue, submitQueue, downloadQueue });
+  }
+
+  /** Does nothing for a worker that does the work already: a plugin of a connection is also that of our own workers. */
+  override configureWorker(options: WorkerOptions): WorkerOptions {
+    if (hasPreparedWork(options.activities)) return options;
+    checkSdkVersions();
+    checkWorkerCopy(options.connection);
+    const queues = this.queuesOf(options.taskQueue);
+    checkQueues(queues);
+    if (options.workflowBundle) checkHostBundle(options.workflowBundle);
+    const work = prepareWork(this.given);
+    const host = forWorkersBeside(options, this);
+    const activities = withActivities(options.activities, { work, queues, host });
+    const nexusServices = this.given.nexus
+      ? [...(options.nexusServices ?? []), this.nexusService(queues)]
+      : options.nexusServices;
+    return super.configureWorker(behavingWell({ ...withOwnWorkflows(options), activities, nexusServices }));
+  }
+
+  override configureReplayWorker(options: ReplayWorkerOptions): ReplayWorkerOptions {
+    return super.configureReplayWorker(withOwnWorkflows(options));
+  }
+
+  override configureBundler(options: BundleOptions): BundleOptions {
+    checkSdkVersions();
+    return super.configureBundler(bundleQuietly(bundleBesideHost(options)));
+  }
+
+  override runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
+    checkWorkerCopy(worker);
+    // At once: whoever called run() may shut the worker down in the next line.
+    const running = super.runWorker(worker, next);
+    const hosted = takeWork(worker);
+    return hosted ? runHosted(hosted, worker, running) : running;
+  }
+
+  private nexusService({ taskQueue, submitQueue, downloadQueue }: WorkQueues): ServiceHandler {
+    const queues = {
+      ...(submitQueue !== taskQueue && { submit: submitQueue }),
+      ...(downloadQueue !== taskQueue && { download: downloadQueue }),
+    };
+    const { requestFields } = readProfile(this.given.env) ?? {};
+    return createVideoNexusHandler({ queues, requestFields });
+  }
+
+  private queuesOf(taskQueue: string): WorkQueues {
+    const { env, queues, submitsPerSecond } = this.given;
+    return {
+      taskQueue,
+      submitQueue: queues?.submit ?? taskQueue,
+      downloadQueue: queues?.download ?? readDownloadQueue(env) ?? taskQueue,
+      submitsPerSecond: submitsPerSecond ?? readSubmitsPerSecond(env),
+    };
+  }
+}
+
+function withOwnWorkflows<Options extends ReplayWorkerOptions>(options: Options): Options {
+  return options.workflowBundle || options.workflowsPath
+    ? options
+    : { ...options, workflowsPath: OWN_WORKFLOWS };
+}

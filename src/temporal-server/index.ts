@@ -1,0 +1,5 @@
+export { type DevServer, type DevServerOptions, PortInUse, startDevServer } from './dev-server';
+export { findDevServer, findTestServer, type ServerOptions } from './find-server';
+export { endServersOn } from './orphan-servers';
+export { isAlive, isDead, ProcessLock, SILENT_AFTER_MS } from './process-lock';
+export { ServerUnavailable } from './server-unavailable';

@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+const PACKAGE = 'temporal-videogen';
+
+/** The package's own folder: compiled code runs in dist/src/temporal-server, while go.mod and pom.xml stay in src/temporal-server. */
+export function packageRoot(from = __dirname): string {
+  for (let folder = from; ; folder = dirname(folder)) {
+    if (packageName(join(folder, 'package.json')) === PACKAGE) return folder;
+    if (folder === dirname(folder)) {
+      throw new Error(`No package.json of ${PACKAGE} stands above ${from}: install the package whole.`);
+    }
+  }
+}
+
+function packageName(file: string): unknown {
+  try {
+    const parsed: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    return typeof parsed === 'object' && parsed !== null && 'name' in parsed ? parsed.name : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,308 @@
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pathToFileURL } from 'node:url';
+import { createBatchFiles } from '../../../activities/batch/batch-files';
+import type { ItemResult } from '../../../src/contract/batch';
+import { packItems } from '../../../src/contract/done-items';
+import { readFailure, type VideoFailure } from '../../../src/contract/failures';
+import { REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../../src/contract/policies';
+import type { VideoRequest } from '../../../src/contract/request';
+import { LARGEST_REQUESTS_FILE_BYTES } from '../../../src/contract/sizes';
+import { createFileStorage, StorageFault, type VideoStorage } from '../../../src/storage';
+
+const FROM = 'in/foxes.jsonl';
+const NOTHING = { done: '', succeeded: 0, failed: 0 };
+const RESULTS = 'batches/foxes/results.jsonl';
+
+/** A folder as storage, with faults for the next calls. */
+function folderWithFaults() {
+  const folder = mkdtempSync(join(tmpdir(), 'videogen-batch-files-'));
+  const real = createFileStorage(folder);
+  const faults: Error[] = [];
+  const orFault = async <T>(call: () => Promise<T>) => {
+    const fault = faults.shift();
+    if (fault) throw fault;
+    return call();
+  };
+  const storage: VideoStorage = {
+    ...real,
+    write: (...given) => orFault(() => real.write(...given)),
+    read: (key) => orFault(() => real.read(key)),
+  };
+  return { folder, faults, storage };
+}
+
+let there: ReturnType<typeof folderWithFaults>;
+let files: ReturnType<typeof createBatchFiles>;
+beforeEach(() => {
+  there = folderWithFaults();
+  files = createBatchFiles(there.storage, ['model']);
+});
+afterEach(() => rmSync(there.folder, { recursive: true }));
+
+const foxes = (count: number): VideoRequest[] =>
+  Array.from({ length: count }, (_, index) => ({ prompt: `Fox ${index + 1}` }));
+const toLines = (all: object[]) => all.map((one) => `${JSON.stringify(one)}\n`).join('');
+const putText = (content: string) => {
+  mkdirSync(join(there.folder, 'in'), { recursive: true });
+  writeFileSync(join(there.folder, FROM), content);
+};
+const put = (requests: object[]) => putText(toLines(requests));
+
+/** The file under the name of a batch. */
+const open = (batch: string = randomUUID()) => files.openBatch({ batch, requestsFrom: FROM });
+
+async function readFrom(skip: number): Promise<VideoRequest[]> {
+  const { sha256 } = await open();
+  return files.readRequests({ from: FROM, sha256, skip });
+}
+
+/** The row of the table that a call ended with, and whether it is tried again. */
+async function failed(call: Promise<unknown>): Promise<VideoFailure & { isRetried: boolean }> {
+  const error: unknown = await call.catch((met: unknown) => met);
+  const failure = readFailure(error);
+  if (failure === undefined) throw new Error('expected a failure of the table', { cause: error });
+  return Object.assign(failure, { isRetried: Reflect.get(Object(error), 'nonRetryable') === false });
+}
+
+describe('a file of requests', () => {
+  it('is counted when it is opened, and known by what is in it', async () => {
+    put(foxes(3));
+    const opened = await open();
+    expect(opened).toEqual({ items: 3, sha256: expect.stringMatching(/^[0-9a-f]{64}$/), earlier: NOTHING });
+    expect(await open()).toEqual(opened);
+    put(foxes(4));
+    expect((await open()).sha256).not.toBe(opened.sha256);
+  });
+
+  it('may have the further fields of the service', async () => {
+    put([{ prompt: 'A fox', model: 'm1' }]);
+    expect(await readFrom(0)).toEqual([{ prompt: 'A fox', model: 'm1' }]);
+    files = createBatchFiles(there.storage);
+    expect((await failed(readFrom(0))).message).toContain('"model" is not a field of the request');
+  });
+
+  it('is read page by page, as many requests at once as are allowed', async () => {
+    const requests = foxes(2 * REQUESTS_AT_ONCE + 1);
+    put(requests);
+    expect(await readFrom(0)).toEqual(requests.slice(0, REQUESTS_AT_ONCE));
+    expect(await readFrom(REQUESTS_AT_ONCE)).toEqual(requests.slice(REQUESTS_AT_ONCE, 2 * REQUESTS_AT_ONCE));
+    expect(await readFrom(2 * REQUESTS_AT_ONCE)).toEqual(requests.slice(-1));
+    expect(await readFrom(requests.length)).toEqual([]);
+  });
+
+  it('may have ten thousand of them', async () => {
+    const requests = foxes(10_000);
+    put(requests);
+    expect(await open()).toMatchObject({ items: 10_000 });
+    expect(await readFrom(5_000)).toEqual(requests.slice(5_000, 5_000 + REQUESTS_AT_ONCE));
+    expect(await readFrom(9_999)).toEqual(requests.slice(-1));
+  });
+
+  it.each(['x', '狐'])('is read in pages of so many bytes at the most, written with %s', async (letter) => {
+    const prompt = letter.repeat(10_000);
+    const requests = foxes(50).map((fox) => ({ prompt: `${fox.prompt}: ${prompt}` }));
+    put(requests);
+    const read: VideoRequest[] = [];
+    while (read.length < requests.length) {
+      const page = await readFrom(read.length);
+      expect(page.length).toBeGreaterThan(0);
+      const bytes = page.map((request) => Buffer.byteLength(JSON.stringify(request)));
+      expect(bytes.reduce((sum, one) => sum + one)).toBeLessThanOrEqual(REQUEST_BYTES_AT_ONCE);
+      read.push(...page);
+    }
+    expect(read).toEqual(requests);
+  });
+
+  it.each([0, 1])(
+    'with a request larger than a page, after %d others, is read all the same',
+    async (skip) => {
+      const requests = [...foxes(skip), { prompt: 'x'.repeat(REQUEST_BYTES_AT_ONCE + 1) }, ...foxes(1)];
+      put(requests);
+      if (skip > 0) expect(await readFrom(0)).toEqual(foxes(skip));
+      expect(await readFrom(skip)).toEqual([requests[skip]]);
+      expect(await readFrom(skip + 1)).toEqual(foxes(1));
+    },
+  );
+
+  it('gives out one request alone when one is wanted', async () => {
+    put(foxes(3));
+    const { sha256 } = await open();
+    expect(await files.readRequests({ from: FROM, sha256, skip: 1, most: 1 })).toEqual([foxes(3)[1]]);
+  });
+
+  it('with a line that cannot go through Temporal is refused for good, with its size and the limit', async () => {
+    put([...foxes(1), { prompt: 'A fox', image_url: `data:image/png;base64,${'A'.repeat(1_600_000)}` }]);
+    const failure = await failed(open());
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure.message).toContain(`${FROM}: line 2: the request is 1.7 MB; at most 1.5 MB fit`);
+  });
+
+  it('that is larger than a worker takes is refused for good, and read no further', async () => {
+    let bytesRead = 0;
+    const chunk = Buffer.alloc(1_000_000, ' ');
+    there.storage.read = async () =>
+      Readable.from(
+        (function* () {
+          for (;;) {
+            bytesRead += chunk.length;
+            yield chunk;
+          }
+        })(),
+      );
+    const failure = await failed(open());
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure.message).toContain(`${FROM}: it is over 100.0 MB; split it into several batches`);
+    expect(bytesRead).toBeLessThan(LARGEST_REQUESTS_FILE_BYTES + 100 * chunk.length);
+  });
+
+  it('is the same however its lines are laid out', async () => {
+    put(foxes(2));
+    const { sha256 } = await open('foxes');
+    putText('{ "prompt": "Fox 1" }\n\n{"prompt":"Fox 2"}');
+    expect(await open('foxes')).toMatchObject({ sha256 });
+  });
+
+  it('that has changed since the batch began ends it', async () => {
+    put(foxes(3));
+    const { sha256 } = await open();
+    put(foxes(4));
+    const failure = await failed(files.readRequests({ from: FROM, sha256, skip: 1 }));
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure.message).toContain(`${FROM} has changed since the batch began; start another batch`);
+  });
+
+  it.each<[string, string | undefined, string]>([
+    ['a mistake', '{"prompt":"x"}\n\n{}\n', `${FROM}: line 3: prompt is missing`],
+    ['no request in it', '\n', `${FROM}: there is no request in it`],
+    ['nobody who wrote it', undefined, `there is no ${FROM} in the storage of the worker`],
+  ])('with %s is refused for good', async (_what, content, words) => {
+    if (content !== undefined) putText(content);
+    const failure = await failed(open());
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure.message).toContain(words);
+  });
+});
+
+describe('requests of the input', () => {
+  it.each<[string, object | null, string]>([
+    ['without a prompt', {}, 'requests[1]: prompt is missing'],
+    ['that is none', null, 'requests[1]: '],
+  ])('with one %s are refused before anything is paid for', async (_what, wrong, words) => {
+    const requests = [...foxes(1), wrong as VideoRequest];
+    const failure = await failed(files.openBatch({ batch: 'foxes', requests }));
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure.message).toContain(words);
+  });
+});
+
+describe('the results of a batch', () => {
+  const result = (item: number, message = 'No foxes'): ItemResult => ({
+    item,
+    name: `foxes-${item}`,
+    outcome: 'failed',
+    failure: 'GenerationFailed',
+    message,
+    details: { taskId: `task-${item}` },
+  });
+  const record = (results: ItemResult[]) => files.recordResults({ batch: 'foxes', results });
+  const recorded = () => readFileSync(join(there.folder, RESULTS), 'utf8');
+
+  it('are a line each, and told by key and address', async () => {
+    expect(await record([result(1), result(2)])).toEqual({
+      key: RESULTS,
+      uri: pathToFileURL(join(there.folder, RESULTS)).href,
+    });
+    expect(recorded()).toBe(toLines([result(1), result(2)]));
+  });
+
+  it('stand in the order of their items, in whichever they came', async () => {
+    await record([result(10), result(2)]);
+    await record([result(9), result(1)]);
+    expect(recorded()).toBe(toLines([1, 2, 9, 10].map((item) => result(item))));
+  });
+
+  it('are the same when an attempt comes again, and the last word of an item counts', async () => {
+    await record([result(1), result(2, 'cancelled')]);
+    await record([result(3), result(2, 'stored after all')]);
+    await record([result(3), result(2, 'stored after all')]);
+    expect(recorded()).toBe(toLines([result(1), result(2, 'stored after all'), result(3)]));
+  });
+
+  it('may be none, and have a file all the same', async () => {
+    await record([]);
+    expect(recorded()).toBe('');
+  });
+
+  it('tell the next batch of the name what is left to do', async () => {
+    put(foxes(3));
+    expect(await open('foxes')).toMatchObject({ earlier: NOTHING });
+    await record([result(1), { ...result(2), failure: 'Cancelled' } as ItemResult]);
+    const earlier = { done: packItems([1]), succeeded: 0, failed: 1 };
+    expect(await open('foxes')).toMatchObject({ items: 3, earlier });
+    expect(await open('owls')).toMatchObject({ items: 3, earlier: NOTHING });
+    expect(await files.openBatch({ batch: 'foxes', requests: foxes(3) })).toMatchObject({ earlier });
+  });
+
+  it('are not taken for those of other requests', async () => {
+    put(foxes(3));
+    await open('foxes');
+    await record([result(1)]);
+    put([{ prompt: 'An owl' }, ...foxes(3)]);
+    const failure = await failed(open('foxes'));
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure.message).toContain(
+      'batches/foxes/requests.json in the storage says that the name was used',
+    );
+    expect(recorded()).toBe(toLines([result(1)]));
+  });
+
+  it.each(['results.jsonl', 'requests.json'])('wait for somebody to fix a damaged %s', async (name) => {
+    put(foxes(3));
+    await open('foxes');
+    await record([result(1)]);
+    writeFileSync(join(there.folder, 'batches/foxes', name), '{"item":1,');
+    const failure = await failed(open('foxes'));
+    expect(failure).toMatchObject({ type: 'StorageFailed', isRetried: true });
+    expect(failure.message).toContain(`batches/foxes/${name} is damaged`);
+  });
+
+  it('that could not be read are not replaced by the new ones alone', async () => {
+    await record([result(1)]);
+    there.faults.push(new StorageFault('EIO'));
+    await failed(record([result(2)]));
+    expect(recorded()).toBe(toLines([result(1)]));
+    await record([result(2)]);
+    expect(recorded()).toBe(toLines([result(1), result(2)]));
+  });
+});
+
+it.each<[string, () => Promise<unknown>]>([
+  ['opening the requests', () => open()],
+  ['reading them', () => files.readRequests({ from: FROM, sha256: '', skip: 0 })],
+  ['recording results', () => files.recordResults({ batch: 'foxes', results: [] })],
+  ['opening those of the input', () => files.openBatch({ batch: 'foxes', requests: foxes(1) })],
+])('a storage that fails while %s is tried again', async (_what, call) => {
+  put(foxes(1));
+  for (const fault of [new StorageFault('disk full'), new StorageFault('access denied', { isFinal: true })]) {
+    there.faults.push(fault);
+    const failure = await failed(call());
+    expect(failure).toMatchObject({ type: 'StorageFailed', isRetried: true });
+    expect(failure.message).toContain(fault.message);
+  }
+});
+
+it('a file that breaks off while it is read is the storage’s fault, and tried again', async () => {
+  there.storage.read = async () =>
+    new Readable({
+      read() {
+        this.destroy(new Error('connection reset'));
+      },
+    });
+  const failure = await failed(open());
+  expect(failure).toMatchObject({ type: 'StorageFailed', isRetried: true });
+  expect(failure.message).toContain('connection reset');
+});

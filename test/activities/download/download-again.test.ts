@@ -1,0 +1,143 @@
+import { rm, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { FailureType } from '../../../src/contract/failure-table';
+import type { Faults } from '../../../src/emulator';
+import { type ActivityWorld, failureOf } from '../activity-world';
+import { sha256, useDownloadWorld } from './download-world';
+
+const here = useDownloadWorld();
+let world: ActivityWorld;
+let taskId: string;
+beforeEach(() => {
+  ({ world, taskId } = here);
+});
+
+const download = (storage?: string, info = {}) =>
+  world.run(world.activities.downloadVideo, { taskId, storage }, info);
+
+/** What one attempt gets over by itself, once and even twice, and what it ends with when there is no end of it. */
+const CONNECTIONS: [what: string, fault: Faults['download'], type: FailureType, said: string | RegExp][] = [
+  ['cut', { kind: 'cut', afterBytes: 20_000 }, 'ServiceUnreachable', /closed|ECONNRESET/],
+  ['cut at once', { kind: 'cut', afterBytes: 0 }, 'ServiceUnreachable', /closed|ECONNRESET/],
+  ['reset', { kind: 'reset' }, 'ServiceUnreachable', /ECONNRESET|closed/],
+  [
+    'refused because the link has expired',
+    { kind: 'refused', status: 403, code: 'AccessDenied', message: 'Request has expired' },
+    'VideoUnavailable',
+    'HTTP 403 AccessDenied Request has expired',
+  ],
+  [
+    'refused because the link is of another key',
+    { kind: 'refused', status: 401, message: 'no' },
+    'VideoUnavailable',
+    'HTTP 401',
+  ],
+  ['not there', { kind: 'refused', status: 404, message: 'no' }, 'VideoUnavailable', 'HTTP 404'],
+  ['gone', { kind: 'refused', status: 410, message: 'gone' }, 'VideoUnavailable', 'HTTP 410'],
+];
+
+describe('a download that is', () => {
+  it.each(CONNECTIONS)('%s asks for a fresh link and goes on', async (_what, fault) => {
+    world.emulator.next('download', fault, fault);
+    const { video } = await download().result;
+    expect(video.sha256).toBe(sha256(await world.emulator.video(taskId)));
+    const calls = world.emulator.calls.slice(1).map(({ call }) => call);
+    expect(calls).toEqual(['status', 'download', 'status', 'download', 'status', 'download']);
+    expect(await world.files()).toEqual(['test.mp4', 'test.mp4.json']);
+  });
+
+  it.each(CONNECTIONS)('%s again and again is left to the retry policy', async (_what, fault, type, said) => {
+    world.emulator.next('download', fault, fault, fault);
+    const { failure, details } = await failureOf(download(undefined, { attempt: 3 }));
+    expect([failure.type, failure.nonRetryable]).toEqual([type, false]);
+    expect(details).toMatchObject({ taskId, attempt: 3 });
+    expect(failure.message).toMatch(said);
+    expect(failure.message).toContain(`(task ${taskId})`);
+  });
+
+  it('refused for the eighth attempt is not tried again', async () => {
+    const refused = { kind: 'refused', status: 403, message: 'no' } as const;
+    world.emulator.next('download', refused, refused, refused);
+    const { failure } = await failureOf(download(undefined, { attempt: 8 }));
+    expect([failure.type, failure.nonRetryable]).toEqual(['VideoUnavailable', true]);
+    expect(await world.files()).toEqual([]);
+  });
+});
+
+it('a download is not given up while each connection brings a good part of it', async () => {
+  const cut = { kind: 'cut', afterBytes: 70_000 } as const;
+  world.emulator.next('download', cut, cut, cut, cut);
+  await download().result;
+  expect(ranges()).toEqual([undefined, ...Array(4).fill(expect.stringMatching(/^bytes=\d+-$/))]);
+});
+
+const ranges = () => world.emulator.calls.flatMap(({ call, range }) => (call === 'download' ? [range] : []));
+
+describe('an attempt after another one', () => {
+  /** Ends with a part of the video; what it told Temporal last is what the next one is told. */
+  async function leavePart(info: object = { scheduleToCloseTimeoutMs: 3_600_000 }) {
+    const cut = (afterBytes: number) => ({ kind: 'cut', afterBytes }) as const;
+    world.emulator.next('download', cut(200_000), cut(10), cut(10), cut(10));
+    const attempt = download(undefined, info);
+    await failureOf(attempt);
+    return attempt.beats.at(-1) as { key?: string; bytes: number };
+  }
+  const next = (heartbeatDetails: unknown) => download(undefined, { attempt: 2, heartbeatDetails });
+  const expectWhole = async (attempt: ReturnType<typeof next>) => {
+    const { video } = await attempt.result;
+    expect(video.sha256).toBe(sha256(await world.emulator.video(taskId)));
+    expect(await world.files()).toEqual(['test.mp4', 'test.mp4.json']);
+  };
+
+  it('goes on with what that one left, and nothing of it stays', async () => {
+    const note = await leavePart();
+    expect(note.key).toBe('test.mp4');
+    // What was on its way when the connection broke is lost.
+    expect(note.bytes).toBeGreaterThan(100_000);
+    expect(await world.files()).toHaveLength(1);
+    await expectWhole(next(note));
+    expect(ranges().slice(4)).toEqual([`bytes=${note.bytes}-`]);
+  });
+
+  it('tells of what that one left until it has something itself', async () => {
+    const note = await leavePart();
+    world.emulator.next('status', { kind: 'server-error' });
+    const attempt = next(note);
+    await failureOf(attempt);
+    expect(attempt.beats[0]).toEqual(note);
+  });
+
+  it.each<[what: string, harm: (path: string) => Promise<void>]>([
+    ['is not there any more', (path) => rm(path)],
+    ['is shorter than was told', (path) => truncate(path, 99_999)],
+    ['was changed, as by a power cut', (path) => writeFile(path, Buffer.alloc(300_000))],
+  ])('starts over when what that one left %s', async (_what, harm) => {
+    const note = await leavePart();
+    const [part = ''] = await world.files();
+    await harm(join(world.folder, part));
+    await expectWhole(next(note));
+    expect(ranges().slice(4)).toEqual([undefined]);
+  });
+
+  it('starts over when the video is another one by now', async () => {
+    const note = await leavePart();
+    await expectWhole(next({ ...note, validator: '"another"' }));
+    expect(ranges().slice(4)).toEqual([`bytes=${note.bytes}-`]);
+  });
+
+  it.each([undefined, null, 7, 'x', {}, { bytes: 1 }, { key: 'test.mp4', part: '../../x', bytes: 5 }])(
+    'starts over when that one told %j',
+    (note) => expectWhole(next(note)),
+  );
+
+  it('has nothing to go on with when that one was the last', async () => {
+    const inTime = { scheduleToCloseTimeoutMs: 60_000, scheduledTimestampMs: 0 };
+    const last = await leavePart({ ...inTime, currentAttemptScheduledTimestampMs: 59_500 });
+    expect(last.key).toBeUndefined();
+    expect(await world.files()).toEqual([]);
+    expect(await leavePart({ ...inTime, currentAttemptScheduledTimestampMs: 30_000 })).toMatchObject({
+      key: 'test.mp4',
+    });
+    expect(await world.files()).toHaveLength(1);
+  });
+});

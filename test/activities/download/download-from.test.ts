@@ -1,0 +1,229 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { CancelledFailure } from '@temporalio/common';
+import { createVideoActivities } from '../../../activities';
+import type { FailureType } from '../../../src/contract/failure-table';
+import type { VideoServiceOptions } from '../../../src/service';
+import { createFileStorage } from '../../../src/storage';
+import { makeVideo } from '../../media/make-video';
+import {
+  closed,
+  type RawRequest,
+  type RawServer,
+  reply,
+  replyJson,
+  startRawServer,
+} from '../../service/raw-server';
+import { type ActivityWorld, failureOf } from '../activity-world';
+import { sha256, useDownloadWorld, VIDEO_BYTES } from './download-world';
+
+const here = useDownloadWorld();
+let world: ActivityWorld;
+let taskId: string;
+beforeEach(() => {
+  ({ world, taskId } = here);
+});
+
+describe('from a file server of the test’s own, a download', () => {
+  let files: RawServer;
+  let service: RawServer;
+  afterEach(async () => {
+    await service.close();
+    await files.close();
+  });
+
+  async function downloadFrom(
+    answer: (request: RawRequest) => void,
+    options: Partial<VideoServiceOptions> = {},
+  ) {
+    files = await startRawServer(answer);
+    const video_url = `${files.url}/v.mp4?signature=${world.emulator.linkSignature}`;
+    service = await startRawServer((request) => replyJson(request, { status: 'succeeded', video_url }));
+    const { downloadVideo } = world.activitiesAt(service.url, options);
+    return world.run(downloadVideo, { taskId });
+  }
+
+  it('does not take the key along', async () => {
+    const video = await world.emulator.video(taskId);
+    const attempt = await downloadFrom((request) =>
+      reply(request, { headers: { 'content-type': 'video/mp4' }, body: video }),
+    );
+    await attempt.result;
+    expect(files.requests.map(({ headers }) => headers.authorization)).toEqual([undefined]);
+    expect(service.requests.map(({ headers }) => headers.authorization)).toEqual([
+      `Bearer ${world.emulator.apiKey}`,
+    ]);
+  });
+
+  it.each(['video/mp4', 'video/webm', 'binary/octet-stream', 'text/html', ''])(
+    'is named after what it is, not after its type %j',
+    async (type) => {
+      const body = await world.emulator.video(taskId);
+      const attempt = await downloadFrom((request) =>
+        reply(request, { headers: { 'content-type': type }, body }),
+      );
+      const { video } = await attempt.result;
+      expect(video).toMatchObject({ contentType: 'video/mp4', bytes: VIDEO_BYTES });
+      expect(await world.files()).toEqual(['test.mp4', 'test.mp4.json']);
+    },
+  );
+
+  it('that is a QuickTime film is named so', async () => {
+    const body = await world.emulator.video(taskId);
+    body.write('qt  ', 8, 'latin1');
+    const attempt = await downloadFrom((request) => reply(request, { body }));
+    expect((await attempt.result).video.contentType).toBe('video/quicktime');
+    expect(await world.files()).toEqual(['test.mov', 'test.mov.json']);
+  });
+
+  it('whose length is not told is taken when it ends properly', async () => {
+    const body = await world.emulator.video(taskId);
+    const attempt = await downloadFrom(({ socket }) => {
+      socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
+      socket.write(`${body.length.toString(16)}\r\n`);
+      socket.write(body);
+      socket.end('\r\n0\r\n\r\n');
+    });
+    const { video } = await attempt.result;
+    expect(video).toMatchObject({ bytes: VIDEO_BYTES, sha256: sha256(body) });
+  });
+
+  it('whose length neither the server nor the file tells is taken with a warning', async () => {
+    const file = await makeVideo('MP4 of fragments');
+    const body = file.subarray(0, file.indexOf('mfra') - 4);
+    const send = (head: string) => downloadFrom(({ socket }) => socket.write(head) && socket.end(body));
+    const untold = await (await send('HTTP/1.1 200 OK\r\n\r\n')).result;
+    expect(untold.video).toMatchObject({ bytes: body.length, durationSeconds: 4 });
+    expect(untold.warnings).toEqual([
+      'no length was sent with it and its container does not say where it ends, so it could not be checked that all of it came',
+    ]);
+  });
+
+  it('whose tables would take gigabytes to read is VideoCorrupt, as any that is broken', async () => {
+    const body = Buffer.from(await makeVideo('MP4 of fragments'));
+    const run = body.indexOf('trun') - 4;
+    body.writeUInt32BE(0, run + 8);
+    body.writeUInt32BE(0x7fffffff, run + 12);
+    const { failure } = await failureOf(await downloadFrom((request) => reply(request, { body })));
+    expect(failure.type).toBe('VideoCorrupt');
+    expect(failure.message).toContain('its trun box tells of 2147483647 samples');
+    expect(failure.nonRetryable).toBe(false);
+    expect(await world.files()).toEqual([]);
+  });
+
+  it('whose length is not told and that ends within the video is found out', async () => {
+    const body = await world.emulator.video(taskId);
+    const attempt = await downloadFrom(({ socket }) => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      socket.end(body.subarray(0, 299_999));
+    });
+    const { failure } = await failureOf(attempt);
+    expect(failure.type).toBe('VideoCorrupt');
+    expect(failure.message).toContain('it ends within its free box');
+    expect(await world.files()).toEqual([]);
+  });
+
+  it('that is no video is kept aside for whoever asks for that', async () => {
+    const body = await world.emulator.video(taskId);
+    files = await startRawServer((request) => reply(request, { body: body.subarray(0, 250_000) }));
+    service = await startRawServer((request) =>
+      replyJson(request, { status: 'succeeded', video_url: `${files.url}/v` }),
+    );
+    const { downloadVideo } = world.activitiesAt(service.url);
+    const { failure } = await failureOf(world.run(downloadVideo, { taskId, keepBad: true }));
+    const kept = join(world.folder, 'test.mp4.bad');
+    expect(failure.message).toContain(`it is kept at ${pathToFileURL(kept).href}`);
+    expect((await readFile(kept)).equals(body.subarray(0, 250_000))).toBe(true);
+    expect(await world.files()).toEqual(['test.mp4.bad']);
+  });
+
+  it('without an end is ended', async () => {
+    const video = await world.emulator.video(taskId);
+    files = await startRawServer(({ socket }) => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      socket.write(video);
+      const more = () => {
+        if (socket.writable) socket.write(video, more);
+      };
+      more();
+    });
+    const video_url = `${files.url}/v.mp4`;
+    service = await startRawServer((request) => replyJson(request, { status: 'succeeded', video_url }));
+    const { downloadVideo } = createVideoActivities({
+      service: world.serviceAt(service.url),
+      storage: createFileStorage(world.folder),
+      largestVideoBytes: 5_000_000,
+    });
+    const { failure } = await failureOf(world.run(downloadVideo, { taskId }));
+    expect([failure.type, failure.nonRetryable]).toEqual(['VideoTooLarge', true]);
+    expect(await world.files()).toEqual([]);
+    const { socket } = await files.nextRequest();
+    await closed(socket);
+  });
+
+  it.each<[what: string, answer: (request: RawRequest) => void, type: FailureType, said: RegExp]>([
+    [
+      'of no bytes is no video',
+      (request) => reply(request, { headers: { 'content-type': 'video/mp4' }, body: '' }),
+      'VideoCorrupt',
+      /it is empty/,
+    ],
+    [
+      'of no bytes and no told length is no video',
+      ({ socket }) => socket.end('HTTP/1.1 200 OK\r\ncontent-type: video/mp4\r\n\r\n'),
+      'VideoCorrupt',
+      /it is empty/,
+    ],
+    [
+      'that ends before its told length is cut',
+      ({ socket }) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nvideo'),
+      'ServiceUnreachable',
+      /closed/,
+    ],
+    [
+      'that ends within a chunk is cut',
+      ({ socket }) => socket.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nff\r\nvideo'),
+      'ServiceUnreachable',
+      /closed/,
+    ],
+    [
+      'of an XML error with status 200 is no video',
+      (request) => reply(request, { headers: { 'content-type': 'application/xml' }, body: '<Error/>' }),
+      'VideoCorrupt',
+      /it begins like XML/,
+    ],
+    [
+      'whose refusal quotes the signed link does not repeat it',
+      (request) => reply(request, { status: 403, body: `refused: ${request.line}` }),
+      'VideoUnavailable',
+      /refused: GET \/v\.mp4\?… HTTP/,
+    ],
+  ])('%s', async (_what, answer, type, said) => {
+    const { failure } = await failureOf(await downloadFrom(answer));
+    expect([failure.type, failure.nonRetryable]).toEqual([type, false]);
+    expect(failure.message).toMatch(said);
+    expect(await world.files()).toEqual([]);
+  });
+
+  it('lets the connection go when what comes is not a video', async () => {
+    const headers = { 'content-type': 'text/html', 'content-length': 1_000_000 };
+    const attempt = await downloadFrom((request) => reply(request, { headers, body: '<p>'.repeat(2_000) }), {
+      // No time limit is to end what the download itself must end.
+      timeouts: { video: { headersTimeout: 0, bodyTimeout: 0 } },
+    });
+    const { failure } = await failureOf(attempt);
+    expect(failure.type).toBe('VideoCorrupt');
+    const { socket } = await files.nextRequest();
+    await closed(socket);
+  });
+
+  it('closes the socket when it is cancelled before the headers', async () => {
+    const attempt = await downloadFrom(() => undefined);
+    const { socket } = await files.nextRequest();
+    attempt.cancel();
+    await expect(attempt.result).rejects.toBeInstanceOf(CancelledFailure);
+    await closed(socket);
+    expect(await world.files()).toEqual([]);
+  });
+});

@@ -1,0 +1,145 @@
+import { CancelledFailure } from '@temporalio/common';
+import { closed, type RawServer, reply, replyJson, startRawServer } from '../service/raw-server';
+import { type ActivityWorld, createActivityWorld, failureOf } from './activity-world';
+
+const JOB_TIME_MS = 100_000;
+
+let nowMs: number;
+let world: ActivityWorld;
+let taskId: string;
+beforeEach(async () => {
+  nowMs = 0;
+  world = await createActivityWorld({ jobTimeMs: JOB_TIME_MS, clock: () => nowMs });
+  const { submitVideo } = world.activities;
+  ({ taskId } = await world.run(submitVideo, { request: { prompt: 'A red fox' } }).result);
+});
+afterEach(async () => {
+  expect(world.emulator.scriptIsSpent()).toBe(true);
+  expect(world.everythingTold()).not.toContain(world.emulator.linkSignature);
+  expect(world.everythingTold()).not.toContain(world.emulator.apiKey);
+  await world.close();
+});
+
+const look = () => world.run(world.activities.pollVideo, { taskId });
+
+describe('a look at a task', () => {
+  it('finds it queued, then running, then with a video, and never says where that is', async () => {
+    const seen = [];
+    for (nowMs of [0, 5_000, 10_000, 60_000, JOB_TIME_MS]) seen.push(await look().result);
+    expect(seen).toEqual([
+      { state: 'queued', word: 'queued', percent: 0 },
+      { state: 'queued', word: 'queued', percent: 5 },
+      { state: 'running', word: 'running', percent: 10 },
+      { state: 'running', word: 'running', percent: 60 },
+      { state: 'succeeded', word: 'succeeded', hasVideo: true },
+    ]);
+  });
+
+  it('finds it succeeded without a video', async () => {
+    world.emulator.next('status', { kind: 'no-video' });
+    expect(await look().result).toEqual({ state: 'succeeded', word: 'succeeded', hasVideo: false });
+  });
+
+  it('finds it failed, with the service’s words', async () => {
+    world.emulator.next('status', { kind: 'failed-task', code: 'nsfw\u0007', message: 'Not\n this.' });
+    expect(await look().result).toEqual({
+      state: 'failed',
+      word: 'failed',
+      code: 'nsfw',
+      message: 'Not this.',
+    });
+  });
+
+  it.each([
+    ['canceled', { state: 'cancelled', word: 'canceled' }],
+    ['expired', { state: 'failed', word: 'expired' }],
+    ['brewing', { state: 'unknown', word: 'brewing' }],
+    ['bre\u0000wing\n\u202e', { state: 'unknown', word: 'bre wing' }],
+    ['IN_PROGRESS', { state: 'running', word: 'IN_PROGRESS' }],
+  ])('understands the word %j', async (word, expected) => {
+    world.emulator.next('status', { kind: 'unknown-state', word });
+    expect(await look().result).toEqual(expected);
+  });
+
+  it('finds work in progress in an empty 202', async () => {
+    world.emulator.next('status', { kind: 'empty-accepted' });
+    expect(await look().result).toEqual({ state: 'running', word: '' });
+  });
+
+  it('needs no heartbeats', async () => {
+    const attempt = look();
+    await attempt.result;
+    expect(attempt.beats).toHaveLength(0);
+  });
+
+  it('of an unknown task fails with its id', async () => {
+    const attempt = world.run(world.activities.pollVideo, { taskId: 'no/such task' });
+    const { failure, details } = await failureOf(attempt);
+    expect(failure.type).toBe('TaskUnknown');
+    expect(details).toMatchObject({ taskId: 'no/such task', status: 404, message: 'no such task' });
+    expect(failure.message).toContain('(task no/such task)');
+  });
+});
+
+describe('on a connection of the test’s own, a look', () => {
+  let server: RawServer;
+  afterEach(() => server.close());
+  const lookThere = () => world.run(world.activitiesAt(server.url).pollVideo, { taskId });
+
+  it.each([
+    ['queued', { state: 'queued', word: 'queued', retryAfterMs: 9_000 }],
+    ['brewing', { state: 'unknown', word: 'brewing', retryAfterMs: 9_000 }],
+  ])('at a task that is %s passes on when to look again', async (status, expected) => {
+    server = await startRawServer((request) =>
+      replyJson(request, { status }, { headers: { 'retry-after': 9 } }),
+    );
+    expect(await lookThere().result).toEqual(expected);
+  });
+
+  it('at a task that was cancelled passes on why', async () => {
+    server = await startRawServer((request) =>
+      replyJson(request, { status: 'cancelled', error: { code: 'user', message: 'Stopped by hand' } }),
+    );
+    expect(await lookThere().result).toEqual({
+      state: 'cancelled',
+      word: 'cancelled',
+      code: 'user',
+      message: 'Stopped by hand',
+    });
+  });
+
+  it('that is cancelled while the answer is awaited closes the socket and ends as cancelled', async () => {
+    server = await startRawServer();
+    const attempt = lookThere();
+    const { socket } = await server.nextRequest();
+    attempt.cancel();
+    await expect(attempt.result).rejects.toBeInstanceOf(CancelledFailure);
+    await closed(socket);
+  });
+
+  it.each([200, 503])(
+    'that is cancelled within an answer of status %d ends as cancelled too',
+    async (status) => {
+      server = await startRawServer((request) =>
+        request.line.includes('another')
+          ? replyJson(request, { status: 'running' })
+          : reply(request, { status, headers: { 'content-length': 50 }, body: '{"status"' }),
+      );
+      const attempt = lookThere();
+      const { socket } = await server.nextRequest();
+      // Half of the answer has been read when another exchange, begun after it, is over.
+      await world.run(world.activitiesAt(server.url).pollVideo, { taskId: 'another' }).result;
+      attempt.cancel();
+      await expect(attempt.result).rejects.toBeInstanceOf(CancelledFailure);
+      await closed(socket);
+    },
+  );
+
+  it('that gets half a link in a broken answer does not tell it', async () => {
+    const link = `https://cdn.example.com/v.mp4?signature=${world.emulator.linkSignature}`;
+    server = await startRawServer((request) => reply(request, { body: `{"video_url":"${link}` }));
+    const { failure, details } = await failureOf(lookThere());
+    expect(failure.type).toBe('AnswerUnreadable');
+    expect(details.message).toBe('not JSON: {"video_url":"https://cdn.example.com/v.mp4?…');
+  });
+});

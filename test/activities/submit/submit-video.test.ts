@@ -1,0 +1,401 @@
+import type { VideoRequest } from '../../../src/contract/request';
+import type { Faults } from '../../../src/emulator';
+import { freePort } from '../../../src/temporal-server/loopback-port';
+import { closed, type RawServer, reply, replyJson, startRawServer } from '../../service/raw-server';
+import { eventually } from '../../temporal-server/eventually';
+import { type ActivityWorld, createActivityWorld, failureOf } from '../activity-world';
+
+const REQUEST: VideoRequest = { prompt: 'A red fox', resolution: '720p', seed: 7 };
+
+let world: ActivityWorld;
+beforeEach(async () => {
+  world = await createActivityWorld();
+});
+afterEach(async () => {
+  expect(world.everythingTold()).not.toContain(world.emulator.apiKey);
+  await world.close();
+});
+
+const submit = (request: unknown, info = {}) =>
+  world.run(world.activities.submitVideo, { request: request as VideoRequest }, info);
+
+/** What names a POST: in the note, and in the record of the job. */
+const SEND = expect.any(String);
+
+/** The last heartbeat of an attempt is what the next one finds. */
+const noteOf = ({ beats }: { beats: unknown[] }) => beats.at(-1);
+
+describe('a submit', () => {
+  it.each<[string, VideoRequest]>([
+    ['/v1/videos/text-to-video', REQUEST],
+    ['/v1/videos/image-to-video', { ...REQUEST, image_url: 'https://example.com/fox.png' }],
+  ])('posts to %s and returns the task id', async (path, request) => {
+    const attempt = submit(request);
+    const { taskId } = await attempt.result;
+    expect(world.emulator.generations()).toMatchObject([{ taskId, request }]);
+    expect(world.emulator.calls).toMatchObject([
+      { call: 'submit', path, body: request, contentType: 'application/json', authorized: true },
+    ]);
+  });
+
+  it.each([
+    ['no prompt', {}, 'prompt is missing'],
+    ['a duration beyond the limit', { prompt: 'x', duration: 11 }, 'duration must be at most 10 (was 11)'],
+    ['a misspelt field', { prompt: 'x', aspectRatio: '1:1' }, 'did you mean aspect_ratio?'],
+    ['no request at all', undefined, 'the request must be a JSON object'],
+  ])('of %s is refused before a byte is sent', async (_what, request, problem) => {
+    const attempt = submit(request);
+    const { failure, details } = await failureOf(attempt);
+    expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
+    expect(details.message).toContain(problem);
+    expect(details.status).toBeUndefined();
+    expect(world.emulator.calls).toHaveLength(0);
+    expect(attempt.beats).toHaveLength(0);
+  });
+
+  it('beats while it waits, so that a dead worker is noticed', async () => {
+    const attempt = submit(REQUEST);
+    const { taskId } = await attempt.result;
+    // The task is told before anything else is done with it: the attempt may end before it can report it.
+    expect(attempt.beats).toEqual([{ sending: 1 }, { taskId }]);
+  });
+
+  it.each<[string, Faults['submit']]>([
+    ['a 429', { kind: 'rate-limited' }],
+    ['a 500', { kind: 'server-error' }],
+    ['a 400', { kind: 'refused', status: 400, message: 'no' }],
+  ])('that met %s notes that it made no task before it throws', async (_what, fault) => {
+    world.emulator.next('submit', fault);
+    const attempt = submit(REQUEST);
+    await failureOf(attempt);
+    expect(noteOf(attempt)).toEqual({ settled: 1, send: SEND, keySent: true });
+    expect(world.emulator.generations()).toHaveLength(0);
+  });
+
+  it('that could not be sent notes that too, and may be tried again', async () => {
+    const { submitVideo } = world.activitiesAt(`http://127.0.0.1:${await freePort()}`);
+    const attempt = world.run(submitVideo, { request: REQUEST });
+    const { failure } = await failureOf(attempt);
+    expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
+    expect(noteOf(attempt)).toEqual({ settled: 1, send: SEND });
+  });
+
+  it('whose key cannot be read just now is not sent, and may be tried again', async () => {
+    const { submitVideo } = world.activitiesAt(world.emulator.url, {
+      apiKey: () => {
+        throw new Error('no such file');
+      },
+    });
+    const attempt = world.run(submitVideo, { request: REQUEST });
+    const { failure, details } = await failureOf(attempt);
+    expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
+    expect(details.message).toBe('no such file');
+    expect(noteOf(attempt)).toEqual({ settled: 1, send: SEND });
+    expect(world.emulator.calls).toHaveLength(0);
+  });
+});
+
+describe('a second attempt', () => {
+  it('is sent when the first one noted its refusal', async () => {
+    world.emulator.next('submit', { kind: 'rate-limited' }, { kind: 'server-error' });
+    const first = submit(REQUEST);
+    await failureOf(first);
+    const second = submit(REQUEST, { attempt: 2, heartbeatDetails: noteOf(first) });
+    await failureOf(second);
+    const third = submit(REQUEST, { attempt: 3, heartbeatDetails: noteOf(second) });
+    await third.result;
+    expect(world.emulator.calls).toHaveLength(3);
+    expect(world.emulator.generations()).toHaveLength(1);
+  });
+
+  it('keeps the note of the first in its heartbeats until it knows its own end', async () => {
+    world.emulator.next('submit', { kind: 'rate-limited' });
+    const second = submit(REQUEST, { attempt: 2, heartbeatDetails: { settled: 1 } });
+    await failureOf(second);
+    expect(second.beats).toEqual([{ sending: 2 }, { settled: 2, send: SEND, keySent: true }]);
+  });
+
+  it('remembers through a refusal that an attempt before was lost and sent again', async () => {
+    world.emulator.next('submit', { kind: 'reset' }, { kind: 'rate-limited' });
+    const { submitVideo } = world.activities;
+    const resubmit = { request: REQUEST, onLostSubmit: 'resubmit' } as const;
+    const first = world.run(submitVideo, resubmit);
+    await failureOf(first);
+    expect(noteOf(first)).toEqual({ sending: 1 });
+    const second = world.run(submitVideo, resubmit, { attempt: 2, heartbeatDetails: noteOf(first) });
+    await failureOf(second);
+    expect(noteOf(second)).toEqual({ settled: 2, send: SEND, lost: 1, keySent: true });
+    const holding = submit(REQUEST, { attempt: 3, heartbeatDetails: noteOf(second) });
+    const { details } = await failureOf(holding);
+    expect(details.message).toBe('attempt 1 ended before its answer was known');
+    expect(world.emulator.calls).toHaveLength(2);
+  });
+
+  it.each([
+    ['no note', 2, undefined],
+    ['an empty note', 2, null],
+    ['a note of something else', 2, { bytes: 5 }],
+    ['a note that is no number', 2, { settled: '1' }],
+    ['a text', 2, 'settled'],
+    ['the note of the attempt before the last', 3, { settled: 1 }],
+    ['a note of its own number', 2, { settled: 2 }],
+  ])('that finds %s sends nothing', async (_what, attempt, heartbeatDetails) => {
+    const run = submit(REQUEST, { attempt, heartbeatDetails });
+    const { failure, details } = await failureOf(run);
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    expect(details).toEqual({
+      attempt,
+      message: `attempt ${attempt - 1} ended before its answer was known`,
+      onLostSubmit: 'hold',
+    });
+    expect(world.emulator.calls).toHaveLength(0);
+    expect(run.beats).toHaveLength(0);
+  });
+
+  it.each([1, 2])(
+    'sends nothing when it finds a request under way, as attempt %d after a reset',
+    async (attempt) => {
+      const run = submit(REQUEST, { attempt, heartbeatDetails: { settled: 1, sending: 2 } });
+      const { failure, details } = await failureOf(run);
+      expect(failure.type).toBe('SubmitUnconfirmed');
+      expect(details).toMatchObject({ attempt, message: 'attempt 2 ended before its answer was known' });
+      expect(world.emulator.calls).toHaveLength(0);
+    },
+  );
+
+  it('sends nothing when the worker of the first was killed while it waited', async () => {
+    world.emulator.next('submit', { kind: 'hang' });
+    const first = submit(REQUEST);
+    await eventually('the POST arrives', () => world.emulator.calls.length === 1);
+    const second = submit(REQUEST, { attempt: 2, heartbeatDetails: noteOf(first) });
+    expect((await failureOf(second)).failure.type).toBe('SubmitUnconfirmed');
+    await world.close();
+    await failureOf(first);
+    expect(world.emulator.generations().length).toBeLessThanOrEqual(1);
+  });
+
+  it.each<[string, Faults['submit']]>([
+    ['cut after it arrived', { kind: 'reset' }],
+    ['answered with half a JSON', { kind: 'bad-json' }],
+    ['answered without a task id', { kind: 'empty-accepted' }],
+  ])('sends nothing when the first was %s and the report of that was lost', async (_what, fault) => {
+    world.emulator.next('submit', fault);
+    const first = submit(REQUEST);
+    await failureOf(first);
+    const second = submit(REQUEST, { attempt: 2, heartbeatDetails: noteOf(first) });
+    expect((await failureOf(second)).failure.type).toBe('SubmitUnconfirmed');
+    expect(world.emulator.calls).toHaveLength(1);
+    expect(world.emulator.generations()).toHaveLength(1);
+  });
+});
+
+describe('a submit without a usable answer is unconfirmed, never sent again,', () => {
+  it.each<[string, Faults['submit']]>([
+    ['when the connection is reset after the request arrived', { kind: 'reset' }],
+    ['when the answer is half a JSON', { kind: 'bad-json' }],
+    ['when the answer is an empty 202', { kind: 'empty-accepted' }],
+  ])('%s', async (_what, fault) => {
+    world.emulator.next('submit', fault);
+    const { failure } = await failureOf(submit(REQUEST));
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    // The task exists and is paid for: that is why nobody may send the request again.
+    expect(world.emulator.generations()).toHaveLength(1);
+  });
+
+  let server: RawServer;
+  afterEach(() => server?.close());
+
+  it('when no answer comes and the connection is cut at last', async () => {
+    server = await startRawServer();
+    const attempt = world.run(world.activitiesAt(server.url).submitVideo, { request: REQUEST });
+    const { socket } = await server.nextRequest();
+    socket.destroy();
+    const { failure } = await failureOf(attempt);
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('when no answer comes in time', async () => {
+    server = await startRawServer();
+    const timeouts = { submit: { headersTimeout: 200, bodyTimeout: 200 } };
+    const { submitVideo } = world.activitiesAt(server.url, { timeouts });
+    const failed = failureOf(world.run(submitVideo, { request: REQUEST }));
+    await server.nextRequest();
+    const { failure, details } = await failed;
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    expect(details.code).toBe('UND_ERR_HEADERS_TIMEOUT');
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('when the answer trickles and never comes to its end', async () => {
+    server = await startRawServer(({ socket }) => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{"task_id":"t"');
+      const timer = setInterval(() => socket.write(' '), 20);
+      socket.once('close', () => clearInterval(timer));
+    });
+    const timeouts = { exchange: { submit: 300, poll: 300, video: 300 } };
+    const { submitVideo, pollVideo } = world.activitiesAt(server.url, { timeouts });
+    const { failure, details } = await failureOf(world.run(submitVideo, { request: REQUEST }));
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    expect(details.message).toBe('no whole answer came within 300 ms');
+    const { failure: ofLook } = await failureOf(world.run(pollVideo, { taskId: 't' }));
+    expect([ofLook.type, ofLook.nonRetryable]).toEqual(['ServiceUnreachable', false]);
+  });
+
+  it.each([
+    [
+      'control characters',
+      JSON.stringify({ task_id: 't1\u001b[2J; touch x\n', request_id: 'r1' }),
+      't1; touch x',
+    ],
+    ['text that turns around', JSON.stringify({ id: 'a\u202eb' }), 'a b'],
+    ['half a character', '{"id":"a\\ud800"}', 'a'],
+    ['more than an id has', JSON.stringify({ id: 'x'.repeat(1_001) }), expect.stringMatching(/^x{400,}…$/)],
+  ])('when it names a task by %s, which nobody could show or ask for', async (_what, body, told) => {
+    server = await startRawServer((request) => reply(request, { body }));
+    const { submitVideo } = world.activitiesAt(server.url);
+    const { failure, details } = await failureOf(world.run(submitVideo, { request: REQUEST }));
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    const [, id] =
+      /^the answer names a task whose id must be text of [^:]*: (.*)$/.exec(details.message ?? '') ?? [];
+    expect(id).toEqual(told);
+  });
+
+  it.each([
+    ['nothing that is known', '{"ok":true}', '{"ok":true}', undefined],
+    [
+      'an error in a 200',
+      '{"code":1102,"message":"No balance"}',
+      '{"code":1102,"message":"No balance"}',
+      '1102',
+    ],
+    ['an id that is none', '{"task_id":""}', '{"task_id":""}', undefined],
+    ['nothing', '', 'it is empty', undefined],
+    [
+      'more than anybody reads',
+      `{"x":"${'y'.repeat(9_000)}"}`,
+      expect.stringMatching(/^\{"x":"y{400,600}…$/),
+      undefined,
+    ],
+  ])('when the answer holds %s', async (_what, body, message, code) => {
+    server = await startRawServer((request) => reply(request, { body }));
+    const { submitVideo } = world.activitiesAt(server.url);
+    const { failure, details } = await failureOf(world.run(submitVideo, { request: REQUEST }));
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    expect(details).toMatchObject({ attempt: 1, status: 200, onLostSubmit: 'hold' });
+    expect(details.code).toBe(code);
+    const [, told] = /^the answer names no task: (.*)$/.exec(details.message ?? '') ?? [];
+    expect(told).toEqual(message);
+  });
+
+  it('and is so although the service quotes the key', async () => {
+    server = await startRawServer((request) =>
+      replyJson(request, { message: `hello ${world.emulator.apiKey}` }),
+    );
+    const { submitVideo } = world.activitiesAt(server.url);
+    const { details } = await failureOf(world.run(submitVideo, { request: REQUEST }));
+    expect(details.message).toBe('the answer names no task: {"message":"hello …"}');
+  });
+});
+
+describe('a cancellation while the POST is under way', () => {
+  it('does not abort it, and the task id is returned', async () => {
+    const server = await startRawServer();
+    const attempt = world.run(world.activitiesAt(server.url).submitVideo, { request: REQUEST });
+    const request = await server.nextRequest();
+    attempt.cancel();
+    // Another exchange with the same server: whatever an abort would have done has happened by then.
+    const look = world.run(world.activitiesAt(server.url).pollVideo, { taskId: 't' });
+    replyJson(await server.nextRequest(), { status: 'running' });
+    await look.result;
+    expect(request.socket.destroyed).toBe(false);
+    replyJson(request, { task_id: 'task-1' });
+    await expect(attempt.result).resolves.toMatchObject({ taskId: 'task-1' });
+    await closed(request.socket);
+    await server.close();
+  });
+});
+
+describe('the idempotency key', () => {
+  const keyOf = async (request: VideoRequest, info = {}) => {
+    await submit(request, info).result;
+    const key = world.emulator.calls.at(-1)?.idempotencyKey;
+    expect(key).toMatch(/^[0-9a-f]{64}$/);
+    return key;
+  };
+  const runOf = (workflowId: string, runId = 'run') => ({ workflowExecution: { workflowId, runId } });
+  const retried = { attempt: 2, heartbeatDetails: { settled: 1 } };
+
+  it('is the same for every attempt, for every run and in whatever order the fields come', async () => {
+    const key = await keyOf(REQUEST, runOf('job-1', 'run-1'));
+    expect(await keyOf(REQUEST, { ...runOf('job-1', 'run-1'), ...retried })).toBe(key);
+    expect(await keyOf(REQUEST, runOf('job-1', 'run-2'))).toBe(key);
+    expect(await keyOf({ seed: 7, resolution: '720p', prompt: 'A red fox' }, runOf('job-1'))).toBe(key);
+  });
+
+  it('is another for another request, workflow or namespace', async () => {
+    const keys = [
+      await keyOf(REQUEST, runOf('job-1')),
+      await keyOf({ ...REQUEST, seed: 8 }, runOf('job-1')),
+      await keyOf({ ...REQUEST, prompt: 'A blue fox' }, runOf('job-1')),
+      await keyOf({ ...REQUEST, image_url: 'https://example.com/fox.png' }, runOf('job-1')),
+      await keyOf(REQUEST, runOf('job-2')),
+      await keyOf(REQUEST, { ...runOf('job-1'), namespace: 'other' }),
+    ];
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
+  it('is made from the activity when it runs without a workflow', async () => {
+    const alone = { workflowExecution: undefined, inWorkflow: false };
+    const key = await keyOf(REQUEST, { ...alone, activityId: 'one' });
+    expect(await keyOf(REQUEST, { ...alone, activityId: 'one' })).toBe(key);
+    expect(await keyOf(REQUEST, { ...alone, activityId: 'two' })).not.toBe(key);
+  });
+});
+
+describe('a profile', () => {
+  let server: RawServer;
+  beforeEach(async () => {
+    server = await startRawServer((request) => replyJson(request, { task_id: 'task-1', status: 'running' }));
+  });
+  afterEach(() => server.close());
+
+  it('lets further fields of the request through, as they are, and no others', async () => {
+    const { submitVideo } = world.activitiesAt(server.url, { profile: { requestFields: ['model', 'seed'] } });
+    const request = { prompt: 'x', model: { name: 'm1' } };
+    await world.run(submitVideo, { request }).result;
+    expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual(request);
+    for (const wrong of [
+      { ...request, style: 'y' },
+      { ...request, seed: 'y' },
+    ]) {
+      const { failure } = await failureOf(world.run(submitVideo, { request: wrong as VideoRequest }));
+      expect(failure.type).toBe('InvalidRequest');
+    }
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('tells the workflow how often the service wants to be asked', async () => {
+    const profile = { polling: { min: '10s', max: 60_000 } };
+    const { submitVideo, pollVideo } = world.activitiesAt(server.url, { profile });
+    const polling = { min: 10_000, max: 60_000 };
+    expect(await world.run(submitVideo, { request: REQUEST }).result).toMatchObject({
+      taskId: 'task-1',
+      polling,
+    });
+    expect(await world.run(pollVideo, { taskId: 'task-1' }).result).toMatchObject({
+      state: 'running',
+      polling,
+    });
+  });
+});
+
+it('an answer that names two tasks is warned of', async () => {
+  const server = await startRawServer((request) =>
+    replyJson(request, { task_id: 'a', data: { task_id: 'b' } }),
+  );
+  const { submitVideo } = world.activitiesAt(server.url);
+  expect(await world.run(submitVideo, { request: REQUEST }).result).toMatchObject({ taskId: 'a' });
+  expect(world.everythingTold()).toContain('task_id is a and data.task_id is b');
+  await server.close();
+});

@@ -1,0 +1,535 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import {
+  ConfigError,
+  type Environment,
+  namesAService,
+  readEmulatorKey,
+  readLostSubmitPolicy,
+  readProfile,
+  readServiceConfig,
+} from '../../src/config/service-config';
+import {
+  readDataFolder,
+  readDeploymentVersion,
+  readServerOptions,
+  readSubmitsPerSecond,
+  readTaskQueue,
+  readTemporalAddress,
+  readTemporalConfig,
+} from '../../src/config/temporal-config';
+
+const KEY = 'sk-very-secret';
+const BASE = { VIDEO_API_BASE_URL: 'https://api.example.com', VIDEO_API_KEY: KEY };
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'videogen-config-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const fileWith = (name: string, text: string) => {
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+};
+
+/** The message of the ConfigError, seen to be one line that names the variable, the problem and the fix. */
+function refusal(read: () => unknown): string {
+  try {
+    read();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    expect(error.message).toMatch(/^[A-Z]+_[A-Z_]+\b[^\n\r]+: [a-z][^\n\r]+\.$/);
+    expect(error.message).not.toContain(KEY);
+    return error.message;
+  }
+  throw new Error('it was accepted');
+}
+
+describe('VIDEO_API_BASE_URL', () => {
+  const read = (VIDEO_API_BASE_URL?: string) => readServiceConfig({ ...BASE, VIDEO_API_BASE_URL }).baseUrl;
+
+  it.each([
+    ['https://api.example.com', 'https://api.example.com/'],
+    ['https://api.example.com/', 'https://api.example.com/'],
+    ['http://localhost:8080', 'http://localhost:8080/'],
+    ['https://example.com/video/api', 'https://example.com/video/api'],
+    ['https://example.com/video///', 'https://example.com/video///'],
+    [' https://api.example.com\n', 'https://api.example.com/'],
+    ['HTTPS://API.EXAMPLE.COM', 'https://api.example.com/'],
+  ])('%j is read as %j', (given, baseUrl) => {
+    expect(read(given)).toBe(baseUrl);
+  });
+
+  it.each([
+    [undefined, 'is not set'],
+    ['', 'is not set'],
+    [' ', 'is not set'],
+    ['api.example.com', 'is not an http(s) URL'],
+    ['localhost:8080', 'is not an http(s) URL'],
+    ['ftp://example.com', 'is not an http(s) URL'],
+    ['https://', 'is not an http(s) URL'],
+    ['https://example.com?key=1', 'has a user, a query or a fragment'],
+    ['https://example.com#v1', 'has a user, a query or a fragment'],
+    ['https://ann:hunter2@example.com', 'has a user, a query or a fragment'],
+    ['https://hunter2@example.com', 'has a user, a query or a fragment'],
+  ])('%j is refused: it %s', (given, problem) => {
+    const message = refusal(() => read(given));
+    expect(message).toMatch(/^VIDEO_API_BASE_URL /);
+    expect(message).toContain(problem);
+    expect(message).toContain('such as https://api.example.com');
+    expect(message).not.toContain('hunter2');
+  });
+});
+
+describe('VIDEO_API_KEY', () => {
+  const read = (key?: string) => readServiceConfig({ ...BASE, VIDEO_API_KEY: key }).apiKey();
+
+  it('is handed over by a function, so that it is in no printed configuration', () => {
+    const config = readServiceConfig(BASE);
+    expect(config.apiKey()).toBe(KEY);
+    expect(JSON.stringify(config)).not.toContain(KEY);
+    expect(Object.isFrozen(config)).toBe(true);
+  });
+
+  it('loses the white space around it', () => {
+    expect(read(` ${KEY}\n`)).toBe(KEY);
+  });
+
+  it('that is not set is refused, with both ways to set it', () => {
+    const message = refusal(() => read());
+    expect(message).toMatch(/^VIDEO_API_KEY is not set: .*VIDEO_API_KEY_FILE/);
+  });
+
+  it.each(['', ' ', '\n'])('%j is refused as empty', (key) => {
+    expect(refusal(() => read(key))).toMatch(/^VIDEO_API_KEY is empty: /);
+  });
+
+  it.each([
+    `${KEY}\nX-Admin: 1`,
+    `${KEY}\r\n${KEY}`,
+    `Bearer ${KEY}`,
+    `${KEY}\u00e9`,
+    `${KEY}\u0000x`,
+    `“${KEY}”`,
+  ])('%j is refused without a word of it', (key) => {
+    expect(refusal(() => read(key))).toMatch(/^VIDEO_API_KEY holds a space, a line break or .* ASCII: /);
+  });
+});
+
+describe('VIDEO_API_KEY_FILE', () => {
+  const read = (file: string, key?: string) =>
+    readServiceConfig({ ...BASE, VIDEO_API_KEY: key, VIDEO_API_KEY_FILE: file });
+
+  it.each([KEY, `${KEY}\n`, `${KEY}\r\n`, ` ${KEY} \n\n`])('names a file that holds %j', (text) => {
+    expect(read(fileWith('key', text)).apiKey()).toBe(KEY);
+  });
+
+  it('is read again at the next call, so that the key can be rotated', () => {
+    const file = fileWith('key', 'sk-old');
+    const { apiKey } = read(file);
+    expect(apiKey()).toBe('sk-old');
+    writeFileSync(file, 'sk-new\n');
+    expect(apiKey()).toBe('sk-new');
+    rmSync(file);
+    expect(refusal(apiKey)).toMatch(/^VIDEO_API_KEY_FILE .*\(ENOENT\)/);
+    writeFileSync(file, 'sk-newer\n');
+    expect(apiKey()).toBe('sk-newer');
+  });
+
+  it('beside VIDEO_API_KEY is refused', () => {
+    expect(refusal(() => read(fileWith('key', KEY), KEY))).toBe(
+      'VIDEO_API_KEY and VIDEO_API_KEY_FILE are both set: unset one of them.',
+    );
+  });
+
+  it('counts alone when the other is set to nothing, as a compose file does', () => {
+    expect(read(fileWith('key', KEY), '').apiKey()).toBe(KEY);
+    expect(read('', KEY).apiKey()).toBe(KEY);
+  });
+
+  it('names a file that is missing', () => {
+    expect(refusal(() => read(join(folder, 'none')))).toMatch(/^VIDEO_API_KEY_FILE names .*\(ENOENT\): /);
+  });
+
+  it('names a folder', () => {
+    expect(refusal(() => read(folder))).toMatch(/^VIDEO_API_KEY_FILE names .*\(EISDIR\): /);
+  });
+
+  it.each(['', '\n'])('names a file that is empty: %j', (text) => {
+    expect(refusal(() => read(fileWith('key', text)))).toMatch(/^VIDEO_API_KEY_FILE is empty: /);
+  });
+
+  it.each([`${KEY}\n${KEY}`, `VIDEO_API_KEY = ${KEY}`])(
+    'names a file that holds more than a key: %j',
+    (text) => {
+      expect(refusal(() => read(fileWith('key', text)))).toMatch(/^VIDEO_API_KEY_FILE holds a space/);
+    },
+  );
+
+  it('is not printed, because some people put the key itself there', () => {
+    expect(refusal(() => read(KEY))).toMatch(/^VIDEO_API_KEY_FILE names a file that cannot be read/);
+  });
+});
+
+describe('VIDEOGEN_TASK_QUEUE', () => {
+  it.each([
+    [undefined, 'video-generation'],
+    ['foxes', 'foxes'],
+    [' foxes ', 'foxes'],
+  ])('%j is the queue %j', (VIDEOGEN_TASK_QUEUE, queue) => {
+    expect(readTaskQueue({ VIDEOGEN_TASK_QUEUE })).toBe(queue);
+  });
+
+  it.each(['', ' '])('%j is refused', (VIDEOGEN_TASK_QUEUE) => {
+    expect(refusal(() => readTaskQueue({ VIDEOGEN_TASK_QUEUE }))).toMatch(/^VIDEOGEN_TASK_QUEUE is empty: /);
+  });
+});
+
+describe('VIDEOGEN_ON_LOST_SUBMIT', () => {
+  it.each([
+    [undefined, 'hold'],
+    ['', 'hold'],
+    ['hold', 'hold'],
+    [' resubmit ', 'resubmit'],
+    ['fail', 'fail'],
+  ])('%j means %s', (VIDEOGEN_ON_LOST_SUBMIT, policy) => {
+    expect(readLostSubmitPolicy({ VIDEOGEN_ON_LOST_SUBMIT })).toBe(policy);
+  });
+
+  it.each(['retry', 'Hold', 'true'])('%j is refused', (VIDEOGEN_ON_LOST_SUBMIT) => {
+    expect(refusal(() => readLostSubmitPolicy({ VIDEOGEN_ON_LOST_SUBMIT }))).toMatch(
+      /must be one of hold, resubmit, fail/,
+    );
+  });
+});
+
+describe('VIDEOGEN_SUBMITS_PER_SECOND', () => {
+  it.each([
+    [undefined, undefined],
+    ['', undefined],
+    ['2', 2],
+    ['0.5', 0.5],
+  ])('%j means %j', (VIDEOGEN_SUBMITS_PER_SECOND, perSecond) => {
+    expect(readSubmitsPerSecond({ VIDEOGEN_SUBMITS_PER_SECOND })).toBe(perSecond);
+  });
+
+  it.each(['0', '-1', 'many', 'Infinity', 'NaN'])('%j is refused', (VIDEOGEN_SUBMITS_PER_SECOND) => {
+    expect(refusal(() => readSubmitsPerSecond({ VIDEOGEN_SUBMITS_PER_SECOND }))).toMatch(
+      /give a number above 0/,
+    );
+  });
+});
+
+describe('VIDEOGEN_DEPLOYMENT_NAME and VIDEOGEN_BUILD_ID', () => {
+  const read = (VIDEOGEN_DEPLOYMENT_NAME?: string, VIDEOGEN_BUILD_ID?: string) =>
+    readDeploymentVersion({ VIDEOGEN_DEPLOYMENT_NAME, VIDEOGEN_BUILD_ID });
+
+  it.each([
+    [undefined, undefined, undefined],
+    ['', ' ', undefined],
+    ['videos', '1.4.2', { deploymentName: 'videos', buildId: '1.4.2' }],
+    [' videos ', ' sha:0a28\n', { deploymentName: 'videos', buildId: 'sha:0a28' }],
+  ])('%j and %j mean %j', (deploymentName, buildId, version) => {
+    expect(read(deploymentName, buildId)).toEqual(version);
+  });
+
+  it.each([
+    ['videos', '', /^VIDEOGEN_BUILD_ID is not set, and VIDEOGEN_DEPLOYMENT_NAME is: set both, or neither\.$/],
+    [' ', '1.4.2', /^VIDEOGEN_DEPLOYMENT_NAME is not set, and VIDEOGEN_BUILD_ID is: set both, or neither\.$/],
+    [
+      'videos.eu',
+      '1',
+      /^VIDEOGEN_DEPLOYMENT_NAME is "videos\.eu", and Temporal takes none with a dot or a colon: /,
+    ],
+    ['videos:eu', '1', /^VIDEOGEN_DEPLOYMENT_NAME is "videos:eu", /],
+  ])('%j and %j are refused', (deploymentName, buildId, message) => {
+    expect(refusal(() => read(deploymentName, buildId))).toMatch(message);
+  });
+});
+
+describe('VIDEOGEN_DOWNLOAD_ALLOW', () => {
+  const read = (VIDEOGEN_DOWNLOAD_ALLOW?: string) =>
+    readServiceConfig({ ...BASE, VIDEOGEN_DOWNLOAD_ALLOW }).downloadAllow;
+
+  it.each([
+    [undefined, undefined],
+    [' , ', undefined],
+    ['minio', ['minio']],
+    [
+      ' CDN.example.com, 10.0.0.7 ,[fd00::1],fd00::2',
+      ['cdn.example.com', '10.0.0.7', '[fd00::1]', 'fd00::2'],
+    ],
+  ])('%j is read as %j', (given, hosts) => {
+    expect(read(given)).toEqual(hosts);
+  });
+
+  it.each(['https://minio', 'minio:9000', 'minio/videos', '*.example.com', 'a b'])(
+    '%j is refused',
+    (host) => {
+      expect(refusal(() => read(`minio,${host}`))).toContain(
+        `VIDEOGEN_DOWNLOAD_ALLOW has ${JSON.stringify(host)} in it`,
+      );
+    },
+  );
+});
+
+describe('TEMPORAL_*', () => {
+  it('passes the address and the namespace through', () => {
+    const config = readTemporalConfig({
+      TEMPORAL_ADDRESS: 'temporal.example.com:7233',
+      TEMPORAL_NAMESPACE: 'foxes',
+    });
+    expect(config.namespace).toBe('foxes');
+    expect(config.connectionOptions.address).toBe('temporal.example.com:7233');
+    expect(Object.isFrozen(config)).toBe(true);
+  });
+
+  it("leaves the SDK's defaults when nothing, or nothing but blanks, is set", () => {
+    const blank = { TEMPORAL_ADDRESS: '', TEMPORAL_NAMESPACE: ' ', TEMPORAL_API_KEY: '', TEMPORAL_TLS: '' };
+    expect(readTemporalConfig(blank)).toEqual(readTemporalConfig({}));
+    expect(readTemporalConfig({}).connectionOptions.address).toBeUndefined();
+  });
+
+  it('reads the profile of a file, and the variables before it', () => {
+    const TEMPORAL_CONFIG_FILE = fileWith(
+      'temporal.toml',
+      '[profile.cloud]\naddress = "cloud:7233"\nnamespace = "n"\n[profile.cloud.grpc_meta]\nteam = "a"\n',
+    );
+    const env = { TEMPORAL_CONFIG_FILE, TEMPORAL_PROFILE: 'cloud', TEMPORAL_NAMESPACE: 'mine' };
+    const { namespace, connectionOptions } = readTemporalConfig(env);
+    expect([namespace, connectionOptions.address, connectionOptions.metadata]).toEqual([
+      'mine',
+      'cloud:7233',
+      { team: 'a' },
+    ]);
+    const withoutTeam = readTemporalConfig({ ...env, TEMPORAL_GRPC_META_TEAM: '' });
+    expect(withoutTeam.connectionOptions.metadata).toEqual({});
+  });
+
+  it('uses TLS when an API key is set', () => {
+    expect(readTemporalConfig({ TEMPORAL_API_KEY: KEY }).connectionOptions).toMatchObject({
+      apiKey: KEY,
+      tls: true,
+    });
+  });
+
+  it('takes an API key and headers with the line break that ends a file', () => {
+    const env = { TEMPORAL_API_KEY: `${KEY}\r\n`, TEMPORAL_GRPC_META_TEAM: 'a b\n' };
+    expect(readTemporalConfig(env).connectionOptions).toMatchObject({
+      apiKey: KEY,
+      metadata: { team: 'a b' },
+    });
+  });
+
+  it.each([
+    ['TEMPORAL_API_KEY', `${KEY}\nmore`],
+    ['TEMPORAL_API_KEY', `${KEY}\u0007`],
+    ['TEMPORAL_API_KEY', `${KEY}é`],
+    ['TEMPORAL_GRPC_META_AUTH', `${KEY}\nmore`],
+    ['TEMPORAL_GRPC_META_X_AUTH', `${KEY}\u0000more`],
+    ['TEMPORAL_ADDRESS', `me:${KEY}@temporal.example.com:7233`],
+    ['TEMPORAL_ADDRESS', `https://${KEY}@temporal.example.com:7233`],
+    ['TEMPORAL_ADDRESS', `temporal.example.com:7233?token=${KEY}`],
+    ['TEMPORAL_ADDRESS', `temporal.example.com:7233\n${KEY}`],
+  ])('refuses what no header or address can hold, by the name of %s alone', (name, value) => {
+    expect(refusal(() => readTemporalConfig({ [name]: value }))).toMatch(new RegExp(`^${name}, `));
+  });
+
+  it.each(['TEMPORAL_TLS', 'TEMPORAL_TLS_DISABLE_HOST_VERIFICATION'])(
+    '%s is true or false, nothing else',
+    (name) => {
+      for (const fine of ['true', 'false', '1', '0'])
+        expect(() => readTemporalConfig({ [name]: fine })).not.toThrow();
+      for (const wrong of ['yes', 'True', 'on']) {
+        expect(refusal(() => readTemporalConfig({ [name]: wrong }))).toMatch(
+          `${name} is neither true nor false: `,
+        );
+      }
+    },
+  );
+
+  it.each<[string, (folder: string) => Environment, RegExp]>([
+    [
+      'a file that does not exist',
+      (at) => ({ TEMPORAL_CONFIG_FILE: join(at, 'none.toml') }),
+      /^TEMPORAL_CONFIG_FILE names a file that does not exist/,
+    ],
+    ['a folder for a file', (at) => ({ TEMPORAL_CONFIG_FILE: at }), /^TEMPORAL_CONFIG_FILE .*EISDIR/],
+    [
+      'a profile that is unknown',
+      () => ({ TEMPORAL_PROFILE: 'nope' }),
+      /^TEMPORAL_PROFILE .*'nope' not found/,
+    ],
+    [
+      'a certificate that is missing',
+      (at) => ({ TEMPORAL_TLS_CLIENT_CERT_PATH: join(at, 'none.pem') }),
+      /^TEMPORAL_TLS_CLIENT_CERT_PATH .*ENOENT/,
+    ],
+  ])('refuses %s', (_what, env, message) => {
+    expect(refusal(() => readTemporalConfig(env(folder)))).toMatch(message);
+  });
+
+  it('refuses a profile file that is not TOML without quoting it', () => {
+    const TEMPORAL_CONFIG_FILE = fileWith('temporal.toml', `[profile.default]\napi_key = "${KEY}\n`);
+    expect(refusal(() => readTemporalConfig({ TEMPORAL_CONFIG_FILE }))).toMatch(
+      /^TEMPORAL_CONFIG_FILE .*Invalid TOML document/,
+    );
+  });
+});
+
+describe("the places of Temporal's own programs", () => {
+  it('are the defaults of the user when nothing, or nothing but blanks, is set', () => {
+    const cacheFolder = join(homedir(), '.cache', 'temporal-videogen');
+    expect(readServerOptions({})).toEqual({ cacheFolder });
+    const blank = {
+      VIDEOGEN_CACHE: '',
+      XDG_CACHE_HOME: '',
+      VIDEOGEN_TEMPORAL_CLI: '',
+      VIDEOGEN_TEST_SERVER: '',
+    };
+    expect(readServerOptions(blank)).toEqual({ cacheFolder });
+  });
+
+  it('are those that are set', () => {
+    expect(readServerOptions({ XDG_CACHE_HOME: '/c', VIDEOGEN_TEMPORAL_CLI: '/t', PATH: '/bin' })).toEqual({
+      cacheFolder: '/c/temporal-videogen',
+      temporalCli: '/t',
+      searchPath: '/bin',
+    });
+    expect(
+      readServerOptions({ XDG_CACHE_HOME: '/c', VIDEOGEN_CACHE: '/v', VIDEOGEN_TEST_SERVER: '/s' }),
+    ).toEqual({
+      cacheFolder: '/v',
+      testServer: '/s',
+    });
+  });
+});
+
+describe('the folder for a Temporal server of our own', () => {
+  it.each<[Environment, string]>([
+    [{}, join(homedir(), '.local', 'share', 'temporal-videogen')],
+    [{ VIDEOGEN_DATA: '', XDG_DATA_HOME: ' ' }, join(homedir(), '.local', 'share', 'temporal-videogen')],
+    [{ XDG_DATA_HOME: '/d' }, '/d/temporal-videogen'],
+    [{ XDG_DATA_HOME: '/d', VIDEOGEN_DATA: '/v' }, '/v'],
+  ])('with %j is %s', (env, place) => {
+    expect(readDataFolder(env)).toBe(place);
+  });
+});
+
+describe('whether somebody else runs', () => {
+  it.each<[Environment, string | undefined]>([
+    [{}, undefined],
+    [{ TEMPORAL_ADDRESS: ' ' }, undefined],
+    [{ TEMPORAL_ADDRESS: 'temporal:7233' }, 'temporal:7233'],
+  ])('Temporal is told by its address: %j', (env, address) => {
+    expect(readTemporalAddress(env)).toBe(address);
+  });
+
+  it('Temporal is told by a profile as well', () => {
+    const TEMPORAL_CONFIG_FILE = fileWith('temporal.toml', '[profile.default]\naddress = "cloud:7233"\n');
+    expect(readTemporalAddress({ TEMPORAL_CONFIG_FILE })).toBe('cloud:7233');
+  });
+
+  it.each<[Environment, boolean]>([
+    [{}, false],
+    [{ VIDEO_API_BASE_URL: ' ' }, false],
+    [{ VIDEO_API_KEY: KEY }, false],
+    [{ VIDEO_API_BASE_URL: 'not a URL, which is told when it is read' }, true],
+  ])('the video service is told by its address: %j', (env, named) => {
+    expect(namesAService(env)).toBe(named);
+  });
+});
+
+describe("the emulator's key", () => {
+  it('is its own when none, or nothing but blanks, is set', () => {
+    expect(readEmulatorKey({})).toBeUndefined();
+    expect(readEmulatorKey({ VIDEO_API_KEY: '', VIDEO_API_KEY_FILE: ' ' })).toBeUndefined();
+  });
+
+  it('is the one that is set, or that is in a file', () => {
+    expect(readEmulatorKey({ VIDEO_API_KEY: ` ${KEY}` })).toBe(KEY);
+    expect(readEmulatorKey({ VIDEO_API_KEY_FILE: fileWith('key', `${KEY}\n`) })).toBe(KEY);
+  });
+
+  it('is refused by the rules of every key', () => {
+    expect(refusal(() => readEmulatorKey({ VIDEO_API_KEY: `${KEY} x` }))).toMatch(
+      /^VIDEO_API_KEY holds a space/,
+    );
+    expect(refusal(() => readEmulatorKey({ VIDEO_API_KEY_FILE: join(folder, 'none') }))).toMatch('ENOENT');
+    expect(refusal(() => readEmulatorKey({ VIDEO_API_KEY: KEY, VIDEO_API_KEY_FILE: 'x' }))).toMatch(
+      'both set',
+    );
+  });
+});
+
+describe('the environment', () => {
+  const root = join(__dirname, '..');
+  const sources = ['src', 'workflows', 'activities'].flatMap((top) =>
+    readdirSync(join(root, top), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => join(root, top, file)),
+  );
+  /** One variable taken out, by name, by index or by destructuring; the whole object handed on is fine. */
+  const READS_ONE =
+    /process\s*\.\s*env\s*(?:\?\.|[.[])|\}\s*(?::[^=;]*)?=\s*process\s*\.\s*env\b|from 'node:process'/;
+
+  it('is read by config.ts alone', () => {
+    const readers = sources.filter((file) => READS_ONE.test(readFileSync(file, 'utf8')));
+    expect(
+      readers.map((file) => relative(root, file)).filter((file) => file !== 'src/config/service-config.ts'),
+    ).toEqual([]);
+    expect(sources.length).toBeGreaterThan(30);
+  });
+
+  it.each([
+    ['process.env.HOME', true],
+    ["process.env['HOME']", true],
+    ['process.env?.HOME', true],
+    ['const { HOME } = process.env;', true],
+    ['function read(env: Environment = process.env) {}', false],
+    ['const { env = process.env } = options;', false],
+    ['spawn(go, { env: { ...process.env, ...more } })', false],
+  ])('in %j is one variable read: %s', (code, isRead) => {
+    expect(READS_ONE.test(code)).toBe(isRead);
+  });
+});
+
+describe('VIDEOGEN_PROFILE', () => {
+  it('is none unless set', () => {
+    expect(readServiceConfig(BASE)).not.toHaveProperty('profile');
+    expect(readProfile({ VIDEOGEN_PROFILE: ' ' })).toBeUndefined();
+  });
+
+  it('may name a built-in profile', () => {
+    expect(readServiceConfig({ ...BASE, VIDEOGEN_PROFILE: 'openai' }).profile).toMatchObject({
+      video: { path: '/v1/videos/{taskId}/content' },
+    });
+  });
+
+  it.each([
+    ['profile.json', '{"read":{"taskId":"ticket.no"}}'],
+    ['profile.yaml', '# ours\nread:\n  taskId: ticket.no\n'],
+  ])('may be the file %s', (name, content) => {
+    expect(readProfile({ VIDEOGEN_PROFILE: fileWith(name, content) })).toEqual({
+      read: { taskId: 'ticket.no' },
+    });
+  });
+
+  it.each([
+    ['a misspelt field', 'read:\n  taskID: x\n', 'read.taskID is not known'],
+    ['an empty file', '', 'the profile must be of type object'],
+    ['a list', '- a\n', 'the profile must be of type object'],
+    ['what is no YAML', 'read: [\n', 'names a file that is no YAML'],
+  ])('with %s is refused', (_what, content, problem) => {
+    const file = fileWith('profile.yaml', content);
+    expect(refusal(() => readProfile({ VIDEOGEN_PROFILE: file }))).toContain(problem);
+  });
+
+  it('that is no file is refused with the names that are known', () => {
+    const told = refusal(() => readProfile({ VIDEOGEN_PROFILE: 'sora' }));
+    expect(told).toContain('openai');
+    expect(told).toContain('ENOENT');
+  });
+});

@@ -1,0 +1,150 @@
+import { createHostProject, type HostProject } from '../support/host-project';
+
+/** How hosts write and compile workflows: what each file exports is told where, and often only while it runs. */
+const OWN = 'async function ownWorkflow() { return 1; }';
+const VIDEO = 'async function generateVideo() { return 2; }';
+const TSC_STAR = `var __exportStar = function(m, exports) { for (var p in m) if (p !== "default" && !Object.prototype.hasOwnProperty.call(exports, p)) exports[p] = m[p]; };`;
+
+interface Shape {
+  file: string;
+  fine: Record<string, string>;
+  taken: Record<string, string>;
+}
+
+const SHAPES: Record<string, Shape> = {
+  TypeScript: {
+    file: 'workflows.ts',
+    fine: { 'workflows.ts': `export ${OWN} export const progress: string = 'a name of the host';` },
+    taken: { 'workflows.ts': `export ${OWN} export ${VIDEO}` },
+  },
+  'a folder of TypeScript': {
+    file: '',
+    fine: { 'index.ts': "export * from './own';", 'own.ts': `export ${OWN}` },
+    taken: { 'index.ts': "export * from './own';", 'own.ts': `export ${OWN} export ${VIDEO}` },
+  },
+  'CommonJS by hand': {
+    file: 'workflows.js',
+    fine: { 'workflows.js': `${OWN} module.exports = { ownWorkflow };` },
+    taken: { 'workflows.js': `${OWN} ${VIDEO} module.exports = { ownWorkflow, generateVideo };` },
+  },
+  'CommonJS of tsc': {
+    file: 'index.js',
+    fine: {
+      'index.js': `"use strict"; ${TSC_STAR} __exportStar(require("./own"), exports);`,
+      'own.js': `"use strict"; exports.ownWorkflow = ownWorkflow; ${OWN}`,
+    },
+    taken: {
+      'index.js': `"use strict"; ${TSC_STAR} __exportStar(require("./own"), exports);`,
+      'own.js': `"use strict"; exports.ownWorkflow = ownWorkflow; exports.generateVideo = generateVideo; ${OWN} ${VIDEO}`,
+    },
+  },
+  'ES modules': {
+    file: 'workflows.mjs',
+    fine: { 'workflows.mjs': "export * from './own.mjs';", 'own.mjs': `export ${OWN}` },
+    taken: { 'workflows.mjs': "export * from './own.mjs';", 'own.mjs': `export ${OWN} export ${VIDEO}` },
+  },
+  'a module that asks for the time while it is loaded': {
+    file: 'workflows.js',
+    fine: { 'workflows.js': `exports.since = Date.now(); exports.ownWorkflow = ${OWN}` },
+    taken: {
+      'workflows.js': `exports.since = [Date.now(), Math.random(), new Date()]; exports.ownWorkflow = ${OWN}; exports.generateVideo = ${VIDEO}`,
+    },
+  },
+  'a workflow for every other name': {
+    file: 'workflows.ts',
+    fine: { 'workflows.ts': `export ${OWN} export default async function any() { return 3; }` },
+    taken: { 'workflows.ts': `export default async function any() { return 3; } export ${VIDEO}` },
+  },
+  'our workflows, on purpose': {
+    file: 'workflows.js',
+    fine: {
+      'workflows.js': `${TSC_STAR} __exportStar(require("temporal-videogen/workflows"), exports); exports.ownWorkflow = ${OWN}`,
+    },
+    taken: {
+      'workflows.js': `exports.ownWorkflow = ${OWN}; exports.generateVideo = (...all) => require("temporal-videogen/workflows").generateVideo(...all);`,
+    },
+  },
+};
+
+/** A second or so for each bundle, on a machine with nothing else to do. */
+const BUNDLING_MAX_MS = 240_000;
+
+const SCRIPT = `
+const { bundleWorkflowCode, DefaultLogger } = require('@temporalio/worker');
+const { VideoPlugin } = require('temporal-videogen/plugin');
+const { loadWorkflowExports } = require('./node_modules/temporal-videogen/dist/src/workflow-exports');
+const logger = new DefaultLogger('ERROR', () => undefined);
+const bundle = async (place, plugins) => {
+  try {
+    const { code } = await bundleWorkflowCode({ workflowsPath: place, plugins, logger });
+    const exported = Object.entries(loadWorkflowExports(code));
+    return {
+      workflows: exported.filter(([, one]) => typeof one === 'function').map(([name]) => name).sort(),
+      zod: code.includes('node_modules/zod'),
+    };
+  } catch (error) {
+    return String(error);
+  }
+};
+async function main() {
+  const plugin = new VideoPlugin();
+  const found = {};
+  for (const place of PLACES) found[place] = await bundle(require('path').join(__dirname, place), [plugin]);
+  found.twice = await bundle(require('path').join(__dirname, PLACES[0]), [plugin, plugin, new VideoPlugin()]);
+  found.nothing = await bundle(undefined, [plugin]);
+  console.log(JSON.stringify(found));
+}
+main();
+`;
+
+describe('bundled with the plugin', () => {
+  let host: HostProject;
+  let found: Record<string, { workflows: string[]; zod: boolean } | string>;
+
+  beforeAll(() => {
+    host = createHostProject();
+    const places: string[] = [];
+    Object.values(SHAPES).forEach(({ file, ...kinds }, index) => {
+      for (const [kind, files] of Object.entries(kinds)) {
+        const folder = `${kind}-${index}`;
+        places.push(`${folder}/${file}`);
+        host.write(
+          Object.fromEntries(Object.entries(files).map(([name, text]) => [`${folder}/${name}`, text])),
+        );
+      }
+    });
+    host.write({ 'bundle.js': SCRIPT.replaceAll('PLACES', JSON.stringify(places)) });
+    found = JSON.parse(JSON.stringify(host.run('bundle.js')));
+  }, BUNDLING_MAX_MS);
+  afterAll(() => host.remove());
+
+  it.each(Object.entries(SHAPES))('%s has the host’s workflows and ours', (name, { file }) => {
+    const place = `fine-${Object.keys(SHAPES).indexOf(name)}/${file}`;
+    const others = name === 'a workflow for every other name' ? ['default'] : [];
+    expect(found[place]).toEqual({
+      workflows: [...others, 'generateVideo', 'generateVideos', 'ownWorkflow'],
+      zod: false,
+    });
+  });
+
+  it.each(Object.entries(SHAPES))(
+    '%s with a generateVideo of its own is refused in a sentence',
+    (name, { file }) => {
+      const place = `taken-${Object.keys(SHAPES).indexOf(name)}/${file}`;
+      expect(found[place]).toBe(
+        "ConfigError: The workflow generateVideo is your worker's own and one of temporal-videogen: rename or remove your own.",
+      );
+    },
+  );
+
+  it('it may be mentioned more than once', () => {
+    expect(found.twice).toEqual({
+      workflows: ['generateVideo', 'generateVideos', 'ownWorkflow'],
+      zod: false,
+    });
+  });
+
+  it('ours are all there is for a host without workflows', () => {
+    expect(found.nothing).toEqual({ workflows: ['generateVideo', 'generateVideos'], zod: false });
+  });
+});

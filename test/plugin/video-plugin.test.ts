@@ -1,0 +1,170 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { bundleWorkflowCode, DefaultLogger, type WorkerOptions } from '@temporalio/worker';
+import { ConfigError } from '../../src/config/service-config';
+import { forWorkersBeside } from '../../src/plugin/hosted-work';
+import { sdkProblem } from '../../src/plugin/sdk-versions';
+import { VideoPlugin, type VideoPluginOptions } from '../../src/plugin/video-plugin';
+import { createHostProject } from '../support/host-project';
+
+const SERVICE = { VIDEO_API_BASE_URL: 'https://api.example.com', VIDEO_API_KEY: 'key' };
+
+function configure(host: Partial<WorkerOptions> = {}, plugin: VideoPluginOptions = {}): WorkerOptions {
+  return new VideoPlugin({ env: SERVICE, ...plugin }).configureWorker({ taskQueue: 'q', ...host });
+}
+
+function refusal(work: () => unknown): string {
+  try {
+    work();
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    return error instanceof Error ? error.message : '';
+  }
+  throw new Error('expected a refusal');
+}
+
+const bundleOf = async (file: string, plugins: VideoPlugin[] = []) =>
+  bundleWorkflowCode({
+    workflowsPath: require.resolve(file),
+    logger: new DefaultLogger('ERROR', () => undefined),
+    plugins,
+  });
+
+describe('a worker with the plugin', () => {
+  it('has its own activities and ours, and what ours need where it is not set', () => {
+    const own = async () => 1;
+    const { activities, ...options } = configure({ activities: { own } });
+    expect(Object.keys(activities ?? {})).toEqual([
+      'own',
+      'submitVideo',
+      'findLostSubmit',
+      'recallSubmit',
+      'pollVideo',
+      'pollVideos',
+      'downloadVideo',
+      'cancelVideo',
+      'openBatch',
+      'readRequests',
+      'recordResults',
+    ]);
+    expect(options).toMatchObject({ shutdownGraceTime: '20s', maxHeartbeatThrottleInterval: '5s' });
+    expect(configure({ shutdownGraceTime: '1m', maxHeartbeatThrottleInterval: undefined })).toMatchObject({
+      shutdownGraceTime: '1m',
+      maxHeartbeatThrottleInterval: '5s',
+    });
+  });
+
+  it('may not have an activity of the same name', () => {
+    expect(refusal(() => configure({ activities: { submitVideo: async () => 'mine' } }))).toBe(
+      "The activity submitVideo is your worker's own and one of temporal-videogen: rename or remove your own.",
+    );
+  });
+
+  it('that gets it a second time is left as it is', () => {
+    const once = configure();
+    expect(new VideoPlugin({ env: {} }).configureWorker(once)).toBe(once);
+  });
+
+  it('is told which setting is missing when it is made, and not before', () => {
+    const plugin = new VideoPlugin({ env: {} });
+    expect(plugin.configureClient({ namespace: 'n' })).toEqual({ namespace: 'n' });
+    expect(refusal(() => plugin.configureWorker({ taskQueue: 'q' }))).toMatch(
+      /^VIDEO_API_BASE_URL is not set/,
+    );
+  });
+
+  it('has queues that make sense', () => {
+    expect(refusal(() => configure({}, { queues: { submit: 's', download: 's' } }))).toMatch(
+      /^The queue of the downloads \(.* queues\.download of the plugin\) is "s", where the submits wait: name another\.$/,
+    );
+    expect(refusal(() => configure({}, { submitsPerSecond: 2 }))).toMatch(/give submits one of their own/);
+    expect(configure({}, { submitsPerSecond: 2, queues: { submit: 's' } }).taskQueue).toBe('q');
+  });
+
+  it('has its deployment, and nothing of its own work, shared by the workers beside it', () => {
+    const workerDeploymentOptions = {
+      useWorkerVersioning: true,
+      version: { deploymentName: 'films', buildId: '1.4.2' },
+      defaultVersioningBehavior: 'PINNED',
+    } as const;
+    const plugin = new VideoPlugin();
+    const host = { taskQueue: 'q', identity: 'me', workerDeploymentOptions, plugins: [plugin] };
+    const beside = forWorkersBeside(
+      { ...host, activities: { own: async () => 1 }, workflowsPath: 'w' },
+      plugin,
+    );
+    expect(beside).toMatchObject({ identity: 'me', workerDeploymentOptions, plugins: [] });
+    expect(Object.keys(beside)).not.toContain('activities');
+    expect(Object.keys(beside)).not.toContain('workflowsPath');
+  });
+
+  it('may bring a bundle that has our workflows, and is told how to when it has not', async () => {
+    const ours = await bundleOf('../support/host-workflows', [new VideoPlugin()]);
+    expect(configure({ workflowBundle: ours }).workflowBundle).toBe(ours);
+
+    const none = await bundleOf('../support/host-workflows');
+    const folder = mkdtempSync(join(tmpdir(), 'videogen-bundle-'));
+    const codePath = join(folder, 'workflows.js');
+    writeFileSync(codePath, none.code);
+    for (const workflowBundle of [none, { codePath }]) {
+      expect(refusal(() => configure({ workflowBundle }))).toBe(
+        "The workflowBundle has no workflow generateVideo of temporal-videogen: build it with bundleWorkflowCode({ …, plugins: [videoPlugin] }), or write export * from 'temporal-videogen/workflows' in its workflows.",
+      );
+    }
+    rmSync(folder, { recursive: true });
+  });
+});
+
+describe('the versions of Temporal’s packages', () => {
+  it.each([
+    [{ client: '1.24.0', worker: '1.24.0' }, undefined],
+    [{ client: '1.30.2', worker: '1.30.2' }, undefined],
+    [
+      { client: '1.24.0', worker: '1.24.1', workflow: '1.24.0' },
+      "Temporal's packages are of 2 versions, @temporalio/client, @temporalio/workflow 1.24.0 and @temporalio/worker 1.24.1: install @temporalio/client, @temporalio/worker, @temporalio/workflow in one version, 1.24.1.",
+    ],
+    [
+      { client: '1.9.0', worker: '1.9.0' },
+      "Temporal's packages are not in the range ^1.24.0 of temporal-videogen, @temporalio/client, @temporalio/worker 1.9.0: install @temporalio/client, @temporalio/worker in one version, ^1.24.0.",
+    ],
+    [
+      { client: '2.0.0', worker: '1.24.0' },
+      "Temporal's packages are of 2 versions, @temporalio/worker 1.24.0 and @temporalio/client 2.0.0: install @temporalio/client, @temporalio/worker in one version, ^1.24.0.",
+    ],
+  ])('%j', (found, problem) => {
+    expect(sdkProblem(found, '^1.24.0')).toBe(problem);
+  });
+
+  it('are looked at where they are installed, also for a second copy', () => {
+    const host = createHostProject({
+      '@temporalio/activity': '@temporalio/activity',
+      'temporal-videogen/node_modules/@temporalio/worker': '@temporalio/worker',
+    });
+    try {
+      host.write({
+        'say.js': `
+          const { VideoPlugin } = require('temporal-videogen/plugin');
+          const { NativeConnection } = require('@temporalio/worker');
+          const connection = Object.create(NativeConnection.prototype);
+          const env = ${JSON.stringify(SERVICE)};
+          try { console.log(JSON.stringify(Object.keys(new VideoPlugin({ env }).configureWorker({ taskQueue: 'q', connection })))); }
+          catch (error) { console.log(JSON.stringify(String(error))); }`,
+      });
+      expect(host.run('say.js')).toMatch(
+        /^ConfigError: Your worker is of another copy of @temporalio\/worker /,
+      );
+      const manifest = JSON.stringify({
+        name: '@temporalio/activity',
+        version: '1.23.4',
+        main: 'lib/index.js',
+      });
+      host.write({ 'node_modules/@temporalio/activity/package.json': manifest });
+      expect(host.run('say.js')).toMatch(
+        /^ConfigError: Temporal's packages are of 2 versions, @temporalio\/activity 1\.23\.4 and /,
+      );
+    } finally {
+      host.remove();
+    }
+  });
+});

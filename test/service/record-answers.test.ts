@@ -1,0 +1,207 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { traceAnswer } from '../../src/service/read-answer';
+import { recordAnswers, redactAnswer } from '../../src/service/record-answers';
+import type { ServiceAnswer } from '../../src/service/video-service';
+import { PROVIDERS } from './provider-answers';
+
+const KEY = 'sk-live/abc+123456';
+const answer = (body: unknown, rest: Partial<ServiceAnswer> = {}): ServiceAnswer => ({
+  call: 'poll',
+  status: 200,
+  headers: {},
+  body: typeof body === 'string' ? body : JSON.stringify(body),
+  secrets: { keys: [KEY], others: [] },
+  ...rest,
+});
+const bodyOf = (body: unknown, rest?: Partial<ServiceAnswer>) => redactAnswer(answer(body, rest)).body;
+
+describe('an answer of very many texts', () => {
+  it('has its secrets prepared once, not for each text', () => {
+    let asked = 0;
+    const secrets = {
+      get keys() {
+        asked++;
+        return [KEY];
+      },
+      others: [],
+    };
+    const kept = redactAnswer(
+      answer([...Array(2_000).fill(''), KEY], { secrets, headers: { a: 'b', c: 'd' } }),
+    );
+    expect(kept.body).not.toContain(KEY);
+    expect(asked).toBeLessThan(10);
+  });
+
+  it.each([
+    ['one beside the other', Array(345_000).fill('')],
+    ['as keys', Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`k${at}`, 1]))],
+    ['within another text', [JSON.stringify(Array(60_000).fill(''))]],
+  ])('is not kept, %s', (_, texts) => {
+    expect(bodyOf({ texts, key: KEY })).toBe('not kept: the answer holds more than 50000 texts');
+  });
+
+  it('is kept up to the limit', () => {
+    const body = JSON.stringify(Array(49_999).fill('a'));
+    expect(bodyOf(body)).toBe(body);
+  });
+});
+
+describe('of an answer is kept', () => {
+  it.each(PROVIDERS)('all that $name says, but for the queries of its links', ({ exchanges }) => {
+    for (const [{ status, body }] of exchanges) {
+      const signed = body.replaceAll('.mp4', `.mp4?sign=${'s'.repeat(30)}&Expires=17`);
+      const kept = redactAnswer(answer(signed, { status })).body;
+      expect(kept).not.toContain('sss');
+      const expected = JSON.stringify(traceAnswer({ status, body: signed })).replaceAll(
+        /\?sign=s+&Expires=17/g,
+        '?…',
+      );
+      expect(JSON.stringify(traceAnswer({ status, body: kept }))).toBe(expected);
+      // Without a secret in it, not a byte is changed.
+      expect(redactAnswer(answer(body, { status })).body).toBe(body);
+    }
+  });
+
+  it('every digit of a long number, and how it was written', () => {
+    const body = '{ "task_id": 1234567890123456789,\n "n": 1.0, "url": "https:\\/\\/x\\/1.mp4?a=b" }';
+    expect(bodyOf(body)).toBe('{ "task_id": 1234567890123456789,\n "n": 1.0, "url": "https://x/1.mp4?…" }');
+  });
+
+  it('no key, however it is written', () => {
+    const spellings = [KEY, KEY.replaceAll('/', '\\/'), KEY.replace('s', '\\u0073'), encodeURIComponent(KEY)];
+    for (const spelling of spellings) {
+      for (const body of [
+        `{"message":"Bad key ${spelling}."}`,
+        `{"${spelling}":1,"data":${JSON.stringify(JSON.stringify({ m: KEY }))}}`,
+        `<p>${KEY}</p>`,
+        `{not JSON: ${KEY}}`,
+        `{"cut":"${KEY}`,
+        `${'['.repeat(2000)} ${KEY} ${']'.repeat(2000)}`,
+      ]) {
+        const kept = bodyOf(body);
+        expect(kept).not.toContain('123456');
+        expect(kept).toContain('…');
+      }
+    }
+    expect(JSON.parse(bodyOf(`{"message":"Bad key ${KEY}."}`))).toEqual({ message: 'Bad key ….' });
+  });
+
+  it('no key of digits, even where it is a number', () => {
+    expect(bodyOf('{"key":1234567890,"id":7}', { secrets: { keys: ['1234567890'], others: [] } })).toBe(
+      '{"key":9999999999,"id":7}',
+    );
+  });
+
+  it('a short word that is also the value of a header, unless it stands alone', () => {
+    const secrets = { keys: [], others: ['2', 'beta', ''] };
+    expect(bodyOf({ id: 'task-2', status: 'alphabeta', m: 'beta' }, { secrets })).toBe(
+      '{"id":"task-2","status":"alphabeta","m":"…"}',
+    );
+  });
+
+  it.each([
+    ['https://x.example/1.mp4?X-Sig=abc&Expires=17', 'https://x.example/1.mp4?…'],
+    ['/v/1.mp4?s=1;t=2', '/v/1.mp4?…'],
+    ['https://x.example/1.mp4?secret', 'https://x.example/1.mp4?…'],
+    ['https://x.example/1.mp4?a=b#secret', 'https://x.example/1.mp4?…'],
+    ['https://x.example/1.mp4#secret', 'https://x.example/1.mp4#…'],
+    ['https://me:secret@x.example/1.mp4', 'https://…@x.example/1.mp4'],
+    [
+      'See https://x.example/a?b=c and "https://x.example/d?e=f"',
+      'See https://x.example/a?… and "https://x.example/d?…"',
+    ],
+    ['Really? Yes.', 'Really? Yes.'],
+    ['https://x.example/1.mp4', 'https://x.example/1.mp4'],
+  ])('of %s only %s', (text, kept) => {
+    expect(JSON.parse(bodyOf({ text }))).toEqual({ text: kept });
+    expect(bodyOf(text)).toBe(kept);
+  });
+
+  it('no header that may hold a secret, and no secret in the others', () => {
+    const headers = {
+      'content-type': 'application/json',
+      'set-cookie': ['a=b'],
+      cookie: 'a=b',
+      authorization: `Bearer ${KEY}`,
+      'x-api-key': KEY,
+      location: 'https://x.example/1?sig=abc',
+      echo: [`was ${KEY}`],
+      'retry-after': '2',
+    };
+    expect(redactAnswer(answer({}, { headers })).headers).toEqual({
+      'content-type': 'application/json',
+      location: 'https://x.example/1?…',
+      echo: ['was …'],
+      'retry-after': '2',
+    });
+  });
+});
+
+describe('answers are kept in files', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'videogen-answers-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+  const kept = (at = folder) => readdirSync(at).sort();
+  const read = (name: string | undefined) => JSON.parse(readFileSync(join(folder, name ?? ''), 'utf8'));
+
+  it('one each, named after time, call and status, for the owner alone', () => {
+    const inner = join(folder, 'a', 'b');
+    recordAnswers(inner)(answer({ task_id: 'a' }, { call: 'submit', status: 201, headers: { a: 'b' } }));
+    const [name = '', ...others] = kept(inner);
+    expect(others).toEqual([]);
+    expect(name).toMatch(/^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z-000001-submit-201-\d+\.json$/);
+    expect(JSON.parse(readFileSync(join(inner, name), 'utf8'))).toEqual({
+      call: 'submit',
+      status: 201,
+      headers: { a: 'b' },
+      body: '{"task_id":"a"}',
+    });
+    expect(statSync(join(inner, name)).mode & 0o077).toBe(0);
+  });
+
+  it('as many as there is room for, the oldest removed, and what is not ours left alone', () => {
+    writeFileSync(join(folder, '0000-notes.json'), 'mine');
+    writeFileSync(join(folder, '2020-01-01T00-00-00.000Z-000001-check-200-1.json.tmp'), 'left by a crash');
+    const dated = [
+      '2020-01-01T09-30-standup.json',
+      '2020-01-01T00-00-00.000Z-backup.json',
+      '2020-01-01T.json',
+    ];
+    for (const name of dated) writeFileSync(join(folder, name), 'mine');
+    const keep = recordAnswers(folder, { mostFiles: 3 });
+    for (let id = 1; id <= 5; id++) keep(answer({ id }));
+    expect(kept()).toEqual(expect.arrayContaining(dated));
+    const [notes, ...own] = kept().filter((name) => !dated.includes(name));
+    expect(notes).toBe('0000-notes.json');
+    expect(own).toHaveLength(3);
+    expect(read(own.at(-1)).body).toMatch(/"id":[345]/);
+  });
+
+  it('of at most 1 MB, which still read the same when one text alone is too long', () => {
+    const keep = recordAnswers(folder);
+    keep(answer({ task_id: 'a', status: 'running', base64: 'A'.repeat(3e6) }));
+    keep(answer({ task_id: 'a', list: Array(600_000).fill(1234) }));
+    keep(answer('\u001b'.repeat(3e6)));
+    const names = kept();
+    expect(names).toHaveLength(3);
+    for (const name of names) expect(statSync(join(folder, name)).size).toBeLessThanOrEqual(1_000_000);
+    const readings = names.map((name) => traceAnswer(read(name)));
+    expect(readings).toContainEqual(expect.objectContaining({ taskId: 'a', json: true }));
+  });
+
+  it('or not, which is told once and hurts nobody', () => {
+    const file = join(folder, 'file');
+    writeFileSync(file, '');
+    const told: string[] = [];
+    const keep = recordAnswers(file, { onProblem: (message) => told.push(message) });
+    for (let time = 0; time < 3; time++) expect(() => keep(answer({}))).not.toThrow();
+    expect(told).toEqual([
+      expect.stringMatching(/^Answers of the service cannot be kept in .*: the jobs go on without\.$/),
+    ]);
+    expect(() => keep({} as unknown as ServiceAnswer)).not.toThrow();
+  });
+});

@@ -1,0 +1,27 @@
+// Runs one function of src/temporal-server in a process of its own: node run-engine.cjs <function> <options as JSON>.
+// It compiles what it loads, because these tests run without a build.
+const { readFileSync } = require('node:fs');
+const Module = require('node:module');
+const { join } = require('node:path');
+const { transformSync } = require('@swc/core');
+
+Module._extensions['.ts'] = (module, filename) => {
+  const { code } = transformSync(readFileSync(filename, 'utf8'), {
+    filename,
+    module: { type: 'commonjs' },
+    jsc: { target: 'es2023', parser: { syntax: 'typescript' } },
+  });
+  module._compile(code, filename);
+};
+
+const [name, options] = process.argv.slice(2);
+const engine = require(join(__dirname, '..', '..', 'src', 'engine', 'index.ts'));
+const onProgress = (line) => process.stderr.write(`${line}\n`);
+
+engine[name]({ ...JSON.parse(options), onProgress }).then(
+  (result) => process.stdout.write(JSON.stringify(result)),
+  (error) => {
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+  },
+);

@@ -1,0 +1,51 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isExecutableFile } from '../../src/temporal-server/executable-file';
+import { downloadWithSdk } from '../../src/temporal-server/sdk-download';
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sdk-download-'));
+});
+
+afterEach(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Stands in for the SDK on a machine with internet: it leaves a file where the SDK would, and starts nothing. */
+async function sdkThatLeaves(files: readonly string[]): Promise<string> {
+  const module = join(folder, 'sdk.cjs');
+  await writeFile(
+    module,
+    `const { writeFileSync } = require('node:fs');
+     exports.TestWorkflowEnvironment = {
+       createLocal: async ({ server: { executable } }) => {
+         for (const file of ${JSON.stringify(files)}) {
+           writeFileSync(executable.downloadDir + '/' + file, executable.type, { mode: 0o755 });
+         }
+         return { teardown: async () => process.stdout.write('noise of a server') };
+       },
+     };`,
+  );
+  return module;
+}
+
+test('the executable that the SDK downloaded is kept, and nothing else of its folder', async () => {
+  const target = join(folder, 'temporal');
+
+  await downloadWithSdk('createLocal', target, await sdkThatLeaves(['temporal-sdk-typescript-1.24.0']));
+
+  expect(await readFile(target, 'utf8')).toBe('cached-download');
+  expect(await isExecutableFile(target)).toBe(true);
+  expect((await readdir(folder)).sort()).toEqual(['sdk.cjs', 'temporal']);
+});
+
+test.each([[[]], [['one', 'two']]])('a download that left %j is refused', async (files: string[]) => {
+  const sdk = await sdkThatLeaves(files);
+
+  await expect(downloadWithSdk('createLocal', join(folder, 'temporal'), sdk)).rejects.toThrow(
+    `the SDK left ${files.length} executables`,
+  );
+});

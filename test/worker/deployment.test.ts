@@ -1,0 +1,30 @@
+import { ConfigError } from '../../src/config/service-config';
+import { deploymentOptions } from '../../src/worker/deployment';
+
+const SET = { VIDEOGEN_DEPLOYMENT_NAME: 'videos', VIDEOGEN_BUILD_ID: '1.4.2' };
+const pinned = {
+  useWorkerVersioning: true,
+  version: { deploymentName: 'videos', buildId: '1.4.2' },
+  defaultVersioningBehavior: 'PINNED',
+} as const;
+
+describe('the version of a worker', () => {
+  it('is none unless somebody says so', () => {
+    expect(deploymentOptions(undefined, {})).toBeUndefined();
+    expect(deploymentOptions({}, {})).toBeUndefined();
+  });
+
+  it('is what the settings say, with jobs that stay on it', () => {
+    expect(deploymentOptions({ maxCachedWorkflows: 5 }, SET)).toEqual(pinned);
+  });
+
+  it('is what the program says before what the settings say, even if that is none', () => {
+    const own = { ...pinned, defaultVersioningBehavior: 'AUTO_UPGRADE' } as const;
+    expect(deploymentOptions({ workerDeploymentOptions: own }, SET)).toBe(own);
+    expect(deploymentOptions({ workerDeploymentOptions: undefined }, SET)).toBeUndefined();
+  });
+
+  it('is refused by half', () => {
+    expect(() => deploymentOptions({}, { VIDEOGEN_BUILD_ID: '1.4.2' })).toThrow(ConfigError);
+  });
+});

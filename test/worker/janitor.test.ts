@@ -1,0 +1,105 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
+import { newPartName, partMark } from '../../src/storage/part-files';
+import { startJanitor } from '../../src/worker/janitor';
+import { captureLogs } from '../support/logs';
+import { eventually } from '../temporal-server/eventually';
+
+const HOUR_MS = 3_600_000;
+
+const logs = captureLogs();
+let folder: string;
+let stop: () => void = () => undefined;
+beforeEach(() => {
+  // Only what it waits with: the file system takes its own time.
+  jest.useFakeTimers({ doNotFake: ['setImmediate', 'setTimeout', 'nextTick', 'Date', 'queueMicrotask'] });
+  folder = mkdtempSync(join(tmpdir(), 'videogen-janitor-'));
+  logs.length = 0;
+});
+afterEach(() => {
+  stop();
+  jest.useRealTimers();
+  rmSync(folder, { recursive: true });
+});
+
+/** As a worker that was killed leaves it. */
+function leavePart(hoursAgo: number, within = ''): string {
+  mkdirSync(join(folder, within), { recursive: true });
+  const file = join(folder, within, newPartName(partMark('fox.mp4', 'task')));
+  writeFileSync(file, 'half a fox');
+  const when = (Date.now() - hoursAgo * HOUR_MS) / 1_000;
+  utimesSync(file, when, when);
+  return file;
+}
+
+const told = () => logs.map(({ level, message, meta }) => [level, message, meta]);
+
+test('what nobody has written to for a day is removed at the start, and what may still grow is not', async () => {
+  const old = [leavePart(25), leavePart(1_000, 'foxes/red')];
+  const young = [leavePart(23), leavePart(0, 'foxes/red')];
+  const video = join(folder, 'fox.mp4');
+  writeFileSync(video, 'a whole fox');
+  utimesSync(video, 0, 0);
+  stop = startJanitor(createFileStorage(folder));
+  await eventually('it has told what it did', () => told().length > 0);
+  expect(told()).toEqual([
+    ['INFO', 'removed what unfinished downloads had left', expect.objectContaining({ removed: 2 })],
+  ]);
+  expect(old.filter(existsSync)).toEqual([]);
+  expect([...young, video].filter(existsSync)).toHaveLength(3);
+});
+
+test('it comes again every hour until it is stopped, and says nothing when there was nothing', async () => {
+  let sweeps = 0;
+  const { sweep = async () => 0, ...rest } = createFileStorage(folder);
+  const storage: VideoStorage = {
+    ...rest,
+    sweep: async (olderThanMs) => {
+      const removed = await sweep(olderThanMs);
+      sweeps += 1;
+      return removed;
+    },
+  };
+  stop = startJanitor(storage);
+  await eventually('the first sweep', () => sweeps === 1);
+  expect(told()).toEqual([]);
+
+  const old = leavePart(25);
+  jest.advanceTimersByTime(HOUR_MS - 1);
+  expect(existsSync(old)).toBe(true);
+  jest.advanceTimersByTime(1);
+  await eventually('it has told what it did', () => told().length > 0);
+  expect(existsSync(old)).toBe(false);
+
+  stop();
+  jest.advanceTimersByTime(10 * HOUR_MS);
+  expect(sweeps).toBe(2);
+});
+
+test('a storage that cannot be swept now is a warning, and is swept again an hour later', async () => {
+  let sweeps = 0;
+  const sweep = async () => {
+    sweeps += 1;
+    throw new StorageFault('EACCES: permission denied');
+  };
+  stop = startJanitor({ ...createFileStorage(folder), sweep });
+  await eventually('the first warning', () => told().length === 1);
+  jest.advanceTimersByTime(HOUR_MS);
+  await eventually('the second warning', () => told().length === 2);
+  expect(told()[1]).toEqual([
+    'WARN',
+    'could not look for what unfinished downloads left',
+    expect.objectContaining({ error: 'StorageFault: EACCES: permission denied' }),
+  ]);
+  expect(sweeps).toBe(2);
+});
+
+test('a storage that has nothing to sweep is left alone', async () => {
+  const { sweep: _, ...storage } = createFileStorage(folder);
+  stop = startJanitor(storage);
+  jest.advanceTimersByTime(HOUR_MS);
+  await new Promise(setImmediate);
+  expect(told()).toEqual([]);
+});

@@ -1,0 +1,105 @@
+import { VideoFailure } from '../../../src/contract/failures';
+import { jsonBytes, LARGEST_REQUESTS_BYTES } from '../../../src/contract/sizes';
+import { carriedItems } from '../../../workflows/batch/batch-state';
+import { Job } from '../../../workflows/job';
+
+const WIDEST_WINDOW = 500;
+const MIB = 1024 * 1024;
+/** What Temporal takes of one input. */
+const LARGEST_INPUT_BYTES = 2 * MIB;
+
+const request = {
+  prompt: 'A fox'.padEnd(150_000, '.'),
+  image_url: `data:image/png;base64,${'A'.repeat(150_000)}`,
+  resolution: '1080p',
+  aspect_ratio: '16:9',
+  duration: 10,
+  seed: Number.MIN_SAFE_INTEGER,
+} as const;
+
+async function newJob(item: number): Promise<Job> {
+  const job = new Job(
+    {},
+    {
+      name: `${'foxes'.repeat(200)}-${item}`,
+      item,
+      resetRuns: undefined,
+      warnedWords: new Set(),
+      loadRequest: async () => request,
+      changed: () => undefined,
+      recordTask: () => undefined,
+    },
+  );
+  await job.loadRequest();
+  return job;
+}
+
+/** A job that waits, with the longest of everything: each character of the text is three bytes, or escaped. */
+async function waiting(item: number): Promise<Job> {
+  const job = await newJob(item);
+  job.hold(new VideoFailure('SubmitUnconfirmed'));
+  jest.setSystemTime(Date.now() + 86_399_999);
+  job.endHold();
+  job.adoptTask(`${item}`.padEnd(1_000, 'x'));
+  job.enter('waiting');
+  const details = { message: '狐'.repeat(5_000), code: '"'.repeat(5_000), status: 503, taskId: job.taskId };
+  job.recordStatus({
+    state: 'unknown',
+    word: '狐'.repeat(500),
+    percent: 99.99999999999999,
+    polling: { min: 86_400_000 },
+  });
+  for (let count = 0; count < 50; count++) job.recordPollFailure(new VideoFailure('ServiceFailed', details));
+  return job;
+}
+
+async function held(item: number): Promise<Job> {
+  const job = await newJob(item);
+  job.hold(
+    new VideoFailure('SubmitUnconfirmed', {
+      message: '\\'.repeat(5_000),
+      code: '狐'.repeat(5_000),
+      status: 504,
+    }),
+  );
+  return job;
+}
+
+async function many(count: number, make: (item: number) => Promise<Job>, from = 1) {
+  return Promise.all(
+    Array.from({ length: count }, async (_, index) => [from + index, await make(from + index)] as const),
+  );
+}
+
+beforeEach(() => jest.useFakeTimers());
+afterEach(() => jest.useRealTimers());
+
+test('what the widest window takes along stays below 1 MiB, with the longest ids and words, and as many held', async () => {
+  const running = [
+    ...(await many(WIDEST_WINDOW, waiting, 999_000)),
+    ...(await many(WIDEST_WINDOW, held, 999_500)),
+  ];
+  const bytes = jsonBytes(carriedItems(new Map(running)));
+  expect(bytes).toBeLessThan(MIB);
+  // Beside the largest requests that the input of a batch may have.
+  expect(bytes + LARGEST_REQUESTS_BYTES).toBeLessThan(LARGEST_INPUT_BYTES - 100_000);
+});
+
+test('nothing of a request is taken along but the facts that the video is compared with', async () => {
+  const [carried] = carriedItems(new Map([[7, await held(7)]]));
+  expect(carried?.job.expected).toEqual({
+    resolution: '1080p',
+    aspect_ratio: '16:9',
+    duration: 10,
+    seed: Number.MIN_SAFE_INTEGER,
+  });
+  expect(JSON.stringify(carried)).not.toContain('fox');
+});
+
+test('a few items take their words along as they are', async () => {
+  const job = await newJob(1);
+  job.recordTask('task_1');
+  job.recordPollFailure(new VideoFailure('ServiceFailed', { message: 'overloaded', status: 503 }));
+  const [carried] = carriedItems(new Map([[1, job]]));
+  expect(carried?.job.problem).toEqual(job.observed.problem);
+});

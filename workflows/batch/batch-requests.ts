@@ -1,0 +1,63 @@
+import { proxyActivities } from '@temporalio/workflow';
+import type { VideoActivities } from '../../activities';
+import type { BatchInput, OpenedBatch } from '../../src/contract/batch';
+import { shown } from '../../src/contract/clean-text';
+import { createFailure } from '../../src/contract/failures';
+import { REQUESTS_POLICY } from '../../src/contract/policies';
+import type { VideoRequest } from '../../src/contract/request';
+
+/** The requests of a batch, read from where they are whenever they are wanted: they are neither kept nor carried over. */
+export class BatchRequests {
+  private page: { from: number; requests: VideoRequest[] } = { from: 1, requests: [] };
+  private lastReading: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly input: BatchInput,
+    /** The requests as they were when the batch began. */
+    private readonly opened: () => OpenedBatch | undefined,
+  ) {}
+
+  /** Of an item that is begun: those of the next ones are read with it. */
+  async next(item: number): Promise<VideoRequest> {
+    const { requestsFrom } = this.input;
+    if (requestsFrom == null) return this.given(item);
+    if (this.inPage(item) === undefined)
+      this.page = { from: item, requests: await this.read(requestsFrom, item) };
+    return existing(item, this.inPage(item));
+  }
+
+  /** Of an item that was begun before. */
+  async again(item: number): Promise<VideoRequest> {
+    const { requestsFrom } = this.input;
+    if (requestsFrom == null) return this.given(item);
+    return existing(item, (await this.read(requestsFrom, item, 1))[0]);
+  }
+
+  private given(item: number): VideoRequest {
+    return existing(item, this.input.requests?.[item - 1]);
+  }
+
+  private inPage(item: number): VideoRequest | undefined {
+    return this.page.requests[item - this.page.from];
+  }
+
+  /**
+   * One reading at a time: what it brings is sent on with the workflow task that it came with, and Temporal takes no more
+   * than 4 MB of one.
+   */
+  private read(from: string, item: number, most?: number): Promise<VideoRequest[]> {
+    const { readRequests } = proxyActivities<VideoActivities>({
+      ...REQUESTS_POLICY,
+      summary: most === 1 ? `${item} of ${shown(from)}` : `${shown(from)} from ${item} on`,
+    });
+    const sha256 = this.opened()?.sha256 ?? '';
+    const reading = this.lastReading.then(() => readRequests({ from, sha256, skip: item - 1, most }));
+    this.lastReading = reading.catch(() => undefined);
+    return reading;
+  }
+}
+
+function existing(item: number, request: VideoRequest | undefined): VideoRequest {
+  if (request !== undefined) return request;
+  throw createFailure('InvalidRequest', { message: `there is no request ${item}` });
+}

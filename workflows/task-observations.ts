@@ -1,0 +1,78 @@
+import type { VideoFailure } from '../src/contract/failures';
+import type { CarriedJob, JobProgress, TaskStatus } from '../src/contract/job';
+import { MOST_WARNED_WORDS, POLLS_WITHOUT_TASK, POLLS_WITHOUT_VIDEO } from '../src/contract/policies';
+import { cutToBytes } from '../src/contract/sizes';
+
+type CarriedPolls = Pick<CarriedJob, 'polls' | 'lastTask' | 'problem' | 'misses'>;
+
+/** What the looks at a task have shown so far. */
+export class TaskObservations {
+  polls: number;
+  task: JobProgress['task'];
+  problem: JobProgress['problem'];
+  /** How long the last answer asks to be left alone. */
+  retryAfterMs: number | undefined;
+  /** Looks in a row that found no task, and looks in all that found a success without a video. */
+  private readonly misses: { task: number; video: number };
+
+  constructor(
+    private readonly warnedWords: Set<string>,
+    carried?: CarriedPolls,
+  ) {
+    this.polls = carried?.polls ?? 0;
+    this.task = carried?.lastTask;
+    this.problem = carried?.problem;
+    this.misses = carried?.misses ?? { task: 0, video: 0 };
+  }
+
+  recordStatus(look: TaskStatus): void {
+    this.polls++;
+    this.problem = undefined;
+    this.misses.task = 0;
+    if (look.state === 'succeeded' && !look.hasVideo) this.misses.video++;
+    const percent = 'percent' in look ? look.percent : undefined;
+    this.retryAfterMs = 'retryAfterMs' in look ? look.retryAfterMs : undefined;
+    this.task = { state: look.state, word: look.word, percent };
+  }
+
+  recordPollFailure({ type, message, details }: VideoFailure): void {
+    this.polls++;
+    this.problem = { type, message, count: (this.problem?.count ?? 0) + 1 };
+    this.misses.task = type === 'TaskUnknown' ? this.misses.task + 1 : 0;
+    this.retryAfterMs = details.retryAfter === undefined ? undefined : details.retryAfter * 1_000;
+  }
+
+  get isMissing(): boolean {
+    return this.misses.task >= POLLS_WITHOUT_TASK;
+  }
+
+  get videoIsMissing(): boolean {
+    return this.misses.video >= POLLS_WITHOUT_VIDEO;
+  }
+
+  /** As a deadline that passed is explained. */
+  lastSeen(): string {
+    if (this.problem) return this.problem.message;
+    return this.task
+      ? `the task was last seen ${this.task.word || this.task.state}`
+      : 'the task was never seen';
+  }
+
+  /** True once for each word: an unknown state is worth one warning, not one a look. */
+  isNewWord(word: string): boolean {
+    if (this.warnedWords.has(word) || this.warnedWords.size >= MOST_WARNED_WORDS) return false;
+    this.warnedWords.add(word);
+    return true;
+  }
+
+  carry(longestTextBytes: number): CarriedPolls {
+    const { polls, task, problem, misses } = this;
+    const cut = (text: string) => cutToBytes(text, longestTextBytes);
+    return {
+      polls,
+      lastTask: task && { ...task, word: cut(task.word) },
+      problem: problem && { ...problem, message: cut(problem.message) },
+      misses: misses.task + misses.video > 0 ? misses : undefined,
+    };
+  }
+}
