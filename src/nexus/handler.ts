@@ -22,7 +22,7 @@ import { parseJobInput } from '../contract/job-input';
 import { IDENTITY_MEMO, PROGRESS_QUERY, WORKFLOW_TYPE } from '../contract/names';
 import { jobAtStart } from '../contract/static-details';
 import { describeJob } from '../contract/summaries';
-import { checkSdkVersions } from '../plugin/sdk-versions';
+import { checkSdkVersions } from '../worker/sdk-versions';
 import { videoGeneration } from './service';
 
 export interface VideoNexusOptions {

@@ -12,7 +12,7 @@ import { bundleQuietly } from '../worker/quiet-bundler';
 import { hasPreparedWork, prepareWork, type VideoWorkOptions } from '../worker/video-work';
 import { bundleBesideHost, checkHostBundle, OWN_WORKFLOWS } from './bundle';
 import { forWorkersBeside, runHosted, takeWork, withActivities } from './hosted-work';
-import { checkSdkVersions, checkWorkerCopy } from './sdk-versions';
+import { checkSdkVersions, checkWorkerCopy } from '../worker/sdk-versions';
 
 export type { VideoNexusOptions } from '../nexus/handler';
 export { createVideoNexusHandler };

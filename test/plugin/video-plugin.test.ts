@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type WorkerOptions } from '@temporalio/worker';
 import { ConfigError } from '../../src/config/service-config';
 import { forWorkersBeside } from '../../src/plugin/hosted-work';
-import { sdkProblem } from '../../src/plugin/sdk-versions';
+import { sdkProblem } from '../../src/worker/sdk-versions';
 import { VideoPlugin, type VideoPluginOptions } from '../../src/plugin/video-plugin';
 import { createHostProject } from '../support/host-project';
 
