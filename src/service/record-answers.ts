@@ -21,7 +21,7 @@ const SHORTEST_NUMBER = 8;
 const SECRET_HEADERS = /auth|cookie|token|secret|key|signature|credential/i;
 /** The whole name: a file of the user may begin with a date as well. */
 const OWN_FILES =
-  /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z-\d{6,}-(submit|check|link|cancel)-\d{3}-\d+\.json(\.tmp)?$/;
+  /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z-\d{6,}-(submit|poll|link|cancel)-\d{3}-\d+\.json(\.tmp)?$/;
 
 export interface RecordAnswersOptions {
   /** Told once, with one sentence, that answers cannot be kept. */

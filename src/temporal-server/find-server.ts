@@ -56,7 +56,7 @@ export async function findDevServer(options: ServerOptions): Promise<string> {
   return await firstThatWorks({ what, wayOut }, ways);
 }
 
-const devServerRecipe = () => join(packageRoot(), 'src', 'engine', 'dev-server');
+const devServerRecipe = () => join(packageRoot(), 'src', 'temporal-server', 'dev-server');
 
 /** Where the dev server of the pinned version is kept. */
 export async function devServerCache({
@@ -70,7 +70,7 @@ export async function devServerCache({
 /** The path of a time-skipping test server, for `TestWorkflowEnvironment.createTimeSkipping`. */
 export async function findTestServer(options: ServerOptions): Promise<string> {
   const { cacheFolder, testServer, searchPath, onProgress = () => undefined } = options;
-  const recipe = join(packageRoot(), 'src', 'engine', 'test-server');
+  const recipe = join(packageRoot(), 'src', 'temporal-server', 'test-server');
   const version = await pinned(
     join(recipe, 'pom.xml'),
     /temporal-test-server<\/artifactId>\s*<version>([^<]+)/,

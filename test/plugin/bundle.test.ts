@@ -72,7 +72,7 @@ const BUNDLING_MAX_MS = 240_000;
 const SCRIPT = `
 const { bundleWorkflowCode, DefaultLogger } = require('@temporalio/worker');
 const { VideoPlugin } = require('temporal-videogen/plugin');
-const { loadWorkflowExports } = require('./node_modules/temporal-videogen/dist/src/workflow-exports');
+const { loadWorkflowExports } = require('./node_modules/temporal-videogen/dist/src/plugin/workflow-exports');
 const logger = new DefaultLogger('ERROR', () => undefined);
 const bundle = async (place, plugins) => {
   try {

@@ -8,7 +8,7 @@ import { type DevServer, type DevServerOptions, startDevServer } from '../../src
 import { eventually } from '../temporal-server/eventually';
 
 const executable = process.env.VIDEOGEN_TEMPORAL_CLI ?? '';
-const RUN_SERVER = join(__dirname, '..', 'engine', 'run-engine.cjs');
+const RUN_SERVER = join(__dirname, '..', 'temporal-server', 'run-server.cjs');
 
 let folder: string;
 const started: DevServer[] = [];

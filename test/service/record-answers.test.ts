@@ -165,7 +165,7 @@ describe('answers are kept in files', () => {
 
   it('as many as there is room for, the oldest removed, and what is not ours left alone', () => {
     writeFileSync(join(folder, '0000-notes.json'), 'mine');
-    writeFileSync(join(folder, '2020-01-01T00-00-00.000Z-000001-check-200-1.json.tmp'), 'left by a crash');
+    writeFileSync(join(folder, '2020-01-01T00-00-00.000Z-000001-poll-200-1.json.tmp'), 'left by a crash');
     const dated = [
       '2020-01-01T09-30-standup.json',
       '2020-01-01T00-00-00.000Z-backup.json',

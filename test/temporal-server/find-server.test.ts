@@ -58,7 +58,7 @@ function options() {
 }
 
 function findInAnotherProcess(): ChildProcess & { answer: Promise<string> } {
-  const args = [join(__dirname, 'run-engine.cjs'), 'findDevServer', JSON.stringify(options())];
+  const args = [join(__dirname, 'run-server.cjs'), 'findDevServer', JSON.stringify(options())];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env } });
   children.push(child);
   return Object.assign(child, { answer: text(child.stdout) });
@@ -126,7 +126,7 @@ describe('the dev server', () => {
   test('is kept under its pinned version and the platform, so that an upgrade does not meet an older one', async () => {
     await tool('go', GO_BUILDS);
     const folder = dirname(await findDevServer(options()));
-    const goMod = await readFile(join(packageRoot(), 'src', 'engine', 'dev-server', 'go.mod'), 'utf8');
+    const goMod = await readFile(join(packageRoot(), 'src', 'temporal-server', 'dev-server', 'go.mod'), 'utf8');
     const [, version] = /temporalio\/cli v(\S+)/.exec(goMod) ?? [];
 
     expect(folder).toContain(`temporal-${version}-`);
@@ -200,8 +200,8 @@ describe('the dev server', () => {
   test('is built from the pinned modules in compiled code too, which runs elsewhere in the package', () => {
     const home = packageRoot();
 
-    expect(packageRoot(join(home, 'dist', 'src', 'engine'))).toBe(home);
-    expect(existsSync(join(home, 'src', 'engine', 'dev-server', 'go.sum'))).toBe(true);
+    expect(packageRoot(join(home, 'dist', 'src', 'temporal-server'))).toBe(home);
+    expect(existsSync(join(home, 'src', 'temporal-server', 'dev-server', 'go.sum'))).toBe(true);
     expect(() => packageRoot(root)).toThrow('No package.json of temporal-videogen');
   });
 });

@@ -1,4 +1,4 @@
-// Runs one function of src/temporal-server in a process of its own: node run-engine.cjs <function> <options as JSON>.
+// Runs one function of src/temporal-server in a process of its own: node run-server.cjs <function> <options as JSON>.
 // It compiles what it loads, because these tests run without a build.
 const { readFileSync } = require('node:fs');
 const Module = require('node:module');
@@ -15,10 +15,10 @@ Module._extensions['.ts'] = (module, filename) => {
 };
 
 const [name, options] = process.argv.slice(2);
-const engine = require(join(__dirname, '..', '..', 'src', 'engine', 'index.ts'));
+const server = require(join(__dirname, '..', '..', 'src', 'temporal-server', 'index.ts'));
 const onProgress = (line) => process.stderr.write(`${line}\n`);
 
-engine[name]({ ...JSON.parse(options), onProgress }).then(
+server[name]({ ...JSON.parse(options), onProgress }).then(
   (result) => process.stdout.write(JSON.stringify(result)),
   (error) => {
     process.stderr.write(`${error.message}\n`);
