@@ -13,7 +13,7 @@ const { createVideoClient } = require('../dist/src');
 const { startEmulator } = require('../dist/src/testing');
 
 const CLI = join(__dirname, '../dist/src/cli/main.js');
-const PICTURES = join(__dirname, 'pictures');
+const PICTURES = join(__dirname, '../docs/pictures');
 const ARGS = [
   '--no-sandbox',
   '--disable-gpu',
