@@ -25,7 +25,7 @@ test('a stored video is told with what it is, whose, after how many looks, and w
     'It is at file:///videos/fox.mp4.',
   ]);
   expect(storedLines({ ...result, polls: 1 }, '/copies/fox.mp4')).toEqual([
-    expect.stringMatching(/, of task task_1 after one look\.$/),
+    expect.stringMatching(/, of task task_1 after one poll\.$/),
     'It is at file:///videos/fox.mp4, copied to /copies/fox.mp4.',
   ]);
 });

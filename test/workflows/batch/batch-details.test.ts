@@ -35,7 +35,7 @@ test('it tells of each item what is known of it, as one list', () => {
   expect(details({ running })[2]?.split('\n')).toEqual([
     '- 3: submitting',
     '- 4: waiting 27 %, task `task_4`',
-    '- 5: waiting 0 %, task `task_5`, problem: HTTP 429 slow down',
+    '- 5: waiting 0 %, task `task_5`, last poll failed: HTTP 429 slow down',
   ]);
 });
 
