@@ -19,7 +19,7 @@ export interface FailureRow {
   exitCode: number;
 }
 
-/** Every way in which a job can fail. Activities, workflow, exit codes and the README's table all read this one. */
+/** Every way in which a job can fail. Activities, workflow, exit codes and the tables of the documentation all read this one. */
 export const FAILURES = {
   InvalidRequest: {
     meaning: 'The request was refused',

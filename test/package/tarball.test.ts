@@ -60,6 +60,8 @@ test('what the engines are built from is in the package, and no test, key or vid
 
 test('the links of README and docs work inside an installed package', () => {
   const pages = files.filter((file) => file.endsWith('.md'));
-  expect(pages).toEqual(expect.arrayContaining(['README.md', 'docs/in-your-worker.md']));
+  expect(pages).toEqual(
+    expect.arrayContaining(['README.md', 'docs/in-your-worker.md', 'docs/decisions/README.md']),
+  );
   expect(brokenLinks(folder, pages)).toEqual([]);
 });

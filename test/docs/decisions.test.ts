@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const FOLDER = join(__dirname, '../docs/decisions');
+const FOLDER = join(__dirname, '../../docs/decisions');
 const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8');
 const records = readdirSync(FOLDER).filter((name) => name !== 'README.md');
 

@@ -1,9 +1,9 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { brokenLinks, pagesIn } from './support/markdown-links';
+import { brokenLinks, pagesIn } from '../support/markdown-links';
 
-const ROOT = join(__dirname, '..');
+const ROOT = join(__dirname, '../..');
 const PAGES = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs', 'examples'];
 
 test('every link of every page leads to a file and a heading that exist', () => {

@@ -7,7 +7,16 @@ import {
 } from '../../src/contract/answer-table';
 import { FAILURES, type FailureRow } from '../../src/contract/failure-table';
 
-/** The failure table as the README shows it. */
+/** What each failure means, as the README shows it. */
+export function meaningTable(): string {
+  const rows = Object.entries<FailureRow>(FAILURES).map(([type, { meaning }]) => [
+    `\`${type}\``,
+    `${meaning}.`,
+  ]);
+  return table(['Failure', 'Meaning'], rows);
+}
+
+/** The failure table as the page about failures shows it. */
 export function failureTable(): string {
   const rows = Object.entries<FailureRow>(FAILURES).map(([type, row]) => [
     `\`${type}\``,
@@ -19,7 +28,7 @@ export function failureTable(): string {
     row.gatewayStatus,
     row.exitCode,
   ]);
-  return table(['Failure', 'Meaning', 'What to do', 'Submit', 'Look', 'Download', 'HTTP', 'Exit'], rows);
+  return table(['Failure', 'Meaning', 'What to do', 'Submit', 'Poll', 'Download', 'HTTP', 'Exit'], rows);
 }
 
 const CALLS: AnsweredCall[] = ['submit', 'resubmit', 'poll', 'download'];
@@ -32,7 +41,7 @@ const WITHOUT_STATUS: Record<NoAnswer, string> = {
   'not-allowed': 'a link to a private address, or one without TLS',
 };
 
-/** Which answer is which failure, by call, as the README shows it. */
+/** Which answer is which failure, by call, as the page about failures shows it. */
 export function answerTable(): string {
   const unanswered = Object.entries(WITHOUT_STATUS).map(([kind, told]) => [
     told,
@@ -49,7 +58,7 @@ export function answerTable(): string {
     ...CALLS.map((call) => failureOfStatus(call, hundred)),
   ]);
   return table(
-    ['Answer', 'Submit', 'Submit again', 'Look', 'Download'],
+    ['Answer', 'Submit', 'Submit again', 'Poll', 'Download'],
     joinAlike([...unanswered, ...answered, ...others]),
   );
 }
