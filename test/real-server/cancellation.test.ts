@@ -235,7 +235,9 @@ describe('a cancelled job whose service', () => {
       await job.cancel();
       expectRow(await failureOf(job.result()), 'Cancelled', taskId);
       expect(emulator.calls.some(({ call }) => call === 'cancel')).toBe(false);
-      expect(await toldInUi(job.workflowId)).toContain('has no call to cancel a task and may still finish it');
+      expect(await toldInUi(job.workflowId)).toContain(
+        'has no call to cancel a task and may still finish it',
+      );
     });
   });
 });
