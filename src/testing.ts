@@ -111,14 +111,14 @@ interface Temporal {
   stop(): Promise<void>;
 }
 
-type Starter = (engine: ServerOptions, dynamicConfig?: Record<string, string>) => Promise<Temporal>;
+type Starter = (options: ServerOptions, dynamicConfig?: Record<string, string>) => Promise<Temporal>;
 
 const STARTERS: Record<'time-skipping' | 'dev', Starter> = {
-  async 'time-skipping'(engine) {
-    return startTestServer(await findTestServer(engine), engine.searchPath);
+  async 'time-skipping'(options) {
+    return startTestServer(await findTestServer(options), options.searchPath);
   },
-  async dev(engine, dynamicConfig) {
-    const executable = await findDevServer(engine);
+  async dev(options, dynamicConfig) {
+    const executable = await findDevServer(options);
     const server = await startDevServer({ executable, headless: true, dynamicConfig });
     const { address, namespace } = server;
     const environment = await TestWorkflowEnvironment.createFromExistingServer({ address, namespace });

@@ -4,7 +4,7 @@ import { createVideoClient, type VideoClient } from '../client/video-client';
 import { namesAService } from '../config/service-config';
 import { readSearchAttributes, readTaskQueue, readTemporalAddress } from '../config/temporal-config';
 import { openLocalStack } from './local-stack';
-import { type Terminal, tell } from './terminal';
+import { redrawOn, type Terminal, tell } from './terminal';
 
 /** Temporal as the environment names it, or a stack on this machine. */
 export interface Place {
@@ -46,6 +46,7 @@ export async function openTemporal(
     env,
     terminal,
     tell: (line) => tell(terminal, line),
+    redraw: redrawOn(terminal),
   });
   // The stack of this machine does downloads where it does the rest, whatever queue the settings name for them.
   const videos = await createVideoClient({

@@ -26,6 +26,17 @@ export function tell(terminal: Terminal, line: string): void {
   terminal.err(`${line}\n`);
 }
 
+export const CLEAR_LINE = '\r\u001b[K';
+
+/** Shows a line in the place of the last one, an empty one to end with; undefined where nothing can be shown in place. */
+export function redrawOn(terminal: Terminal): ((line: string) => void) | undefined {
+  if (terminal.columns() === undefined) return undefined;
+  return (line) => {
+    terminal.steer(CLEAR_LINE);
+    terminal.err(line.slice(0, (terminal.columns() ?? 1) - 1));
+  };
+}
+
 /** What writes for a terminal: the process's own streams, or a test's. */
 export interface Streams {
   writeOut(text: string): void;

@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { processTerminal } from '../../src/cli/terminal';
+import { processTerminal, redrawOn } from '../../src/cli/terminal';
 import { untilInterrupted } from '../../src/cli/until-interrupted';
+import { FakeTerminal } from './fake-terminal';
 
 const signals = ['SIGINT', 'SIGTERM'] as const;
 const before = signals.map((signal) => process.listeners(signal));
@@ -66,4 +67,13 @@ test('a command whose reader has left goes on to its end', async () => {
   const [code] = await once(child, 'exit');
   expect([code, existsSync(end)]).toEqual([0, true]);
   rmSync(folder, { recursive: true });
+});
+
+test('a line that is redrawn takes the place of the last and fits the screen; a pipe has none', () => {
+  const screen = new FakeTerminal({}, 11);
+  const redraw = redrawOn(screen);
+  redraw?.('Fetching: 12 %');
+  redraw?.('');
+  expect(screen.stderr).toBe('\r\u001b[KFetching: \r\u001b[K');
+  expect(redrawOn(new FakeTerminal())).toBeUndefined();
 });
