@@ -31,7 +31,9 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
     }
     tell(`Temporal       ${stack.address}`);
     tell(`Temporal UI    ${stack.uiUrl}`);
-    tell(`Task queue     ${readTaskQueue(terminal.env)}`);
+    tell(`Task queues    ${readTaskQueue(terminal.env)}, for jobs that your programs start`);
+    // A queue for each service and storage, so that jobs of the command line never get to a worker of another.
+    tell(`               ${stack.taskQueue}, for videogen generate and batch`);
     tell(`Video service  ${stack.serviceUrl}${namesAService(terminal.env) ? '' : ' (the emulator)'}`);
     tell(`Storage        ${stack.storage}`);
     if (stack.emulatorKey !== undefined) {
