@@ -10,7 +10,7 @@ import {
   findBundle,
   OWN_WORKFLOWS,
   withOwnWorkflows,
-} from '../../src/own-workflows';
+} from '../../src/worker/own-workflows';
 import { VideoPlugin } from '../../src/plugin/video-plugin';
 import { QUIET_BUNDLER } from '../../src/worker/quiet-bundler';
 
