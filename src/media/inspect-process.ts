@@ -11,7 +11,7 @@ import { KeptReader } from './kept-reader';
 async function main(): Promise<void> {
   const looking = new Int32Array(new SharedArrayBuffer(4));
   // The same file in the sources and in the build, each in its own language.
-  new Worker(join(__dirname, `look-limits${extname(__filename)}`), { workerData: looking }).unref();
+  new Worker(join(__dirname, `inspect-limits${extname(__filename)}`), { workerData: looking }).unref();
   // Ctrl-C goes to every process of a terminal; whoever waits for a look decides when there is to be none.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => undefined);
   let looks = 0;
