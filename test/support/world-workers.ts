@@ -182,20 +182,20 @@ class SwappedGate extends RateLimiter {
     this.tell();
   }
 
-  override follow(server: object, readClock: () => Promise<number>): Promise<void> {
-    return this.current.follow(server, readClock);
+  override followServerClock(server: object, readClock: () => Promise<number>): Promise<void> {
+    return this.current.followServerClock(server, readClock);
   }
 
-  override enter(...given: Parameters<RateLimiter['enter']>): ReturnType<RateLimiter['enter']> {
-    return this.current.enter(...given);
+  override acquire(...given: Parameters<RateLimiter['acquire']>): ReturnType<RateLimiter['acquire']> {
+    return this.current.acquire(...given);
   }
 
   override submitAllowance(): number {
     return this.current.submitAllowance();
   }
 
-  override taskEnded(): void {
-    this.current.taskEnded();
+  override recordTaskEnd(): void {
+    this.current.recordTaskEnd();
   }
 
   override onChange(callback: () => void): () => void {
@@ -204,8 +204,8 @@ class SwappedGate extends RateLimiter {
     return () => void this.waiting.delete(listener);
   }
 
-  override untilNextChange(): number | undefined {
-    return this.current.untilNextChange();
+  override untilNextChangeMs(): number | undefined {
+    return this.current.untilNextChangeMs();
   }
 
   private tell(): void {
