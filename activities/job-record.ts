@@ -5,9 +5,9 @@ import { z } from 'zod';
 import type { StoredVideo } from '../src/contract/job';
 import { RECORD_IO_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
-import { requestOnRecord } from '../src/contract/request-on-record';
 import { asStorageFault, StorageFault, type VideoStorage } from '../src/storage';
 import { fileName } from './download/storage-key';
+import { requestOnRecord } from './request-on-record';
 
 /** A task that nobody can write down is lost once Temporal forgets it, so it is worth a few tries. */
 const WRITE_TASK_ATTEMPTS = 2;

@@ -46,7 +46,7 @@ function rowOf(error: unknown, { taskId }: Job): VideoFailure | undefined {
 function rowOfActivity(error: unknown): VideoFailure | undefined {
   if (!(error instanceof ActivityFailure)) return undefined;
   switch (readTimeout(error)) {
-    case 'never-begun':
+    case 'never-started':
       return new VideoFailure('DeadlineExceeded', {
         message: `no worker took up ${error.activityType}; is one running on its task queue?`,
       });

@@ -1,6 +1,6 @@
 import type { ApplicationFailure } from '@temporalio/workflow';
 import type { SubmittedTask } from '../activities';
-import { describeDecisionCommands } from '../src/contract/decision-commands';
+import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import { createFailure, describeEvent, type FailureDetails, VideoFailure } from '../src/contract/failures';
 import type {
   CarriedJob,
@@ -15,7 +15,7 @@ import type {
 } from '../src/contract/job';
 import type { JobIdentity } from '../src/contract/job-identity';
 import type { LostSubmitPolicy, SubmitDecision } from '../src/contract/lost-submit';
-import { codeMarkdown, plainMarkdown } from '../src/contract/markdown';
+import { describeDecisionCommands } from '../src/contract/lost-submit';
 import { UNKNOWN_TASK_GRACE_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { cutToBytes } from '../src/contract/sizes';

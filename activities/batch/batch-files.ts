@@ -3,8 +3,8 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { ApplicationFailure } from '@temporalio/activity';
 import {
+  doneBefore,
   type ItemResult,
-  leftOf,
   type OpenedBatch,
   parseResults,
   requestsKey,
@@ -60,7 +60,7 @@ export function createBatchFiles(storage: VideoStorage, requestFields?: readonly
       const sha256 = digestOf(requests);
       return waitingForStorage(async () => {
         await claim(requestsKey(batch), { items, sha256 });
-        return { items, sha256, earlier: leftOf(await readResults(batch)) };
+        return { items, sha256, earlier: doneBefore(await readResults(batch)) };
       });
     },
 

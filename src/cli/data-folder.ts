@@ -1,7 +1,7 @@
 import { chmod, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError } from '../config/service-config';
-import { errorCode } from '../contract/error-code';
+import { errorCode } from '../contract/errors';
 
 const OURS_ALONE = { folder: 0o700, file: 0o600 };
 

@@ -9,10 +9,10 @@ import { createVideoNexusHandler } from '../nexus/load-handler';
 import { RateLimiter } from '../service';
 import { behavingWell, checkQueues, type WorkQueues } from '../worker/activity-workers';
 import { bundleQuietly } from '../worker/quiet-bundler';
+import { checkSdkVersions, checkWorkerCopy } from '../worker/sdk-versions';
 import { hasPreparedWork, prepareWork, type VideoWorkOptions } from '../worker/video-work';
 import { bundleBesideHost, checkHostBundle, OWN_WORKFLOWS } from './bundle';
 import { forWorkersBeside, runHosted, takeWork, withActivities } from './hosted-work';
-import { checkSdkVersions, checkWorkerCopy } from '../worker/sdk-versions';
 
 export type { VideoNexusOptions } from '../nexus/handler';
 export { createVideoNexusHandler };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { cleanText } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
-import { TASK_STATES } from '../contract/task-state';
+import { TASK_STATES } from '../contract/job';
 import { type AnswerPaths, DEFAULT_PATHS } from './answer-paths';
 import type { ReadingRules } from './read-answer';
 import { foldWord, type NamedState, stateOfWord } from './state-words';

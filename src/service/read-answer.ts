@@ -1,5 +1,5 @@
 import { isTaskId } from '../contract/input-rules';
-import type { TaskState } from '../contract/task-state';
+import type { TaskState } from '../contract/job';
 import {
   type AnswerPaths,
   bodiesOf,

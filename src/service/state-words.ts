@@ -1,4 +1,4 @@
-import type { TaskState } from '../contract/task-state';
+import type { TaskState } from '../contract/job';
 
 export type NamedState = Exclude<TaskState, 'unknown'>;
 

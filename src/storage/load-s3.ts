@@ -1,4 +1,4 @@
-import { errorCode } from '../contract/error-code';
+import { errorCode } from '../contract/errors';
 import { StorageFault } from './storage';
 
 /** Only types are imported at the top of any file: who stores in files need not have the AWS SDK. */

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errorCode } from '../contract/error-code';
+import { errorCode } from '../contract/errors';
 
 // Long enough that two owners in one folder never meet.
 const MARK_DIGITS = 16;

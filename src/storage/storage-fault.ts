@@ -1,5 +1,5 @@
 import { cleanText } from '../contract/clean-text';
-import { errorCode } from '../contract/error-code';
+import { errorCode } from '../contract/errors';
 import { StorageFault } from './storage';
 
 /** More of an error's words is not even looked at. */

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type WorkerOptions } from '@temporalio/worker';
 import { ConfigError } from '../../src/config/service-config';
 import { forWorkersBeside } from '../../src/plugin/hosted-work';
-import { sdkProblem } from '../../src/worker/sdk-versions';
 import { VideoPlugin, type VideoPluginOptions } from '../../src/plugin/video-plugin';
+import { sdkProblem } from '../../src/worker/sdk-versions';
 import { createHostProject } from '../support/host-project';
 
 const SERVICE = { VIDEO_API_BASE_URL: 'https://api.example.com', VIDEO_API_KEY: 'key' };

@@ -1,4 +1,4 @@
-import { TASK_STATES } from '../../src/contract/task-state';
+import { TASK_STATES } from '../../src/contract/job';
 import { DEFAULT_PATHS } from '../../src/service/answer-paths';
 import { type AnswerReading, traceAnswer } from '../../src/service/read-answer';
 import { stateOfWord } from '../../src/service/state-words';

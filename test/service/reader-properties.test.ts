@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { TASK_STATES } from '../../src/contract/task-state';
+import { TASK_STATES } from '../../src/contract/job';
 import { parseProfile, readingRules, type ServiceProfile } from '../../src/service/profile';
 import { type HttpAnswer, traceAnswer } from '../../src/service/read-answer';
 import { readAnswer } from './read';

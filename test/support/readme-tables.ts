@@ -19,16 +19,16 @@ export function failureTable(): string {
     row.gatewayStatus,
     row.exitCode,
   ]);
-  return table(['Failure', 'Meaning', 'What to do', 'Submit', 'Look', 'Download', 'HTTP', 'Exit'], rows);
+  return table(['Failure', 'Meaning', 'What to do', 'Submit', 'Poll', 'Download', 'HTTP', 'Exit'], rows);
 }
 
 const CALLS: AnsweredCall[] = ['submit', 'resubmit', 'poll', 'download'];
 
 const WITHOUT_STATUS: Record<NoAnswer, string> = {
   'not-sent': 'no connection: refused, DNS, TLS, a key that cannot be read',
-  cut: 'the connection ended, or time ran out, before the whole answer',
-  unreadable: '2xx without what was asked for',
-  refused: '2xx that says no: an error, `success: false`',
+  cut: 'the connection ended, or timed out, before the whole answer',
+  unreadable: '2xx without the expected value',
+  refused: '2xx that reports an error, such as `success: false`',
   'not-allowed': 'a link to a private address, or one without TLS',
 };
 
@@ -49,7 +49,7 @@ export function answerTable(): string {
     ...CALLS.map((call) => failureOfStatus(call, hundred)),
   ]);
   return table(
-    ['Answer', 'Submit', 'Submit again', 'Look', 'Download'],
+    ['Answer', 'Submit', 'Resubmit', 'Poll', 'Download'],
     joinAlike([...unanswered, ...answered, ...others]),
   );
 }

@@ -126,7 +126,10 @@ describe('the dev server', () => {
   test('is kept under its pinned version and the platform, so that an upgrade does not meet an older one', async () => {
     await tool('go', GO_BUILDS);
     const folder = dirname(await findDevServer(options()));
-    const goMod = await readFile(join(packageRoot(), 'src', 'temporal-server', 'dev-server', 'go.mod'), 'utf8');
+    const goMod = await readFile(
+      join(packageRoot(), 'src', 'temporal-server', 'dev-server', 'go.mod'),
+      'utf8',
+    );
     const [, version] = /temporalio\/cli v(\S+)/.exec(goMod) ?? [];
 
     expect(folder).toContain(`temporal-${version}-`);

@@ -1,6 +1,6 @@
 import type { BatchProgress, ItemProgress } from '../../src/contract/batch';
-import { decideCommand } from '../../src/contract/decision-commands';
-import { codeMarkdown, plainMarkdown } from '../../src/contract/markdown';
+import { codeMarkdown, plainMarkdown } from '../../src/contract/clean-text';
+import { decideCommand } from '../../src/contract/lost-submit';
 
 /** More would not be read; the query tells all. */
 const MOST_ITEMS_TOLD = 20;

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { createBatchFiles } from '../../../activities/batch/batch-files';
 import type { ItemResult } from '../../../src/contract/batch';
-import { packItems } from '../../../src/contract/done-items';
+import { packItems } from '../../../src/contract/batch';
 import { readFailure, type VideoFailure } from '../../../src/contract/failures';
 import { REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../../src/contract/policies';
 import type { VideoRequest } from '../../../src/contract/request';
@@ -155,7 +155,7 @@ describe('a file of requests', () => {
       );
     const failure = await failed(open());
     expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
-    expect(failure.message).toContain(`${FROM}: it is over 100.0 MB; split it into several batches`);
+    expect(failure.message).toContain(`${FROM}: the file is larger than 100.0 MB; split it into several batches`);
     expect(bytesRead).toBeLessThan(LARGEST_REQUESTS_FILE_BYTES + 100 * chunk.length);
   });
 

@@ -127,9 +127,9 @@ describe('a download', () => {
     const expected = { resolution: '1080p', aspect_ratio: '1:1', duration: 9 } as const;
     const { warnings } = await world.run(world.activities.downloadVideo, { taskId, expected }).result;
     expect(warnings).toEqual([
-      '1080p was asked for, it is 1280x720',
-      '1:1 was asked for, it is 1280x720',
-      '9 s were asked for, it is 5 s long',
+      '1080p was requested, but the video is 1280x720',
+      '1:1 was requested, but the video is 1280x720',
+      '9 s were requested, but the video is 5 s long',
     ]);
   });
 

@@ -1,5 +1,5 @@
-import { redactLinks } from './redact-links';
-import type { VideoRequest } from './request';
+import { redactLinks } from '../src/contract/redact-links';
+import type { VideoRequest } from '../src/contract/request';
 
 /** Longer than prompts are; what is longer belongs into no file beside a video. */
 const LONGEST_VALUE = 10_000;
