@@ -1,32 +1,32 @@
 import { redactLinks } from '../src/contract/redact-links';
 import type { VideoRequest } from '../src/contract/request';
 
-/** Longer than prompts are; what is longer belongs into no file beside a video. */
-const LONGEST_VALUE = 10_000;
-const DEEPEST = 20;
+/** Longer than any prompt. */
+const LONGEST_VALUE_CHARS = 10_000;
+const DEEPEST_LEVEL = 20;
 
-/** A request as it may lie in files: links without what signs them, images and long texts cut to what they are. */
+/** A request as it is written to files: links without secrets, images and long texts cut. */
 export function requestOnRecord(request: VideoRequest): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(request).map(([name, value]) => [textOnRecord(name), onRecord(value)]),
+    Object.entries(request).map(([name, value]) => [recordedText(name), recordedValue(value)]),
   );
 }
 
-/** A field of the service's own may hold links at any depth; what lies deeper than anybody writes is left out. */
-function onRecord(value: unknown, depth = 0): unknown {
-  if (typeof value === 'string') return textOnRecord(value);
+/** The service's own fields may contain links at any depth. */
+function recordedValue(value: unknown, level = 0): unknown {
+  if (typeof value === 'string') return recordedText(value);
   if (typeof value !== 'object' || value === null) return value;
-  if (depth === DEEPEST) return '…';
+  if (level === DEEPEST_LEVEL) return '…';
   const parts = Array.isArray(value)
-    ? value.map((part) => onRecord(part, depth + 1))
+    ? value.map((part) => recordedValue(part, level + 1))
     : Object.fromEntries(
-        Object.entries(value).map(([name, part]) => [textOnRecord(name), onRecord(part, depth + 1)]),
+        Object.entries(value).map(([name, part]) => [recordedText(name), recordedValue(part, level + 1)]),
       );
   const json = JSON.stringify(parts);
-  return json.length > LONGEST_VALUE ? cut(json) : parts;
+  return json.length > LONGEST_VALUE_CHARS ? cut(json) : parts;
 }
 
-function textOnRecord(text: string): string {
+function recordedText(text: string): string {
   if (/^\s*data:/i.test(text)) {
     const [type = ''] = text.trim().split(/[;,]/, 1);
     return `${type.slice(0, 100)},… (${text.length} characters)`;
@@ -39,6 +39,6 @@ function textOnRecord(text: string): string {
 }
 
 function cut(text: string): string {
-  if (text.length <= LONGEST_VALUE) return text;
-  return `${text.slice(0, LONGEST_VALUE)}… (${text.length} characters)`;
+  if (text.length <= LONGEST_VALUE_CHARS) return text;
+  return `${text.slice(0, LONGEST_VALUE_CHARS)}… (${text.length} characters)`;
 }
