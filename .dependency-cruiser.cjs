@@ -1,7 +1,7 @@
 const rooms = (names) => names.split(' ').map((name) => `src/${name}/`);
 
 /**
- * The house: which folder may import which, and itself. README.md, "The house", tells it to people.
+ * The house: which folder may import which, and itself. docs/architecture.md, "Folders", tells it to people.
  * `types` may be named in `import type` alone.
  */
 const HOUSE = [

@@ -1,15 +1,18 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { engines } from '../package.json';
+import { engines, scripts } from '../package.json';
 import { runTool } from '../src/temporal-server/run-tool';
 import { buildGoTool, GO_TOOL_TIMEOUT_MS } from './support/go-tool';
 
 const ROOT = join(__dirname, '..');
-const FILE = join(ROOT, '.github/workflows/ci.yml');
-const text = readFileSync(FILE, 'utf8');
+const WORKFLOWS = join(ROOT, '.github/workflows');
+const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
+const text = read('.github/workflows/ci.yml');
+const ACTION = '.github/actions/setup/action.yml';
+const names = readdirSync(WORKFLOWS);
 
 let actionlint: string;
 beforeAll(async () => {
@@ -24,8 +27,11 @@ beforeAll(async () => {
 const lint = (file: string) =>
   runTool(actionlint, ['-no-color', '-shellcheck=', '-pyflakes=', file], { cwd: ROOT, timeoutMs: 60_000 });
 
-test('actionlint has nothing against the workflow, and something against one with a mistake', async () => {
-  await lint(FILE);
+test.each(names)('actionlint has nothing against %s', async (name) => {
+  await lint(join(WORKFLOWS, name));
+});
+
+test('actionlint has something against a workflow with a mistake', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'videogen-ci-'));
   try {
     const mistaken = join(folder, 'ci.yml');
@@ -39,8 +45,59 @@ test('actionlint has nothing against the workflow, and something against one wit
 test("the workflow runs the README's test command on the oldest Node that we ask for, and on later ones", () => {
   const { test: job } = parse(text).jobs;
   expect(job.steps.at(-1)).toEqual({ run: 'npm ci && npm test' });
-  expect(readFileSync(join(ROOT, 'README.md'), 'utf8')).toContain('`npm ci && npm test`');
+  expect(read('README.md')).toContain('`npm ci && npm test`');
   const [oldest, ...later] = job.strategy.matrix.node;
   expect(engines.node).toMatch(new RegExp(`^>=${oldest}\\.`));
   expect(later.length).toBeGreaterThan(0);
+});
+
+test('.nvmrc is one of the versions that the tests run on, and the one that releases and nightly runs use', () => {
+  const version = read('.nvmrc').trim();
+  expect(parse(text).jobs.test.strategy.matrix.node).toContain(Number(version));
+  expect(read('.github/workflows/release.yml')).toContain('node-version-file: .nvmrc');
+  expect(read(ACTION)).toContain("inputs.node-version == '' && '.nvmrc' || ''");
+});
+
+test.each([...names.map((name) => `.github/workflows/${name}`), ACTION])(
+  'every action that %s uses is pinned to a commit, and its version stands beside it',
+  (file) => {
+    const used = read(file).match(/\buses: .*/g) ?? [];
+    expect(used.length).toBeGreaterThan(0);
+    for (const uses of used) {
+      expect(uses).toMatch(/^uses: (\.\/\.github\/.*|actions\/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+)$/);
+    }
+  },
+);
+
+test('one action has one commit everywhere', () => {
+  const all = [...names.map((name) => `.github/workflows/${name}`), ACTION].map(read).join('\n');
+  const pins = new Set(all.match(/actions\/[a-z-]+@.*/g));
+  expect(new Set([...pins].map((pin) => pin.split('@')[0])).size).toBe(pins.size);
+});
+
+test.each(names)('%s may read the contents and no more, unless a job says why', (name) => {
+  const { permissions, jobs } = parse(read(`.github/workflows/${name}`));
+  const asked = [permissions, ...Object.values<{ permissions?: object }>(jobs).map((job) => job.permissions)];
+  const allowed = name === 'release.yml' ? { contents: 'read', 'id-token': 'write' } : { contents: 'read' };
+  for (const some of asked.filter(Boolean)) expect(allowed).toMatchObject(some);
+  expect(permissions).toBeDefined();
+});
+
+test('a release is published with provenance, from a tag, after all tests, and not from a cache', () => {
+  const { on, jobs } = parse(read('.github/workflows/release.yml'));
+  expect(on).toEqual({ push: { tags: ['v*'] } });
+  expect(jobs.test.uses).toBe('./.github/workflows/ci.yml');
+  expect(parse(text).on).toHaveProperty('workflow_call');
+  const { needs, permissions, steps } = jobs.publish;
+  expect(needs).toBe('test');
+  expect(permissions).toEqual({ contents: 'read', 'id-token': 'write' });
+  expect(steps.at(-1).run).toBe('npm publish --provenance --access public');
+  expect(JSON.stringify(steps)).not.toContain('cache');
+});
+
+test('the nightly workflow runs scripts that exist, and all that are too long for every change', () => {
+  const { run } = parse(read('.github/workflows/nightly.yml')).jobs;
+  expect(run.steps.at(-1).run).toMatch(/^npm run \$\{\{ matrix\.script \}\}$/);
+  const long = Object.keys(scripts).filter((name) => /^(bench|fuzz):|:nightly$/.test(name));
+  expect([...run.strategy.matrix.script].sort()).toEqual(long.sort());
 });

@@ -7,7 +7,8 @@ import {
   proxyActivities,
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
-import { describeEvent, readFailure } from '../src/contract/failures';
+import { describeDuration } from '../src/contract/duration';
+import { createFailure, describeEvent, readFailure, type VideoFailure } from '../src/contract/failures';
 import { decisionProblem, isDecisionId } from '../src/contract/input-rules';
 import type { SubmitDecision } from '../src/contract/lost-submit';
 import { DECISION_REFUSED, describeRefusal } from '../src/contract/lost-submit';
@@ -15,37 +16,75 @@ import { ADOPT_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import type { Job } from './job';
 
+/** Holds the job until somebody decides. Returns the task to adopt, or undefined to submit once more. */
+export async function waitForDecision(job: Job, lost: VideoFailure): Promise<string | undefined> {
+  const { hold } = job;
+  const holdMs = hold.start(lost);
+  job.enter('needs-decision');
+  log.warn('the submit is lost, waiting for a decision', { ...lost.details, holdMs });
+  try {
+    await condition(() => hold.decision !== undefined, holdMs, {
+      summary: 'for a decision: adopt, resubmit or abandon',
+    });
+    // A decision that arrived in time may still be polling the task it wants to adopt.
+    await condition(() => hold.decision !== undefined || hold.pendingDecisions === 0);
+  } catch (error) {
+    hold.end();
+    // A cancellation must not hide that a task may exist.
+    throw isCancellation(error) ? withEnd(lost, 'the job was cancelled before anybody decided') : error;
+  }
+  const decided = hold.end();
+  switch (decided?.decision) {
+    case 'adopt':
+      return decided.taskId;
+    case 'resubmit':
+      return undefined;
+    case 'abandon':
+      throw withEnd(lost, 'abandoned by decision');
+    case undefined:
+      throw withEnd(lost, `nobody decided within ${describeDuration(holdMs)}`);
+  }
+}
+
+function withEnd({ details }: VideoFailure, end: string): ApplicationFailure {
+  const message = [details.message, end].filter(Boolean).join('; ');
+  return createFailure('SubmitUnconfirmed', { ...details, message });
+}
+
 export function decisionRefused(message: string): ApplicationFailure {
   return ApplicationFailure.nonRetryable(describeRefusal(message), DECISION_REFUSED);
 }
 
-/** Refuses what can be refused at once: a decision that is none, or that nobody waits for. */
+/** Refuses a malformed decision, or one that no lost submit waits for. */
 export function checkDecision(job: Job, decision: unknown): void {
   const problem = decisionProblem(decision);
   if (problem !== undefined) throw decisionRefused(`The decision cannot be taken: ${problem}.`);
-  if (!job.wantsDecision) throw decisionRefused(`No decision is wanted: ${job.standing()}.`);
+  if (!job.hold.needsDecision) throw decisionRefused(`No decision is needed: ${job.whyNoDecision()}.`);
 }
 
 /**
- * Takes a decision about a lost submit, or throws why not. They are taken one after the other: whoever decides while a
- * task is looked up would otherwise send the request again for a task that has just been found.
+ * Takes a decision about a lost submit, or throws why not. One at a time: otherwise a `resubmit` could arrive while an
+ * `adopt` polls its task, and the request would be sent again although the task was just found.
  */
 export async function takeDecision(job: Job, decision: SubmitDecision): Promise<void> {
-  job.deciding++;
+  const { hold } = job;
+  hold.pendingDecisions++;
   try {
-    while (job.lookingUp) await CancellationScope.nonCancellable(() => condition(() => !job.lookingUp));
+    while (hold.isPollingCandidate) {
+      await CancellationScope.nonCancellable(() => condition(() => !hold.isPollingCandidate));
+    }
     checkDecision(job, decision);
     if (decision.decision === 'adopt') {
-      await lookUp(job, decision.taskId);
+      await pollCandidate(job, decision.taskId);
       checkDecision(job, decision);
     }
-    job.decision = decision;
+    hold.decision = decision;
   } finally {
-    job.deciding--;
+    hold.pendingDecisions--;
   }
 }
 
-/** A decision that came as a signal: nobody is there to be refused, so the job's details and its progress tell. */
+/** Takes a decision that came as a signal. A signal has no reply, so the job's progress and details show a refusal. */
 export async function takeSignalled(job: Job, decision: SubmitDecision, id: unknown): Promise<void> {
   const known = isDecisionId(id) ? { id } : {};
   try {
@@ -59,20 +98,20 @@ export async function takeSignalled(job: Job, decision: SubmitDecision, id: unkn
   }
 }
 
-/** A task that is adopted must be there: with a mistyped id the job would end, and its name with it. */
-async function lookUp(job: Job, taskId: string): Promise<void> {
+/** Polls a task before it is adopted: a mistyped id would fail the job. */
+async function pollCandidate(job: Job, taskId: string): Promise<void> {
   const { pollVideo } = proxyActivities<VideoActivities>({
     ...ADOPT_POLICY,
     ...job.activityId('adopt'),
     summary: job.titled(`${describeTask(taskId)}, to adopt it`),
   });
-  job.lookingUp = true;
+  job.hold.isPollingCandidate = true;
   try {
     await pollVideo({ taskId });
   } catch (error) {
     throw decisionRefused(whyNotAdopted(taskId, error));
   } finally {
-    job.lookingUp = false;
+    job.hold.isPollingCandidate = false;
   }
 }
 
@@ -81,10 +120,10 @@ function whyNotAdopted(taskId: string, error: unknown): string {
   if (isCancellation(error)) return `Task ${task} is not adopted: the job was cancelled.`;
   const failure = readFailure(error);
   if (failure?.type === 'TaskUnknown') {
-    return `Task ${task} is not adopted: the service does not know it. Check the task id, and that the worker's API key belongs to the account that submitted it; the job is held on.`;
+    return `Task ${task} is not adopted: the service does not know it. Check the task id, and that the worker's API key belongs to the account that submitted it. The job stays held.`;
   }
   const reason = failure
     ? describeEvent(failure.type, failure.details)
     : 'the service did not answer in time.';
-  return `Task ${task} is not adopted, because it could not be looked up: ${reason} The job is held on; decide again.`;
+  return `Task ${task} is not adopted, because polling it failed: ${reason} The job stays held; decide again.`;
 }

@@ -15,14 +15,11 @@ import { CANCEL_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import type { Job } from './job';
 
-/**
- * What a job that did not end well throws: its row of the failure table with the task id, or, when it was cancelled,
- * Temporal's own cancellation, so that everybody sees it as cancelled.
- */
+/** Turns what ended a job into the failure its caller gets. A cancelled job throws Temporal's own cancellation. */
 export async function explainFailure(job: Job, error: unknown): Promise<unknown> {
   if (error instanceof ContinueAsNew) return error;
-  const failure = rowOf(error, job);
-  // A mistake of ours in the workflow itself: Temporal keeps the job until a worker with the fix replays it.
+  const failure = failureOf(error, job);
+  // A bug in the workflow: Temporal keeps the job until a worker with the fix replays it.
   if (failure === undefined) return error;
 
   const atService = failure.type === 'Cancelled' ? await cancelAtService(job) : undefined;
@@ -36,19 +33,19 @@ export async function explainFailure(job: Job, error: unknown): Promise<unknown>
   );
 }
 
-function rowOf(error: unknown, { taskId }: Job): VideoFailure | undefined {
-  if (isCancellation(error) || wasNotRetriedForACancellation(error))
+function failureOf(error: unknown, { taskId }: Job): VideoFailure | undefined {
+  if (isCancellation(error) || wasNotRetriedBecauseCancelled(error))
     return new VideoFailure('Cancelled', { taskId });
-  const met = readFailure(error) ?? rowOfActivity(error);
-  return met && new VideoFailure(met.type, { ...met.details, taskId });
+  const failure = readFailure(error) ?? activityFailure(error);
+  return failure && new VideoFailure(failure.type, { ...failure.details, taskId });
 }
 
-function rowOfActivity(error: unknown): VideoFailure | undefined {
+function activityFailure(error: unknown): VideoFailure | undefined {
   if (!(error instanceof ActivityFailure)) return undefined;
   switch (readTimeout(error)) {
     case 'never-started':
       return new VideoFailure('DeadlineExceeded', {
-        message: `no worker took up ${error.activityType}; is one running on its task queue?`,
+        message: `no worker started ${error.activityType}; is a worker running on its task queue?`,
       });
     case 'while-running':
       return new VideoFailure('DeadlineExceeded');
@@ -58,24 +55,24 @@ function rowOfActivity(error: unknown): VideoFailure | undefined {
 }
 
 /**
- * An attempt that fails once the cancellation has come gets no other, whatever the policy says. One that would not have
- * got another anyway tells more than the cancellation does: a submit that was lost, say.
+ * After a cancellation Temporal does not retry a failed attempt. That counts as cancelled, unless the failure would have
+ * ended the job anyway: a lost submit says more than the cancellation.
  */
-function wasNotRetriedForACancellation(error: unknown): boolean {
+function wasNotRetriedBecauseCancelled(error: unknown): boolean {
   if (!(error instanceof ActivityFailure) || error.retryState !== 'CANCEL_REQUESTED') return false;
   const { cause } = error;
   if (!(cause instanceof ApplicationFailure)) return true;
   return !cause.nonRetryable && fromTemporalType(cause.type) !== 'SubmitUnconfirmed';
 }
 
-const TOLD = {
-  asked: 'The service was told to cancel the task.',
-  refused: 'The service refused to cancel the task and may go on with it.',
-  unreachable: 'The service could not be told to cancel the task and may go on with it.',
-  'not-offered': 'The service has no call to cancel a task and may go on with it.',
+const CANCEL_OUTCOMES = {
+  asked: 'The service was asked to cancel the task.',
+  refused: 'The service refused to cancel the task and may still finish it.',
+  unreachable: 'The service could not be reached to cancel the task and may still finish it.',
+  'not-offered': 'The service has no call to cancel a task and may still finish it.',
 };
 
-/** Has a task cancelled that nobody waits for any longer, if it can be; answers with a sentence for people. */
+/** Asks the service to cancel the task; returns a sentence for the Temporal UI. */
 export async function cancelAtService(job: Job): Promise<string | undefined> {
   const { taskId } = job;
   if (taskId === undefined || !job.isWaiting) return undefined;
@@ -86,6 +83,6 @@ export async function cancelAtService(job: Job): Promise<string | undefined> {
   });
   return CancellationScope.nonCancellable(async () => {
     const answer = await cancelVideo({ taskId }).catch(() => 'unreachable' as const);
-    return TOLD[answer];
+    return CANCEL_OUTCOMES[answer];
   });
 }

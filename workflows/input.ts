@@ -25,8 +25,8 @@ export interface JobTimes {
 }
 
 /**
- * A job may be started by any SDK or by hand, past every door that parses: what is wrong ends it with a sentence. Null
- * counts as absent, as some languages send it for what was not set.
+ * Any SDK can start this workflow without our client, so a bad input must fail here with a clear sentence. Null counts as
+ * absent: some languages send it for a field that is not set.
  */
 export function checkInput(input: JobInput | null | undefined): asserts input is JobInput {
   if (input == null || (input.request == null) === (input.taskId == null)) {
@@ -45,11 +45,11 @@ export function timesOf({ deadline, holdFor }: JobOptions): JobTimes {
   };
 }
 
-/** The bounds of the pause between two looks: the job's own, or else the service's, or else the usual ones. */
+/** The shortest and longest pause between two polls: the job's own, else the service profile's, else the default. */
 export function pollingOf({ polling }: JobOptions, service: PollBounds = {}): { min: number; max: number } {
   const min = readDuration('polling.min', polling?.min ?? service.min ?? DEFAULT_MIN_MS);
   const max = readDuration('polling.max', polling?.max ?? service.max ?? DEFAULT_MAX_MS);
-  // Whoever asks for a longer pause than the usual longest one means it.
+  // A minimum above the default maximum raises the maximum.
   return { min: Math.max(min, LEAST_MIN_MS), max: Math.max(min, max, LEAST_MIN_MS) };
 }
 
@@ -59,12 +59,10 @@ function readDuration(name: string, value: unknown): number {
   throw refused(`${name} ${DURATION_RULE}`);
 }
 
-/** Of what is wrong with a job itself, whoever asked for it. */
 export function refused(message: string): ApplicationFailure {
   return createFailure('InvalidRequest', { message });
 }
 
-/** A batch may be started by any SDK, past every door that parses: what is wrong ends it with a sentence. */
 export function checkBatchInput(input: BatchInput | null | undefined): void {
   if (input == null || (input.requests == null) === (input.requestsFrom == null)) {
     throw refused(BATCH_SOURCE_RULE);

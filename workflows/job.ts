@@ -1,7 +1,6 @@
-import type { ApplicationFailure } from '@temporalio/workflow';
 import type { SubmittedTask } from '../activities';
 import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
-import { createFailure, describeEvent, type FailureDetails, VideoFailure } from '../src/contract/failures';
+import type { VideoFailure } from '../src/contract/failures';
 import type {
   CarriedJob,
   DownloadProgress,
@@ -14,99 +13,85 @@ import type {
   TaskStatus,
 } from '../src/contract/job';
 import type { JobIdentity } from '../src/contract/job-identity';
-import type { LostSubmitPolicy, SubmitDecision } from '../src/contract/lost-submit';
-import { describeDecisionCommands } from '../src/contract/lost-submit';
+import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import { UNKNOWN_TASK_GRACE_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
-import { cutToBytes } from '../src/contract/sizes';
 import { describeVideo } from '../src/contract/summaries';
 import { type ExpectedVideo, expectedOf } from '../src/contract/video-facts';
-import { type JobTimes, pollingOf, timesOf } from './input';
+import { SubmitHold } from './hold';
+import { pollingOf, timesOf } from './input';
 import { nextPollDelayMs } from './poll-schedule';
 import { TaskObservations } from './task-observations';
 
 /** Where a job lives: in a workflow of its own, or as one item of a batch. */
 export interface JobHost {
-  /** Its name for the world outside. */
+  /** The workflow id, or the name of the batch item. */
   name: string;
-  /** Its number, when it is an item of a batch. */
+  /** The number of the batch item. */
   item?: number;
-  /** What makes it this job and no other; nobody asks an item of a batch. */
+  /** Compared when somebody starts a job under the same name; batch items are never compared. */
   identity?: JobIdentity;
-  /** Its workflow's: see earlier-runs.ts. */
+  /** The workflow's: see runs.ts. */
   resetRuns: string[] | undefined;
-  /** Unknown states that somebody was warned of. */
+  /** Unknown states that were already logged. */
   warnedWords: Set<string>;
-  /** What is to be submitted; asked only for a job without a task. */
+  /** The request to submit; loaded only for a job without a task. */
   loadRequest(): Promise<VideoRequest>;
+  /** Called after every change: the host updates what Temporal shows. */
   changed(job: Job): void;
   recordTask(taskId: string): void;
 }
 
-/** What a job knows about itself; what the query, the Temporal UI and a continued run are told of it. */
+/** The state of one job. The query, the Temporal UI and continue-as-new all read it from here. */
 export class Job {
   taskId: string | undefined;
   failure: VideoFailure | undefined;
   readonly observed: TaskObservations;
-  /** Set by `pollNow`. A request that comes during a look is for another one. */
+  readonly hold: SubmitHold;
+  /** Set by `pollNow`. A request that arrives during a poll asks for another one. */
   pollRequested: boolean;
-  /** Set by `decideSubmit` while a lost submit is held. */
-  decision: SubmitDecision | undefined;
-  /** Decisions that have come and are neither taken nor refused; the hold does not run out under them. */
-  deciding = 0;
-  /** A task that somebody wants to adopt is being looked up. */
-  lookingUp = false;
-  private lastSignalled: SignalledDecision | undefined;
-  private held: Hold | undefined;
-  /** What was said of the lost submit that somebody decided on last. */
-  settled: string | undefined;
-  private adopted: boolean;
-  /** Which record of this job the storage keeps, and whether that says that the video is stored. */
+  /** The version of the job record in the storage, and whether it says that the video is stored. */
   record: string | undefined;
   isStored = false;
+  /** Markdown for the Temporal UI, once the job has ended. */
+  ending: string | undefined;
+  readonly startedAtMs: number;
+  /** What the video should be. The request itself is not kept: it may be large. */
+  expected: ExpectedVideo | undefined;
   private phase: JobPhase = 'submitting';
+  private isAdopted: boolean;
   private submittedAtMs: number;
   private nextPollAtMs: number | undefined;
   private download: DownloadProgress | undefined;
-  /** As markdown, once there is one. */
-  ending: string | undefined;
-  readonly startedAtMs: number;
-  /** For so long the deadline stood still. */
-  private heldMs: number;
-  private readonly times: JobTimes;
+  private readonly deadlineMs: number;
   private servicePolling: PollBounds | undefined;
-  /** Of its request, which it does not keep: it may be large. */
-  expected: ExpectedVideo | undefined;
 
   constructor(
     readonly options: JobOptions,
     readonly host: JobHost,
     carried?: Omit<CarriedJob, 'warnedWords'>,
   ) {
-    this.times = timesOf(options);
-    this.startedAtMs = carried?.startedAtMs ?? Date.now();
-    this.heldMs = carried?.heldMs ?? 0;
-    this.adopted = carried?.adopted ?? false;
-    this.submittedAtMs = carried?.submittedAtMs ?? this.startedAtMs;
+    const { deadlineMs, holdMs } = timesOf(options);
+    this.deadlineMs = deadlineMs;
+    this.hold = new SubmitHold(holdMs, carried);
     this.observed = new TaskObservations(host.warnedWords, carried);
+    this.startedAtMs = carried?.startedAtMs ?? Date.now();
+    this.submittedAtMs = carried?.submittedAtMs ?? this.startedAtMs;
+    this.isAdopted = carried?.adopted ?? false;
     this.expected = carried?.expected;
     this.pollRequested = carried?.pollRequested ?? false;
     this.servicePolling = carried?.polling;
     this.record = carried?.record;
-    this.held = carried?.hold && {
-      sinceMs: carried.hold.sinceMs,
-      lost: new VideoFailure('SubmitUnconfirmed', carried.hold.lost),
-    };
     this.taskId = carried?.taskId;
   }
 
-  /** Of an item of a batch: Temporal's own ids would not tell in a history whose activity it was. */
+  /** Names an item's activities in the history of its batch, where Temporal's own ids say nothing. */
   activityId(activity: string): { activityId?: string } {
     const { item } = this.host;
     return item === undefined ? {} : { activityId: `${activity}-${item}` };
   }
 
-  /** What activities are told of an item, which their workflow's id does not tell. */
+  /** Names the item for activities, which only know their workflow's id. */
   get named(): { job?: string } {
     const { item, name } = this.host;
     return item === undefined ? {} : { job: name };
@@ -118,7 +103,6 @@ export class Job {
     return item === undefined ? summary : `${item}: ${summary}`;
   }
 
-  /** What is to be submitted. */
   async loadRequest(): Promise<VideoRequest> {
     const request = await this.host.loadRequest();
     this.expected = expectedOf(request);
@@ -130,7 +114,7 @@ export class Job {
     this.show();
   }
 
-  /** From here on every failure, log line and detail names the task; the memo tells it without a worker. */
+  /** From here on every failure, log line and detail names the task. */
   recordTask(taskId: string): void {
     this.taskId = taskId;
     this.submittedAtMs = Date.now();
@@ -138,22 +122,21 @@ export class Job {
     this.show();
   }
 
-  recordSubmitted({ taskId, polling, record, isStored = false }: SubmittedTask): void {
-    this.servicePolling = polling;
-    this.record = record;
-    this.isStored = isStored;
-    this.recordTask(taskId);
+  recordSubmitted(submitted: SubmittedTask): void {
+    this.recordSettings(submitted);
+    this.isStored = submitted.isStored ?? false;
+    this.recordTask(submitted.taskId);
   }
 
-  /** Of a task that was adopted. */
+  /** What the worker's profile and storage say about the task. */
   recordSettings({ polling, record }: SubmittedTask): void {
     this.servicePolling = polling;
     this.record = record;
   }
 
-  /** A task that this job did not submit: somebody named it, and may be mistaken. */
+  /** Takes a task that this job did not submit. Whoever named it may be mistaken. */
   adoptTask(taskId: string): void {
-    this.adopted = true;
+    this.isAdopted = true;
     this.recordTask(taskId);
   }
 
@@ -161,70 +144,32 @@ export class Job {
     return details.onLostSubmit ?? this.options.onLostSubmit ?? 'hold';
   }
 
-  /** The submit whose decision a run before this one waited for. */
-  get heldSubmit(): VideoFailure | undefined {
-    return this.held?.lost;
-  }
-
-  /** Waits for a decision from now on, or goes on waiting; answers for how long. */
-  hold(lost: VideoFailure): number {
-    this.held ??= { sinceMs: Date.now(), lost };
-    this.decision = undefined;
-    this.enter('needs-decision');
-    return Math.max(0, this.held.sinceMs + this.times.holdMs - Date.now());
-  }
-
-  /** What whoever waits for the task is told while the job is held. */
-  heldFailure(): ApplicationFailure | undefined {
-    const { hold } = this.progress();
-    if (hold === undefined || this.held === undefined || !this.wantsDecision) return undefined;
-    const { details } = this.held.lost;
-    const isHeld = `the job is held until ${hold.until}: ${describeDecisionCommands(this.host.name)}`;
-    return createFailure('SubmitUnconfirmed', {
-      ...details,
-      message: [details.message, isHeld].filter(Boolean).join('; '),
-      heldSince: hold.since,
-      heldUntil: hold.until,
-    });
-  }
-
   recordSignalled(decision: SignalledDecision): void {
-    this.lastSignalled = decision;
+    this.hold.signalled = decision;
     this.show();
-  }
-
-  endHold(): SubmitDecision | undefined {
-    this.heldMs += Date.now() - (this.held?.sinceMs ?? Date.now());
-    this.settled = this.held?.lost.details.message;
-    this.held = undefined;
-    return this.decision;
   }
 
   get identity(): JobIdentity {
     return this.host.identity ?? {};
   }
 
-  get wantsDecision(): boolean {
-    return this.held !== undefined && this.decision === undefined;
-  }
-
-  /** Why a decision is not wanted. */
-  standing(): string {
-    return this.decision ? 'somebody has decided already' : `the job is ${this.phase}`;
+  /** Why no decision is needed. */
+  whyNoDecision(): string {
+    return this.hold.decision ? 'somebody has already decided' : `the job is ${this.phase}`;
   }
 
   get isWaiting(): boolean {
     return this.phase === 'waiting';
   }
 
-  /** Held by a lost submit: it is nobody's turn but a person's. */
+  /** Only a person can move a held job on. */
   get isHeld(): boolean {
     return this.phase === 'needs-decision';
   }
 
-  recordStatus(look: TaskStatus): void {
-    this.observed.recordStatus(look);
-    this.servicePolling = look.polling;
+  recordStatus(status: TaskStatus): void {
+    this.observed.recordStatus(status);
+    this.servicePolling = status.polling;
     this.show();
   }
 
@@ -240,8 +185,8 @@ export class Job {
 
   markSucceeded(video: StoredVideo, warnings: string[]): void {
     const notes = warnings.map((warning) => `Note: ${warning}.`);
-    const told = [describeVideo(video), ...notes].map(plainMarkdown);
-    this.ending = [codeMarkdown(video.uri), ...told].join('\n\n');
+    const lines = [describeVideo(video), ...notes].map(plainMarkdown);
+    this.ending = [codeMarkdown(video.uri), ...lines].join('\n\n');
     this.enter('succeeded');
   }
 
@@ -252,33 +197,34 @@ export class Job {
   }
 
   /**
-   * Just after its submit a task may not be known everywhere at the service, and a single look may miss it later too. An
-   * adopted one that was never seen is not there.
+   * A service may not know its new task everywhere at once, and may miss it in a single poll later. An adopted task that
+   * was never seen does not exist.
    */
   taskIsGone(): boolean {
-    if (this.observed.task === undefined && this.adopted) return true;
+    if (this.observed.task === undefined && this.isAdopted) return true;
     return this.observed.isMissing && this.waitedMs() > UNKNOWN_TASK_GRACE_MS;
   }
 
+  /** Sets the time of the next poll and returns how long to sleep. */
   planNextPoll(): number {
-    const waitMs = this.adopted && this.observed.polls === 0 ? 0 : this.schedule();
-    this.nextPollAtMs = Date.now() + waitMs;
+    const delayMs = this.isAdopted && this.observed.polls === 0 ? 0 : this.pollDelayMs();
+    this.nextPollAtMs = Date.now() + delayMs;
     this.show();
-    return waitMs;
+    return delayMs;
   }
 
-  /** The bounds of the pause between two looks. */
+  /** The shortest and longest pause between two polls, in milliseconds. */
   get polling(): { min: number; max: number } {
     return pollingOf(this.options, this.servicePolling);
   }
 
-  private schedule(): number {
+  private pollDelayMs(): number {
     return nextPollDelayMs({
       elapsedMs: this.waitedMs(),
       remainingMs: this.remainingMs(),
       percent: this.observed.task?.percent,
       retryAfterMs: this.observed.retryAfterMs,
-      problems: this.observed.problem?.count ?? 0,
+      failedPolls: this.observed.problem?.count ?? 0,
       ...this.polling,
     });
   }
@@ -291,25 +237,19 @@ export class Job {
     return Math.max(0, this.deadlineAtMs() - Date.now());
   }
 
-  /** It stands still during a hold. */
   private deadlineAtMs(): number {
-    const holdMs = this.held ? Date.now() - this.held.sinceMs : 0;
-    return this.startedAtMs + this.times.deadlineMs + this.heldMs + holdMs;
+    return this.startedAtMs + this.deadlineMs + this.hold.heldMs;
   }
 
-  /** Of a job that waits for its task, or for a decision: nothing of it is under way. Others' words are cut. */
+  /** What the next run needs. Called only while the job waits for its task or for a decision. */
   carry(longestTextBytes: number): Omit<CarriedJob, 'warnedWords'> {
     return {
       taskId: this.taskId,
       expected: this.expected,
-      hold: this.held && {
-        sinceMs: this.held.sinceMs,
-        lost: cutDetails(this.held.lost.details, longestTextBytes),
-      },
-      adopted: this.adopted || undefined,
+      ...this.hold.carry(longestTextBytes),
+      adopted: this.isAdopted || undefined,
       record: this.record,
       startedAtMs: this.startedAtMs,
-      heldMs: this.heldMs || undefined,
       submittedAtMs: this.submittedAtMs,
       ...this.observed.carry(longestTextBytes),
       pollRequested: this.pollRequested || undefined,
@@ -319,7 +259,7 @@ export class Job {
 
   progress(): JobProgress {
     const { task, polls, problem } = this.observed;
-    const looksAgain = this.isWaiting && this.nextPollAtMs !== undefined;
+    const pollsAgain = this.isWaiting && this.nextPollAtMs !== undefined;
     return {
       phase: this.phase,
       taskId: this.taskId,
@@ -327,14 +267,10 @@ export class Job {
       polls,
       startedAt: isoTime(this.startedAtMs),
       deadlineAt: isoTime(this.deadlineAtMs()),
-      nextPollAt: looksAgain ? isoTime(this.nextPollAtMs ?? 0) : undefined,
+      nextPollAt: pollsAgain ? isoTime(this.nextPollAtMs ?? 0) : undefined,
       download: this.phase === 'downloading' ? this.download : undefined,
-      hold: this.held && {
-        since: isoTime(this.held.sinceMs),
-        until: isoTime(this.held.sinceMs + this.times.holdMs),
-        message: describeEvent('SubmitUnconfirmed', this.held.lost.details),
-      },
-      signalled: this.lastSignalled,
+      hold: this.hold.progress(),
+      signalled: this.hold.signalled,
       problem,
     };
   }
@@ -342,24 +278,6 @@ export class Job {
   private show(): void {
     this.host.changed(this);
   }
-}
-
-/** What is said of the runs before a reset stays whole: a submit that somebody decided on is known by it. */
-const HOLD_MESSAGE_BYTES = 160;
-
-function cutDetails({ code, message, ...details }: FailureDetails, longestBytes: number): FailureDetails {
-  return {
-    ...details,
-    ...(code !== undefined && { code: cutToBytes(code, longestBytes) }),
-    ...(message !== undefined && {
-      message: cutToBytes(message, Math.max(longestBytes, HOLD_MESSAGE_BYTES)),
-    }),
-  };
-}
-
-interface Hold {
-  sinceMs: number;
-  lost: VideoFailure;
 }
 
 function isoTime(ms: number): string {

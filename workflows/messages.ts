@@ -24,61 +24,61 @@ import { refused } from './input';
 import type { Job } from './job';
 
 export const progress = defineQuery<JobProgress>(PROGRESS_QUERY);
-export const waitForTask = defineUpdate<string, [wanted?: JobIdentity]>(WAIT_FOR_TASK_UPDATE);
+export const waitForTask = defineUpdate<string, [identity?: JobIdentity]>(WAIT_FOR_TASK_UPDATE);
 export const decideSubmit = defineUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE);
 export const decideSubmitSignal = defineSignal<[SubmitDecision, id?: string]>(DECIDE_SUBMIT_SIGNAL);
 export const pollNow = defineSignal(POLL_NOW_SIGNAL);
 export const downloadProgress = defineSignal<[ReportedDownload]>(DOWNLOAD_PROGRESS_SIGNAL);
 
-/** What others may ask of a job while it runs. */
+/** Handles the messages that a running job accepts. */
 export function answerMessages(job: Job): void {
-  setHandler(progress, () => job.progress(), { description: 'Where the job is' });
+  setHandler(progress, () => job.progress(), { description: 'Returns the phase and progress of the job' });
   setHandler(
     pollNow,
     () => {
       job.pollRequested = true;
     },
-    { description: 'Look at the task now instead of later' },
+    { description: 'Polls the task now instead of at the next poll' },
   );
   setHandler(
     downloadProgress,
     (soFar) => {
       if (isDownloadProgress(soFar)) job.recordDownload(soFar);
     },
-    { description: 'Told by a download that takes its time' },
+    { description: 'Sent by a long download to report its progress' },
   );
-  setHandler(waitForTask, (_wanted?: JobIdentity) => taskOf(job), {
-    description:
-      'Answers with the task id as soon as there is one; fails while the job is held for a decision',
-    // Whoever starts a job or joins it says what for, so that nobody gets another request's task.
-    validator: (wanted?: JobIdentity) => {
-      const other = wanted && describeConflict('this', job.identity, wanted);
-      if (other) throw refused(other);
-      // A refusal here is not in the history, and does not count as an update.
-      const held = job.heldFailure();
+  setHandler(waitForTask, (_identity?: JobIdentity) => taskOf(job), {
+    description: 'Returns the task id as soon as there is one; fails while the job waits for a decision',
+    // The caller says what it asks for, so that it never gets the task of another request.
+    validator: (identity?: JobIdentity) => {
+      const conflict = identity && describeConflict('this', job.identity, identity);
+      if (conflict) throw refused(conflict);
+      // A refusal by the validator is not in the history and does not count as an update.
+      const held = job.hold.failure(job.host.name);
       if (held) throw held;
     },
   });
   setHandler(decideSubmit, (decision) => takeDecision(job, decision), {
-    description: 'Settles a lost submit: resubmit, adopt (with the taskId) or abandon',
+    description: 'Decides on a lost submit: adopt (with the taskId), resubmit or abandon',
     validator: (decision) => checkDecision(job, decision),
   });
   setHandler(decideSubmitSignal, (decision, id) => takeSignalled(job, decision, id), {
-    description: 'The same for when Temporal takes no more updates; what came of it is in the progress',
+    description:
+      'The same as a signal, for when Temporal accepts no more updates; see the progress for the outcome',
   });
 }
 
 /** The task id, or why there is none. */
 async function taskOf(job: Job): Promise<string> {
   for (;;) {
-    // A cancellation does not end the wait: the job still learns how a request that has left was answered.
+    // Waits through a cancellation: a request that was already sent may still return a task.
     await CancellationScope.nonCancellable(() =>
-      condition(() => job.taskId !== undefined || job.failure !== undefined || job.wantsDecision),
+      condition(() => job.taskId !== undefined || job.failure !== undefined || job.hold.needsDecision),
     );
     if (job.taskId !== undefined) return job.taskId;
     if (job.failure !== undefined) throw createFailure(job.failure.type, job.failure.details);
-    // Whoever waited on would keep others from deciding: Temporal takes ten updates at a time.
-    const held = job.heldFailure();
+    // Temporal accepts ten updates at a time: callers that keep waiting would block the decision.
+    const held = job.hold.failure(job.host.name);
     if (held) throw held;
   }
 }

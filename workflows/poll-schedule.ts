@@ -1,41 +1,44 @@
 import { RETRY_AFTER_MAX_MS } from '../src/contract/policies';
 
-/** Everything the schedule knows, and all of it is in the history: the same job always waits the same. */
+/** All that the schedule depends on. Everything is in the history, so a replay computes the same delays. */
 export interface PollSituation {
   /** Since the submit, or the adoption. */
   elapsedMs: number;
   remainingMs: number;
-  /** As the service told it at the last look. */
+  /** As the service reported it in the last poll. */
   percent?: number;
   retryAfterMs?: number;
-  /** Looks in a row that brought no answer. */
-  problems: number;
+  /** Polls in a row that failed. */
+  failedPolls: number;
   min: number;
   max: number;
 }
 
-/** Most services ask for at least this between two looks. */
+/** Most services ask for at least this between two polls. */
 export const DEFAULT_MIN_MS = 5_000;
 export const DEFAULT_MAX_MS = 30_000;
-/** Nobody is asked more often than this, whatever the job says. */
+/** No job polls more often than this. */
 export const LEAST_MIN_MS = 1_000;
 
-/** A look may come this much later than the video, as a share of the time waited so far. */
+/** How late a poll may find the video, as a share of the time waited so far. */
 const LATENESS = 0.1;
 
-/** A percentage below this says too little about the time that is left. */
-const TELLING_PERCENT = 10;
+/** Below this, a percentage says too little about the time left. */
+const USEFUL_PERCENT = 10;
 
-/** How long to wait until the next look. The last look of all is at the deadline. */
+/** The delay before the next poll. The last poll is at the deadline. */
 export function nextPollDelayMs(situation: PollSituation): number {
   const { remainingMs, retryAfterMs = 0, min, max } = situation;
-  const wanted = Math.max(clamp(guess(situation), min, max), Math.min(retryAfterMs, RETRY_AFTER_MAX_MS));
-  return Math.max(0, Math.min(wanted, remainingMs));
+  const delayMs = Math.max(
+    clamp(estimateMs(situation), min, max),
+    Math.min(retryAfterMs, RETRY_AFTER_MAX_MS),
+  );
+  return Math.max(0, Math.min(delayMs, remainingMs));
 }
 
-function guess({ elapsedMs, percent, problems, min }: PollSituation): number {
-  if (problems > 0) return min * 2 ** Math.min(problems, 16);
-  if (percent !== undefined && percent >= TELLING_PERCENT && percent < 100) {
+function estimateMs({ elapsedMs, percent, failedPolls, min }: PollSituation): number {
+  if (failedPolls > 0) return min * 2 ** Math.min(failedPolls, 16);
+  if (percent !== undefined && percent >= USEFUL_PERCENT && percent < 100) {
     return (elapsedMs * (100 - percent)) / percent;
   }
   return elapsedMs * LATENESS;

@@ -1,50 +1,83 @@
 import { condition, isCancellation, proxyActivities } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
 import { describeDuration } from '../src/contract/duration';
-import { readFailure, VideoFailure } from '../src/contract/failures';
+import { createFailure, readFailure, VideoFailure } from '../src/contract/failures';
 import type { CarriedJob, JobInput, TaskStatus } from '../src/contract/job';
-import * as policy from '../src/contract/policies';
+import {
+  LONGEST_CARRIED_TEXT_BYTES,
+  LONGEST_HISTORY_EVENTS,
+  POLL_AT_LEAST_MS,
+  POLL_POLICY,
+} from '../src/contract/policies';
 import type { Job } from './job';
 import { continueWith, historyIsLong } from './runs';
 
-/** The looks of a job that is alone in its workflow: a durable timer, then an activity. */
-export function pollInOwnWorkflow(input: JobInput) {
-  return async (job: Job, taskId: string): Promise<TaskStatus | undefined> => {
-    if (historyIsLong(policy.LONGEST_HISTORY_EVENTS))
-      await continueWith<JobInput, CarriedJob>(input, carriedOf(job));
-    await sleepUntilNextPoll(job);
-    const { pollVideo } = proxyActivities<VideoActivities>({
-      ...policy.POLL_POLICY,
-      scheduleToCloseTimeout: Math.max(job.remainingMs(), policy.POLL_AT_LEAST_MS),
-      summary: `look ${job.observed.polls + 1}`,
-    });
-    return recordPoll(job, () => pollVideo({ taskId }));
+/** How a job polls its task: alone in its workflow, or together with the other items of a batch. */
+export interface Poller {
+  /** Ends this run and starts the next when the history is long. */
+  continueAsNewIfLong(job: Job): Promise<void>;
+  /** Sleeps until the next poll is due, then polls. Returns undefined when the poll failed. */
+  nextStatus(job: Job, taskId: string): Promise<TaskStatus | undefined>;
+}
+
+export function ownPoller(input: JobInput): Poller {
+  return {
+    async continueAsNewIfLong(job) {
+      if (!historyIsLong(LONGEST_HISTORY_EVENTS)) return;
+      await continueWith<JobInput, CarriedJob>(input, {
+        ...job.carry(LONGEST_CARRIED_TEXT_BYTES),
+        warnedWords: [...job.host.warnedWords],
+      });
+    },
+    async nextStatus(job, taskId) {
+      await sleepUntilNextPoll(job);
+      const { pollVideo } = proxyActivities<VideoActivities>({
+        ...POLL_POLICY,
+        scheduleToCloseTimeout: Math.max(job.remainingMs(), POLL_AT_LEAST_MS),
+        summary: `poll ${job.observed.polls + 1}`,
+      });
+      return recordPoll(job, () => pollVideo({ taskId }));
+    },
   };
 }
 
-function carriedOf(job: Job): CarriedJob {
-  return { ...job.carry(policy.LONGEST_CARRIED_TEXT_BYTES), warnedWords: [...job.host.warnedWords] };
-}
-
-/** A durable timer, cut short by `pollNow`. */
+/** A durable timer that `pollNow` cuts short. */
 async function sleepUntilNextPoll(job: Job): Promise<void> {
-  const waitMs = job.planNextPoll();
-  if (waitMs === 0) return;
-  await condition(() => job.pollRequested, waitMs, { summary: `next look in ${describeDuration(waitMs)}` });
+  const delayMs = job.planNextPoll();
+  if (delayMs === 0) return;
+  await condition(() => job.pollRequested, delayMs, { summary: `next poll in ${describeDuration(delayMs)}` });
   job.pollRequested = false;
 }
 
-/** One look. A fault while looking never ends a paid job: it is noted, shown, and looked past until the deadline. */
-export async function recordPoll(job: Job, look: () => Promise<TaskStatus>): Promise<TaskStatus | undefined> {
+/** Polling errors never fail a paid job: it records them and keeps polling until the deadline. */
+export async function recordPoll(job: Job, poll: () => Promise<TaskStatus>): Promise<TaskStatus | undefined> {
   try {
-    const seen = await look();
-    job.recordStatus(seen);
-    return seen;
+    const status = await poll();
+    job.recordStatus(status);
+    return status;
   } catch (error) {
     if (isCancellation(error)) throw error;
     const failure = readFailure(error) ?? new VideoFailure('Unexpected', { message: String(error) });
     job.recordPollFailure(failure);
     if (failure.type === 'TaskUnknown' && job.taskIsGone()) throw error;
     return undefined;
+  }
+}
+
+/** Whether the video can be downloaded. Throws when the task ended without one. */
+export function isReady(job: Job, status: TaskStatus | undefined): boolean {
+  switch (status?.state) {
+    case 'succeeded':
+      if (!status.hasVideo && job.observed.videoIsMissing) throw createFailure('NoVideo');
+      return status.hasVideo;
+    case 'failed':
+      throw createFailure('GenerationFailed', { code: status.code, message: status.message ?? status.word });
+    case 'cancelled':
+      throw createFailure('GenerationCancelled', {
+        code: status.code,
+        message: status.message ?? status.word,
+      });
+    default:
+      return false;
   }
 }

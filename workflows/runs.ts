@@ -6,14 +6,14 @@ import {
 } from '@temporalio/workflow';
 import { SHORTEST_HISTORY_EVENTS } from '../src/contract/policies';
 
-/** Only a run before this one can have something to carry over, not whoever starts the workflow. */
+/** Drops the second argument unless an earlier run passed it: a caller has nothing to carry over. */
 export function ifContinued<T>(carried: T | undefined): T | undefined {
   return workflowInfo().continuedFromExecutionRunId === undefined ? undefined : carried;
 }
 
 /**
- * The runs of this workflow that began with a reset or as another try, if there are any: this one, and those it goes on
- * from. Runs before them may have paid for tasks that nobody told this one of.
+ * The run ids, up to this run, that started with a reset or as a retry of the workflow. Runs before them may have paid
+ * for tasks that this run's history does not show.
  */
 export function resetRunsSince(carried: string[] | undefined): string[] | undefined {
   const { runId, originalExecutionRunId, attempt } = workflowInfo();
@@ -21,17 +21,17 @@ export function resetRunsSince(carried: string[] | undefined): string[] | undefi
   return isReset ? [...(carried ?? []), runId] : carried;
 }
 
-/** The same workflow with a fresh history. The memo, which names the task, has to be taken along by hand. */
-export async function continueWith<Input, Carried>(input: Input, carried: Carried): Promise<never> {
-  // A cancellation that came with the event before this would be left behind, and nobody would know.
-  if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('cancelled');
-  type Continued = (input: Input, carried: Carried) => Promise<unknown>;
-  return makeContinueAsNewFunc<Continued>({ memo: workflowInfo().memo })(input, carried);
-}
-
-/** Whether a run had better continue as new: by the number of its events, or by what the server says of their size. */
+/** Whether this run should continue as new: it has many events, or the server suggests it. */
 export function historyIsLong(longestEvents: number): boolean {
   const { continueAsNewSuggested, historyLength } = workflowInfo();
   if (historyLength < SHORTEST_HISTORY_EVENTS) return false;
   return continueAsNewSuggested || historyLength > longestEvents;
+}
+
+/** Continues as new with the same memo, which holds the task id; Temporal would drop it. */
+export async function continueWith<Input, Carried>(input: Input, carried: Carried): Promise<never> {
+  // The next run would not know of a cancellation that arrived with the last event.
+  if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('cancelled');
+  type Continued = (input: Input, carried: Carried) => Promise<unknown>;
+  return makeContinueAsNewFunc<Continued>({ memo: workflowInfo().memo })(input, carried);
 }

@@ -5,14 +5,14 @@ import { cutToBytes } from '../src/contract/sizes';
 
 type CarriedPolls = Pick<CarriedJob, 'polls' | 'lastTask' | 'problem' | 'misses'>;
 
-/** What the looks at a task have shown so far. */
+/** What the polls of a task have shown so far. */
 export class TaskObservations {
   polls: number;
   task: JobProgress['task'];
   problem: JobProgress['problem'];
-  /** How long the last answer asks to be left alone. */
+  /** How long the service asked to wait in its last answer. */
   retryAfterMs: number | undefined;
-  /** Looks in a row that found no task, and looks in all that found a success without a video. */
+  /** Polls in a row that found no task, and polls in total that found a success without a video. */
   private readonly misses: { task: number; video: number };
 
   constructor(
@@ -25,14 +25,14 @@ export class TaskObservations {
     this.misses = carried?.misses ?? { task: 0, video: 0 };
   }
 
-  recordStatus(look: TaskStatus): void {
+  recordStatus(status: TaskStatus): void {
     this.polls++;
     this.problem = undefined;
     this.misses.task = 0;
-    if (look.state === 'succeeded' && !look.hasVideo) this.misses.video++;
-    const percent = 'percent' in look ? look.percent : undefined;
-    this.retryAfterMs = 'retryAfterMs' in look ? look.retryAfterMs : undefined;
-    this.task = { state: look.state, word: look.word, percent };
+    if (status.state === 'succeeded' && !status.hasVideo) this.misses.video++;
+    const percent = 'percent' in status ? status.percent : undefined;
+    this.retryAfterMs = 'retryAfterMs' in status ? status.retryAfterMs : undefined;
+    this.task = { state: status.state, word: status.word, percent };
   }
 
   recordPollFailure({ type, message, details }: VideoFailure): void {
@@ -50,7 +50,7 @@ export class TaskObservations {
     return this.misses.video >= POLLS_WITHOUT_VIDEO;
   }
 
-  /** As a deadline that passed is explained. */
+  /** Explains a passed deadline. */
   lastSeen(): string {
     if (this.problem) return this.problem.message;
     return this.task
@@ -58,7 +58,7 @@ export class TaskObservations {
       : 'the task was never seen';
   }
 
-  /** True once for each word: an unknown state is worth one warning, not one a look. */
+  /** True once for each word, so that an unknown state is logged once and not at every poll. */
   isNewWord(word: string): boolean {
     if (this.warnedWords.has(word) || this.warnedWords.size >= MOST_WARNED_WORDS) return false;
     this.warnedWords.add(word);

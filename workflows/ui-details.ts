@@ -16,7 +16,7 @@ const HEADLINES: Record<JobPhase, string> = {
   cancelled: 'The job was cancelled',
 };
 
-/** A job's story so far for the Temporal UI, as markdown: it shows no tables. `ending` is markdown, and told once there is one. */
+/** What the Temporal UI shows of a job, as markdown without tables, which it does not render. */
 export function currentDetails(
   progress: JobProgress,
   ending: string | undefined,
@@ -24,19 +24,20 @@ export function currentDetails(
 ): string {
   const { phase, taskId, task, polls, nextPollAt, deadlineAt, hold, signalled, problem, download } = progress;
   const percent = task?.percent === undefined ? '' : `, ${Math.round(task.percent)} %`;
-  const told = [
+  const lines = [
     `**${HEADLINES[phase]}**`,
     taskId && `Task ${codeMarkdown(taskId)}`,
-    task && `The service says: ${plainMarkdown(task.word || task.state)}${percent} (look ${polls})`,
-    nextPollAt && `Next look at ${nextPollAt}`,
+    task && `The service says: ${plainMarkdown(task.word || task.state)}${percent} (poll ${polls})`,
+    nextPollAt && `Next poll at ${nextPollAt}`,
     download && describeDownload(download),
-    problem && `Problem, ${problem.count} in a row: ${plainMarkdown(problem.message)}`,
+    problem &&
+      `Last ${problem.count === 1 ? 'poll' : `${problem.count} polls`} failed: ${plainMarkdown(problem.message)}`,
     hold && describeHold(hold, workflowId),
-    signalled?.refused && `A decision that came as a signal was refused: ${plainMarkdown(signalled.refused)}`,
+    signalled?.refused && `A decision sent as a signal was refused: ${plainMarkdown(signalled.refused)}`,
     ending ??
-      `Deadline ${deadlineAt}, in ${describeDuration(Math.max(0, Date.parse(deadlineAt) - Date.now()))}${hold ? ', standing still' : ''}`,
+      `Deadline ${deadlineAt}, in ${describeDuration(Math.max(0, Date.parse(deadlineAt) - Date.now()))}${hold ? ', stopped while the job is held' : ''}`,
   ];
-  return told.filter(Boolean).join('\n\n');
+  return lines.filter(Boolean).join('\n\n');
 }
 
 function describeHold(
@@ -54,10 +55,10 @@ function describeHold(
 }
 
 /**
- * Keeps those of the search attributes up to date that the job was started with, and no others: the server refuses to start
- * a job with one that is not registered, but would have a running one try for ever to set it. Each call costs an Action.
+ * Updates the search attributes that the job was started with, and no others. The server refuses to start a job with an
+ * unregistered attribute, but a running job that sets one would retry its workflow task for ever. Each update costs an Action.
  */
-export function keepSearchable(job: Searchable): void {
+export function updateSearchAttributes(job: Searchable): void {
   if (isAboutToWait(job)) return;
   const { typedSearchAttributes } = workflowInfo();
   const changed = searchAttributesOf(job).filter(({ key, value }) => {
@@ -67,7 +68,7 @@ export function keepSearchable(job: Searchable): void {
   if (changed.length > 0) upsertSearchAttributes(changed);
 }
 
-/** A job that has just got its task waits for it from the same moment on: one call tells both. */
+/** A job that has its task enters `waiting` in the same workflow task: one update covers both. */
 function isAboutToWait({ phase, taskId }: Searchable): boolean {
   return taskId !== undefined && (phase === 'submitting' || phase === 'needs-decision');
 }

@@ -23,7 +23,7 @@ export function progressLine(progress: JobProgress, nowMs: number, columns: numb
     download && describeDownload(download),
     problem && `problem: ${problem.type}`,
     task && task.word !== '' && task.word !== phase ? shown(task.word) : undefined,
-    nextPollAt && `next look in ${wholeSeconds(Date.parse(nextPollAt) - nowMs)}`,
+    nextPollAt && `next poll in ${wholeSeconds(Date.parse(nextPollAt) - nowMs)}`,
     taskId && shown(taskId),
   ];
   return cutToFit(

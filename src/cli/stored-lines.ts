@@ -2,9 +2,9 @@ import { describeVideo, type JobResult, shown } from '../contract';
 
 /** What a person is told of a video that is in its place. A job that ended before there were warnings has none. */
 export function storedLines({ video, taskId, polls, warnings = [] }: JobResult, copiedTo?: string): string[] {
-  const looks = polls === 1 ? 'one look' : `${polls} looks`;
+  const times = polls === 1 ? 'one poll' : `${polls} polls`;
   return [
-    `Stored ${describeVideo(video)}, of task ${shown(taskId)} after ${looks}.`,
+    `Stored ${describeVideo(video)}, of task ${shown(taskId)} after ${times}.`,
     `It is at ${video.uri}${copiedTo === undefined ? '' : `, copied to ${copiedTo}`}.`,
     ...warnings.map((warning) => `Note: ${warning}.`),
   ];

@@ -37,7 +37,7 @@ export async function decideSubmit(
 async function notThere(handle: WorkflowHandle): Promise<DecisionRefused> {
   try {
     await handle.describe();
-    return new DecisionRefused(`No decision is wanted: ${handle.workflowId} has ended.`);
+    return new DecisionRefused(`No decision is needed: ${handle.workflowId} has ended.`);
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error;
     return new DecisionRefused(`There is no job ${handle.workflowId}.`);
@@ -59,7 +59,7 @@ async function decideBySignal(
 ): Promise<void> {
   const ask = async () => asked(await handle.query<JobProgress | BatchProgress>(PROGRESS_QUERY), decision);
   const before = (await ask())?.hold;
-  if (before === undefined) throw new DecisionRefused('No decision is wanted: nothing is held.');
+  if (before === undefined) throw new DecisionRefused('No decision is needed: nothing is held.');
   const id = randomUUID();
   await handle.signal(DECIDE_SUBMIT_SIGNAL, decision, id);
   for (const giveUpAt = Date.now() + CONFIRMED_WITHIN_MS; Date.now() < giveUpAt; await sleep(ASK_EVERY_MS)) {

@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import { explain } from '../../src/cli/explain';
 import { run } from '../../src/cli/run';
 import { NO_SECRETS, parseProfile, readingRules, recordAnswers, traceAnswer } from '../../src/service';
+import { commandsOf, readPage } from '../support/docs-page';
 import { FakeTerminal } from './fake-terminal';
 
 let folder: string;
@@ -27,6 +28,13 @@ function save(text: string, name = 'answer.json'): string {
   writeFileSync(file, text);
   return file;
 }
+
+it('prints what the page about other services shows', async () => {
+  const [answer, shown] = commandsOf(readPage('other-services.md'));
+  expect(shown?.command).toBe('npx videogen explain answer.json');
+  const { out } = await videogen(save(answer?.output.join('\n') ?? ''));
+  expect(out.trimEnd().split('\n')).toEqual(shown?.output);
+});
 
 it('proposes a profile for an answer that is not understood, which reads it when it is saved', async () => {
   const { code, out, err } = await videogen(save(TICKET));

@@ -17,9 +17,9 @@ const problem: JobProgress['problem'] = { type: 'RateLimited', message: 'HTTP 42
 const at45s = START + 45_000;
 
 describe('the live line', () => {
-  it('tells phase, percent, elapsed time, problem, the service’s word, the next look and, last, the task', () => {
+  it('tells phase, percent, elapsed time, problem, the service’s word, the next poll and, last, the task', () => {
     expect(progressLine({ ...progress, problem }, at45s, WIDE)).toBe(
-      'waiting      █████░░░░░░░░░░░░░░░  27 %  45 s  problem: RateLimited  rendering  next look in 5 s  task_1234',
+      'waiting      █████░░░░░░░░░░░░░░░  27 %  45 s  problem: RateLimited  rendering  next poll in 5 s  task_1234',
     );
   });
 
@@ -61,7 +61,7 @@ describe('the live line', () => {
 
   it('counts no time backwards when the clocks of worker and caller differ', () => {
     expect(progressLine(progress, START - 5_000, WIDE)).toContain('  0 s  ');
-    expect(progressLine(progress, START + 90_000, WIDE)).toContain('  next look in 0 s  ');
+    expect(progressLine(progress, START + 90_000, WIDE)).toContain('  next poll in 0 s  ');
   });
 });
 

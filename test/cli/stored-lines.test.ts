@@ -21,11 +21,11 @@ const result: JobResult = {
 
 test('a stored video is told with what it is, whose, after how many looks, and where', () => {
   expect(storedLines(result)).toEqual([
-    `Stored 1280x720, 5 s, avc, video/mp4, 1948997 bytes, SHA-256 ${sha256}, of task task_1 after 4 looks.`,
+    `Stored 1280x720, 5 s, avc, video/mp4, 1948997 bytes, SHA-256 ${sha256}, of task task_1 after 4 polls.`,
     'It is at file:///videos/fox.mp4.',
   ]);
   expect(storedLines({ ...result, polls: 1 }, '/copies/fox.mp4')).toEqual([
-    expect.stringMatching(/, of task task_1 after one look\.$/),
+    expect.stringMatching(/, of task task_1 after one poll\.$/),
     'It is at file:///videos/fox.mp4, copied to /copies/fox.mp4.',
   ]);
 });

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
+import { brokenLinks } from '../support/markdown-links';
 import { run, tarball, tool } from './run';
 
 let folder: string;
@@ -50,8 +51,17 @@ test('what the engines are built from is in the package, and no test, key or vid
   );
   const rooms = new Set(files.map((file) => file.split('/')[0]));
   expect([...rooms].sort()).toEqual(
-    ['CHANGELOG.md', 'LICENSE', 'README.md', 'activities', 'dist', 'package.json', 'profile.schema.json']
-      .concat('src', 'workflows')
+    ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md', 'activities', 'dist', 'docs']
+      .concat('examples', 'package.json', 'profile.schema.json', 'src', 'workflows')
       .sort(),
   );
+  expect(files.filter((file) => /^(docs\/.*\.cjs|examples\/dist)/.test(file))).toEqual([]);
+});
+
+test('the links of README and docs work inside an installed package', () => {
+  const pages = files.filter((file) => file.endsWith('.md'));
+  expect(pages).toEqual(
+    expect.arrayContaining(['README.md', 'docs/in-your-worker.md', 'docs/decisions/README.md']),
+  );
+  expect(brokenLinks(folder, pages)).toEqual([]);
 });

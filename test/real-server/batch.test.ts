@@ -4,6 +4,7 @@ import { EXIT } from '../../src/cli/exit-codes';
 import { parseResults, type VideoRequest } from '../../src/contract';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { endOf, Home, killIfThere, untilCount, untilErr } from '../cli/cli-process';
+import { commandsOf, expectShown, readPage } from '../support/docs-page';
 
 // A thousand videos, and three servers to start.
 jest.setTimeout(300_000);
@@ -113,4 +114,14 @@ test('a file with a mistake is refused with its line before Temporal is started'
     'foxes.jsonl: line 2: "ratio" is not a field of the request; did you mean aspect_ratio?',
   );
   expect(home.note()).toBeUndefined();
+});
+
+test('the page about batches shows what the command prints', async () => {
+  const [file, batch] = commandsOf(readPage('batches.md'));
+  if (!file || !batch) throw new Error('The page does not show the commands.');
+  writeFileSync(join(home.folder, 'foxes.jsonl'), file.output.join('\n'));
+  const words = batch.command.replace('npx videogen ', '').split(' ');
+  const end = await home.run(words);
+  expect(end).toMatchObject({ code: 0 });
+  expectShown(batch, `${end.err}${end.out}`);
 });

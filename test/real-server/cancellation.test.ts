@@ -208,13 +208,13 @@ describe('a cancelled job whose service', () => {
       await job.cancel();
       expectRow(await failureOf(job.result()), 'Cancelled', taskId);
       expect(emulator.generations()[0]?.cancelledAtMs).toBeDefined();
-      expect(await toldInUi(job.workflowId)).toContain('The service was told to cancel the task.');
+      expect(await toldInUi(job.workflowId)).toContain('The service was asked to cancel the task.');
     });
   });
 
   test.each([
     ['refuses it', { kind: 'refused', status: 409, message: 'over' }, 1, 'refused to cancel the task'],
-    ['cannot answer', { kind: 'server-error' }, 3, 'could not be told to cancel the task'],
+    ['cannot answer', { kind: 'server-error' }, 3, 'could not be reached to cancel the task'],
   ] as const)(
     'has one and %s still ends, and says that the service may go on',
     async (_what, fault, calls, told) => {
@@ -235,7 +235,9 @@ describe('a cancelled job whose service', () => {
       await job.cancel();
       expectRow(await failureOf(job.result()), 'Cancelled', taskId);
       expect(emulator.calls.some(({ call }) => call === 'cancel')).toBe(false);
-      expect(await toldInUi(job.workflowId)).toContain('has no call to cancel a task and may go on with it');
+      expect(await toldInUi(job.workflowId)).toContain(
+        'has no call to cancel a task and may still finish it',
+      );
     });
   });
 });

@@ -236,7 +236,7 @@ test('a submit that no worker takes up ends at the deadline, and says so', async
     const job = await videos.start({ request, deadline: '2s', queues: { submit: newName() } });
     const failure = await failureOf(job.result());
     expectRow(failure, 'DeadlineExceeded', undefined);
-    expect(String(failure)).toContain('no worker took up submitVideo');
+    expect(String(failure)).toContain('no worker started submitVideo');
     expect(emulator.calls).toHaveLength(0);
   });
 });

@@ -17,7 +17,7 @@ import { findPythonClient, PYTHON_TIMEOUT_MS } from '../support/python-client';
 import { type Printed, runInShell } from '../support/temporal-command';
 import { bundlePath, untilProgress } from '../support/world';
 
-const page = readPage('from-anywhere.md');
+const page = readPage('other-languages.md');
 const PROGRAM = join(__dirname, '../support/python/start_job.py');
 
 let env: VideoTestEnvironment;
@@ -56,7 +56,7 @@ const start = (workflowId: string, job: unknown) =>
 
 const request = { prompt: 'A red fox in the snow', duration: 5 };
 
-describe('the page about jobs from anywhere', () => {
+describe('the page about other languages', () => {
   test('names all that a caller can name', () => {
     const told = Object.values(names).filter((name) => typeof name === 'string');
     expect(told.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
@@ -112,7 +112,7 @@ describe('the temporal command', () => {
 
   test('has a batch made', async () => {
     const paid = env.emulator.generations().length;
-    const commands = commandsOf(sectionOf(page, 'Many at once'));
+    const commands = commandsOf(sectionOf(page, 'A batch'));
     expect(commands).toHaveLength(1);
     for (const shown of commands) expect(await runShown(shown)).toMatchObject({ code: 0 });
     expect(env.emulator.generations()).toHaveLength(paid + 2);

@@ -257,7 +257,7 @@ describe('once they are registered', () => {
   });
 
   test('every query of the documentation is one that the server takes', async () => {
-    const page = readFileSync(join(__dirname, '../../docs/in-the-temporal-ui.md'), 'utf8');
+    const page = readFileSync(join(__dirname, '../../docs/temporal-ui.md'), 'utf8');
     const queries = [...page.matchAll(/--query "([^"]+)"/g)].map(([, query]) => query);
     expect(queries.length).toBeGreaterThan(4);
     for (const query of queries) await env.temporal.client.workflow.count(query);

@@ -111,7 +111,7 @@ test('every timer and every activity of jobs and batches has a summary', async (
 
       const resting = await videos.startBatch({ requests: requests(20), polling: QUICKLY });
       let timeline = await timelineOf(resting.workflowId);
-      while (!timeline.some(({ summary }) => summary === 'rest')) {
+      while (!timeline.some(({ summary }) => summary === 'pause to continue as new')) {
         await pause();
         timeline = await timelineOf(resting.workflowId);
       }
@@ -160,7 +160,7 @@ test('a batch shows what it was started for and where it is', async () => {
     const batch = await videos.startBatch({ requests: requests(2), window: 1 });
     while (!(await currentDetailsOf(batch.workflowId)).includes('waiting')) await pause();
     expect(await currentDetailsOf(batch.workflowId)).toMatch(
-      /^\*\*0 of 2 videos are stored\*\*\n\n0 failed, 1 are under way\n\n- 1: waiting/,
+      /^\*\*0 of 2 videos are stored\*\*\n\n0 failed, 1 running\n\n- 1: waiting/,
     );
     const description = await workflow(batch.workflowId).describe();
     expect(await description.staticSummary()).toBe('batch of 2, the first: "Fox 1"');

@@ -13,7 +13,7 @@ import { bundlePath, pause, untilProgress } from '../support/world';
 
 jest.setTimeout(120_000);
 
-const page = readPage('rolling-out.md');
+const page = readPage('versions-and-rollout.md');
 
 /** What takes minutes on a server is seen here in seconds, and a history is long early. */
 const HASTE = {

@@ -1,5 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+
+const ROOT = join(__dirname, '../..');
 
 /** A command that a page shows in a `console` block, and the lines under it. */
 export interface ShownCommand {
@@ -8,7 +10,16 @@ export interface ShownCommand {
 }
 
 export function readPage(name: string): string {
-  return readFileSync(join(__dirname, '../../docs', name), 'utf8');
+  return readFileSync(join(ROOT, 'docs', name), 'utf8');
+}
+
+export function readReadme(): string {
+  return readFileSync(join(ROOT, 'README.md'), 'utf8');
+}
+
+/** The pages in docs, without the index and the decisions. */
+export function pageNames(): string[] {
+  return readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md') && name !== 'README.md');
 }
 
 /** The code blocks of one language, in order. */

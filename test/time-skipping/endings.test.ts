@@ -126,7 +126,7 @@ test('a task unknown for longer than just after its submit ends as TaskUnknown',
   });
 });
 
-test('a task that was seen before is gone only when three looks in a row do not find it', async () => {
+test('a task that was seen before is gone only when three polls in a row do not find it', async () => {
   const lost = { kind: 'refused', status: 404, message: 'no such task' } as const;
   await inWorld(env, { jobTimeMs: 10 * MINUTE }, async ({ emulator, videos }) => {
     const down = Array.from({ length: 10 }, () => ({ kind: 'server-error', status: 503 }) as const);
@@ -165,7 +165,7 @@ test('an unknown state is warned of once a word, not once a look', async () => {
     while (!logs.some(({ message, meta }) => message === 'downloaded' && inspect(meta).includes(workflowId)))
       await pause();
   });
-  const warned = logs.filter(({ message }) => message === 'unknown state, looking on');
+  const warned = logs.filter(({ message }) => message === 'unknown state, polling on');
   expect(warned.map(({ meta }) => meta)).toMatchObject([{ state: 'brewing' }, { state: 'steeping' }]);
 });
 

@@ -70,11 +70,11 @@ test('the history tells the story without a payload being opened', async () => {
     const history = await historyOf(env.temporal.client, job.workflowId);
     expect(activities(history).map(({ type, summary }) => `${type} ${summary}`)).toEqual([
       'submitVideo text to video, 480p 5 s: "A red fox"',
-      'pollVideo look 1',
-      'pollVideo look 2',
+      'pollVideo poll 1',
+      'pollVideo poll 2',
       `downloadVideo task ${taskId}`,
     ]);
-    expect(timers(history).map(({ summary }) => summary)).toEqual(['next look in 60 s', 'next look in 60 s']);
+    expect(timers(history).map(({ summary }) => summary)).toEqual(['next poll in 60 s', 'next poll in 60 s']);
     const metadata = await env.temporal.client.workflow
       .getHandle(job.workflowId)
       .query<{ currentDetails: string }>('__temporal_workflow_metadata');
@@ -82,7 +82,7 @@ test('the history tells the story without a payload being opened', async () => {
   });
 });
 
-test('progress tells phase, task, state, percentage and the next look', async () => {
+test('progress tells phase, task, state, percentage and the next poll', async () => {
   await inWorld(env, { jobTimeMs: 10 * MINUTE }, async ({ videos }) => {
     const job = await videos.start({ request: { prompt: 'A red fox' }, deadline: '2h' });
     const early = await untilProgress(

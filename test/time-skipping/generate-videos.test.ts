@@ -227,10 +227,10 @@ test('an item whose submit is lost waits for a decision, leaves its place in the
       await pause();
     }
     await expect(batch.decideSubmit({ item: 2, decision: 'resubmit' })).rejects.toThrow(
-      'No decision is wanted: the job is',
+      'No decision is needed: the job is',
     );
     await expect(batch.decideSubmit({ item: 7, decision: 'resubmit' })).rejects.toThrow(
-      'item 7 is not under way',
+      'item 7 is not running',
     );
     await expect(videos.handle('lost').decideSubmit({ decision: 'resubmit' })).rejects.toThrow(
       'name the item of the batch',

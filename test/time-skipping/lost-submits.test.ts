@@ -163,7 +163,7 @@ test.each<[string, unknown, string]>([
   ['another word', { decision: 'forget' }, 'decision must be one of resubmit, adopt'],
   ['nothing', undefined, 'decision must be one of resubmit, adopt'],
   ['text', 'resubmit', 'decision must be one of resubmit, adopt'],
-])('a decision with %s is refused with a reason, and the job is held on', async (_what, decision, reason) => {
+])('a decision with %s is refused with a reason, and the job stays held', async (_what, decision, reason) => {
   await inWorld(env, {}, async (world) => {
     const job = await heldJob(world);
     const refusal = await failureOf(job.decideSubmit(decision as SubmitDecision));
@@ -179,7 +179,7 @@ test('a decision when none is wanted is refused: while waiting, after another, a
     const job = await world.videos.start({ request });
     await job.taskId();
     const decide = () => failureOf(job.decideSubmit({ decision: 'resubmit' }));
-    expect(String(await decide())).toContain('No decision is wanted: the job is waiting.');
+    expect(String(await decide())).toContain('No decision is needed: the job is waiting.');
     await job.cancel();
     await failureOf(job.result());
     expect(String(await decide())).toContain('has ended');
@@ -195,7 +195,7 @@ test('a decision when none is wanted is refused: while waiting, after another, a
 });
 
 describe('a task that is to be adopted', () => {
-  test('and is unknown at the service is refused: the job is held on, and takes the right one', async () => {
+  test('and is unknown at the service is refused: the job stays held, and takes the right one', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
       const job = await heldJob(world);
       const refusal = await failureOf(job.decideSubmit({ decision: 'adopt', taskId: 'WRONG99' }));
@@ -221,7 +221,7 @@ describe('a task that is to be adopted', () => {
         world.emulator.next('status', ...Array.from({ length: attempts }, () => fault));
         const adopt = () => job.decideSubmit({ decision: 'adopt', taskId: lostTask(world) });
         const refusal = String(await refusedWhileTimePasses(adopt()));
-        expect(refusal).toContain('because it could not be looked up');
+        expect(refusal).toContain('because polling it failed');
         expect(refusal).toContain(reason);
         expect(refusal).toContain('decide again');
         expect((await job.progress()).phase).toBe('needs-decision');

@@ -12,7 +12,7 @@ const wait = (situation: Partial<PollSituation> = {}) =>
   nextPollDelayMs({
     elapsedMs: 0,
     remainingMs: HOUR,
-    problems: 0,
+    failedPolls: 0,
     min: DEFAULT_MIN_MS,
     max: DEFAULT_MAX_MS,
     ...situation,
@@ -24,13 +24,13 @@ function* everySituation(): Generator<PollSituation> {
     for (const remainingMs of [0, 1, 4_000, 5_000, 31_000, HOUR])
       for (const percent of [undefined, 0, 1, 9.9, 10, 50, 99, 100])
         for (const retryAfterMs of [undefined, 0, 1, 7_000, 90_000, 100 * HOUR])
-          for (const problems of [0, 1, 2, 5, 17, 5_000])
+          for (const failedPolls of [0, 1, 2, 5, 17, 5_000])
             for (const [min, max] of [
               [5_000, 30_000],
               [1, 1],
               [250, 2 * HOUR],
             ] as const)
-              yield { elapsedMs, remainingMs, percent, retryAfterMs, problems, min, max };
+              yield { elapsedMs, remainingMs, percent, retryAfterMs, failedPolls, min, max };
 }
 
 /** The situations in which a rule is broken; one expectation at the end instead of 30,000. */
@@ -38,7 +38,7 @@ function broken(rule: (waitMs: number, situation: PollSituation) => boolean): Po
   return [...everySituation()].filter((situation) => !rule(nextPollDelayMs(situation), situation));
 }
 
-describe('the next look, in any situation', () => {
+describe('the next poll, in any situation', () => {
   it('is never later than the deadline, nor in the past', () => {
     expect(broken((waitMs, { remainingMs }) => waitMs >= 0 && waitMs <= remainingMs)).toEqual([]);
   });
@@ -72,14 +72,14 @@ describe('the next look, in any situation', () => {
   it('does not come sooner because more looks failed', () => {
     expect(
       broken((waitMs, situation) => {
-        const { problems } = situation;
-        return problems === 0 || nextPollDelayMs({ ...situation, problems: problems + 1 }) >= waitMs;
+        const { failedPolls } = situation;
+        return failedPolls === 0 || nextPollDelayMs({ ...situation, failedPolls: failedPolls + 1 }) >= waitMs;
       }),
     ).toEqual([]);
   });
 });
 
-describe('the next look', () => {
+describe('the next poll', () => {
   it('comes after the shortest pause at the beginning', () => {
     expect(wait()).toBe(DEFAULT_MIN_MS);
   });
@@ -107,7 +107,7 @@ describe('the next look', () => {
   it('is put off by what the service asked for, past the longest pause too', () => {
     expect(wait({ retryAfterMs: 120_000 })).toBe(120_000);
     expect(wait({ retryAfterMs: 120_000, percent: 99, elapsedMs: 60_000 })).toBe(120_000);
-    expect(wait({ retryAfterMs: 120_000, problems: 3 })).toBe(120_000);
+    expect(wait({ retryAfterMs: 120_000, failedPolls: 3 })).toBe(120_000);
   });
 
   it('is put off by ten minutes at the most, however much the service asked for', () => {
@@ -123,12 +123,12 @@ describe('the next look', () => {
   });
 
   it('backs off while looks fail, and no further than the longest pause', () => {
-    expect([1, 2, 3, 4, 1_000_000].map((problems) => wait({ problems }))).toEqual([
+    expect([1, 2, 3, 4, 1_000_000].map((failedPolls) => wait({ failedPolls }))).toEqual([
       10_000, 20_000, 30_000, 30_000, 30_000,
     ]);
   });
 
   it('is at once when the deadline has come', () => {
-    expect(wait({ remainingMs: 0, retryAfterMs: 60_000, problems: 4 })).toBe(0);
+    expect(wait({ remainingMs: 0, retryAfterMs: 60_000, failedPolls: 4 })).toBe(0);
   });
 });

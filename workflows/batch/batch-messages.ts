@@ -13,30 +13,32 @@ export const batchProgress = defineQuery<BatchProgress>(PROGRESS_QUERY);
 export const decideItemSignal = defineSignal<[ItemDecision, id?: string]>(DECIDE_SUBMIT_SIGNAL);
 export const decideItem = defineUpdate<void, [ItemDecision]>(DECIDE_SUBMIT_UPDATE);
 
-/** What others may ask of a batch while it runs. */
-export function answerBatchMessages(batch: BatchState, looks: BatchPoller): void {
-  setHandler(batchProgress, () => batch.progress(), { description: 'Where the batch is' });
+/** Handles the messages that a running batch accepts. */
+export function answerBatchMessages(batch: BatchState, poller: BatchPoller): void {
+  setHandler(batchProgress, () => batch.progress(), {
+    description: 'Returns the progress of the batch and its running items',
+  });
   setHandler(
     pollNow,
     () => {
-      looks.requested = true;
+      poller.requested = true;
     },
-    { description: 'Look at all tasks now instead of later' },
+    { description: 'Polls all tasks now instead of at their next polls' },
   );
   setHandler(
     downloadProgress,
-    (told) => {
-      if (isDownloadProgress(told)) batch.jobNamed(told.job)?.recordDownload(told);
+    (soFar) => {
+      if (isDownloadProgress(soFar)) batch.jobNamed(soFar.job)?.recordDownload(soFar);
     },
-    { description: 'Told by a download that takes its time' },
+    { description: 'Sent by a long download to report its progress' },
   );
-  setHandler(decideItem, async ({ item, ...decision }) => takeDecision(itemAsked(batch, item), decision), {
-    description: 'Settles a lost submit of an item: resubmit, adopt (with the taskId) or abandon',
+  setHandler(decideItem, async ({ item, ...decision }) => takeDecision(jobOf(batch, item), decision), {
+    description: 'Decides on the lost submit of an item: adopt (with the taskId), resubmit or abandon',
     validator: (given) => {
       const { item, ...decision }: Partial<ItemDecision> = Object(given);
       const problem = decisionProblem(decision);
       if (problem !== undefined) throw decisionRefused(`The decision cannot be taken: ${problem}.`);
-      checkDecision(itemAsked(batch, item), decision);
+      checkDecision(jobOf(batch, item), decision);
     },
   });
   setHandler(
@@ -45,17 +47,20 @@ export function answerBatchMessages(batch: BatchState, looks: BatchPoller): void
       const { item, ...decision }: ItemDecision = Object(given);
       const job = batch.job(item);
       if (job) await takeSignalled(job, decision, id);
-      else log.warn('a decision by signal was refused: its item is not under way', { item });
+      else log.warn('a decision by signal was refused: its item is not running', { item });
     },
-    { description: 'The same for when Temporal takes no more updates; what came of it is in the progress' },
+    {
+      description:
+        'The same as a signal, for when Temporal accepts no more updates; see the progress for the outcome',
+    },
   );
 }
 
-function itemAsked(batch: BatchState, item: unknown): Job {
+function jobOf(batch: BatchState, item: unknown): Job {
   if (item === undefined) {
     throw decisionRefused('The decision cannot be taken: name the item of the batch (item, or --item).');
   }
   const job = batch.job(item);
   if (job) return job;
-  throw decisionRefused(`The decision cannot be taken: item ${JSON.stringify(item)} is not under way.`);
+  throw decisionRefused(`The decision cannot be taken: item ${JSON.stringify(item)} is not running.`);
 }

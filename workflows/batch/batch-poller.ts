@@ -6,22 +6,22 @@ import { createFailure, readFailure } from '../../src/contract/failures';
 import type { TaskStatus } from '../../src/contract/job';
 import { BATCH_REST_MS, SHARED_POLL_POLICY, TASKS_PER_POLL } from '../../src/contract/policies';
 import type { Job } from '../job';
-import { recordPoll } from '../poll';
+import { type Poller, recordPoll } from '../poll';
 import type { BatchState } from './batch-state';
 
-/** An item that waits for its next look, until that has been. */
-interface Waiting {
+/** An item that waits for its next poll. */
+interface WaitingItem {
   taskId: string;
   dueAtMs: number;
-  seen?: SharedPoll;
+  answer?: SharedPoll;
 }
 
-/** The looks of all items of a batch: one timer, and one activity for all whose time has come. */
-export class BatchPoller {
-  private readonly waiting = new Set<Waiting>();
+/** Polls for all items of a batch: one timer, and one activity for all items that are due. */
+export class BatchPoller implements Poller {
+  private readonly waiting = new Set<WaitingItem>();
   private notBeforeMs = 0;
-  private looking = false;
-  /** Between two looks, whoever they are at: as the service, or the batch, wants it for one task. */
+  private isPolling = false;
+  /** The pause after each round of polls, whichever items it was for. */
   private pauseMs = 0;
 
   constructor(
@@ -30,74 +30,78 @@ export class BatchPoller {
     public requested = false,
   ) {}
 
-  get isResting(): boolean {
-    return !this.looking;
+  get isIdle(): boolean {
+    return !this.isPolling;
   }
 
-  /** The next look at an item's task, when its time has come. */
-  async next(job: Job, taskId: string): Promise<TaskStatus | undefined> {
-    const waiting: Waiting = { taskId, dueAtMs: Date.now() + job.planNextPoll() };
+  /** The batch continues as new for all its items at once. */
+  async continueAsNewIfLong(): Promise<void> {}
+
+  async nextStatus(job: Job, taskId: string): Promise<TaskStatus | undefined> {
+    const item: WaitingItem = { taskId, dueAtMs: Date.now() + job.planNextPoll() };
     this.pauseMs = job.polling.min;
-    this.waiting.add(waiting);
+    this.waiting.add(item);
     try {
       return await recordPoll(job, async () => {
-        await condition(() => waiting.seen !== undefined);
-        return toLook(waiting.seen);
+        await condition(() => item.answer !== undefined);
+        return statusIn(item.answer);
       });
     } finally {
-      this.waiting.delete(waiting);
+      this.waiting.delete(item);
     }
   }
 
-  /** Looks for as long as the batch runs. */
+  /** Polls for as long as the batch runs. */
   async run(): Promise<never> {
     for (;;) {
-      await this.untilDue();
-      const due = this.due(this.requested ? Number.POSITIVE_INFINITY : Date.now());
+      await this.sleepUntilDue();
+      const due = this.dueBefore(this.requested ? Number.POSITIVE_INFINITY : Date.now());
       this.requested = false;
-      this.looking = true;
-      await Promise.all(chunks(due).map((some) => this.lookAt(some)));
-      this.looking = false;
+      this.isPolling = true;
+      await Promise.all(chunks(due).map((items) => this.poll(items)));
+      this.isPolling = false;
       this.notBeforeMs = Date.now() + this.pauseMs;
     }
   }
 
-  private async untilDue(): Promise<void> {
+  private async sleepUntilDue(): Promise<void> {
     for (;;) {
       await condition(() => this.dueAtMs() < Number.POSITIVE_INFINITY);
       const dueAtMs = this.dueAtMs();
       const waitMs = dueAtMs - Date.now();
       const isSooner = () => this.requested || this.dueAtMs() < dueAtMs;
       if (waitMs > 0) {
-        await condition(isSooner, waitMs, { summary: `next looks in ${describeDuration(waitMs)}` });
+        await condition(isSooner, waitMs, { summary: `next polls in ${describeDuration(waitMs)}` });
       }
-      if (this.batch.wantsRest) await condition(() => false, BATCH_REST_MS, { summary: 'rest' });
+      if (this.batch.wantsContinueAsNew) {
+        await condition(() => false, BATCH_REST_MS, { summary: 'pause to continue as new' });
+      }
       if (this.requested || this.dueAtMs() <= Date.now()) return;
     }
   }
 
   private dueAtMs(): number {
-    return Math.max(this.notBeforeMs, Math.min(...[...this.unseen()].map(({ dueAtMs }) => dueAtMs)));
+    return Math.max(this.notBeforeMs, Math.min(...this.unanswered().map(({ dueAtMs }) => dueAtMs)));
   }
 
-  private due(atMs: number): Waiting[] {
-    return this.unseen().filter(({ dueAtMs }) => dueAtMs <= atMs);
+  private dueBefore(atMs: number): WaitingItem[] {
+    return this.unanswered().filter(({ dueAtMs }) => dueAtMs <= atMs);
   }
 
-  private unseen(): Waiting[] {
-    return [...this.waiting].filter(({ seen }) => seen === undefined);
+  private unanswered(): WaitingItem[] {
+    return [...this.waiting].filter(({ answer }) => answer === undefined);
   }
 
-  private async lookAt(some: Waiting[]): Promise<void> {
+  private async poll(items: WaitingItem[]): Promise<void> {
     const { pollVideos } = proxyActivities<VideoActivities>({
       ...SHARED_POLL_POLICY,
-      summary: some.length === 1 ? 'look at one task' : `look at ${some.length} tasks`,
+      summary: items.length === 1 ? 'poll one task' : `poll ${items.length} tasks`,
     });
     try {
-      const looks = await pollVideos({ taskIds: some.map(({ taskId }) => taskId) });
-      for (const [index, waiting] of some.entries()) {
-        const look = looks[index];
-        if (look !== 'not-yet') waiting.seen = look;
+      const answers = await pollVideos({ taskIds: items.map(({ taskId }) => taskId) });
+      for (const [index, item] of items.entries()) {
+        const answer = answers[index];
+        if (answer !== 'not-yet') item.answer = answer;
       }
     } catch (error) {
       if (isCancellation(error)) throw error;
@@ -105,20 +109,20 @@ export class BatchPoller {
         type: 'Unexpected',
         details: { message: String(error) },
       };
-      for (const waiting of some) waiting.seen = { failure: type, details };
+      for (const item of items) item.answer = { failure: type, details };
     }
   }
 }
 
-function toLook(seen: SharedPoll | undefined): TaskStatus {
-  if (typeof seen !== 'object') throw createFailure('Unexpected');
-  if ('status' in seen) return seen.status;
-  throw createFailure(seen.failure, seen.details);
+function statusIn(answer: SharedPoll | undefined): TaskStatus {
+  if (typeof answer !== 'object') throw createFailure('Unexpected');
+  if ('status' in answer) return answer.status;
+  throw createFailure(answer.failure, answer.details);
 }
 
-function chunks(all: Waiting[]): Waiting[][] {
-  const count = Math.ceil(all.length / TASKS_PER_POLL);
+function chunks(items: WaitingItem[]): WaitingItem[][] {
+  const count = Math.ceil(items.length / TASKS_PER_POLL);
   return Array.from({ length: count }, (_, index) =>
-    all.slice(index * TASKS_PER_POLL, (index + 1) * TASKS_PER_POLL),
+    items.slice(index * TASKS_PER_POLL, (index + 1) * TASKS_PER_POLL),
   );
 }

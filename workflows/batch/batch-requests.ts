@@ -6,19 +6,19 @@ import { createFailure } from '../../src/contract/failures';
 import { REQUESTS_POLICY } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 
-/** The requests of a batch, read from where they are whenever they are wanted: they are neither kept nor carried over. */
+/** Reads the requests of a batch when they are needed. They are neither kept nor carried over: they can be large. */
 export class BatchRequests {
   private page: { from: number; requests: VideoRequest[] } = { from: 1, requests: [] };
   private lastReading: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly input: BatchInput,
-    /** The requests as they were when the batch began. */
+    /** Identifies the requests as they were when the batch started. */
     private readonly opened: () => OpenedBatch | undefined,
   ) {}
 
-  /** Of an item that is begun: those of the next ones are read with it. */
-  async next(item: number): Promise<VideoRequest> {
+  /** The request of an item that starts; reads the next ones with it. */
+  async load(item: number): Promise<VideoRequest> {
     const { requestsFrom } = this.input;
     if (requestsFrom == null) return this.given(item);
     if (this.inPage(item) === undefined)
@@ -26,8 +26,8 @@ export class BatchRequests {
     return existing(item, this.inPage(item));
   }
 
-  /** Of an item that was begun before. */
-  async again(item: number): Promise<VideoRequest> {
+  /** The request of an item that started before. */
+  async reload(item: number): Promise<VideoRequest> {
     const { requestsFrom } = this.input;
     if (requestsFrom == null) return this.given(item);
     return existing(item, (await this.read(requestsFrom, item, 1))[0]);
@@ -41,14 +41,11 @@ export class BatchRequests {
     return this.page.requests[item - this.page.from];
   }
 
-  /**
-   * One reading at a time: what it brings is sent on with the workflow task that it came with, and Temporal takes no more
-   * than 4 MB of one.
-   */
+  /** One at a time: a workflow task may send at most 4 MB, and each page of requests is sent on in submits. */
   private read(from: string, item: number, most?: number): Promise<VideoRequest[]> {
     const { readRequests } = proxyActivities<VideoActivities>({
       ...REQUESTS_POLICY,
-      summary: most === 1 ? `${item} of ${shown(from)}` : `${shown(from)} from ${item} on`,
+      summary: most === 1 ? `item ${item} of ${shown(from)}` : `${shown(from)} from item ${item}`,
     });
     const sha256 = this.opened()?.sha256 ?? '';
     const reading = this.lastReading.then(() => readRequests({ from, sha256, skip: item - 1, most }));

@@ -30,24 +30,23 @@ import { checkBatchInput } from '../input';
 import { Job } from '../job';
 import { historyIsLong, resetRunsSince } from '../runs';
 import { batchDetails } from './batch-details';
-/** What a batch has to do next. */
-export type Turn = 'fail' | 'record' | 'continue-as-new' | 'begin' | 'end';
+export type BatchStep = 'fail' | 'record' | 'continue-as-new' | 'start' | 'end';
 
-/** What a batch knows about itself and its items. */
+/** The state of a batch and its items. */
 export class BatchState {
   readonly name = workflowInfo().workflowId;
   opened: OpenedBatch | undefined;
   private readonly resetRuns: string[] | undefined;
-  /** The next item to begin; they are numbered from 1. */
+  /** The next item to start, counted from 1. */
   next: number;
   results: StoredFile | undefined;
-  /** A mistake of ours in the workflow itself. */
-  broken: unknown;
+  /** A bug in the workflow itself. */
+  bug: unknown;
   private stopping: string | undefined;
   private counts: { succeeded: number; failed: number };
   private firstFailed: FailedItem | undefined;
   private willShow = false;
-  /** Results that are not in the file yet. */
+  /** Results that are not yet in the results file. */
   private readonly unrecorded: ItemResult[] = [];
   private readonly warnedWords: Set<string>;
   private readonly running = new Map<number, Job>();
@@ -65,21 +64,21 @@ export class BatchState {
     if (carried?.firstFailed) this.noteFailed(carried.firstFailed);
   }
 
-  /** Undefined when there is nothing to do but wait. Nothing of a batch that rests is under way. */
-  turn(looksRest: boolean): Turn | undefined {
-    if (this.broken !== undefined) return 'fail';
+  /** Undefined when the batch can only wait. `isQuiet`: neither polls nor decisions are under way. */
+  nextStep(isQuiet: boolean): BatchStep | undefined {
+    if (this.bug !== undefined) return 'fail';
     if (this.unrecorded.length >= RESULTS_AT_ONCE) return 'record';
     const isOver = this.stopping !== undefined || this.next > (this.items ?? 0);
     if (isOver && this.isIdle) return 'end';
-    if (this.wantsRest) {
-      if (!looksRest || !this.itemsRest) return undefined;
+    if (this.wantsContinueAsNew) {
+      if (!isQuiet || !this.itemsAreWaiting) return undefined;
       return this.unrecorded.length > 0 ? 'record' : 'continue-as-new';
     }
-    return !isOver && this.hasRoom ? 'begin' : undefined;
+    return !isOver && this.hasRoom ? 'start' : undefined;
   }
 
-  /** Its history is long: it continues as new as soon as nothing is under way. */
-  get wantsRest(): boolean {
+  /** The history is long: the batch continues as new as soon as it is quiet. */
+  get wantsContinueAsNew(): boolean {
     return historyIsLong(LONGEST_BATCH_HISTORY_EVENTS);
   }
 
@@ -87,22 +86,22 @@ export class BatchState {
     return this.running.size === 0;
   }
 
-  private get itemsRest(): boolean {
-    return [...this.running.values()].every((job) => job.isWaiting || job.wantsDecision);
+  private get itemsAreWaiting(): boolean {
+    return [...this.running.values()].every((job) => job.isWaiting || job.hold.needsDecision);
   }
 
-  /** Those that wait for a decision leave their places to others, but once: a service may lose every submit. */
+  /** Held items do not count, but at most `window` of them: a service may lose every submit. */
   private get hasRoom(): boolean {
-    const places = this.input.window ?? DEFAULT_WINDOW;
+    const window = this.input.window ?? DEFAULT_WINDOW;
     const held = [...this.running.values()].filter((job) => job.isHeld).length;
-    return this.running.size - Math.min(held, places) < places;
+    return this.running.size - Math.min(held, window) < window;
   }
 
   private get items(): number | undefined {
     return this.opened?.items ?? this.input.requests?.length;
   }
 
-  /** What was done before is counted, and not begun again. */
+  /** Items that an earlier batch of this name finished are counted and not started again. */
   recordOpened(opened: OpenedBatch): void {
     const { succeeded, failed } = opened.earlier;
     this.opened = opened;
@@ -123,7 +122,7 @@ export class BatchState {
 
   startItem(item: number, loadRequest: () => Promise<VideoRequest>, carried?: CarriedItem['job']): Job {
     const { requests, requestsFrom, window, onFailure, ...options } = this.input;
-    const place = {
+    const host = {
       name: itemName(this.name, item),
       item,
       resetRuns: this.resetRuns,
@@ -132,7 +131,7 @@ export class BatchState {
       changed: () => this.show(),
       recordTask: () => undefined,
     };
-    const job = new Job(options, place, carried);
+    const job = new Job(options, host, carried);
     this.running.set(item, job);
     this.show();
     return job;
@@ -170,28 +169,27 @@ export class BatchState {
     this.show();
   }
 
-  /** No more items are begun. */
+  /** Starts no more items. */
   stopStarting(why: string): void {
     this.stopping ??= why;
     this.show();
   }
 
-  /** A cancellation breaks nothing: the batch itself is told of it. */
+  /** A cancellation is no bug: it reaches the batch itself. */
   recordBug(error: unknown): void {
-    if (!isCancellation(error)) this.broken ??= error;
+    if (!isCancellation(error)) this.bug ??= error;
   }
 
-  /** Those that are to be written next: as many as go through Temporal at once. */
+  /** The results to write next, as many as fit into one activity input. */
   toRecord(): ItemResult[] {
     return firstThatFit(this.unrecorded, { most: RESULTS_AT_ONCE, bytes: RESULT_BYTES_AT_ONCE });
   }
 
-  /** Whether the file has all results there are so far; it is there even when there are none. */
+  /** Whether the results file has every result so far. It is written even when there are none. */
   get isRecorded(): boolean {
     return this.unrecorded.length === 0 && this.results !== undefined;
   }
 
-  /** So many of them are in the file now. */
   markRecorded(results: StoredFile, count: number): void {
     this.unrecorded.splice(0, count);
     this.results = results;
@@ -207,14 +205,13 @@ export class BatchState {
     if (this.firstFailed === undefined || this.input.onFailure !== 'stop') return undefined;
     const { item, failure, details } = this.firstFailed;
     const { succeeded, failed } = this.counts;
-    const stopped = `item ${item} failed and the batch stopped with ${succeeded} stored and ${failed} failed of ${this.items}, listed in ${this.results?.uri}; started again under its name it goes on`;
+    const stopped = `item ${item} failed and the batch stopped with ${succeeded} stored and ${failed} failed of ${this.items}, listed in ${this.results?.uri}; start it again under the same name to continue`;
     return createFailure(failure, {
       ...details,
       message: [details.message?.replace(/[.\s]+$/, ''), stopped].filter(Boolean).join('; '),
     });
   }
 
-  /** Those that wait for a decision are asked for by their number. */
   job(item: unknown): Job | undefined {
     return typeof item === 'number' ? this.running.get(item) : undefined;
   }
@@ -245,7 +242,7 @@ export class BatchState {
     };
   }
 
-  /** Once for what changes at the same time: a look changes every item, and all of them are told each time. */
+  /** Once per workflow task: a poll changes many items at the same time. */
   private show(): void {
     if (this.willShow) return;
     this.willShow = true;
@@ -260,7 +257,7 @@ function cutForResult(text: string): string {
   return cutToBytes(text, LONGEST_RESULT_TEXT_BYTES);
 }
 
-/** Numbers, task ids and some words: whatever the requests are and the service says, it stays below 1 MiB. */
+/** What the items carry over. The texts share a budget, so that the whole stays below 1 MiB. */
 export function carriedItems(running: ReadonlyMap<number, Job>): CarriedItem[] {
   const share = Math.floor(CARRIED_TEXT_BYTES / Math.max(1, running.size));
   const longestText = Math.min(LONGEST_CARRIED_TEXT_BYTES, share);

@@ -21,19 +21,19 @@ import { BatchPoller } from './batch-poller';
 import { BatchRequests } from './batch-requests';
 import { BatchState } from './batch-state';
 
-/** Many requests in; a stored video or an explained failure for each of them out. */
+/** Many requests in; one stored video or one explained failure for each of them out. */
 export async function generateVideos(input: BatchInput, carried?: CarriedBatch): Promise<BatchResult> {
   const before = ifContinued(carried);
   const batch = new BatchState(input, before);
-  const looks = new BatchPoller(batch, before?.pollRequested);
-  looks.run().catch((error: unknown) => batch.recordBug(error));
+  const poller = new BatchPoller(batch, before?.pollRequested);
+  poller.run().catch((error: unknown) => batch.recordBug(error));
   const requests = new BatchRequests(input, () => batch.opened);
   for (const { item, job } of before?.running ?? [])
-    begin(batch, looks, { item, loadRequest: () => requests.again(item), carried: job });
-  // Messages that waited are for items that are under way again.
-  answerBatchMessages(batch, looks);
+    start(batch, poller, { item, loadRequest: () => requests.reload(item), carried: job });
+  // Only now: messages that waited are for items that run again.
+  answerBatchMessages(batch, poller);
   try {
-    await runItems(batch, looks, requests);
+    await runItems(batch, poller, requests);
   } catch (error) {
     if (error instanceof ContinueAsNew) throw error;
     await CancellationScope.nonCancellable(() => finish(batch, error));
@@ -44,24 +44,26 @@ export async function generateVideos(input: BatchInput, carried?: CarriedBatch):
   return batch.result();
 }
 
-/** Begins items one after the other, as many at a time as the window has room for, until all have ended. */
-async function runItems(batch: BatchState, looks: BatchPoller, requests: BatchRequests): Promise<void> {
+/** Starts items one after the other, at most `window` at a time, until all have ended. */
+async function runItems(batch: BatchState, poller: BatchPoller, requests: BatchRequests): Promise<void> {
   await open(batch);
+  // Neither a poll nor a decision is under way, so nothing would be lost by continuing as new.
+  const isQuiet = () => poller.isIdle && allHandlersFinished();
   for (;;) {
-    await condition(() => batch.turn(rests(looks)) !== undefined);
-    switch (batch.turn(rests(looks))) {
+    await condition(() => batch.nextStep(isQuiet()) !== undefined);
+    switch (batch.nextStep(isQuiet())) {
       case 'fail':
-        throw batch.broken;
+        throw batch.bug;
       case 'record':
         await record(batch);
         break;
       case 'continue-as-new':
-        await continueWith<BatchInput, CarriedBatch>(batch.input, batch.carry(looks.requested));
+        await continueWith<BatchInput, CarriedBatch>(batch.input, batch.carry(poller.requested));
         break;
-      case 'begin': {
-        const request = await requests.next(batch.next);
+      case 'start': {
+        const request = await requests.load(batch.next);
         const item = batch.takeNext();
-        begin(batch, looks, { item, loadRequest: firstly(request, () => requests.again(item)) });
+        start(batch, poller, { item, loadRequest: onceThen(request, () => requests.reload(item)) });
         break;
       }
       case 'end':
@@ -70,48 +72,44 @@ async function runItems(batch: BatchState, looks: BatchPoller, requests: BatchRe
   }
 }
 
-/** Nothing is under way beside the items: neither a look at their tasks nor a lookup of one to adopt. */
-const rests = (looks: BatchPoller) => looks.isResting && allHandlersFinished();
-
-interface Begun {
+interface StartedItem {
   item: number;
   loadRequest: () => Promise<VideoRequest>;
   carried?: CarriedItem['job'];
 }
 
-/** What was read already is given out once, and not kept: what is wanted once more is read again. */
-function firstly(request: VideoRequest, again: () => Promise<VideoRequest>): () => Promise<VideoRequest> {
-  let first: VideoRequest | undefined = request;
+/** Gives out the loaded request once and then forgets it: requests can be large. */
+function onceThen(request: VideoRequest, reload: () => Promise<VideoRequest>): () => Promise<VideoRequest> {
+  let loaded: VideoRequest | undefined = request;
   return async () => {
-    const given = first ?? (await again());
-    first = undefined;
+    const given = loaded ?? (await reload());
+    loaded = undefined;
     return given;
   };
 }
 
-/** Runs one item beside the others. How it ends is noted; only a mistake of ours reaches the batch itself. */
-function begin(batch: BatchState, looks: BatchPoller, { item, loadRequest, carried }: Begun): void {
+/** Runs one item beside the others and records how it ends. Only a bug reaches the batch itself. */
+function start(batch: BatchState, poller: BatchPoller, { item, loadRequest, carried }: StartedItem): void {
   const run = async () => {
     const job = batch.startItem(item, loadRequest, carried);
     try {
-      const result = await makeVideo(job, (_, taskId) => looks.next(job, taskId));
-      batch.recordSucceeded(item, result);
+      batch.recordSucceeded(item, await makeVideo(job, poller));
     } catch (error) {
-      const end = await explainFailure(job, error);
-      if (job.failure === undefined) throw end;
+      const failure = await explainFailure(job, error);
+      if (job.failure === undefined) throw failure;
       batch.recordFailed(item, job.failure);
     }
   };
   run().catch((error: unknown) => batch.recordBug(error));
 }
 
-/** What was begun ends first, whatever keeps the batch from beginning more: it may be paid for. */
+/** Lets running items end before the batch does: they may be paid for. */
 async function finish(batch: BatchState, error: unknown): Promise<void> {
   batch.stopStarting(isCancellation(error) ? 'the batch was cancelled' : String(error));
-  await condition(() => batch.isIdle || batch.broken !== undefined);
-  if (batch.broken !== undefined) throw batch.broken;
+  await condition(() => batch.isIdle || batch.bug !== undefined);
+  if (batch.bug !== undefined) throw batch.bug;
   await recordAll(batch);
-  // Whoever was deciding about an item is told that it has ended.
+  // Callers that are deciding about an item learn that it has ended.
   await condition(allHandlersFinished);
 }
 
@@ -132,7 +130,7 @@ async function open(batch: BatchState): Promise<void> {
   batch.recordOpened(await openBatch({ batch: batch.name, ...given }));
 }
 
-/** Whoever cancels the batch waits for it: results that two attempts write at once could replace each other. */
+/** Not cancellable: two attempts that write results at once could overwrite each other. */
 async function record(batch: BatchState): Promise<void> {
   const results = batch.toRecord();
   const { recordResults } = proxyActivities<VideoActivities>({
@@ -143,7 +141,7 @@ async function record(batch: BatchState): Promise<void> {
   batch.markRecorded(await CancellationScope.nonCancellable(() => recordResults(input)), results.length);
 }
 
-/** A batch that never had its requests has no results either. */
+/** A batch that never read its requests has no results either. */
 async function recordAll(batch: BatchState): Promise<void> {
   while (batch.opened !== undefined && !batch.isRecorded) await record(batch);
 }

@@ -17,7 +17,7 @@ const details = (more: Partial<BatchProgress>) =>
 test('a batch tells how much of it is stored, failed and under way', () => {
   expect(details({ succeeded: 12, failed: 1 })).toEqual([
     '**12 of 40 videos are stored**',
-    '1 failed, 0 are under way',
+    '1 failed, 0 running',
   ]);
   expect(details({ items: undefined })[0]).toBe('**0 of ? videos are stored**');
 });
@@ -35,7 +35,7 @@ test('it tells of each item what is known of it, as one list', () => {
   expect(details({ running })[2]?.split('\n')).toEqual([
     '- 3: submitting',
     '- 4: waiting 27 %, task `task_4`',
-    '- 5: waiting 0 %, task `task_5`, problem: HTTP 429 slow down',
+    '- 5: waiting 0 %, task `task_5`, last poll failed: HTTP 429 slow down',
   ]);
 });
 
@@ -45,21 +45,21 @@ test.each([
   [500, 20, ['and 480 more']],
 ])('of %d items %d are told, and the others are counted', (count, told, rest) => {
   const [, summary, list, ...others] = details({ running: items(count) });
-  expect(summary).toBe(`0 failed, ${count} are under way`);
+  expect(summary).toBe(`0 failed, ${count} running`);
   expect(list?.split('\n')).toHaveLength(told);
   expect(others).toEqual(rest);
 });
 
 test('it tells why no more are begun', () => {
   expect(details({ stopping: 'item 3 failed', running: items(1) })[2]).toBe(
-    'No more are begun: item 3 failed',
+    'No more items are started: item 3 failed',
   );
 });
 
 test('it counts what waits for a decision, also where it is not listed, and tells how to decide', () => {
   const held = item(30, { phase: 'needs-decision' });
   const [, , decide] = details({ running: [...items(29), held] });
-  expect(decide).toMatch(/^1 need a decision: the answer to the submit was lost/);
+  expect(decide).toMatch(/^1 need a decision: the submit got no answer/);
   expect(decide).toContain('`videogen decide foxes --item NUMBER --adopt TASK_ID`');
   expect(details({ running: items(29) }).join()).not.toContain('decide');
 });

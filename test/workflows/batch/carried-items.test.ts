@@ -37,9 +37,9 @@ async function newJob(item: number): Promise<Job> {
 /** A job that waits, with the longest of everything: each character of the text is three bytes, or escaped. */
 async function waiting(item: number): Promise<Job> {
   const job = await newJob(item);
-  job.hold(new VideoFailure('SubmitUnconfirmed'));
+  job.hold.start(new VideoFailure('SubmitUnconfirmed'));
   jest.setSystemTime(Date.now() + 86_399_999);
-  job.endHold();
+  job.hold.end();
   job.adoptTask(`${item}`.padEnd(1_000, 'x'));
   job.enter('waiting');
   const details = { message: '狐'.repeat(5_000), code: '"'.repeat(5_000), status: 503, taskId: job.taskId };
@@ -55,7 +55,7 @@ async function waiting(item: number): Promise<Job> {
 
 async function held(item: number): Promise<Job> {
   const job = await newJob(item);
-  job.hold(
+  job.hold.start(
     new VideoFailure('SubmitUnconfirmed', {
       message: '\\'.repeat(5_000),
       code: '狐'.repeat(5_000),

@@ -13,7 +13,7 @@ const { createVideoClient } = require('../dist/src');
 const { startEmulator } = require('../dist/src/testing');
 
 const CLI = join(__dirname, '../dist/src/cli/main.js');
-const PICTURES = join(__dirname, 'pictures');
+const PICTURES = join(__dirname, '../docs/pictures');
 const ARGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -103,7 +103,7 @@ async function oneJob(browser) {
     await once(generate.child, 'close');
     process.stdout.write(`${JSON.stringify(await playVideo(browser, generate.seen.out.trim()))}\n`);
     const page = await open(browser, `${workflows}/red-fox`, 1_130);
-    await page.getByText('next look in').first().waitFor();
+    await page.getByText('next poll in').first().waitFor();
     await picture(page, 'temporal-ui.png');
   });
 }

@@ -7,7 +7,16 @@ import {
 } from '../../src/contract/answer-table';
 import { FAILURES, type FailureRow } from '../../src/contract/failure-table';
 
-/** The failure table as the README shows it. */
+/** What each failure means, as the README shows it. */
+export function meaningTable(): string {
+  const rows = Object.entries<FailureRow>(FAILURES).map(([type, { meaning }]) => [
+    `\`${type}\``,
+    `${meaning}.`,
+  ]);
+  return table(['Failure', 'Meaning'], rows);
+}
+
+/** The failure table as the page about failures shows it. */
 export function failureTable(): string {
   const rows = Object.entries<FailureRow>(FAILURES).map(([type, row]) => [
     `\`${type}\``,
@@ -32,7 +41,7 @@ const WITHOUT_STATUS: Record<NoAnswer, string> = {
   'not-allowed': 'a link to a private address, or one without TLS',
 };
 
-/** Which answer is which failure, by call, as the README shows it. */
+/** Which answer is which failure, by call, as the page about failures shows it. */
 export function answerTable(): string {
   const unanswered = Object.entries(WITHOUT_STATUS).map(([kind, told]) => [
     told,

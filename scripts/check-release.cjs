@@ -1,0 +1,63 @@
+/**
+ * Runs before `npm publish` (`prepublishOnly`), in the folder of the package. It refuses a package that npm cannot link
+ * to its source, or whose version, tag and changelog disagree. Each problem is one sentence that names the fix.
+ */
+const { existsSync, readFileSync } = require('node:fs');
+
+/** The form that npm itself writes; provenance compares it with the repository that builds the package. */
+const REPOSITORY = /^git\+(https:\/\/[^/]+\/[^/]+\/[^/]+)\.git$/;
+
+/** `repository` is the one place; `bugs` and `homepage` follow from it. */
+function repositoryProblems({ repository, bugs, homepage }) {
+  const url = repository?.url;
+  if (url === undefined) {
+    return [
+      'package.json names no repository, so npm cannot link the package to its source: npm pkg set repository.type=git repository.url=git+https://github.com/OWNER/NAME.git',
+    ];
+  }
+  const [, page] = REPOSITORY.exec(url) ?? [];
+  if (page === undefined) {
+    return [
+      `package.json's repository.url is ${url}: write it as git+https://github.com/OWNER/NAME.git, as provenance needs it.`,
+    ];
+  }
+  return [
+    ...(bugs?.url === `${page}/issues`
+      ? []
+      : [`package.json's bugs is not that of its repository: npm pkg set bugs.url=${page}/issues`]),
+    ...(homepage === `${page}#readme`
+      ? []
+      : [`package.json's homepage is not that of its repository: npm pkg set homepage=${page}#readme`]),
+  ];
+}
+
+function versionProblems({ version }, changelog, { GITHUB_REF_TYPE, GITHUB_REF_NAME }) {
+  const [, newest] = /^## (.*)$/m.exec(changelog) ?? [];
+  return [
+    ...(newest === version
+      ? []
+      : [`CHANGELOG.md begins with ${newest ?? 'no version'}: begin it with "## ${version}".`]),
+    ...(GITHUB_REF_TYPE !== 'tag' || GITHUB_REF_NAME === `v${version}`
+      ? []
+      : [
+          `The tag is ${GITHUB_REF_NAME} and package.json says ${version}: tag the commit that sets the version.`,
+        ]),
+  ];
+}
+
+/** Nobody has to own the code, so this only reminds. */
+function reminders(codeOwners) {
+  const namesSomebody = /^[^#\s].*@/m.test(codeOwners);
+  return namesSomebody
+    ? []
+    : ['Reminder: .github/CODEOWNERS names nobody, so nobody is asked to review a change.'];
+}
+
+const read = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
+const manifest = JSON.parse(read('package.json'));
+const problems = [
+  ...repositoryProblems(manifest),
+  ...versionProblems(manifest, read('CHANGELOG.md'), process.env),
+];
+for (const line of [...problems, ...reminders(read('.github/CODEOWNERS'))]) process.stderr.write(`${line}\n`);
+if (problems.length > 0) process.exitCode = 1;

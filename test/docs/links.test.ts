@@ -1,0 +1,31 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { brokenLinks, pagesIn } from '../support/markdown-links';
+
+const ROOT = join(__dirname, '../..');
+const PAGES = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs', 'examples'];
+
+test('every link of every page leads to a file and a heading that exist', () => {
+  const pages = pagesIn(ROOT, PAGES);
+  expect(pages.length).toBeGreaterThan(10);
+  expect(brokenLinks(ROOT, pages)).toEqual([]);
+});
+
+test.each([
+  ['to a page that is not there', '[a](docs/missing.md)', 'docs/missing.md'],
+  ['to a heading that is not there', '[a](docs/page.md#other)', 'docs/page.md#other'],
+  ['to a heading of its own page that is not there', '[a](#other)', '#other'],
+  ['out of the folder', '[a](../package.json)', '../package.json'],
+])('a link %s is found', (_what, text, link) => {
+  const folder = mkdtempSync(join(tmpdir(), 'videogen-links-'));
+  try {
+    mkdirSync(join(folder, 'docs'));
+    writeFileSync(join(folder, 'docs/page.md'), '# A page\n\n## The `one` heading\n');
+    const good = '[b](docs/page.md#the-one-heading) `[c](nowhere.md)` [d](https://example.com/#x)';
+    writeFileSync(join(folder, 'README.md'), `# Title\n\n${good}\n\n[e](#title) ${text}\n`);
+    expect(brokenLinks(folder, pagesIn(folder, ['README.md', 'docs']))).toEqual([`README.md -> ${link}`]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

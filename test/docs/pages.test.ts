@@ -1,0 +1,121 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { scripts } from '../../package.json';
+import { describeProgram } from '../../src/cli/run';
+import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../../src/contract';
+import { DIALECT_NAMES } from '../../src/emulator';
+import { BUILT_IN_PROFILES } from '../../src/service';
+import { FakeTerminal } from '../cli/fake-terminal';
+import { blocksOf, pageNames, readPage, readReadme } from '../support/docs-page';
+
+const root = join(__dirname, '../..');
+const readme = readReadme();
+const pages: Record<string, string> = Object.fromEntries(pageNames().map((name) => [name, readPage(name)]));
+const all = { 'README.md': readme, ...pages };
+
+/** The README is the way in; what does not fit goes to a page. */
+const MOST_README_LINES = 230;
+
+test('the README fits into a few screens', () => {
+  expect(readme.split('\n').length).toBeLessThanOrEqual(MOST_README_LINES);
+});
+
+test('the index lists every page once, under a question', () => {
+  const listed = [...readPage('README.md').matchAll(/^\| \[.+\]\((.+)\) \| .+\? \|$/gm)].map(
+    ([, file]) => file,
+  );
+  expect(listed.sort()).toEqual([...Object.keys(pages), 'decisions/README.md'].sort());
+});
+
+test.each(Object.entries(pages))('%s begins with a paragraph that says who it is for', (_name, text) => {
+  expect(text).toMatch(/^# .+\n\nFor .+/);
+});
+
+const noAction = async () => undefined;
+/** The program, which takes a command line and does nothing with it. */
+const program = (): Command =>
+  describeProgram(new FakeTerminal(), {
+    generate: noAction,
+    batch: noAction,
+    decide: noAction,
+    dev: noAction,
+    worker: noAction,
+    emulator: noAction,
+    doctor: noAction,
+    explain: noAction,
+    searchAttributes: noAction,
+  });
+
+/** What follows `videogen` in the shell blocks of a page, as words. */
+function commandLines(text: string): string[][] {
+  const blocks = [...blocksOf(text, 'sh'), ...blocksOf(text, 'console')];
+  const lines = blocks.flatMap((block) => block.split('\n')).map((line) => line.replace(/\s+#.*$/, ''));
+  return lines.flatMap((line) => {
+    const [, command] = /^(?:\$ )?(?:npx )?videogen (.*)$/.exec(line) ?? [];
+    return command === undefined ? [] : [wordsOf(command)];
+  });
+}
+
+function wordsOf(line: string): string[] {
+  return [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '');
+}
+
+test('every videogen command of the README and the pages is one that the program takes', async () => {
+  const lines = Object.values(all).flatMap(commandLines);
+  expect(lines.length).toBeGreaterThan(8);
+  for (const words of lines) await program().parseAsync(words, { from: 'user' });
+  await expect(program().parseAsync(['decide', 'NAME', '--adapt', 'x'], { from: 'user' })).rejects.toThrow(
+    'unknown option',
+  );
+});
+
+test('the page about the command line names every command and every option', () => {
+  const page = pages['cli.md'] ?? '';
+  const told = program().commands.flatMap((command) => [
+    `\`videogen ${command.name()}\``,
+    ...command.options.map(({ long }) => long ?? ''),
+  ]);
+  expect(told.filter((name) => !page.includes(name))).toEqual([]);
+});
+
+test('every script that README, pages and CONTRIBUTING name exists', () => {
+  const texts = [...Object.values(all), readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8')];
+  const named = texts.flatMap((text) => [...text.matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g)]);
+  expect(named.length).toBeGreaterThan(5);
+  const missing = named.map(([, name]) => name ?? '').filter((name) => !Object.hasOwn(scripts, name));
+  expect(missing).toEqual([]);
+});
+
+test('the reference states the limits of the request as the schema has them', () => {
+  const list = (values: readonly string[]) => `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`;
+  expect(pages['reference.md']).toContain(`| ${list(RESOLUTIONS)}. |`);
+  expect(pages['reference.md']).toContain(`| ${list(ASPECT_RATIOS)}. |`);
+  expect(pages['reference.md']).toContain(`at most ${MAX_DURATION_SECONDS}. |`);
+});
+
+const settingsIn = (text: string) => new Set(text.match(/\b(VIDEO_API|VIDEOGEN)_[A-Z0-9_]+\b/g));
+
+test('the page about configuration names every setting that the code reads, and no page names another', () => {
+  const readers = [
+    'src/config/service-config.ts',
+    'src/config/temporal-config.ts',
+    'src/config/storage-config.ts',
+  ];
+  const read = settingsIn(readers.map((file) => readFileSync(join(root, file), 'utf8')).join('\n'));
+  expect([...settingsIn(pages['configuration.md'] ?? '')].sort()).toEqual([...read].sort());
+  const unknown = Object.entries(all).flatMap(([name, text]) =>
+    [...settingsIn(text)].filter((setting) => !read.has(setting)).map((setting) => `${name}: ${setting}`),
+  );
+  expect(unknown).toEqual([]);
+});
+
+test('the page about other services lists every dialect, and the built-in profile of each that has one', () => {
+  const rows = [
+    ...(pages['other-services.md'] ?? '').matchAll(/^\| [^|]+ \| `([a-z0-9-]+)` \| ([^|]*) \|$/gm),
+  ];
+  const names = rows.map(([, name]) => name);
+  expect(['default', ...names].sort()).toEqual([...DIALECT_NAMES].sort());
+  const named = rows.filter(([, name, profile]) => profile?.includes(`\`${name}\``)).map(([, name]) => name);
+  expect(named.sort()).toEqual(Object.keys(BUILT_IN_PROFILES).sort());
+});

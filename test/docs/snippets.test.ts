@@ -1,0 +1,58 @@
+import { join } from 'node:path';
+import ts from 'typescript';
+import { parseJobInput } from '../../src/contract';
+import { blocksOf, pageNames, readPage, readReadme } from '../support/docs-page';
+
+const root = join(__dirname, '../..');
+const texts = [readReadme(), ...pageNames().map(readPage)];
+
+/** The package as its users import it, told from the sources. */
+const PATHS = {
+  'temporal-videogen': ['./src/index.ts'],
+  'temporal-videogen/workflows': ['./workflows/index.ts'],
+  'temporal-videogen/*': ['./src/*.ts'],
+};
+
+/** What the compiler says of each snippet. One program for all: most of the time goes into the packages' own types. */
+function problemsOf(snippets: string[]): string[][] {
+  const names = snippets.map((_, index) => join(root, `test/docs-snippet-${index}.ts`));
+  const files = new Map(names.map((name, index) => [name, snippets[index] ?? '']));
+  const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), ts.sys.readFile);
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root);
+  const host = ts.createCompilerHost(options);
+  const { getSourceFile, fileExists, readFile } = host;
+  host.fileExists = (name) => files.has(name) || fileExists(name);
+  host.readFile = (name) => files.get(name) ?? readFile(name);
+  host.getSourceFile = (name, ...rest) => {
+    const code = files.get(name);
+    return code === undefined
+      ? getSourceFile(name, ...rest)
+      : ts.createSourceFile(name, code, ts.ScriptTarget.ES2023);
+  };
+  const program = ts.createProgram(
+    names,
+    { ...options, noEmit: true, noUnusedLocals: false, paths: PATHS },
+    host,
+  );
+  return names.map((name) =>
+    ts
+      .getPreEmitDiagnostics(program, program.getSourceFile(name))
+      .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n')),
+  );
+}
+
+test('every TypeScript snippet of the README and the pages in docs compiles against the package, and one with a mistake does not', () => {
+  const snippets = texts.flatMap((text) => blocksOf(text, 'ts'));
+  expect(snippets.length).toBeGreaterThan(15);
+  const mistaken =
+    snippets.find((code) => code.includes('job.taskId()'))?.replace('taskId()', 'taskID()') ?? '';
+  const problems = problemsOf([...snippets, mistaken]);
+  expect(problems.slice(0, -1).flat()).toEqual([]);
+  expect(problems.at(-1)?.join()).toContain("'taskID' does not exist");
+});
+
+test('every JSON snippet of the README and the pages in docs is a job', () => {
+  const jobs = texts.flatMap((text) => blocksOf(text, 'json')).map((text) => parseJobInput(JSON.parse(text)));
+  expect(jobs.length).toBeGreaterThan(1);
+  expect(jobs.filter(({ ok }) => !ok)).toEqual([]);
+});

@@ -1,0 +1,81 @@
+import { readPage, readReadme } from '../support/docs-page';
+import { exportTable } from '../support/export-table';
+import { answerTable, failureTable, meaningTable } from '../support/failure-tables';
+
+/** Tables that the code decides, each between two comments of its page. */
+const FILES = {
+  meanings: 'README.md',
+  failures: 'docs/failures.md',
+  answers: 'docs/failures.md',
+  exports: 'docs/reference.md',
+};
+const TABLES = {
+  meanings: meaningTable(),
+  failures: failureTable(),
+  answers: answerTable(),
+  exports: exportTable(),
+};
+type Name = keyof typeof TABLES;
+
+const start = (name: Name) => `<!-- ${name}:start -->`;
+const end = (name: Name) => `<!-- ${name}:end -->`;
+
+/** A difference is reported with its fix, and the fix is something to paste. */
+function checkTable(name: Name, text: string): void {
+  const [, ...afterStart] = text.split(start(name));
+  const [shown, ...afterEnd] = (afterStart[0] ?? '').split(end(name));
+  if (afterStart.length === 1 && afterEnd.length === 1 && shown?.trim() === TABLES[name]) return;
+  throw new Error(
+    `${FILES[name]} and the code have different ${name}. Paste this into ${FILES[name]}, ` +
+      `in place of what is between ${start(name)} and ${end(name)}:\n\n${start(name)}\n${TABLES[name]}\n${end(name)}\n`,
+  );
+}
+
+const readme = readReadme();
+const page = readPage('failures.md');
+const SHOWN: Record<Name, string> = {
+  meanings: readme,
+  failures: page,
+  answers: page,
+  exports: readPage('reference.md'),
+};
+
+it.each(['meanings', 'failures', 'answers', 'exports'] as const)(
+  'the documented table of %s is that of the code',
+  (name) => {
+    expect(() => checkTable(name, SHOWN[name])).not.toThrow();
+  },
+);
+
+it.each<[string, Name, string]>([
+  ['a changed word', 'failures', page.replace('refused the API key', 'refused the key')],
+  ['a changed word', 'meanings', readme.replace('refused the API key', 'refused the key')],
+  ['a changed exit code', 'failures', page.replace('| 400 | 2 |', '| 400 | 1 |')],
+  ['a missing row', 'failures', page.replace(/\| `NoVideo`.*\n/, '')],
+  [
+    'a row too many',
+    'failures',
+    page.replace(end('failures'), `| \`Other\` | | | | | | | |\n${end('failures')}`),
+  ],
+  [
+    'another failure for an answer',
+    'answers',
+    page.replace('| 429 | RateLimited |', '| 429 | ServiceFailed |'),
+  ],
+  [
+    'a name that is not exported',
+    'exports',
+    SHOWN.exports.replace('`VideoPluginOptions`', '`PluginOptions`'),
+  ],
+  ['no table', 'failures', page.replace(start('failures'), '')],
+  ['a table without an end', 'answers', page.replace(end('answers'), '')],
+  ['two tables', 'failures', `${page}\n${page}`],
+])('a page with %s in its %s is refused, with what to paste', (_what, name, other) => {
+  expect(() => checkTable(name, other)).toThrow(TABLES[name]);
+});
+
+test('the table of exports names what the entry points export, types among it', () => {
+  const [, plugin = ''] = /^\| `temporal-videogen\/plugin` \| (.*) \|$/m.exec(TABLES.exports) ?? [];
+  expect(plugin.split(', ')).toEqual(expect.arrayContaining(['`VideoPlugin`', '`VideoPluginOptions`']));
+  expect(TABLES.exports).toContain('`createVideoClient`');
+});

@@ -1,0 +1,95 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { scripts, version } from '../package.json';
+
+const ROOT = join(__dirname, '..');
+const SCRIPT = 'scripts/check-release.cjs';
+
+const PUBLISHABLE = {
+  name: 'some-package',
+  version: '1.2.3',
+  repository: { type: 'git', url: 'git+https://github.com/foxes/videos.git' },
+  bugs: { url: 'https://github.com/foxes/videos/issues' },
+  homepage: 'https://github.com/foxes/videos#readme',
+};
+
+interface Given {
+  manifest?: Record<string, unknown>;
+  changelog?: string;
+  codeOwners?: string;
+  tag?: string;
+}
+
+/** What the check says of a package. */
+function check({ manifest = {}, changelog = '# Changelog\n\n## 1.2.3\n', codeOwners, tag }: Given) {
+  const folder = mkdtempSync(join(tmpdir(), 'videogen-release-'));
+  try {
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...PUBLISHABLE, ...manifest }));
+    writeFileSync(join(folder, 'CHANGELOG.md'), changelog);
+    mkdirSync(join(folder, '.github'));
+    writeFileSync(join(folder, '.github/CODEOWNERS'), codeOwners ?? '* @fox\n');
+    const { GITHUB_REF_NAME, GITHUB_REF_TYPE, ...env } = process.env;
+    const { status, stderr } = spawnSync(process.execPath, [join(ROOT, SCRIPT)], {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { ...env, ...(tag !== undefined && { GITHUB_REF_TYPE: 'tag', GITHUB_REF_NAME: tag }) },
+    });
+    return { status, said: stderr.trimEnd().split('\n').filter(Boolean) };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+test('npm publish runs the check before anything leaves', () => {
+  expect(scripts.prepublishOnly).toBe(`node ${SCRIPT}`);
+});
+
+test('a package whose repository, version, tag and changelog agree is published without a word', () => {
+  expect(check({ tag: 'v1.2.3' })).toEqual({ status: 0, said: [] });
+});
+
+test.each<[string, Given, string]>([
+  [
+    'without a repository',
+    { manifest: { repository: undefined, bugs: undefined, homepage: undefined } },
+    'package.json names no repository',
+  ],
+  [
+    'with a repository that provenance cannot compare',
+    { manifest: { repository: { url: 'github:foxes/videos' } } },
+    'write it as git+https://',
+  ],
+  [
+    "with another repository's bugs",
+    { manifest: { bugs: { url: 'https://example.com' } } },
+    'npm pkg set bugs.url=https://github.com/foxes/videos/issues',
+  ],
+  [
+    'without a homepage',
+    { manifest: { homepage: undefined } },
+    'npm pkg set homepage=https://github.com/foxes/videos#readme',
+  ],
+  ['with a tag of another version', { tag: 'v1.2.4' }, 'The tag is v1.2.4 and package.json says 1.2.3'],
+  [
+    'with changes that have no version yet',
+    { changelog: '## Unreleased\n\n## 1.2.3\n' },
+    'CHANGELOG.md begins with Unreleased',
+  ],
+])('a package %s is refused in one sentence that names the fix', (_what, given, sentence) => {
+  const { status, said } = check(given);
+  expect(status).toBe(1);
+  expect(said).toEqual([expect.stringContaining(sentence)]);
+});
+
+test('code that nobody owns is published with a reminder', () => {
+  const { status, said } = check({ codeOwners: '# * @OWNER\n' });
+  expect(status).toBe(0);
+  expect(said).toEqual([expect.stringContaining('Reminder: .github/CODEOWNERS names nobody')]);
+});
+
+test("the changelog's newest version is the package's", () => {
+  const headings = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8').match(/^## .*$/gm);
+  expect(headings?.find((heading) => heading !== '## Unreleased')).toBe(`## ${version}`);
+});

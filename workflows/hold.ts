@@ -1,0 +1,108 @@
+import type { ApplicationFailure } from '@temporalio/workflow';
+import { createFailure, describeEvent, type FailureDetails, VideoFailure } from '../src/contract/failures';
+import type { CarriedJob, JobProgress, SignalledDecision } from '../src/contract/job';
+import type { SubmitDecision } from '../src/contract/lost-submit';
+import { describeDecisionCommands } from '../src/contract/lost-submit';
+import { cutToBytes } from '../src/contract/sizes';
+
+/** The lost submit of a job while it waits for a decision. The deadline does not run meanwhile. */
+export class SubmitHold {
+  /** Set by `decideSubmit`. */
+  decision: SubmitDecision | undefined;
+  /** Decisions being checked: the hold does not expire until they are taken or refused. */
+  pendingDecisions = 0;
+  /** A task that a decision wants to adopt is being polled. */
+  isPollingCandidate = false;
+  /** The last decision that arrived as a signal. */
+  signalled: SignalledDecision | undefined;
+  /** The message of the last lost submit that somebody decided on: the submit activity must not report it again. */
+  settled: string | undefined;
+  private open: { sinceMs: number; lost: VideoFailure } | undefined;
+  private pastHoldsMs: number;
+
+  constructor(
+    private readonly holdMs: number,
+    carried: Pick<CarriedJob, 'hold' | 'heldMs'> = {},
+  ) {
+    this.pastHoldsMs = carried.heldMs ?? 0;
+    this.open = carried.hold && {
+      sinceMs: carried.hold.sinceMs,
+      lost: new VideoFailure('SubmitUnconfirmed', carried.hold.lost),
+    };
+  }
+
+  /** Set while the job is held, also by the run before this one. */
+  get lostSubmit(): VideoFailure | undefined {
+    return this.open?.lost;
+  }
+
+  get needsDecision(): boolean {
+    return this.open !== undefined && this.decision === undefined;
+  }
+
+  /** How long the job has been held in total. */
+  get heldMs(): number {
+    return this.pastHoldsMs + (this.open ? Date.now() - this.open.sinceMs : 0);
+  }
+
+  /** Starts a hold or keeps the one carried over; returns how long it may last. */
+  start(lost: VideoFailure): number {
+    this.open ??= { sinceMs: Date.now(), lost };
+    this.decision = undefined;
+    return Math.max(0, this.open.sinceMs + this.holdMs - Date.now());
+  }
+
+  end(): SubmitDecision | undefined {
+    this.pastHoldsMs = this.heldMs;
+    this.settled = this.open?.lost.details.message;
+    this.open = undefined;
+    return this.decision;
+  }
+
+  progress(): JobProgress['hold'] {
+    return (
+      this.open && {
+        since: new Date(this.open.sinceMs).toISOString(),
+        until: new Date(this.open.sinceMs + this.holdMs).toISOString(),
+        message: describeEvent('SubmitUnconfirmed', this.open.lost.details),
+      }
+    );
+  }
+
+  /** What a caller gets that waits for the task id of a held job. */
+  failure(jobName: string): ApplicationFailure | undefined {
+    const hold = this.progress();
+    if (hold === undefined || this.open === undefined || !this.needsDecision) return undefined;
+    const { details } = this.open.lost;
+    const isHeld = `the job is held until ${hold.until}: ${describeDecisionCommands(jobName)}`;
+    return createFailure('SubmitUnconfirmed', {
+      ...details,
+      message: [details.message, isHeld].filter(Boolean).join('; '),
+      heldSince: hold.since,
+      heldUntil: hold.until,
+    });
+  }
+
+  carry(longestTextBytes: number): Pick<CarriedJob, 'hold' | 'heldMs'> {
+    return {
+      hold: this.open && {
+        sinceMs: this.open.sinceMs,
+        lost: cutDetails(this.open.lost.details, longestTextBytes),
+      },
+      heldMs: this.pastHoldsMs || undefined,
+    };
+  }
+}
+
+/** The message about runs before a reset is shorter than this. It is compared as `settled`, so it must stay whole. */
+const HOLD_MESSAGE_BYTES = 160;
+
+function cutDetails({ code, message, ...details }: FailureDetails, longestBytes: number): FailureDetails {
+  return {
+    ...details,
+    ...(code !== undefined && { code: cutToBytes(code, longestBytes) }),
+    ...(message !== undefined && {
+      message: cutToBytes(message, Math.max(longestBytes, HOLD_MESSAGE_BYTES)),
+    }),
+  };
+}

@@ -1,0 +1,171 @@
+import {
+  ActivityFailure,
+  CancellationScope,
+  isCancellation,
+  log,
+  proxyActivities,
+  proxyLocalActivities,
+  TimeoutFailure,
+} from '@temporalio/workflow';
+import type { RecalledSubmit, SubmittedTask, VideoActivities } from '../activities';
+import { cleanText } from '../src/contract/clean-text';
+import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/failures';
+import { LOST_SUBMIT_POLICY, RECALL_POLICY, SUBMIT_POLICY } from '../src/contract/policies';
+import { describeRequest, describeTask } from '../src/contract/summaries';
+import { waitForDecision } from './decisions';
+import type { Job } from './job';
+
+type Submitted = { taskId: string } | { lost: VideoFailure };
+
+/** Pays for one task. A lost submit is never sent again unless somebody decides so. */
+export async function submit(job: Job): Promise<string> {
+  const { lostSubmit: held } = job.hold;
+  let submitted: Submitted = held ? { lost: held } : await submitOrHold(job, false);
+  while ('lost' in submitted) {
+    const found = await waitForDecision(job, submitted.lost);
+    if (found !== undefined) return adopt(job, found);
+    submitted = await submitOrHold(job, true);
+  }
+  return submitted.taskId;
+}
+
+async function adopt(job: Job, taskId: string): Promise<string> {
+  job.adoptTask(taskId);
+  const { task } = await recall(job, taskId);
+  if (task) job.recordSettings(task);
+  return taskId;
+}
+
+/** The task, or the lost submit to hold. Every other failure ends the job. */
+async function submitOrHold(job: Job, resubmits: boolean): Promise<Submitted> {
+  try {
+    const submitted = await submitOnce(job, resubmits);
+    job.recordSubmitted(submitted);
+    return submitted;
+  } catch (error) {
+    const lost = lostSubmit(error);
+    if (lost === undefined) throw error;
+    if (readTimeout(error)) return recallOrHold(job, lost, error);
+    if (job.lostSubmitPolicy(lost) === 'hold') return { lost };
+    throw error;
+  }
+}
+
+async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> {
+  job.enter('submitting');
+  const request = await job.loadRequest();
+  if (job.remainingMs() === 0) {
+    // The answer to the earlier request may have arrived since.
+    const { task } = resubmits ? await recall(job) : {};
+    if (task) return task;
+    throw createFailure('DeadlineExceeded');
+  }
+  const { queues, idempotencyKey, onLostSubmit } = job.options;
+  const { submitVideo } = proxyActivities<VideoActivities>({
+    ...SUBMIT_POLICY,
+    ...job.activityId('submit'),
+    taskQueue: queues?.submit ?? undefined,
+    scheduleToCloseTimeout: job.remainingMs(),
+    summary: job.titled(describeRequest(request)),
+  });
+  const input = {
+    ...job.named,
+    request,
+    idempotencyKey: idempotencyKey ?? undefined,
+    onLostSubmit: onLostSubmit ?? undefined,
+    resubmits,
+    resetRuns: job.host.resetRuns,
+    settled: job.hold.settled,
+  };
+  return withLostAttempt(job, () => submitVideo(input));
+}
+
+/** The failure of a submit that may have made a task; undefined when it certainly made none. */
+function lostSubmit(error: unknown): VideoFailure | undefined {
+  if (readTimeout(error) === 'while-running') {
+    return new VideoFailure('SubmitUnconfirmed', { message: 'it timed out before its result was known' });
+  }
+  const failure = readFailure(error);
+  return failure?.type === 'SubmitUnconfirmed' ? failure : undefined;
+}
+
+/** After a timeout the job record may say how the last attempt ended. */
+async function recallOrHold(job: Job, { type, details }: VideoFailure, error: unknown): Promise<Submitted> {
+  const { task, madeNoTask, onLostSubmit } = await recall(job);
+  if (task) {
+    job.recordSubmitted(task);
+    return task;
+  }
+  // Without shared storage this worker may read a record that is older than the last worker's heartbeat.
+  if (madeNoTask && !wasSending(error)) throw error;
+  const lost = new VideoFailure(type, { ...details, onLostSubmit: job.options.onLostSubmit ?? onLostSubmit });
+  if (job.lostSubmitPolicy(lost) === 'hold') return { lost };
+  // The timeout itself would become a DeadlineExceeded that does not mention the task that may exist.
+  throw createFailure(lost.type, lost.details);
+}
+
+function wasSending(error: unknown): boolean {
+  const { cause } = error instanceof ActivityFailure ? error : {};
+  if (!(cause instanceof TimeoutFailure)) return false;
+  return Object(cause.lastHeartbeatDetails).sending !== undefined;
+}
+
+/** Reads the job record. A storage that fails counts as one without a record. */
+async function recall(job: Job, adopts?: string): Promise<Partial<RecalledSubmit>> {
+  return CancellationScope.nonCancellable(async () => {
+    try {
+      const request = await job.loadRequest();
+      const { recallSubmit } = proxyActivities<VideoActivities>({
+        ...RECALL_POLICY,
+        ...job.activityId('recall'),
+        summary: job.titled(adopts === undefined ? 'read the job record' : describeTask(adopts)),
+      });
+      return await recallSubmit({ ...job.named, request, adopts });
+    } catch (error) {
+      log.warn('could not read the job record', { error: cleanText(String(error)) });
+      return {};
+    }
+  });
+}
+
+/**
+ * Submits so that a cancellation hides no lost attempt. Temporal closes a cancelled activity at once while it waits for
+ * its next attempt, and its heartbeat notes are gone. So the notes are read first, and then the submit is cancelled.
+ */
+async function withLostAttempt(job: Job, submitVideo: () => Promise<SubmittedTask>): Promise<SubmittedTask> {
+  const { cancelRequested, consideredCancelled } = CancellationScope.current();
+  // Fails at once, with nothing sent.
+  if (consideredCancelled) return submitVideo();
+  return CancellationScope.nonCancellable(async () => {
+    const sending = new CancellationScope();
+    const submitted = sending.run(submitVideo);
+    const isOver = submitted.then(
+      () => true,
+      () => true,
+    );
+    if (await Promise.race([isOver, cancelRequested.catch(() => false)])) return submitted;
+    const lost = await findLostAttempt(job);
+    sending.cancel();
+    return submitted.catch((error: unknown) => {
+      // A failure of the running attempt says more than the cancellation.
+      throw isCancellation(error) && lost !== undefined
+        ? createFailure('SubmitUnconfirmed', { message: lost })
+        : error;
+    });
+  });
+}
+
+/** A local activity is quick: until it returns, a submit that is no longer wanted may still be sent. */
+async function findLostAttempt(job: Job): Promise<string | undefined> {
+  const { findLostSubmit } = proxyLocalActivities<VideoActivities>({
+    ...LOST_SUBMIT_POLICY,
+    summary: job.titled('read the notes of the cancelled submit'),
+  });
+  try {
+    const { lost } = await findLostSubmit(job.activityId('submit'));
+    return lost;
+  } catch (error) {
+    log.warn('could not read whether the submit is lost', { error: cleanText(String(error)) });
+    return 'it could not be read how its attempts ended';
+  }
+}
