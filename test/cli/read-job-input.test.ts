@@ -93,7 +93,7 @@ test.each<[string, string | undefined, Partial<GenerateOptions>, string]>([
     'a placeholder there is not',
     'x',
     { storage: '{user}/fox.mp4' },
-    '{workflowId}, {taskId}, {date}, {ext} may stand in it',
+    'it may contain {workflowId}, {taskId}, {date}, {ext}',
   ],
   ['an empty task id', undefined, { adopt: '' }, 'taskId must be text'],
 ])('%s is refused in words that name it', (_what, prompt, options, words) => {

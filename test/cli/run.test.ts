@@ -89,7 +89,7 @@ describe('bad usage', () => {
     [['A fox', '--on-lost-submit', 'retry'], 'onLostSubmit must be one of hold, resubmit, fail'],
     [['A fox', '--hold-for', 'ever'], 'holdFor must be milliseconds or a duration'],
     [['A fox', '--storage', '/etc/fox.mp4'], 'storage must be a key inside the storage'],
-    [['A fox', '--storage', '{name}.mp4'], '{workflowId}, {taskId}, {date}, {ext} may stand in it'],
+    [['A fox', '--storage', '{name}.mp4'], 'it may contain {workflowId}, {taskId}, {date}, {ext}'],
   ])('generate %j is refused in one line', async (args, words) => {
     const { code, out, err } = await videogen(['generate', ...args]);
     expect([code, out]).toEqual([2, '']);

@@ -43,8 +43,8 @@ const WITHOUT_STATUS: Record<NoAnswer, string> = {
 
 /** Which answer is which failure, by call, as the page about failures shows it. */
 export function answerTable(): string {
-  const unanswered = Object.entries(WITHOUT_STATUS).map(([kind, told]) => [
-    told,
+  const unanswered = Object.entries(WITHOUT_STATUS).map(([kind, description]) => [
+    description,
     ...CALLS.map((call) => BY_KIND[kind as NoAnswer][call]),
   ]);
   const known = new Set(Object.values(BY_STATUS).flatMap((answers) => Object.keys(answers).map(Number)));
