@@ -5,10 +5,10 @@ import {
 } from '@temporalio/client';
 import type { WorkflowIdReusePolicy } from '@temporalio/common';
 import { decodeFirst } from '../contract/decode-first';
+import { NOTHING_SENT } from '../contract/failure-table';
 import { readFailure, VideoFailure } from '../contract/failures';
 import { describeConflict } from '../contract/job-identity';
 import { IDENTITY_MEMO, LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../contract/names';
-import { NOTHING_SENT } from '../contract/nothing-sent';
 
 /** What has the name already, as it was found; it is for the same. */
 export type Found = WorkflowExecutionDescription;

@@ -19,7 +19,7 @@ import { jobWanted } from '../contract/job-identity';
 import { parseJobInput } from '../contract/job-input';
 import { BATCH_WORKFLOW_TYPE, IDENTITY_MEMO, submitQueueOf, WORKFLOW_TYPE } from '../contract/names';
 import { firstSearchAttributes } from '../contract/search-attributes';
-import { batchAtStart, jobAtStart } from '../contract/static-details';
+import { staticBatchDetails, staticJobDetails } from '../contract/static-details';
 import { describeBatch, describeJob } from '../contract/summaries';
 import { connectClient } from './connect';
 import { explainStart } from './search-attributes';
@@ -108,7 +108,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     const { workflowId = `video-${randomUUID()}`, temporal } = options;
     checkWorkflowId(workflowId);
     const input = withQueues(parsed.input);
-    const shown = { staticSummary: describeJob(input), staticDetails: jobAtStart(input) };
+    const shown = { staticSummary: describeJob(input), staticDetails: staticJobDetails(input) };
     const startOptions = {
       ...startOptionsOf(input, wanted, shown, { temporal, workflowId }),
       ...(searchable && { typedSearchAttributes: attributesOf(input, temporal) }),
@@ -144,7 +144,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     const { workflowId = `batch-${randomUUID()}` } = options;
     checkWorkflowId(workflowId);
     const input = withQueues(parsed.input);
-    const shown = { staticSummary: describeBatch(input), staticDetails: batchAtStart(input) };
+    const shown = { staticSummary: describeBatch(input), staticDetails: staticBatchDetails(input) };
     const startOptions = startOptionsOf(input, wanted, shown, { ...options, workflowId });
     const handle = client.workflow.getHandle(workflowId);
     await startOrJoin(handle, {

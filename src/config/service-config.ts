@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parse as parseYaml } from 'yaml';
-import { errorCode } from '../contract/error-code';
+import { errorCode } from '../contract/errors';
 import { isLostSubmitPolicy, LOST_SUBMIT_RULE } from '../contract/input-rules';
 import type { LostSubmitPolicy } from '../contract/lost-submit';
 import {

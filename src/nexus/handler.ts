@@ -20,7 +20,7 @@ import type { JobInput, JobProgress, JobResult } from '../contract/job';
 import { type JobIdentity, jobWanted } from '../contract/job-identity';
 import { parseJobInput } from '../contract/job-input';
 import { IDENTITY_MEMO, PROGRESS_QUERY, WORKFLOW_TYPE } from '../contract/names';
-import { jobAtStart } from '../contract/static-details';
+import { staticJobDetails } from '../contract/static-details';
 import { describeJob } from '../contract/summaries';
 import { checkSdkVersions } from '../worker/sdk-versions';
 import { videoGeneration } from './service';
@@ -78,7 +78,7 @@ const jobs = new WorkflowRunOperationHandler<Order, JobResult>(
   (context, { workflowId, input, wanted, joins, reuse = 'REJECT_DUPLICATE' }) =>
     startWorkflow<typeof generateVideo>(context, WORKFLOW_TYPE, {
       staticSummary: describeJob(input),
-      staticDetails: jobAtStart(input),
+      staticDetails: staticJobDetails(input),
       workflowIdReusePolicy: reuse,
       workflowIdConflictPolicy: joins ? 'USE_EXISTING' : 'FAIL',
       memo: { [IDENTITY_MEMO]: wanted },
