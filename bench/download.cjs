@@ -1,7 +1,6 @@
-// How fast one 1 GiB video gets from loopback to a file, with its SHA-256, and how much memory that takes: ours against
-// curl with sha256sum after it, and against undici, a hashing Transform and createWriteStream. Ours and the latter take
-// turns in one process, as a worker's is that has run for a while; at last a whole job runs in a worker of its own, for
-// its memory. GIB=1 ROUNDS=5 npm run bench:download
+// Measures the download of one 1 GiB video from loopback to a file, with its SHA-256: ours, curl followed by sha256sum, and
+// undici with a hashing Transform and createWriteStream. Ours and undici take turns in one warm process, like that of a
+// worker. Then a whole job runs in its own worker process to measure memory. GIB=1 ROUNDS=5 npm run bench:download
 const { spawn, spawnSync } = require('node:child_process');
 const { createHash } = require('node:crypto');
 const { createWriteStream } = require('node:fs');
@@ -17,27 +16,29 @@ const ROUNDS = Number(process.env.ROUNDS ?? 5);
 const MIB = 1024 ** 2;
 
 async function main() {
-  const [, , part, base, folder] = process.argv;
+  const [, , part, baseUrl, folder] = process.argv;
   if (part === 'serve') return serve();
-  if (part === 'compare') return compare(base, folder);
-  if (part === 'worker') return inWorker(base, folder);
+  if (part === 'compare') return compare(baseUrl);
+  if (part === 'worker') return inWorker(baseUrl, folder);
   const server = spawn(process.execPath, [__filename, 'serve'], { stdio: ['pipe', 'pipe', 'inherit'] });
   const port = await new Promise((resolve) => server.stdout.once('data', (text) => resolve(Number(text))));
   const url = `http://127.0.0.1:${port}`;
   try {
     const curls = [];
     for (let round = 0; round < ROUNDS; round++)
-      curls.push(await inFolder((place) => curl(`${url}/video`, place)));
-    const runs = { curl: curls, ...(await inFolder((place) => inProcess('compare', url, place))) };
+      curls.push(await inFolder((folder) => curl(`${url}/video`, folder)));
+    const runs = { curl: curls, ...(await inFolder((folder) => inProcess('compare', url, folder))) };
     const hashes = new Set(Object.values(runs).flatMap((some) => some.map(({ sha256 }) => sha256)));
-    if (hashes.size !== 1) throw new Error('they did not get the same file');
+    if (hashes.size !== 1) throw new Error('The downloads differ: they have different SHA-256 sums.');
     for (const [name, some] of Object.entries(runs)) {
-      tell(`${name.padEnd(9)} ${some.map(({ seconds }) => seconds.toFixed(2)).join(' ')} s`);
+      print(`${name.padEnd(9)} ${some.map(({ seconds }) => seconds.toFixed(2)).join(' ')} s`);
     }
-    const told = Object.entries(runs).map(([name, some]) => `${name} ${speed(median(some))} MB/s`);
-    tell(`median of ${ROUNDS}, ${BYTES} bytes with SHA-256: ${told.join(', ')}`);
-    const { rssMib } = await inFolder((place) => inProcess('worker', url, place));
-    tell(`a worker that downloads it held at most ${rssMib.toFixed(0)} MiB more than an idle one`);
+    const medians = Object.entries(runs).map(
+      ([name, some]) => `${name} ${megabytesPerSecond(median(some))} MB/s`,
+    );
+    print(`median of ${ROUNDS}, ${BYTES} bytes with SHA-256: ${medians.join(', ')}`);
+    const { rssMib } = await inFolder((folder) => inProcess('worker', url, folder));
+    print(`a worker that downloads it held at most ${rssMib.toFixed(0)} MiB more than an idle one`);
   } finally {
     server.kill();
   }
@@ -45,7 +46,7 @@ async function main() {
 
 async function inFolder(work) {
   const folder = await mkdtemp(join(tmpdir(), 'videogen-bench-'));
-  // What was left to be written to the disk is not to slow what comes now.
+  // Pending writes to the disk must not slow this run.
   spawnSync('sync');
   try {
     return await work(folder);
@@ -56,10 +57,10 @@ async function inFolder(work) {
 
 const median = (runs) =>
   runs.map(({ seconds }) => seconds).sort((a, b) => a - b)[Math.floor(runs.length / 2)];
-const tell = (line) => process.stdout.write(`${line}\n`);
-const speed = (seconds) => Math.round(BYTES / 1e6 / seconds);
+const print = (line) => process.stdout.write(`${line}\n`);
+const megabytesPerSecond = (seconds) => Math.round(BYTES / 1e6 / seconds);
 
-/** The service and its storage in one: a small video, made long by a box of noise. */
+/** The service and its storage in one. The video is a small one with a large box of noise. */
 async function serve() {
   const { noiseVideo } = require('../dist/src/emulator');
   const noise = await noiseVideo({ prompt: 'bench' }, MIB);
@@ -91,7 +92,7 @@ async function serve() {
   process.stdin.on('end', () => process.exit()).resume();
 }
 
-/** All boxes before the last one, which is the filling. */
+/** The boxes before the last one, and the last one, which is padding. */
 function splitBoxes(video) {
   let at = 0;
   for (;;) {
@@ -103,28 +104,28 @@ function splitBoxes(video) {
 
 function curl(url, folder) {
   const file = join(folder, 'video.mp4');
-  const begun = performance.now();
-  const got = spawnSync('curl', ['--silent', '--fail', '--output', file, url]);
-  if (got.status !== 0) throw new Error(`curl ended with ${got.status ?? got.error}`);
+  const startedAt = performance.now();
+  const { status, error } = spawnSync('curl', ['--silent', '--fail', '--output', file, url]);
+  if (status !== 0) throw new Error(`curl ended with ${status ?? error}`);
   const [sha256] = spawnSync('sha256sum', [file], { encoding: 'utf8' }).stdout.split(' ');
-  return { seconds: (performance.now() - begun) / 1_000, sha256 };
+  return { seconds: (performance.now() - startedAt) / 1_000, sha256 };
 }
 
-function inProcess(name, base, folder) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [__filename, name, base, folder], {
+function inProcess(name, baseUrl, folder) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [__filename, name, baseUrl, folder], {
     encoding: 'utf8',
   });
   if (status !== 0) throw new Error(`${name} failed: ${stderr}`);
   return JSON.parse(stdout.trim().split('\n').at(-1));
 }
 
-/** The first round is for the compiler of JavaScript and counts for neither. */
-async function compare(base) {
+/** The first round only warms up the JavaScript engine. */
+async function compare(baseUrl) {
   const runs = { transform: [], ours: [] };
-  const ways = { transform, ours };
+  const downloads = { transform, ours };
   for (let round = 0; round <= ROUNDS; round++) {
-    for (const name of Object.keys(ways)) {
-      const run = await inFolder((folder) => measure(() => ways[name](base, folder)));
+    for (const name of Object.keys(downloads)) {
+      const run = await inFolder((folder) => measure(() => downloads[name](baseUrl, folder)));
       if (round > 0) runs[name].push(run);
     }
   }
@@ -137,15 +138,15 @@ async function measure(work) {
   const watch = setInterval(() => {
     highest = Math.max(highest, process.memoryUsage.rss());
   }, 20);
-  const begun = performance.now();
+  const startedAt = performance.now();
   const sha256 = await work();
-  const seconds = (performance.now() - begun) / 1_000;
+  const seconds = (performance.now() - startedAt) / 1_000;
   clearInterval(watch);
   return { seconds, rssMib: (highest - idle) / MIB, sha256 };
 }
 
 function finish(measured) {
-  tell(JSON.stringify(measured));
+  print(JSON.stringify(measured));
   process.exit();
 }
 
@@ -173,7 +174,7 @@ async function transform(baseUrl, folder) {
   return hash.digest('hex');
 }
 
-/** A whole job, on a Temporal server, in the process of its worker. */
+/** A whole job on a Temporal server, in the process of its worker. */
 async function inWorker(baseUrl, folder) {
   const { createVideoTestEnvironment } = require('../dist/src/testing');
   const { createFileStorage, createVideoService } = require('../dist/src');
@@ -181,7 +182,7 @@ async function inWorker(baseUrl, folder) {
   const service = createVideoService({ baseUrl, apiKey: () => 'bench' });
   const worker = await env.createWorker({ service, storage: createFileStorage(folder) });
   const running = worker.run();
-  // What it took to bundle the workflows is not what it takes to wait for work.
+  // The memory that bundling the workflows took is not that of an idle worker.
   await new Promise((resolve) => setTimeout(resolve, 3_000));
   const measured = await measure(async () => (await env.videos.execute({ taskId: 'bench' })).video.sha256);
   worker.shutdown();
