@@ -4,6 +4,7 @@ import { ConfigError } from '../config/service-config';
 import { readDownloadQueue } from '../config/storage-config';
 import { readSubmitsPerSecond, readTaskQueue } from '../config/temporal-config';
 import { submitQueueOf } from '../contract/names';
+import { withOwnWorkflows } from '../own-workflows';
 import {
   activityWorkers,
   behavingWell,
@@ -87,14 +88,15 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
     const workers: Worker[] = [];
     if (roles.includes('jobs')) {
       workers.push(
-        await Worker.create({
-          ...shared,
-          taskQueue,
-          ...(options.worker?.workflowBundle ? {} : { workflowsPath: require.resolve('../../workflows') }),
-          activities: work.activities,
-          ...options.worker,
-          plugins: [...(options.worker?.plugins ?? []), QUIET_BUNDLER],
-        }),
+        await Worker.create(
+          withOwnWorkflows({
+            ...shared,
+            taskQueue,
+            activities: work.activities,
+            ...options.worker,
+            plugins: [...(options.worker?.plugins ?? []), QUIET_BUNDLER],
+          }),
+        ),
       );
     }
     for (const { role, options: own } of activityWorkers(work, queues)) {

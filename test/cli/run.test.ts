@@ -3,6 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Runtime } from '@temporalio/worker';
+import { version } from '../../package.json';
 import { run } from '../../src/cli/run';
 import { freePort } from '../../src/temporal-server/loopback-port';
 import { eventually } from '../temporal-server/eventually';
@@ -57,6 +58,10 @@ describe('help', () => {
   it('goes to standard error, with the code of bad usage, when no command is given', async () => {
     expect(await videogen([])).toEqual({ code: 2, out: '', err: expect.stringContaining('Usage: videogen') });
   });
+});
+
+it.each(['--version', '-V'])('%s prints the version of the package and nothing else', async (option) => {
+  expect(await videogen([option])).toEqual({ code: 0, out: `${version}\n`, err: '' });
 });
 
 describe('bad usage', () => {
@@ -130,6 +135,39 @@ describe('bad usage', () => {
     writeFileSync(join(folder, 'foxes'), '{"prompt":"A fox"}');
     const { code, err } = await videogen(['batch', join(folder, 'foxes'), '--window', '0']);
     expect([code, err]).toEqual([2, expect.stringContaining('window must be a whole number')]);
+  });
+
+  it('a batch with bad lines is told a line for each of them, so many and no more', async () => {
+    const file = join(folder, 'foxes.jsonl');
+    writeFileSync(file, '{"prompt":"A fox"}\nfox\n{"prompt":"A fox","duration":11}\n\n{}\n');
+    const told = await videogen(['batch', file, '--json']);
+    expect(told).toEqual({
+      code: 2,
+      out: expect.any(String),
+      err: [
+        `${file}:2: not a JSON object on one line`,
+        `${file}:3: duration must be at most 10 (was 11)`,
+        `${file}:5: prompt is missing`,
+        'Nothing was started. Correct the file and run the command again.\n',
+      ].join('\n'),
+    });
+    expect(JSON.parse(told.out)).toEqual({
+      error: {
+        type: 'InvalidRequest',
+        message: `The request was refused: ${file}: line 2: not a JSON object on one line; line 3: duration must be at most 10 (was 11); line 5: prompt is missing.`,
+        advice: expect.any(String),
+      },
+    });
+
+    writeFileSync(file, '{}\n'.repeat(27));
+    const many = (await videogen(['batch', file])).err.trimEnd().split('\n');
+    expect(many).toHaveLength(12);
+    expect(many.slice(9, 11)).toEqual([`${file}:10: prompt is missing`, 'and 17 more']);
+
+    writeFileSync(file, '\n');
+    expect((await videogen(['batch', file])).err).toBe(
+      `${file}: there is no request in it\nNothing was started. Correct the file and run the command again.\n`,
+    );
   });
 
   it('that the parser finds is told to a program as well', async () => {

@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { TASK_STATES } from '../../src/contract/task-state';
 import { parseProfile, readingRules, type ServiceProfile } from '../../src/service/profile';
 import { type HttpAnswer, traceAnswer } from '../../src/service/read-answer';
+import { fc } from '../support/properties';
 import { readAnswer } from './read';
 
 const RUNS = { numRuns: 200 };

@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import type { Secrets } from '../../src/contract/find-secrets';
 import { redact } from '../../src/contract/redact';
 import { redactAnswer } from '../../src/service/record-answers';
+import { fc } from '../support/properties';
 
 const PIECE = 8;
 const KEY_SIGNS = [...'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~+/='];
