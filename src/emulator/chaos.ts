@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { checkName, shownValue } from './check-arguments';
+import { checkName, showValue } from './check-arguments';
 import type { EmulatedCall, Faults } from './faults';
 import { FAULT_NAMES, type FaultName, namedFault } from './named-faults';
 import { seededRandom } from './seeded-random';
@@ -65,7 +65,7 @@ export class Chaos {
 
   constructor({ rate, seed = randomBytes(4).toString('hex'), faults = CHAOS_FAULTS }: ChaosOptions) {
     if (!(rate >= 0 && rate <= 1)) {
-      throw new RangeError(`The rate of chaos is ${shownValue(rate)}: give 0 to 1.`);
+      throw new RangeError(`The rate of chaos is ${showValue(rate)}: give 0 to 1.`);
     }
     for (const name of faults) checkName('A fault of chaos', name, FAULT_NAMES);
     this.rate = rate;

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net';
 import { type EmulatedAnswer, send } from './answers';
 import { Chaos, type ChaosOptions } from './chaos';
-import { checkName, shownValue } from './check-arguments';
+import { checkName, showValue } from './check-arguments';
 import { DIALECT_NAMES } from './dialects';
 import { type EmulatedCall, FaultScript, type Faults } from './faults';
 import { Operations, type OperationsOptions } from './operations';
@@ -149,7 +149,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
 function checkJobTime(jobTimeMs: unknown): void {
   if (typeof jobTimeMs === 'number' && jobTimeMs >= 0) return;
   throw new RangeError(
-    `startEmulator: jobTimeMs is ${shownValue(jobTimeMs)}: give milliseconds, such as 5000.`,
+    `startEmulator: jobTimeMs is ${showValue(jobTimeMs)}: give milliseconds, such as 5000.`,
   );
 }
 

@@ -1,6 +1,6 @@
-import { checkName, shownValue } from './check-arguments';
+import { checkName, showValue } from './check-arguments';
 
-/** Turns a call down: nothing has been done for it. */
+/** The service refuses the call and does nothing for it. */
 export type Refusal =
   | { kind: 'rate-limited'; retryAfter?: number | Date }
   | { kind: 'server-error'; status?: number }
@@ -63,7 +63,7 @@ export function isRefusal<Fault extends { kind: string }>(fault: Fault): fault i
 type Fault = Faults[EmulatedCall];
 type RequiredFields<Of> = { [Name in keyof Of as object extends Pick<Of, Name> ? never : Name]: true };
 
-/** The fields that a fault cannot do without, beside its kind. */
+/** The required fields of each kind of fault. */
 const FAULT_FIELDS: {
   [Kind in Fault['kind']]: Omit<RequiredFields<Extract<Fault, { kind: Kind }>>, 'kind'>;
 } = {
@@ -100,7 +100,7 @@ const ANSWER_KINDS = [
   'empty-accepted',
 ] as const satisfies readonly AnswerFault['kind'][];
 
-/** The kinds of faults that each call can meet. */
+/** The kinds of `Faults` as values, to check the arguments of JavaScript callers. */
 const FAULT_KINDS: { [Call in EmulatedCall]: readonly Faults[Call]['kind'][] } = {
   submit: [...ANSWER_KINDS, 'failed-task', 'late', 'reset-late'],
   status: [...ANSWER_KINDS, 'failed-task', 'unknown-state', 'no-video', 'late'],
@@ -114,7 +114,7 @@ const CALLS = ['submit', 'status', 'download', 'cancel', 'retrieve'] as const sa
 function checkFault(call: EmulatedCall, fault: unknown): void {
   if (typeof fault !== 'object' || fault === null) {
     throw new RangeError(
-      `emulator.next('${call}', …): the fault is ${shownValue(fault)}: give an object, such as { kind: 'reset' }.`,
+      `emulator.next('${call}', …): the fault is ${showValue(fault)}: give an object, such as { kind: 'reset' }.`,
     );
   }
   const kind = checkName(
@@ -139,7 +139,7 @@ export class FaultScript {
 
   add<Call extends EmulatedCall>(call: Call, faults: Faults[Call][]): void {
     checkName('emulator.next: the call', call, CALLS);
-    // All before any: a script is taken whole or not at all.
+    // Checks all faults before it adds one, so that a script is added as a whole or not at all.
     for (const fault of faults) checkFault(call, fault);
     this.queues[call].push(...faults);
   }
