@@ -8,7 +8,7 @@ const ROOT = join(__dirname, '..');
 
 /** The same bytes wherever it is made: files are named as they lie in the package, and their sources are beside it. */
 async function bundleWorkflows() {
-  const { OWN_WORKFLOWS } = require('../dist/src/own-workflows');
+  const { OWN_WORKFLOWS } = require('../dist/src/worker/own-workflows');
   const { code } = await bundleWorkflowCode({
     workflowsPath: OWN_WORKFLOWS,
     logger: new DefaultLogger('WARN'),
@@ -23,7 +23,7 @@ async function bundleWorkflows() {
 }
 
 async function writeBundle() {
-  const { BUNDLED_WITH, bundlePlaces } = require('../dist/src/own-workflows');
+  const { BUNDLED_WITH, bundlePlaces } = require('../dist/src/worker/own-workflows');
   const places = bundlePlaces();
   writeFileSync(places.code, await bundleWorkflows());
   writeFileSync(places.madeWith, JSON.stringify(BUNDLED_WITH));

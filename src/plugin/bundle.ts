@@ -4,7 +4,7 @@ import { type BundleOptions, Runtime, type WorkerOptions } from '@temporalio/wor
 import * as ours from '../../workflows';
 import { ConfigError } from '../config/service-config';
 import { FAILURES } from '../contract/failure-table';
-import { OWN_WORKFLOWS, PLUGIN_NAME } from '../own-workflows';
+import { OWN_WORKFLOWS, PLUGIN_NAME } from '../worker/own-workflows';
 import { isWorkflow } from './combine';
 import { loadWorkflowExports } from './workflow-exports';
 

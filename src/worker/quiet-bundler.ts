@@ -1,5 +1,5 @@
 import { type BundleOptions, type BundlerPlugin, DefaultLogger, type WorkerPlugin } from '@temporalio/worker';
-import { PLUGIN_NAME } from '../own-workflows';
+import { PLUGIN_NAME } from './own-workflows';
 
 /** The bundler lists every module of a bundle that came well: that is for whoever debugs. What went wrong is told. */
 export function bundleQuietly(options: BundleOptions): BundleOptions {

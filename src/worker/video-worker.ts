@@ -4,7 +4,6 @@ import { ConfigError } from '../config/service-config';
 import { readDownloadQueue } from '../config/storage-config';
 import { readSubmitsPerSecond, readTaskQueue } from '../config/temporal-config';
 import { submitQueueOf } from '../contract/names';
-import { withOwnWorkflows } from '../own-workflows';
 import {
   activityWorkers,
   behavingWell,
@@ -16,6 +15,7 @@ import {
 } from './activity-workers';
 import { deploymentOptions } from './deployment';
 import { startJanitor } from './janitor';
+import { withOwnWorkflows } from './own-workflows';
 import { QUIET_BUNDLER } from './quiet-bundler';
 import { prepareWork, type VideoWork, type VideoWorkOptions } from './video-work';
 

@@ -369,7 +369,7 @@ describe('the storage', () => {
     const { check } = await examine({ VIDEOGEN_STORAGE: join(folder, 'file', 'videos') });
     expect(check('storage')).toMatchObject({
       ok: false,
-      fix: expect.stringMatching(/^A file stands where a folder is to be: /),
+      fix: expect.stringMatching(/^There is a file where a folder should be: /),
     });
   });
 

@@ -205,7 +205,7 @@ describe('a storage that cannot be written', () => {
     const { code, out, err } = await videogen([command, ...given], { ...service, VIDEOGEN_STORAGE });
     expect([code, out]).toEqual([15, '']);
     expect(err).toBe(
-      `The storage ${VIDEOGEN_STORAGE} cannot be used: ENOTDIR: not a directory, mkdir '${VIDEOGEN_STORAGE}'. A file stands where a folder is to be: move it away, or set VIDEOGEN_STORAGE to another folder.\n`,
+      `The storage ${VIDEOGEN_STORAGE} cannot be used: ENOTDIR: not a directory, mkdir '${VIDEOGEN_STORAGE}'. There is a file where a folder should be: move it away, or set VIDEOGEN_STORAGE to another folder.\n`,
     );
   });
 });

@@ -42,7 +42,7 @@ const ROWS: Record<string, HostileRow> = {
   'to a place that is none': {
     answers: [redirect('ftp://127.0.0.1/')],
     ends: 'VideoUnavailable',
-    says: 'leads nowhere',
+    says: 'does not lead to an http address',
     asked: 8,
   },
 

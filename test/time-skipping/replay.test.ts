@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
 import { Worker } from '@temporalio/worker';
-import { bundlePlaces } from '../../src/own-workflows';
+import { bundlePlaces } from '../../src/worker/own-workflows';
 import { captureLogs } from '../support/logs';
 import { bundlePath } from '../support/world';
 

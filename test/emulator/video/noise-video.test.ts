@@ -1,7 +1,7 @@
 import { ASPECT_RATIOS, RESOLUTIONS, type VideoRequest } from '../../../src/contract';
 import { describeMismatches } from '../../../src/contract/video-facts';
 import { noiseVideo } from '../../../src/emulator';
-import { lookAt } from '../../media/inspect';
+import { inspect } from '../../media/inspect';
 
 const FOX: VideoRequest = { prompt: 'A red fox' };
 
@@ -11,7 +11,7 @@ const forms = RESOLUTIONS.flatMap((resolution) =>
 
 test.each(forms)('a noise video has the requested form: $resolution in $aspect_ratio', async (form) => {
   const request = { ...FOX, ...form, duration: 3 };
-  const inspection = await lookAt(await noiseVideo(request, 100_000));
+  const inspection = await inspect(await noiseVideo(request, 100_000));
   if (inspection.kind === 'no-video') throw new Error(inspection.reason);
   expect(inspection.facts).toMatchObject({ container: 'mp4', codec: 'avc', durationSeconds: 3 });
   expect(inspection.facts.width).toBeGreaterThan(0);
@@ -25,7 +25,7 @@ test('a noise video has the set size, or a few thousand bytes if that is more', 
   for (const bytes of [smallest, smallest + 1, smallest + 9, 10_000, 5_000_003]) {
     const video = await noiseVideo(FOX, bytes);
     expect(video).toHaveLength(bytes);
-    expect(await lookAt(video)).toMatchObject({ kind: 'video', facts: { width: 1280, height: 720 } });
+    expect(await inspect(video)).toMatchObject({ kind: 'video', facts: { width: 1280, height: 720 } });
   }
 });
 

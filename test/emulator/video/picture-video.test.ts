@@ -3,12 +3,12 @@ import { paintLayers } from '../../../src/emulator/video/layer';
 import { pictureVideo } from '../../../src/emulator/video/make-video';
 import { scene } from '../../../src/emulator/video/scene';
 import { Picture } from '../../../src/media';
-import { lookAt } from '../../media/inspect';
+import { inspect } from '../../media/inspect';
 
 const FOX: VideoRequest = { prompt: 'A red fox in the snow', resolution: '480p', duration: 1, seed: 7 };
 const MEGABYTE = 1_000_000;
 
-const inspectVideoOf = async (request: VideoRequest) => lookAt(await pictureVideo(request));
+const inspectVideoOf = async (request: VideoRequest) => inspect(await pictureVideo(request));
 
 describe('a video has the requested form', () => {
   const SIZES: Record<string, Record<string, [width: number, height: number]>> = {

@@ -10,9 +10,9 @@ import {
   findBundle,
   OWN_WORKFLOWS,
   withOwnWorkflows,
-} from '../src/own-workflows';
-import { VideoPlugin } from '../src/plugin/video-plugin';
-import { QUIET_BUNDLER } from '../src/worker/quiet-bundler';
+} from '../../src/worker/own-workflows';
+import { VideoPlugin } from '../../src/plugin/video-plugin';
+import { QUIET_BUNDLER } from '../../src/worker/quiet-bundler';
 
 const root = join(__dirname, '..');
 const built = join(root, 'dist/workflows');

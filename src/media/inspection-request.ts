@@ -1,16 +1,16 @@
 import type { Container } from '../contract/video-facts';
-import type { KeptRange } from './kept-bytes';
-import type { SeenRange } from './kept-reader';
+import type { RetainedRange } from './retained-bytes';
+import type { ReadableRange } from './retained-reader';
 
-/** A video to look at, as it goes to the process that does: what was kept of it. */
-export interface InspectionOrder {
+/** What was retained of a video, for the process that inspects it. */
+export interface InspectionRequest {
   container: Container;
   size: number;
-  ranges: KeptRange[];
+  ranges: RetainedRange[];
 }
 
-/** What stands before the bytes: `ranges` says which parts of the file follow. */
-interface OrderHead {
+/** JSON before the bytes: `ranges` says which parts of the file follow. */
+interface RequestHead {
   container: Container;
   size: number;
   ranges: { at: number; length: number }[];
@@ -18,10 +18,10 @@ interface OrderHead {
 
 const LENGTH_BYTES = 4;
 
-/** The pieces of an order in the order in which they are written; nothing is copied. */
-export function writeOrder({ container, size, ranges }: InspectionOrder): Buffer[] {
+/** The request as buffers to write in this order; nothing is copied. */
+export function encodeRequest({ container, size, ranges }: InspectionRequest): Buffer[] {
   const lengthOf = (pieces: Buffer[]) => pieces.reduce((sum, { length }) => sum + length, 0);
-  const head: OrderHead = {
+  const head: RequestHead = {
     container,
     size,
     ranges: ranges.map(({ at, pieces }) => ({ at, length: lengthOf(pieces) })),
@@ -32,32 +32,32 @@ export function writeOrder({ container, size, ranges }: InspectionOrder): Buffer
   return [length, text, ...ranges.flatMap(({ pieces }) => pieces)];
 }
 
-export interface ReadOrder {
+export interface ReceivedRequest {
   container: Container;
   size: number;
-  ranges: SeenRange[];
+  ranges: ReadableRange[];
 }
 
-/** The orders that come in a stream, one after the other. */
-export async function* readOrders(stream: AsyncIterable<Buffer>): AsyncGenerator<ReadOrder> {
+/** The requests of a stream, one after the other. */
+export async function* decodeRequests(stream: AsyncIterable<Buffer>): AsyncGenerator<ReceivedRequest> {
   const source = new ByteSource(stream);
   for (;;) {
     const length = await source.take(LENGTH_BYTES);
     if (!length) return;
     const text = await source.take(length.readUInt32BE());
     if (!text) return;
-    const { container, size, ranges }: OrderHead = JSON.parse(text.toString());
-    const seen: SeenRange[] = [];
+    const { container, size, ranges }: RequestHead = JSON.parse(text.toString());
+    const received: ReadableRange[] = [];
     for (const { at, length } of ranges) {
       const bytes = await source.take(length);
       if (!bytes) return;
-      seen.push({ at, bytes });
+      received.push({ at, bytes });
     }
-    yield { container, size, ranges: seen };
+    yield { container, size, ranges: received };
   }
 }
 
-/** Takes so many bytes at a time from a stream, wherever its chunks end. */
+/** Takes a given number of bytes from a stream, whatever the size of its chunks. */
 class ByteSource {
   private readonly chunks: AsyncIterator<Buffer>;
   private rest: Buffer = Buffer.alloc(0);
@@ -66,7 +66,7 @@ class ByteSource {
     this.chunks = stream[Symbol.asyncIterator]();
   }
 
-  /** Undefined when the stream ends before that. */
+  /** Undefined when the stream ends too early. */
   async take(length: number): Promise<Buffer | undefined> {
     const bytes = Buffer.allocUnsafeSlow(length);
     for (let have = 0; have < length; ) {

@@ -2,18 +2,18 @@ import type { Readable } from 'node:stream';
 import { DecoratorHandler, type Dispatcher } from 'undici';
 
 /**
- * When a connection breaks, undici drops what has arrived and was not read yet. Of a video it is worth keeping, so the
- * end is told only when everything before it has been read.
+ * When a connection breaks, undici drops the bytes that have arrived but were not read. A resumed download needs them, so
+ * the error is passed on only after all of them have been read.
  */
-export class ReadOutFirst {
+export class FailAfterRead {
   private body: Readable | undefined;
   private fail: (() => void) | undefined;
 
-  /** To be composed into the dispatcher of one request. */
+  /** Compose it into the dispatcher of one request. */
   readonly interceptor: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) =>
-    dispatch(options, new LateFailure(handler, (fail) => this.onFailure(fail)));
+    dispatch(options, new DelayedFailure(handler, (fail) => this.onFailure(fail)));
 
-  /** The body of that request, as soon as it is there. */
+  /** Call it with the body of that request as soon as it is there. */
   watch(body: Readable): void {
     this.body = body;
     const read = body.read.bind(body);
@@ -31,7 +31,7 @@ export class ReadOutFirst {
 
   private failWhenEmpty(): void {
     const { body, fail } = this;
-    // Whoever has destroyed it does not read on.
+    // A destroyed body is not read any further.
     const isRead = body === undefined || body.destroyed || body.readableLength === 0;
     if (fail === undefined || !isRead) return;
     this.fail = undefined;
@@ -39,7 +39,7 @@ export class ReadOutFirst {
   }
 }
 
-class LateFailure extends DecoratorHandler {
+class DelayedFailure extends DecoratorHandler {
   constructor(
     private readonly inner: Dispatcher.DispatchHandler,
     private readonly onFailure: (fail: () => void) => void,

@@ -5,7 +5,7 @@ import type { ReplayWorkerOptions, WorkerOptions } from '@temporalio/worker';
 import { version as worker } from '@temporalio/worker/package.json';
 import { version as workflow } from '@temporalio/workflow/package.json';
 
-export const OWN_WORKFLOWS = require.resolve('../workflows');
+export const OWN_WORKFLOWS = require.resolve('../../workflows');
 
 /** What of the SDK is in a bundle, and what runs it. */
 export const BUNDLED_WITH = { common, worker, workflow };

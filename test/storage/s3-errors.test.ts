@@ -11,17 +11,17 @@ const CREDENTIALS = {
 };
 
 const THREE_MB = 3_000_000;
-const refusal = (words: string, more = '') =>
-  `<Error><Code>AccessDenied</Code><Message>${words}</Message>${more}</Error>`;
+const refusal = (message: string, more = '') =>
+  `<Error><Code>AccessDenied</Code><Message>${message}</Message>${more}</Error>`;
 
-/** What a storage says whose server refuses everything with such words. */
-async function refusedWith(
-  words: (request: IncomingMessage) => string,
+/** The error of a storage whose server refuses everything with this body. */
+async function errorFrom(
+  bodyFor: (request: IncomingMessage) => string,
   work: (storage: VideoStorage) => Promise<unknown>,
 ): Promise<unknown> {
   const server = createServer((request, answer) => {
     request.resume();
-    answer.writeHead(403, { 'content-type': 'application/xml' }).end(words(request));
+    answer.writeHead(403, { 'content-type': 'application/xml' }).end(bodyFor(request));
   });
   const port = await freePort();
   server.listen(port, LOOPBACK);
@@ -57,9 +57,9 @@ const WORK: Record<string, (storage: VideoStorage) => Promise<unknown>> = {
   probe: async (storage) => storage.probe?.(),
 };
 
-describe.each(Object.entries(WORK))('what an S3 server says to a %s', (_name, work) => {
-  it('is told without the credentials that it quotes', async () => {
-    const error = await refusedWith(({ headers }) => {
+describe.each(Object.entries(WORK))('the error of an S3 server to a %s', (_name, work) => {
+  it('is redacted when it quotes the credentials', async () => {
+    const error = await errorFrom(({ headers }) => {
       const quoted = `${headers['x-amz-security-token']} of ${CREDENTIALS.accessKeyId}, ${CREDENTIALS.secretAccessKey}`;
       return refusal(`no, ${quoted}`, `<Token>${quoted}</Token>`);
     }, work);
@@ -68,8 +68,8 @@ describe.each(Object.entries(WORK))('what an S3 server says to a %s', (_name, wo
     for (const secret of Object.values(CREDENTIALS)) expect(all).not.toContain(secret);
   });
 
-  it('is cut, and nothing longer comes with it', async () => {
-    const error = await refusedWith(() => refusal('x'.repeat(THREE_MB)), work);
+  it('is cut, and has nothing longer attached', async () => {
+    const error = await errorFrom(() => refusal('x'.repeat(THREE_MB)), work);
     expect(error).toMatchObject({ message: expect.stringContaining('AccessDenied: xxx') });
     expect(inspect(error, { depth: 10, showHidden: true, maxStringLength: null }).length).toBeLessThan(
       10_000,
