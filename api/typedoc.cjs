@@ -7,10 +7,10 @@ module.exports = {
   tsconfig: join(__dirname, '../tsconfig.build.json'),
   out: join(__dirname, 'html'),
   readme: 'none',
-  // Links to the sources would need the address of a repository.
+  // Links to the sources need the URL of a repository.
   disableSources: true,
-  // A type that is told names only types that are told, by whichever entry point: the report of that one then has it.
+  // Fails if an exported type refers to a type that no entry point exports.
   treatWarningsAsErrors: true,
-  // Their types are told through others; themselves they are not for callers.
+  // Callers meet these only through other types.
   intentionallyNotExported: ['CarriedJob', 'NAMED_FAULTS', 'TracedReading', 'profileSchema'],
 };
