@@ -11,7 +11,6 @@ export {
   type VideoActivities,
   type VideoActivityDeps,
 } from '../activities';
-export { TemporalUnreachable } from './client/connect';
 export type { VideoBatch } from './client/video-batch';
 export {
   createVideoClient,
@@ -58,6 +57,7 @@ export {
   type VideoStorage,
   type WholeVideo,
 } from './storage';
+export { TemporalUnreachable } from './client/temporal-unreachable';
 export {
   createVideoWorker,
   type VideoWorker,

@@ -1,4 +1,3 @@
-import { TemporalUnreachable } from '../client/connect';
 import {
   findSearchAttributes,
   problemOf,
@@ -7,6 +6,7 @@ import {
 } from '../client/search-attributes';
 import { ConfigError } from '../config/service-config';
 import { printableJson } from '../contract';
+import { TemporalUnreachable } from '../client/temporal-unreachable';
 import { Closers } from './closers';
 import { findTemporal, type TemporalServer } from './doctor/find-temporal';
 import { EXIT, reportError } from './exit-codes';

@@ -4,6 +4,7 @@ import { NativeConnection } from '@temporalio/worker';
 import type { Environment } from '../config/service-config';
 import { readTemporalConfig } from '../config/temporal-config';
 import { redact } from '../service';
+import { TemporalUnreachable } from './temporal-unreachable';
 
 const DEFAULT_ADDRESS = '127.0.0.1:7233';
 
@@ -22,10 +23,6 @@ export async function connectWorker(
   const { connectionOptions, namespace } = readTemporalConfig(env);
   const connection = await orUnreachable(connectionOptions, NativeConnection.connect(connectionOptions));
   return { connection, namespace };
-}
-
-export class TemporalUnreachable extends Error {
-  override readonly name = 'TemporalUnreachable';
 }
 
 async function orUnreachable<T>(options: ConnectionOptions, connecting: Promise<T>): Promise<T> {

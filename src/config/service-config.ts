@@ -1,15 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { parse as parseYaml } from 'yaml';
 import { errorCode } from '../contract/errors';
 import { isLostSubmitPolicy, LOST_SUBMIT_RULE } from '../contract/input-rules';
 import type { LostSubmitPolicy } from '../contract/lost-submit';
-import {
-  BUILT_IN_PROFILES,
-  builtInProfile,
-  parseProfile,
-  type ServiceProfile,
-  type VideoServiceOptions,
-} from '../service';
+import type { VideoServiceOptions } from '../service';
+import { BUILT_IN_PROFILES, builtInProfile } from '../service/built-in-profiles';
+import { parseProfile, type ServiceProfile } from '../service/profile';
 
 export type Environment = Record<string, string | undefined>;
 
@@ -57,8 +52,9 @@ function readProfileText(file: string): string {
 
 function parseProfileText(text: string): unknown {
   try {
-    // JSON is YAML too.
-    return parseYaml(text);
+    // JSON is YAML too. Few have a profile in a file, and reading YAML takes a while to load.
+    const { parse }: typeof import('yaml') = require('yaml');
+    return parse(text);
   } catch (error) {
     const problem = error instanceof Error ? error.message.split('\n')[0]?.replace(/:$/, '') : String(error);
     throw new ConfigError(`VIDEOGEN_PROFILE names a file that is no YAML (${problem}): correct it.`);
