@@ -4,7 +4,14 @@ import { readFailure } from '../contract/failures';
 import type { ItemDecision } from '../contract/lost-submit';
 import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from './workflow-handle';
 
-/** One batch of videos, wherever it runs. */
+/**
+ * One batch of videos, wherever it runs: what `startBatch` answers with, and `batch` for one that is there already.
+ *
+ * @example
+ * ```ts
+ * for await (const { succeeded, failed } of videos.batch('foxes').follow()) console.log(succeeded, failed);
+ * ```
+ */
 export interface VideoBatch {
   workflowId: string;
   exists(): Promise<boolean>;

@@ -58,9 +58,27 @@ export interface VideoClient {
   /** The same in one call with waiting for the task id: when it resolves, the service has accepted the request. */
   submit(input: JobInput, options?: StartOptions): Promise<{ job: VideoJob; taskId: string }>;
   execute(input: JobInput, options?: StartOptions): Promise<JobResult>;
+  /**
+   * The job of a name, whoever started it, while it runs and after its end. Starts nothing and asks nothing by itself.
+   *
+   * @example
+   * ```ts
+   * const job = videos.handle('fox-1');
+   * if (await job.exists()) console.log((await job.progress()).phase);
+   * const { video } = await job.result();
+   * ```
+   */
   handle(workflowId: string): VideoJob;
   /** Starts a batch, or joins the one that has the name already; one that stopped or was cancelled goes on. */
   startBatch(input: BatchInput, options?: StartOptions): Promise<VideoBatch>;
+  /**
+   * The batch of a name, as `handle` is for a job.
+   *
+   * @example
+   * ```ts
+   * const { succeeded, failed } = await videos.batch('foxes').result();
+   * ```
+   */
   batch(workflowId: string): VideoBatch;
   close(): Promise<void>;
 }

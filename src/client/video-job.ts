@@ -7,7 +7,16 @@ import { adoptCommand } from '../contract/lost-submit';
 import { taskIdInMemo, waitForTask } from './wait-for-task';
 import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from './workflow-handle';
 
-/** One job, wherever it runs. */
+/**
+ * One job, wherever it runs: what `start` answers with, and `handle` for a job that is there already.
+ *
+ * @example
+ * ```ts
+ * const job = videos.handle('fox-1');
+ * for await (const { phase, taskId } of job.follow()) console.log(phase, taskId);
+ * const { video } = await job.result();
+ * ```
+ */
 export interface VideoJob {
   workflowId: string;
   /** Whether Temporal knows a job of that name. */
