@@ -39,6 +39,12 @@ interface Answer {
   body: unknown;
 }
 
+/** Read to its end: a connection with something still on it stays. */
+async function fetchVideo(link: string, init?: RequestInit) {
+  const response = await fetch(link, init);
+  return { response, bytes: Buffer.from(await response.arrayBuffer()) };
+}
+
 const AUTHORIZED = { authorization: `Bearer ${KEY}` };
 
 async function ask(path: string, init: RequestInit = {}, at = emulator): Promise<Answer> {
@@ -245,11 +251,6 @@ describe('section 5: the key', () => {
 });
 
 describe('the video', () => {
-  const fetchVideo = async (link: string, init?: RequestInit) => {
-    const response = await fetch(link, init);
-    return { response, bytes: Buffer.from(await response.arrayBuffer()) };
-  };
-
   it('can be downloaded from its link without a key', async () => {
     const taskId = await submit();
     const { response, bytes } = await fetchVideo(await linkOf(taskId));
@@ -313,7 +314,7 @@ describe('the record', () => {
     const headers = { ...AUTHORIZED, 'content-type': 'application/json', 'idempotency-key': 'k-1' };
     const answer = await ask(IMAGE, { method: 'POST', headers, body: JSON.stringify(FOX_IMAGE) });
     const taskId = field(answer.body, 'task_id');
-    await fetch(await linkOf(taskId));
+    await fetchVideo(await linkOf(taskId));
     const answered = { status: 200, atMs: expect.any(Number) };
     expect(emulator.calls).toEqual([
       {
@@ -341,7 +342,7 @@ describe('the record', () => {
 
   it('has the status of each answer', async () => {
     const link = await linkOf(await submit());
-    await fetch(link, { headers: { range: 'bytes=0-9' } });
+    await fetchVideo(link, { headers: { range: 'bytes=0-9' } });
     await post(TEXT, {});
     await ask(TEXT, { method: 'POST', headers: {} });
     await poll('no-such-task');
@@ -354,7 +355,7 @@ describe('the record', () => {
 
   it('never contains a key, right or wrong, or the signature of a link', async () => {
     const link = await linkOf(await submit());
-    await fetch(link, { headers: AUTHORIZED });
+    await fetchVideo(link, { headers: AUTHORIZED });
     await ask('/', { headers: { authorization: 'Bearer wrong-key' } });
     expect(link).toContain(emulator.linkSignature);
     expect(JSON.stringify(emulator.calls)).not.toMatch(
@@ -411,8 +412,9 @@ describe('the emulator', () => {
     await expect(poll('a')).rejects.toThrow();
   });
 
-  it('can be closed twice', async () => {
+  it('can be closed twice, also while it is closing', async () => {
+    await Promise.all([emulator.close(), emulator.close()]);
     await emulator.close();
-    await emulator.close();
+    await expect(poll('a')).rejects.toThrow();
   });
 });
