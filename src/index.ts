@@ -11,6 +11,7 @@ export {
   type VideoActivities,
   type VideoActivityDeps,
 } from '../activities';
+export { TemporalUnreachable } from './client/temporal-unreachable';
 export type { VideoBatch } from './client/video-batch';
 export {
   createVideoClient,
@@ -57,7 +58,6 @@ export {
   type VideoStorage,
   type WholeVideo,
 } from './storage';
-export { TemporalUnreachable } from './client/temporal-unreachable';
 export {
   createVideoWorker,
   type VideoWorker,

@@ -1,3 +1,4 @@
+import { TemporalUnreachable } from '../client/temporal-unreachable';
 import { ConfigError } from '../config/service-config';
 import {
   adoptCommand,
@@ -11,7 +12,6 @@ import { describeEvent } from '../contract/failures';
 import { StorageUnusable } from '../storage';
 import { PortInUse, ServerUnavailable } from '../temporal-server';
 import { BadLines } from './bad-lines';
-import { TemporalUnreachable } from '../client/temporal-unreachable';
 import { CopyFailed } from './copy-out';
 import { LeftWaiting } from './left-waiting';
 import { INTERRUPTED, type Terminal, tell } from './terminal';

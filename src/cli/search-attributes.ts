@@ -4,9 +4,9 @@ import {
   registerSearchAttributes,
   type SearchAttributeState,
 } from '../client/search-attributes';
+import { TemporalUnreachable } from '../client/temporal-unreachable';
 import { ConfigError } from '../config/service-config';
 import { printableJson } from '../contract';
-import { TemporalUnreachable } from '../client/temporal-unreachable';
 import { Closers } from './closers';
 import { findTemporal, type TemporalServer } from './doctor/find-temporal';
 import { EXIT, reportError } from './exit-codes';

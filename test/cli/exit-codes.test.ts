@@ -1,8 +1,8 @@
 import { EXIT, errorObject, exitCodeOf, reportError } from '../../src/cli/exit-codes';
+import { TemporalUnreachable } from '../../src/client/temporal-unreachable';
 import { ConfigError } from '../../src/config/service-config';
 import { DecisionRefused, FAILURES, type FailureType, VideoFailure } from '../../src/contract';
 import { ServerUnavailable } from '../../src/temporal-server';
-import { TemporalUnreachable } from '../../src/client/temporal-unreachable';
 import { FakeTerminal } from './fake-terminal';
 
 test('a failed job ends with the code of its row', () => {

@@ -150,9 +150,7 @@ const KILLED_WORKERS: Record<string, (place: Place) => Promise<void>> = {
     await startWorker({ VIDEOGEN_TEST_ROLES: 'jobs' });
     await job.cancel();
     const failure = String(await failureOf(job.result()));
-    expect(failure).toContain(
-      'so a paid task may exist: attempt 1 ended before its answer was known',
-    );
+    expect(failure).toContain('so a paid task may exist: attempt 1 ended before its answer was known');
     expect(failure).toContain('the job was cancelled before anybody decided');
     expect(emulator.generations()).toHaveLength(1);
   },

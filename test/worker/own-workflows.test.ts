@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SimplePlugin } from '@temporalio/plugin';
 import type { WorkerOptions } from '@temporalio/worker';
+import { VideoPlugin } from '../../src/plugin/video-plugin';
 import {
   BUNDLED_WITH,
   bundlePlaces,
@@ -11,7 +12,6 @@ import {
   OWN_WORKFLOWS,
   withOwnWorkflows,
 } from '../../src/worker/own-workflows';
-import { VideoPlugin } from '../../src/plugin/video-plugin';
 import { QUIET_BUNDLER } from '../../src/worker/quiet-bundler';
 
 const root = join(__dirname, '..');
