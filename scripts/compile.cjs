@@ -66,7 +66,7 @@ function translate(files) {
 }
 
 async function bundle(sources, before) {
-  const { BUNDLED_WITH, bundlePlaces } = require('../dist/src/own-workflows');
+  const { BUNDLED_WITH, bundlePlaces } = require('../dist/src/worker/own-workflows');
   const script = fs.readFileSync(join(__dirname, 'bundle-workflows.cjs'));
   const bundled = Object.entries(sources).filter(([file]) => BUNDLED.test(file));
   const hash = hashOf(JSON.stringify([bundled, BUNDLED_WITH]), script);
