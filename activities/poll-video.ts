@@ -69,7 +69,7 @@ export function createPollTask(service: VideoService, rateLimiter: RateLimiter) 
       );
       const status = toStatus(reading);
       for (const doubt of reading.doubts) warnOnce(taskId, doubt);
-      if (hasEnded(status)) rateLimiter.taskEnded();
+      if (hasEnded(status)) rateLimiter.recordTaskEnd();
       return { ...status, ...pollBounds(service.profile) };
     } catch (error) {
       throw toFailure(error, 'poll', { taskId });
@@ -98,7 +98,7 @@ function hasEnded({ state }: TaskStatus): boolean {
   return state === 'succeeded' || state === 'failed' || state === 'cancelled';
 }
 
-function toStatus({ task, said, retryAfterMs }: TaskReading): TaskStatus {
+function toStatus({ task, serviceMessage, retryAfterMs }: TaskReading): TaskStatus {
   const { word } = task;
   switch (task.state) {
     case 'queued':
@@ -110,7 +110,7 @@ function toStatus({ task, said, retryAfterMs }: TaskReading): TaskStatus {
       return { state: task.state, word, hasVideo: task.videoUrl !== undefined };
     case 'failed':
     case 'cancelled':
-      return { state: task.state, word, ...said };
+      return { state: task.state, word, ...serviceMessage };
   }
 }
 

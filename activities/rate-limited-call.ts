@@ -10,8 +10,8 @@ export async function callWithinLimits<T>(
   call: Call,
   work: () => Promise<T>,
 ): Promise<T> {
-  const permit = await requestPermit(rateLimiter, call);
-  if (!permit.open) {
+  const permit = await acquire(rateLimiter, call);
+  if (!permit.granted) {
     throw createCallFailure('RateLimited', call, {
       message: 'nothing was sent, because the service asked for fewer requests a moment ago',
       retryAfter: permit.waitMs / 1_000,
@@ -30,15 +30,15 @@ export async function callWithinLimits<T>(
   }
 }
 
-async function requestPermit(rateLimiter: RateLimiter, call: Call): Promise<Permit> {
-  const permit = rateLimiter.enter(call);
-  if (permit.open || !(await followSkippedTime(rateLimiter))) return permit;
-  return rateLimiter.enter(call);
+async function acquire(rateLimiter: RateLimiter, call: Call): Promise<Permit> {
+  const permit = rateLimiter.acquire(call);
+  if (permit.granted || !(await followSkippedTime(rateLimiter))) return permit;
+  return rateLimiter.acquire(call);
 }
 
 /** Other faults say nothing about the limit. */
 function outcomeOf(error: unknown): CallOutcome {
-  if (!(error instanceof ServiceFault && error.facts.limited)) return { kind: 'nothing-learnt' };
+  if (!(error instanceof ServiceFault && error.facts.limited)) return { kind: 'unknown' };
   return { kind: 'limited', retryAfterMs: error.facts.retryAfterMs };
 }
 
@@ -54,7 +54,7 @@ export async function followSkippedTime(rateLimiter: RateLimiter): Promise<boole
   const connection = skippingConnection();
   if (connection === undefined) return false;
   try {
-    await rateLimiter.follow(connection, () => readClock(connection));
+    await rateLimiter.followServerClock(connection, () => readClock(connection));
     return true;
   } catch (error) {
     log.warn('could not read the clock of the time-skipping server', { error });

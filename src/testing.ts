@@ -6,7 +6,7 @@ import { createVideoClient, type VideoClient } from './client/video-client';
 import type { Environment } from './config/service-config';
 import { readServerOptions } from './config/temporal-config';
 import { DEFAULT_TASK_QUEUE } from './contract/names';
-import { type Emulator, type EmulatorOptions, startEmulator } from './emulator';
+import { checkName, type Emulator, type EmulatorOptions, startEmulator } from './emulator';
 import { VideoPlugin, type VideoPluginOptions } from './plugin/video-plugin';
 import { createVideoService } from './service';
 import { createFileStorage } from './storage';
@@ -68,6 +68,7 @@ export async function createVideoTestEnvironment(
   options: VideoTestEnvironmentOptions = {},
 ): Promise<VideoTestEnvironment> {
   const { server = 'time-skipping', env, onProgress, dynamicConfig } = options;
+  checkName('createVideoTestEnvironment: server', server, Object.keys(STARTERS));
   const { environment: temporal, stop } = await STARTERS[server](
     { ...readServerOptions(env), onProgress },
     dynamicConfig,
@@ -111,14 +112,14 @@ interface Temporal {
   stop(): Promise<void>;
 }
 
-type Starter = (engine: ServerOptions, dynamicConfig?: Record<string, string>) => Promise<Temporal>;
+type Starter = (options: ServerOptions, dynamicConfig?: Record<string, string>) => Promise<Temporal>;
 
 const STARTERS: Record<'time-skipping' | 'dev', Starter> = {
-  async 'time-skipping'(engine) {
-    return startTestServer(await findTestServer(engine), engine.searchPath);
+  async 'time-skipping'(options) {
+    return startTestServer(await findTestServer(options), options.searchPath);
   },
-  async dev(engine, dynamicConfig) {
-    const executable = await findDevServer(engine);
+  async dev(options, dynamicConfig) {
+    const executable = await findDevServer(options);
     const server = await startDevServer({ executable, headless: true, dynamicConfig });
     const { address, namespace } = server;
     const environment = await TestWorkflowEnvironment.createFromExistingServer({ address, namespace });

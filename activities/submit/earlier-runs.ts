@@ -1,5 +1,6 @@
 import { activityInfo, Context } from '@temporalio/activity';
 import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
+import { decodeFirst } from '../../src/contract/decode-first';
 import { fromTemporalType } from '../../src/contract/failure-table';
 import { TASK_ID_MEMO } from '../../src/contract/names';
 import type { NamedJob } from '../attempt';
@@ -109,7 +110,7 @@ async function taskIn({ events }: History, submits: string[]): Promise<string | 
   const completed = (events ?? [])
     .map(({ activityTaskCompletedEventAttributes: attributes }) => attributes)
     .find((attributes) => attributes && submits.includes(String(attributes.scheduledEventId)));
-  const { taskId }: { taskId?: unknown } = Object(completed && (await decodeFirst(completed.result)));
+  const { taskId }: { taskId?: unknown } = Object(completed && (await decodeByWorker(completed.result)));
   return typeof taskId === 'string' ? taskId : undefined;
 }
 
@@ -123,15 +124,7 @@ function mayHaveSubmitted({ events }: History, submits: string[]): boolean {
   return submits.some((eventId) => !refused.includes(eventId));
 }
 
-type Converter = typeof Context.prototype.client.options.loadedDataConverter;
-type Payload = Parameters<Converter['payloadConverter']['fromPayload']>[0];
-
 /** Decodes the first of the payloads that Temporal stores, with the codecs of the worker. */
-export async function decodeFirst(
-  stored: { payloads?: Payload[] | null } | null | undefined,
-): Promise<unknown> {
-  const { payloadConverter, payloadCodecs } = Context.current().client.options.loadedDataConverter;
-  let payloads = stored?.payloads ?? [];
-  for (const codec of payloadCodecs) payloads = await codec.decode(payloads);
-  return payloads[0] && payloadConverter.fromPayload(payloads[0]);
+export async function decodeByWorker(stored: Parameters<typeof decodeFirst>[1]): Promise<unknown> {
+  return decodeFirst(Context.current().client.options.loadedDataConverter, stored);
 }

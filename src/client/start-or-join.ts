@@ -4,6 +4,7 @@ import {
   type WorkflowHandle,
 } from '@temporalio/client';
 import type { WorkflowIdReusePolicy } from '@temporalio/common';
+import { decodeFirst } from '../contract/decode-first';
 import { NOTHING_SENT } from '../contract/failure-table';
 import { readFailure, VideoFailure } from '../contract/failures';
 import { describeConflict } from '../contract/job-identity';
@@ -15,6 +16,9 @@ export type Found = WorkflowExecutionDescription;
 export interface Start<Started> {
   /** What it is for: whatever has the name and is for something else is refused. */
   wanted: object;
+  workflowType: string;
+  /** What a workflow of this type is for, read from its input. */
+  wantedIn(input: object): object;
   /** Starts it under the name, or throws that there is one. */
   start(workflowIdReusePolicy: WorkflowIdReusePolicy): Promise<Started>;
   /** The policy with which one that has ended is started afresh; undefined when it is joined as it ended. */
@@ -27,8 +31,9 @@ const MOST_STARTS = 5;
 /** What was started, or what has the name already. */
 export async function startOrJoin<Started>(
   handle: WorkflowHandle,
-  { wanted, start, afresh }: Start<Started>,
+  order: Start<Started>,
 ): Promise<{ started: Started } | { found: Found }> {
+  const { wanted, start, afresh } = order;
   // What ended may have paid for something, however it ended: its name is used again only after a look at it.
   let policy: WorkflowIdReusePolicy = 'REJECT_DUPLICATE';
   for (let left = MOST_STARTS; ; left--) {
@@ -37,13 +42,32 @@ export async function startOrJoin<Started>(
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
       const found = await handle.describe();
-      const other = describeConflict(handle.workflowId, found.memo?.[IDENTITY_MEMO], wanted);
+      const there = found.memo?.[IDENTITY_MEMO] ?? (await wantedOnRecord(handle, found, order));
+      const other = describeConflict(handle.workflowId, there, wanted);
       if (other !== undefined) throw new VideoFailure('InvalidRequest', { message: other });
       const again = found.status.name === 'RUNNING' || left === 0 ? undefined : await afresh(found);
       if (again === undefined) return { found };
       policy = again;
     }
   }
+}
+
+/** Programs in other languages write no memo: what they want is in the input of the workflow that they started. */
+async function wantedOnRecord(
+  { client, workflowId }: WorkflowHandle,
+  { type, runId }: Found,
+  { workflowType, wantedIn }: Pick<Start<unknown>, 'workflowType' | 'wantedIn'>,
+): Promise<object | undefined> {
+  if (type !== workflowType) return undefined;
+  const { history } = await client.workflowService.getWorkflowExecutionHistory({
+    namespace: client.options.namespace,
+    execution: { workflowId, runId },
+    maximumPageSize: 1,
+  });
+  const { input } = history?.events?.[0]?.workflowExecutionStartedEventAttributes ?? {};
+  // What cannot be decoded here was written by somebody with other codecs, and is not known to be the same.
+  const first = await decodeFirst(client.options.loadedDataConverter, input).catch(() => undefined);
+  return typeof first === 'object' && first !== null ? wantedIn(first) : undefined;
 }
 
 /**

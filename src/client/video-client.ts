@@ -15,7 +15,7 @@ import { parseBatchInput } from '../contract/batch-input';
 import { VideoFailure } from '../contract/failures';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput, JobResult } from '../contract/job';
-import { shortIdentity } from '../contract/job-identity';
+import { identityOf } from '../contract/job-identity';
 import { parseJobInput } from '../contract/job-input';
 import { BATCH_WORKFLOW_TYPE, IDENTITY_MEMO, submitQueueOf, WORKFLOW_TYPE } from '../contract/names';
 import { firstSearchAttributes } from '../contract/search-attributes';
@@ -104,8 +104,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   const prepare = (given: JobInput, options: StartOptions = {}) => {
     const parsed = parseJobInput(given, requestFields);
     if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
-    const { request, taskId } = parsed.input;
-    const wanted = shortIdentity({ request, taskId });
+    const wanted = identityOf(parsed.input);
     const { workflowId = `video-${randomUUID()}`, temporal } = options;
     checkWorkflowId(workflowId);
     const input = withQueues(parsed.input);
@@ -129,6 +128,8 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     const handle = client.workflow.getHandle(startOptions.workflowId);
     const outcome = await startOrJoin(handle, {
       wanted,
+      workflowType: WORKFLOW_TYPE,
+      wantedIn: identityOf,
       start: (workflowIdReusePolicy) =>
         startOrExplain(WORKFLOW_TYPE, { workflowIdReusePolicy, ...startOptions }),
       afresh: (found) => jobAfresh(handle, found),
@@ -139,8 +140,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   const startBatch: VideoClient['startBatch'] = async (given, options = {}) => {
     const parsed = parseBatchInput(given, requestFields);
     if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
-    const { requests, requestsFrom } = parsed.input;
-    const wanted = requests ? { requests: digestOf(requests) } : { requestsFrom };
+    const wanted = batchWanted(parsed.input);
     const { workflowId = `batch-${randomUUID()}` } = options;
     checkWorkflowId(workflowId);
     const input = withQueues(parsed.input);
@@ -149,6 +149,11 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     const handle = client.workflow.getHandle(workflowId);
     await startOrJoin(handle, {
       wanted,
+      workflowType: BATCH_WORKFLOW_TYPE,
+      wantedIn: (input) => {
+        const known = parseBatchInput(withoutNulls(input), requestFields);
+        return known.ok ? batchWanted(known.input) : {};
+      },
       start: (workflowIdReusePolicy) =>
         startOrExplain(BATCH_WORKFLOW_TYPE, { workflowIdReusePolicy, ...startOptions }),
       afresh: async ({ status }) =>
@@ -199,6 +204,15 @@ function attributesOf(input: JobInput, temporal: StartOptions['temporal']): Type
   const { typedSearchAttributes: theirs = [] } = temporal ?? {};
   const ours = new TypedSearchAttributes(firstSearchAttributes(input));
   return ours.updateCopy(Array.isArray(theirs) ? theirs : theirs.getAll());
+}
+
+function batchWanted({ requests, requestsFrom }: BatchInput): object {
+  return requests ? { requests: digestOf(requests) } : { requestsFrom };
+}
+
+/** Some languages send null for what was not set. */
+function withoutNulls(input: object): object {
+  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null));
 }
 
 /** A memo is no place for thousands of requests. */

@@ -22,6 +22,15 @@ export function shortIdentity({ request, taskId }: JobIdentity): JobIdentity {
   return { request: short && Object.fromEntries(short), taskId };
 }
 
+/** The identity in the input of a job. Any program may have written the input; null counts as absent. */
+export function identityOf(input: object): JobIdentity {
+  const { request, taskId }: { request?: unknown; taskId?: unknown } = input;
+  return shortIdentity({
+    ...(typeof request === 'object' && request !== null && { request: { ...request } }),
+    ...(typeof taskId === 'string' && { taskId }),
+  });
+}
+
 /**
  * Names the fields in which two jobs or batches differ, such as `prompt, duration`; undefined when they are the same. It
  * never shows values: a caller who guesses a name must not learn what the other job is for.

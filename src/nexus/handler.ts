@@ -17,7 +17,7 @@ import { jobOf } from '../client/video-job';
 import { createFailure, isVideoFailure, readFailure } from '../contract/failures';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput, JobProgress, JobResult } from '../contract/job';
-import { type JobIdentity, shortIdentity } from '../contract/job-identity';
+import { identityOf, type JobIdentity } from '../contract/job-identity';
 import { parseJobInput } from '../contract/job-input';
 import { IDENTITY_MEMO, PROGRESS_QUERY, WORKFLOW_TYPE } from '../contract/names';
 import { staticJobDetails } from '../contract/static-details';
@@ -41,6 +41,8 @@ export function createHandler({ queues, requestFields }: VideoNexusOptions = {})
         const handle = getClient().workflow.getHandle(order.workflowId);
         const outcome = await startOrJoin(handle, {
           wanted: order.wanted,
+          workflowType: WORKFLOW_TYPE,
+          wantedIn: identityOf,
           start: (reuse) => jobs.start(context, { ...order, reuse }),
           afresh: (found) => jobAfresh(handle, found),
         }).catch((error: unknown) => {
@@ -93,9 +95,8 @@ function readOrder(
   const { workflowId = `video-nexus-${requestId}`, ...job } = Object(given);
   const parsed = parseJobInput(job, requestFields);
   if (!parsed.ok) throw refused('BAD_REQUEST', parsed.problem);
-  const { request, taskId } = parsed.input;
   const input: JobInput = { ...parsed.input, queues: { ...queues, ...parsed.input.queues } };
-  return { workflowId: readName(workflowId), input, wanted: shortIdentity({ request, taskId }) };
+  return { workflowId: readName(workflowId), input, wanted: identityOf(parsed.input) };
 }
 
 function readName(workflowId: unknown): string {

@@ -4,10 +4,10 @@ import { type BundleOptions, Runtime, type WorkerOptions } from '@temporalio/wor
 import * as ours from '../../workflows';
 import { ConfigError } from '../config/service-config';
 import { FAILURES } from '../contract/failure-table';
+import { OWN_WORKFLOWS, PLUGIN_NAME } from '../worker/own-workflows';
 import { isWorkflow } from './combine';
 import { loadWorkflowExports } from './workflow-exports';
 
-export const OWN_WORKFLOWS = require.resolve('../../workflows');
 const BESIDE_HOST = require.resolve('./beside-host');
 
 type WebpackConfig = Parameters<NonNullable<BundleOptions['webpackConfigHook']>>[0];
@@ -36,8 +36,8 @@ function withHost(config: WebpackConfig, hostWorkflows: string): WebpackConfig {
 function hostInPlace(hostWorkflows: string): WebpackPlugin {
   return {
     apply({ hooks }) {
-      hooks.normalModuleFactory.tap(PLUGIN, (factory) => {
-        factory.hooks.beforeResolve.tap(PLUGIN, (asked) => {
+      hooks.normalModuleFactory.tap(PLUGIN_NAME, (factory) => {
+        factory.hooks.beforeResolve.tap(PLUGIN_NAME, (asked) => {
           if (asked.request === './no-host' && asked.contextInfo.issuer === BESIDE_HOST) {
             asked.request = hostWorkflows;
           }
@@ -47,12 +47,10 @@ function hostInPlace(hostWorkflows: string): WebpackPlugin {
   };
 }
 
-const PLUGIN = 'temporal-videogen';
-
 /** Loads what was bundled, because the module that combines the workflows knows by then whether a name is taken twice. */
 const NAMES_ARE_CHECKED: WebpackPlugin = {
   apply({ hooks }) {
-    hooks.emit.tap(PLUGIN, ({ assets, errors }) => {
+    hooks.emit.tap(PLUGIN_NAME, ({ assets, errors }) => {
       if (errors.length > 0) return;
       for (const asset of Object.values(assets)) namesAreFree(asset.source().toString());
     });

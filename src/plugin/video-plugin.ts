@@ -8,10 +8,11 @@ import { readSubmitsPerSecond } from '../config/temporal-config';
 import { createVideoNexusHandler } from '../nexus/load-handler';
 import { RateLimiter } from '../service';
 import { behavingWell, checkQueues, type WorkQueues } from '../worker/activity-workers';
+import { PLUGIN_NAME, withOwnWorkflows } from '../worker/own-workflows';
 import { bundleQuietly } from '../worker/quiet-bundler';
 import { checkSdkVersions, checkWorkerCopy } from '../worker/sdk-versions';
 import { hasPreparedWork, prepareWork, type VideoWorkOptions } from '../worker/video-work';
-import { bundleBesideHost, checkHostBundle, OWN_WORKFLOWS } from './bundle';
+import { bundleBesideHost, checkHostBundle } from './bundle';
 import { forWorkersBeside, runHosted, takeWork, withActivities } from './hosted-work';
 
 export type { VideoNexusOptions } from '../nexus/handler';
@@ -39,7 +40,7 @@ export class VideoPlugin extends SimplePlugin {
   private readonly given: VideoPluginOptions;
 
   constructor(options: VideoPluginOptions = {}) {
-    super({ name: 'temporal-videogen' });
+    super({ name: PLUGIN_NAME });
     // One for all workers of the plugin: they call the same service.
     this.given = { rateLimiter: new RateLimiter(), ...options };
   }
@@ -102,10 +103,4 @@ export class VideoPlugin extends SimplePlugin {
       submitsPerSecond: submitsPerSecond ?? readSubmitsPerSecond(env),
     };
   }
-}
-
-function withOwnWorkflows<Options extends ReplayWorkerOptions>(options: Options): Options {
-  return options.workflowBundle || options.workflowsPath
-    ? options
-    : { ...options, workflowsPath: OWN_WORKFLOWS };
 }

@@ -1,4 +1,5 @@
 import { type BundleOptions, type BundlerPlugin, DefaultLogger, type WorkerPlugin } from '@temporalio/worker';
+import { PLUGIN_NAME } from './own-workflows';
 
 /** The bundler lists every module of a bundle that came well: that is for whoever debugs. What went wrong is told. */
 export function bundleQuietly(options: BundleOptions): BundleOptions {
@@ -13,6 +14,6 @@ export function bundleQuietly(options: BundleOptions): BundleOptions {
 
 /** For workers of our own. */
 export const QUIET_BUNDLER: WorkerPlugin & BundlerPlugin = {
-  name: 'temporal-videogen quiet bundler',
+  name: `${PLUGIN_NAME} quiet bundler`,
   configureBundler: bundleQuietly,
 };

@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process';
-import fc from 'fast-check';
 import {
   cleanText,
   codeMarkdown,
@@ -10,6 +9,7 @@ import {
   shown,
 } from '../../src/contract/clean-text';
 import { hostileText, STEERING } from '../support/hostile-text';
+import { fc } from '../support/properties';
 
 describe('the text of a service', () => {
   it.each([

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createHostProject, type HostProject } from '../support/host-project';
 
 /** How hosts write and compile workflows: what each file exports is told where, and often only while it runs. */
@@ -70,10 +72,12 @@ const SHAPES: Record<string, Shape> = {
 const BUNDLING_MAX_MS = 240_000;
 
 const SCRIPT = `
-const { bundleWorkflowCode, DefaultLogger } = require('@temporalio/worker');
+const { bundleWorkflowCode, DefaultLogger, Runtime, Worker } = require('@temporalio/worker');
+const { historyFromJSON } = require('@temporalio/common/lib/proto-utils');
 const { VideoPlugin } = require('temporal-videogen/plugin');
 const { loadWorkflowExports } = require('./node_modules/temporal-videogen/dist/src/plugin/workflow-exports');
 const logger = new DefaultLogger('ERROR', () => undefined);
+Runtime.install({ logger });
 const bundle = async (place, plugins) => {
   try {
     const { code } = await bundleWorkflowCode({ workflowsPath: place, plugins, logger });
@@ -92,6 +96,9 @@ async function main() {
   for (const place of PLACES) found[place] = await bundle(require('path').join(__dirname, place), [plugin]);
   found.twice = await bundle(require('path').join(__dirname, PLACES[0]), [plugin, plugin, new VideoPlugin()]);
   found.nothing = await bundle(undefined, [plugin]);
+  const { workflowBundle } = plugin.configureReplayWorker({ plugins: [plugin] });
+  found.replays = await Worker.runReplayHistory({ plugins: [plugin] }, historyFromJSON(HISTORY), 'well')
+    .then(() => workflowBundle.codePath.replace(/.*node_modules./, ''), String);
   console.log(JSON.stringify(found));
 }
 main();
@@ -113,7 +120,10 @@ describe('bundled with the plugin', () => {
         );
       }
     });
-    host.write({ 'bundle.js': SCRIPT.replaceAll('PLACES', JSON.stringify(places)) });
+    const history = readFileSync(join(__dirname, 'histories/well.json'), 'utf8');
+    host.write({
+      'bundle.js': SCRIPT.replaceAll('PLACES', JSON.stringify(places)).replace('HISTORY', () => history),
+    });
     found = JSON.parse(JSON.stringify(host.run('bundle.js')));
   }, BUNDLING_MAX_MS);
   afterAll(() => host.remove());
@@ -146,5 +156,9 @@ describe('bundled with the plugin', () => {
 
   it('ours are all there is for a host without workflows', () => {
     expect(found.nothing).toEqual({ workflows: ['generateVideo', 'generateVideos'], zod: false });
+  });
+
+  it('a host without workflows replays jobs with the bundle of the package', () => {
+    expect(found.replays).toBe('temporal-videogen/dist/workflows/bundle.js');
   });
 });
