@@ -10,7 +10,7 @@ export async function callWithinLimits<T>(
   call: Call,
   work: () => Promise<T>,
 ): Promise<T> {
-  const permit = await requestPermit(rateLimiter, call);
+  const permit = await acquire(rateLimiter, call);
   if (!permit.granted) {
     throw createCallFailure('RateLimited', call, {
       message: 'nothing was sent, because the service asked for fewer requests a moment ago',
@@ -30,7 +30,7 @@ export async function callWithinLimits<T>(
   }
 }
 
-async function requestPermit(rateLimiter: RateLimiter, call: Call): Promise<Permit> {
+async function acquire(rateLimiter: RateLimiter, call: Call): Promise<Permit> {
   const permit = rateLimiter.acquire(call);
   if (permit.granted || !(await followSkippedTime(rateLimiter))) return permit;
   return rateLimiter.acquire(call);

@@ -144,13 +144,13 @@ export class VideoDownload {
       throw new BadVideo(`${this.bytes} of ${this.of} bytes arrived`);
     }
     const target = this.target ?? (await this.open());
-    const inspected = await this.passing.inspect();
-    if (inspected.kind === 'no-video') throw new BadVideo(inspected.reason);
-    const { container: _, ...facts } = inspected.facts;
+    const inspection = await this.passing.inspect();
+    if (inspection.kind === 'no-video') throw new BadVideo(inspection.reason);
+    const { container: _, ...facts } = inspection.facts;
     const whole = { bytes: this.bytes, sha256: this.digest() };
     const { uri } = await asStorageFault(() => target.incoming.publish(whole));
     this.target = undefined;
-    const isComplete = this.of !== undefined || inspected.end === 'checked';
+    const isComplete = this.of !== undefined || inspection.end === 'checked';
     return {
       key: target.key,
       video: { uri, ...whole, contentType: target.contentType, ...facts },

@@ -1,6 +1,6 @@
 import { activityInfo, Context } from '@temporalio/activity';
 import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
-import { decodeFirst as decodeFirstBy } from '../../src/contract/decode-first';
+import { decodeFirst } from '../../src/contract/decode-first';
 import { fromTemporalType } from '../../src/contract/failure-table';
 import { TASK_ID_MEMO } from '../../src/contract/names';
 import type { NamedJob } from '../attempt';
@@ -110,7 +110,7 @@ async function taskIn({ events }: History, submits: string[]): Promise<string | 
   const completed = (events ?? [])
     .map(({ activityTaskCompletedEventAttributes: attributes }) => attributes)
     .find((attributes) => attributes && submits.includes(String(attributes.scheduledEventId)));
-  const { taskId }: { taskId?: unknown } = Object(completed && (await decodeFirst(completed.result)));
+  const { taskId }: { taskId?: unknown } = Object(completed && (await decodeByWorker(completed.result)));
   return typeof taskId === 'string' ? taskId : undefined;
 }
 
@@ -124,7 +124,7 @@ function mayHaveSubmitted({ events }: History, submits: string[]): boolean {
   return submits.some((eventId) => !refused.includes(eventId));
 }
 
-/** The first of the values that Temporal keeps, through the codecs of the worker. */
-export async function decodeFirst(kept: Parameters<typeof decodeFirstBy>[1]): Promise<unknown> {
-  return decodeFirstBy(Context.current().client.options.loadedDataConverter, kept);
+/** Decodes the first of the payloads that Temporal stores, with the codecs of the worker. */
+export async function decodeByWorker(stored: Parameters<typeof decodeFirst>[1]): Promise<unknown> {
+  return decodeFirst(Context.current().client.options.loadedDataConverter, stored);
 }

@@ -1,6 +1,6 @@
 import { activityInfo, Context } from '@temporalio/activity';
 import { skippingConnection } from '../rate-limited-call';
-import { decodeFirst } from './earlier-runs';
+import { decodeByWorker } from './earlier-runs';
 
 /** Stands for the attempts before a reset, whose numbers are used again. */
 const BEFORE_RESET = 0;
@@ -93,6 +93,6 @@ export async function findLostSubmit({ activityId }: FindLostSubmitInput): Promi
       : pending.activityId === activityId,
   );
   if (submit === undefined) return {};
-  const lost = lostBefore(Number(submit.attempt), await decodeFirst(submit.heartbeatDetails));
+  const lost = lostBefore(Number(submit.attempt), await decodeByWorker(submit.heartbeatDetails));
   return lost === undefined ? {} : { lost: describeLostAttempt(lost) };
 }

@@ -15,7 +15,7 @@ import { parseBatchInput } from '../contract/batch-input';
 import { VideoFailure } from '../contract/failures';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput, JobResult } from '../contract/job';
-import { jobWanted } from '../contract/job-identity';
+import { identityOf } from '../contract/job-identity';
 import { parseJobInput } from '../contract/job-input';
 import { BATCH_WORKFLOW_TYPE, IDENTITY_MEMO, submitQueueOf, WORKFLOW_TYPE } from '../contract/names';
 import { firstSearchAttributes } from '../contract/search-attributes';
@@ -122,7 +122,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   const prepare = (given: JobInput, options: StartOptions = {}) => {
     const parsed = parseJobInput(given, requestFields);
     if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
-    const wanted = jobWanted(parsed.input);
+    const wanted = identityOf(parsed.input);
     const { workflowId = `video-${randomUUID()}`, temporal } = options;
     checkWorkflowId(workflowId);
     const input = withQueues(parsed.input);
@@ -147,7 +147,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     const outcome = await startOrJoin(handle, {
       wanted,
       workflowType: WORKFLOW_TYPE,
-      wantedIn: jobWanted,
+      wantedIn: identityOf,
       start: (workflowIdReusePolicy) =>
         startOrExplain(WORKFLOW_TYPE, { workflowIdReusePolicy, ...startOptions }),
       afresh: (found) => jobAfresh(handle, found),

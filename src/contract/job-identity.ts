@@ -22,8 +22,8 @@ export function shortIdentity({ request, taskId }: JobIdentity): JobIdentity {
   return { request: short && Object.fromEntries(short), taskId };
 }
 
-/** What a job is for, read from its input, which any program may have written: null counts as absent. */
-export function jobWanted(input: object): JobIdentity {
+/** The identity in the input of a job. Any program may have written the input; null counts as absent. */
+export function identityOf(input: object): JobIdentity {
   const { request, taskId }: { request?: unknown; taskId?: unknown } = input;
   return shortIdentity({
     ...(typeof request === 'object' && request !== null && { request: { ...request } }),

@@ -17,7 +17,7 @@ import { jobOf } from '../client/video-job';
 import { createFailure, isVideoFailure, readFailure } from '../contract/failures';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput, JobProgress, JobResult } from '../contract/job';
-import { type JobIdentity, jobWanted } from '../contract/job-identity';
+import { identityOf, type JobIdentity } from '../contract/job-identity';
 import { parseJobInput } from '../contract/job-input';
 import { IDENTITY_MEMO, PROGRESS_QUERY, WORKFLOW_TYPE } from '../contract/names';
 import { staticJobDetails } from '../contract/static-details';
@@ -42,7 +42,7 @@ export function createHandler({ queues, requestFields }: VideoNexusOptions = {})
         const outcome = await startOrJoin(handle, {
           wanted: order.wanted,
           workflowType: WORKFLOW_TYPE,
-          wantedIn: jobWanted,
+          wantedIn: identityOf,
           start: (reuse) => jobs.start(context, { ...order, reuse }),
           afresh: (found) => jobAfresh(handle, found),
         }).catch((error: unknown) => {
@@ -96,7 +96,7 @@ function readOrder(
   const parsed = parseJobInput(job, requestFields);
   if (!parsed.ok) throw refused('BAD_REQUEST', parsed.problem);
   const input: JobInput = { ...parsed.input, queues: { ...queues, ...parsed.input.queues } };
-  return { workflowId: readName(workflowId), input, wanted: jobWanted(parsed.input) };
+  return { workflowId: readName(workflowId), input, wanted: identityOf(parsed.input) };
 }
 
 function readName(workflowId: unknown): string {

@@ -107,7 +107,7 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
   };
 }
 
-/** One attempt at an activity that needs no world. */
+/** One attempt of an activity that needs no world. */
 export function runActivity<I, T>(activity: (input: I) => Promise<T>, input: I): Promise<T> {
   const environment = new MockActivityEnvironment(
     { scheduleToCloseTimeoutMs: HOUR_MS },

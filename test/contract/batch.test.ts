@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import {
   doneBefore,
   type ItemResult,
@@ -12,6 +11,7 @@ import { FAILURES, type FailureType, isFailureType } from '../../src/contract/fa
 import { isFileKey } from '../../src/contract/input-rules';
 import { jsonBytes } from '../../src/contract/sizes';
 import { stored } from '../support/item-results';
+import { fc } from '../support/properties';
 
 const failed = (item: number, failure: FailureType, taskId?: string): ItemResult => ({
   item,
