@@ -6,7 +6,8 @@ import type {
   S3Client,
 } from '@aws-sdk/client-s3';
 import type { Upload } from '@aws-sdk/lib-storage';
-import { createS3Client, loadS3Sdk, type S3Connection, type S3Sdk } from './s3-client';
+import { createS3Client, loadS3Sdk, type S3Sdk } from './s3-client';
+import type { S3Connection } from './s3-connection';
 import type { StoredFile } from './same-video';
 
 /** With retries. A later put could replace a newer object. */

@@ -2,22 +2,8 @@ import type { S3Client } from '@aws-sdk/client-s3';
 import { errorCode } from '../contract/errors';
 import { NO_SECRETS, type Secrets } from '../contract/find-secrets';
 import { redact } from '../contract/redact';
+import type { S3Connection, S3Credentials } from './s3-connection';
 import { StorageFault } from './storage-fault';
-
-/** How to reach S3 or a compatible server. The AWS SDK and its environment decide what is left out. */
-export interface S3Connection {
-  endpoint?: string | undefined;
-  region?: string | undefined;
-  /** True for servers that expect the bucket in the path instead of the host name. */
-  pathStyle?: boolean | undefined;
-  credentials?: S3Credentials | undefined;
-}
-
-export interface S3Credentials {
-  accessKeyId: string;
-  secretAccessKey: string;
-  sessionToken?: string;
-}
 
 // The SDK waits forever by default. A healthy server accepts a connection within a second.
 const CONNECT_TIMEOUT_MS = 10_000;

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { IncomingUpload, type S3Target } from './incoming-upload';
 import { newProbeKey, runProbe, writeAndRead } from './probe';
 import { S3Bucket } from './s3-bucket';
-import type { S3Connection } from './s3-client';
+import type { S3Connection } from './s3-connection';
 import type { VideoStorage } from './storage';
 import { asStorageFault, readWithFaults, StorageFault } from './storage-fault';
 import { fixForBucket, IGNORES_IF_NONE_MATCH } from './storage-fixes';

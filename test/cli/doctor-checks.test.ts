@@ -112,9 +112,9 @@ describe('settings', () => {
   });
 
   it('that nobody reads are known by a list of all that are read', () => {
-    const readers = ['config', 'temporal-config', 'storage-config'];
+    const readers = ['service-config', 'temporal-config', 'storage-config'];
     const code = readers
-      .map((name) => readFileSync(join(__dirname, `../../src/${name}.ts`), 'utf8'))
+      .map((name) => readFileSync(join(__dirname, `../../src/config/${name}.ts`), 'utf8'))
       .join('\n');
     const read = new Set(code.match(/\b(VIDEO_API|VIDEOGEN)_[A-Z0-9_]+\b/g));
     expect([...SETTING_NAMES].sort()).toEqual([...read].sort());

@@ -131,8 +131,9 @@ test('a file with a mistake is refused with its line before Temporal is started'
   writeFileSync(join(home.folder, 'foxes.jsonl'), '{"prompt":"A fox"}\n{"prompt":"A fox","ratio":"16:9"}\n');
   const end = await home.run(['batch', 'foxes.jsonl'], service());
   expect(end).toMatchObject({ code: 2, out: '' });
-  expect(end.err).toContain(
-    'foxes.jsonl: line 2: "ratio" is not a field of the request; did you mean aspect_ratio?',
+  expect(end.err).toBe(
+    'foxes.jsonl:2: "ratio" is not a field of the request; did you mean aspect_ratio?\n' +
+      'Nothing was started. Correct the file and run the command again.\n',
   );
   expect(home.note()).toBeUndefined();
 });

@@ -14,7 +14,7 @@ import {
 } from '../../src/worker/own-workflows';
 import { QUIET_BUNDLER } from '../../src/worker/quiet-bundler';
 
-const root = join(__dirname, '..');
+const root = join(__dirname, '..', '..');
 const built = join(root, 'dist/workflows');
 
 describe('the bundle of our workflows', () => {
