@@ -157,9 +157,9 @@ async function failureOfJob(script: Script, input: JobInput): Promise<unknown> {
 
 /** The providers whose answers do not fit the three calls, and how their jobs end today. */
 const NOT_FITTING: [start: string, type: FailureType, words: string][] = [
-  ['OpenAI videos', 'NoVideo', 'names no video'],
-  ['MiniMax v1', 'NoVideo', 'names no video'],
-  ['Higgsfield', 'NoVideo', 'names no video'],
+  ['OpenAI videos', 'NoVideo', 'gave no link to a video'],
+  ['MiniMax v1', 'NoVideo', 'gave no link to a video'],
+  ['Higgsfield', 'NoVideo', 'gave no link to a video'],
   ['PixVerse', 'SubmitUnconfirmed', 'the answer names no task'],
 ];
 const isFitting = ({ name }: Provider) => !NOT_FITTING.some(([start]) => name.startsWith(start));
