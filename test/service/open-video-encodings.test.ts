@@ -109,7 +109,7 @@ it.each(['zstd', 'gzip, br', 'constructor'])('a video in the encoding %s is unre
     kind: 'unreadable',
     facts: {
       status: 200,
-      message: `the video is sent in the encoding ${encoding}, which is not known here`,
+      message: `the video is encoded as ${encoding}, which is not supported`,
     },
   });
   const { socket } = await nextRequest();
