@@ -41,7 +41,7 @@ test('two services on one local stack never get each other’s downloads, and wo
   for (const end of [beside, apart]) {
     expect(end).toMatchObject({ code: 0 });
     expect(end.err).toMatch(
-      /^Stored 854x480, 3 s, avc, video\/mp4, \d+ bytes, SHA-256 [0-9a-f]{64}, of task task_\S+ after (one look|\d+ looks)\.$/m,
+      /^Stored 854x480, 3 s, avc, video\/mp4, \d+ bytes, SHA-256 [0-9a-f]{64}, of task task_\S+ after (one poll|\d+ polls)\.$/m,
     );
   }
   const { taskId, video } = lastLine(apart);
