@@ -2,7 +2,7 @@ const { TestEnvironment } = require('jest-environment-node');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 /** What is closed in good time may take this long to be gone, on a machine that has other things to do. */
-const GONE_WITHIN_MS = 5_000;
+const GONE_WITHIN_MS = 30_000;
 const LOOK_AGAIN_MS = 20;
 
 /** Fails a test file that leaves a timer, a socket, a server, a child process or Temporal's runtime behind. */
