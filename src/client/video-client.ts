@@ -1,29 +1,18 @@
-import { createHash, randomUUID } from 'node:crypto';
 import {
   type Client,
   WorkflowExecutionAlreadyStartedError,
-  type WorkflowExecutionStatusName,
-  type WorkflowHandle,
   type WorkflowStartOptions,
 } from '@temporalio/client';
-import { TypedSearchAttributes } from '@temporalio/common';
 import { type Environment, readProfile } from '../config/service-config';
 import { readDownloadQueue } from '../config/storage-config';
 import { readSearchAttributes, readTaskQueue } from '../config/temporal-config';
-import type { BatchInput, BatchResult } from '../contract/batch';
-import { parseBatchInput } from '../contract/batch-input';
-import { VideoFailure } from '../contract/failures';
-import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
+import type { BatchInput } from '../contract/batch';
 import type { JobInput, JobResult } from '../contract/job';
-import { shortIdentity } from '../contract/job-identity';
-import { parseJobInput } from '../contract/job-input';
-import { BATCH_WORKFLOW_TYPE, IDENTITY_MEMO, submitQueueOf, WORKFLOW_TYPE } from '../contract/names';
-import { firstSearchAttributes } from '../contract/search-attributes';
-import { batchAtStart, jobAtStart } from '../contract/static-details';
-import { describeBatch, describeJob } from '../contract/summaries';
+import { submitQueueOf } from '../contract/names';
 import { connectClient } from './connect';
+import { prepareBatch, prepareJob } from './prepare-start';
 import { explainStart } from './search-attributes';
-import { jobAfresh, startOrJoin } from './start-or-join';
+import { type PreparedOptions, startOrJoin } from './start-or-join';
 import { batchOf, type VideoBatch } from './video-batch';
 import { jobOf, type VideoJob } from './video-job';
 
@@ -73,88 +62,33 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   const requestFields = options.requestFields ?? readProfile(env)?.requestFields ?? [];
   const submitQueue = options.submitQueue ?? submitQueueOf(taskQueue);
   const downloadQueue = options.downloadQueue ?? readDownloadQueue(env);
-  const searchable = options.searchAttributes ?? readSearchAttributes(env) ?? false;
+  const searchAttributes = options.searchAttributes ?? readSearchAttributes(env) ?? false;
   const queues = {
     ...(submitQueue !== taskQueue && { submit: submitQueue }),
     ...(downloadQueue !== undefined && downloadQueue !== taskQueue && { download: downloadQueue }),
   };
 
-  const withQueues = <Input extends JobInput | BatchInput>(input: Input): Input => ({
-    ...input,
-    queues: { ...queues, ...input.queues },
-  });
+  const settings = { queues, requestFields, searchAttributes };
 
-  /** What every start has: what people see, and a memo of what is wanted, for whoever comes with the name again. */
-  const startOptionsOf = (
-    input: JobInput | BatchInput,
-    wanted: object,
-    shown: { staticSummary: string; staticDetails: string },
-    { workflowId, temporal }: StartOptions & { workflowId: string },
-  ) =>
-    ({
-      ...shown,
-      ...temporal,
-      memo: { ...temporal?.memo, [IDENTITY_MEMO]: wanted },
-      workflowIdConflictPolicy: 'FAIL',
-      taskQueue,
-      workflowId,
-      args: [input],
-    }) satisfies WorkflowStartOptions;
+  const send =
+    (type: string) =>
+    <Input>(startOptions: PreparedOptions<Input>) =>
+      client.workflow.start(type, { ...startOptions, taskQueue }).catch(async (error: unknown) => {
+        if (error instanceof WorkflowExecutionAlreadyStartedError || !searchAttributes) throw error;
+        throw await explainStart(error, client);
+      });
 
-  const prepare = (given: JobInput, options: StartOptions = {}) => {
-    const parsed = parseJobInput(given, requestFields);
-    if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
-    const { request, taskId } = parsed.input;
-    const wanted = shortIdentity({ request, taskId });
-    const { workflowId = `video-${randomUUID()}`, temporal } = options;
-    checkWorkflowId(workflowId);
-    const input = withQueues(parsed.input);
-    const shown = { staticSummary: describeJob(input), staticDetails: jobAtStart(input) };
-    const startOptions = {
-      ...startOptionsOf(input, wanted, shown, { temporal, workflowId }),
-      ...(searchable && { typedSearchAttributes: attributesOf(input, temporal) }),
-    };
-    return { wanted, startOptions };
+  const start: VideoClient['start'] = async (given, startOptions) => {
+    const job = prepareJob(given, { ...startOptions, ...settings });
+    const outcome = await startOrJoin(client, job, send(job.type));
+    const endedAt = 'existing' in outcome ? outcome.existing.closeTime : undefined;
+    return jobOf(client.workflow.getHandle(job.options.workflowId), { identity: job.identity, endedAt });
   };
 
-  const explained = (error: unknown) => (searchable ? explainStart(error, client) : error);
-
-  const startOrExplain = (type: string, startOptions: WorkflowStartOptions) =>
-    client.workflow.start(type, startOptions).catch(async (error: unknown) => {
-      throw error instanceof WorkflowExecutionAlreadyStartedError ? error : await explained(error);
-    });
-
-  const start: VideoClient['start'] = async (given, givenOptions) => {
-    const { wanted, startOptions } = prepare(given, givenOptions);
-    const handle = client.workflow.getHandle(startOptions.workflowId);
-    const outcome = await startOrJoin(handle, {
-      wanted,
-      start: (workflowIdReusePolicy) =>
-        startOrExplain(WORKFLOW_TYPE, { workflowIdReusePolicy, ...startOptions }),
-      afresh: (found) => jobAfresh(handle, found),
-    });
-    return jobOf(handle, { wanted, endedAt: 'found' in outcome ? outcome.found.closeTime : undefined });
-  };
-
-  const startBatch: VideoClient['startBatch'] = async (given, options = {}) => {
-    const parsed = parseBatchInput(given, requestFields);
-    if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
-    const { requests, requestsFrom } = parsed.input;
-    const wanted = requests ? { requests: digestOf(requests) } : { requestsFrom };
-    const { workflowId = `batch-${randomUUID()}` } = options;
-    checkWorkflowId(workflowId);
-    const input = withQueues(parsed.input);
-    const shown = { staticSummary: describeBatch(input), staticDetails: batchAtStart(input) };
-    const startOptions = startOptionsOf(input, wanted, shown, { ...options, workflowId });
-    const handle = client.workflow.getHandle(workflowId);
-    await startOrJoin(handle, {
-      wanted,
-      start: (workflowIdReusePolicy) =>
-        startOrExplain(BATCH_WORKFLOW_TYPE, { workflowIdReusePolicy, ...startOptions }),
-      afresh: async ({ status }) =>
-        (await leftSomething(handle, status.name)) ? 'ALLOW_DUPLICATE' : undefined,
-    });
-    return batchOf(handle);
+  const startBatch: VideoClient['startBatch'] = async (given, startOptions) => {
+    const batch = prepareBatch(given, { ...startOptions, ...settings });
+    await startOrJoin(client, batch, send(batch.type));
+    return batchOf(client.workflow.getHandle(batch.options.workflowId));
   };
 
   const submit: VideoClient['submit'] = async (given, givenOptions) => {
@@ -173,35 +107,4 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
       if (!options.client) await client.connection.close();
     },
   };
-}
-
-function checkWorkflowId(workflowId: unknown): void {
-  if (isWorkflowId(workflowId)) return;
-  throw new VideoFailure('InvalidRequest', { message: `workflowId ${WORKFLOW_ID_RULE}` });
-}
-
-const ENDED_EARLY: readonly WorkflowExecutionStatusName[] = [
-  'FAILED',
-  'CANCELLED',
-  'TERMINATED',
-  'TIMED_OUT',
-];
-
-/** Whether a batch has ended with items that may go better now: what it paid for is on record in the storage, however it ended. */
-async function leftSomething(handle: WorkflowHandle, status: WorkflowExecutionStatusName): Promise<boolean> {
-  if (status !== 'COMPLETED') return ENDED_EARLY.includes(status);
-  const { failed }: BatchResult = await handle.result();
-  return failed > 0;
-}
-
-/** Ours, beside those that the caller has for the job; the caller's own value of one of ours stays. */
-function attributesOf(input: JobInput, temporal: StartOptions['temporal']): TypedSearchAttributes {
-  const { typedSearchAttributes: theirs = [] } = temporal ?? {};
-  const ours = new TypedSearchAttributes(firstSearchAttributes(input));
-  return ours.updateCopy(Array.isArray(theirs) ? theirs : theirs.getAll());
-}
-
-/** A memo is no place for thousands of requests. */
-function digestOf(requests: object[]): string {
-  return createHash('sha256').update(JSON.stringify(requests)).digest('hex').slice(0, 16);
 }

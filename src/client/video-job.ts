@@ -34,12 +34,12 @@ export interface VideoJob {
 
 export interface KnownJob {
   /** What the caller takes the job to be for; without it, whatever has the name. */
-  wanted?: JobIdentity;
+  identity?: JobIdentity;
   /** When it had ended, if it had when it was joined. */
   endedAt?: Date;
 }
 
-export function jobOf(handle: WorkflowHandle, { wanted, endedAt }: KnownJob = {}): VideoJob {
+export function jobOf(handle: WorkflowHandle, { identity, endedAt }: KnownJob = {}): VideoJob {
   const explained = <T>(outcome: Promise<T>): Promise<T> =>
     outcome.catch(async (error: unknown) => {
       const failure = await explain(handle, error);
@@ -47,7 +47,7 @@ export function jobOf(handle: WorkflowHandle, { wanted, endedAt }: KnownJob = {}
     });
   return {
     ...followedWorkflow<JobProgress, SubmitDecision>(handle),
-    taskId: () => explained(waitForTask(handle, wanted)),
+    taskId: () => explained(waitForTask(handle, identity)),
     result: () => explained(resultOf<JobResult>(handle)),
   };
 }

@@ -12,12 +12,12 @@ const MOST_QUESTIONS = 50;
  * The task id, as soon as there is one. All who wait for the same video share one update by its id, however many they are
  * and however often they ask: Temporal takes ten updates at a time and 2,000 in the life of a run.
  */
-export async function waitForTask(handle: WorkflowHandle, wanted?: JobIdentity): Promise<string> {
-  const name = wanted === undefined ? 'task' : `task-${digestOf(wanted)}`;
+export async function waitForTask(handle: WorkflowHandle, identity?: JobIdentity): Promise<string> {
+  const name = identity === undefined ? 'task' : `task-${digestOf(identity)}`;
   const ask = (id: string) =>
-    wanted === undefined
+    identity === undefined
       ? handle.executeUpdate<string, []>(WAIT_FOR_TASK_UPDATE, { updateId: id })
-      : handle.executeUpdate<string, [JobIdentity]>(WAIT_FOR_TASK_UPDATE, { updateId: id, args: [wanted] });
+      : handle.executeUpdate<string, [JobIdentity]>(WAIT_FOR_TASK_UPDATE, { updateId: id, args: [identity] });
   let updateId = name;
   let heldBefore: string | undefined;
   for (let left = MOST_QUESTIONS; ; left--) {
@@ -58,6 +58,6 @@ function endedWithItsRun(error: unknown): boolean {
   return cause instanceof ApplicationFailure && cause.type === 'AcceptedUpdateCompletedWorkflow';
 }
 
-function digestOf(wanted: JobIdentity): string {
-  return createHash('sha256').update(JSON.stringify(wanted)).digest('hex').slice(0, 16);
+function digestOf(identity: JobIdentity): string {
+  return createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16);
 }
