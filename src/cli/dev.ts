@@ -1,5 +1,5 @@
+import { resolveQueues } from '../config/queues';
 import { ConfigError, namesAService } from '../config/service-config';
-import { readTaskQueue } from '../config/temporal-config';
 import { inShell } from '../contract';
 import { EXIT } from './exit-codes';
 import { openLocalStack } from './local-stack';
@@ -23,7 +23,7 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
     }
     tell(`Temporal       ${stack.address}`);
     tell(`Temporal UI    ${stack.uiUrl}`);
-    tell(`Task queue     ${readTaskQueue(terminal.env)}`);
+    tell(`Task queue     ${resolveQueues({}, terminal.env).taskQueue}`);
     tell(`Video service  ${stack.serviceUrl}${namesAService(terminal.env) ? '' : ' (the emulator)'}`);
     tell(`Storage        ${stack.storage}`);
     if (stack.emulatorKey !== undefined) {

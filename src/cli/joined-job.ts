@@ -1,5 +1,5 @@
+import { localQueuePrefix } from '../config/queues';
 import { shown } from '../contract';
-import { queuesOfService } from './local-queue';
 import type { Place } from './open-temporal';
 import { type Terminal, tell } from './terminal';
 
@@ -31,7 +31,7 @@ export async function tellOfJoined(
   const asStarted = readMemo(memo?.[STORAGE_MEMO]);
   const isOver = status.name !== 'RUNNING';
   if (place.taskQueue !== undefined && place.taskQueue !== taskQueue) {
-    const sentence = taskQueue.startsWith(queuesOfService(terminal.env))
+    const sentence = taskQueue.startsWith(localQueuePrefix(terminal.env))
       ? ofOtherStorage(asStarted.address, isOver || (await goesOnHere(place, asStarted, taskQueue)))
       : OF_OTHER_SERVICE;
     tell(terminal, `${shown(workflowId)} ${sentence}`);

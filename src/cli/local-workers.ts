@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { NativeConnection } from '@temporalio/worker';
+import { localTaskQueue } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
 import { startEmulator } from '../emulator';
 import { createVideoService, RateLimiter, type VideoServiceOptions } from '../service';
 import type { VideoStorage } from '../storage';
 import { createVideoWorker } from '../worker/video-worker';
 import type { Closers } from './closers';
-import { localQueue } from './local-queue';
 import type { StackNote } from './stack-note';
 
 /** Emulated generations are short, so that the first minute is one. */
@@ -50,7 +50,7 @@ export async function startWorkers(
   const rateLimiter = new RateLimiter();
   for (const taskQueue of queues) {
     // A queue that services share would hand the one's downloads to the other's worker.
-    const downloadQueue = taskQueue === localQueue(env) ? taskQueue : undefined;
+    const downloadQueue = taskQueue === localTaskQueue(env) ? taskQueue : undefined;
     const worker = await createVideoWorker({
       env,
       connection,

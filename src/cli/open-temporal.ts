@@ -2,7 +2,7 @@ import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
 import { connectClient } from '../client/connect';
 import { createVideoClient, type VideoClient } from '../client/video-client';
 import { namesAService } from '../config/service-config';
-import { readSearchAttributes, readTaskQueue, readTemporalAddress } from '../config/temporal-config';
+import { readSearchAttributes, readTemporalAddress } from '../config/temporal-config';
 import { openLocalStack } from './local-stack';
 import { type Terminal, tell } from './terminal';
 
@@ -33,7 +33,7 @@ export async function openTemporal(
   const { env } = terminal;
   if (readTemporalAddress(env) !== undefined) {
     const client = await connectClient(env);
-    const videos = await createVideoClient({ env, client, taskQueue: readTaskQueue(env) });
+    const videos = await createVideoClient({ env, client });
     return { videos, describe: describedBy(client), ended: NEVER, close: async () => undefined };
   }
   if (forNewJob && !namesAService(env)) {

@@ -3,12 +3,11 @@ import {
   WorkflowExecutionAlreadyStartedError,
   type WorkflowStartOptions,
 } from '@temporalio/client';
+import { queuesInInput, resolveQueues } from '../config/queues';
 import { type Environment, readProfile } from '../config/service-config';
-import { readDownloadQueue } from '../config/storage-config';
-import { readSearchAttributes, readTaskQueue } from '../config/temporal-config';
+import { readSearchAttributes } from '../config/temporal-config';
 import type { BatchInput } from '../contract/batch';
 import type { JobInput, JobResult } from '../contract/job';
-import { submitQueueOf } from '../contract/names';
 import { connectClient } from './connect';
 import { prepareBatch, prepareJob } from './prepare-start';
 import { explainStart } from './search-attributes';
@@ -56,19 +55,13 @@ export interface VideoClient {
 
 export async function createVideoClient(options: VideoClientOptions = {}): Promise<VideoClient> {
   const { env } = options;
-  const taskQueue = options.taskQueue ?? readTaskQueue(env);
+  const queues = resolveQueues(options, env);
+  const { taskQueue } = queues;
   const client = options.client ?? (await connectClient(env));
 
   const requestFields = options.requestFields ?? readProfile(env)?.requestFields ?? [];
-  const submitQueue = options.submitQueue ?? submitQueueOf(taskQueue);
-  const downloadQueue = options.downloadQueue ?? readDownloadQueue(env);
   const searchAttributes = options.searchAttributes ?? readSearchAttributes(env) ?? false;
-  const queues = {
-    ...(submitQueue !== taskQueue && { submit: submitQueue }),
-    ...(downloadQueue !== undefined && downloadQueue !== taskQueue && { download: downloadQueue }),
-  };
-
-  const settings = { queues, requestFields, searchAttributes };
+  const settings = { queues: queuesInInput(queues), requestFields, searchAttributes };
 
   const send =
     (type: string) =>

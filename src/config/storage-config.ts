@@ -77,11 +77,6 @@ export function readDownloadOptions(env: Environment = process.env): DownloadOpt
   });
 }
 
-/** The task queue of downloads, when they have one of their own. */
-export function readDownloadQueue(env: Environment = process.env): string | undefined {
-  return withoutBlanks(env).VIDEOGEN_DOWNLOAD_QUEUE?.trim();
-}
-
 export function readKeyTemplate(env: Environment = process.env): string | undefined {
   const template = withoutBlanks(env).VIDEOGEN_KEY_TEMPLATE?.trim();
   if (template === undefined || (isStorageKey(template) && !template.endsWith('/'))) return template;

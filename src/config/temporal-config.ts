@@ -2,28 +2,8 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { type ClientConnectConfig, loadClientConnectConfig } from '@temporalio/envconfig';
-import { DEFAULT_TASK_QUEUE } from '../contract/names';
 import type { ServerOptions } from '../temporal-server';
 import { ConfigError, type Environment, flagOf, withoutBlanks } from './service-config';
-
-export function readTaskQueue(env: Environment = process.env): string {
-  const queue = (env.VIDEOGEN_TASK_QUEUE ?? DEFAULT_TASK_QUEUE).trim();
-  if (queue !== '') return queue;
-  throw new ConfigError(
-    `VIDEOGEN_TASK_QUEUE is empty: name a task queue, or unset it for ${DEFAULT_TASK_QUEUE}.`,
-  );
-}
-
-/** The bound on submits, for all workers of the submit queue together; undefined for none. */
-export function readSubmitsPerSecond(env: Environment = process.env): number | undefined {
-  const { VIDEOGEN_SUBMITS_PER_SECOND: given } = withoutBlanks(env);
-  if (given === undefined) return undefined;
-  const perSecond = Number(given);
-  if (perSecond > 0 && perSecond < Number.POSITIVE_INFINITY) return perSecond;
-  throw new ConfigError(
-    `VIDEOGEN_SUBMITS_PER_SECOND is ${JSON.stringify(given)}: give a number above 0, such as 2 or 0.5, or unset it.`,
-  );
-}
 
 /** The version of a worker deployment that a worker is; undefined for a worker without versions. */
 export function readDeploymentVersion(

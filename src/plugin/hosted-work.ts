@@ -1,12 +1,7 @@
 import { Runtime, Worker, type WorkerOptions, type WorkerPlugin } from '@temporalio/worker';
+import type { WorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
-import {
-  activityWorkers,
-  behavingWell,
-  runBeside,
-  type WorkQueues,
-  withoutOwnTasks,
-} from '../worker/activity-workers';
+import { activityWorkers, behavingWell, runBeside, withoutOwnTasks } from '../worker/activity-workers';
 import { startJanitor } from '../worker/janitor';
 import type { VideoWork } from '../worker/video-work';
 import { describeTaken } from './combine';
@@ -14,7 +9,7 @@ import { describeTaken } from './combine';
 /** What a host's worker does for us, until it has run. */
 export interface HostedWork {
   work: VideoWork;
-  queues: WorkQueues;
+  queues: WorkerQueues;
   /** What the workers beside the host's have of its options. */
   host: Partial<WorkerOptions>;
 }

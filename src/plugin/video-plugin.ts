@@ -2,12 +2,17 @@ import { SimplePlugin } from '@temporalio/plugin';
 import type { BundleOptions, ReplayWorkerOptions, Worker, WorkerOptions } from '@temporalio/worker';
 import type { ServiceHandler } from 'nexus-rpc';
 import { createVideoClient, type VideoClient, type VideoClientOptions } from '../client/video-client';
+import {
+  type Queues,
+  queuesInInput,
+  resolveQueues,
+  resolveWorkerQueues,
+  type WorkerQueues,
+} from '../config/queues';
 import { readProfile } from '../config/service-config';
-import { readDownloadQueue } from '../config/storage-config';
-import { readSubmitsPerSecond } from '../config/temporal-config';
 import { createVideoNexusHandler } from '../nexus/load-handler';
 import { RateLimiter } from '../service';
-import { behavingWell, checkQueues, type WorkQueues } from '../worker/activity-workers';
+import { behavingWell } from '../worker/activity-workers';
 import { bundleQuietly } from '../worker/quiet-bundler';
 import { checkSdkVersions, checkWorkerCopy } from '../worker/sdk-versions';
 import { hasPreparedWork, prepareWork, type VideoWorkOptions } from '../worker/video-work';
@@ -46,7 +51,7 @@ export class VideoPlugin extends SimplePlugin {
 
   /** A client that starts jobs where the workers with this plugin do them. */
   createVideoClient({ taskQueue, env = this.given.env, ...rest }: HostClientOptions): Promise<VideoClient> {
-    const { submitQueue, downloadQueue } = this.queuesOf(taskQueue);
+    const { submitQueue, downloadQueue } = resolveQueues(this.queuesOf(taskQueue), this.given.env);
     return createVideoClient({ ...rest, env, taskQueue, submitQueue, downloadQueue });
   }
 
@@ -55,8 +60,7 @@ export class VideoPlugin extends SimplePlugin {
     if (hasPreparedWork(options.activities)) return options;
     checkSdkVersions();
     checkWorkerCopy(options.connection);
-    const queues = this.queuesOf(options.taskQueue);
-    checkQueues(queues);
+    const queues = resolveWorkerQueues(this.queuesOf(options.taskQueue), this.given.env);
     if (options.workflowBundle) checkHostBundle(options.workflowBundle);
     const work = prepareWork(this.given);
     const host = forWorkersBeside(options, this);
@@ -84,22 +88,19 @@ export class VideoPlugin extends SimplePlugin {
     return hosted ? runHosted(hosted, worker, running) : running;
   }
 
-  private nexusService({ taskQueue, submitQueue, downloadQueue }: WorkQueues): ServiceHandler {
-    const queues = {
-      ...(submitQueue !== taskQueue && { submit: submitQueue }),
-      ...(downloadQueue !== taskQueue && { download: downloadQueue }),
-    };
+  private nexusService(queues: Queues): ServiceHandler {
     const { requestFields } = readProfile(this.given.env) ?? {};
-    return createVideoNexusHandler({ queues, requestFields });
+    return createVideoNexusHandler({ queues: queuesInInput(queues), requestFields });
   }
 
-  private queuesOf(taskQueue: string): WorkQueues {
-    const { env, queues, submitsPerSecond } = this.given;
+  /** Unlike our own worker, a host's worker does submits on its task queue unless they are given one. */
+  private queuesOf(taskQueue: string): Partial<WorkerQueues> & { taskQueue: string } {
+    const { queues, submitsPerSecond } = this.given;
     return {
       taskQueue,
       submitQueue: queues?.submit ?? taskQueue,
-      downloadQueue: queues?.download ?? readDownloadQueue(env) ?? taskQueue,
-      submitsPerSecond: submitsPerSecond ?? readSubmitsPerSecond(env),
+      downloadQueue: queues?.download,
+      submitsPerSecond,
     };
   }
 }

@@ -1,5 +1,5 @@
 import type { Worker, WorkerOptions } from '@temporalio/worker';
-import { ConfigError } from '../config/service-config';
+import type { WorkerQueues } from '../config/queues';
 import { submitTuner } from './submit-slots';
 import type { VideoWork } from './video-work';
 
@@ -27,29 +27,6 @@ const MOST_SUBMITS_AT_ONCE = 8;
 /** Each has its disk and its share of the line. */
 const MOST_DOWNLOADS_AT_ONCE = 10;
 
-/** Where the parts of a job wait; submits and downloads may have a queue of their own. */
-export interface WorkQueues {
-  taskQueue: string;
-  submitQueue: string;
-  downloadQueue: string;
-  /** How many submits a second all workers of the submit queue together may begin. */
-  submitsPerSecond?: number;
-}
-
-/** A worker that would get tasks it does not know is told so: its jobs would wait without a word. */
-export function checkQueues({ taskQueue, submitQueue, downloadQueue, submitsPerSecond }: WorkQueues): void {
-  if (submitQueue === downloadQueue && submitQueue !== taskQueue) {
-    throw new ConfigError(
-      `The queue of the downloads (VIDEOGEN_DOWNLOAD_QUEUE, or queues.download of the plugin) is ${JSON.stringify(downloadQueue)}, where the submits wait: name another.`,
-    );
-  }
-  if (submitsPerSecond !== undefined && submitQueue === taskQueue) {
-    throw new ConfigError(
-      'submitsPerSecond (VIDEOGEN_SUBMITS_PER_SECOND) bounds a task queue: give submits one of their own.',
-    );
-  }
-}
-
 export interface ActivityWorker {
   role: 'submits' | 'downloads';
   options: Partial<WorkerOptions> & { taskQueue: string };
@@ -58,7 +35,7 @@ export interface ActivityWorker {
 /** The workers of one kind of activity each that the queues ask for, beside the worker of the jobs. */
 export function activityWorkers(
   { activities, rateLimiter }: VideoWork,
-  queues: WorkQueues,
+  queues: WorkerQueues,
 ): ActivityWorker[] {
   const { taskQueue, submitQueue, downloadQueue, submitsPerSecond } = queues;
   const workers: ActivityWorker[] = [

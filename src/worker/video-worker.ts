@@ -1,18 +1,8 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { connectWorker } from '../client/connect';
+import { type Queues, resolveWorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
-import { readDownloadQueue } from '../config/storage-config';
-import { readSubmitsPerSecond, readTaskQueue } from '../config/temporal-config';
-import { submitQueueOf } from '../contract/names';
-import {
-  activityWorkers,
-  behavingWell,
-  checkQueues,
-  runTogether,
-  shutDown,
-  type WorkQueues,
-  withoutOwnTasks,
-} from './activity-workers';
+import { activityWorkers, behavingWell, runTogether, shutDown, withoutOwnTasks } from './activity-workers';
 import { deploymentOptions } from './deployment';
 import { startJanitor } from './janitor';
 import { QUIET_BUNDLER } from './quiet-bundler';
@@ -52,14 +42,7 @@ export interface VideoWorker {
 
 export async function createVideoWorker(options: VideoWorkerOptions = {}): Promise<VideoWorker> {
   const { env } = options;
-  const taskQueue = options.taskQueue ?? readTaskQueue(env);
-  const queues: WorkQueues = {
-    taskQueue,
-    submitQueue: options.submitQueue ?? submitQueueOf(taskQueue),
-    downloadQueue: options.downloadQueue ?? readDownloadQueue(env) ?? taskQueue,
-    submitsPerSecond: options.submitsPerSecond ?? readSubmitsPerSecond(env),
-  };
-  checkQueues(queues);
+  const queues = resolveWorkerQueues(options, env);
   const roles = checkRoles(options.roles ?? WORKER_ROLES, queues);
   const workerDeploymentOptions = deploymentOptions(options.worker, env);
   const work = prepareWork(options);
@@ -89,7 +72,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
       workers.push(
         await Worker.create({
           ...shared,
-          taskQueue,
+          taskQueue: queues.taskQueue,
           ...(options.worker?.workflowBundle ? {} : { workflowsPath: require.resolve('../../workflows') }),
           activities: work.activities,
           ...options.worker,
@@ -126,7 +109,7 @@ async function probeStorage({ storage, close }: VideoWork): Promise<void> {
 }
 
 /** A worker that would do nothing, or get tasks it does not know, is told so: its jobs would wait without a word. */
-function checkRoles(roles: readonly WorkerRole[], queues: WorkQueues): readonly WorkerRole[] {
+function checkRoles(roles: readonly WorkerRole[], queues: Queues): readonly WorkerRole[] {
   const { taskQueue, submitQueue, downloadQueue } = queues;
   const choices = WORKER_ROLES.join(', ');
   const unknown = roles.find((role) => !WORKER_ROLES.includes(role));

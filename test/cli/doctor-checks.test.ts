@@ -9,6 +9,7 @@ import { findingLines, summaryLine } from '../../src/cli/doctor/finding-lines';
 import { CHECK_LIMIT_MS } from '../../src/cli/doctor/limits';
 import { secretHider } from '../../src/cli/doctor/report';
 import { runChecks } from '../../src/cli/doctor/run-checks';
+import * as queues from '../../src/config/queues';
 import * as config from '../../src/config/service-config';
 import * as storageConfig from '../../src/config/storage-config';
 import * as temporalConfig from '../../src/config/temporal-config';
@@ -102,7 +103,7 @@ describe('settings', () => {
   const told = (env: config.Environment) => checkSettings.run(createContext(env), AbortSignal.abort());
 
   it('are asked of every reader that there is', () => {
-    const all = { ...config, ...temporalConfig, ...storageConfig };
+    const all = { ...config, ...queues, ...temporalConfig, ...storageConfig };
     const readers = Object.keys(all).filter((name) => name.startsWith('read'));
     expect(Object.keys(SETTINGS).sort()).toEqual(readers.sort());
   });

@@ -2,7 +2,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { homedir, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import {
-  ConfigError,
   type Environment,
   namesAService,
   readEmulatorKey,
@@ -14,11 +13,10 @@ import {
   readDataFolder,
   readDeploymentVersion,
   readServerOptions,
-  readSubmitsPerSecond,
-  readTaskQueue,
   readTemporalAddress,
   readTemporalConfig,
 } from '../../src/config/temporal-config';
+import { refusal as refusalOf } from './refusal';
 
 const KEY = 'sk-very-secret';
 const BASE = { VIDEO_API_BASE_URL: 'https://api.example.com', VIDEO_API_KEY: KEY };
@@ -34,18 +32,8 @@ const fileWith = (name: string, text: string) => {
   return join(folder, name);
 };
 
-/** The message of the ConfigError, seen to be one line that names the variable, the problem and the fix. */
-function refusal(read: () => unknown): string {
-  try {
-    read();
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    expect(error.message).toMatch(/^[A-Z]+_[A-Z_]+\b[^\n\r]+: [a-z][^\n\r]+\.$/);
-    expect(error.message).not.toContain(KEY);
-    return error.message;
-  }
-  throw new Error('it was accepted');
-}
+/** No message repeats the key. */
+const refusal = (read: () => unknown) => refusalOf(read, { without: KEY });
 
 describe('VIDEO_API_BASE_URL', () => {
   const read = (VIDEO_API_BASE_URL?: string) => readServiceConfig({ ...BASE, VIDEO_API_BASE_URL }).baseUrl;
@@ -173,20 +161,6 @@ describe('VIDEO_API_KEY_FILE', () => {
   });
 });
 
-describe('VIDEOGEN_TASK_QUEUE', () => {
-  it.each([
-    [undefined, 'video-generation'],
-    ['foxes', 'foxes'],
-    [' foxes ', 'foxes'],
-  ])('%j is the queue %j', (VIDEOGEN_TASK_QUEUE, queue) => {
-    expect(readTaskQueue({ VIDEOGEN_TASK_QUEUE })).toBe(queue);
-  });
-
-  it.each(['', ' '])('%j is refused', (VIDEOGEN_TASK_QUEUE) => {
-    expect(refusal(() => readTaskQueue({ VIDEOGEN_TASK_QUEUE }))).toMatch(/^VIDEOGEN_TASK_QUEUE is empty: /);
-  });
-});
-
 describe('VIDEOGEN_ON_LOST_SUBMIT', () => {
   it.each([
     [undefined, 'hold'],
@@ -201,23 +175,6 @@ describe('VIDEOGEN_ON_LOST_SUBMIT', () => {
   it.each(['retry', 'Hold', 'true'])('%j is refused', (VIDEOGEN_ON_LOST_SUBMIT) => {
     expect(refusal(() => readLostSubmitPolicy({ VIDEOGEN_ON_LOST_SUBMIT }))).toMatch(
       /must be one of hold, resubmit, fail/,
-    );
-  });
-});
-
-describe('VIDEOGEN_SUBMITS_PER_SECOND', () => {
-  it.each([
-    [undefined, undefined],
-    ['', undefined],
-    ['2', 2],
-    ['0.5', 0.5],
-  ])('%j means %j', (VIDEOGEN_SUBMITS_PER_SECOND, perSecond) => {
-    expect(readSubmitsPerSecond({ VIDEOGEN_SUBMITS_PER_SECOND })).toBe(perSecond);
-  });
-
-  it.each(['0', '-1', 'many', 'Infinity', 'NaN'])('%j is refused', (VIDEOGEN_SUBMITS_PER_SECOND) => {
-    expect(refusal(() => readSubmitsPerSecond({ VIDEOGEN_SUBMITS_PER_SECOND }))).toMatch(
-      /give a number above 0/,
     );
   });
 });

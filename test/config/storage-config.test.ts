@@ -1,25 +1,8 @@
 import { pathToFileURL } from 'node:url';
-import { ConfigError } from '../../src/config/service-config';
-import {
-  readDownloadOptions,
-  readDownloadQueue,
-  readS3Connection,
-  readStorageConfig,
-} from '../../src/config/storage-config';
+import { readDownloadOptions, readS3Connection, readStorageConfig } from '../../src/config/storage-config';
+import { refusal } from './refusal';
 
 const A_PLACE = 'give a folder, an absolute file:// URL such as file:///srv/videos, or s3://bucket/prefix';
-
-/** The message of the ConfigError, seen to be one line that names the variable, the problem and the fix. */
-function refusal(read: () => unknown): string {
-  try {
-    read();
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    expect(error.message).toMatch(/^[A-Z]+_[A-Z0-9_]+\b[^\n\r]+: [a-z][^\n\r]+\.$/);
-    return error.message;
-  }
-  throw new Error('it was accepted');
-}
 
 describe('VIDEOGEN_STORAGE', () => {
   it.each([
@@ -163,9 +146,3 @@ describe.each(['VIDEOGEN_SIDECAR', 'VIDEOGEN_S3_PATH_STYLE', 'VIDEOGEN_S3_CONDIT
     });
   },
 );
-
-it('VIDEOGEN_DOWNLOAD_QUEUE names a task queue, or none', () => {
-  expect(readDownloadQueue({ VIDEOGEN_DOWNLOAD_QUEUE: ' downloads ' })).toBe('downloads');
-  expect(readDownloadQueue({ VIDEOGEN_DOWNLOAD_QUEUE: ' ' })).toBeUndefined();
-  expect(readDownloadQueue({})).toBeUndefined();
-});

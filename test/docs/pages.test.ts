@@ -98,6 +98,7 @@ const settingsIn = (text: string) => new Set(text.match(/\b(VIDEO_API|VIDEOGEN)_
 
 test('the page about configuration names every setting that the code reads, and no page names another', () => {
   const readers = [
+    'src/config/queues.ts',
     'src/config/service-config.ts',
     'src/config/temporal-config.ts',
     'src/config/storage-config.ts',

@@ -76,9 +76,9 @@ describe('a worker with the plugin', () => {
 
   it('has queues that make sense', () => {
     expect(refusal(() => configure({}, { queues: { submit: 's', download: 's' } }))).toMatch(
-      /^The queue of the downloads \(.* queues\.download of the plugin\) is "s", where the submits wait: name another\.$/,
+      /^VIDEOGEN_DOWNLOAD_QUEUE \(or queues\.download of the plugin\) is "s", the queue of the submits: name another queue\.$/,
     );
-    expect(refusal(() => configure({}, { submitsPerSecond: 2 }))).toMatch(/give submits one of their own/);
+    expect(refusal(() => configure({}, { submitsPerSecond: 2 }))).toMatch(/give submits a queue of their own/);
     expect(configure({}, { submitsPerSecond: 2, queues: { submit: 's' } }).taskQueue).toBe('q');
   });
 

@@ -7,9 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { EXIT } from '../../src/cli/exit-codes';
-import { localQueue } from '../../src/cli/local-queue';
 import { EMULATED_JOB_MS } from '../../src/cli/local-workers';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
+import { localTaskQueue } from '../../src/config/queues';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { type CliEnd, endOf, Home, lastLine, until, untilErr } from '../cli/cli-process';
 import { STEERING } from '../support/hostile-text';
@@ -53,7 +53,9 @@ const isAlive = (pid: number) => {
 async function withVideos(use: (videos: VideoClient) => Promise<unknown>): Promise<void> {
   const connection = await Connection.connect({ address: home.note()?.address });
   const client = new Client({ connection });
-  await use(await createVideoClient({ client, taskQueue: localQueue({ VIDEOGEN_STORAGE: home.videos }) }));
+  await use(
+    await createVideoClient({ client, taskQueue: localTaskQueue({ VIDEOGEN_STORAGE: home.videos }) }),
+  );
   await connection.close();
 }
 

@@ -1,3 +1,4 @@
+import { readDownloadQueue, readSubmitsPerSecond, readTaskQueue } from '../../config/queues';
 import {
   ConfigError,
   type Environment,
@@ -10,7 +11,6 @@ import {
 import {
   readConditionalPuts,
   readDownloadOptions,
-  readDownloadQueue,
   readKeyTemplate,
   readLargestVideo,
   readS3Connection,
@@ -22,8 +22,6 @@ import {
   readDeploymentVersion,
   readSearchAttributes,
   readServerOptions,
-  readSubmitsPerSecond,
-  readTaskQueue,
   readTemporalAddress,
   readTemporalConfig,
 } from '../../config/temporal-config';
