@@ -2,14 +2,39 @@ import { createHash } from 'node:crypto';
 import type { JobInput } from '../contract/job';
 import { DEFAULT_TASK_QUEUE, submitQueueOf } from '../contract/names';
 import { storageAddress } from '../storage';
-import {
-  ConfigError,
-  type Environment,
-  namesAService,
-  readServiceConfig,
-  withoutBlanks,
-} from './service-config';
+import { ConfigError, type Environment, quoted, readerOf, type SettingGroup, text } from './read-setting';
+import { namesAService, readBaseUrl } from './service-config';
 import { readStorageConfig } from './storage-config';
+
+export const QUEUE_SETTINGS = {
+  VIDEOGEN_TASK_QUEUE: {
+    type: text.min(1, 'is empty').default(DEFAULT_TASK_QUEUE),
+    meaning: 'Task queue of worker and client.',
+    fix: `name a task queue, or unset it for ${DEFAULT_TASK_QUEUE}`,
+    refusesBlank: true,
+  },
+  VIDEOGEN_DOWNLOAD_QUEUE: {
+    type: text.optional(),
+    meaning: 'Task queue of the downloads, for workers and clients.',
+    page: 'deployment.md#workers-for-one-part-of-the-work',
+    unset: "the jobs' own",
+    fix: 'name a task queue, or unset it',
+  },
+  VIDEOGEN_SUBMITS_PER_SECOND: {
+    type: text
+      .refine((given) => isPositive(Number(given)), quoted)
+      .transform(Number)
+      .optional(),
+    meaning: 'How many submits per second all workers of a queue together may start.',
+    page: 'rate-limits.md',
+    unset: 'no limit',
+    fix: 'give a number above 0, such as 2 or 0.5, or unset it',
+  },
+} satisfies SettingGroup;
+
+const read = readerOf(QUEUE_SETTINGS);
+
+const isPositive = (value: number) => value > 0 && value < Number.POSITIVE_INFINITY;
 
 /** The task queues of jobs, their submits and their downloads; a part without a queue of its own has that of the jobs. */
 export interface Queues {
@@ -25,11 +50,11 @@ export interface WorkerQueues extends Queues {
 
 /** The queues as the options say, and as the environment says for what they leave open. */
 export function resolveQueues(options: Partial<Queues> = {}, env?: Environment): Queues {
-  const taskQueue = options.taskQueue ?? readTaskQueue(env);
+  const taskQueue = options.taskQueue ?? read('VIDEOGEN_TASK_QUEUE', env);
   return {
     taskQueue,
     submitQueue: options.submitQueue ?? submitQueueOf(taskQueue),
-    downloadQueue: options.downloadQueue ?? readDownloadQueue(env) ?? taskQueue,
+    downloadQueue: options.downloadQueue ?? read('VIDEOGEN_DOWNLOAD_QUEUE', env) ?? taskQueue,
   };
 }
 
@@ -37,7 +62,7 @@ export function resolveQueues(options: Partial<Queues> = {}, env?: Environment):
 export function resolveWorkerQueues(options: Partial<WorkerQueues> = {}, env?: Environment): WorkerQueues {
   const queues = resolveQueues(options, env);
   const { taskQueue, submitQueue, downloadQueue } = queues;
-  const submitsPerSecond = options.submitsPerSecond ?? readSubmitsPerSecond(env);
+  const submitsPerSecond = options.submitsPerSecond ?? read('VIDEOGEN_SUBMITS_PER_SECOND', env);
   if (submitQueue === downloadQueue && submitQueue !== taskQueue) {
     throw new ConfigError(
       `VIDEOGEN_DOWNLOAD_QUEUE (or queues.download of the plugin) is ${JSON.stringify(downloadQueue)}, the queue of the submits: name another queue.`,
@@ -73,34 +98,10 @@ export function localTaskQueue(env?: Environment): string {
 
 /** The start of the local queues of one service, whatever the storage is. */
 export function localQueuePrefix(env?: Environment): string {
-  const service = namesAService(env) ? digestOf(readServiceConfig(env).baseUrl) : 'emulator';
-  return `${readTaskQueue(env)}-${service}-`;
+  const service = namesAService(env) ? digestOf(readBaseUrl(env)) : 'emulator';
+  return `${read('VIDEOGEN_TASK_QUEUE', env)}-${service}-`;
 }
 
 function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 8);
-}
-
-export function readTaskQueue(env: Environment = process.env): string {
-  const queue = (env.VIDEOGEN_TASK_QUEUE ?? DEFAULT_TASK_QUEUE).trim();
-  if (queue !== '') return queue;
-  throw new ConfigError(
-    `VIDEOGEN_TASK_QUEUE is empty: name a task queue, or unset it for ${DEFAULT_TASK_QUEUE}.`,
-  );
-}
-
-/** The task queue of downloads, when they have one of their own. */
-export function readDownloadQueue(env: Environment = process.env): string | undefined {
-  return withoutBlanks(env).VIDEOGEN_DOWNLOAD_QUEUE?.trim();
-}
-
-/** The bound on submits, for all workers of the submit queue together; undefined for none. */
-export function readSubmitsPerSecond(env: Environment = process.env): number | undefined {
-  const { VIDEOGEN_SUBMITS_PER_SECOND: given } = withoutBlanks(env);
-  if (given === undefined) return undefined;
-  const perSecond = Number(given);
-  if (perSecond > 0 && perSecond < Number.POSITIVE_INFINITY) return perSecond;
-  throw new ConfigError(
-    `VIDEOGEN_SUBMITS_PER_SECOND is ${JSON.stringify(given)}: give a number above 0, such as 2 or 0.5, or unset it.`,
-  );
 }

@@ -174,7 +174,7 @@ describe('VIDEOGEN_ON_LOST_SUBMIT', () => {
 
   it.each(['retry', 'Hold', 'true'])('%j is refused', (VIDEOGEN_ON_LOST_SUBMIT) => {
     expect(refusal(() => readLostSubmitPolicy({ VIDEOGEN_ON_LOST_SUBMIT }))).toMatch(
-      /must be one of hold, resubmit, fail/,
+      /: set it to one of hold, resubmit, fail, or unset it/,
     );
   });
 });
@@ -198,7 +198,7 @@ describe('VIDEOGEN_DEPLOYMENT_NAME and VIDEOGEN_BUILD_ID', () => {
     [
       'videos.eu',
       '1',
-      /^VIDEOGEN_DEPLOYMENT_NAME is "videos\.eu", and Temporal takes none with a dot or a colon: /,
+      /^VIDEOGEN_DEPLOYMENT_NAME is "videos\.eu", and Temporal takes no dot or colon in it: /,
     ],
     ['videos:eu', '1', /^VIDEOGEN_DEPLOYMENT_NAME is "videos:eu", /],
   ])('%j and %j are refused', (deploymentName, buildId, message) => {
@@ -478,7 +478,7 @@ describe('VIDEOGEN_PROFILE', () => {
     ['a misspelt field', 'read:\n  taskID: x\n', 'read.taskID is not known'],
     ['an empty file', '', 'the profile must be of type object'],
     ['a list', '- a\n', 'the profile must be of type object'],
-    ['what is no YAML', 'read: [\n', 'names a file that is no YAML'],
+    ['what is not YAML', 'read: [\n', 'names a file that is not YAML'],
   ])('with %s is refused', (_what, content, problem) => {
     const file = fileWith('profile.yaml', content);
     expect(refusal(() => readProfile({ VIDEOGEN_PROFILE: file }))).toContain(problem);

@@ -2,7 +2,8 @@ import { pathToFileURL } from 'node:url';
 import { readDownloadOptions, readS3Connection, readStorageConfig } from '../../src/config/storage-config';
 import { refusal } from './refusal';
 
-const A_PLACE = 'give a folder, an absolute file:// URL such as file:///srv/videos, or s3://bucket/prefix';
+const FIX =
+  'give a folder, an absolute file:// URL such as file:///srv/videos, or s3://bucket/prefix, or unset it for ./videos.';
 
 describe('VIDEOGEN_STORAGE', () => {
   it.each([
@@ -28,15 +29,15 @@ describe('VIDEOGEN_STORAGE', () => {
   });
 
   it.each([
-    ['', `is empty: ${A_PLACE}, or unset it for ./videos.`],
-    [' ', `is empty: ${A_PLACE}, or unset it for ./videos.`],
-    ['https://user:sk-very-secret@host/videos', `starts with https://, which is not supported: ${A_PLACE}.`],
-    ['file:videos', `starts with file:, which is not supported: ${A_PLACE}.`],
-    ['file://server/videos', `is a file: URL that names no folder of this machine: ${A_PLACE}.`],
-    ['file:///srv%2Fvideos', `is a file: URL that names no folder of this machine: ${A_PLACE}.`],
-    ['s3://', 'names no bucket: give s3://bucket or s3://bucket/prefix.'],
-    ['s3://a b/c', 'names no bucket: give s3://bucket or s3://bucket/prefix.'],
-    ['s3://videos/../c', 'names no bucket: give s3://bucket or s3://bucket/prefix.'],
+    ['', `is empty: ${FIX}`],
+    [' ', `is empty: ${FIX}`],
+    ['https://user:sk-very-secret@host/videos', `starts with https://, which is not supported: ${FIX}`],
+    ['file:videos', `starts with file:, which is not supported: ${FIX}`],
+    ['file://server/videos', `is a file: URL that names no folder of this machine: ${FIX}`],
+    ['file:///srv%2Fvideos', `is a file: URL that names no folder of this machine: ${FIX}`],
+    ['s3://', `does not name a bucket: ${FIX}`],
+    ['s3://a b/c', `does not name a bucket: ${FIX}`],
+    ['s3://videos/../c', `does not name a bucket: ${FIX}`],
   ])('%j is refused: it %s', (VIDEOGEN_STORAGE, problem) => {
     expect(refusal(() => readStorageConfig({ VIDEOGEN_STORAGE }))).toBe(`VIDEOGEN_STORAGE ${problem}`);
   });

@@ -1,6 +1,7 @@
 import { readPage, readReadme } from '../support/docs-page';
 import { exportTable } from '../support/export-table';
 import { answerTable, failureTable, meaningTable } from '../support/failure-tables';
+import { settingsTable } from '../support/settings-table';
 
 /** Tables that the code decides, each between two comments of its page. */
 const FILES = {
@@ -8,12 +9,14 @@ const FILES = {
   failures: 'docs/failures.md',
   answers: 'docs/failures.md',
   exports: 'docs/reference.md',
+  settings: 'docs/configuration.md',
 };
 const TABLES = {
   meanings: meaningTable(),
   failures: failureTable(),
   answers: answerTable(),
   exports: exportTable(),
+  settings: settingsTable(),
 };
 type Name = keyof typeof TABLES;
 
@@ -38,9 +41,10 @@ const SHOWN: Record<Name, string> = {
   failures: page,
   answers: page,
   exports: readPage('reference.md'),
+  settings: readPage('configuration.md'),
 };
 
-it.each(['meanings', 'failures', 'answers', 'exports'] as const)(
+it.each(['meanings', 'failures', 'answers', 'exports', 'settings'] as const)(
   'the documented table of %s is that of the code',
   (name) => {
     expect(() => checkTable(name, SHOWN[name])).not.toThrow();
@@ -67,6 +71,7 @@ it.each<[string, Name, string]>([
     'exports',
     SHOWN.exports.replace('`VideoPluginOptions`', '`PluginOptions`'),
   ],
+  ['another default', 'settings', SHOWN.settings.replace('`2GiB`', '`4GiB`')],
   ['no table', 'failures', page.replace(start('failures'), '')],
   ['a table without an end', 'answers', page.replace(end('answers'), '')],
   ['two tables', 'failures', `${page}\n${page}`],
