@@ -12,12 +12,18 @@ import {
 import { readProfile } from '../config/service-config';
 import { createVideoNexusHandler } from '../nexus/load-handler';
 import { RateLimiter } from '../service';
-import { behavingWell } from '../worker/activity-workers';
+import { withOwnDefaults } from '../worker/activity-workers';
 import { bundleQuietly } from '../worker/quiet-bundler';
 import { checkSdkVersions, checkWorkerCopy } from '../worker/sdk-versions';
 import { hasPreparedWork, prepareWork, type VideoWorkOptions } from '../worker/video-work';
 import { bundleBesideHost, checkHostBundle, OWN_WORKFLOWS } from './bundle';
-import { forWorkersBeside, runHosted, takeWork, withActivities } from './hosted-work';
+import {
+  checkActivityNames,
+  optionsForWorkersBeside,
+  rememberWork,
+  runHosted,
+  takeWork,
+} from './hosted-work';
 
 export type { VideoNexusOptions } from '../nexus/handler';
 export { createVideoNexusHandler };
@@ -55,7 +61,7 @@ export class VideoPlugin extends SimplePlugin {
     return createVideoClient({ ...rest, env, taskQueue, submitQueue, downloadQueue });
   }
 
-  /** Does nothing for a worker that does the work already: a plugin of a connection is also that of our own workers. */
+  /** Leaves a worker alone that has our activities already: workers get the plugins of their connection too. */
   override configureWorker(options: WorkerOptions): WorkerOptions {
     if (hasPreparedWork(options.activities)) return options;
     checkSdkVersions();
@@ -63,12 +69,15 @@ export class VideoPlugin extends SimplePlugin {
     const queues = resolveWorkerQueues(this.queuesOf(options.taskQueue), this.given.env);
     if (options.workflowBundle) checkHostBundle(options.workflowBundle);
     const work = prepareWork(this.given);
-    const host = forWorkersBeside(options, this);
-    const activities = withActivities(options.activities, { work, queues, host });
-    const nexusServices = this.given.nexus
-      ? [...(options.nexusServices ?? []), this.nexusService(queues)]
-      : options.nexusServices;
-    return super.configureWorker(behavingWell({ ...withOwnWorkflows(options), activities, nexusServices }));
+    checkActivityNames(options.activities, work);
+    rememberWork({ work, queues, host: optionsForWorkersBeside(options, this) });
+    // A plugin for this one worker: what it adds depends on the worker's task queue.
+    const added = new SimplePlugin({
+      name: this.name,
+      activities: work.activities,
+      ...(this.given.nexus && { nexusServices: [this.nexusService(queues)] }),
+    });
+    return added.configureWorker(withOwnDefaults(withOwnWorkflows(options)));
   }
 
   override configureReplayWorker(options: ReplayWorkerOptions): ReplayWorkerOptions {
@@ -82,7 +91,7 @@ export class VideoPlugin extends SimplePlugin {
 
   override runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
     checkWorkerCopy(worker);
-    // At once: whoever called run() may shut the worker down in the next line.
+    // Started at once: the caller of run() may shut the worker down in its next line.
     const running = super.runWorker(worker, next);
     const hosted = takeWork(worker);
     return hosted ? runHosted(hosted, worker, running) : running;

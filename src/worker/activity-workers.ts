@@ -13,7 +13,7 @@ const SHUTDOWN_GRACE_TIME = '20s';
 const HEARTBEAT_THROTTLE = '5s';
 
 /** With what our activities need of any worker that does them, where it is not set. */
-export function behavingWell<Options extends Partial<WorkerOptions>>(options: Options): Options {
+export function withOwnDefaults<Options extends Partial<WorkerOptions>>(options: Options): Options {
   return {
     ...options,
     shutdownGraceTime: options.shutdownGraceTime ?? SHUTDOWN_GRACE_TIME,

@@ -2,7 +2,7 @@ import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/w
 import { connectWorker } from '../client/connect';
 import { type Queues, resolveWorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
-import { activityWorkers, behavingWell, runTogether, shutDown, withoutOwnTasks } from './activity-workers';
+import { activityWorkers, runTogether, shutDown, withOwnDefaults, withoutOwnTasks } from './activity-workers';
 import { deploymentOptions } from './deployment';
 import { startJanitor } from './janitor';
 import { QUIET_BUNDLER } from './quiet-bundler';
@@ -48,7 +48,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   const work = prepareWork(options);
   await probeStorage(work);
   const { connection, namespace } = options.connection ? options : await connectWorker(env);
-  const shared = behavingWell({
+  const shared = withOwnDefaults({
     connection,
     namespace: options.namespace ?? namespace,
     // The same for each queue: what a job of one version has to do, only workers of that version get.

@@ -72,7 +72,7 @@ const BUNDLING_MAX_MS = 240_000;
 const SCRIPT = `
 const { bundleWorkflowCode, DefaultLogger } = require('@temporalio/worker');
 const { VideoPlugin } = require('temporal-videogen/plugin');
-const { loadWorkflowExports } = require('./node_modules/temporal-videogen/dist/src/plugin/workflow-exports');
+const { loadWorkflowExports } = require('./node_modules/temporal-videogen/dist/src/plugin/bundle');
 const logger = new DefaultLogger('ERROR', () => undefined);
 const bundle = async (place, plugins) => {
   try {
@@ -132,7 +132,7 @@ describe('bundled with the plugin', () => {
     (name, { file }) => {
       const place = `taken-${Object.keys(SHAPES).indexOf(name)}/${file}`;
       expect(found[place]).toBe(
-        "ConfigError: The workflow generateVideo is your worker's own and one of temporal-videogen: rename or remove your own.",
+        'ConfigError: Your worker and temporal-videogen both have the workflow generateVideo: rename or remove your own.',
       );
     },
   );

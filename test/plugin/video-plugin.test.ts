@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type WorkerOptions } from '@temporalio/worker';
 import { ConfigError } from '../../src/config/service-config';
-import { forWorkersBeside } from '../../src/plugin/hosted-work';
+import { optionsForWorkersBeside } from '../../src/plugin/hosted-work';
 import { VideoPlugin, type VideoPluginOptions } from '../../src/plugin/video-plugin';
 import { sdkProblem } from '../../src/worker/sdk-versions';
 import { createHostProject } from '../support/host-project';
@@ -57,7 +57,7 @@ describe('a worker with the plugin', () => {
 
   it('may not have an activity of the same name', () => {
     expect(refusal(() => configure({ activities: { submitVideo: async () => 'mine' } }))).toBe(
-      "The activity submitVideo is your worker's own and one of temporal-videogen: rename or remove your own.",
+      'Your worker and temporal-videogen both have the activity submitVideo: rename or remove your own.',
     );
   });
 
@@ -78,7 +78,9 @@ describe('a worker with the plugin', () => {
     expect(refusal(() => configure({}, { queues: { submit: 's', download: 's' } }))).toMatch(
       /^VIDEOGEN_DOWNLOAD_QUEUE \(or queues\.download of the plugin\) is "s", the queue of the submits: name another queue\.$/,
     );
-    expect(refusal(() => configure({}, { submitsPerSecond: 2 }))).toMatch(/give submits a queue of their own/);
+    expect(refusal(() => configure({}, { submitsPerSecond: 2 }))).toMatch(
+      /give submits a queue of their own/,
+    );
     expect(configure({}, { submitsPerSecond: 2, queues: { submit: 's' } }).taskQueue).toBe('q');
   });
 
@@ -90,7 +92,7 @@ describe('a worker with the plugin', () => {
     } as const;
     const plugin = new VideoPlugin();
     const host = { taskQueue: 'q', identity: 'me', workerDeploymentOptions, plugins: [plugin] };
-    const beside = forWorkersBeside(
+    const beside = optionsForWorkersBeside(
       { ...host, activities: { own: async () => 1 }, workflowsPath: 'w' },
       plugin,
     );
