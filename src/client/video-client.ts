@@ -15,53 +15,75 @@ import { type PreparedOptions, startOrJoin } from './start-or-join';
 import { batchOf, type VideoBatch } from './video-batch';
 import { jobOf, type VideoJob } from './video-job';
 
+/** What createVideoClient may be given; the environment says the rest. */
 export interface VideoClientOptions {
-  /** Read for whatever is not given here; the process's own unless set. */
+  /** The settings for whatever is not given here. Default: `process.env`. */
   env?: Environment;
+  /** Your own client, which you close. Default: one that connects with the `TEMPORAL_…` settings. */
   client?: Client;
+  /** The task queue of the jobs. Default: `VIDEOGEN_TASK_QUEUE`, or `video-generation`. */
   taskQueue?: string;
-  /** Where the jobs' submits wait; `<taskQueue>-submit` unless set, as a worker has it. The task queue itself for one. */
+  /** The task queue of their submits. Default: `<taskQueue>-submit`. Must be the same as the worker's. */
   submitQueue?: string;
-  /** Where the jobs' downloads wait, when not on the task queue; what VIDEOGEN_DOWNLOAD_QUEUE names unless set. */
+  /** The task queue of their downloads. Default: `VIDEOGEN_DOWNLOAD_QUEUE`, or the task queue of the jobs. */
   downloadQueue?: string;
-  /** Fields that requests may have beyond the interface; those of the profile that the environment names unless set. */
+  /** Request fields that the service takes beyond the interface. Default: those of the profile in `VIDEOGEN_PROFILE`. */
   requestFields?: readonly string[];
   /**
-   * Whether jobs can be found by VideoTaskId, VideoPhase and VideoOutcome; the namespace must have them registered. What
-   * VIDEOGEN_SEARCH_ATTRIBUTES says unless set. Batches have none.
+   * Whether jobs get the search attributes VideoTaskId, VideoPhase and VideoOutcome, which the namespace must have
+   * registered. Batches get none. Default: `VIDEOGEN_SEARCH_ATTRIBUTES`, or false.
    */
   searchAttributes?: boolean;
 }
 
+/** Options for the start of one job or batch. */
 export interface StartOptions {
-  /** The name of the job. The same request under it joins the job, whether it runs or has ended; another is refused. */
+  /**
+   * The workflow id, a random one unless set. The same request with the same id joins the job, running or ended; another
+   * request with that id is refused.
+   */
   workflowId?: string;
-  /** Anything else that Temporal offers at a start, such as `priority` or `memo`. */
+  /** Start options of Temporal's, such as `priority` or `memo`. */
   temporal?: Partial<WorkflowStartOptions>;
 }
 
+/** Starts and finds jobs and batches. */
 export interface VideoClient {
-  /** Starts a job, or joins the one that has the name already. Needs no worker to be running. */
+  /** Starts a job, or joins the one that already has the workflow id. Needs no running worker. */
   start(input: JobInput, options?: StartOptions): Promise<VideoJob>;
-  /** The same in one call with waiting for the task id: when it resolves, the service has accepted the request. */
+  /** Starts or joins a job and waits for its task id: when it resolves, the service has accepted the request. */
   submit(input: JobInput, options?: StartOptions): Promise<{ job: VideoJob; taskId: string }>;
+  /** Starts or joins a job and waits for its result. Rejects with a VideoFailure. */
   execute(input: JobInput, options?: StartOptions): Promise<JobResult>;
+  /** A job that was started before, here or elsewhere, by its workflow id. */
   handle(workflowId: string): VideoJob;
-  /** Starts a batch, or joins the one that has the name already; one that stopped or was cancelled goes on. */
+  /** Starts a batch, or joins the one that already has the workflow id. A batch that ended with items left continues. */
   startBatch(input: BatchInput, options?: StartOptions): Promise<VideoBatch>;
+  /** A batch that was started before, by its workflow id. */
   batch(workflowId: string): VideoBatch;
+  /** Closes the connection, unless you gave the client. */
   close(): Promise<void>;
 }
 
+/**
+ * Connects to Temporal and creates a client for jobs and batches.
+ *
+ * @example
+ * ```ts
+ * const videos = await createVideoClient();
+ * const job = await videos.start({ request: { prompt: 'A red fox in the snow' } }, { workflowId: 'red-fox' });
+ * const { video } = await job.result();
+ * await videos.close();
+ * ```
+ */
 export async function createVideoClient(options: VideoClientOptions = {}): Promise<VideoClient> {
   const { env } = options;
   const queues = resolveQueues(options, env);
   const { taskQueue } = queues;
-  const client = options.client ?? (await connectClient(env));
-
   const requestFields = options.requestFields ?? readProfile(env)?.requestFields ?? [];
   const searchAttributes = options.searchAttributes ?? readSearchAttributes(env) ?? false;
   const settings = { queues: queuesInInput(queues), requestFields, searchAttributes };
+  const client = options.client ?? (await connectClient(env));
 
   const send =
     (type: string) =>
@@ -84,8 +106,8 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     return batchOf(client.workflow.getHandle(batch.options.workflowId));
   };
 
-  const submit: VideoClient['submit'] = async (given, givenOptions) => {
-    const job = await start(given, givenOptions);
+  const submit: VideoClient['submit'] = async (given, startOptions) => {
+    const job = await start(given, startOptions);
     return { job, taskId: await job.taskId() };
   };
 
