@@ -124,7 +124,7 @@ describe('the versions of Temporal’s packages', () => {
     [{ client: '1.30.2', worker: '1.30.2' }, undefined],
     [
       { client: '1.24.0', worker: '1.24.1', workflow: '1.24.0' },
-      "Temporal's packages are of 2 versions, @temporalio/client, @temporalio/workflow 1.24.0 and @temporalio/worker 1.24.1: install @temporalio/client, @temporalio/worker, @temporalio/workflow in one version, 1.24.1.",
+      "Temporal's packages have 2 versions, @temporalio/client, @temporalio/workflow 1.24.0 and @temporalio/worker 1.24.1: install @temporalio/client, @temporalio/worker, @temporalio/workflow in one version, 1.24.1.",
     ],
     [
       { client: '1.9.0', worker: '1.9.0' },
@@ -132,7 +132,7 @@ describe('the versions of Temporal’s packages', () => {
     ],
     [
       { client: '2.0.0', worker: '1.24.0' },
-      "Temporal's packages are of 2 versions, @temporalio/worker 1.24.0 and @temporalio/client 2.0.0: install @temporalio/client, @temporalio/worker in one version, ^1.24.0.",
+      "Temporal's packages have 2 versions, @temporalio/worker 1.24.0 and @temporalio/client 2.0.0: install @temporalio/client, @temporalio/worker in one version, ^1.24.0.",
     ],
   ])('%j', (found, problem) => {
     expect(sdkProblem(found, '^1.24.0')).toBe(problem);
@@ -153,9 +153,7 @@ describe('the versions of Temporal’s packages', () => {
           try { console.log(JSON.stringify(Object.keys(new VideoPlugin({ env }).configureWorker({ taskQueue: 'q', connection })))); }
           catch (error) { console.log(JSON.stringify(String(error))); }`,
       });
-      expect(host.run('say.js')).toMatch(
-        /^ConfigError: Your worker is of another copy of @temporalio\/worker /,
-      );
+      expect(host.run('say.js')).toMatch(/^ConfigError: Two copies of @temporalio\/worker are installed, /);
       const manifest = JSON.stringify({
         name: '@temporalio/activity',
         version: '1.23.4',
@@ -163,7 +161,7 @@ describe('the versions of Temporal’s packages', () => {
       });
       host.write({ 'node_modules/@temporalio/activity/package.json': manifest });
       expect(host.run('say.js')).toMatch(
-        /^ConfigError: Temporal's packages are of 2 versions, @temporalio\/activity 1\.23\.4 and /,
+        /^ConfigError: Temporal's packages have 2 versions, @temporalio\/activity 1\.23\.4 and /,
       );
     } finally {
       host.remove();

@@ -45,7 +45,7 @@ test('what nobody has written to for a day is removed at the start, and what may
   stop = startJanitor(createFileStorage(folder));
   await eventually('it has told what it did', () => told().length > 0);
   expect(told()).toEqual([
-    ['INFO', 'removed what unfinished downloads had left', expect.objectContaining({ removed: 2 })],
+    ['INFO', 'removed leftovers of unfinished downloads', expect.objectContaining({ removed: 2 })],
   ]);
   expect(old.filter(existsSync)).toEqual([]);
   expect([...young, video].filter(existsSync)).toHaveLength(3);
@@ -90,7 +90,7 @@ test('a storage that cannot be swept now is a warning, and is swept again an hou
   await eventually('the second warning', () => told().length === 2);
   expect(told()[1]).toEqual([
     'WARN',
-    'could not look for what unfinished downloads left',
+    'could not remove leftovers of unfinished downloads',
     expect.objectContaining({ error: 'StorageFault: EACCES: permission denied' }),
   ]);
   expect(sweeps).toBe(2);

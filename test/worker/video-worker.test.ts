@@ -51,7 +51,7 @@ describe('a worker', () => {
     [['downloads', 'submits'], {}],
   ])('that does %j without the jobs needs a queue of downloads: %j', async (roles, queues) => {
     expect(await refusal({ roles, ...queues })).toMatch(
-      /^VIDEOGEN_DOWNLOAD_QUEUE names no task queue beside that of the jobs, /,
+      /^VIDEOGEN_DOWNLOAD_QUEUE names no queue of its own, /,
     );
   });
 
@@ -59,7 +59,7 @@ describe('a worker', () => {
     [['submits'], { submitQueue: 'q' }],
     [['submits', 'downloads'], { submitQueue: 'q', downloadQueue: 'd' }],
   ])('that does %j without the jobs needs a queue of submits: %j', async (roles, queues) => {
-    expect(await refusal({ roles, ...queues })).toMatch(/^Submits wait on the task queue of the jobs, /);
+    expect(await refusal({ roles, ...queues })).toMatch(/^Submits have no queue of their own, /);
   });
 
   it.each<[WorkerRole[] | undefined, VideoWorkerOptions]>([
