@@ -20,10 +20,11 @@ import { PROGRESS_QUERY, WORKFLOW_TYPE } from '../contract/names';
 import { checkSdkVersions } from '../worker/sdk-versions';
 import { videoGeneration } from './service';
 
+/** Options of createVideoNexusHandler. */
 export interface VideoNexusOptions {
-  /** Task queues of submits and downloads, when they do not wait on the queue of the worker that has the handler. */
+  /** The task queues of submits and downloads. Default: that of the worker with the handler. */
   queues?: JobInput['queues'];
-  /** Fields that requests may have beyond the interface. */
+  /** Request fields that the service takes beyond the interface. */
   requestFields?: readonly string[];
 }
 

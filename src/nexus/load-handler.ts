@@ -4,8 +4,13 @@ import { errorCode } from '../contract/error-code';
 import type { VideoNexusOptions } from './handler';
 
 /**
- * What answers callers in other namespaces, for the `nexusServices` of a worker that does jobs. It is loaded when somebody
- * wants it: Temporal's packages for Nexus are no more than optional peers of this one.
+ * Creates the handler of the Nexus service, for the `nexusServices` of a worker that runs jobs. Needs the optional packages
+ * `@temporalio/nexus` and `nexus-rpc`, which it loads only here.
+ *
+ * @example
+ * ```ts
+ * const worker = await createVideoWorker({ worker: { nexusServices: [createVideoNexusHandler()] } });
+ * ```
  */
 export function createVideoNexusHandler(options?: VideoNexusOptions): ServiceHandler {
   return loadHandler().createHandler(options);

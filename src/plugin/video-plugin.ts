@@ -28,34 +28,45 @@ import {
 export type { VideoNexusOptions } from '../nexus/handler';
 export { createVideoNexusHandler };
 
+/** Options of VideoPlugin; the environment says the rest. */
 export interface VideoPluginOptions extends VideoWorkOptions {
-  /** Task queues of submits and downloads, when they do not wait on the worker's own; a worker for each runs beside it. */
+  /** Task queues of submits and downloads, each with a worker beside yours. Default: your worker's own task queue. */
   queues?: { submit?: string; download?: string };
-  /** How many submits a second all workers of the submit queue together may begin; no bound unless set. */
+  /** How many submits per second all workers of the submit queue together may start. Default: no limit. */
   submitsPerSecond?: number;
-  /** Whether callers in other namespaces may order videos of the worker, as the Nexus service VideoGeneration. */
+  /** Whether your worker serves the Nexus service VideoGeneration, for callers in other namespaces. */
   nexus?: boolean;
 }
 
+/** Options of the plugin's own createVideoClient. */
 export interface HostClientOptions extends Omit<VideoClientOptions, 'submitQueue' | 'downloadQueue'> {
-  /** That of the worker which has the plugin. */
+  /** The task queue of the worker that has the plugin. */
   taskQueue: string;
 }
 
 /**
- * Adds video generation to a worker of one's own: the workflows and activities beside those it has, on its task queue.
- * Settings that are not given are read when a worker is made, so that a client may have the plugin without any.
+ * Adds video generation to your own worker: our workflows and activities beside yours, on your task queue. It reads the
+ * settings only when a worker is created, so a client or a connection may have the plugin without any.
+ *
+ * @example
+ * ```ts
+ * const worker = await Worker.create({
+ *   taskQueue: 'films',
+ *   workflowsPath: require.resolve('./workflows'),
+ *   plugins: [new VideoPlugin()],
+ * });
+ * ```
  */
 export class VideoPlugin extends SimplePlugin {
   private readonly given: VideoPluginOptions;
 
   constructor(options: VideoPluginOptions = {}) {
     super({ name: 'temporal-videogen' });
-    // One for all workers of the plugin: they call the same service.
+    // All workers with this plugin call the same service, so they share one rate limiter.
     this.given = { rateLimiter: new RateLimiter(), ...options };
   }
 
-  /** A client that starts jobs where the workers with this plugin do them. */
+  /** Creates a client that starts jobs on the queues of the workers with this plugin. */
   createVideoClient({ taskQueue, env = this.given.env, ...rest }: HostClientOptions): Promise<VideoClient> {
     const { submitQueue, downloadQueue } = resolveQueues(this.queuesOf(taskQueue), this.given.env);
     return createVideoClient({ ...rest, env, taskQueue, submitQueue, downloadQueue });
