@@ -9,7 +9,8 @@ import type { VideoNexusOptions } from './handler';
  *
  * @example
  * ```ts
- * const worker = await createVideoWorker({ worker: { nexusServices: [createVideoNexusHandler()] } });
+ * const handler = createVideoNexusHandler({ queues: { submit: 'video-generation-submit' } });
+ * const worker = await createVideoWorker({ worker: { nexusServices: [handler] } });
  * ```
  */
 export function createVideoNexusHandler(options?: VideoNexusOptions): ServiceHandler {

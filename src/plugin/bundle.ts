@@ -52,9 +52,9 @@ function resolveToHost(hostWorkflows: string): WebpackPlugin {
   return {
     apply({ hooks }) {
       hooks.normalModuleFactory.tap(PLUGIN, (factory) => {
-        factory.hooks.beforeResolve.tap(PLUGIN, (wanted) => {
-          if (wanted.request === './no-host' && wanted.contextInfo.issuer === BESIDE_HOST) {
-            wanted.request = hostWorkflows;
+        factory.hooks.beforeResolve.tap(PLUGIN, (resolveData) => {
+          if (resolveData.request === './no-host' && resolveData.contextInfo.issuer === BESIDE_HOST) {
+            resolveData.request = hostWorkflows;
           }
         });
       });
@@ -120,7 +120,7 @@ export function loadWorkflowExports(code: string): Record<string, unknown> {
     URL,
     URLSearchParams,
     console: SILENT_CONSOLE,
-    // The SDK's bundles keep their modules there.
+    // The SDK's bundles cache their modules there.
     __webpack_module_cache__: {},
     __TEMPORAL_ACTIVATOR__: SOME_WORKFLOW,
   });

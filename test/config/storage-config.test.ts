@@ -42,7 +42,7 @@ describe('VIDEOGEN_STORAGE', () => {
     expect(refusal(() => readStorageConfig({ VIDEOGEN_STORAGE }))).toBe(`VIDEOGEN_STORAGE ${problem}`);
   });
 
-  it('in S3 is reached as the environment says, and as the AWS SDK finds where it says nothing', () => {
+  it('in S3 uses the connection of the environment, and leaves the rest to the AWS SDK', () => {
     const bucket = { VIDEOGEN_STORAGE: 's3://videos' };
     expect(
       readStorageConfig({
@@ -68,7 +68,7 @@ describe('VIDEOGEN_STORAGE', () => {
 
 describe.each(['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'])('%s', (variable) => {
   it.each(['minio:9000', 'ftp://minio', 'nonsense', 'https://id:sk-very-secret@minio'])(
-    'may not be %j, which nobody repeats',
+    'may not be %j, which is not quoted',
     (address) => {
       expect(refusal(() => readS3Connection({ [variable]: address }))).toBe(
         `${variable} is not an http(s) URL without a user: set it to the address of the S3 server, such as https://s3.example.com, or unset it.`,
@@ -76,7 +76,7 @@ describe.each(['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'])('%s', (variable) => {
     },
   );
 
-  it('is nobody’s matter where videos are files', () => {
+  it('is not read when videos go to a folder', () => {
     const env = { VIDEOGEN_STORAGE: './videos', [variable]: 'nonsense' };
     expect(readStorageConfig(env)).toEqual({ kind: 'file', folder: './videos' });
   });

@@ -32,7 +32,7 @@ const bundleOf = async (file: string, plugins: VideoPlugin[] = []) =>
   });
 
 describe('a worker with the plugin', () => {
-  it('has its own activities and ours, and what ours need where it is not set', () => {
+  it('has its own activities and ours, and the options that ours need unless they are set', () => {
     const own = async () => 1;
     const { activities, ...options } = configure({ activities: { own } });
     expect(Object.keys(activities ?? {})).toEqual([
@@ -61,12 +61,12 @@ describe('a worker with the plugin', () => {
     );
   });
 
-  it('that gets it a second time is left as it is', () => {
+  it('is not changed by a second plugin', () => {
     const once = configure();
     expect(new VideoPlugin({ env: {} }).configureWorker(once)).toBe(once);
   });
 
-  it('is told which setting is missing when it is made, and not before', () => {
+  it('fails for a missing setting when it is created, not before', () => {
     const plugin = new VideoPlugin({ env: {} });
     expect(plugin.configureClient({ namespace: 'n' })).toEqual({ namespace: 'n' });
     expect(refusal(() => plugin.configureWorker({ taskQueue: 'q' }))).toMatch(
@@ -74,7 +74,7 @@ describe('a worker with the plugin', () => {
     );
   });
 
-  it('has queues that make sense', () => {
+  it('is refused queues on which it would get the wrong tasks', () => {
     expect(refusal(() => configure({}, { queues: { submit: 's', download: 's' } }))).toMatch(
       /^VIDEOGEN_DOWNLOAD_QUEUE \(or queues\.download of the plugin\) is "s", the queue of the submits: name another queue\.$/,
     );
@@ -84,7 +84,7 @@ describe('a worker with the plugin', () => {
     expect(configure({}, { submitsPerSecond: 2, queues: { submit: 's' } }).taskQueue).toBe('q');
   });
 
-  it('has its deployment, and nothing of its own work, shared by the workers beside it', () => {
+  it('shares its deployment with the workers beside it, but not its own workflows and activities', () => {
     const workerDeploymentOptions = {
       useWorkerVersioning: true,
       version: { deploymentName: 'films', buildId: '1.4.2' },
@@ -101,7 +101,7 @@ describe('a worker with the plugin', () => {
     expect(Object.keys(beside)).not.toContain('workflowsPath');
   });
 
-  it('may bring a bundle that has our workflows, and is told how to when it has not', async () => {
+  it('may bring a bundle with our workflows; another is refused with the fix', async () => {
     const ours = await bundleOf('../support/host-workflows', [new VideoPlugin()]);
     expect(configure({ workflowBundle: ours }).workflowBundle).toBe(ours);
 
@@ -138,7 +138,7 @@ describe('the versions of Temporal’s packages', () => {
     expect(sdkProblem(found, '^1.24.0')).toBe(problem);
   });
 
-  it('are looked at where they are installed, also for a second copy', () => {
+  it('are checked where they are installed, and so is a second copy', () => {
     const host = createHostProject({
       '@temporalio/activity': '@temporalio/activity',
       'temporal-videogen/node_modules/@temporalio/worker': '@temporalio/worker',
