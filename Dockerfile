@@ -8,6 +8,7 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
 COPY workflows ./workflows
 COPY activities ./activities
+COPY scripts ./scripts
 RUN npm run build
 
 FROM node:22.23.1-bookworm-slim AS dependencies

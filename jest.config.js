@@ -6,7 +6,7 @@ const swc = [
 const shared = {
   testEnvironment: 'node',
   transform: { '\\.ts$': swc },
-  // The process that looks at videos cannot be run by jest, so that it has to read TypeScript by itself.
+  // jest cannot run the process that inspects videos, so it loads TypeScript by itself.
   moduleNameMapper: { '^[.]/inspect-entry$': '<rootDir>/test/support/inspect-entry.ts' },
   modulePathIgnorePatterns: ['<rootDir>/dist'],
 };

@@ -70,7 +70,7 @@ export function createPollTask(service: VideoService, rateLimiter: RateLimiter) 
       );
       const look = toLook(reading);
       for (const doubt of reading.doubts) warnOnce(taskId, doubt);
-      if (isOver(look)) rateLimiter.taskEnded();
+      if (isOver(look)) rateLimiter.recordTaskEnd();
       return { ...look, ...pollBounds(service.profile) };
     } catch (error) {
       throw toFailure(error, 'poll', { taskId });
@@ -97,7 +97,7 @@ function isOver({ state }: TaskStatus): boolean {
   return state === 'succeeded' || state === 'failed' || state === 'cancelled';
 }
 
-function toLook({ task, said, retryAfterMs }: TaskReading): TaskStatus {
+function toLook({ task, serviceMessage, retryAfterMs }: TaskReading): TaskStatus {
   const { word } = task;
   switch (task.state) {
     case 'queued':
@@ -109,7 +109,7 @@ function toLook({ task, said, retryAfterMs }: TaskReading): TaskStatus {
       return { state: task.state, word, hasVideo: task.videoUrl !== undefined };
     case 'failed':
     case 'cancelled':
-      return { state: task.state, word, ...said };
+      return { state: task.state, word, ...serviceMessage };
   }
 }
 

@@ -10,35 +10,35 @@ export async function callWithinLimits<T>(
   call: Call,
   work: () => Promise<T>,
 ): Promise<T> {
-  const entry = await enter(rateLimiter, call);
-  if (!entry.open) {
+  const permit = await acquire(rateLimiter, call);
+  if (!permit.granted) {
     throw failureOf('RateLimited', call, {
       message: 'nothing was sent, because the service has just asked for fewer requests',
-      retryAfter: entry.waitMs / 1_000,
+      retryAfter: permit.waitMs / 1_000,
     });
   }
   try {
     const answer = await work();
-    entry.release({ kind: 'passed' });
+    permit.release({ kind: 'passed' });
     return answer;
   } catch (error) {
     const outcome = learntFrom(error);
-    entry.release(outcome);
+    permit.release(outcome);
     // What the server skips after this attempt is to be known from what its clock shows now.
     if (outcome.kind === 'limited') await followSkippedTime(rateLimiter);
     throw error;
   }
 }
 
-async function enter(rateLimiter: RateLimiter, call: Call): Promise<Permit> {
-  const entry = rateLimiter.enter(call);
-  if (entry.open || !(await followSkippedTime(rateLimiter))) return entry;
-  return rateLimiter.enter(call);
+async function acquire(rateLimiter: RateLimiter, call: Call): Promise<Permit> {
+  const permit = rateLimiter.acquire(call);
+  if (permit.granted || !(await followSkippedTime(rateLimiter))) return permit;
+  return rateLimiter.acquire(call);
 }
 
 /** Whether there is room is told by a refusal for that reason and by a success, and by nothing else. */
 function learntFrom(error: unknown): CallOutcome {
-  if (!(error instanceof ServiceFault && error.facts.limited)) return { kind: 'nothing-learnt' };
+  if (!(error instanceof ServiceFault && error.facts.limited)) return { kind: 'unknown' };
   return { kind: 'limited', retryAfterMs: error.facts.retryAfterMs };
 }
 
@@ -54,7 +54,7 @@ export async function followSkippedTime(rateLimiter: RateLimiter): Promise<boole
   const connection = skippingConnection();
   if (connection === undefined) return false;
   try {
-    await rateLimiter.follow(connection, () => readClock(connection));
+    await rateLimiter.followServerClock(connection, () => readClock(connection));
     return true;
   } catch (error) {
     log.warn('could not ask the time-skipping server for its time', { error });

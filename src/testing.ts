@@ -6,7 +6,7 @@ import { createVideoClient, type VideoClient } from './client/video-client';
 import type { Environment } from './config/service-config';
 import { readServerOptions } from './config/temporal-config';
 import { DEFAULT_TASK_QUEUE } from './contract/names';
-import { type Emulator, type EmulatorOptions, startEmulator } from './emulator';
+import { checkName, type Emulator, type EmulatorOptions, startEmulator } from './emulator';
 import { VideoPlugin, type VideoPluginOptions } from './plugin/video-plugin';
 import { createVideoService } from './service';
 import { createFileStorage } from './storage';
@@ -86,6 +86,7 @@ export async function createVideoTestEnvironment(
   options: VideoTestEnvironmentOptions = {},
 ): Promise<VideoTestEnvironment> {
   const { server = 'time-skipping', env, onProgress, dynamicConfig } = options;
+  checkName('createVideoTestEnvironment: server', server, Object.keys(STARTERS));
   const { environment: temporal, stop } = await STARTERS[server](
     { ...readServerOptions(env), onProgress },
     dynamicConfig,

@@ -5,6 +5,7 @@ import Ajv from 'ajv';
 import { describeProgram } from '../src/cli/run';
 import { processTerminal } from '../src/cli/terminal';
 import { SUBMIT_POLICY } from '../src/contract/policies';
+import { RELEASE } from '../src/temporal-server/dev-server-release';
 import { type ComposeFile, type ComposeService, parseCompose, parseDockerfile } from './support/compose-file';
 
 const root = join(__dirname, '..');
@@ -190,9 +191,7 @@ const RULES: Record<string, Rule> = {
     ]),
 
   'runs the Temporal server that the dev server is, with the schema of that version': ({ services }) => {
-    const version = /go\.temporal\.io\/server v(\S+)/.exec(
-      read('src/temporal-server/dev-server/go.mod'),
-    )?.[1];
+    const { server: version } = RELEASE;
     return Object.values(services)
       .map(({ image = '' }) => image)
       .filter((image) => /^temporalio\/(server|admin-tools):/.test(image) && !image.endsWith(`:${version}`))
@@ -255,8 +254,8 @@ describe('docker-compose.yml', () => {
     ['the key itself', 'VIDEOGEN_STORAGE:', 'VIDEO_API_KEY:', 'gives the key'],
     ['another place for the key', '/run/secrets/video-api-key', '/run/secrets/key', 'gives the key'],
     ['an emulator elsewhere', 'http://emulator:8080', 'http://emulator:8081', 'sends the worker'],
-    ['an image of any version', 'temporalio/ui:2.49.1', 'temporalio/ui', 'pins every image'],
-    ['the latest image', 'ui:2.49.1', 'ui:latest', 'pins every image'],
+    ['an image of any version', 'temporalio/ui:2.54.1', 'temporalio/ui', 'pins every image'],
+    ['the latest image', 'ui:2.54.1', 'ui:latest', 'pins every image'],
     ['an image of a major version', 'postgres:16.15', 'postgres:16', 'pins every image'],
     ['a server of another version', /server:[\d.]+/, 'server:1.30.0', 'runs the Temporal server'],
     ['a root user', '"1000:1000"', '"0:0"', 'runs our services'],

@@ -107,9 +107,9 @@ const WITHOUT_LINK: Record<TaskReading['task']['state'], FailureType> = {
 /** The link as the service gives it now. Links expire and are secrets: nobody keeps one. */
 export async function freshLink(taskId: string, look: () => Promise<TaskReading>): Promise<string> {
   try {
-    const { task, said } = await look();
+    const { task, serviceMessage } = await look();
     if (task.state === 'succeeded' && task.videoUrl !== undefined) return task.videoUrl;
-    throw failureOf(WITHOUT_LINK[task.state], 'download', { taskId, ...said });
+    throw failureOf(WITHOUT_LINK[task.state], 'download', { taskId, ...serviceMessage });
   } catch (error) {
     // A status call's refusals mean what they mean while waiting; how they are retried is the download's matter.
     throw toFailure(error, 'poll', { taskId, retryAs: 'download' });

@@ -114,7 +114,7 @@ export class VideoDownload {
     this.bytes += chunk.length;
     this.refuseLarger(this.bytes);
     this.hash.update(chunk);
-    this.passing.keep(chunk);
+    this.passing.add(chunk);
     return this.place ? this.store(this.place, chunk) : this.hold(chunk);
   }
 
@@ -143,13 +143,13 @@ export class VideoDownload {
       throw new BadVideo(`${this.bytes} of ${this.of} bytes arrived`);
     }
     const place = this.place ?? (await this.open());
-    const look = await this.passing.look();
-    if (look.kind === 'no-video') throw new BadVideo(look.reason);
-    const { container: _, ...facts } = look.facts;
+    const inspection = await this.passing.inspect();
+    if (inspection.kind === 'no-video') throw new BadVideo(inspection.reason);
+    const { container: _, ...facts } = inspection.facts;
     const whole = { bytes: this.bytes, sha256: this.digest() };
     const { uri } = await asStorageFault(() => place.incoming.publish(whole));
     this.place = undefined;
-    const isWhole = this.of !== undefined || look.end === 'checked';
+    const isWhole = this.of !== undefined || inspection.end === 'checked';
     return {
       key: place.key,
       video: { uri, ...whole, contentType: place.contentType, ...facts },

@@ -1,5 +1,6 @@
 import { activityInfo, Context } from '@temporalio/activity';
 import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
+import { decodeFirst as decodeFirstBy } from '../../src/contract/decode-first';
 import { fromTemporalType } from '../../src/contract/failure-table';
 import { TASK_ID_MEMO } from '../../src/contract/names';
 import type { NamedJob } from '../attempt';
@@ -123,15 +124,7 @@ function mayHaveSubmitted({ events }: History, submits: string[]): boolean {
   return submits.some((eventId) => !refused.includes(eventId));
 }
 
-type Converter = typeof Context.prototype.client.options.loadedDataConverter;
-type Payload = Parameters<Converter['payloadConverter']['fromPayload']>[0];
-
-/** The first of the values that Temporal keeps, through the codecs of whoever wrote them. */
-export async function decodeFirst(
-  kept: { payloads?: Payload[] | null } | null | undefined,
-): Promise<unknown> {
-  const { payloadConverter, payloadCodecs } = Context.current().client.options.loadedDataConverter;
-  let payloads = kept?.payloads ?? [];
-  for (const codec of payloadCodecs) payloads = await codec.decode(payloads);
-  return payloads[0] && payloadConverter.fromPayload(payloads[0]);
+/** The first of the values that Temporal keeps, through the codecs of the worker. */
+export async function decodeFirst(kept: Parameters<typeof decodeFirstBy>[1]): Promise<unknown> {
+  return decodeFirstBy(Context.current().client.options.loadedDataConverter, kept);
 }

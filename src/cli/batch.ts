@@ -4,7 +4,7 @@ import { batchCommand } from './commands';
 import { copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
 import { STORAGE_MEMO, storageWish, tellOfJoined } from './joined-job';
-import { type Place, shownAt } from './open-temporal';
+import { type Place, tellOfUi, whereIs } from './open-temporal';
 import type { BatchOptions } from './options';
 import { type BatchOrder, readBatch } from './read-batch';
 import { showBatch } from './show-batch';
@@ -40,10 +40,13 @@ async function runBatch(
   const temporal = { memo: { [STORAGE_MEMO]: wish } };
   const started = await orEnded(place, place.videos.startBatch(input, { workflowId, temporal }));
   if (started === 'temporal-ended') return started;
-  await tellOfJoined(workflowId, place, { terminal, wish });
-  tell(terminal, `Batch ${shown(workflowId)} of ${requests.length}${shownAt(place.uiUrl, workflowId)}`);
+  const there = await orEnded(place, place.describe(workflowId));
+  if (there === 'temporal-ended') return there;
+  await tellOfJoined(there, place, { terminal, wish });
+  tell(terminal, `Batch ${shown(workflowId)} of ${requests.length}${whereIs(there, place)}`);
   const again = batchCommand(file, options.id);
   if (!options.wait) {
+    tellOfUi(place, terminal);
     tell(terminal, `It goes on wherever a worker runs. Follow it with: ${again}`);
     terminal.out(options.json ? printableJson({ workflowId }) : shown(workflowId));
     return EXIT.ok;

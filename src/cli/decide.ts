@@ -21,7 +21,7 @@ export async function decide(
     const place = await openTemporal(terminal, { forNewJob: false });
     try {
       const job = place.videos.handle(workflowId);
-      if (await job.exists()) await tellOfJoined(workflowId, place, { terminal });
+      if (await job.exists()) await tellOfJoined(await place.describe(workflowId), place, { terminal });
       if (item === undefined) await job.decideSubmit(decision);
       else await place.videos.batch(workflowId).decideSubmit({ ...decision, item });
     } finally {

@@ -5,7 +5,7 @@ import { EXIT } from './exit-codes';
 import { openLocalStack } from './local-stack';
 import type { DevOptions } from './options';
 import { quietRuntime } from './quiet-runtime';
-import type { Terminal } from './terminal';
+import { redrawOn, type Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
 
 /** `videogen dev`: everything up, until Ctrl-C. */
@@ -14,7 +14,15 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
   const port = readPort('--port', options.port);
   const uiPort = readPort('--ui-port', options.uiPort);
   quietRuntime('WARN');
-  const stack = await openLocalStack({ env: terminal.env, terminal, tell, port, uiPort, forEverybody: true });
+  const stack = await openLocalStack({
+    env: terminal.env,
+    terminal,
+    tell,
+    redraw: redrawOn(terminal),
+    port,
+    uiPort,
+    forEverybody: true,
+  });
   try {
     if (stack.runBy !== undefined) {
       const { pid, storage } = stack.runBy;
@@ -23,7 +31,9 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
     }
     tell(`Temporal       ${stack.address}`);
     tell(`Temporal UI    ${stack.uiUrl}`);
-    tell(`Task queue     ${resolveQueues({}, terminal.env).taskQueue}`);
+    tell(`Task queues    ${resolveQueues({}, terminal.env).taskQueue}, for jobs that your programs start`);
+    // A queue for each service and storage, so that jobs of the command line never get to a worker of another.
+    tell(`               ${stack.taskQueue}, for videogen generate and batch`);
     tell(`Video service  ${stack.serviceUrl}${namesAService(terminal.env) ? '' : ' (the emulator)'}`);
     tell(`Storage        ${stack.storage}`);
     if (stack.emulatorKey !== undefined) {

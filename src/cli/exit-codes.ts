@@ -8,8 +8,10 @@ import {
   printableJson,
   type VideoFailure,
 } from '../contract';
+import { describeEvent } from '../contract/failures';
 import { StorageUnusable } from '../storage';
 import { PortInUse, ServerUnavailable } from '../temporal-server';
+import { BadLines } from './bad-lines';
 import { CopyFailed } from './copy-out';
 import { LeftWaiting } from './left-waiting';
 import { INTERRUPTED, type Terminal, tell } from './terminal';
@@ -36,11 +38,11 @@ export function exitCodeOf(error: unknown): number {
   return error instanceof LeftWaiting ? EXIT.interrupted : EXIT.unexpected;
 }
 
-/** What a program is told of an error, whatever it is. */
+/** What a program is told of an error, whatever it is: `message` says what happened, `advice` what to do. */
 export function errorObject(error: unknown): { error: Record<string, string | undefined> } {
   if (isVideoFailure(error)) {
-    const { type, message, taskId, advice } = error;
-    return { error: { type, message, taskId, advice } };
+    const { type, details, taskId, advice } = error;
+    return { error: { type, message: describeEvent(type, details), taskId, advice } };
   }
   const known = error instanceof Error ? error : new Error(String(error));
   return { error: { type: known.name, message: known.message, taskId: undefined, advice: undefined } };
@@ -48,11 +50,16 @@ export function errorObject(error: unknown): { error: Record<string, string | un
 
 /** Tells a person, and with `--json` a program, what went wrong; the last line is what picks a paid task up again. */
 export function reportError(error: unknown, { json }: { json?: boolean }, terminal: Terminal): number {
-  tell(terminal, error instanceof Error ? error.message : String(error));
+  for (const line of linesOf(error)) tell(terminal, line);
   const pickUp = isVideoFailure(error) && pickUpCommand(error);
   if (pickUp) tell(terminal, pickUp);
   if (json) terminal.out(printableJson(errorObject(error)));
   return exitCodeOf(error);
+}
+
+function linesOf(error: unknown): readonly string[] {
+  if (error instanceof BadLines) return error.lines;
+  return [error instanceof Error ? error.message : String(error)];
 }
 
 function pickUpCommand(failure: VideoFailure): string | undefined {

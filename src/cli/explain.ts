@@ -7,7 +7,8 @@ import { printableJson } from '../contract';
 import { errorCode } from '../contract/error-code';
 import { TASK_ID_RULE } from '../contract/input-rules';
 import {
-  type AnswerToRead,
+  type AnswerSample,
+  mergeProfiles,
   NO_SECRETS,
   type ProposedProfile,
   proposeProfile,
@@ -19,14 +20,13 @@ import {
   type ServiceProfile,
   secretsOf,
   type TracedReading,
-  together,
   traceAnswer,
 } from '../service';
 import { EXIT, reportError } from './exit-codes';
 import type { ExplainOptions } from './options';
 import type { Terminal } from './terminal';
 
-interface SavedAnswer extends AnswerToRead {
+interface SavedAnswer extends AnswerSample {
   name: string;
 }
 
@@ -122,15 +122,15 @@ function forPrograms(
   return {
     answers: answers.map((answer) => {
       const reading = traceAnswer(answer, rules);
-      const { json, taskId, task, said, found, doubts } = reading;
+      const { json, taskId, task, serviceMessage, found, doubts } = reading;
       const link = 'videoUrl' in task ? { videoUrl: shown(task.videoUrl) } : {};
       return {
         ...{ name: answer.name, call: answer.call, status: answer.status },
-        ...{ json, taskId, task: { ...task, ...link }, said, found, doubts },
+        ...{ json, taskId, task: { ...task, ...link }, serviceMessage, found, doubts },
         missing: missingIn(answer, reading),
       };
     }),
-    profile: together(inUse, profile),
+    profile: mergeProfiles(inUse, profile),
     notes,
   };
 }
@@ -145,7 +145,7 @@ function forPeople(
   const { profile, notes } = proposed;
   if (Object.keys(profile).length === 0 && notes.length === 0) return [...usual, '', verdict(answers, today)];
   if (Object.keys(profile).length === 0) return [...usual, '', ...notes];
-  const whole = together(inUse, profile);
+  const whole = mergeProfiles(inUse, profile);
   const rules = readingRules(whole);
   return [
     ...usual,
@@ -179,7 +179,7 @@ function title({ name, call, status }: SavedAnswer): string {
 /** What one answer is understood to say, a line each. */
 function explained(answer: SavedAnswer, rules: ReadingRules): string[] {
   const reading = traceAnswer(answer, rules);
-  const { json, taskId, task, said, found, doubts } = reading;
+  const { json, taskId, task, serviceMessage, found, doubts } = reading;
   const line = (label: string, value: string | undefined, at: string | undefined) =>
     value === undefined || at === undefined ? [] : [`${label.padEnd(8)}  ${shown(value)}  at ${at}`];
   const lines = [
@@ -188,8 +188,8 @@ function explained(answer: SavedAnswer, rules: ReadingRules): string[] {
     ...stateLines(answer, reading, rules),
     ...line('progress', 'percent' in task ? `${task.percent} %` : undefined, found.percent),
     ...line('video', 'videoUrl' in task ? task.videoUrl : undefined, found.videoUrl),
-    ...line('code', said.code, found.code),
-    ...line('message', said.message, found.message),
+    ...line('code', serviceMessage.code, found.code),
+    ...line('message', serviceMessage.message, found.message),
     ...missingIn(answer, reading).map((what) => `${what}: ${whyMissing(what, reading)}`),
     ...doubts.map((doubt) => `doubt: ${shown(doubt)}`),
   ];

@@ -7,7 +7,7 @@ import { jobCommand } from './commands';
 import { checkOut, copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
 import { STORAGE_MEMO, storageWish, tellOfJoined } from './joined-job';
-import { type Place, shownAt } from './open-temporal';
+import { type Place, tellOfUi, whereIs } from './open-temporal';
 import type { GenerateOptions } from './options';
 import { readJobInput } from './read-job-input';
 import { showProgress } from './show-progress';
@@ -52,16 +52,19 @@ interface Order {
 }
 
 async function runJob(place: Place, order: Order, terminal: Terminal): Promise<number | 'temporal-ended'> {
-  const { videos, uiUrl } = place;
+  const { videos } = place;
   const { workflowId, input, options } = order;
   const wish = input && storageWish(place, options.storage);
   const temporal = { memo: { [STORAGE_MEMO]: wish } };
   const starting = input ? videos.start(input, { workflowId, temporal }) : existing(videos, workflowId);
   const job = await orEnded(place, starting);
   if (job === 'temporal-ended') return job;
-  if (options.id !== undefined) await tellOfJoined(workflowId, place, { terminal, wish });
-  tell(terminal, `Job ${shown(workflowId)}${shownAt(uiUrl, workflowId)}`);
+  const there = await orEnded(place, place.describe(workflowId));
+  if (there === 'temporal-ended') return there;
+  if (options.id !== undefined) await tellOfJoined(there, place, { terminal, wish });
+  tell(terminal, `Job ${shown(workflowId)}${whereIs(there, place)}`);
   if (!options.wait) {
+    tellOfUi(place, terminal);
     tell(terminal, `It goes on wherever a worker runs. Follow it with: ${jobCommand(workflowId)}`);
     terminal.out(options.json ? printableJson({ workflowId }) : shown(workflowId));
     return EXIT.ok;

@@ -1,4 +1,5 @@
-import { localQueuePrefix } from '../config/queues';
+import { localQueuePrefix, resolveQueues } from '../config/queues';
+import type { Environment } from '../config/service-config';
 import { shown } from '../contract';
 import type { Place } from './open-temporal';
 import { type Terminal, tell } from './terminal';
@@ -23,19 +24,14 @@ export function storageWish({ storage }: Place, key: string | undefined): Storag
  * something else now is told so; a job of another storage goes on here if that one can be reached.
  */
 export async function tellOfJoined(
-  workflowId: string,
+  there: Awaited<ReturnType<Place['describe']>>,
   place: Place,
   { terminal, wish }: { terminal: Terminal; wish?: StorageWish },
 ): Promise<void> {
-  const { taskQueue, memo, status } = await place.describe(workflowId);
+  const { workflowId, memo } = there;
   const asStarted = readMemo(memo?.[STORAGE_MEMO]);
-  const isOver = status.name !== 'RUNNING';
-  if (place.taskQueue !== undefined && place.taskQueue !== taskQueue) {
-    const sentence = taskQueue.startsWith(localQueuePrefix(terminal.env))
-      ? ofOtherStorage(asStarted.address, isOver || (await goesOnHere(place, asStarted, taskQueue)))
-      : OF_OTHER_SERVICE;
-    tell(terminal, `${shown(workflowId)} ${sentence}`);
-  }
+  const sentence = await ofOtherQueue(there, place, { asStarted, env: terminal.env });
+  if (sentence !== undefined) tell(terminal, `${shown(workflowId)} ${sentence}`);
   if (wish?.key !== undefined && memo?.[STORAGE_MEMO] !== undefined && wish.key !== asStarted.key) {
     const key = asStarted.key === undefined ? 'without a key of its own' : `with the key ${asStarted.key}`;
     tell(
@@ -43,6 +39,24 @@ export async function tellOfJoined(
       `${shown(workflowId)} was started ${key} and keeps it; the --storage given now changes nothing.`,
     );
   }
+}
+
+/** Undefined for a job of the queue that this command works on, or of a Temporal that somebody else runs. */
+async function ofOtherQueue(
+  { taskQueue, status }: Awaited<ReturnType<Place['describe']>>,
+  place: Place,
+  { asStarted, env }: { asStarted: StorageWish; env: Environment },
+): Promise<string | undefined> {
+  if (place.taskQueue === undefined || place.taskQueue === taskQueue) return undefined;
+  const isOver = status.name !== 'RUNNING';
+  // Programs start jobs there, and `dev` works on them with whatever service it has.
+  if (taskQueue === resolveQueues({}, env).taskQueue) return isOver ? undefined : ofOtherProgram(taskQueue);
+  if (!taskQueue.startsWith(localQueuePrefix(env))) return OF_OTHER_SERVICE;
+  return ofOtherStorage(asStarted.address, isOver || (await goesOnHere(place, asStarted, taskQueue)));
+}
+
+function ofOtherProgram(taskQueue: string): string {
+  return `was started by another program: it goes on while videogen dev, or another worker, works on task queue ${shown(taskQueue)}.`;
 }
 
 async function goesOnHere({ workFor }: Place, { address }: StorageWish, queue: string): Promise<boolean> {

@@ -53,6 +53,8 @@ export interface LocalStack {
 export interface LocalStackOptions {
   env: Environment;
   tell: (line: string) => void;
+  /** Shows a line in the place of the last one, on a terminal. */
+  redraw?: ((line: string) => void) | undefined;
   /** Where somebody may leave while another process is waited for. */
   terminal: Pick<Terminal, 'onInterrupt'>;
   port?: number;
@@ -118,12 +120,12 @@ async function startStack(
   { folder, lock, storage }: Ground,
   options: LocalStackOptions,
 ): Promise<LocalStack> {
-  const { env, tell, port, uiPort } = options;
+  const { env, tell, redraw, port, uiPort } = options;
   const closers = new Closers(() => lock.release());
   try {
     const dbFilename = join(folder, 'temporal.db');
     await endOrphans(dbFilename, await readStackNote(folder));
-    const executable = await findDevServer({ ...readServerOptions(env), onProgress: tell });
+    const executable = await findDevServer({ ...readServerOptions(env), onProgress: tell, onRedraw: redraw });
     const server = await startDevServer({
       executable,
       port,

@@ -2,4 +2,7 @@
 import { run } from './run';
 import { processTerminal } from './terminal';
 
-void run(process.argv.slice(2), processTerminal()).then((code) => process.exit(code));
+const terminal = processTerminal();
+void run(process.argv.slice(2), terminal)
+  .then((code) => terminal.end(code))
+  .then((code) => process.exit(code));

@@ -3,8 +3,10 @@ import { connectClient } from '../client/connect';
 import { createVideoClient, type VideoClient } from '../client/video-client';
 import { namesAService } from '../config/service-config';
 import { readSearchAttributes, readTemporalAddress } from '../config/temporal-config';
+import { shown } from '../contract';
+import { devCommand } from './commands';
 import { openLocalStack } from './local-stack';
-import { type Terminal, tell } from './terminal';
+import { redrawOn, type Terminal, tell } from './terminal';
 
 /** Temporal as the environment names it, or a stack on this machine. */
 export interface Place {
@@ -18,6 +20,8 @@ export interface Place {
   /** A job or a batch as Temporal knows it. */
   describe(workflowId: string): Promise<WorkflowExecutionDescription>;
   uiUrl?: string;
+  /** Shows the UI again, when it ends with this command. */
+  uiAgain?: string;
   /** Settles when Temporal has ended with the process that ran it, which was not ours. */
   ended: Promise<void>;
   close(): Promise<void>;
@@ -46,6 +50,7 @@ export async function openTemporal(
     env,
     terminal,
     tell: (line) => tell(terminal, line),
+    redraw: redrawOn(terminal),
   });
   // The stack of this machine does downloads where it does the rest, whatever queue the settings name for them.
   const videos = await createVideoClient({
@@ -55,17 +60,27 @@ export async function openTemporal(
     downloadQueue: taskQueue,
     searchAttributes: readSearchAttributes(env) ?? searchable,
   });
-  const { uiUrl, storage, workFor, ended = NEVER, close } = stack;
-  return { videos, taskQueue, storage, uiUrl, workFor, describe: describedBy(client), ended, close };
+  const { uiUrl, storage, runBy, workFor, ended = NEVER, close } = stack;
+  const uiAgain = uiUrl !== undefined && runBy === undefined ? devCommand(env.VIDEOGEN_DATA) : undefined;
+  return { videos, taskQueue, storage, uiUrl, uiAgain, workFor, describe: describedBy(client), ended, close };
 }
 
 function describedBy(client: Client): Place['describe'] {
   return (workflowId) => client.workflow.getHandle(workflowId).describe();
 }
 
-/** The page of a job or a batch, where there is a UI. */
-export function shownAt(uiUrl: string | undefined, workflowId: string): string {
-  return uiUrl === undefined
-    ? ''
-    : `, shown at ${uiUrl}/namespaces/default/workflows/${encodeURIComponent(workflowId)}`;
+/** Where a job or a batch waits for a worker, and its page where there is a UI. */
+export function whereIs(
+  { workflowId, taskQueue }: Pick<WorkflowExecutionDescription, 'workflowId' | 'taskQueue'>,
+  { uiUrl }: Pick<Place, 'uiUrl'>,
+): string {
+  const queue = ` on task queue ${shown(taskQueue)}`;
+  if (uiUrl === undefined) return queue;
+  return `${queue}, shown at ${uiUrl}/namespaces/default/workflows/${encodeURIComponent(workflowId)}`;
+}
+
+/** The link that a command printed is dead when its own server has ended. */
+export function tellOfUi({ uiAgain }: Pick<Place, 'uiAgain'>, terminal: Terminal): void {
+  if (uiAgain === undefined) return;
+  tell(terminal, `This Temporal UI ends with the command; to open it again, run: ${uiAgain}`);
 }

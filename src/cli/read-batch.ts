@@ -12,6 +12,7 @@ import {
 import { errorCode } from '../contract/error-code';
 import { requestsFileProblem } from '../contract/sizes';
 import { createStorage, StorageFault } from '../storage';
+import { BadLines } from './bad-lines';
 import type { BatchOptions } from './options';
 import { checkId, defined, EMULATOR_POLLING, number } from './read-job-input';
 
@@ -33,7 +34,7 @@ export async function readBatch(file: string, options: BatchOptions, env: Enviro
   const tooLarge = requestsFileProblem(Buffer.byteLength(content));
   if (tooLarge !== undefined) throw refused(`${file}: ${tooLarge}`);
   const lines = parseRequestLines(content, further);
-  if (!lines.ok) throw refused(`${file}: ${lines.problem}`);
+  if (!lines.ok) throw new BadLines(file, lines);
   const digest = digestOf(content);
   const isInline = Buffer.byteLength(content) <= MOST_BYTES_INLINE;
   const requestsFrom = `batches/requests-${digest.slice(0, 32)}.jsonl`;

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { printableJson } from '../contract/clean-text';
+import { packageVersion } from '../temporal-server/package-root';
 import type {
   BatchOptions,
   DecideOptions,
@@ -81,6 +82,7 @@ interface Actions {
 export function describeProgram(terminal: Terminal, actions: Actions): Command {
   const program = new Command('videogen')
     .description('Video generation as a durable Temporal workflow.')
+    .version(packageVersion(), '-V, --version', 'print the version of temporal-videogen')
     .exitOverride()
     .configureOutput({
       writeOut: (text) => terminal.out(text.trimEnd()),

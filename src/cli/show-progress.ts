@@ -1,11 +1,10 @@
 import type { VideoJob } from '../client/video-job';
 import { decisionCommands, type JobProgress } from '../contract';
 import { plainLine, progressLine } from './progress-line';
-import { type Terminal, tell } from './terminal';
+import { CLEAR_LINE, type Terminal, tell } from './terminal';
 
 const ASK_EVERY_MS = 500;
 const REDRAW_EVERY_MS = 200;
-const CLEAR_LINE = '\r\u001b[K';
 
 /** Shows a job's progress until `stop` is called: one line that is redrawn on a terminal, a line a change in a pipe. */
 export function showProgress(

@@ -1,5 +1,5 @@
 import { EXIT } from './exit-codes';
-import { openTemporal, type Place } from './open-temporal';
+import { openTemporal, type Place, tellOfUi } from './open-temporal';
 import { quietRuntime } from './quiet-runtime';
 import { type Terminal, tell } from './terminal';
 
@@ -44,7 +44,10 @@ export async function whileShown<T>(
   outcome: Promise<T>,
   { place, terminal }: { place: Place; terminal: Terminal },
 ): Promise<T | 'interrupted' | 'temporal-ended'> {
-  return orInterrupted(terminal, orEnded(place, outcome)).finally(() => shown.stop());
+  return orInterrupted(terminal, orEnded(place, outcome)).finally(() => {
+    shown.stop();
+    tellOfUi(place, terminal);
+  });
 }
 
 /** The outcome, unless the person at the terminal leaves first. */

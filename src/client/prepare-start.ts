@@ -6,7 +6,7 @@ import { parseBatchInput } from '../contract/batch-input';
 import { VideoFailure } from '../contract/failures';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput } from '../contract/job';
-import { type JobIdentity, shortIdentity } from '../contract/job-identity';
+import { type JobIdentity, jobWanted } from '../contract/job-identity';
 import { parseJobInput } from '../contract/job-input';
 import { BATCH_WORKFLOW_TYPE, IDENTITY_MEMO, WORKFLOW_TYPE } from '../contract/names';
 import { firstSearchAttributes } from '../contract/search-attributes';
@@ -34,13 +34,13 @@ export function prepareJob(
 ): PreparedStart<JobInput> & { identity: JobIdentity } {
   const parsed = parseJobInput(given, settings.requestFields);
   if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
-  const { request, taskId } = parsed.input;
   const input = withQueues(parsed.input, settings);
-  const identity = shortIdentity({ request, taskId });
+  const identity = jobWanted(input);
   const { workflowId = `video-${randomUUID()}`, temporal, searchAttributes } = settings;
   return {
     type: WORKFLOW_TYPE,
     identity,
+    identityOf: jobWanted,
     options: {
       staticSummary: describeJob(input),
       staticDetails: jobAtStart(input),
@@ -56,14 +56,16 @@ export function prepareJob(
 export function prepareBatch(given: unknown, settings: StartSettings = {}): PreparedStart<BatchInput> {
   const parsed = parseBatchInput(given, settings.requestFields);
   if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
-  const { requests, requestsFrom } = parsed.input;
   const input = withQueues(parsed.input, settings);
-  // A digest, because a memo cannot hold thousands of requests.
-  const identity = requests ? { requests: digestOf(requests) } : { requestsFrom };
+  const identity = batchIdentity(input);
   const { workflowId = `batch-${randomUUID()}`, temporal } = settings;
   return {
     type: BATCH_WORKFLOW_TYPE,
     identity,
+    identityOf: (given) => {
+      const other = parseBatchInput(withoutNulls(given), settings.requestFields);
+      return other.ok ? batchIdentity(other.input) : {};
+    },
     options: {
       staticSummary: describeBatch(input),
       staticDetails: batchAtStart(input),
@@ -101,6 +103,13 @@ function withOwnAttributes(input: JobInput, temporal: TemporalOptions = {}): Typ
   return own.updateCopy(Array.isArray(given) ? given : given.getAll());
 }
 
-function digestOf(requests: object[]): string {
-  return createHash('sha256').update(JSON.stringify(requests)).digest('hex').slice(0, 16);
+/** A digest, because a memo cannot hold thousands of requests. */
+function batchIdentity({ requests, requestsFrom }: BatchInput): object {
+  if (requests === undefined) return { requestsFrom };
+  return { requests: createHash('sha256').update(JSON.stringify(requests)).digest('hex').slice(0, 16) };
+}
+
+/** Some languages send null for an unset field. */
+function withoutNulls(input: object): object {
+  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null));
 }

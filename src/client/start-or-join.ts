@@ -8,6 +8,7 @@ import {
 } from '@temporalio/client';
 import type { WorkflowIdReusePolicy } from '@temporalio/common';
 import type { BatchResult } from '../contract/batch';
+import { decodeFirst } from '../contract/decode-first';
 import { readFailure, VideoFailure } from '../contract/failures';
 import { describeConflict } from '../contract/job-identity';
 import { IDENTITY_MEMO, LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../contract/names';
@@ -27,6 +28,8 @@ export interface PreparedStart<Input> {
   type: string;
   /** What makes it the same as another: an existing workflow with another identity is a conflict. */
   identity: object;
+  /** The identity of another workflow of this type, read from its input. */
+  identityOf(input: object): object;
   options: PreparedOptions<Input>;
   /** The reuse policy for starting an ended one again; undefined when the caller joins it as it ended. */
   restartPolicy(handle: WorkflowHandle, existing: Existing): Promise<WorkflowIdReusePolicy | undefined>;
@@ -41,9 +44,10 @@ const MAX_RESTARTS = 5;
  */
 export async function startOrJoin<Input, Started>(
   client: Client,
-  { identity, options, restartPolicy }: PreparedStart<Input>,
+  prepared: PreparedStart<Input>,
   start: (options: PreparedOptions<Input>) => Promise<Started>,
 ): Promise<{ started: Started } | { existing: Existing }> {
+  const { identity, options, restartPolicy } = prepared;
   const handle = client.workflow.getHandle(options.workflowId);
   // An ended job may have paid for a task, however it ended: its id is reused only after it was examined.
   let workflowIdReusePolicy: WorkflowIdReusePolicy = 'REJECT_DUPLICATE';
@@ -53,7 +57,8 @@ export async function startOrJoin<Input, Started>(
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
       const existing = await handle.describe();
-      const conflict = describeConflict(handle.workflowId, existing.memo?.[IDENTITY_MEMO], identity);
+      const theirs = existing.memo?.[IDENTITY_MEMO] ?? (await identityInHistory(handle, existing, prepared));
+      const conflict = describeConflict(handle.workflowId, theirs, identity);
       if (conflict !== undefined) throw new VideoFailure('InvalidRequest', { message: conflict });
       if (existing.status.name === 'RUNNING' || restarts === MAX_RESTARTS) return { existing };
       const policy = await restartPolicy(handle, existing);
@@ -61,6 +66,24 @@ export async function startOrJoin<Input, Started>(
       workflowIdReusePolicy = policy;
     }
   }
+}
+
+/** Programs in other languages write no memo, so the identity of their job is read from its input. */
+async function identityInHistory<Input>(
+  { client, workflowId }: WorkflowHandle,
+  existing: Existing,
+  { type, identityOf }: PreparedStart<Input>,
+): Promise<object | undefined> {
+  if (existing.type !== type) return undefined;
+  const { history } = await client.workflowService.getWorkflowExecutionHistory({
+    namespace: client.options.namespace,
+    execution: { workflowId, runId: existing.runId },
+    maximumPageSize: 1,
+  });
+  const { input } = history?.events?.[0]?.workflowExecutionStartedEventAttributes ?? {};
+  // An input that cannot be decoded here was written with other codecs, and counts as another job's.
+  const first = await decodeFirst(client.options.loadedDataConverter, input).catch(() => undefined);
+  return typeof first === 'object' && first !== null ? identityOf(first) : undefined;
 }
 
 /**

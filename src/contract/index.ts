@@ -65,7 +65,7 @@ export {
   requestSchema,
   type VideoRequest,
 } from './request';
-export { type ParsedRequests, parseRequestLines } from './request-lines';
+export { type LineProblem, type ParsedRequests, parseRequestLines } from './request-lines';
 export { SEARCH_ATTRIBUTES } from './search-attributes';
 export { describeDownload, describeVideo } from './summaries';
 export { TASK_STATES, type TaskState } from './task-state';

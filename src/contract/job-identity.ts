@@ -21,6 +21,15 @@ export function shortIdentity({ request, taskId }: JobIdentity): JobIdentity {
   return { request: short && Object.fromEntries(short), taskId };
 }
 
+/** What a job is for, read from its input, which any program may have written: null counts as absent. */
+export function jobWanted(input: object): JobIdentity {
+  const { request, taskId }: { request?: unknown; taskId?: unknown } = input;
+  return shortIdentity({
+    ...(typeof request === 'object' && request !== null && { request: { ...request } }),
+    ...(typeof taskId === 'string' && { taskId }),
+  });
+}
+
 /**
  * Names the fields that two jobs, or two batches, differ in, `prompt, duration`; undefined when they are for the same
  * video. Never their values: whoever tries a name need not be told what somebody else's job is for.

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { editDistance } from './edit-distance';
 import { requestSizeProblem } from './sizes';
 
 export const RESOLUTIONS = ['480p', '720p', '1080p'] as const;
@@ -100,19 +101,6 @@ export function fieldProbablyMeant(name: string): string | undefined {
 
 function letters(name: string): string {
   return name.toLowerCase().replace(/[^a-z]/g, '');
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, column) => column);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const substitution = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(substitution, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }
 
 /** Never throws, whatever a caller in JavaScript gives. */

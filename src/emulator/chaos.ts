@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { checkName, shownValue } from './check-arguments';
 import type { EmulatedCall, Faults } from './faults';
-import { type FaultName, namedFault } from './named-faults';
+import { FAULT_NAMES, type FaultName, namedFault } from './named-faults';
 import { seededRandom } from './seeded-random';
 
 export interface ChaosOptions {
@@ -63,7 +64,10 @@ export class Chaos {
   private readonly looked = new Set<string>();
 
   constructor({ rate, seed = randomBytes(4).toString('hex'), faults = CHAOS_FAULTS }: ChaosOptions) {
-    if (!(rate >= 0 && rate <= 1)) throw new RangeError(`The rate of chaos is ${rate}: give 0 to 1.`);
+    if (!(rate >= 0 && rate <= 1)) {
+      throw new RangeError(`The rate of chaos is ${shownValue(rate)}: give 0 to 1.`);
+    }
+    for (const name of faults) checkName('A fault of chaos', name, FAULT_NAMES);
     this.rate = rate;
     this.seed = seed;
     this.faults = faults;

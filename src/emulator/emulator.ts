@@ -2,6 +2,8 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net';
 import { type EmulatedAnswer, send } from './answers';
 import { Chaos, type ChaosOptions } from './chaos';
+import { checkName, shownValue } from './check-arguments';
+import { DIALECT_NAMES } from './dialects';
 import { type EmulatedCall, FaultScript, type Faults } from './faults';
 import { Operations, type OperationsOptions } from './operations';
 import { type ReceivedCall, type RecordedCall, receive, routesOf } from './receive';
@@ -52,6 +54,9 @@ const LOOPBACK = '127.0.0.1';
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   const { host = LOOPBACK, port = 0, apiKey = 'emulator-key', cancelling = false } = options;
   const { jobTimeMs = 5_000, clock = Date.now, idempotencyKeys = 'ignored', dialect = 'default' } = options;
+  checkName('startEmulator: dialect', dialect, DIALECT_NAMES);
+  checkName('startEmulator: idempotencyKeys', idempotencyKeys, ['ignored', 'honoured']);
+  checkJobTime(jobTimeMs);
   const operations = new Operations({ ...options, jobTimeMs, clock, idempotencyKeys, dialect });
   const routes = routesOf({ dialect, cancelling });
   const script = new FaultScript();
@@ -137,6 +142,13 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
         server.closeAllConnections();
       }),
   };
+}
+
+function checkJobTime(jobTimeMs: unknown): void {
+  if (typeof jobTimeMs === 'number' && jobTimeMs >= 0) return;
+  throw new RangeError(
+    `startEmulator: jobTimeMs is ${shownValue(jobTimeMs)}: give milliseconds, such as 5000.`,
+  );
 }
 
 /** A link leads back to where it was asked for: inside a container network that is another name than ours. */

@@ -1,3 +1,5 @@
+import { checkName, shownValue } from './check-arguments';
+
 /** Turns a call down: nothing has been done for it. */
 export type Refusal =
   | { kind: 'rate-limited'; retryAfter?: number | Date }
@@ -58,6 +60,73 @@ export function isRefusal<Fault extends { kind: string }>(fault: Fault): fault i
   return Object.hasOwn(REFUSALS, fault.kind);
 }
 
+type Fault = Faults[EmulatedCall];
+type RequiredFields<Of> = { [Name in keyof Of as object extends Pick<Of, Name> ? never : Name]: true };
+
+/** The fields that a fault cannot do without, beside its kind. */
+const FAULT_FIELDS: {
+  [Kind in Fault['kind']]: Omit<RequiredFields<Extract<Fault, { kind: Kind }>>, 'kind'>;
+} = {
+  'rate-limited': {},
+  'server-error': {},
+  refused: { status: true, message: true },
+  reset: {},
+  hang: {},
+  'cut-headers': {},
+  'cut-body': {},
+  'bad-json': {},
+  empty: {},
+  'empty-accepted': {},
+  'failed-task': { code: true, message: true },
+  late: { ms: true },
+  'reset-late': { ms: true },
+  'unknown-state': { word: true },
+  'no-video': {},
+  cut: { afterBytes: true },
+  stall: { afterBytes: true },
+  'web-page': {},
+};
+
+const ANSWER_KINDS = [
+  'rate-limited',
+  'server-error',
+  'refused',
+  'reset',
+  'hang',
+  'cut-headers',
+  'cut-body',
+  'bad-json',
+  'empty',
+  'empty-accepted',
+] as const satisfies readonly AnswerFault['kind'][];
+
+/** The kinds of faults that each call can meet. */
+const FAULT_KINDS: { [Call in EmulatedCall]: readonly Faults[Call]['kind'][] } = {
+  submit: [...ANSWER_KINDS, 'failed-task', 'late', 'reset-late'],
+  status: [...ANSWER_KINDS, 'failed-task', 'unknown-state', 'no-video', 'late'],
+  download: [...ANSWER_KINDS, 'cut', 'stall', 'web-page', 'late'],
+  cancel: ANSWER_KINDS,
+  retrieve: ANSWER_KINDS,
+};
+
+const CALLS = ['submit', 'status', 'download', 'cancel', 'retrieve'] as const satisfies EmulatedCall[];
+
+function checkFault(call: EmulatedCall, fault: unknown): void {
+  if (typeof fault !== 'object' || fault === null) {
+    throw new RangeError(
+      `emulator.next('${call}', …): the fault is ${shownValue(fault)}: give an object, such as { kind: 'reset' }.`,
+    );
+  }
+  const kind = checkName(
+    `emulator.next('${call}', …): the kind of the fault`,
+    Reflect.get(fault, 'kind'),
+    FAULT_KINDS[call],
+  );
+  const missing = Object.keys(FAULT_FIELDS[kind]).filter((name) => Reflect.get(fault, name) === undefined);
+  if (missing.length === 0) return;
+  throw new RangeError(`emulator.next('${call}', …): a fault '${kind}' also needs ${missing.join(' and ')}.`);
+}
+
 /** Faults for the next calls of each kind, in order. */
 export class FaultScript {
   private readonly queues: { [Call in EmulatedCall]: Faults[Call][] } = {
@@ -69,6 +138,9 @@ export class FaultScript {
   };
 
   add<Call extends EmulatedCall>(call: Call, faults: Faults[Call][]): void {
+    checkName('emulator.next: the call', call, CALLS);
+    // All before any: a script is taken whole or not at all.
+    for (const fault of faults) checkFault(call, fault);
     this.queues[call].push(...faults);
   }
 

@@ -1,4 +1,5 @@
 export { CHAOS_FAULTS, type ChaosOptions } from './chaos';
+export { checkName } from './check-arguments';
 export { DIALECT_NAMES, type DialectName } from './dialects';
 export { type Emulator, type EmulatorOptions, startEmulator } from './emulator';
 export type {

@@ -42,6 +42,10 @@ export type FaultName = {
   [Call in EmulatedCall]: `${Call}:${keyof (typeof NAMED_FAULTS)[Call] & string}`;
 }[EmulatedCall];
 
+export const FAULT_NAMES: readonly string[] = Object.entries(NAMED_FAULTS).flatMap(([call, faults]) =>
+  Object.keys(faults).map((name) => `${call}:${name}`),
+);
+
 const BY_CALL: { [Call in EmulatedCall]: Record<string, Faults[Call]> } = NAMED_FAULTS;
 
 /** Undefined when there is none of that name. */

@@ -1,4 +1,4 @@
-/** Writes the fields of an H.264 stream: single bits, Exp-Golomb numbers and whole bytes, into a buffer that grows. */
+/** Writes the fields of an H.264 stream, single bits, Exp-Golomb numbers and whole bytes, into a growing buffer. */
 export class BitWriter {
   private buffer = Buffer.allocUnsafe(4096);
   private length = 0;
@@ -19,14 +19,14 @@ export class BitWriter {
     return this.bits(value ? 1 : 0, 1);
   }
 
-  /** ue(v) of the standard: small numbers take few bits. */
+  /** ue(v) in the standard: small numbers take few bits. */
   unsigned(value: number): this {
     const code = value + 1;
     const digits = 32 - Math.clz32(code);
     return this.bits(0, digits - 1).bits(code, digits);
   }
 
-  /** se(v) of the standard: 0, 1, -1, 2, -2 … in the order of ue(v). */
+  /** se(v) in the standard: 0, 1, -1, 2, -2 … in the order of ue(v). */
   signed(value: number): this {
     return this.unsigned(value > 0 ? 2 * value - 1 : -2 * value);
   }
@@ -43,7 +43,7 @@ export class BitWriter {
     return this;
   }
 
-  /** What was written, closed with the stop bit that every unit of the stream ends with. */
+  /** Everything written, with the stop bit that ends every unit of the stream. */
   finish(): Buffer {
     this.bits(1, 1).align();
     return this.buffer.subarray(0, this.length);
@@ -62,4 +62,25 @@ export class BitWriter {
     this.buffer.copy(larger, 0, 0, this.length);
     this.buffer = larger;
   }
+}
+
+/** The first byte of a unit: whether later pictures depend on it (two bits), and its type (five bits). */
+export const UNIT = { sequenceParameters: 0x67, pictureParameters: 0x68, keySlice: 0x65, deltaSlice: 0x41 };
+
+/** A unit of an H.264 stream. A byte 03 splits every 00 00 0x in its content, which would start another unit. */
+export function nalUnit(header: number, content: Buffer): Buffer {
+  // At worst every second byte of the content is followed by a 03.
+  const unit = Buffer.allocUnsafe(1 + content.length + (content.length >> 1) + 1);
+  let length = 0;
+  let zeros = 0;
+  unit[length++] = header;
+  for (const byte of content) {
+    if (zeros >= 2 && byte <= 3) {
+      unit[length++] = 3;
+      zeros = 0;
+    }
+    unit[length++] = byte;
+    zeros = byte === 0 ? zeros + 1 : 0;
+  }
+  return unit.subarray(0, length);
 }

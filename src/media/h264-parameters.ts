@@ -1,13 +1,12 @@
-import { BitWriter } from './bit-writer';
-import { nalUnit, UNIT } from './nal-unit';
+import { BitWriter, nalUnit, UNIT } from './bit-writer';
 import { LUMA_SIDE, type Picture } from './picture';
 
-/** The constrained baseline profile, which every player plays. */
+/** The constrained baseline profile, which every player supports. */
 const PROFILE_BASELINE = 66;
 const CONSTRAINT_FLAGS = 0xc0;
 
-/** Levels by the most macroblocks that a picture of theirs may have. */
-const LEVELS: [macroblocks: number, level: number][] = [
+/** Levels by the maximum macroblocks of a picture. */
+const LEVELS: [maxMacroblocks: number, level: number][] = [
   [1620, 30],
   [3600, 31],
   [5120, 32],
@@ -15,14 +14,14 @@ const LEVELS: [macroblocks: number, level: number][] = [
   [22080, 50],
 ];
 
-/** Frame numbers count to 15 and begin again. */
+/** Frame numbers count to 15 and start again. */
 export const FRAME_NUMBER_BITS = 4;
 
-/** What a player has to know before the first picture. */
+/** What a player needs before the first picture. */
 export interface H264Parameters {
   /** As in a MIME type: `avc1.42c01f`. */
   codec: string;
-  /** AVCDecoderConfigurationRecord, the form of the parameters within an MP4 file. */
+  /** AVCDecoderConfigurationRecord: the parameters as an MP4 file has them. */
   record: Buffer;
 }
 
@@ -31,7 +30,7 @@ export function h264Parameters(picture: Picture): H264Parameters {
   const sequence = nalUnit(UNIT.sequenceParameters, sequenceParameters(picture, level));
   const general = nalUnit(UNIT.pictureParameters, pictureParameters());
   const profile = [PROFILE_BASELINE, CONSTRAINT_FLAGS, level];
-  // 0xff: lengths of four bytes stand before the units of a sample. 0xe1 and 1: one parameter set of each kind.
+  // 0xff: each unit of a sample has a length of four bytes before it. 0xe1 and 1: one parameter set of each kind.
   const record = Buffer.concat([
     Buffer.from([1, ...profile, 0xff, 0xe1]),
     lengthPrefixed(sequence),
@@ -42,7 +41,7 @@ export function h264Parameters(picture: Picture): H264Parameters {
 }
 
 function levelOf({ macroblocks, width, height }: Picture): number {
-  const row = LEVELS.find(([most]) => macroblocks <= most);
+  const row = LEVELS.find(([maxMacroblocks]) => macroblocks <= maxMacroblocks);
   if (!row) throw new Error(`A picture of ${width} x ${height} is too large to be written.`);
   return row[1];
 }
@@ -61,7 +60,7 @@ function sequenceParameters({ width, height, columns, rows }: Picture, level: nu
     .unsigned(rows - 1)
     .flag(true) // frame_mbs_only_flag: not interlaced
     .flag(true); // direct_8x8_inference_flag
-  // What the macroblocks have beyond the picture is not shown; counted in chroma samples.
+  // The edge of the macroblocks beyond the picture is not shown; counted in chroma samples.
   const right = (columns * LUMA_SIDE - width) / 2;
   const bottom = (rows * LUMA_SIDE - height) / 2;
   writer.flag(right > 0 || bottom > 0);

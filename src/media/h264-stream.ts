@@ -1,23 +1,21 @@
-import { BitWriter } from './bit-writer';
-import { continuesAbove, continuesLeft } from './continuation';
+import { BitWriter, nalUnit, UNIT } from './bit-writer';
 import { FRAME_NUMBER_BITS } from './h264-parameters';
-import { nalUnit, UNIT } from './nal-unit';
-import { MACROBLOCK_BYTES, type Picture } from './picture';
+import { CHROMA_BYTES, CHROMA_SIDE, LUMA_BYTES, LUMA_SIDE, MACROBLOCK_BYTES, type Picture } from './picture';
 
 const SLICE_OF_INTRA = 7;
 const SLICE_OF_DELTAS = 5;
-/** In a slice of deltas the kinds of macroblocks that stand for themselves are numbered from here. */
+/** In a slice of deltas, the types of intra macroblocks are numbered from here. */
 const INTRA_IN_DELTAS = 5;
 
-/** Kinds of macroblocks that stand for themselves (mb_type, table 7-11 of the standard). */
+/** Types of intra macroblocks (mb_type, table 7-11 of the standard). */
 const RAW = 25;
 const COPIES_ABOVE = { kind: 1, chromaMode: 2 };
 const COPIES_LEFT = { kind: 2, chromaMode: 1 };
 
 /**
- * Encodes a picture again and again as it changes. No transform and no loss: a macroblock is skipped when it is as it
- * was, predicted when it only continues its neighbour, and sent sample by sample when it is neither. Flat areas and
- * straight edges therefore cost a few bits, and anything else 384 bytes a macroblock.
+ * Encodes a picture as it changes, without loss. A macroblock is skipped when it did not change, predicted when it only
+ * continues its neighbour, and otherwise sent sample by sample. So flat areas and straight edges take a few bits, and any
+ * other macroblock 384 bytes.
  */
 export class H264Stream {
   private before: Buffer | undefined;
@@ -25,7 +23,7 @@ export class H264Stream {
 
   constructor(private readonly picture: Picture) {}
 
-  /** The picture as it is now: one sample of an MP4 file. */
+  /** Encodes the picture as it is now, as one sample of an MP4 file. */
   next(): { key: boolean; data: Buffer } {
     const key = this.before === undefined;
     const content = this.slice(key);
@@ -74,7 +72,7 @@ export class H264Stream {
     }
     writer.unsigned(firstKind + copied.kind).unsigned(copied.chromaMode);
     writer.signed(0); // mb_qp_delta
-    // coeff_token for "no coefficients": its table depends on how many the neighbours have, and raw ones count as full.
+    // coeff_token for "no coefficients": its table depends on those of the neighbours, and raw ones count as full.
     if (this.hasRawNeighbour(macroblock, raw)) writer.bits(0b000011, 6);
     else writer.bits(1, 1);
   }
@@ -111,4 +109,39 @@ function writeSliceHeader(writer: BitWriter, key: boolean, frame: number): void 
   writer
     .signed(0) // slice_qp_delta
     .unsigned(1); // disable_deblocking_filter_idc: off, the samples are right as they are
+}
+
+/** The three planes of a macroblock: where each begins, and the samples of a row. */
+const PLANES = [
+  { offset: 0, side: LUMA_SIDE },
+  { offset: LUMA_BYTES, side: CHROMA_SIDE },
+  { offset: LUMA_BYTES + CHROMA_BYTES, side: CHROMA_SIDE },
+];
+
+/** Whether every row of the macroblock equals the last row of the one above. */
+function continuesAbove({ data, columns }: Picture, macroblock: number): boolean {
+  if (macroblock < columns) return false;
+  const here = macroblock * MACROBLOCK_BYTES;
+  const above = (macroblock - columns) * MACROBLOCK_BYTES;
+  return PLANES.every(({ offset, side }) => {
+    const lastRow = above + offset + side * (side - 1);
+    for (let sample = 0; sample < side * side; sample++) {
+      if (data[here + offset + sample] !== data[lastRow + (sample % side)]) return false;
+    }
+    return true;
+  });
+}
+
+/** Whether every column of the macroblock equals the last column of the one to its left. */
+function continuesLeft({ data, columns }: Picture, macroblock: number): boolean {
+  if (macroblock % columns === 0) return false;
+  const here = macroblock * MACROBLOCK_BYTES;
+  const left = here - MACROBLOCK_BYTES;
+  return PLANES.every(({ offset, side }) => {
+    const lastColumn = left + offset + side - 1;
+    for (let sample = 0; sample < side * side; sample++) {
+      if (data[here + offset + sample] !== data[lastColumn + sample - (sample % side)]) return false;
+    }
+    return true;
+  });
 }

@@ -1,6 +1,5 @@
-export { describeHead } from './describe-head';
 export type { VideoInspection } from './inspect-video';
 export { PassingVideo } from './passing-video';
 export { type Colour, LUMA_SIDE, Picture } from './picture';
-export { CONTAINERS, HEAD_TO_SNIFF, sniffContainer } from './sniff-container';
+export { CONTAINERS, describeHead, HEAD_TO_SNIFF, sniffContainer } from './sniff-container';
 export { type Film, writeMp4 } from './write-mp4';

@@ -1,4 +1,4 @@
 import { join } from 'node:path';
 
-/** What Node is to run as a process that looks at videos. Tests, which run the sources, have a file in place of this one. */
+/** What Node runs as the process that inspects videos. Tests replace this file, because they run from the sources. */
 export const INSPECT_ENTRY = [join(__dirname, 'inspect-process.js')];

@@ -1,30 +1,28 @@
-import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { readOrders } from './inspect-order';
 import { inspectVideo } from './inspect-video';
-import { KeptReader } from './kept-reader';
+import { decodeRequests } from './inspection-request';
+import { RetainedReader } from './retained-reader';
 
 /**
- * A process that looks at videos, one after the other: orders come on stdin, a line of JSON goes to stdout for each.
- * It ends with its stdin, so with whoever started it.
+ * A process that inspects one video after the other: requests come on stdin, and each gets a line of JSON on stdout. It
+ * ends when its stdin ends, so when its parent does.
  */
 async function main(): Promise<void> {
-  const looking = new Int32Array(new SharedArrayBuffer(4));
-  // The same file in the sources and in the build, each in its own language.
-  new Worker(join(__dirname, `look-limits${extname(__filename)}`), { workerData: looking }).unref();
-  // Ctrl-C goes to every process of a terminal; whoever waits for a look decides when there is to be none.
+  const current = new Int32Array(new SharedArrayBuffer(4));
+  new Worker(require.resolve('./inspect-limits'), { workerData: current }).unref();
+  // Ctrl-C reaches every process of a terminal, but the parent decides when an inspection ends.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => undefined);
-  let looks = 0;
-  const mark = (look: number) => {
-    Atomics.store(looking, 0, look);
-    Atomics.notify(looking, 0);
+  let inspections = 0;
+  const setCurrent = (inspection: number) => {
+    Atomics.store(current, 0, inspection);
+    Atomics.notify(current, 0);
   };
   process.stdout.write('ready\n');
-  for await (const { container, size, ranges } of readOrders(process.stdin)) {
-    mark(++looks);
-    const look = await inspectVideo(new KeptReader(ranges, size), container);
-    mark(0);
-    process.stdout.write(`${JSON.stringify(look)}\n`);
+  for await (const { container, size, ranges } of decodeRequests(process.stdin)) {
+    setCurrent(++inspections);
+    const inspection = await inspectVideo(new RetainedReader(ranges, size), container);
+    setCurrent(0);
+    process.stdout.write(`${JSON.stringify(inspection)}\n`);
   }
 }
 

@@ -13,19 +13,19 @@ import {
   WEBM,
 } from 'mediabunny';
 import type { Container, VideoFacts } from '../contract/video-facts';
-import { isDecodable } from './is-decodable';
-import type { KeptReader } from './kept-reader';
+import type { RetainedReader } from './retained-reader';
 import { isUnbranded } from './sniff-container';
+import { startsLikeCodec } from './starts-like-codec';
 import { describeMissingSeconds, type StatedEnd, statedEnd } from './stated-end';
-import { describeTables } from './table-counts';
+import { describeOversizedTable } from './table-counts';
 
-/** Containers of video. Not playlists: a downloaded file shall not make anybody open other files and addresses. */
+/** No playlists: a downloaded file must not make a worker open other files and addresses. */
 const FORMATS = [MP4, QTFF, WEBM, MATROSKA, MPEG_TS];
 
-/** A broken file can send the reader in circles; this many take half a second. A whole one takes some dozens. */
-const MOST_READS = 50_000;
+/** A broken file can make mediabunny read in circles; this many reads take half a second. A good file takes a few dozen. */
+const MAX_READS = 50_000;
 
-/** A QuickTime file from before there were brands, told to the reader as one of today. */
+/** Makes an old QuickTime file, from before there were brands, look like a current one to mediabunny. */
 const BRAND_AT = 4;
 const BRAND = Buffer.from('ftypqt  ', 'latin1');
 
@@ -33,44 +33,43 @@ export type VideoInspection =
   | {
       kind: 'video';
       facts: VideoFacts;
-      /** Whether the file itself says where it ends, and does end there. */
+      /** `checked`: the file states where it ends, and ends there. */
       end: 'checked' | 'not-stated';
     }
-  /** One clause, for people: `it begins like a web page`. */
+  /** The reason is one clause for the user: `it begins like a web page`. */
   | { kind: 'no-video'; reason: string };
 
-const NO_PICTURE = 'no picture is in it';
+const NO_PICTURE = 'it has no picture';
 const noVideo = (reason: string): VideoInspection => ({ kind: 'no-video', reason });
 
 /**
- * What a video of a container says about itself, as far as it was kept. Its tables are read, and its first and its last
- * picture as bytes: no picture is decoded. What came from outside can make this take any time and memory, so it runs in
- * a process of its own.
+ * Reads the facts of a video, as far as it was retained: its tables, and the bytes of its first and last picture. No
+ * picture is decoded. A hostile file can make this take any time and memory, so it runs in a process of its own.
  */
-export async function inspectVideo(kept: KeptReader, container: Container): Promise<VideoInspection> {
-  // A strange file is an answer here, and no reason to write to somebody's console.
+export async function inspectVideo(reader: RetainedReader, container: Container): Promise<VideoInspection> {
+  // A strange file is a result, not a reason to write to the console.
   Logging.level = LogLevel.Silent;
-  const bomb = describeTables(kept, container);
-  if (bomb !== undefined) return noVideo(bomb);
+  const oversized = describeOversizedTable(reader, container);
+  if (oversized !== undefined) return noVideo(oversized);
   try {
-    // A transport stream is read packet by packet from its beginning, as far as that was kept.
-    const view = container === 'ts' ? kept.beginning() : kept;
-    const isWhole = view.size === kept.size;
+    // A transport stream is read packet by packet from its beginning, as far as that was retained.
+    const view = container === 'ts' ? reader.beginning() : reader;
+    const isWhole = view.size === reader.size;
     return await withInput(view, container, (input) => inspectInput(input, view, container, isWhole));
   } catch {
-    // An error of the reader is about a file that it cannot make sense of.
-    return noVideo('its table of contents cannot be read');
+    // mediabunny throws for a file that it cannot read.
+    return noVideo('its tables cannot be read');
   }
 }
 
 async function withInput<Found>(
-  kept: KeptReader,
+  reader: RetainedReader,
   container: Container,
   use: (input: Input) => Promise<Found>,
 ): Promise<Found> {
   const recognition = { isOver: false };
   const source =
-    container === 'ts' ? new BufferSource(kept.seen(0, kept.size)) : readingOf(kept, recognition);
+    container === 'ts' ? new BufferSource(reader.available(0, reader.size)) : sourceOf(reader, recognition);
   const input = new Input({ formats: FORMATS, source });
   try {
     await input.getFormat();
@@ -81,24 +80,24 @@ async function withInput<Found>(
   }
 }
 
-function readingOf(kept: KeptReader, recognition: { isOver: boolean }): CustomSource {
+function sourceOf(reader: RetainedReader, recognition: { isOver: boolean }): CustomSource {
   let reads = 0;
   return new CustomSource({
-    getSize: () => kept.size,
+    getSize: () => reader.size,
     read: (start, end) => {
       reads++;
-      if (reads > MOST_READS) throw new Error('The file is read in circles.');
-      const bytes = kept.read(start, end);
+      if (reads > MAX_READS) throw new Error('The file is read in circles.');
+      const bytes = reader.read(start, end);
       return start === 0 && !recognition.isOver ? branded(bytes) : bytes;
     },
-    // Every read shall be counted, and the bytes are in memory already.
+    // Every read must be counted, and the bytes are already in memory.
     maxCacheSize: 0,
-    // Whoever waits for the bytes is told; nobody else has to know.
+    // The read itself rejects.
     handleUnhandledError: () => undefined,
   });
 }
 
-/** The first bytes of a QuickTime file with a brand in the place of whatever its first box is, unless that is one. */
+/** The first bytes of an old QuickTime file with a brand instead of its first box. */
 function branded(bytes: Buffer): Buffer {
   if (!isUnbranded(bytes)) return bytes;
   const copy = Buffer.from(bytes);
@@ -108,27 +107,27 @@ function branded(bytes: Buffer): Buffer {
 
 async function inspectInput(
   input: Input,
-  kept: KeptReader,
+  reader: RetainedReader,
   container: Container,
   isWhole: boolean,
 ): Promise<VideoInspection> {
   const track = await input.getPrimaryVideoTrack();
-  if (!track) return noVideo('no video track is in it');
-  const problem = await describeFirstPicture(track, kept, container);
+  if (!track) return noVideo('it has no video track');
+  const problem = await describeFirstPicture(track, reader, container);
   if (problem !== undefined) return noVideo(problem);
-  const seen = <Fact>(fact: () => Promise<Fact>) => unlessUnseen(kept, fact);
+  const ifRetained = <Fact>(fact: () => Promise<Fact>) => readIfRetained(reader, fact);
   // First what is at the beginning, because the reads are counted.
-  const width = positive(await seen(() => track.getDisplayWidth()));
-  const height = positive(await seen(() => track.getDisplayHeight()));
-  const codec = (await seen(() => track.getCodec())) ?? undefined;
+  const width = positive(await ifRetained(() => track.getDisplayWidth()));
+  const height = positive(await ifRetained(() => track.getDisplayHeight()));
+  const codec = (await ifRetained(() => track.getCodec())) ?? undefined;
   if (!isWhole) return { kind: 'video', facts: { width, height, codec, container }, end: 'not-stated' };
-  const last = await seen(() => new EncodedPacketSink(track).getPacket(Infinity));
-  if (last === null) return noVideo('its last picture is not in it');
-  const stated = positive(await seen(() => track.getDurationFromMetadata()));
-  const found = positive(await seen(() => input.computeDuration()));
-  const end = compareEnd(statedEnd(kept, container, stated), found);
+  const last = await ifRetained(() => new EncodedPacketSink(track).getPacket(Infinity));
+  if (last === null) return noVideo('its last picture is missing');
+  const stated = positive(await ifRetained(() => track.getDurationFromMetadata()));
+  const found = positive(await ifRetained(() => input.computeDuration()));
+  const end = compareEnd(statedEnd(reader, container, stated), found);
   if (end.problem !== undefined) return noVideo(end.problem);
-  // Matroska does not say how long its last picture is, but how long the whole is.
+  // Matroska states the length of the whole video, but not of its last picture.
   const durationSeconds = isMatroska(container) ? (stated ?? found) : (found ?? stated);
   return {
     kind: 'video',
@@ -145,22 +144,22 @@ function compareEnd({ isChecked, problem, seconds }: StatedEnd, found: number | 
   return { isChecked: missing === undefined, problem: missing };
 }
 
-/** What is wrong with the first picture that the tables tell of, as far as that picture was kept. */
+/** What is wrong with the first picture of the tables, as far as it was retained. */
 async function describeFirstPicture(
   track: InputVideoTrack,
-  kept: KeptReader,
+  reader: RetainedReader,
   container: Container,
 ): Promise<string | undefined> {
-  kept.missed = false;
-  kept.fillsUnseen = true;
+  reader.missed = false;
+  reader.fillsMissing = true;
   try {
     return await describePicture(track);
   } catch (error) {
-    if (!kept.missed) throw error;
-    kept.fillsUnseen = false;
-    return isMatroska(container) ? describeInBeginning(kept, container) : describePlace(track);
+    if (!reader.missed) throw error;
+    reader.fillsMissing = false;
+    return isMatroska(container) ? describeInBeginning(reader, container) : describePosition(track);
   } finally {
-    kept.fillsUnseen = false;
+    reader.fillsMissing = false;
   }
 }
 
@@ -168,30 +167,33 @@ async function describePicture(track: InputVideoTrack): Promise<string | undefin
   const first = await new EncodedPacketSink(track).getFirstPacket();
   if (!first) return NO_PICTURE;
   const config = await track.getDecoderConfig();
-  const isPicture = isDecodable(first.data, await track.getCodec(), config?.description);
-  return isPicture ? undefined : 'its first picture is none';
+  const isPicture = startsLikeCodec(first.data, await track.getCodec(), config?.description);
+  return isPicture ? undefined : 'its first picture is not valid';
 }
 
-/** A live recording does not say where its first Cluster ends, which may be in the middle that is gone. */
-function describeInBeginning(kept: KeptReader, container: Container): Promise<string | undefined> {
-  return withInput(kept.beginning(), container, async (input) => {
+/** A live recording does not state where its first Cluster ends; it may reach into the part that was not retained. */
+function describeInBeginning(reader: RetainedReader, container: Container): Promise<string | undefined> {
+  return withInput(reader.beginning(), container, async (input) => {
     const track = await input.getPrimaryVideoTrack();
     return track ? describePicture(track) : NO_PICTURE;
   });
 }
 
-/** The picture is gone with the middle: where it was must be in tables that are not. */
-async function describePlace(track: InputVideoTrack): Promise<string | undefined> {
-  const place = await new EncodedPacketSink(track).getFirstPacket({ metadataOnly: true });
-  return place && place.byteLength > 0 ? undefined : NO_PICTURE;
+/** The picture was not retained, but the tables must say where it is. */
+async function describePosition(track: InputVideoTrack): Promise<string | undefined> {
+  const position = await new EncodedPacketSink(track).getFirstPacket({ metadataOnly: true });
+  return position && position.byteLength > 0 ? undefined : NO_PICTURE;
 }
 
-async function unlessUnseen<Fact>(kept: KeptReader, fact: () => Promise<Fact>): Promise<Fact | undefined> {
-  kept.missed = false;
+async function readIfRetained<Fact>(
+  reader: RetainedReader,
+  fact: () => Promise<Fact>,
+): Promise<Fact | undefined> {
+  reader.missed = false;
   try {
     return await fact();
   } catch (error) {
-    if (kept.missed) return undefined;
+    if (reader.missed) return undefined;
     throw error;
   }
 }

@@ -2,71 +2,135 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { INSPECT_ENTRY } from './inspect-entry';
-import { type InspectionOrder, writeOrder } from './inspect-order';
 import type { VideoInspection } from './inspect-video';
+import { encodeRequest, type InspectionRequest } from './inspection-request';
 
-/** Only a last resort: the process ends itself by its memory first, which V8 does not count all of. */
+/** Bounds the memory when many downloads end together. An inspection takes some hundredths of a second. */
+const MAX_PROCESSES = 2;
+/** A batch completes a video every few seconds, and a process takes a tenth of a second to start. */
+const IDLE_MS = 5_000;
+
+const TOO_MUCH: VideoInspection = {
+  kind: 'no-video',
+  reason: 'reading its tables takes more time or memory than any video needs',
+};
+
+const idle: Inspector[] = [];
+const waiting: (() => void)[] = [];
+let running = 0;
+
+/**
+ * Inspects a video in another process, which can be killed whatever it does. A thread is not enough: V8 limits a thread's
+ * heap in steps, and a single allocation beyond the limit, such as for a table in a hostile file, ends the whole process.
+ */
+export async function inspectInProcess(request: InspectionRequest): Promise<VideoInspection> {
+  if (running === MAX_PROCESSES) await new Promise<void>((resolve) => waiting.push(resolve));
+  else running++;
+  try {
+    const reused = takeIdle();
+    const inspection =
+      (reused && (await inspectWith(reused, request))) ??
+      (await inspectWith(await Inspector.start(), request));
+    // A reused process may have ended for another reason, so only a fresh one proves that the video takes too much.
+    return inspection ?? TOO_MUCH;
+  } finally {
+    const next = waiting.shift();
+    if (next) next();
+    else running--;
+  }
+}
+
+async function inspectWith(
+  inspector: Inspector,
+  request: InspectionRequest,
+): Promise<VideoInspection | undefined> {
+  const inspection = await inspector.inspect(request);
+  if (inspection) addIdle(inspector);
+  return inspection;
+}
+
+function takeIdle(): Inspector | undefined {
+  for (let inspector = idle.pop(); inspector; inspector = idle.pop()) {
+    if (inspector.hasEnded) continue;
+    inspector.ref();
+    return inspector;
+  }
+  return undefined;
+}
+
+function addIdle(inspector: Inspector): void {
+  inspector.unref();
+  idle.push(inspector);
+  setTimeout(() => {
+    const index = idle.indexOf(inspector);
+    if (index < 0) return;
+    idle.splice(index, 1);
+    inspector.kill();
+  }, IDLE_MS).unref();
+}
+
+/** A last resort: the process kills itself earlier by its memory, of which V8 counts only a part. */
 const NODE_OPTIONS = ['--max-old-space-size=512', '--max-semi-space-size=4'];
-/** The process counts its processor time itself. This is for one that waits for something that never comes. */
-const MOST_LOOK_MS = 60_000;
-const MOST_START_MS = 60_000;
-/** As much of what a process says in its last moments as a message can take. */
-const MOST_LAST_WORDS = 500;
+/** For a process that waits forever: it measures its processor time itself. */
+const MAX_INSPECTION_MS = 60_000;
+const MAX_START_MS = 60_000;
+/** As much of stderr as fits into an error message. */
+const MAX_STDERR_LENGTH = 500;
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
-/** One process that looks at videos. */
-export class Inspector {
+/** One process that inspects videos. */
+class Inspector {
   private onLine: ((line: string | undefined) => void) | undefined;
-  private lastWords = '';
+  private stderr = '';
   private isOver = false;
 
   private constructor(private readonly child: Child) {
-    createInterface({ input: child.stdout }).on('line', (line) => this.hear(line));
+    createInterface({ input: child.stdout }).on('line', (line) => this.receive(line));
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      this.lastWords = (this.lastWords + text).slice(-MOST_LAST_WORDS);
+      this.stderr = (this.stderr + text).slice(-MAX_STDERR_LENGTH);
     });
-    // A process that has ended is told of by its exit; what was on its way to it is of no use to anybody.
+    // The 'close' event below reports a process that has ended.
     child.stdin.on('error', () => undefined);
     child.once('error', (error) => {
-      this.lastWords ||= error.message;
+      this.stderr ||= error.message;
       this.end();
     });
     child.once('close', () => this.end());
   }
 
-  /** Rejects when it cannot be started, which no video is to blame for. */
+  /** Rejects when the process cannot be started, whatever the video. */
   static async start(): Promise<Inspector> {
-    const looker = new Inspector(
+    const inspector = new Inspector(
       spawn(process.execPath, [...NODE_OPTIONS, ...INSPECT_ENTRY], {
         stdio: ['pipe', 'pipe', 'pipe'],
-        // What reads a stranger's bytes has no use for anybody's keys, nor for options that were meant for another process.
+        // A process that reads untrusted bytes needs no keys, and no NODE_OPTIONS of its parent.
         env: {},
         windowsHide: true,
       }),
     );
-    if ((await looker.line(MOST_START_MS)) === 'ready') return looker;
-    looker.kill();
+    if ((await inspector.line(MAX_START_MS)) === 'ready') return inspector;
+    inspector.kill();
     throw new Error(
-      `The process that looks at videos did not start; ${INSPECT_ENTRY.at(-1)} must be there, unbundled. ${looker.lastWords}`,
+      `The process that inspects videos did not start: ${INSPECT_ENTRY.at(-1)} must exist as a file of its own, not bundled. ${inspector.stderr}`,
     );
   }
 
-  /** Undefined when the process has ended over it: it took too much time or memory, or found a fault of the reader. */
-  async look(order: InspectionOrder): Promise<VideoInspection | undefined> {
-    for (const piece of writeOrder(order)) this.child.stdin.write(piece);
-    const look = readLook(await this.line(MOST_LOOK_MS));
-    if (!look) this.kill();
-    return look;
+  /** Undefined when the process ended: it took too much time or memory, or the reader has a bug. */
+  async inspect(request: InspectionRequest): Promise<VideoInspection | undefined> {
+    for (const piece of encodeRequest(request)) this.child.stdin.write(piece);
+    const inspection = parseInspection(await this.line(MAX_INSPECTION_MS));
+    if (!inspection) this.kill();
+    return inspection;
   }
 
-  /** While it is idle it keeps nobody's process from ending. */
-  rest(): void {
+  /** Lets this process exit while the inspector is idle. */
+  unref(): void {
     this.child.unref();
-    for (const stream of [this.child.stdin, this.child.stdout, this.child.stderr]) unref(stream);
+    for (const stream of [this.child.stdin, this.child.stdout, this.child.stderr]) unrefStream(stream);
   }
 
-  wake(): void {
+  ref(): void {
     this.child.ref();
   }
 
@@ -78,33 +142,33 @@ export class Inspector {
     this.child.kill('SIGKILL');
   }
 
-  private line(mostMs: number): Promise<string | undefined> {
+  private line(timeoutMs: number): Promise<string | undefined> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
-        // The answer may have come while this process did something else.
-        setImmediate(() => this.hear(undefined));
-      }, mostMs);
+        // The answer may have come while this process was busy.
+        setImmediate(() => this.receive(undefined));
+      }, timeoutMs);
       this.onLine = (line) => {
         clearTimeout(timer);
         this.onLine = undefined;
         resolve(line);
       };
-      if (this.isOver) this.hear(undefined);
+      if (this.isOver) this.receive(undefined);
     });
   }
 
-  private hear(line: string | undefined): void {
+  private receive(line: string | undefined): void {
     this.onLine?.(line);
   }
 
   private end(): void {
     this.isOver = true;
-    this.hear(undefined);
+    this.receive(undefined);
   }
 }
 
-/** Of a process that ended while it answered only a part of the line comes. */
-function readLook(line: string | undefined): VideoInspection | undefined {
+/** Undefined for an incomplete line, from a process that ended while it answered. */
+function parseInspection(line: string | undefined): VideoInspection | undefined {
   try {
     return line === undefined ? undefined : JSON.parse(line);
   } catch {
@@ -112,7 +176,7 @@ function readLook(line: string | undefined): VideoInspection | undefined {
   }
 }
 
-/** Pipes are sockets, which keep a process alive unless they are told not to; their types do not say so. */
-function unref(stream: object): void {
+/** Pipes are sockets, which keep a process alive; their types lack `unref`. */
+function unrefStream(stream: object): void {
   if ('unref' in stream && typeof stream.unref === 'function') stream.unref();
 }

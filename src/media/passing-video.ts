@@ -1,64 +1,68 @@
 import type { Container } from '../contract/video-facts';
-import { type Box, BoxWalk, MOST_MOOV_BYTES } from './box-walk';
-import { describeHead } from './describe-head';
-import { ElementWalk } from './element-walk';
-import { inspectApart } from './inspect-apart';
-import type { InspectionOrder } from './inspect-order';
 import type { VideoInspection } from './inspect-video';
-import { KeptBytes, WINDOW_BYTES } from './kept-bytes';
-import { sniffContainer, tsPacketBytes } from './sniff-container';
+import type { InspectionRequest } from './inspection-request';
+import { inspectInProcess } from './inspector';
+import { ElementScan } from './matroska-elements';
+import { type Box, BoxScan, MAX_MOOV_BYTES } from './mp4-boxes';
+import { RetainedBytes, WINDOW_BYTES } from './retained-bytes';
+import { describeHead, sniffContainer, tsPacketBytes } from './sniff-container';
 
 const MEBIBYTE = 1024 * 1024;
 
-/** How much is kept of the first box of each type, wherever it passes: all tables, and a first picture. */
-const KEPT_OF_FIRST = new Map([
-  ['moov', MOST_MOOV_BYTES],
+/** How much of the first box of each type is retained, wherever it is: all tables, and a first picture. */
+const RETAINED_OF_FIRST = new Map([
+  ['moov', MAX_MOOV_BYTES],
   ['moof', MEBIBYTE],
   ['mdat', WINDOW_BYTES],
 ]);
 
 /**
- * Looks at a video while it passes to a place from which it cannot be read back. It keeps the two ends of it and its
- * tables, and walks along its outermost parts, in bounded memory: that is enough to tell a video that is whole, and its
- * facts.
+ * Inspects a video while it streams into a storage from which it cannot be read back. It retains both ends and the tables,
+ * and scans the outermost parts, in bounded memory. That is enough to find its facts and whether it is complete.
  */
 export class PassingVideo {
-  private readonly kept = new KeptBytes();
-  private readonly boxes = new BoxWalk((box, header) => this.keepFirst(box, header));
-  private readonly elements = new ElementWalk();
+  private readonly retained = new RetainedBytes();
+  private readonly boxes = new BoxScan((box, header) => this.retainFirst(box, header));
+  private readonly elements = new ElementScan();
 
-  /** How many bytes it is said to have; it is looked at all the same if it has others. */
+  /** How many bytes it should have. Another number is not an error here. */
   expect(bytes: number | undefined): void {
-    this.kept.of = bytes;
+    this.retained.expectedSize = bytes;
   }
 
-  /** Every chunk in its order. It may be kept as it is: nobody may write to it afterwards. */
-  keep(chunk: Buffer): void {
-    this.boxes.pass(chunk);
-    this.elements.pass(chunk);
-    this.kept.keep(chunk);
+  /** Adds the next chunk. It may be retained without a copy, so it must not be changed afterwards. */
+  add(chunk: Buffer): void {
+    this.boxes.add(chunk);
+    this.elements.add(chunk);
+    this.retained.add(chunk);
   }
 
-  /** The first bytes, as far as they are kept. */
+  /** The first bytes, up to some megabytes. */
   head(): Buffer {
-    return this.kept.head();
+    return this.retained.head();
   }
 
-  /** Once all of it has passed: what it is. `read` reads what was kept of it, elsewhere unless told. */
-  async look(
-    read: (order: InspectionOrder) => Promise<VideoInspection> = inspectApart,
+  /** Call it after the last chunk. */
+  async inspect(
+    inspectRetained: (request: InspectionRequest) => Promise<VideoInspection> = inspectInProcess,
   ): Promise<VideoInspection> {
     const container = sniffContainer(this.head());
     if (!container) return { kind: 'no-video', reason: describeHead(this.head()) };
     const reason = this.problem(container);
     if (reason !== undefined) return { kind: 'no-video', reason };
-    const look = await read({ container, size: this.kept.size, ranges: this.kept.ranges() });
-    return look.kind === 'video' && this.hasKnownEnd(container) ? { ...look, end: 'checked' } : look;
+    const inspection = await inspectRetained({
+      container,
+      size: this.retained.size,
+      ranges: this.retained.ranges(),
+    });
+    return inspection.kind === 'video' && this.hasKnownEnd(container)
+      ? { ...inspection, end: 'checked' }
+      : inspection;
   }
 
-  private keepFirst({ type, at, size }: Box, header: Buffer): void {
-    const most = KEPT_OF_FIRST.get(type);
-    if (most !== undefined) this.kept.want(at, Math.min(size, most), header);
+  private retainFirst({ type, at, size }: Box, header: Buffer): void {
+    const maxBytes = RETAINED_OF_FIRST.get(type);
+    if (maxBytes !== undefined) this.retained.retainPart(at, Math.min(size, maxBytes), header);
   }
 
   private problem(container: Container): string | undefined {
@@ -70,7 +74,7 @@ export class PassingVideo {
       case 'mkv':
         return this.elements.problem();
       case 'ts':
-        return this.kept.size % (tsPacketBytes(this.head()) ?? 1) === 0
+        return this.retained.size % (tsPacketBytes(this.head()) ?? 1) === 0
           ? undefined
           : 'it ends within a packet of its transport stream';
     }

@@ -9,15 +9,15 @@ export const MACROBLOCK_BYTES = LUMA_BYTES + 2 * CHROMA_BYTES;
 export type Colour = number;
 
 /**
- * A picture of whole macroblocks, one after the other as H.264 sends them. It may be larger than what is shown of it
- * by up to 15 samples to the right and below.
+ * A picture of whole macroblocks, in the order in which H.264 sends them. It may have up to 15 samples more to the right
+ * and below than are shown.
  */
 export class Picture {
   readonly columns: number;
   readonly rows: number;
   readonly data: Buffer;
 
-  /** Width and height are even: chroma has half as many samples each way. */
+  /** Width and height must be even: chroma has half as many samples each way. */
   constructor(
     readonly width: number,
     readonly height: number,
@@ -31,7 +31,7 @@ export class Picture {
     return this.columns * this.rows;
   }
 
-  /** Gives each sample of a macroblock the colour of its place in the picture. */
+  /** Gives each sample of a macroblock the colour at its position in the picture. */
   paint(macroblock: number, colourAt: (x: number, y: number) => Colour): void {
     const left = (macroblock % this.columns) * LUMA_SIDE;
     const top = Math.floor(macroblock / this.columns) * LUMA_SIDE;

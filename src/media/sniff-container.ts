@@ -9,41 +9,41 @@ export const CONTAINERS: Record<Container, { contentType: string; extension: str
   ts: { contentType: 'video/mp2t', extension: 'ts' },
 };
 
-/** More than any container needs to be told by, and what every server sends at once. */
+/** More than it takes to recognize any container, and what every server sends at once. */
 export const HEAD_TO_SNIFF = 4096;
 
 const BRANDED = new Set(['ftyp', 'styp']);
-/** What a QuickTime file could begin with before there were brands. */
+/** What old QuickTime files begin with, from before there were brands. */
 const UNBRANDED = new Set(['moov', 'mdat', 'wide', 'free', 'skip', 'pnot']);
 
 const EBML_MAGIC = Buffer.from('1a45dfa3', 'hex');
 const DOC_TYPE_ID = Buffer.from('4282', 'hex');
-/** An EBML header has some 40 bytes; what looks like a type behind it would be chance. */
+/** An EBML header has some 40 bytes; a type after that would be chance. */
 const EBML_HEADER_BYTES = 128;
 
 const TS_SYNC = 0x47;
-/** Blu-ray puts a time of four bytes before each packet. */
+/** Blu-ray puts a timestamp of four bytes before each packet. */
 const TS_PACKETS = [
   { bytes: 188, syncAt: 0 },
   { bytes: 192, syncAt: 4 },
 ];
-/** One byte in 256 is a sync byte by chance; of this many, none. No video is shorter: two packets tell of its tracks. */
-const SYNCS_TO_SEE = 3;
+/** One byte in 256 is a sync byte by chance. No video has fewer packets: two of them describe its tracks. */
+const SYNCS_TO_CHECK = 3;
 
-/** Which container a file is, by its first bytes. */
+/** The container of a file, by its first bytes. */
 export function sniffContainer(head: Buffer): Container | undefined {
   return sniffBoxes(head) ?? sniffElements(head) ?? (tsPacketBytes(head) === undefined ? undefined : 'ts');
 }
 
-/** How long the packets of an MPEG transport stream are, if it is one. */
+/** The packet size of an MPEG transport stream; undefined if it is not one. */
 export function tsPacketBytes(head: Buffer): number | undefined {
   return TS_PACKETS.find(({ bytes, syncAt }) => {
-    const packets = Array.from({ length: SYNCS_TO_SEE }, (_, packet) => packet * bytes);
+    const packets = Array.from({ length: SYNCS_TO_CHECK }, (_, packet) => packet * bytes);
     return packets.every((packet) => head[packet + syncAt] === TS_SYNC);
   })?.bytes;
 }
 
-/** Whether a file begins as one of QuickTime did before there were brands. */
+/** Whether a file begins like an old QuickTime file. */
 export function isUnbranded(head: Buffer): boolean {
   return UNBRANDED.has(head.toString('latin1', 4, 8));
 }
@@ -58,8 +58,32 @@ function sniffElements(head: Buffer): Container | undefined {
   if (!head.subarray(0, EBML_MAGIC.length).equals(EBML_MAGIC)) return undefined;
   const header = head.subarray(0, EBML_HEADER_BYTES);
   const at = header.indexOf(DOC_TYPE_ID);
-  // The type is shorter than 127 bytes, so that its length is one byte with the highest bit set.
+  // The type is shorter than 127 bytes, so its length is one byte with the highest bit set.
   const type = at < 0 ? '' : header.toString('latin1', at + 3, at + 3 + ((header[at + 2] ?? 0) & 0x7f));
   if (type === 'webm') return 'webm';
   return type === 'matroska' ? 'mkv' : undefined;
+}
+
+/** Enough of a text to recognize it after a licence or a stylesheet. */
+const TEXT_BYTES = 1024;
+
+const BYTE_ORDER_MARK = /^\u00ef\u00bb\u00bf/;
+/** In this order, because a web page may be XML too. */
+const TEXTS: [start: RegExp, name: string][] = [
+  [/^<[?!][\s\S]*<html\b/, 'a web page'],
+  [
+    /^<(!doctype html|html|head|title|meta|script|style|body|h[1-6]|p|div|pre|center|img|iframe|a|br)\b/,
+    'a web page',
+  ],
+  [/^<([?!a-z])/, 'XML'],
+  [/^(\{\s*("|\}|$)|\[\s*([\]{["\d-]|true|false|null|$))/, 'JSON'],
+  [/^#extm3u/, 'a playlist'],
+];
+
+/** What a file is that is not a video: one clause for the user. */
+export function describeHead(head: Buffer): string {
+  if (head.length === 0) return 'it is empty';
+  const text = head.toString('latin1', 0, TEXT_BYTES).replace(BYTE_ORDER_MARK, '').trimStart().toLowerCase();
+  const [, name] = TEXTS.find(([start]) => start.test(text)) ?? [];
+  return name === undefined ? 'it does not begin like any known video' : `it begins like ${name}`;
 }

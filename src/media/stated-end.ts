@@ -1,74 +1,77 @@
 import type { Container } from '../contract/video-facts';
-import { boxAt, boxesIn } from './boxes-in';
-import { type ElementInBytes, elementsIn, unsigned } from './elements-in';
-import type { KeptReader } from './kept-reader';
+import { type ElementContent, elementsIn, unsigned } from './matroska-elements';
+import { boxAt, boxesIn } from './mp4-boxes';
+import type { RetainedReader } from './retained-reader';
 
-/** Where a file says that it ends, as far as it does. */
+/** Where a file states that it ends, if it does. */
 export interface StatedEnd {
-  /** It says so in bytes, and has as many. */
+  /** It states its end in bytes, and has that many. */
   isChecked: boolean;
-  /** It says so in bytes, and has fewer: one clause, for people. */
+  /** It states its end in bytes, and has fewer: one clause for the user. */
   problem?: string;
-  /** It says so in seconds, which are to be compared with what is in it. */
+  /** It states its length in seconds, to be compared with its pictures. */
   seconds?: number;
 }
 
 const NOT_STATED: StatedEnd = { isChecked: false };
 
-export function statedEnd(kept: KeptReader, container: Container, durationSeconds?: number): StatedEnd {
+export function statedEnd(reader: RetainedReader, container: Container, durationSeconds?: number): StatedEnd {
   switch (container) {
     case 'mp4':
     case 'mov':
-      return endOfBoxes(kept);
+      return endOfBoxes(reader);
     case 'webm':
     case 'mkv':
-      return endOfElements(kept, durationSeconds);
+      return endOfElements(reader, durationSeconds);
     case 'ts':
       return NOT_STATED;
   }
 }
 
-/** A frame, the sound of some frames, and what editing takes off the beginning make less than this. */
+/** More than a frame, the sound of some frames, and what editing cuts from the beginning. */
 const TOLERANCE_SECONDS = 1;
 const TOLERANCE_SHARE = 0.02;
 
-/** What is missing of a video that says how long it is; one clause, for people. */
+/** For a video that states its length: one clause for the user when it is shorter. */
 export function describeMissingSeconds(stated: number, found: number): string | undefined {
   if (stated - found <= Math.max(TOLERANCE_SECONDS, stated * TOLERANCE_SHARE)) return undefined;
   const rounded = [stated, found].map((seconds) => Number(seconds.toFixed(2)));
-  return `it says that it is ${rounded[0]} s long, and ends after ${rounded[1]} s`;
+  return `it says that it is ${rounded[0]} s long, but ends after ${rounded[1]} s`;
 }
 
-/** The tables of a file that is in one piece tell of its last picture. A file of fragments may have an index or a duration. */
-function endOfBoxes(kept: KeptReader): StatedEnd {
-  if (!boxAt(kept, ['moov', 'mvex'])) return { isChecked: true };
-  const indexed = indexedEnd(kept);
-  if (indexed !== undefined && indexed > kept.size) {
-    return { isChecked: false, problem: `its sidx box tells of ${indexed} bytes, and it has ${kept.size}` };
+/** The tables of a file without fragments describe its last picture. A file of fragments may have an index or a duration. */
+function endOfBoxes(reader: RetainedReader): StatedEnd {
+  if (!boxAt(reader, ['moov', 'mvex'])) return { isChecked: true };
+  const indexed = indexedEnd(reader);
+  if (indexed !== undefined && indexed > reader.size) {
+    return {
+      isChecked: false,
+      problem: `its sidx box lists ${indexed} bytes, but the file has ${reader.size}`,
+    };
   }
-  return { isChecked: indexed === kept.size, seconds: fragmentSeconds(kept) };
+  return { isChecked: indexed === reader.size, seconds: fragmentSeconds(reader) };
 }
 
-/** `mehd`: how long all fragments are together, in the units of `mvhd`. */
-function fragmentSeconds(kept: KeptReader): number | undefined {
-  const [unitAt, duration] = [boxAt(kept, ['moov', 'mvhd']), boxAt(kept, ['moov', 'mvex', 'mehd'])];
+/** `mehd`: the length of all fragments together, in the units of `mvhd`. */
+function fragmentSeconds(reader: RetainedReader): number | undefined {
+  const [unitAt, duration] = [boxAt(reader, ['moov', 'mvhd']), boxAt(reader, ['moov', 'mvex', 'mehd'])];
   if (!unitAt || !duration) return undefined;
-  // Version 1 has times of eight bytes; two of them stand before the units.
-  const timeBytes = (at: number) => (kept.seen(at, at + 1)[0] === 1 ? 8 : 4);
+  // Version 1 has times of eight bytes; two of them come before the units.
+  const timeBytes = (at: number) => (reader.available(at, at + 1)[0] === 1 ? 8 : 4);
   const unitsFrom = unitAt.from + 4 + 2 * timeBytes(unitAt.from);
-  const units = unsigned(kept.seen(unitsFrom, unitsFrom + 4));
-  const length = unsigned(kept.seen(duration.from + 4, duration.from + 4 + timeBytes(duration.from)));
+  const units = unsigned(reader.available(unitsFrom, unitsFrom + 4));
+  const length = unsigned(reader.available(duration.from + 4, duration.from + 4 + timeBytes(duration.from)));
   return units > 0 && length > 0 ? length / units : undefined;
 }
 
 const SIDX_REFERENCE_BYTES = 12;
 
-/** `sidx` before the first fragment: how many bytes each of the fragments has that it tells of. */
-function indexedEnd(kept: KeptReader): number | undefined {
-  for (const { type, from, to } of boxesIn(kept, 0, kept.size)) {
+/** `sidx` before the first fragment: the size of each fragment. */
+function indexedEnd(reader: RetainedReader): number | undefined {
+  for (const { type, from, to } of boxesIn(reader, 0, reader.size)) {
     if (type === 'moof') return undefined;
     if (type !== 'sidx') continue;
-    const box = kept.seen(from, to);
+    const box = reader.available(from, to);
     const offsetBytes = box[0] === 0 ? 4 : 8;
     const referencesAt = 12 + 2 * offsetBytes + 4;
     if (box.length < referencesAt) return undefined;
@@ -93,24 +96,27 @@ const CUE_POINT = 0xbb;
 const CUE_TRACK_POSITIONS = 0xb7;
 const CUE_CLUSTER_POSITION = 0xf1;
 
-/** Which elements lead to one that says where in the Segment something is. */
-const LEADS_TO_POSITION = new Set([SEEK_HEAD, SEEK, CUES, CUE_POINT, CUE_TRACK_POSITIONS]);
+/** Elements that contain a position in the Segment, at some depth. */
+const CONTAINS_POSITION = new Set([SEEK_HEAD, SEEK, CUES, CUE_POINT, CUE_TRACK_POSITIONS]);
 const POSITIONS = new Set([SEEK_POSITION, CUE_CLUSTER_POSITION]);
 
-/** A Segment has a size, or is of a live recording; that may still tell of places that it should have. */
-function endOfElements(kept: KeptReader, durationSeconds: number | undefined): StatedEnd {
-  const head = kept.seen(0, kept.size);
+/** A Segment without a size is a live recording, whose index may still refer to bytes that it should have. */
+function endOfElements(reader: RetainedReader, durationSeconds: number | undefined): StatedEnd {
+  const head = reader.available(0, reader.size);
   const segment = firstElement(head, SEGMENT);
-  // One that has a size was walked to its end while it passed.
+  // A Segment with a size was scanned to its end while the video came.
   if (!segment || segment.isSized) return { isChecked: segment !== undefined };
   const furthest = segment.from + furthestPosition(head, segment.from, head.length);
-  if (furthest >= kept.size) {
-    return { isChecked: false, problem: `its index tells of byte ${furthest}, and it has ${kept.size}` };
+  if (furthest >= reader.size) {
+    return {
+      isChecked: false,
+      problem: `its index refers to byte ${furthest}, but the file has ${reader.size} bytes`,
+    };
   }
   return { isChecked: false, seconds: durationSeconds };
 }
 
-function firstElement(bytes: Buffer, id: number): ElementInBytes | undefined {
+function firstElement(bytes: Buffer, id: number): ElementContent | undefined {
   for (const element of elementsIn(bytes, 0, bytes.length)) if (element.id === id) return element;
   return undefined;
 }
@@ -121,7 +127,7 @@ function furthestPosition(bytes: Buffer, from: number, to: number): number {
     const end = Math.min(element.to, to);
     if (POSITIONS.has(element.id) && end - element.from <= 8) {
       furthest = Math.max(furthest, unsigned(bytes.subarray(element.from, end)));
-    } else if (LEADS_TO_POSITION.has(element.id)) {
+    } else if (CONTAINS_POSITION.has(element.id)) {
       furthest = Math.max(furthest, furthestPosition(bytes, element.from, end));
     }
   }

@@ -1,21 +1,21 @@
 import type { Container } from '../contract/video-facts';
-import { boxesIn } from './boxes-in';
-import type { KeptReader } from './kept-reader';
+import { boxesIn } from './mp4-boxes';
+import type { RetainedReader } from './retained-reader';
 
-/** Boxes in which tables of samples are, at any depth. */
-const AROUND = new Set(['moov', 'trak', 'mdia', 'minf', 'stbl', 'moof', 'traf']);
+/** Boxes that contain sample tables, at any depth. */
+const PARENTS = new Set(['moov', 'trak', 'mdia', 'minf', 'stbl', 'moof', 'traf']);
 const ENTRY_BYTES = 8;
 const ENTRIES_AT = 8;
 
 /**
- * What is wrong with tables that a small file can make as long as it likes, because one entry stands for many samples:
- * one clause, for people. Reading them would take minutes and gigabytes, which end it too, but with fewer words.
+ * One entry of these tables stands for many samples, so a small file can state any number of them. Reading them would take
+ * minutes and gigabytes. The limits of the process stop that too, but this gives the user a better reason.
  */
-export function describeTables(kept: KeptReader, container: Container): string | undefined {
+export function describeOversizedTable(reader: RetainedReader, container: Container): string | undefined {
   if (container !== 'mp4' && container !== 'mov') return undefined;
-  const table = largestTable(kept, 0, kept.size, 0);
-  if (!table || table.samples <= kept.size) return undefined;
-  return `its ${table.type} box tells of ${table.samples} samples, and it has ${kept.size} bytes`;
+  const table = largestTable(reader, 0, reader.size, 0);
+  if (!table || table.samples <= reader.size) return undefined;
+  return `its ${table.type} box lists ${table.samples} samples, but the file has only ${reader.size} bytes`;
 }
 
 interface Table {
@@ -23,16 +23,16 @@ interface Table {
   samples: number;
 }
 
-/** Deeper than the tables of samples are. */
-const MOST_DEPTH = 8;
+/** Deeper than any sample table. */
+const MAX_DEPTH = 8;
 
-function largestTable(kept: KeptReader, from: number, to: number, depth: number): Table | undefined {
+function largestTable(reader: RetainedReader, from: number, to: number, depth: number): Table | undefined {
   let largest: Table | undefined;
-  for (const box of boxesIn(kept, from, to)) {
-    const found = AROUND.has(box.type)
-      ? depth < MOST_DEPTH && largestTable(kept, box.from, box.to, depth + 1)
-      : tableOf(box.type, kept.seen(box.from, Math.min(box.to, box.from + 8)), () =>
-          kept.seen(box.from, box.to),
+  for (const box of boxesIn(reader, from, to)) {
+    const found = PARENTS.has(box.type)
+      ? depth < MAX_DEPTH && largestTable(reader, box.from, box.to, depth + 1)
+      : tableOf(box.type, reader.available(box.from, Math.min(box.to, box.from + 8)), () =>
+          reader.available(box.from, box.to),
         );
     if (found && found.samples > (largest?.samples ?? 0)) largest = found;
   }
@@ -44,7 +44,7 @@ function tableOf(type: string, head: Buffer, content: () => Buffer): Table | und
   switch (type) {
     case 'stts':
     case 'ctts':
-      return { type, samples: countsIn(content()) };
+      return { type, samples: countSamples(content()) };
     case 'trun':
       return { type, samples: head.readUInt32BE(4) };
     default:
@@ -52,8 +52,8 @@ function tableOf(type: string, head: Buffer, content: () => Buffer): Table | und
   }
 }
 
-/** Each entry begins with how many samples it is about. */
-function countsIn(table: Buffer): number {
+/** Each entry begins with its number of samples. */
+function countSamples(table: Buffer): number {
   let samples = 0;
   for (let at = ENTRIES_AT; at + ENTRY_BYTES <= table.length; at += ENTRY_BYTES)
     samples += table.readUInt32BE(at);

@@ -3,7 +3,6 @@ import { BufferTarget, EncodedPacket, EncodedVideoPacketSource, Mp4OutputFormat,
 import { h264Parameters } from './h264-parameters';
 import { H264Stream } from './h264-stream';
 import { Picture } from './picture';
-import { removeDates } from './undated';
 
 export interface Film {
   /** Even numbers. */
@@ -13,15 +12,15 @@ export interface Film {
   frames: number;
   /** Changes the picture of the frame before into that of this frame. */
   draw(picture: Picture, frame: number): void;
-  /** Ends the work between two frames. */
+  /** Stops the work between two frames. */
   signal?: AbortSignal;
 }
 
 /**
- * A film as an MP4 file that plays while it loads, the same bytes for the same pictures.
+ * Writes a film as an MP4 file that plays while it loads. The same pictures always make the same bytes.
  *
- * It is made on the event loop, with a turn for everybody else after each frame: a frame takes milliseconds, and a
- * thread would need its own compiled entry file, which does not exist where the sources run as TypeScript.
+ * It runs on the event loop and yields after each frame, which takes milliseconds. A thread would need its own compiled
+ * entry file, which does not exist where the sources run as TypeScript.
  */
 export async function writeMp4({
   width,
@@ -43,7 +42,7 @@ export async function writeMp4({
   };
 
   const target = new BufferTarget();
-  // In memory, because only then the table of contents can stand before the pictures.
+  // In memory, so that the tables can come before the pictures.
   const output = new Output({ format: new Mp4OutputFormat({ fastStart: 'in-memory' }), target });
   const track = new EncodedVideoPacketSource('avc');
   output.addVideoTrack(track, { frameRate: framesPerSecond });
@@ -64,5 +63,28 @@ export async function writeMp4({
   return file;
 }
 
-/** How colours are told as luma and chroma in video of high definition. */
+/** The colour space of high-definition video. */
 const BT709 = { primaries: 'bt709', transfer: 'bt709', matrix: 'bt709', fullRange: false } as const;
+
+/** Boxes with a creation time, and their parents. */
+const DATED = new Set(['mvhd', 'tkhd', 'mdhd']);
+const PARENTS = new Set(['moov', 'trak', 'mdia']);
+const BOX_HEADER_BYTES = 8;
+
+/** Sets the times of creation and modification to zero, so that the same pictures make the same bytes. */
+function removeDates(file: Buffer, start = 0, end = file.length): void {
+  for (let box = start; box + BOX_HEADER_BYTES <= end; ) {
+    const size = file.readUInt32BE(box);
+    const type = file.toString('latin1', box + 4, box + 8);
+    if (PARENTS.has(type)) removeDates(file, box + BOX_HEADER_BYTES, box + size);
+    if (DATED.has(type)) {
+      const versionAt = box + BOX_HEADER_BYTES;
+      // Version 1 has times of eight bytes, version 0 of four; both times follow version and flags.
+      const timeBytes = file[versionAt] === 1 ? 8 : 4;
+      file.fill(0, versionAt + 4, versionAt + 4 + 2 * timeBytes);
+    }
+    // 0 is "to the end of the file" and 1 is "longer than 4 GiB": media data, after which no dated box comes.
+    if (size < BOX_HEADER_BYTES) return;
+    box += size;
+  }
+}

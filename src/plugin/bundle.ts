@@ -18,9 +18,9 @@ import { type BundleOptions, Runtime, type WorkerOptions } from '@temporalio/wor
 import * as ownWorkflows from '../../workflows';
 import { ConfigError } from '../config/service-config';
 import { FAILURES } from '../contract/failure-table';
+import { OWN_WORKFLOWS, PLUGIN_NAME } from '../worker/own-workflows';
 import { isWorkflow } from './combine';
 
-export const OWN_WORKFLOWS = require.resolve('../../workflows');
 const BESIDE_HOST = require.resolve('./beside-host');
 
 type WebpackConfig = Parameters<NonNullable<BundleOptions['webpackConfigHook']>>[0];
@@ -45,14 +45,12 @@ function withHost(config: WebpackConfig, hostWorkflows: string): WebpackConfig {
   };
 }
 
-const PLUGIN = 'temporal-videogen';
-
 /** A hook and not an alias: it works whatever the host's own hook does with `resolve`. */
 function resolveToHost(hostWorkflows: string): WebpackPlugin {
   return {
     apply({ hooks }) {
-      hooks.normalModuleFactory.tap(PLUGIN, (factory) => {
-        factory.hooks.beforeResolve.tap(PLUGIN, (resolveData) => {
+      hooks.normalModuleFactory.tap(PLUGIN_NAME, (factory) => {
+        factory.hooks.beforeResolve.tap(PLUGIN_NAME, (resolveData) => {
           if (resolveData.request === './no-host' && resolveData.contextInfo.issuer === BESIDE_HOST) {
             resolveData.request = hostWorkflows;
           }
@@ -64,7 +62,7 @@ function resolveToHost(hostWorkflows: string): WebpackPlugin {
 
 const CHECK_NAMES: WebpackPlugin = {
   apply({ hooks }) {
-    hooks.emit.tap(PLUGIN, ({ assets, errors }) => {
+    hooks.emit.tap(PLUGIN_NAME, ({ assets, errors }) => {
       if (errors.length > 0) return;
       for (const asset of Object.values(assets)) checkNames(asset.source().toString());
     });

@@ -13,10 +13,11 @@ import { readProfile } from '../config/service-config';
 import { createVideoNexusHandler } from '../nexus/load-handler';
 import { RateLimiter } from '../service';
 import { withOwnDefaults } from '../worker/activity-workers';
+import { PLUGIN_NAME, withOwnWorkflows } from '../worker/own-workflows';
 import { bundleQuietly } from '../worker/quiet-bundler';
 import { checkSdkVersions, checkWorkerCopy } from '../worker/sdk-versions';
 import { hasPreparedWork, prepareWork, type VideoWorkOptions } from '../worker/video-work';
-import { bundleBesideHost, checkHostBundle, OWN_WORKFLOWS } from './bundle';
+import { bundleBesideHost, checkHostBundle } from './bundle';
 import {
   checkActivityNames,
   optionsForWorkersBeside,
@@ -61,7 +62,7 @@ export class VideoPlugin extends SimplePlugin {
   private readonly given: VideoPluginOptions;
 
   constructor(options: VideoPluginOptions = {}) {
-    super({ name: 'temporal-videogen' });
+    super({ name: PLUGIN_NAME });
     // All workers with this plugin call the same service, so they share one rate limiter.
     this.given = { rateLimiter: new RateLimiter(), ...options };
   }
@@ -123,10 +124,4 @@ export class VideoPlugin extends SimplePlugin {
       submitsPerSecond,
     };
   }
-}
-
-function withOwnWorkflows<Options extends ReplayWorkerOptions>(options: Options): Options {
-  return options.workflowBundle || options.workflowsPath
-    ? options
-    : { ...options, workflowsPath: OWN_WORKFLOWS };
 }

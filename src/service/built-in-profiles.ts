@@ -1,9 +1,6 @@
 import type { ServiceProfile } from './profile';
 
-/**
- * Services whose answers need more than the usual reading, or that have a call to cancel, by name. Their paths are those of
- * the interface unless a profile says otherwise.
- */
+/** Profiles by name, for services that the default rules do not read completely or that can cancel a task. */
 export const BUILT_IN_PROFILES = {
   ark: { name: 'BytePlus Ark', cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } },
   fal: { name: 'fal', refusals: { failed: [422] } },

@@ -1,16 +1,16 @@
 import { DecoratorHandler, type Dispatcher } from 'undici';
+import { describeDuration } from '../contract/duration';
 import { NO_SECRETS, type Secrets } from '../contract/find-secrets';
 import { redact } from '../contract/redact';
 import { decodeBytes, encodingOf, textOf } from './decode-body';
-import { throwIfCancelled } from './exchange-deadline';
 import type { HttpAnswer, TracedReading } from './read-answer';
 import { type FaultFacts, ServiceFault } from './service-fault';
 
-/** Answers are small JSON; more than this is a mistake or an attack. */
-const LARGEST_ANSWER_BYTES = 1024 * 1024;
-const TOO_LARGE = `the answer is larger than ${LARGEST_ANSWER_BYTES} bytes`;
+/** Answers are small JSON; a larger one is a mistake or an attack. */
+const MAX_ANSWER_BYTES = 1024 * 1024;
+const TOO_LARGE = `the answer is larger than ${MAX_ANSWER_BYTES} bytes`;
 
-/** Milliseconds without a sign of life: until the headers, and between two pieces of the body. */
+/** Milliseconds without a byte: until the headers, and between two chunks of the body. */
 export interface AnswerTimeouts {
   headersTimeout: number;
   bodyTimeout: number;
@@ -23,24 +23,24 @@ export interface ServiceCall extends AnswerTimeouts {
   headers?: Record<string, string>;
   body?: string;
   signal?: AbortSignal;
-  /** How many bytes of the body may wait to be read. */
+  /** How many bytes of the body are buffered ahead of its reader. */
   highWaterMark?: number;
-  /** What must not be told of what the call meets. */
+  /** Redacted from every error. */
   secrets?: Secrets;
 }
 
-/** One HTTP exchange up to the headers, whatever they say; a ServiceFault when there are none. */
+/** Sends one HTTP request and returns at the headers, whatever the status; a ServiceFault when none come. */
 export async function callService(
   dispatcher: Dispatcher,
   { secrets = NO_SECRETS, ...call }: ServiceCall,
 ): Promise<Dispatcher.ResponseData> {
-  let left = false;
+  let hasStarted = false;
   const watched = dispatcher.compose(
     (dispatch) => (options, handler) =>
       dispatch(
         options,
         new StartWatcher(handler, () => {
-          left = true;
+          hasStarted = true;
         }),
       ),
   );
@@ -48,12 +48,12 @@ export async function callService(
     return await watched.request(call);
   } catch (error) {
     throwIfCancelled(call.signal);
-    // A connector that refuses an address says so itself.
-    throw error instanceof ServiceFault ? error : connectionFault(error, left, secrets);
+    // The connector for videos throws a ServiceFault itself when it refuses an address.
+    throw error instanceof ServiceFault ? error : connectionFault(error, hasStarted, secrets);
   }
 }
 
-/** The whole body as text, decoded if the server insisted on an encoding; the size limit holds before and after. */
+/** The whole body as text, decoded if the server sent an encoding. The size limit applies before and after decoding. */
 export async function bodyText(
   answer: Dispatcher.ResponseData,
   { signal, secrets = NO_SECRETS }: Pick<ServiceCall, 'signal' | 'secrets'> = {},
@@ -63,7 +63,7 @@ export async function bodyText(
   try {
     for await (const chunk of answer.body) {
       bytes += chunk.length;
-      if (bytes > LARGEST_ANSWER_BYTES) throw unreadable(answer, TOO_LARGE);
+      if (bytes > MAX_ANSWER_BYTES) throw unreadable(answer, TOO_LARGE);
       chunks.push(chunk);
     }
   } catch (error) {
@@ -72,10 +72,10 @@ export async function bodyText(
   }
   const whole = Buffer.concat(chunks);
   const encoding = encodingOf(answer.headers);
-  const decoded = encoding && (await decodeBytes(whole, encoding, LARGEST_ANSWER_BYTES));
+  const decoded = encoding && (await decodeBytes(whole, encoding, MAX_ANSWER_BYTES));
   if (!decoded) return textOf(whole, answer.headers['content-type']);
   if (decoded.ok) return textOf(decoded.bytes, answer.headers['content-type']);
-  const undecodable = `the answer is not in the encoding ${encoding} that it names`;
+  const undecodable = `the answer cannot be decoded as ${encoding}, which its Content-Encoding names`;
   throw unreadable(answer, decoded.why === 'too-large' ? TOO_LARGE : undecodable);
 }
 
@@ -84,27 +84,30 @@ function unreadable({ statusCode: status }: Dispatcher.ResponseData, message: st
 }
 
 /**
- * The body of a refusal. The status alone decides what happens next, so one that cannot be read is no second fault, and
- * one that takes longer than a piece of it may is not waited for: byte by byte it could keep us for hours.
+ * The body of a refusal, '' if it cannot be read: the status alone decides what happens next. The whole body gets one
+ * `bodyTimeout`, because a server that sends byte by byte could take hours.
  */
 export async function refusalText(
   answer: Dispatcher.ResponseData,
   { signal, bodyTimeout }: Pick<ServiceCall, 'signal' | 'bodyTimeout'>,
 ): Promise<string> {
-  const late = setTimeout(() => answer.body.destroy(), bodyTimeout);
+  const timer = setTimeout(() => answer.body.destroy(), bodyTimeout);
   const body = await bodyText(answer).catch(() => '');
-  clearTimeout(late);
+  clearTimeout(timer);
   throwIfCancelled(signal);
   return body;
 }
 
-/** What a profile says of a refusal beside its status. */
+/** What the profile says about a refusal beside its status. */
 export type RefusalMarks = Pick<FaultFacts, 'limited' | 'taskMayExist'>;
 
-/** An answer other than 2xx, in the service's own words as far as they may be repeated. */
-export function refusal(
+/** The fault for an answer other than 2xx, with the service's own code and message, redacted. */
+export function refusalFault(
   { status, body }: Pick<HttpAnswer, 'status' | 'body'>,
-  { said: { code, message = body }, retryAfterMs }: Pick<TracedReading, 'said' | 'retryAfterMs'>,
+  {
+    serviceMessage: { code, message = body },
+    retryAfterMs,
+  }: Pick<TracedReading, 'serviceMessage' | 'retryAfterMs'>,
   secrets: Secrets,
   { limited = status === 429, taskMayExist = false }: RefusalMarks = {},
 ): ServiceFault {
@@ -118,17 +121,20 @@ export function refusal(
   });
 }
 
-/** Without the error itself as its cause: undici's hold what the other side sent, and causes are told as well. */
-function connectionFault(error: unknown, left: boolean, secrets: Secrets): ServiceFault {
-  // Not `instanceof Error`: in the sandbox of a test runner the errors of Node itself are of another realm.
-  const told = (name: 'code' | 'message') => {
+/** Without the error as its cause: undici's errors contain what the server sent, and causes are logged. */
+function connectionFault(error: unknown, hasStarted: boolean, secrets: Secrets): ServiceFault {
+  // Not `instanceof Error`: in a test runner's sandbox, Node's own errors are of another realm.
+  const redacted = (name: 'code' | 'message') => {
     const value: unknown = Reflect.get(Object(error), name);
     return typeof value === 'string' && value !== '' ? redact(value, secrets) : undefined;
   };
-  return new ServiceFault(left ? 'cut' : 'not-sent', { code: told('code'), message: told('message') });
+  return new ServiceFault(hasStarted ? 'cut' : 'not-sent', {
+    code: redacted('code'),
+    message: redacted('message'),
+  });
 }
 
-/** Tells when a request starts: on a connected socket, right before its first byte is written. */
+/** Reports when a request starts: on a connected socket, right before its first byte is written. */
 class StartWatcher extends DecoratorHandler {
   constructor(
     private readonly inner: Dispatcher.DispatchHandler,
@@ -141,4 +147,37 @@ class StartWatcher extends DecoratorHandler {
     this.onStart();
     this.inner.onRequestStart?.(controller, context);
   }
+}
+
+class DeadlineExpired extends Error {
+  override readonly name = 'DeadlineExpired';
+
+  constructor(limitMs: number) {
+    super(`no complete answer within ${describeDuration(limitMs)}`);
+  }
+}
+
+export interface ExchangeDeadline {
+  /** Aborted by the deadline or by the cancellation. */
+  signal: AbortSignal;
+  /** Stops the deadline; the cancellation still applies. */
+  lift(): void;
+}
+
+/**
+ * One deadline for a whole exchange. The timeouts between two chunks are not enough: a server that sends a byte now and
+ * then never hits them.
+ */
+export function startDeadline(limitMs: number, cancellation?: AbortSignal): ExchangeDeadline {
+  const expiry = new AbortController();
+  const timer = setTimeout(() => expiry.abort(new DeadlineExpired(limitMs)), limitMs);
+  return {
+    signal: cancellation === undefined ? expiry.signal : AbortSignal.any([cancellation, expiry.signal]),
+    lift: () => clearTimeout(timer),
+  };
+}
+
+/** Throws the reason of a cancellation. An expired deadline is a fault of the exchange, not a cancellation. */
+function throwIfCancelled(signal: AbortSignal | undefined): void {
+  if (signal?.aborted && !(signal.reason instanceof DeadlineExpired)) throw signal.reason;
 }

@@ -25,26 +25,24 @@ const WHOLE_DECODERS = new Map([
   ['br', promisify(brotliDecompress)],
 ]);
 
-/** How a body is encoded; undefined when it is sent as it is. */
-export function encodingOf({
-  'content-encoding': said,
-}: Dispatcher.ResponseData['headers']): string | undefined {
-  const encoding = String(said ?? '')
+/** The encoding of a body; undefined when it has none. */
+export function encodingOf(headers: Dispatcher.ResponseData['headers']): string | undefined {
+  const encoding = String(headers['content-encoding'] ?? '')
     .trim()
     .toLowerCase();
   return encoding === '' || encoding === 'identity' ? undefined : encoding;
 }
 
-/** The body behind an encoding, as one stream that ends, fails and is let go together with it; undefined for an unknown one. */
+/** The decoded body as one stream, which ends, fails and is destroyed with it; undefined for an unknown encoding. */
 export function decodeBody(body: Readable, encoding: string): Readable | undefined {
   const decoder = DECODERS.get(encoding)?.();
-  // Whatever fails is told by the stream itself.
+  // Errors reach the reader through the stream.
   return decoder && pipeline(body, decoder, () => undefined);
 }
 
 export type DecodedBytes = { ok: true; bytes: Buffer } | { ok: false; why: 'too-large' | 'undecodable' };
 
-/** A whole small body behind an encoding. One that is plain JSON after all, or in no encoding that is known, stays as it is. */
+/** A whole small body, decoded. One that is plain JSON, or in an unknown encoding, is returned unchanged. */
 export async function decodeBytes(
   encoded: Buffer,
   encoding: string,
@@ -56,20 +54,20 @@ export async function decodeBytes(
     return { ok: true, bytes: await decode(encoded, { maxOutputLength }) };
   } catch (error) {
     if (errorCode(error) === 'ERR_BUFFER_TOO_LARGE') return { ok: false, why: 'too-large' };
-    // A proxy that decodes may leave the header.
+    // A proxy may decode the body and leave the header.
     if (/^\s*[[{]/.test(encoded.toString('latin1', 0, 100))) return { ok: true, bytes: encoded };
     return { ok: false, why: 'undecodable' };
   }
 }
 
-/** The text of a body: UTF-16 where its first bytes or its type say so, and UTF-8 whatever else they say. */
+/** The text of a body: UTF-16 where its first bytes or its content type say so, and UTF-8 otherwise. */
 export function textOf(bytes: Buffer, contentType: unknown): string {
   const [, charset] = /charset="?(utf-16(?:le|be)?)\b/i.exec(String(contentType ?? '')) ?? [];
-  return new TextDecoder(MARKS.get(bytes.toString('hex', 0, 2)) ?? charset ?? 'utf-8').decode(bytes);
+  const marked = BYTE_ORDER_MARKS.get(bytes.toString('hex', 0, 2));
+  return new TextDecoder(marked ?? charset ?? 'utf-8').decode(bytes);
 }
 
-/** Byte order marks. */
-const MARKS = new Map([
+const BYTE_ORDER_MARKS = new Map([
   ['fffe', 'utf-16le'],
   ['feff', 'utf-16be'],
 ]);

@@ -4,17 +4,17 @@ export { BUILT_IN_PROFILES, type BuiltInProfile, builtInProfile } from './built-
 export type { AnswerTimeouts } from './call-service';
 export type { OpenVideoOptions, VideoBody } from './open-video';
 export { parseProfile, profileSchema, readingRules, type ServiceProfile } from './profile';
-export { type AnswerToRead, type ProposedProfile, proposeProfile, together } from './propose-profile';
+export { type AnswerSample, mergeProfiles, type ProposedProfile, proposeProfile } from './propose-profile';
 export { type CallOutcome, type Permit, RateLimiter, type RateLimiterOptions } from './rate-limiter';
 export {
   type AnswerReading,
   type HttpAnswer,
-  type ReadingRules,
   type ServiceMessage,
   type TracedReading,
   traceAnswer,
   type VideoState,
 } from './read-answer';
+export type { ReadingRules } from './reading-rules';
 export {
   type RecordAnswersOptions,
   type RecordedAnswer,
@@ -24,13 +24,11 @@ export {
 } from './record-answers';
 export { secretsOf } from './secrets-of-call';
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
+export type { ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';
 export type { ResumePoint } from './video-range';
 export {
   type CancelAnswer,
   createVideoService,
-  type ServiceAnswer,
-  type ServiceTimeouts,
   type TaskReading,
   type VideoService,
-  type VideoServiceOptions,
 } from './video-service';

@@ -1,7 +1,64 @@
-import type { Leaf } from './answer-leaves';
+import { isObject, parseJson } from './answer-paths';
 import type { Field, HttpAnswer } from './read-answer';
 import { linkFrom, nameFrom, percentFrom, taskIdFrom, textFrom } from './read-values';
-import { isEnvelopeWord, stateOfWord } from './state-words';
+import { type AnswerPath, isEnvelopeWord, stateOfWord } from './reading-rules';
+
+/** A text or number in an answer, and the path that a profile can use for it. */
+export interface Leaf {
+  path: AnswerPath;
+  /** The words of each key: `ticketNo` is ticket, no. */
+  keys: string[][];
+  value: string | number;
+}
+
+// An answer has a few dozen nodes; of a larger one the top is enough.
+const MAX_NODES = 5000;
+const MAX_DEPTH = 12;
+const MAX_LIST_ENTRIES = 20;
+
+/** Every leaf that a path can reach, from the top down. */
+export function leavesOf(root: unknown): Leaf[] {
+  const leaves: Leaf[] = [];
+  const queue: { value: unknown; path: AnswerPath; keys: string[][] }[] = [
+    { value: root, path: '', keys: [] },
+  ];
+  for (let next = 0; next < queue.length; next++) {
+    const { value, path, keys } = queue[next] ?? { value: null, path: '', keys: [] };
+    const held = parseJson(value) ?? value;
+    if (typeof held === 'string' || typeof held === 'number') {
+      if (path !== '') leaves.push({ path, keys, value: held });
+    } else if (Array.isArray(held)) {
+      // A path cannot reach into a list that has no key of its own.
+      if (path === '' || path.endsWith('[]')) continue;
+      for (const entry of held.slice(0, MAX_LIST_ENTRIES)) {
+        if (queue.length < MAX_NODES) queue.push({ value: entry, path: `${path}[]`, keys });
+      }
+    } else if (isObject(held) && keys.length < MAX_DEPTH) {
+      for (const [key, inner] of Object.entries(held)) {
+        if (queue.length >= MAX_NODES) break;
+        // parseProfile rejects a path with any other key.
+        if (!/^[^.\s[\]]+$/.test(key)) continue;
+        const innerPath = path === '' ? key : `${path}.${key}`;
+        queue.push({ value: inner, path: innerPath, keys: [...keys, wordsOf(key)] });
+      }
+    }
+  }
+  return leaves;
+}
+
+/** `ticketNo`, `ticket_no` and `Ticket-No` are ticket, no. */
+export function wordsOf(key: string): string[] {
+  const parts = key.slice(0, 100).replace(/([a-z0-9])([A-Z])/g, '$1_$2');
+  return parts
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter(Boolean);
+}
+
+/** The path for a profile from the path of a found value: `videos[1].url` becomes `videos[].url`. */
+export function profilePath(path: string): AnswerPath {
+  return path.replace(/\[\d+\]/g, '[]');
+}
 
 const words = (list: string) => new Set(list.split(' '));
 
@@ -40,32 +97,32 @@ const OTHER_FILE = /\.(png|jpe?g|webp|gif|svg|avif|json|txt|html?|srt|vtt|mp3|wa
 export const hasWord = (keys: readonly string[][], set: ReadonlySet<string>) =>
   keys.some((key) => key.some((word) => set.has(word)));
 const last = ({ keys }: Leaf) => keys.slice(-1);
-/** How many keys of the path have such a word. */
+/** How many keys have such a word. */
 const count = (keys: readonly string[][], set: ReadonlySet<string>) =>
   keys.filter((key) => hasWord([key], set)).length;
 
-/** How likely a leaf is what is looked for; 0 for not at all. */
+/** How likely a leaf is the value of a field; 0 for not at all. */
 export const SCORES: Record<Field, (leaf: Leaf, answer: HttpAnswer) => number> = {
   taskId(leaf) {
-    const { keys, value, place } = leaf;
+    const { keys, value, path } = leaf;
     const text = taskIdFrom(value);
     if (text === undefined || /\s/.test(text) || /^[a-z]+:\/\//i.test(text)) return 0;
     if (text.length > 200 || hasWord(keys, OTHERS_ID) || !hasWord(last(leaf), ID)) return 0;
     const isOfTask = hasWord(keys, TASK);
     // "no" and "number" count things too.
     if (!isOfTask && !hasWord(last(leaf), CLEAR_ID)) return 0;
-    const depth = keys.length - 1 + (place.includes('[]') ? 2 : 0);
+    const depth = keys.length - 1 + (path.includes('[]') ? 2 : 0);
     return 10 + (isOfTask ? 4 : 0) + (hasWord(last(leaf), CLEAR_ID) ? 2 : 0) - Math.min(depth, 9);
   },
   state(leaf, { status }) {
-    const { keys, value, place } = leaf;
+    const { keys, value, path } = leaf;
     const word = nameFrom(value);
     if (word === undefined || word.length > 40 || value === status || linkFrom(undefined)(value)) return 0;
     const isKnown = stateOfWord(word) !== undefined && !isEnvelopeWord(word);
     const isNamed = hasWord(last(leaf), STATE);
     if (!isNamed && !isKnown) return 0;
     if (hasWord(last(leaf), MESSAGE) || hasWord(last(leaf), CODE) || hasWord(keys, ERROR_WORDS)) return 0;
-    const depth = keys.length - 1 + (place.includes('[]') ? 2 : 0);
+    const depth = keys.length - 1 + (path.includes('[]') ? 2 : 0);
     return (
       10 + (isNamed ? 5 : 0) + (isKnown ? 4 : 0) - (typeof value === 'number' ? 1 : 0) - Math.min(depth, 9)
     );
@@ -76,7 +133,7 @@ export const SCORES: Record<Field, (leaf: Leaf, answer: HttpAnswer) => number> =
     const path = link.split(/[?#]/)[0] ?? '';
     if (OTHER_FILE.test(path)) return 0;
     const signs = (VIDEO_FILE.test(path) ? 4 : 0) + 3 * count(keys, VIDEO);
-    // A path without a host may be anything of the service's own.
+    // A link without a host may lead to any page of the service.
     if (link.startsWith('/') && signs === 0) return 0;
     const score = signs + count(keys, LINK);
     return score >= 2 ? score : 0;

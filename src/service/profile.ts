@@ -2,16 +2,21 @@ import { z } from 'zod';
 import { cleanText } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
 import { TASK_STATES } from '../contract/task-state';
-import { type AnswerPaths, DEFAULT_PATHS } from './answer-paths';
-import type { ReadingRules } from './read-answer';
-import { foldWord, type NamedState, stateOfWord } from './state-words';
+import {
+  type AnswerPath,
+  type AnswerPaths,
+  DEFAULT_RULES,
+  type NamedState,
+  normalizeWord,
+  type ReadingRules,
+} from './reading-rules';
 
-/** More than this is not a profile with mistakes in it. */
-const MOST_PROBLEMS = 20;
-const LONGEST_PROBLEM = 300;
-const LONGEST_PATH = 2_000;
+/** A file with more problems is not a profile. */
+const MAX_PROBLEMS = 20;
+const MAX_PROBLEM_LENGTH = 300;
+const MAX_PATH_LENGTH = 2_000;
 
-/** What undici or the connection sets by itself: with one of them no call is sent. */
+/** undici sets these itself, and sends no request that has one of them. */
 const CONNECTION_HEADERS = [
   ...['connection', 'content-length', 'expect', 'host', 'keep-alive', 'te', 'trailer'],
   ...['proxy-connection', 'transfer-encoding', 'upgrade'],
@@ -20,8 +25,8 @@ const CONNECTION_HEADERS = [
 const text = z.string().min(1);
 const pathText = z
   .string()
-  // Before it is matched, which takes seconds for a very long one.
-  .max(LONGEST_PATH, { error: `must have at most ${LONGEST_PATH} characters`, abort: true });
+  // Checked first: matching a very long path takes seconds.
+  .max(MAX_PATH_LENGTH, { error: `must have at most ${MAX_PATH_LENGTH} characters`, abort: true });
 const path = pathText
   .regex(/^\/[^\s#]*$/, 'must be a path that begins with /')
   .describe('A path at the service.');
@@ -29,7 +34,7 @@ const pathWith = (name: 'taskId' | 'fileId') =>
   pathText
     .regex(
       new RegExp(`^/[^\\s#]*\\{${name}\\}[^\\s#]*$`),
-      `must be a path that begins with / and holds {${name}}`,
+      `must be a path that begins with / and contains {${name}}`,
     )
     .describe(`A path at the service with {${name}} in it.`);
 const taskPath = pathWith('taskId');
@@ -43,38 +48,38 @@ const headerValue = z
   .string()
   .regex(
     /^[\t\x20-\x7e\x80-\xff]*$/,
-    'must be text that a header can hold: Latin-1 without control characters',
+    'must be text that a header can have: Latin-1 without control characters',
   );
 const time = z
   .union([z.number(), z.string()])
   .refine((value) => durationMs(value) !== undefined, 'must be milliseconds or a length of time such as "5s"')
   .describe('Milliseconds, or a length of time such as "5s".');
 
-const place = z
+const answerPath = z
   .string()
   .regex(
     /^[^.\s[\]]+(\[\])?(\.[^.\s[\]]+(\[\])?)*$/,
     'must be a path of keys such as data.task_id or videos[].url',
   )
-  .describe('A path of keys; [] after a key means every entry of a list.');
-const places = z
-  .union([place, z.array(place).min(1)])
-  .describe('One place, or several in the order to look.');
+  .describe('Keys joined by dots; [] after a key means every entry of a list.');
+const answerPaths = z
+  .union([answerPath, z.array(answerPath).min(1)])
+  .describe('One path, or several in the order in which to try them.');
 
 const status = z.int().min(300).max(599).describe('An HTTP status.');
 const words = z.array(z.union([z.string(), z.number()])).describe("The service's own words or numbers.");
 const NAMED_STATES = TASK_STATES.filter((state): state is NamedState => state !== 'unknown');
 
-/** What a profile may say: each part only where the service differs from the interface. */
+/** A profile has only the parts in which the service differs from the interface. */
 export const profileSchema = z
   .strictObject({
     $schema: z.string().optional(),
-    name: text.optional().describe('What messages call it.'),
+    name: text.optional().describe('The name of the service in messages.'),
     paths: z
       .strictObject({
         textToVideo: path.optional(),
         imageToVideo: path.optional(),
-        task: taskPath.optional().describe('Where the status of a task is read.'),
+        task: taskPath.optional().describe('Where the status of a task is polled.'),
       })
       .optional(),
     auth: z
@@ -95,16 +100,18 @@ export const profileSchema = z
     requestFields: z.array(text).optional().describe('Further fields that a request may have.'),
     read: z
       .strictObject({
-        within: places.optional().describe('Objects that may hold the task, besides the whole answer.'),
-        taskId: places.optional(),
-        state: places.optional(),
-        progress: places.optional(),
-        video: places.optional().describe('Where the link to the video is.'),
-        code: places.optional().describe("Where the service's error code is."),
-        message: places.optional().describe("Where the service's error message is."),
+        within: answerPaths
+          .optional()
+          .describe('Objects that may contain the task, besides the whole answer.'),
+        taskId: answerPaths.optional(),
+        state: answerPaths.optional(),
+        progress: answerPaths.optional(),
+        video: answerPaths.optional().describe('Where the link to the video is.'),
+        code: answerPaths.optional().describe("Where the service's error code is."),
+        message: answerPaths.optional().describe("Where the service's error message is."),
       })
       .optional()
-      .describe('Where things are in the answers, in place of where they are usually looked for.'),
+      .describe('Where each value is in the answers. Replaces the default paths of that value.'),
     states: z
       .strictObject(
         Object.fromEntries(NAMED_STATES.map((state) => [state, words.optional()])) as Record<
@@ -113,32 +120,32 @@ export const profileSchema = z
         >,
       )
       .optional()
-      .describe('What the words or numbers of the service mean, besides the usual ones.'),
+      .describe("What the service's words or numbers mean, in addition to the default ones."),
     refusals: z
       .strictObject({
         limited: z
           .array(
             z.strictObject({
               status,
-              says: text.optional().describe('Only when the answer holds this text.'),
+              says: text.optional().describe('Only when the answer contains this text.'),
             }),
           )
           .optional()
-          .describe('Answers that mean what 429 means: too many requests, or too many tasks, at once.'),
+          .describe('Answers that mean the same as 429: too many requests or too many tasks at once.'),
         codes: z
           .record(text, status)
           .optional()
-          .describe('Codes that a refusal under HTTP 200 has, and the HTTP status that each stands for.'),
+          .describe('Error codes of answers with HTTP 200, and the HTTP status that each stands for.'),
         taskMayExist: z
           .array(status)
           .optional()
           .describe(
-            'Answers to a submit after which a task may exist all the same: they are lost submits, and not tried again blindly.',
+            'Error answers to a submit after which a task may still exist: they count as lost submits and are not retried.',
           ),
         failed: z
           .array(status)
           .optional()
-          .describe('Answers to the status call which mean that the task has failed for good.'),
+          .describe('Error answers to a poll that mean that the task has failed.'),
       })
       .optional(),
     video: z
@@ -146,14 +153,14 @@ export const profileSchema = z
         z.strictObject({ path: taskPath }).describe('The video itself is at this path.'),
         z
           .strictObject({
-            id: places.describe('Where the status answer names the file.'),
+            id: answerPaths.describe('Where the answer to the poll has the id of the file.'),
             path: pathWith('fileId'),
-            link: places.describe('Where the answer to that call holds the link.'),
+            link: answerPaths.describe('Where the answer to that call has the link.'),
           })
-          .describe('The link is had by one more call, with an id that the status answer names.'),
+          .describe('One more call gets the link, with the id of a file in the answer to the poll.'),
       ])
       .optional()
-      .describe('For services whose status answer holds no link.'),
+      .describe('For services whose answer to a poll has no link.'),
     cancel: z
       .strictObject({ method: z.enum(['POST', 'PUT', 'DELETE']), path: taskPath })
       .optional()
@@ -161,7 +168,7 @@ export const profileSchema = z
     polling: z
       .strictObject({ min: time.optional(), max: time.optional() })
       .optional()
-      .describe('Bounds of the pause between two looks, for jobs that do not set them.'),
+      .describe('Bounds of the time between two polls, for jobs that do not set them.'),
   })
   .describe('How one video service differs from the interface that temporal-videogen expects.');
 
@@ -169,14 +176,14 @@ export type ServiceProfile = z.input<typeof profileSchema>;
 
 export type ParsedProfile = { ok: true; profile: ServiceProfile } | { ok: false; problem: string };
 
-/** The profile, or one sentence that names every mistake by its path. */
+/** The profile, or one line that lists every problem with the path of its field. */
 export function parseProfile(given: unknown): ParsedProfile {
   const parsed = profileSchema.safeParse(given);
   if (parsed.success) return { ok: true, profile: parsed.data };
   const problems = parsed.error.issues.flatMap((issue) => describe(issue));
-  const more = problems.splice(MOST_PROBLEMS).length;
-  const told = problems.map((problem) => cleanText(problem, LONGEST_PROBLEM)).join('; ');
-  return { ok: false, problem: told + (more > 0 ? `; and ${more} more` : '') };
+  const more = problems.splice(MAX_PROBLEMS).length;
+  const list = problems.map((problem) => cleanText(problem, MAX_PROBLEM_LENGTH)).join('; ');
+  return { ok: false, problem: list + (more > 0 ? `; and ${more} more` : '') };
 }
 
 function describe(issue: z.core.$ZodIssue): string[] {
@@ -187,13 +194,13 @@ function describe(issue: z.core.$ZodIssue): string[] {
     case 'invalid_type':
       return [`${at} must be of type ${issue.expected}`];
     case 'invalid_union': {
-      // The alternative that comes closest says most.
+      // The closest alternative has the most useful message.
       const depth = (issues: z.core.$ZodIssue[]) => issues[0]?.path.length ?? 0;
       const [closest] = [...issue.errors].sort((a, b) => a.length - b.length || depth(b) - depth(a));
       const inner = (closest ?? []).map((one) => ({ ...one, path: [...issue.path, ...one.path] }));
       return inner.length > 0
         ? inner.flatMap((one) => describe(one as z.core.$ZodIssue))
-        : [`${at} is not understood`];
+        : [`${at} is not valid`];
     }
     case 'invalid_key':
       return issue.issues.map(({ message }) => `${at} ${message}`);
@@ -204,32 +211,33 @@ function describe(issue: z.core.$ZodIssue): string[] {
   }
 }
 
-/** For editors: what a profile may hold, as JSON Schema. */
+/** The JSON Schema of a profile, for editors. */
 export function profileJsonSchema(): object {
   return z.toJSONSchema(profileSchema, { io: 'input' });
 }
 
-/** How answers are read with a profile. */
+/** The default rules with the profile's own paths and words. */
 export function readingRules({ read = {}, states = {} }: ServiceProfile): ReadingRules {
-  const own = (given: string | string[] | undefined, usual: readonly string[]) =>
+  const { paths: defaults, stateOf } = DEFAULT_RULES;
+  const pathsOr = (given: AnswerPath | AnswerPath[] | undefined, usual: readonly AnswerPath[]) =>
     given === undefined ? usual : [given].flat();
   const { code, message } = read;
-  const chosen: AnswerPaths = {
-    ...DEFAULT_PATHS,
-    within: own(read.within, DEFAULT_PATHS.within),
-    taskId: own(read.taskId, DEFAULT_PATHS.taskId),
-    // What a profile names as the task's id is that, whatever stands beside it.
+  const paths: AnswerPaths = {
+    ...defaults,
+    within: pathsOr(read.within, defaults.within),
+    taskId: pathsOr(read.taskId, defaults.taskId),
+    // A path that the profile names is always the task's id.
     ...(read.taskId !== undefined && { vagueIds: [], callIds: [] }),
-    state: own(read.state, DEFAULT_PATHS.state),
-    percent: own(read.progress, DEFAULT_PATHS.percent),
-    videoUrl: own(read.video, DEFAULT_PATHS.videoUrl),
-    code: own(code, DEFAULT_PATHS.code),
-    message: message === undefined ? DEFAULT_PATHS.message : [message].flat().map((at) => ({ at })),
+    state: pathsOr(read.state, defaults.state),
+    percent: pathsOr(read.progress, defaults.percent),
+    videoUrl: pathsOr(read.video, defaults.videoUrl),
+    code: pathsOr(code, defaults.code),
+    message: message === undefined ? defaults.message : [message].flat().map((path) => ({ path })),
   };
-  const meanings = new Map(
+  const ownStates = new Map(
     NAMED_STATES.flatMap((state) =>
-      (states[state] ?? []).map((word) => [foldWord(String(word)), state] as const),
+      (states[state] ?? []).map((word) => [normalizeWord(String(word)), state] as const),
     ),
   );
-  return { places: chosen, stateOf: (word) => meanings.get(foldWord(word)) ?? stateOfWord(word) };
+  return { paths, stateOf: (word) => ownStates.get(normalizeWord(word)) ?? stateOf(word) };
 }

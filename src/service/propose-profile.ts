@@ -1,33 +1,33 @@
-import { type Leaf, leavesOf, placeOf, wordsOf } from './answer-leaves';
-import { DEFAULT_PATHS, parseJson } from './answer-paths';
-import { ERROR_WORDS, hasWord, SCORES } from './likely-paths';
+import { parseJson } from './answer-paths';
+import { ERROR_WORDS, hasWord, type Leaf, leavesOf, profilePath, SCORES, wordsOf } from './likely-paths';
 import { parseProfile, readingRules, type ServiceProfile } from './profile';
 import { type Field, type HttpAnswer, type TracedReading, traceAnswer } from './read-answer';
-import { isEnvelopeWord, type NamedState } from './state-words';
-import type { ServiceAnswer } from './video-service';
+import { type AnswerPath, DEFAULT_RULES, isEnvelopeWord, type NamedState } from './reading-rules';
+import type { ServiceAnswer } from './service-options';
 
-/** An answer that was kept, with what was asked when that is known. */
-export interface AnswerToRead extends HttpAnswer {
+/** A recorded answer, with the call that it answers if that is known. */
+export interface AnswerSample extends HttpAnswer {
   call?: ServiceAnswer['call'];
 }
 
 export interface ProposedProfile {
   /** Only what helps: empty when everything is understood, or when nothing can be guessed. */
   profile: ServiceProfile;
-  /** What only somebody who knows the service can say, a sentence each. */
+  /** Questions that only the user can answer, a sentence each. */
   notes: string[];
 }
 
-interface Studied {
-  answer: AnswerToRead;
+interface Sample {
+  answer: AnswerSample;
   leaves: Leaf[];
 }
 
-interface Seen extends Studied {
+interface ReadSample extends Sample {
   reading: TracedReading;
 }
 
-const READ_NAMES = {
+/** The name of each field in a profile. */
+const PROFILE_FIELDS = {
   videoUrl: 'video',
   taskId: 'taskId',
   code: 'code',
@@ -36,29 +36,29 @@ const READ_NAMES = {
   percent: 'progress',
 } as const satisfies Record<Field, keyof NonNullable<ServiceProfile['read']>>;
 
-// The link and the error come before the state: they tell what an unknown word means.
+// The link and the error come before the state, because they show what an unknown word means.
 const ORDER = ['videoUrl', 'taskId', 'code', 'message', 'state', 'percent'] as const satisfies Field[];
 
 /**
- * A profile that reads what is not understood in these answers of one service, beyond the profile in use. A guess, but
- * a checked one: with each line more is read than without it, and nothing that was understood is lost.
+ * Guesses a profile for what the profile in use does not understand in the answers of one service. Every line of it is
+ * checked: with it more is read than without it, and nothing that was understood is lost.
  */
 export function proposeProfile(
-  answers: readonly AnswerToRead[],
+  answers: readonly AnswerSample[],
   inUse: ServiceProfile = {},
 ): ProposedProfile {
-  const studied = answers.map((answer) => ({ answer, leaves: leavesOf(parseJson(answer.body)) }));
+  const samples = answers.map((answer) => ({ answer, leaves: leavesOf(parseJson(answer.body)) }));
   let profile: ServiceProfile = {};
   for (const field of ORDER) {
-    profile = addPlaces(field, profile, studied, inUse);
+    profile = addPaths(field, profile, samples, inUse);
   }
-  const { states, unclear } = meanings(studied, together(inUse, profile));
+  const { states, unclear } = guessStates(samples, mergeProfiles(inUse, profile));
   if (Object.keys(states).length > 0) profile = { ...profile, states };
-  return { profile, notes: [...idNotes(profile, studied), ...unclear.map(question)] };
+  return { profile, notes: [...idNotes(profile, samples), ...unclear.map(question)] };
 }
 
-/** What a profile says, with what a proposal adds to it. */
-export function together(inUse: ServiceProfile, more: ServiceProfile): ServiceProfile {
+/** The profile in use with the additions of a proposal. */
+export function mergeProfiles(inUse: ServiceProfile, more: ServiceProfile): ServiceProfile {
   const states = { ...inUse.states };
   for (const [state, words] of Object.entries(more.states ?? {}) as [NamedState, string[]][]) {
     states[state] = [...(states[state] ?? []), ...words];
@@ -66,55 +66,60 @@ export function together(inUse: ServiceProfile, more: ServiceProfile): ServicePr
   return { ...inUse, ...more, read: { ...inUse.read, ...more.read }, states };
 }
 
-/** The profile with places for one field, as many as it takes: a service may have one for each of its answers. */
-function addPlaces(
+/** Adds paths for one field until every answer has it: a service may use another path in each of its answers. */
+function addPaths(
   field: Field,
   profile: ServiceProfile,
-  studied: readonly Studied[],
+  samples: readonly Sample[],
   inUse: ServiceProfile,
 ): ServiceProfile {
-  const readBy = (proposal: ServiceProfile): Seen[] => {
-    const rules = readingRules(together(inUse, proposal));
-    return studied.map((one) => ({ ...one, reading: traceAnswer(one.answer, rules) }));
+  const readWith = (proposal: ServiceProfile): ReadSample[] => {
+    const rules = readingRules(mergeProfiles(inUse, proposal));
+    return samples.map((sample) => ({ ...sample, reading: traceAnswer(sample.answer, rules) }));
   };
   let best = profile;
-  let seen = readBy(profile);
-  // AnswerPaths of a profile replace the usual ones, so those that serve are named beside the new one.
-  const serving = seen.filter((one) => !wants(field, one)).map(({ reading }) => reading.found[field]);
-  let places = [...new Set(serving.filter((at) => at !== undefined).map(placeOf))];
-  for (const place of candidates(field, seen)) {
-    if (places.length >= MOST_PLACES || !seen.some((one) => wants(field, one))) break;
-    const more = [...places, place];
-    const read = { ...best.read, [READ_NAMES[field]]: more.length === 1 ? place : more };
-    const parsed = parseProfile({ ...best, read });
+  let read = readWith(profile);
+  // The paths of a profile replace the default ones, so those that work are listed with the new one.
+  const working = read.filter((sample) => !lacks(field, sample)).map(({ reading }) => reading.found[field]);
+  let paths = [...new Set(working.filter((path) => path !== undefined).map(profilePath))];
+  for (const path of candidates(field, read)) {
+    if (paths.length >= MAX_PATHS || !read.some((sample) => lacks(field, sample))) break;
+    const more = [...paths, path];
+    const fields = { ...best.read, [PROFILE_FIELDS[field]]: more.length === 1 ? path : more };
+    const parsed = parseProfile({ ...best, read: fields });
     if (!parsed.ok) continue;
-    const after = readBy(parsed.profile);
-    if (!helps(field, place, seen, after)) continue;
+    const after = readWith(parsed.profile);
+    if (!helps(field, path, read, after)) continue;
     best = parsed.profile;
-    seen = after;
-    places = more;
+    read = after;
+    paths = more;
   }
   return best;
 }
 
-const MOST_PLACES = 5;
-const MOST_CANDIDATES = 8;
+const MAX_PATHS = 5;
+const MAX_CANDIDATES = 8;
 
-/** One answer that wanted the field has it, from the new place; what was read before is read as before. */
-function helps(field: Field, place: string, before: readonly Seen[], after: readonly Seen[]): boolean {
+/** Whether the new path fills the field in an answer that lacked it, and every other answer is read as before. */
+function helps(
+  field: Field,
+  newPath: AnswerPath,
+  before: readonly ReadSample[],
+  after: readonly ReadSample[],
+): boolean {
   let gained = false;
   for (const [index, was] of before.entries()) {
-    const at = after[index]?.reading.found[field];
-    if (at === was.reading.found[field]) continue;
-    const isNew = at !== undefined && placeOf(at) === place;
-    if (!isNew || (was.reading.found[field] !== undefined && !wants(field, was))) return false;
-    gained ||= wants(field, was);
+    const path = after[index]?.reading.found[field];
+    if (path === was.reading.found[field]) continue;
+    const isNew = path !== undefined && profilePath(path) === newPath;
+    if (!isNew || (was.reading.found[field] !== undefined && !lacks(field, was))) return false;
+    gained ||= lacks(field, was);
   }
   return gained;
 }
 
-/** True when the answer should tell this, and does not. */
-function wants(field: Field, { answer: { call, status }, reading }: Seen): boolean {
+/** Whether the answer should have this field but does not. */
+function lacks(field: Field, { answer: { call, status }, reading }: ReadSample): boolean {
   const isGood = status >= 200 && status <= 299;
   const isMissing = reading.found[field] === undefined;
   switch (field) {
@@ -123,7 +128,7 @@ function wants(field: Field, { answer: { call, status }, reading }: Seen): boole
         isMissing && isGood && reading.refusal === undefined && (call === undefined || call === 'submit')
       );
     case 'state':
-      // "ok" around a task that has no video yet speaks of the call.
+      // "ok" around a task that has no video yet is about the call.
       return (
         isGood &&
         isOfTask(call) &&
@@ -138,56 +143,56 @@ function wants(field: Field, { answer: { call, status }, reading }: Seen): boole
   }
 }
 
-const isOfTask = (call: AnswerToRead['call']) => call === undefined || call === 'submit' || call === 'poll';
+const isOfTask = (call: AnswerSample['call']) => call === undefined || call === 'submit' || call === 'poll';
 
-/** AnswerPaths where the field may be, the likeliest first, from the answers that want it. */
-function candidates(field: Field, seen: readonly Seen[]): string[] {
-  const scores = new Map<string, number>();
-  for (const { answer, leaves, reading } of seen.filter((one) => wants(field, one))) {
-    const used = Object.values(reading.found).map(placeOf);
+/** Paths where the field may be, the likeliest first, from the answers that lack it. */
+function candidates(field: Field, samples: readonly ReadSample[]): AnswerPath[] {
+  const scores = new Map<AnswerPath, number>();
+  for (const { answer, leaves, reading } of samples.filter((sample) => lacks(field, sample))) {
+    const used = Object.values(reading.found).map(profilePath);
     for (const leaf of leaves) {
-      const isUsed = used.includes(leaf.place) || (field === 'taskId' && isOfCall(leaf, reading));
+      const isUsed = used.includes(leaf.path) || (field === 'taskId' && isIdOfCall(leaf, reading));
       const score = isUsed ? 0 : SCORES[field](leaf, answer);
-      if (score > 0) scores.set(leaf.place, Math.max(score, scores.get(leaf.place) ?? 0));
+      if (score > 0) scores.set(leaf.path, Math.max(score, scores.get(leaf.path) ?? 0));
     }
   }
   // The sort is stable, and leaves come from the top of an answer down.
-  const ranked = [...scores].sort(([, a], [, b]) => b - a).map(([place]) => place);
-  return ranked.slice(0, MOST_CANDIDATES);
+  const ranked = [...scores].sort(([, a], [, b]) => b - a).map(([path]) => path);
+  return ranked.slice(0, MAX_CANDIDATES);
 }
 
-/** The reader has seen it, and a code beside it that may be a refusal. */
-function isOfCall({ place }: Leaf, { found }: TracedReading): boolean {
-  const name = place.split('.').at(-1) ?? '';
-  return found.code !== undefined && DEFAULT_PATHS.callIds.includes(name);
+/** An id that the reader ignored because of the code beside it, which may mean a refusal. */
+function isIdOfCall({ path }: Leaf, { found }: TracedReading): boolean {
+  const name = path.split('.').at(-1) ?? '';
+  return found.code !== undefined && DEFAULT_RULES.paths.callIds.includes(name);
 }
 
-/** What the words mean that nobody knows, as far as the answers around them tell. */
-function meanings(studied: readonly Studied[], profile: ServiceProfile) {
+/** What the unknown state words mean, as far as the answers show it. */
+function guessStates(samples: readonly Sample[], profile: ServiceProfile) {
   const rules = readingRules(profile);
-  const told = new Map<string, Set<NamedState | undefined>>();
-  for (const { answer } of studied) {
+  const guesses = new Map<string, Set<NamedState | undefined>>();
+  for (const { answer } of samples) {
     const { found, task } = traceAnswer(answer, rules);
     const isGood = answer.status >= 200 && answer.status <= 299;
     if (!isGood || found.state === undefined || found.state === 'done' || task.word === '') continue;
     if (rules.stateOf(task.word) !== undefined) continue;
     const isError = [found.code, found.message].some(
-      (at) => at !== undefined && hasWord(at.split('.').map(wordsOf), ERROR_WORDS),
+      (path) => path !== undefined && hasWord(path.split('.').map(wordsOf), ERROR_WORDS),
     );
-    const meaning = found.videoUrl !== undefined ? 'succeeded' : isError ? 'failed' : undefined;
-    told.set(task.word, (told.get(task.word) ?? new Set()).add(meaning));
+    const guess = found.videoUrl !== undefined ? 'succeeded' : isError ? 'failed' : undefined;
+    guesses.set(task.word, (guesses.get(task.word) ?? new Set()).add(guess));
   }
   const states: NonNullable<ServiceProfile['states']> = {};
   const unclear: string[] = [];
-  for (const [word, [meaning, ...others]] of told) {
-    // A word that stands beside a video here and beside none there does not say that there is one.
-    if (meaning === undefined || others.length > 0) unclear.push(word);
-    else states[meaning] = [...(states[meaning] ?? []), asWritten(word)];
+  for (const [word, [guess, ...others]] of guesses) {
+    // A word that comes with a video in one answer and without one in another does not mean succeeded.
+    if (guess === undefined || others.length > 0) unclear.push(word);
+    else states[guess] = [...(states[guess] ?? []), asWritten(word)];
   }
   return { states, unclear };
 }
 
-/** Numbers are written as numbers. */
+/** As YAML and JSON write it: numbers as numbers. */
 function asWritten(word: string): string | number {
   const number = Number(word);
   return Number.isSafeInteger(number) && String(number) === word ? number : word;
@@ -198,8 +203,8 @@ function question(word: string): string {
   return `What does ${JSON.stringify(word)} mean? Put it under queued, running, succeeded, failed or cancelled, such as ${example}.`;
 }
 
-function idNotes({ read }: ServiceProfile, studied: readonly Studied[]): string[] {
-  const isSure = studied.some(({ answer }) => answer.call === 'submit');
+function idNotes({ read }: ServiceProfile, samples: readonly Sample[]): string[] {
+  const isSure = samples.some(({ answer }) => answer.call === 'submit');
   if (read?.taskId === undefined || isSure) return [];
   return ['The task id is read from the answer to the submit: leave taskId out if none of these is one.'];
 }

@@ -1,6 +1,6 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
-/** What an address is when it is not one of the public internet. */
+/** What a non-public address is. */
 export type AddressKind =
   | 'loopback'
   | 'private'
@@ -14,7 +14,7 @@ export type AddressKind =
 
 type Subnet = [network: string, prefix: number];
 
-/** The special-purpose registry of IANA for IPv4. */
+/** IANA's registry of special-purpose IPv4 addresses. */
 const IPV4: [AddressKind, Subnet[]][] = [
   ['loopback', [['127.0.0.0', 8]]],
   [
@@ -23,13 +23,13 @@ const IPV4: [AddressKind, Subnet[]][] = [
       ['10.0.0.0', 8],
       ['172.16.0.0', 12],
       ['192.168.0.0', 16],
-      // Shared by the customers of a carrier; Alibaba's metadata are here.
+      // Carrier-grade NAT; Alibaba's metadata service is here.
       ['100.64.0.0', 10],
     ],
   ],
   ['link-local', [['169.254.0.0', 16]]],
   ['multicast', [['224.0.0.0', 4]]],
-  // Azure tells its machines about themselves at an address that looks public.
+  // Azure's metadata service has an address from a public range.
   ['metadata', [['168.63.129.16', 32]]],
   [
     'documentation',
@@ -69,7 +69,7 @@ const IPV6: [AddressKind, Subnet[]][] = [
       ['3fff::', 20],
     ],
   ],
-  // 6to4 and Teredo hold an IPv4 address; both are given up, so no video is lost with all of them.
+  // 6to4 and Teredo addresses contain an IPv4 address. Both are obsolete, so no video is there.
   [
     'tunnel',
     [
@@ -83,7 +83,7 @@ const IPV6: [AddressKind, Subnet[]][] = [
 const MAPPED = '::ffff:';
 const NAT64 = '64:ff9b::';
 
-/** Beside it IANA has handed nothing out. An IPv4 address in the last two forms is as public as it is by itself. */
+/** IANA has allocated nothing else. An IPv4 address in one of the last two forms is as public as it is by itself. */
 const GLOBAL_IPV6 = listOf('ipv6', [
   ['2000::', 3],
   [`${MAPPED}0:0`, 96],
@@ -95,7 +95,7 @@ const LISTS: [AddressKind, BlockList][] = [
   ...IPV6.map(([kind, subnets]): [AddressKind, BlockList] => [kind, listOf('ipv6', subnets)]),
 ];
 
-/** Why an address is not one of the public internet; undefined when it is. What is no address is not public either. */
+/** Why an address is not public; undefined when it is. Text that is not an address is not public either. */
 export function whyNotPublic(address: string): AddressKind | undefined {
   const family = isIPv4(address) ? 'ipv4' : 'ipv6';
   const [kind] = LISTS.find(([, list]) => list.check(address, family)) ?? [];
@@ -109,7 +109,7 @@ function listOf(family: 'ipv4' | 'ipv6', subnets: Subnet[]): BlockList {
   return list;
 }
 
-/** A BlockList finds the v4-mapped form of an IPv4 address by itself, and the NAT64 form not. */
+/** A BlockList matches the v4-mapped form of an IPv4 address by itself, but not its NAT64 form. */
 function withNat64(subnets: Subnet[]): BlockList {
   const list = listOf('ipv4', subnets);
   for (const [network, prefix] of subnets) list.addSubnet(NAT64 + network, 96 + prefix, 'ipv6');

@@ -1,41 +1,40 @@
 import { isTaskId } from '../contract/input-rules';
 import type { TaskState } from '../contract/task-state';
-import {
-  type AnswerPaths,
-  bodiesOf,
-  DEFAULT_PATHS,
-  type Found,
-  parseJson,
-  valuesAt,
-  valuesIn,
-} from './answer-paths';
-import { findRefusal, isErrorObject, meansNoError, type Refusal } from './read-refusal';
+import { bodiesOf, type Found, parseJson, valuesAt, valuesIn } from './answer-paths';
+import { findRefusal, isErrorObject, meansSuccess, type Refusal } from './read-refusal';
 import {
   booleanFrom,
   first,
   idFrom,
-  LONGEST,
   linkFrom,
+  MAX_LENGTH,
   nameFrom,
   percentFrom,
   type Read,
+  type RetryHeaders,
+  retryAfterMs,
   taskIdFrom,
   textFrom,
 } from './read-values';
-import { type RetryHeaders, retryAfterMs } from './retry-after';
-import { isEnvelopeWord, isTaskWord, type NamedState, stateOfWord } from './state-words';
+import {
+  type AnswerPaths,
+  DEFAULT_RULES,
+  isEnvelopeWord,
+  isTaskWord,
+  type ReadingRules,
+} from './reading-rules';
 
 export interface HttpAnswer {
   status: number;
   headers?: RetryHeaders;
-  /** By the clock of whoever asked: what a `Retry-After` date is measured against when the answer has none itself. */
+  /** When the answer came, by this machine's clock. A `Retry-After` date is measured against it if there is no `Date`. */
   receivedAtMs?: number;
   body: string;
-  /** What links that name no host are relative to. */
+  /** What links without a host are relative to. */
   baseUrl?: string;
 }
 
-/** `succeeded` alone has a video; the service's own word is kept beside ours, '' when the answer has none. */
+/** The state of a task; only `succeeded` has a video. `word` is the service's own word for it, '' if there is none. */
 export type VideoState =
   | { state: 'queued' | 'running'; word: string; percent?: number }
   | { state: 'succeeded'; word: string; videoUrl?: string }
@@ -43,80 +42,71 @@ export type VideoState =
   | { state: 'cancelled'; word: string }
   | { state: 'unknown'; word: string };
 
-/** The service's own error words, never ''. A message may also stand beside good news: "Task accepted". */
+/** The service's own code and message, never ''. Usually an error, but it may also be "Task accepted". */
 export interface ServiceMessage {
   code?: string;
   message?: string;
 }
 
+/** What one answer of the service says. */
 export interface AnswerReading {
-  /** The body was a JSON object or array. */
+  /** Whether the body is a JSON object or list. */
   json: boolean;
   taskId?: string;
   task: VideoState;
-  said: ServiceMessage;
+  serviceMessage: ServiceMessage;
 }
 
-/** So many of the names of an id, from the first, mean a task and nothing else. */
-const CLEAR_ID_NAMES = 2;
-
-/** How one service's answers are read. */
-export interface ReadingRules {
-  places: AnswerPaths;
-  stateOf: (word: string) => NamedState | undefined;
-}
-
-const DEFAULT_RULES: ReadingRules = { places: DEFAULT_PATHS, stateOf: stateOfWord };
-
-/** What is read from an answer, each from a place of its own. */
+/** The values that are read from an answer. */
 export type Field = 'taskId' | 'state' | 'percent' | 'videoUrl' | 'code' | 'message';
 
-/** A reading with its reasons: where each thing was found, and what speaks against it. */
+/** A reading with its reasons. */
 export interface TracedReading extends AnswerReading {
+  /** The path at which each value was found. */
   found: Partial<Record<Field, string>>;
+  /** What contradicts the reading, a sentence each. */
   doubts: string[];
-  /** What stands where a task id is expected, and is too long or has control characters in it. */
+  /** A task id that cannot be used: too long, or with control characters. */
   unusableId?: string;
-  /** What says no in an answer with status 2xx, unless it tells the state of a task. */
+  /** What refuses the request in an answer with status 2xx, unless the answer describes a task. */
   refusal?: Refusal;
-  /** How long the service asks to be left alone. */
+  /** How long the service asks us to wait. */
   retryAfterMs?: number;
 }
 
-/** What one HTTP answer says of a task. Pure, and total: every answer has a reading, the worst is `unknown`. */
+/** Reads one HTTP answer. Never throws: an answer that says nothing is read as `unknown`. */
 export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedReading {
-  const { places } = rules;
+  const { paths } = rules;
   const root = parseJson(answer.body);
-  const bodies = bodiesOf(root, places.within);
+  const bodies = bodiesOf(root, paths.within);
   const read: Partial<Record<Field, Read<unknown>>> = {};
-  const keep = <T>(field: Field, found: Read<T> | undefined): T | undefined => {
+  const note = <T>(field: Field, found: Read<T> | undefined): T | undefined => {
     if (found !== undefined) read[field] = found;
     return found?.value;
   };
 
-  const word = keep('state', readWord(bodies, rules)) ?? '';
-  const done = first(valuesIn(bodies, places.done), booleanFrom);
+  const word = note('state', readWord(bodies, rules)) ?? '';
+  const done = first(valuesIn(bodies, paths.done), booleanFrom);
   if (word === '' && done) read.state = done;
-  const link = linkFrom(answer.baseUrl);
-  const videoUrl = keep('videoUrl', first(valuesIn(bodies, places.videoUrl), link));
-  const percent = keep('percent', first(valuesIn(bodies, places.percent), percentFrom));
-  const error = first(valuesIn(bodies, places.error), (value) => isErrorObject(value, rules) || undefined);
-  const code = keep('code', first(valuesIn(bodies, places.code), errorFrom(nameFrom, LONGEST.code, rules)));
-  const message = keep(
+  const videoUrl = note('videoUrl', first(valuesIn(bodies, paths.videoUrl), linkFrom(answer.baseUrl)));
+  const percent = note('percent', first(valuesIn(bodies, paths.percent), percentFrom));
+  const error = first(valuesIn(bodies, paths.error), (value) => isErrorObject(value, rules) || undefined);
+  const code = note('code', first(valuesIn(bodies, paths.code), errorFrom(nameFrom, MAX_LENGTH.code, rules)));
+  const message = note(
     'message',
-    first(messagesIn(bodies, rules), errorFrom(textFrom, LONGEST.message, rules)),
+    first(messagesIn(bodies, rules), errorFrom(textFrom, MAX_LENGTH.message, rules)),
   );
   const isGood = answer.status >= 200 && answer.status <= 299;
   const isOfTask = !isGood || isTaskWord(word, rules.stateOf) || done !== undefined;
   const refusal = isOfTask ? undefined : findRefusal(bodies, rules);
-  const idNames = places.taskId.filter((name) => {
-    if (refusal !== undefined) return !places.vagueIds.includes(name);
-    return isOfTask || code === undefined || !places.callIds.includes(name);
+  const idPaths = paths.taskId.filter((path) => {
+    if (refusal !== undefined) return !paths.vagueIds.includes(path);
+    return isOfTask || code === undefined || !paths.callIds.includes(path);
   });
-  // One that cannot be used hides the others: what stands elsewhere, such as the id of the call, is not the task's.
-  const named = first(valuesIn(bodies, idNames), idFrom);
-  const isUsable = isTaskId(named?.value);
-  const taskId = keep('taskId', isUsable ? named : undefined);
+  // An unusable id ends the search: an id at a later path, such as that of the call, is not the task's.
+  const id = first(valuesIn(bodies, idPaths), idFrom);
+  const isUsable = isTaskId(id?.value);
+  const taskId = note('taskId', isUsable ? id : undefined);
   const signs = {
     status: answer.status,
     word,
@@ -125,49 +115,62 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
     percent,
     hasError: error !== undefined,
   };
-  const task = taskOf(signs, rules);
+  const task = videoStateOf(signs, rules);
   return {
     json: root !== undefined,
     taskId,
-    ...(named !== undefined && !isUsable && { unusableId: named.value }),
+    ...(id !== undefined && !isUsable && { unusableId: id.value }),
     task,
-    said: { ...(code !== undefined && { code }), ...(message !== undefined && { message }) },
-    found: Object.fromEntries(Object.entries(read).map(([field, { at }]) => [field, at])),
+    serviceMessage: { ...(code !== undefined && { code }), ...(message !== undefined && { message }) },
+    found: Object.fromEntries(Object.entries(read).map(([field, { path }]) => [field, path])),
     ...(refusal && { refusal }),
     retryAfterMs: retryAfterMs(answer.headers ?? {}, answer.receivedAtMs ?? 0),
     doubts: [
-      ...otherIds(bodies, places, read.taskId),
+      ...describeOtherId(bodies, paths, read.taskId),
       ...(task.state === 'succeeded' && error
-        ? [`${read.state?.at ?? 'the answer'} says ${word || 'done'}, and there is an error at ${error.at}`]
+        ? [
+            `${read.state?.path ?? 'the answer'} says ${word || 'done'}, and there is an error at ${error.path}`,
+          ]
         : []),
     ],
   };
 }
 
-/** Two names that mean a task as clearly as each other, and two different ids. */
-function otherIds(
+/** How many of the first task id paths mean a task and nothing else. */
+const CLEAR_ID_PATHS = 2;
+
+/** A doubt when two paths that clearly mean a task have different ids. */
+function describeOtherId(
   bodies: readonly Found[],
-  places: AnswerPaths,
+  paths: AnswerPaths,
   chosen: Read<unknown> | undefined,
 ): string[] {
   if (chosen === undefined) return [];
-  // A name that may mean something else, such as the id of the call, is no rival.
-  const clear = places.taskId.slice(0, CLEAR_ID_NAMES);
-  const name = chosen.at.split('.').at(-1) ?? '';
+  const clear = paths.taskId.slice(0, CLEAR_ID_PATHS);
+  const name = chosen.path.split('.').at(-1) ?? '';
   if (!clear.includes(name)) return [];
-  for (const { value, at } of valuesIn(bodies, clear)) {
+  for (const { value, path } of valuesIn(bodies, clear)) {
     const other = taskIdFrom(value);
     if (other !== undefined && other !== chosen.value) {
-      return [`${chosen.at} is ${String(chosen.value)} and ${at} is ${other}`];
+      return [`${chosen.path} is ${String(chosen.value)} and ${path} is ${other}`];
     }
   }
   return [];
 }
 
-function taskOf({ videoUrl, percent, ...signs }: Signs, rules: ReadingRules): VideoState {
-  const state = decide({ videoUrl, ...signs }, rules);
-  const { word: named, done } = signs;
-  const word = named === '' && done !== undefined ? `done: ${done}` : named;
+interface Signs {
+  status: number;
+  word: string;
+  done: boolean | undefined;
+  videoUrl: string | undefined;
+  percent?: number | undefined;
+  hasError: boolean;
+}
+
+function videoStateOf(signs: Signs, rules: ReadingRules): VideoState {
+  const state = decideState(signs, rules);
+  const { done, percent, videoUrl } = signs;
+  const word = signs.word === '' && done !== undefined ? `done: ${done}` : signs.word;
   switch (state) {
     case 'queued':
     case 'running':
@@ -181,55 +184,53 @@ function taskOf({ videoUrl, percent, ...signs }: Signs, rules: ReadingRules): Vi
   }
 }
 
-interface Signs {
-  status: number;
-  word: string;
-  done: boolean | undefined;
-  videoUrl: string | undefined;
-  percent?: number | undefined;
-  hasError: boolean;
-}
-
-function decide({ status, word, done, videoUrl, hasError }: Signs, { stateOf }: ReadingRules): TaskState {
-  // {"status":"error"} in an HTTP 500 speaks of the call; read as the task's end it would give up a paid video.
+function decideState(
+  { status, word, done, videoUrl, hasError }: Signs,
+  { stateOf }: ReadingRules,
+): TaskState {
+  // {"status":"error"} in an HTTP 500 is about the call; taken for the task's end it would give up a paid video.
   if (status < 200 || status > 299) return 'unknown';
   const named = stateOf(word);
   if (named !== undefined) return named;
   if (done !== undefined) return done ? (hasError ? 'failed' : 'succeeded') : 'running';
-  // Before the URL: what stands in a 202 is where to ask again.
+  // Before the link: in a 202 it is the address to poll.
   if (status === 202) return 'running';
   if (status === 200 && word === '' && hasError) return 'failed';
   return videoUrl === undefined ? 'unknown' : 'succeeded';
 }
 
-// A word we know counts most, a number least: numbers mean nothing without configuration, and `status: 200`
-// often wraps the word. An envelope's "success" gives way to any other word, for that one is the task's.
-function readWord(bodies: readonly Found[], { places, stateOf }: ReadingRules): Read<string> | undefined {
+// A known word comes first and a number last: numbers mean nothing without a profile, and `status: 200` often wraps the
+// word. An envelope's "success" comes after any other word, because the other one is the task's.
+function readWord(bodies: readonly Found[], { paths, stateOf }: ReadingRules): Read<string> | undefined {
   const rank = (word: string) => {
     if (stateOf(word) !== undefined) return isEnvelopeWord(word) ? 2 : 0;
     return /^-?[\d.]+$/.test(word) ? 3 : 1;
   };
   let best: Read<string> | undefined;
-  for (const { value, at } of valuesIn(bodies, places.state)) {
-    const word = nameFrom(value)?.slice(0, LONGEST.word);
+  for (const { value, path } of valuesIn(bodies, paths.state)) {
+    const word = nameFrom(value)?.slice(0, MAX_LENGTH.word);
     if (word !== undefined && (best === undefined || rank(word) < rank(best.value)))
-      best = { value: word, at };
+      best = { value: word, path };
   }
   return best;
 }
 
-function* messagesIn(bodies: readonly Found[], { places, stateOf }: ReadingRules): Generator<Found> {
-  for (const { at, beside } of places.message) {
+function* messagesIn(bodies: readonly Found[], { paths, stateOf }: ReadingRules): Generator<Found> {
+  for (const { path, codePath } of paths.message) {
     for (const body of bodies) {
-      const code = beside === undefined ? undefined : first(valuesAt(body, beside), nameFrom)?.value;
-      if (code === undefined || !meansNoError(code, stateOf)) yield* valuesAt(body, at);
+      const code = codePath === undefined ? undefined : first(valuesAt(body, codePath), nameFrom)?.value;
+      if (code === undefined || !meansSuccess(code, stateOf)) yield* valuesAt(body, path);
     }
   }
 }
 
-function errorFrom(read: (value: unknown) => string | undefined, longest: number, { stateOf }: ReadingRules) {
+function errorFrom(
+  read: (value: unknown) => string | undefined,
+  maxLength: number,
+  { stateOf }: ReadingRules,
+) {
   return (value: unknown): string | undefined => {
-    const start = read(value)?.slice(0, longest);
-    return start === undefined || meansNoError(start, stateOf) ? undefined : start;
+    const start = read(value)?.slice(0, maxLength);
+    return start === undefined || meansSuccess(start, stateOf) ? undefined : start;
   };
 }

@@ -1,63 +1,58 @@
-import { type AnswerPaths, type Found, isObject, valuesIn } from './answer-paths';
+import { type Found, isObject, valuesIn } from './answer-paths';
 import { first, nameFrom, textFrom } from './read-values';
-import { isFailedCallWord, type NamedState } from './state-words';
+import { isFailedCallWord, type ReadingRules } from './reading-rules';
 
-/** Where an answer with status 2xx says that the request was refused, and with which HTTP status if it names one. */
+/** Where an answer with status 2xx says that the request was refused, and the HTTP status that it names, if any. */
 export interface Refusal {
-  at: string;
+  path: string;
   status?: number;
 }
 
-interface RefusalRules {
-  places: Pick<AnswerPaths, 'error'>;
-  stateOf: (word: string) => NamedState | undefined;
-}
-
-const STATUSES = ['code', 'status', 'statusCode', 'status_code', 'error.code', 'error.status'];
-const SUCCESS_FLAGS = ['success', 'ok'];
+const STATUS_PATHS = ['code', 'status', 'statusCode', 'status_code', 'error.code', 'error.status'];
+const SUCCESS_FLAG_PATHS = ['success', 'ok'];
 const ERROR_NAME = /(Error|Exception)$/;
 
 /**
- * What says no in an answer that HTTP says is a good one: some services answer everything with 200. A code that nobody
- * knows says nothing for sure, and is not looked at.
+ * Some services answer everything with HTTP 200 and refuse in the body. An unknown error code alone is not a refusal: it
+ * may mean anything.
  */
-export function findRefusal(bodies: readonly Found[], rules: RefusalRules): Refusal | undefined {
-  const status = first(valuesIn(bodies, STATUSES), errorStatusFrom);
-  if (status) return { at: status.at, status: status.value };
+export function findRefusal(bodies: readonly Found[], rules: ReadingRules): Refusal | undefined {
+  const status = first(valuesIn(bodies, STATUS_PATHS), errorStatusFrom);
+  if (status) return { path: status.path, status: status.value };
   const sign =
     first(
-      valuesIn(bodies, [...rules.places.error, 'errors']),
+      valuesIn(bodies, [...rules.paths.error, 'errors']),
       (value) => isError(value, rules) || undefined,
     ) ??
-    first(valuesIn(bodies, SUCCESS_FLAGS), (value) => value === false || undefined) ??
+    first(valuesIn(bodies, SUCCESS_FLAG_PATHS), (value) => value === false || undefined) ??
     first(valuesIn(bodies, ['status']), (value) => isFailedCallWord(textFrom(value) ?? '') || undefined) ??
     first(valuesIn(bodies, ['name']), (value) => ERROR_NAME.test(textFrom(value) ?? '') || undefined);
-  return sign && { at: sign.at };
+  return sign && { path: sign.path };
 }
 
-/** Services written in Go answer a finished task with {"error":{"code":0,"message":""}}: that is no error. */
-export function isErrorObject(value: unknown, { stateOf }: Pick<RefusalRules, 'stateOf'>): boolean {
+/** Services written in Go answer a finished task with {"error":{"code":0,"message":""}}, which is not an error. */
+export function isErrorObject(value: unknown, { stateOf }: Pick<ReadingRules, 'stateOf'>): boolean {
   if (!isObject(value)) return false;
   const code = nameFrom(value.code);
-  if (code !== undefined && meansNoError(code, stateOf)) return false;
+  if (code !== undefined && meansSuccess(code, stateOf)) return false;
   return Object.values(value).some((part) => {
     if (typeof part === 'object' && part !== null) return Object.keys(part).length > 0;
     const text = nameFrom(part);
-    return text !== undefined && !meansNoError(text, stateOf);
+    return text !== undefined && !meansSuccess(text, stateOf);
   });
 }
 
-export function meansNoError(code: string, stateOf: RefusalRules['stateOf']): boolean {
+export function meansSuccess(code: string, stateOf: ReadingRules['stateOf']): boolean {
   return /^(0+|20\d)$/.test(code) || stateOf(code) === 'succeeded';
 }
 
-function isError(value: unknown, rules: RefusalRules): boolean {
+function isError(value: unknown, rules: ReadingRules): boolean {
   if (Array.isArray(value)) return value.length > 0;
   const text = textFrom(value);
   return (
     value === true ||
     isErrorObject(value, rules) ||
-    (text !== undefined && !meansNoError(text, rules.stateOf))
+    (text !== undefined && !meansSuccess(text, rules.stateOf))
   );
 }
 

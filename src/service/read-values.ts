@@ -1,23 +1,23 @@
 import { isTaskId } from '../contract/input-rules';
 import type { Found } from './answer-paths';
 
-// What is read ends in a workflow's history and in messages, so an answer must not be able to fill them.
-// Names and words are cut; an id or a URL that was cut would be another one, so a longer one is not taken.
-export const LONGEST = { word: 100, code: 100, message: 1000, videoUrl: 16_000 };
+// Values end up in a workflow's history and in messages, so an answer must not be able to fill them.
+// Words and messages are cut. A cut id or URL would be a different one, so longer ones are rejected.
+export const MAX_LENGTH = { word: 100, code: 100, message: 1000, videoUrl: 16_000 };
 
-/** Something that was taken, and where it stood. */
+/** An accepted value and its path. */
 export interface Read<T> {
   value: T;
-  at: string;
+  path: string;
 }
 
 export function first<T>(
   candidates: Iterable<Found>,
   accept: (value: unknown) => T | undefined,
 ): Read<T> | undefined {
-  for (const { value, at } of candidates) {
+  for (const { value, path } of candidates) {
     const accepted = accept(value);
-    if (accepted !== undefined) return { value: accepted, at };
+    if (accepted !== undefined) return { value: accepted, path };
   }
   return undefined;
 }
@@ -34,7 +34,7 @@ export function nameFrom(value: unknown): string | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? String(value) : textFrom(value);
 }
 
-// 0 is what a service without an id yet writes where the id will be.
+// Some services send 0 until the task has an id.
 export function idFrom(value: unknown): string | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) && value > 0 ? String(value) : undefined;
   return textFrom(value);
@@ -45,23 +45,56 @@ export function taskIdFrom(value: unknown): string | undefined {
   return isTaskId(id) ? id : undefined;
 }
 
-/** An http(s) link; one that begins with a slash is the service's own. */
+/** An http(s) link; one that begins with a slash is relative to the service. */
 export function linkFrom(baseUrl: string | undefined) {
   return (value: unknown): string | undefined => {
     const text = textFrom(value);
-    if (text === undefined || text.length > LONGEST.videoUrl) return undefined;
+    if (text === undefined || text.length > MAX_LENGTH.videoUrl) return undefined;
     if (/^\/[^/\\\s]/.test(text)) return baseUrl === undefined ? text : new URL(text, baseUrl).href;
     return /^https?:\/\//i.test(text) && URL.canParse(text) ? text : undefined;
   };
 }
 
-// Runway counts from 0 to 1, the others to 100. A fraction below 1 is Runway's; 1 itself is read as 1 %, for
-// counts to 100 pass through it, while Runway at 1 says SUCCEEDED, where no percentage is kept.
+// Runway counts from 0 to 1, other services to 100. A fraction below 1 is Runway's. 1 itself means 1 %: services that
+// count to 100 pass through it, while Runway at 1 already says SUCCEEDED, which has no percentage.
 export function percentFrom(value: unknown): number | undefined {
   const [, digits, sign] =
-    /^(\d+(?:\.\d+)?)\s*(%?)$/.exec(nameFrom(value)?.slice(0, LONGEST.word) ?? '') ?? [];
+    /^(\d+(?:\.\d+)?)\s*(%?)$/.exec(nameFrom(value)?.slice(0, MAX_LENGTH.word) ?? '') ?? [];
   if (digits === undefined) return undefined;
   const count = Number(digits);
   const percent = Math.round(count < 1 && sign === '' ? count * 100 : count);
   return percent <= 100 ? percent : undefined;
+}
+
+export interface RetryHeaders {
+  /** Milliseconds; some services send it for their own clients. */
+  'retry-after-ms'?: string | string[];
+  'retry-after'?: string | string[];
+  date?: string | string[];
+}
+
+/** Proxies merge two headers into a list; its first entry counts. Nine digits of seconds are 30 years. */
+const SECONDS = /^(\d{1,9}(?:\.\d+)?)\s*(?:,|$)/;
+
+/** Date.parse alone also accepts `-5` and `in 5`, and reads a date without a zone as local time. */
+const DATE = /^([a-z]{3,9}, \d|\d{4}-\d\d-\d\d).*(GMT|UTC|Z|[+-]\d\d:?\d\d)$/i;
+
+/**
+ * `Retry-After` in milliseconds, given as seconds or as a date; undefined when it is absent or unreadable. A date is
+ * measured against the answer's own `Date`, because the clocks of the worker and the service may differ.
+ */
+export function retryAfterMs(headers: RetryHeaders, nowMs: number): number | undefined {
+  const exact = firstHeader(headers['retry-after-ms'])?.trim() ?? '';
+  if (/^\d{1,12}$/.test(exact)) return Number(exact);
+  const value = firstHeader(headers['retry-after'])?.trim() ?? '';
+  const seconds = SECONDS.exec(value)?.[1];
+  if (seconds !== undefined) return Math.round(Number(seconds) * 1_000);
+  const atMs = DATE.test(value) ? Date.parse(value) : Number.NaN;
+  if (Number.isNaN(atMs)) return undefined;
+  const sentAtMs = Date.parse(firstHeader(headers.date) ?? '');
+  return Math.max(0, atMs - (Number.isNaN(sentAtMs) ? nowMs : sentAtMs));
+}
+
+function firstHeader(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header;
 }

@@ -3,25 +3,11 @@ import { redact } from '../contract/redact';
 import { looksLikeToken } from '../contract/redact-links';
 import type { TracedReading } from './read-answer';
 
-const SECRET_NAMES = /auth|cookie|token|secret|key|signature|credential|password/i;
-
-export function redactReading<Reading extends TracedReading>(reading: Reading, secrets: Secrets): Reading {
-  const { task, said, doubts } = reading;
-  return {
-    ...reading,
-    doubts: doubts.map((doubt) => redact(doubt, secrets)),
-    task: { ...task, word: redact(task.word, secrets) },
-    said: {
-      ...(said.code !== undefined && { code: redact(said.code, secrets) }),
-      ...(said.message !== undefined && { message: redact(said.message, secrets) }),
-    },
-  };
-}
-
+const SECRET_HEADERS = /auth|cookie|token|secret|key|signature|credential|password/i;
 /** A shorter value of such a header is a number or a word. */
-const SHORTEST_KEY = 8;
+const MIN_KEY_LENGTH = 8;
 
-/** What a call carries: its keys, the headers of a profile, and what signs its address. */
+/** What a call carries that must never be logged: its keys, the profile's headers, and the query of its address. */
 export function secretsOf(
   path: string,
   keys: readonly string[],
@@ -29,7 +15,8 @@ export function secretsOf(
 ): Secrets {
   const [, query = ''] = path.split(/\?(.*)/s);
   const fields = Object.entries(headers);
-  const isKey = ([name, value]: [string, string]) => SECRET_NAMES.test(name) && value.length >= SHORTEST_KEY;
+  const isKey = ([name, value]: [string, string]) =>
+    SECRET_HEADERS.test(name) && value.length >= MIN_KEY_LENGTH;
   return {
     keys: [...keys, ...fields.filter(isKey).map(([, value]) => value)].filter((key) => key !== ''),
     others: [
@@ -40,10 +27,27 @@ export function secretsOf(
   };
 }
 
-/** The same for a link, whose path may be what lets somebody in. */
+/** The secrets of a link. A token in its path may be all that is needed to open it. */
 export function secretsOfLink(path: string, { keys, others }: Secrets): Secrets {
   const own = secretsOf(path, keys);
   const [address = ''] = path.split('?');
   const tokens = address.split(/[/;=]/).map((segment) => segment.replace(/\.\w{1,5}$/, ''));
   return { keys, others: [...others, ...own.others, ...tokens.filter(looksLikeToken)] };
+}
+
+export function redactReading<Reading extends TracedReading>(reading: Reading, secrets: Secrets): Reading {
+  const {
+    task,
+    serviceMessage: { code, message },
+    doubts,
+  } = reading;
+  return {
+    ...reading,
+    doubts: doubts.map((doubt) => redact(doubt, secrets)),
+    task: { ...task, word: redact(task.word, secrets) },
+    serviceMessage: {
+      ...(code !== undefined && { code: redact(code, secrets) }),
+      ...(message !== undefined && { message: redact(message, secrets) }),
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import type { NoAnswer } from '../contract/answer-table';
 
-/** Why a call to the service brought no usable answer; `answered` is an HTTP status other than 2xx. */
+/** Why a call has no usable answer; `answered` means an HTTP status other than 2xx. */
 export type FaultKind = 'answered' | NoAnswer;
 
 export interface FaultFacts {
@@ -8,12 +8,13 @@ export interface FaultFacts {
   code?: string;
   message?: string;
   retryAfterMs?: number;
-  /** The service asks for fewer requests, by 429 or as its profile says. */
+  /** The service asks for fewer requests, by 429 or by an answer that its profile names. */
   limited?: boolean;
-  /** A refused submit after which a task may exist all the same, as the profile of the service says. */
+  /** A submit was refused, but the profile says that a task may exist after this status. */
   taskMayExist?: boolean;
 }
 
+/** A failed call to the service. */
 export class ServiceFault extends Error {
   override readonly name = 'ServiceFault';
 

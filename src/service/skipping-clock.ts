@@ -1,4 +1,4 @@
-/** The machine's clock, plus what servers that skip time have skipped since they were first asked for theirs. */
+/** The machine's clock plus the time that time-skipping servers have skipped since each was first asked. */
 export class SkippingClock {
   private skippedMs = 0;
   /** How far each server's clock is ahead of the machine's. */
@@ -10,7 +10,7 @@ export class SkippingClock {
     return this.machine() + this.skippedMs;
   }
 
-  /** Compares a server's clock with what it showed before. An answer that takes long never makes a pause look longer. */
+  /** Compares a server's clock with what it showed before. A slow answer can shorten a pause, but never lengthen it. */
   async follow(server: object, readClock: () => Promise<number>): Promise<void> {
     const askedAt = this.machine();
     const serverMs = await readClock();

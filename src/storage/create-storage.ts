@@ -4,14 +4,14 @@ import { createFileStorage } from './file-storage';
 import { createS3Storage, type S3StorageOptions } from './s3-storage';
 import type { VideoStorage } from './storage';
 
-/** Where videos go, as the settings say it. */
+/** Where videos are stored, as the settings say. */
 export type StorageConfig = { kind: 'file'; folder: string } | ({ kind: 's3' } & S3StorageOptions);
 
 export function createStorage(config: StorageConfig): VideoStorage {
   return config.kind === 'file' ? createFileStorage(config.folder) : createS3Storage(config);
 }
 
-/** Where it is, the same for everybody on this machine who means the same place. */
+/** Names a storage: two settings that mean the same folder or bucket have the same address. */
 export function storageAddress(config: StorageConfig): string {
   if (config.kind === 'file') return pathToFileURL(resolve(config.folder)).href;
   const { bucket, prefix, endpoint } = config;

@@ -2,12 +2,12 @@ import type { FileHandle } from 'node:fs/promises';
 import { Writable } from 'node:stream';
 import { storageFault } from './storage-fault';
 
-/** For whoever heeds it: few, large writes were measured fastest. */
+/** For writers that respect backpressure: a few large writes were measured to be fastest. */
 const BUFFERED_BYTES = 4 * 1024 * 1024;
-/** What is on its way to the disk while more comes need not be waited for at the end. */
+/** Bytes that are synced while more come need no waiting at the end. */
 const SYNC_EVERY_BYTES = 32 * 1024 * 1024;
 
-/** Writes to a file that somebody else opens and closes, and counts. */
+/** Writes to an open file and counts the bytes. Its owner closes the file. */
 export class FileSink extends Writable {
   private bytes = 0;
   private syncedUpTo = 0;
@@ -21,7 +21,7 @@ export class FileSink extends Writable {
     return this.bytes;
   }
 
-  /** The system tells of a block that it could not write once, to whoever syncs next: it may not be lost on the way. */
+  /** The system reports a block that it could not write only once, to the next sync, so that error must not get lost. */
   override _final(done: (error?: Error) => void): void {
     Promise.resolve(this.syncing).then(
       () => done(),
@@ -37,13 +37,13 @@ export class FileSink extends Writable {
     this.append(chunks.map(({ chunk }) => chunk)).then(() => done(), done);
   }
 
-  private syncNowAndThen(): void {
+  private syncIfDue(): void {
     if (this.syncing || this.bytes - this.syncedUpTo < SYNC_EVERY_BYTES) return;
     this.syncedUpTo = this.bytes;
     this.syncing = this.file.datasync().then(() => {
       this.syncing = undefined;
     });
-    // One that failed stays, and is told of at the end.
+    // A failed sync stays in `syncing`, and `_final` reports it.
     this.syncing.catch(() => undefined);
   }
 
@@ -55,14 +55,14 @@ export class FileSink extends Writable {
         this.bytes += bytesWritten;
         rest = dropBytes(rest, bytesWritten);
       }
-      this.syncNowAndThen();
+      this.syncIfDue();
     } catch (error) {
       throw storageFault(error);
     }
   }
 }
 
-/** What a short write left over. */
+/** What a short write did not write. */
 function dropBytes(chunks: Buffer[], count: number): Buffer[] {
   let dropped = count;
   return chunks.flatMap((chunk) => {

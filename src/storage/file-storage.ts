@@ -5,39 +5,37 @@ import type { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { errorCode } from '../contract/error-code';
 import { receiveFile } from './incoming-file';
-import { isPartName, newPartName, partMark, removePartsBefore } from './part-files';
-import { syncFolder } from './place-once';
-import { newProbeKey, probing, writeAndRead } from './probe';
-import { StorageFault, type VideoStorage } from './storage';
-import { asStorageFault } from './storage-fault';
+import { isPartName, newPartName, partMark, removePartsBefore, syncFolder } from './part-files';
+import { newProbeKey, runProbe, writeAndRead } from './probe';
+import type { VideoStorage } from './storage';
+import { asStorageFault, readWithFaults, StorageFault } from './storage-fault';
 import { fixForFolder } from './storage-fixes';
-import { storedReader } from './stored-reader';
 
-/** Videos as files below one folder: written beside their place under a temporary name, then put into it. */
+/** Stores videos as files in one folder. A video is written under a temporary name and then renamed. */
 export function createFileStorage(folder: string): VideoStorage {
   const root = resolve(folder);
-  const targetOf = (key: string) => placeOf(root, key);
+  const pathOf = (key: string) => pathInside(root, key);
   const storage: VideoStorage = {
-    receive: async (key, { owner }) => receiveFile({ key, target: targetOf(key) }, owner, targetOf),
+    receive: async (key, { owner }) => receiveFile({ key, path: pathOf(key) }, owner, pathOf),
 
     async write(key, content) {
-      const target = targetOf(key);
-      await asStorageFault(() => replaceFile(target, newPartName(partMark(key, '')), content));
-      return { uri: pathToFileURL(target).href };
+      const path = pathOf(key);
+      await asStorageFault(() => replaceFile(path, newPartName(partMark(key, '')), content));
+      return { uri: pathToFileURL(path).href };
     },
 
-    read: async (key) => readFileAt(targetOf(key)),
+    read: async (key) => readFileAt(pathOf(key)),
 
     async readPart(key, part) {
-      const target = targetOf(key);
-      return isPartName(part) ? readFileAt(join(dirname(target), part)) : undefined;
+      const path = pathOf(key);
+      return isPartName(part) ? readFileAt(join(dirname(path), part)) : undefined;
     },
 
     probe: (limitMs) =>
-      probing({ place: root, limitMs, fixFor: fixForFolder }, async () => {
+      runProbe({ location: root, limitMs, fixFor: fixForFolder }, async () => {
         const key = newProbeKey();
-        // What cannot be removed says less than what could not be written.
-        const remove = () => rm(targetOf(key), { force: true }).catch(() => undefined);
+        // An error of the write says more than one of the removal.
+        const remove = () => rm(pathOf(key), { force: true }).catch(() => undefined);
         await writeAndRead(storage, key).finally(remove);
       }),
 
@@ -46,40 +44,37 @@ export function createFileStorage(folder: string): VideoStorage {
   return storage;
 }
 
-/**
- * A write that a hung disk held up is of no use any more: whoever waited for it has given up, and what stands there by
- * then is newer. As long as S3 gets for the same.
- */
-const REPLACE_WITHIN_MS = 60_000;
-
-/** Keys come from callers: none may name a place outside the folder. */
-function placeOf(root: string, key: string): string {
-  const target = resolve(root, key);
-  const inside = relative(root, target);
+/** Keys come from callers: none may name a file outside the folder. */
+function pathInside(root: string, key: string): string {
+  const path = resolve(root, key);
+  const inside = relative(root, path);
   if (
     inside === '' ||
     inside === '..' ||
     inside.startsWith(`..${sep}`) ||
     key.includes('\0') ||
     key.endsWith('/') ||
-    // The sweeper would take it for a part.
-    isPartName(basename(target))
+    // The sweeper would remove it.
+    isPartName(basename(path))
   ) {
     throw new StorageFault(`the key ${JSON.stringify(key)} does not name a file inside the storage folder`);
   }
-  return target;
+  return path;
 }
 
-async function replaceFile(target: string, temporaryName: string, content: string | Buffer): Promise<void> {
-  const folder = dirname(target);
+/** As long as a small write to S3 may take. A write that a hung disk delayed for longer could replace a newer file. */
+const REPLACE_WITHIN_MS = 60_000;
+
+async function replaceFile(path: string, temporaryName: string, content: string | Buffer): Promise<void> {
+  const folder = dirname(path);
   const temporary = join(folder, temporaryName);
-  const begunAtMs = performance.now();
+  const startedAtMs = performance.now();
   await mkdir(folder, { recursive: true });
   try {
     await writeDurably(temporary, content);
-    if (performance.now() - begunAtMs > REPLACE_WITHIN_MS)
-      throw new StorageFault('it took too long to write');
-    await rename(temporary, target);
+    if (performance.now() - startedAtMs > REPLACE_WITHIN_MS)
+      throw new StorageFault('the write took too long');
+    await rename(temporary, path);
   } finally {
     await rm(temporary, { force: true }).catch(() => undefined);
   }
@@ -90,7 +85,7 @@ async function writeDurably(path: string, content: string | Buffer): Promise<voi
   const file = await open(path, 'wx');
   try {
     await file.writeFile(content);
-    // A rename can survive a power cut that the bytes did not.
+    // A power cut can keep the new name and lose the bytes.
     await file.sync();
   } finally {
     await file.close();
@@ -99,11 +94,11 @@ async function writeDurably(path: string, content: string | Buffer): Promise<voi
 
 async function readFileAt(path: string): Promise<Readable | undefined> {
   const file = await asStorageFault(() => openIfFile(path));
-  return file && storedReader(file.createReadStream());
+  return file && readWithFaults(file.createReadStream());
 }
 
 async function openIfFile(path: string): Promise<FileHandle | undefined> {
-  // Without O_NONBLOCK, opening a FIFO waits until somebody writes to it.
+  // Without O_NONBLOCK, opening a FIFO waits for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
     const code = errorCode(error);
     if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error;

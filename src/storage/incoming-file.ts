@@ -4,37 +4,36 @@ import { finished } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
 import { errorCode } from '../contract/error-code';
 import { FileSink } from './file-sink';
-import { newPartName, partMark, partsIn, sidecarMark } from './part-files';
-import { placeOnce, syncFolder } from './place-once';
-import { isSameVideo, keyTaken, notWhole } from './same-video';
+import { moveIfFree, newPartName, partMark, partsIn, sidecarMark, syncFolder } from './part-files';
+import { incomplete, isSameVideo, keyTaken } from './same-video';
 import type { IncomingVideo, WholeVideo } from './storage';
 import { asStorageFault } from './storage-fault';
 
-/** Where a key's file is to be. */
-export interface FilePlace {
+/** A key and the path of its file. */
+export interface FileTarget {
   key: string;
-  target: string;
+  path: string;
 }
 
-/** Opens a file beside the place of a video, under a name that says whose it is. */
+/** Opens a part in the folder of a video, under a name that marks its owner. */
 export function receiveFile(
-  place: FilePlace,
+  target: FileTarget,
   owner: string,
-  targetOf: (key: string) => string,
+  pathOf: (key: string) => string,
 ): Promise<IncomingVideo> {
   return asStorageFault(async () => {
-    const folder = dirname(place.target);
+    const folder = dirname(target.path);
     await mkdir(folder, { recursive: true });
-    const mark = partMark(place.key, owner);
-    // Only what was there before us: an attempt that is given up for dead must not take its successor's file along.
-    const earlier = await partsIn(folder, [mark, sidecarMark(place.key)]);
+    const mark = partMark(target.key, owner);
+    // Listed before our part exists: an attempt that Temporal took for dead must not remove its successor's part.
+    const earlier = await partsIn(folder, [mark, sidecarMark(target.key)]);
     const name = newPartName(mark);
     const file = await open(join(folder, name), 'wx');
-    return new IncomingFile(place, { name, folder, earlier, file }, targetOf);
+    return new IncomingFile(target, { name, folder, earlier, file }, pathOf);
   });
 }
 
-interface Part {
+interface OwnPart {
   name: string;
   folder: string;
   earlier: string[];
@@ -44,71 +43,71 @@ interface Part {
 class IncomingFile implements IncomingVideo {
   readonly sink: FileSink;
   readonly part: { name: string; leave(): Promise<void> };
-  private readonly temporary: string;
+  private readonly partPath: string;
 
   constructor(
-    private readonly place: FilePlace,
-    private readonly own: Part,
-    private readonly targetOf: (key: string) => string,
+    private readonly target: FileTarget,
+    private readonly own: OwnPart,
+    private readonly pathOf: (key: string) => string,
   ) {
-    this.temporary = join(own.folder, own.name);
+    this.partPath = join(own.folder, own.name);
     this.part = { name: own.name, leave: () => this.leave() };
     this.sink = new FileSink(own.file);
-    // It may be broken off when nobody listens, and an error nobody listens to ends the process.
+    // An error without a listener would end the process.
     this.sink.on('error', () => undefined);
   }
 
   publish(whole: WholeVideo): Promise<{ uri: string }> {
-    return this.ending(async () => {
+    return this.endWith(async () => {
       this.sink.end();
       await finished(this.sink);
-      if (this.sink.bytesWritten !== whole.bytes) throw notWhole(this.sink.bytesWritten, whole);
-      // A name can survive a power cut that the bytes did not.
+      if (this.sink.bytesWritten !== whole.bytes) throw incomplete(this.sink.bytesWritten, whole);
+      // A power cut can keep the new name and lose the bytes.
       await this.own.file.sync();
-      await this.placeUnlessThere(whole);
-      return uriOf(this.place.target);
+      await this.moveUnlessStored(whole);
+      return uriOf(this.target.path);
     });
   }
 
   discard(): Promise<void> {
     this.sink.destroy();
-    return this.ending(async () => undefined);
+    return this.endWith(async () => undefined);
   }
 
   setAside(key: string): Promise<{ uri: string }> {
-    return this.ending(async () => {
-      const target = this.targetOf(key);
+    return this.endWith(async () => {
+      const path = this.pathOf(key);
       await this.close();
-      await mkdir(dirname(target), { recursive: true });
-      await rename(this.temporary, target);
-      await syncFolder(dirname(target));
-      return uriOf(target);
+      await mkdir(dirname(path), { recursive: true });
+      await rename(this.partPath, path);
+      await syncFolder(dirname(path));
+      return uriOf(path);
     });
   }
 
-  /** What earlier attempts left is in this part, or was of no use: a copy for each of them would fill the disk. */
+  /** Removes the parts of earlier attempts: this part has their bytes, or they were useless. */
   private async leave(): Promise<void> {
     await asStorageFault(() => this.close());
     await this.remove(this.own.earlier);
   }
 
-  private async placeUnlessThere(whole: WholeVideo): Promise<void> {
-    const { key, target } = this.place;
+  private async moveUnlessStored(whole: WholeVideo): Promise<void> {
+    const { key, path } = this.target;
     try {
-      await placeOnce(this.temporary, target);
+      await moveIfFree(this.partPath, path);
     } catch (error) {
-      // ENOENT: a later attempt was done first, and took our file along.
+      // ENOENT: a later attempt was faster, and removed our part.
       if (errorCode(error) !== 'EEXIST' && errorCode(error) !== 'ENOENT') throw error;
-      const there = await stat(target).catch(() => undefined);
-      if (there === undefined) throw error;
-      if (!there.isFile()) throw keyTaken(key);
-      const content = (await open(target)).createReadStream();
-      if (!(await isSameVideo({ bytes: there.size, content }, whole))) throw keyTaken(key);
+      const found = await stat(path).catch(() => undefined);
+      if (found === undefined) throw error;
+      if (!found.isFile()) throw keyTaken(key);
+      const content = (await open(path)).createReadStream();
+      if (!(await isSameVideo({ bytes: found.size, content }, whole))) throw keyTaken(key);
     }
   }
 
-  /** Whatever comes of it, nothing of this attempt or of those before it stays under a temporary name. */
-  private async ending<T>(work: () => Promise<T>): Promise<T> {
+  /** Whatever happens, no part of this attempt or of earlier ones stays. */
+  private async endWith<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await asStorageFault(work);
     } finally {
@@ -119,12 +118,12 @@ class IncomingFile implements IncomingVideo {
 
   private async remove(names: string[]): Promise<void> {
     for (const name of names) {
-      // What cannot be removed now is left to the sweeper.
+      // The sweeper removes what cannot be removed now.
       await rm(join(this.own.folder, name), { force: true }).catch(() => undefined);
     }
   }
 
-  /** Writes what the sink still holds, unless it is broken. */
+  /** Writes what the sink has buffered, unless it has failed. */
   private async close(): Promise<void> {
     if (!this.sink.destroyed) {
       this.sink.end();
@@ -134,6 +133,6 @@ class IncomingFile implements IncomingVideo {
   }
 }
 
-function uriOf(target: string): { uri: string } {
-  return { uri: pathToFileURL(target).href };
+function uriOf(path: string): { uri: string } {
+  return { uri: pathToFileURL(path).href };
 }

@@ -1,18 +1,23 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { readdir, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { link, lstat, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { errorCode } from '../contract/error-code';
 
-// Long enough that two owners in one folder never meet.
+// Long enough that two owners in one folder never get the same mark.
 const MARK_DIGITS = 16;
 
 const PART_NAME = new RegExp(
   `^\\.videogen-[0-9a-f]{${MARK_DIGITS}}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\\.part$`,
 );
 
-/** What the names of all files on their way to a key have in common when they are one owner's. */
+/** What the names of one owner's parts for one key have in common. */
 export function partMark(key: string, owner: string): string {
   return createHash('sha256').update(`${key}\0${owner}`).digest('hex').slice(0, MARK_DIGITS);
+}
+
+/** The mark for the sidecar of a video. The next attempt for the video removes what a killed one left of it. */
+export function sidecarMark(key: string): string {
+  return partMark(`${key}.json`, '');
 }
 
 export function newPartName(mark: string): string {
@@ -23,11 +28,6 @@ export function isPartName(name: string): boolean {
   return PART_NAME.test(name);
 }
 
-/** Of what is written beside a video: an attempt that was killed while it did so is followed by another for the video. */
-export function sidecarMark(key: string): string {
-  return partMark(`${key}.json`, '');
-}
-
 export async function partsIn(folder: string, marks: string[]): Promise<string[]> {
   const names = await readdir(folder);
   return names.filter(
@@ -35,7 +35,37 @@ export async function partsIn(folder: string, marks: string[]): Promise<string[]
   );
 }
 
-/** Removes what nobody has written to since a time, from a folder and those in it; links are not followed. */
+const NO_HARD_LINKS: unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
+
+/** Moves a part to its final name in one step; fails with EEXIST if a file has that name. */
+export async function moveIfFree(part: string, target: string, hardLink = link): Promise<void> {
+  try {
+    await hardLink(part, target);
+  } catch (error) {
+    if (!NO_HARD_LINKS.includes(errorCode(error))) throw error;
+    await renameIfFree(part, target);
+  }
+  await rm(part, { force: true });
+  await syncFolder(dirname(target));
+}
+
+/** Without hard links, two attempts that check at the same moment can both find the name free. */
+async function renameIfFree(part: string, target: string): Promise<void> {
+  const found = await lstat(target).catch((error: unknown) => {
+    if (errorCode(error) !== 'ENOENT') throw error;
+  });
+  if (found) throw Object.assign(new Error(`EEXIST: file already exists, ${target}`), { code: 'EEXIST' });
+  await rename(part, target);
+}
+
+/** A power cut can lose a new name although the bytes are on disk. Not every system can sync a folder. */
+export async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder).catch(() => undefined);
+  await handle?.sync().catch(() => undefined);
+  await handle?.close();
+}
+
+/** Removes parts that were last written before a time, from a folder and those inside; does not follow links. */
 export async function removePartsBefore(timeMs: number, folder: string): Promise<number> {
   let removed = 0;
   for (const entry of await entriesOf(folder)) {
@@ -58,7 +88,7 @@ async function isOlder(file: string, timeMs: number): Promise<boolean> {
   return found !== undefined && found.mtimeMs < timeMs;
 }
 
-/** A folder of somebody else's, such as `lost+found`, has nothing of ours in it. */
+/** A folder of another user, such as `lost+found`, contains no parts. */
 function unlessForbidden<T>(instead: T): (error: unknown) => T {
   return (error) => {
     if (['EACCES', 'EPERM'].includes(String(errorCode(error)))) return instead;
@@ -66,7 +96,7 @@ function unlessForbidden<T>(instead: T): (error: unknown) => T {
   };
 }
 
-/** Others put and remove files meanwhile. */
+/** Other processes may remove files meanwhile. */
 function unlessGone<T>(instead: T): (error: unknown) => T {
   return (error) => {
     if (errorCode(error) === 'ENOENT') return instead;

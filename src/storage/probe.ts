@@ -2,61 +2,64 @@ import { randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cleanText } from '../contract/clean-text';
-import { StorageFault, type VideoStorage } from './storage';
-import { storageFault } from './storage-fault';
-import { StorageUnusable } from './storage-unusable';
+import type { VideoStorage } from './storage';
+import { StorageFault, StorageUnusable, storageFault } from './storage-fault';
 
-/** A healthy storage needs a second at most. */
+/** A healthy storage needs at most a second. */
 const PROBE_LIMIT_MS = 30_000;
 
-/** No two probes have the same, so that those of two workers do not meet. */
+/** Unique, so that the probes of two workers do not collide. */
 export function newProbeKey(): string {
   return `.videogen-probe-${randomUUID()}`;
 }
 
-/** Stores something small and reads it again. */
+/** Stores a small file and reads it back. */
 export async function writeAndRead(
   storage: Pick<VideoStorage, 'write' | 'read'>,
   key: string,
 ): Promise<void> {
-  // A bucket that may not be listed answers as if it kept a secret, and jobs look for records that are not there yet.
-  if ((await storage.read(key)) !== undefined) throw new StorageFault('what was never stored is there');
+  // Jobs read records that may not exist, and S3 answers that with AccessDenied unless the bucket may be listed.
+  if ((await storage.read(key)) !== undefined)
+    throw new StorageFault('it returned a file that was never stored');
   await storage.write(key, key, 'text/plain');
   const stored = await storage.read(key);
-  // Many a web server says yes to everything.
+  // A web server that is not a storage may answer every request with success.
   if (stored === undefined || (await text(stored)) !== key) {
-    throw new StorageFault('what was stored there is not there');
+    throw new StorageFault('it did not return the file that was just stored');
   }
 }
 
 export interface Probe {
-  /** Where it is, in words. */
-  place: string;
+  /** Where the storage is, for the message. */
+  location: string;
   limitMs?: number | undefined;
   fixFor(error: StorageFault): string;
 }
 
-/** Whatever goes wrong, or takes too long, is told with its place and its fix. */
-export async function probing({ place, limitMs, fixFor }: Probe, work: () => Promise<void>): Promise<void> {
-  const late = new AbortController();
-  const silence = sleep(limitMs ?? PROBE_LIMIT_MS, undefined, { signal: late.signal }).then(() => {
+/** Runs a probe. Any error, and no answer in time, becomes a StorageUnusable with the location and the fix. */
+export async function runProbe(
+  { location, limitMs, fixFor }: Probe,
+  probe: () => Promise<void>,
+): Promise<void> {
+  const stop = new AbortController();
+  const timeout = sleep(limitMs ?? PROBE_LIMIT_MS, undefined, { signal: stop.signal }).then(() => {
     throw new StorageFault('no answer');
   });
-  const worked = work();
-  // Whoever comes second may fail, with nobody there to hear it.
-  for (const outcome of [worked, silence]) outcome.catch(() => undefined);
+  const probing = probe();
+  // The one that loses the race may still reject, with nothing to catch it.
+  for (const outcome of [probing, timeout]) outcome.catch(() => undefined);
   try {
-    await Promise.race([worked, silence]);
+    await Promise.race([probing, timeout]);
   } catch (error) {
     const fault = storageFault(error);
     const { code } = fault;
     throw new StorageUnusable(
-      place,
+      location,
       cleanText(fault.message),
       fixFor(fault),
       code === undefined ? {} : { code },
     );
   } finally {
-    late.abort();
+    stop.abort();
   }
 }

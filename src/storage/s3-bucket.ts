@@ -6,33 +6,27 @@ import type {
   S3Client,
 } from '@aws-sdk/client-s3';
 import type { Upload } from '@aws-sdk/lib-storage';
-import { hideCredentials } from './hide-credentials';
-import { loadS3, type S3Sdk } from './load-s3';
-import type { S3Connection } from './s3-connection';
-import type { Stored } from './same-video';
+import { createS3Client, loadS3Sdk, type S3Connection, type S3Sdk } from './s3-client';
+import type { StoredFile } from './same-video';
 
-// The SDK waits forever by default. A connection is made within a second or not at all.
-const CONNECT_TIMEOUT_MS = 10_000;
-// Silence that no answer of a healthy server needs; completing a large upload can take S3 a minute or more.
-const SILENCE_TIMEOUT_MS = 5 * 60_000;
-
-const SMALL_WRITE_MS = 60_000;
+/** With retries. A later put could replace a newer object. */
+const SMALL_PUT_MS = 60_000;
 
 const PRECONDITION_FAILED = 412;
 
-// Two in flight keep a line busy; 10,000 parts of this size, all that S3 takes, are 78 GiB.
+// Two parts at a time keep the connection busy; 10,000 parts of this size, the limit of S3, are 78 GiB.
 const PART_BYTES = 8 * 1024 * 1024;
 const PARTS_IN_FLIGHT = 2;
 
-export interface UploadedObject {
+export interface ObjectToUpload {
   key: string;
   contentType: string;
   body: Readable;
-  /** Whether it takes the place of what is there. */
-  replaces: boolean;
+  /** Whether it may replace an existing object. */
+  mayReplace: boolean;
 }
 
-/** The calls to one bucket that a storage is made of. */
+/** The S3 calls of a storage, for one bucket. */
 export class S3Bucket {
   private constructor(
     private readonly sdk: S3Sdk,
@@ -40,35 +34,24 @@ export class S3Bucket {
     readonly name: string,
   ) {}
 
-  static async open(
-    name: string,
-    { endpoint, region, pathStyle, credentials }: S3Connection,
-  ): Promise<S3Bucket> {
-    const sdk = await loadS3();
-    const client = new sdk.S3Client({
-      ...(endpoint !== undefined && { endpoint }),
-      ...(region !== undefined && { region }),
-      ...(pathStyle !== undefined && { forcePathStyle: pathStyle }),
-      ...(credentials !== undefined && { credentials }),
-      requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: SILENCE_TIMEOUT_MS },
-    });
-    hideCredentials(client);
-    return new S3Bucket(sdk, client, name);
+  static async open(name: string, connection: S3Connection): Promise<S3Bucket> {
+    const sdk = await loadS3Sdk();
+    return new S3Bucket(sdk, createS3Client(sdk, connection), name);
   }
 
-  /** Of something small, within a minute, retries included: a later one could replace what came after it. */
+  /** Puts a small object. */
   async put(object: Omit<PutObjectCommandInput, 'Bucket'>): Promise<void> {
     const command = new this.sdk.PutObjectCommand({ ...object, Bucket: this.name });
-    await this.client.send(command, { abortSignal: AbortSignal.timeout(SMALL_WRITE_MS) });
+    await this.client.send(command, { abortSignal: AbortSignal.timeout(SMALL_PUT_MS) });
   }
 
-  /** False when something is there already, and the server says so. */
+  /** Returns false if the server says that the key is taken. */
   async putIfFree(key: string, content: string): Promise<boolean> {
-    return this.isFree(() => this.put({ Key: key, Body: content, IfNoneMatch: '*' }));
+    return this.succeedsIfFree(() => this.put({ Key: key, Body: content, IfNoneMatch: '*' }));
   }
 
-  /** The same by an upload in parts, whose completion has the condition. */
-  async putInPartsIfFree(key: string, content: string): Promise<boolean> {
+  /** The same by a multipart upload, whose completion has the condition. */
+  async uploadIfFree(key: string, content: string): Promise<boolean> {
     const object = { Bucket: this.name, Key: key };
     const { UploadId } = await this.client.send(new this.sdk.CreateMultipartUploadCommand(object));
     const upload = { ...object, UploadId };
@@ -77,7 +60,7 @@ export class S3Bucket {
         new this.sdk.UploadPartCommand({ ...upload, PartNumber: 1, Body: content }),
       );
       const MultipartUpload = { Parts: [{ ETag, PartNumber: 1 }] };
-      return await this.isFree(() =>
+      return await this.succeedsIfFree(() =>
         this.client.send(
           new this.sdk.CompleteMultipartUploadCommand({ ...upload, MultipartUpload, IfNoneMatch: '*' }),
         ),
@@ -87,7 +70,7 @@ export class S3Bucket {
     }
   }
 
-  private async isFree(conditional: () => Promise<unknown>): Promise<boolean> {
+  private async succeedsIfFree(conditional: () => Promise<unknown>): Promise<boolean> {
     try {
       await conditional();
       return true;
@@ -104,10 +87,10 @@ export class S3Bucket {
     await this.client.send(new this.sdk.DeleteObjectCommand({ Bucket: this.name, Key: key }));
   }
 
-  async get(key: string): Promise<Stored | undefined> {
+  async get(key: string): Promise<StoredFile | undefined> {
     try {
       const found = await this.client.send(new this.sdk.GetObjectCommand({ Bucket: this.name, Key: key }));
-      if (!(found.Body instanceof Readable)) throw new Error('S3 answered with something that is no stream');
+      if (!(found.Body instanceof Readable)) throw new Error('S3 did not answer with a stream');
       return { bytes: found.ContentLength ?? 0, content: found.Body };
     } catch (error) {
       if (error instanceof this.sdk.NoSuchKey) return undefined;
@@ -115,8 +98,8 @@ export class S3Bucket {
     }
   }
 
-  /** An upload that puts its body under a key, if nothing is there unless `replaces`. */
-  upload({ key, contentType, body, replaces }: UploadedObject): Upload {
+  /** Uploads a body. Fails if the key is taken, unless `mayReplace`. */
+  upload({ key, contentType, body, mayReplace }: ObjectToUpload): Upload {
     return new this.sdk.Upload({
       client: this.client,
       params: {
@@ -124,14 +107,14 @@ export class S3Bucket {
         Key: key,
         Body: body,
         ContentType: contentType,
-        ...(!replaces && { IfNoneMatch: '*' }),
+        ...(!mayReplace && { IfNoneMatch: '*' }),
       },
       partSize: PART_BYTES,
       queueSize: PARTS_IN_FLIGHT,
     });
   }
 
-  /** All of them before any is aborted: the next page begins at an upload, which had better still be there. */
+  /** Lists all pages before any upload is aborted, because the next page begins after the last upload of this one. */
   async unfinishedUploads(prefix: string): Promise<MultipartUpload[]> {
     const uploads: MultipartUpload[] = [];
     let page: ListMultipartUploadsCommandOutput | undefined;
@@ -149,7 +132,7 @@ export class S3Bucket {
     return uploads;
   }
 
-  /** An upload that is gone already is as good as aborted. */
+  /** Does nothing if the upload no longer exists. */
   async abortUpload(key: string | undefined, uploadId: string | undefined): Promise<void> {
     try {
       await this.client.send(

@@ -1,29 +1,27 @@
 import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
-import { honoursConditions, proveConditions, verdictOn } from './conditional-puts';
-import { IncomingUpload, type S3Place } from './incoming-upload';
-import { newProbeKey, probing, writeAndRead } from './probe';
+import { IncomingUpload, type S3Target } from './incoming-upload';
+import { newProbeKey, runProbe, writeAndRead } from './probe';
 import { S3Bucket } from './s3-bucket';
-import type { S3Connection } from './s3-connection';
-import { StorageFault, type VideoStorage } from './storage';
-import { asStorageFault } from './storage-fault';
+import type { S3Connection } from './s3-client';
+import type { VideoStorage } from './storage';
+import { asStorageFault, readWithFaults, StorageFault } from './storage-fault';
 import { fixForBucket, IGNORES_IF_NONE_MATCH } from './storage-fixes';
-import { storedReader } from './stored-reader';
 
 export interface S3StorageOptions extends S3Connection {
   bucket: string;
-  /** Below which all keys are, as a folder is. */
+  /** The folder of all keys. */
   prefix?: string | undefined;
   /**
-   * False for a server that ignores If-None-Match: whether a key is free is then checked before the put, and of two
-   * videos that come under one key at the same moment the later stays.
+   * False for a server that ignores If-None-Match. Each put is then preceded by a check that its key is free, and of two
+   * videos that arrive under one key at the same moment the later one stays.
    */
   conditionalPuts?: boolean | undefined;
 }
 
 const SCHEME = 's3://';
 
-/** Videos as objects of a bucket. The AWS SDK is loaded when the first one comes. */
+/** Stores videos as objects of a bucket. The AWS SDK is loaded on first use. */
 export function createS3Storage({
   bucket: name,
   prefix = '',
@@ -31,54 +29,54 @@ export function createS3Storage({
   ...connection
 }: S3StorageOptions): VideoStorage {
   const folder = prefix.replace(/^\/+|\/+$/g, '');
-  const bucketOnce = openOnce(name, connection);
-  const placeOf = (key: string): S3Place => {
-    const objectKey = folder === '' ? insideKey(key) : `${folder}/${insideKey(key)}`;
+  const openBucket = openOnce(name, connection);
+  const targetOf = (key: string): S3Target => {
+    const objectKey = folder === '' ? normalizeKey(key) : `${folder}/${normalizeKey(key)}`;
     return { key, objectKey, uri: `${SCHEME}${name}/${objectKey}` };
   };
   const address = JSON.stringify([connection.endpoint, connection.region, name]);
   const storage: VideoStorage = {
     async receive(key, { contentType, isRetry = false }) {
-      const place = placeOf(key);
-      const bucket = await asStorageFault(bucketOnce);
-      if (isConditional && (await verdictOn(address)) === false) throw ignoresConditions();
-      // Whoever may upload need not be allowed to list uploads: what is left then is left to the bucket's own rules.
-      if (isRetry) await abortUploadsOf(bucket, place.objectKey).catch(() => undefined);
-      return new IncomingUpload(bucket, place, { contentType, isConditional });
+      const target = targetOf(key);
+      const bucket = await asStorageFault(openBucket);
+      if (isConditional && (await knownConditions(address)) === false) throw ignoresConditions();
+      // Credentials that may upload may still not list uploads. The bucket's own rules then remove what is left.
+      if (isRetry) await abortUploadsOf(bucket, target.objectKey).catch(() => undefined);
+      return new IncomingUpload(bucket, target, { contentType, isConditional });
     },
 
     async write(key, content, contentType) {
-      const { objectKey, uri } = placeOf(key);
+      const { objectKey, uri } = targetOf(key);
       await asStorageFault(async () =>
-        (await bucketOnce()).put({ Key: objectKey, Body: content, ContentType: contentType }),
+        (await openBucket()).put({ Key: objectKey, Body: content, ContentType: contentType }),
       );
       return { uri };
     },
 
-    read: async (key) => readObject(bucketOnce, placeOf(key).objectKey),
+    read: async (key) => readObject(openBucket, targetOf(key).objectKey),
 
     probe(limitMs) {
       const at = connection.endpoint === undefined ? '' : ` at ${connection.endpoint}`;
-      const place = `${SCHEME}${name}${folder === '' ? '' : `/${folder}`}${at}`;
-      return probing({ place, limitMs, fixFor: ({ message }) => fixForBucket(message) }, async () => {
-        const bucket = await bucketOnce();
+      const location = `${SCHEME}${name}${folder === '' ? '' : `/${folder}`}${at}`;
+      return runProbe({ location, limitMs, fixFor: ({ message }) => fixForBucket(message) }, async () => {
+        const bucket = await openBucket();
         const key = newProbeKey();
-        // Whoever may put need not be allowed to delete.
+        // Credentials that may put may still not delete.
         await writeAndRead(storage, key).finally(() =>
-          bucket.remove(placeOf(key).objectKey).catch(() => undefined),
+          bucket.remove(targetOf(key).objectKey).catch(() => undefined),
         );
         if (!isConditional) return;
-        const prove = () => proveConditions(bucket, placeOf(newProbeKey()).objectKey);
-        if (!(await honoursConditions(address, prove))) throw ignoresConditions();
+        const test = () => testConditions(bucket, targetOf(newProbeKey()).objectKey);
+        if (!(await honoursConditions(address, test))) throw ignoresConditions();
       });
     },
 
-    // Without a prefix nothing says which uploads of the bucket are ours.
+    // Without a prefix, uploads in the bucket may belong to others.
     sweep: (olderThanMs) =>
       folder === ''
         ? Promise.resolve(0)
         : asStorageFault(async () =>
-            abortUploadsBefore(Date.now() - olderThanMs, await bucketOnce(), `${folder}/`),
+            abortUploadsBefore(Date.now() - olderThanMs, await openBucket(), `${folder}/`),
           ),
   };
   return storage;
@@ -88,7 +86,38 @@ function ignoresConditions(): StorageFault {
   return new StorageFault(IGNORES_IF_NONE_MATCH);
 }
 
-/** What is stored at such a URI as an S3 storage answers; undefined when nothing is. */
+/** Whether each server honours If-None-Match, as tested by this process. */
+const conditionsByAddress = new Map<string, Promise<boolean>>();
+
+/** Whether the server refuses to replace an object. A positive result is cached per bucket and process. */
+async function honoursConditions(address: string, test: () => Promise<boolean>): Promise<boolean> {
+  if ((await knownConditions(address)) === true) return true;
+  const tested = test();
+  conditionsByAddress.set(address, tested);
+  return tested;
+}
+
+/** Undefined when it was not tested yet, or the test failed. */
+async function knownConditions(address: string): Promise<boolean | undefined> {
+  return conditionsByAddress.get(address)?.catch(() => undefined);
+}
+
+/** Puts an object twice, and once more by a multipart upload as long videos use it: only the first may succeed. */
+async function testConditions(bucket: S3Bucket, objectKey: string): Promise<boolean> {
+  try {
+    const isStored = await bucket.putIfFree(objectKey, 'first');
+    // After a lost answer the SDK repeats the put, which then finds its own object.
+    if (!isStored && (await bucket.get(objectKey)) === undefined) {
+      throw new StorageFault('the server refuses a put with If-None-Match although the key is free');
+    }
+    return !(await bucket.putIfFree(objectKey, 'second')) && !(await bucket.uploadIfFree(objectKey, 'third'));
+  } finally {
+    // Credentials that may put may still not delete.
+    await bucket.remove(objectKey).catch(() => undefined);
+  }
+}
+
+/** Reads the object at a URI that an S3 storage has returned; undefined when there is none. */
 export async function readS3Uri(uri: string, connection: S3Connection): Promise<Readable | undefined> {
   const [, name, key] = /^s3:\/\/([^/]+)\/(.+)$/s.exec(uri) ?? [];
   if (name === undefined || key === undefined) {
@@ -109,16 +138,16 @@ function openOnce(name: string, connection: S3Connection): OpenBucket {
 
 async function readObject(open: OpenBucket, objectKey: string): Promise<Readable | undefined> {
   const stored = await asStorageFault(async () => (await open()).get(objectKey));
-  return stored && storedReader(stored.content);
+  return stored && readWithFaults(stored.content);
 }
 
-/** A key means the same here as in a folder, so that neither storage takes one that the other refuses. */
-function insideKey(key: string): string {
-  const inside = posix.normalize(key);
-  if (/^(\.|\.\.|)$|^\.\.\/|^\/|\/$|\0/.test(inside)) {
+/** Accepts and refuses the same keys as the file storage does. */
+function normalizeKey(key: string): string {
+  const normalized = posix.normalize(key);
+  if (/^(\.|\.\.|)$|^\.\.\/|^\/|\/$|\0/.test(normalized)) {
     throw new StorageFault(`the key ${JSON.stringify(key)} does not name an object inside the storage`);
   }
-  return inside;
+  return normalized;
 }
 
 async function abortUploadsOf(bucket: S3Bucket, objectKey: string): Promise<void> {

@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import { StorageFault, type WholeVideo } from './storage';
+import type { WholeVideo } from './storage';
+import { StorageFault } from './storage-fault';
 
-export interface Stored {
+export interface StoredFile {
   bytes: number;
   content: Readable;
 }
 
-/** Whether what is stored is this video, byte for byte. */
-export async function isSameVideo(stored: Stored, whole: WholeVideo): Promise<boolean> {
+/** Whether the stored file is this video, byte for byte. */
+export async function isSameVideo(stored: StoredFile, whole: WholeVideo): Promise<boolean> {
   if (stored.bytes !== whole.bytes) {
     stored.content.destroy();
     return false;
@@ -25,6 +26,6 @@ export function keyTaken(key: string): StorageFault {
   );
 }
 
-export function notWhole(given: number, whole: WholeVideo): StorageFault {
-  return new StorageFault(`the storage was given ${given} bytes of a video of ${whole.bytes}`);
+export function incomplete(receivedBytes: number, whole: WholeVideo): StorageFault {
+  return new StorageFault(`the storage received ${receivedBytes} bytes of a video of ${whole.bytes} bytes`);
 }

@@ -6,18 +6,23 @@ const PACKAGE = 'temporal-videogen';
 /** The package's own folder: compiled code runs in dist/src/temporal-server, while go.mod and pom.xml stay in src/temporal-server. */
 export function packageRoot(from = __dirname): string {
   for (let folder = from; ; folder = dirname(folder)) {
-    if (packageName(join(folder, 'package.json')) === PACKAGE) return folder;
+    if (manifestIn(folder).name === PACKAGE) return folder;
     if (folder === dirname(folder)) {
       throw new Error(`No package.json of ${PACKAGE} stands above ${from}: install the package whole.`);
     }
   }
 }
 
-function packageName(file: string): unknown {
+/** As `videogen --version` tells it. */
+export function packageVersion(): string {
+  return String(manifestIn(packageRoot()).version);
+}
+
+function manifestIn(folder: string): { name?: unknown; version?: unknown } {
   try {
-    const parsed: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    return typeof parsed === 'object' && parsed !== null && 'name' in parsed ? parsed.name : undefined;
+    const parsed: unknown = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    return typeof parsed === 'object' && parsed !== null ? parsed : {};
   } catch {
-    return undefined;
+    return {};
   }
 }

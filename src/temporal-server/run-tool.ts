@@ -8,6 +8,8 @@ export interface ToolRun {
   readonly searchPath?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  /** Stops it, for the reason that the signal has. */
+  readonly signal?: AbortSignal;
 }
 
 /** Runs a program to its end; when it fails, the error carries the last lines that it printed. */
@@ -21,6 +23,7 @@ export function runTool(executable: string, args: readonly string[], run: ToolRu
     killSignal: 'SIGKILL',
   });
   endWithParent(child);
+  run.signal?.addEventListener('abort', () => child.kill('SIGKILL'), { once: true });
   const output = new OutputTail();
   child.stdout.on('data', (chunk: Buffer) => output.add(chunk));
   child.stderr.on('data', (chunk: Buffer) => output.add(chunk));
@@ -28,12 +31,13 @@ export function runTool(executable: string, args: readonly string[], run: ToolRu
     child.once('error', (error) => reject(new Error(`${executable} did not start: ${error.message}`)));
     child.once('close', (code) => {
       if (code === 0) resolve();
-      else reject(new Error(`${executable} ${howItEnded(child, run.timeoutMs)}: ${output}`));
+      else reject(new Error(`${executable} ${howItEnded(child, run)}: ${output}`));
     });
   });
 }
 
-function howItEnded(child: ChildProcess, timeoutMs: number): string {
-  if (child.killed) return `was stopped after ${timeoutMs / 60_000} minutes`;
+function howItEnded(child: ChildProcess, { signal, timeoutMs }: ToolRun): string {
+  if (signal?.aborted) return `was stopped because ${signal.reason}`;
+  if (child.killed) return `was stopped after ${Math.round(timeoutMs / 6_000) / 10} minutes`;
   return child.signalCode === null ? `ended with code ${child.exitCode}` : `was ended by ${child.signalCode}`;
 }

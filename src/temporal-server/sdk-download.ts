@@ -2,6 +2,7 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isExecutableFile } from './executable-file';
 import { runTool } from './run-tool';
+import { watchGrowth } from './watch-growth';
 
 // The SDK sets no bound of its own; 60 MB take four minutes on a line of 2 Mbit/s.
 const DOWNLOAD_TIMEOUT_MS = 5 * 60_000;
@@ -11,8 +12,8 @@ const DOWNLOAD_TIMEOUT_MS = 5 * 60_000;
  * it happens in a process of its own.
  */
 const DOWNLOAD_AND_START = `
-  const [sdk, make, downloadDir] = process.argv.slice(1);
-  const executable = { type: 'cached-download', downloadDir };
+  const [sdk, make, downloadDir, version] = process.argv.slice(1);
+  const executable = { type: 'cached-download', downloadDir, version };
   require(sdk).TestWorkflowEnvironment[make]({ server: { executable } })
     .then((environment) => environment.teardown())
     .catch((error) => { process.stderr.write(error.message); process.exit(1); });
@@ -20,18 +21,31 @@ const DOWNLOAD_AND_START = `
 
 export type MakeEnvironment = 'createLocal' | 'createTimeSkipping';
 
+export interface SdkDownload {
+  /** The release to get; the one that is best for the SDK unless set. */
+  readonly version?: string;
+  /** How large the program is, where that is known. */
+  readonly bytes?: number | undefined;
+  readonly onPercent?: (percent: number) => void;
+  readonly sdk?: string;
+}
+
 /** Leaves the server that the SDK downloads for itself at `target`. */
 export async function downloadWithSdk(
   make: MakeEnvironment,
   target: string,
-  sdk = require.resolve('@temporalio/testing'),
+  { version = 'default', bytes, onPercent, sdk = require.resolve('@temporalio/testing') }: SdkDownload = {},
 ): Promise<void> {
   const downloadFolder = `${target}.download`;
   await mkdir(downloadFolder);
-  await runTool(process.execPath, ['-e', DOWNLOAD_AND_START, sdk, make, downloadFolder], {
+  // The SDK unpacks it as it comes.
+  const stopWatching = watchGrowth(downloadFolder, (soFar) => {
+    if (soFar > 0 && bytes !== undefined) onPercent?.(Math.min(100, (100 * soFar) / bytes));
+  });
+  await runTool(process.execPath, ['-e', DOWNLOAD_AND_START, sdk, make, downloadFolder, version], {
     cwd: downloadFolder,
     timeoutMs: DOWNLOAD_TIMEOUT_MS,
-  });
+  }).finally(stopWatching);
   await rename(await onlyExecutableIn(downloadFolder), target);
   await rm(downloadFolder, { recursive: true });
 }

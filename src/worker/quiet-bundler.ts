@@ -1,4 +1,5 @@
 import { type BundleOptions, type BundlerPlugin, DefaultLogger, type WorkerPlugin } from '@temporalio/worker';
+import { PLUGIN_NAME } from './own-workflows';
 
 /** The bundler lists every module at INFO; this makes it DEBUG. Warnings and errors keep their level. */
 export function bundleQuietly(options: BundleOptions): BundleOptions {
@@ -13,6 +14,6 @@ export function bundleQuietly(options: BundleOptions): BundleOptions {
 
 /** The same as a plugin, for our own workers. */
 export const QUIET_BUNDLER: WorkerPlugin & BundlerPlugin = {
-  name: 'temporal-videogen quiet bundler',
+  name: `${PLUGIN_NAME} quiet bundler`,
   configureBundler: bundleQuietly,
 };

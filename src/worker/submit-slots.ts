@@ -88,8 +88,8 @@ class SubmitSlots implements CustomSlotSupplier<ActivitySlotInfo> {
     if (this.waiting.size === 0) return;
     const serve = () => this.serve();
     const unsubscribe = this.rateLimiter.onChange(serve);
-    const untilNextChange = this.rateLimiter.untilNextChange();
-    const timer = untilNextChange === undefined ? undefined : setTimeout(serve, untilNextChange).unref();
+    const waitMs = this.rateLimiter.untilNextChangeMs();
+    const timer = waitMs === undefined ? undefined : setTimeout(serve, waitMs).unref();
     this.stopWatching = () => {
       unsubscribe();
       clearTimeout(timer);

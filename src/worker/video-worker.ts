@@ -5,6 +5,7 @@ import { ConfigError } from '../config/service-config';
 import { activityWorkers, runTogether, shutDown, withOwnDefaults, withoutOwnTasks } from './activity-workers';
 import { deploymentOptions } from './deployment';
 import { startJanitor } from './janitor';
+import { withOwnWorkflows } from './own-workflows';
 import { QUIET_BUNDLER } from './quiet-bundler';
 import { prepareWork, type VideoWork, type VideoWorkOptions } from './video-work';
 
@@ -87,14 +88,15 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
     const workers: Worker[] = [];
     if (roles.includes('jobs')) {
       workers.push(
-        await Worker.create({
-          ...shared,
-          taskQueue: queues.taskQueue,
-          ...(options.worker?.workflowBundle ? {} : { workflowsPath: require.resolve('../../workflows') }),
-          activities: work.activities,
-          ...options.worker,
-          plugins: [...(options.worker?.plugins ?? []), QUIET_BUNDLER],
-        }),
+        await Worker.create(
+          withOwnWorkflows({
+            ...shared,
+            taskQueue: queues.taskQueue,
+            activities: work.activities,
+            ...options.worker,
+            plugins: [...(options.worker?.plugins ?? []), QUIET_BUNDLER],
+          }),
+        ),
       );
     }
     for (const { role, options: own } of activityWorkers(work, queues)) {

@@ -107,6 +107,15 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
   };
 }
 
+/** One attempt at an activity that needs no world. */
+export function runActivity<I, T>(activity: (input: I) => Promise<T>, input: I): Promise<T> {
+  const environment = new MockActivityEnvironment(
+    { scheduleToCloseTimeoutMs: HOUR_MS },
+    { logger: loggerInto([]) },
+  );
+  return environment.run<[I], T, typeof activity>(activity, input);
+}
+
 /** The failure that an attempt ended with, with its row of the table as its type, and its details picked out. */
 export async function failureOf(attempt: Attempt<unknown>) {
   const outcome: unknown = await attempt.result.catch((error: unknown) => error);

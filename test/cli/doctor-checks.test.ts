@@ -1,3 +1,6 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type Check, ok, skipped, warning, wrong } from '../../src/cli/doctor/check';
 import { checkSettings } from '../../src/cli/doctor/check-settings';
 import { judgeSpace } from '../../src/cli/doctor/check-storage';
@@ -98,6 +101,68 @@ describe('checks', () => {
 
 describe('settings', () => {
   const told = (env: Environment) => checkSettings.run(createContext(env), AbortSignal.abort());
+
+  it.each([
+    ['VIDEOGEN_STORGE', 'VIDEOGEN_STORAGE'],
+    ['VIDEOGEN_TASKQUEUE', 'VIDEOGEN_TASK_QUEUE'],
+    ['VIDEOGEN_SUBMIT_PER_SECOND', 'VIDEOGEN_SUBMITS_PER_SECOND'],
+    ['VIDEO_API_URL', 'VIDEO_API_BASE_URL'],
+    ['VIDEOGEN_BASE_URL', 'VIDEO_API_BASE_URL'],
+    ['VIDEOGEN_API_KEY', 'VIDEO_API_KEY'],
+    ['VIDEOGEN_QUEUE', 'VIDEOGEN_TASK_QUEUE'],
+    ['TEMPORAL_ADRESS', 'TEMPORAL_ADDRESS'],
+  ])('misspelt as %s are told with what was meant, and never with their value', async (name, meant) => {
+    expect(await told({ [name]: 'sk-secret' })).toEqual({
+      state: 'wrong',
+      found: 'one of them is wrong',
+      fix: `${name} is not a setting: did you mean ${meant}?`,
+    });
+  });
+
+  it('that mean nothing here are named, and are somebody else’s to fix', async () => {
+    const finding = await told({ VIDEOGEN_COLOUR: 'red', VIDEOGEN_: 'x', TEMPORAL_CODEC_ENDPOINT: 'x' });
+    expect(finding).toMatchObject({
+      state: 'warning',
+      found: 'all can be read; nothing reads VIDEOGEN_COLOUR, VIDEOGEN_',
+    });
+  });
+
+  it('that are blank are not set, whatever they are called', async () => {
+    const blank = { VIDEOGEN_STORGE: ' ', VIDEO_API_KEY: '' };
+    expect(await told(blank)).toEqual(ok('all can be read'));
+  });
+
+  it.each(['VIDEO_API_KEY', 'VIDEO_API_KEY_FILE'])('with %s and no address are not ready', async (name) => {
+    const file = join(__dirname, '../../secrets/emulator-api-key');
+    expect(await told({ [name]: name === 'VIDEO_API_KEY' ? 'sk-secret' : file })).toEqual({
+      state: 'wrong',
+      found: 'one of them is wrong',
+      fix: `${name} is set, and VIDEO_API_BASE_URL is not: set that to the address of the video service, such as https://api.example.com, or unset ${name} to use the emulator.`,
+    });
+  });
+
+  it('with a data folder that cannot be used say so, and make none', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'videogen-doctor-data-'));
+    const file = join(folder, 'file');
+    writeFileSync(file, '');
+    for (const [data, problem] of [
+      [file, `The data folder ${file} cannot be used (ENOTDIR)`],
+      [join(file, 'data'), `The data folder ${join(file, 'data')} cannot be used (ENOTDIR)`],
+      [join(folder, '100%'), `The data folder ${join(folder, '100%')} has ?, # or % in its path`],
+    ] as const) {
+      expect(await told({ VIDEOGEN_DATA: data })).toMatchObject({
+        state: 'wrong',
+        fix: expect.stringContaining(problem),
+      });
+      // A server that somebody else runs has its own.
+      expect(await told({ VIDEOGEN_DATA: data, TEMPORAL_ADDRESS: '127.0.0.1:1' })).toMatchObject({
+        state: 'ok',
+      });
+    }
+    expect(await told({ VIDEOGEN_DATA: join(folder, 'new', 'data') })).toEqual(ok('all can be read'));
+    expect(readdirSync(folder)).toEqual(['file']);
+    rmSync(folder, { recursive: true });
+  });
 
   it('that are wrong are each told in one line', async () => {
     const finding = await told({

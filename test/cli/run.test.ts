@@ -3,6 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Runtime } from '@temporalio/worker';
+import { version } from '../../package.json';
 import { run } from '../../src/cli/run';
 import { freePort } from '../../src/temporal-server/loopback-port';
 import { eventually } from '../temporal-server/eventually';
@@ -57,6 +58,10 @@ describe('help', () => {
   it('goes to standard error, with the code of bad usage, when no command is given', async () => {
     expect(await videogen([])).toEqual({ code: 2, out: '', err: expect.stringContaining('Usage: videogen') });
   });
+});
+
+it.each(['--version', '-V'])('%s prints the version of the package and nothing else', async (option) => {
+  expect(await videogen([option])).toEqual({ code: 0, out: `${version}\n`, err: '' });
 });
 
 describe('bad usage', () => {
@@ -132,6 +137,39 @@ describe('bad usage', () => {
     expect([code, err]).toEqual([2, expect.stringContaining('window must be a whole number')]);
   });
 
+  it('a batch with bad lines is told a line for each of them, so many and no more', async () => {
+    const file = join(folder, 'foxes.jsonl');
+    writeFileSync(file, '{"prompt":"A fox"}\nfox\n{"prompt":"A fox","duration":11}\n\n{}\n');
+    const told = await videogen(['batch', file, '--json']);
+    expect(told).toEqual({
+      code: 2,
+      out: expect.any(String),
+      err: [
+        `${file}:2: not a JSON object on one line`,
+        `${file}:3: duration must be at most 10 (was 11)`,
+        `${file}:5: prompt is missing`,
+        'Nothing was started. Correct the file and run the command again.\n',
+      ].join('\n'),
+    });
+    expect(JSON.parse(told.out)).toEqual({
+      error: {
+        type: 'InvalidRequest',
+        message: `The request was refused: ${file}: line 2: not a JSON object on one line; line 3: duration must be at most 10 (was 11); line 5: prompt is missing.`,
+        advice: expect.any(String),
+      },
+    });
+
+    writeFileSync(file, '{}\n'.repeat(27));
+    const many = (await videogen(['batch', file])).err.trimEnd().split('\n');
+    expect(many).toHaveLength(12);
+    expect(many.slice(9, 11)).toEqual([`${file}:10: prompt is missing`, 'and 17 more']);
+
+    writeFileSync(file, '\n');
+    expect((await videogen(['batch', file])).err).toBe(
+      `${file}: there is no request in it\nNothing was started. Correct the file and run the command again.\n`,
+    );
+  });
+
   it('that the parser finds is told to a program as well', async () => {
     const { code, out } = await videogen(['generate', 'A fox', '--json', '--sed', '7']);
     expect(code).toBe(2);
@@ -167,7 +205,7 @@ describe('a storage that cannot be written', () => {
     const { code, out, err } = await videogen([command, ...given], { ...service, VIDEOGEN_STORAGE });
     expect([code, out]).toEqual([15, '']);
     expect(err).toBe(
-      `The storage ${VIDEOGEN_STORAGE} cannot be used: ENOTDIR: not a directory, mkdir '${VIDEOGEN_STORAGE}'. A file stands where a folder is to be: move it away, or set VIDEOGEN_STORAGE to another folder.\n`,
+      `The storage ${VIDEOGEN_STORAGE} cannot be used: ENOTDIR: not a directory, mkdir '${VIDEOGEN_STORAGE}'. There is a file where a folder should be: move it away, or set VIDEOGEN_STORAGE to another folder.\n`,
     );
   });
 });

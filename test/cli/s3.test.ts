@@ -100,7 +100,7 @@ describe('the doctor', () => {
       'a bucket that is not there',
       { VIDEOGEN_STORAGE: 's3://nowhere' },
       /^s3:\/\/nowhere at .*: NoSuchBucket: /,
-      /^Make the bucket, or correct its name in VIDEOGEN_STORAGE\.$/,
+      /^Create the bucket, or correct its name in VIDEOGEN_STORAGE\.$/,
     ],
     [
       'a wrong secret',

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { processTerminal } from '../../src/cli/terminal';
+import { processTerminal, redrawOn } from '../../src/cli/terminal';
 import { untilInterrupted } from '../../src/cli/until-interrupted';
+import { FakeTerminal } from './fake-terminal';
 
 const signals = ['SIGINT', 'SIGTERM'] as const;
 const before = signals.map((signal) => process.listeners(signal));
@@ -66,4 +67,53 @@ test('a command whose reader has left goes on to its end', async () => {
   const [code] = await once(child, 'exit');
   expect([code, existsSync(end)]).toEqual([0, true]);
   rmSync(folder, { recursive: true });
+});
+
+test('a line that is redrawn takes the place of the last and fits the screen; a pipe has none', () => {
+  const screen = new FakeTerminal({}, 11);
+  const redraw = redrawOn(screen);
+  redraw?.('Fetching: 12 %');
+  redraw?.('');
+  expect(screen.stderr).toBe('\r\u001b[KFetching: \r\u001b[K');
+  expect(redrawOn(new FakeTerminal())).toBeUndefined();
+});
+
+/** A device that takes nothing, as a full disk does. Not every system has one. */
+const FULL = '/dev/full';
+const onFull = existsSync(FULL) ? test : test.skip;
+
+async function endOnFullDisk(args: string[], full: 'stdout' | 'stderr') {
+  const device = openSync(FULL, 'w');
+  const child = spawn(process.execPath, ['dist/src/cli/main.js', ...args], {
+    stdio: ['ignore', full === 'stdout' ? device : 'pipe', full === 'stderr' ? device : 'pipe'],
+  });
+  closeSync(device);
+  let printed = '';
+  child[full === 'stdout' ? 'stderr' : 'stdout']?.on('data', (chunk: Buffer) => {
+    printed += chunk;
+  });
+  const [code] = await once(child, 'close');
+  return { code, printed };
+}
+
+onFull('a result that cannot be printed is told in one sentence, with a code of its own', async () => {
+  expect(await endOnFullDisk(['--version'], 'stdout')).toEqual({
+    code: 1,
+    printed: expect.stringMatching(/^The result could not be written to standard output: ENOSPC[^\n]+\.\n$/),
+  });
+});
+
+onFull('a command that has failed keeps its code when it cannot print that', async () => {
+  const { code, printed } = await endOnFullDisk(['batch', 'no-such-file', '--json'], 'stdout');
+  expect(code).toBe(2);
+  expect(printed).toMatch(
+    /^The request was refused: no-such-file cannot be read.*\nThe result could not be /,
+  );
+});
+
+onFull('what a person would have read keeps no command from its end', async () => {
+  expect(await endOnFullDisk(['batch', 'no-such-file', '--json'], 'stderr')).toEqual({
+    code: 2,
+    printed: expect.stringMatching(/^\{"error":.*\}\n$/),
+  });
 });

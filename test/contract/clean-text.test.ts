@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { printable, printableJson, shown } from '../../src/contract/clean-text';
 import { hostileText, STEERING } from '../support/hostile-text';
+import { fc } from '../support/properties';
 
 test('what may be written to a terminal has no control character but the ends of its lines', () => {
   expect(printable('a\u001b[31mb\r\n\tc\u202e\u009bd\n')).toBe('ab \n c  d\n');

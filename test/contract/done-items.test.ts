@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { isPacked, packItems } from '../../src/contract/done-items';
 import { jsonBytes } from '../../src/contract/sizes';
+import { fc } from '../support/properties';
 
 const all = Array.from({ length: 320 }, (_, index) => index + 1);
 

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import fc from 'fast-check';
 import { inShell } from '../../src/contract/in-shell';
 import { hostileText, STEERING } from '../support/hostile-text';
+import { fc } from '../support/properties';
 
 test.each([
   ['fox-1', 'fox-1'],

@@ -61,6 +61,16 @@ describe('a file with a mistake', () => {
     );
   });
 
+  it('lists every line that is wrong, for whoever has room for all', () => {
+    expect(parseRequestLines(`${'{}\n'.repeat(200)}fox\n${foxLine}`)).toMatchObject({
+      ok: false,
+      problems: [
+        ...Array.from({ length: 200 }, (_, index) => ({ line: index + 1, problem: 'prompt is missing' })),
+        { line: 201, problem: 'not a JSON object on one line' },
+      ],
+    });
+  });
+
   it.each([
     [5, ''],
     [6, '; and 1 more'],

@@ -1,7 +1,7 @@
 import { ASPECT_RATIOS, RESOLUTIONS, type VideoRequest } from '../../src/contract';
 import { describeMismatches } from '../../src/contract/video-facts';
 import { noiseVideo } from '../../src/emulator';
-import { lookAt } from '../media/inspect';
+import { inspect } from '../media/inspect';
 
 const FOX: VideoRequest = { prompt: 'A red fox' };
 
@@ -13,7 +13,7 @@ test.each(forms)(
   'a noise video is a video as it was asked for: $resolution in $aspect_ratio',
   async (form) => {
     const request = { ...FOX, ...form, duration: 3 };
-    const look = await lookAt(await noiseVideo(request, 100_000));
+    const look = await inspect(await noiseVideo(request, 100_000));
     if (look.kind === 'no-video') throw new Error(look.reason);
     expect(look.facts).toMatchObject({ container: 'mp4', codec: 'avc', durationSeconds: 3 });
     expect(look.facts.width).toBeGreaterThan(0);
@@ -28,7 +28,7 @@ test('a noise video is of the size that was set, and at least of some thousand b
   for (const bytes of [smallest, smallest + 1, smallest + 9, 10_000, 5_000_003]) {
     const video = await noiseVideo(FOX, bytes);
     expect(video).toHaveLength(bytes);
-    expect(await lookAt(video)).toMatchObject({ kind: 'video', facts: { width: 1280, height: 720 } });
+    expect(await inspect(video)).toMatchObject({ kind: 'video', facts: { width: 1280, height: 720 } });
   }
 });
 

@@ -3,12 +3,12 @@ import { paintLayers } from '../../src/emulator/layer';
 import { pictureVideo } from '../../src/emulator/picture-video';
 import { scene } from '../../src/emulator/scene';
 import { Picture } from '../../src/media';
-import { lookAt } from '../media/inspect';
+import { inspect } from '../media/inspect';
 
 const FOX: VideoRequest = { prompt: 'A red fox in the snow', resolution: '480p', duration: 1, seed: 7 };
 const MEGABYTE = 1_000_000;
 
-const lookedAt = async (request: VideoRequest) => lookAt(await pictureVideo(request));
+const lookedAt = async (request: VideoRequest) => inspect(await pictureVideo(request));
 
 describe('a video has the form that was asked for', () => {
   const SIZES: Record<string, Record<string, [width: number, height: number]>> = {

@@ -1,6 +1,6 @@
 import { BitWriter } from '../../src/media/bit-writer';
 
-/** What was written, before the stop bit and the zeros that fill the last byte. */
+/** The written bits, without the stop bit and the zeros that fill the last byte. */
 const written = (writer: BitWriter) =>
   [...writer.finish()]
     .map((byte) => byte.toString(2).padStart(8, '0'))

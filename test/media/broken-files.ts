@@ -1,16 +1,16 @@
 import * as fc from 'fast-check';
 import { FORMS, type Form, isForm } from './make-video';
 
-/** One change to a file; places are shares of it, so that a change fits every file. */
+/** One change to a file. Positions are relative, so that a change fits every file. */
 type Change =
-  | { kind: 'flip'; place: Place; mask: number }
-  | { kind: 'number'; place: Place; value: number; bytes: 1 | 2 | 4 }
+  | { kind: 'flip'; position: Position; mask: number }
+  | { kind: 'number'; position: Position; value: number; bytes: 1 | 2 | 4 }
   | { kind: 'cut'; share: number }
-  | { kind: 'erase'; place: Place; bytes: number }
-  | { kind: 'remove'; place: Place; bytes: number };
+  | { kind: 'erase'; position: Position; bytes: number }
+  | { kind: 'remove'; position: Position; bytes: number };
 
-/** Where tables are more often than not, or anywhere. */
-type Place = { from: 'begin' | 'end'; bytes: number } | { from: 'any'; share: number };
+/** Near an end, where most tables are, or anywhere. */
+type Position = { from: 'begin' | 'end'; bytes: number } | { from: 'any'; share: number };
 
 export interface BrokenFile {
   form: Form;
@@ -18,10 +18,10 @@ export interface BrokenFile {
 }
 
 const TABLE_BYTES = 1_600;
-/** Counts and lengths at which readers stumble. */
+/** Counts and lengths that readers often handle badly. */
 const NUMBERS = [0, 1, 2, 7, 8, 0x7f, 0xff, 0xffff, 0x10000, 0xffffff, 0x7fffffff, 0x80000000, 0xffffffff];
 
-const place: fc.Arbitrary<Place> = fc.oneof(
+const position: fc.Arbitrary<Position> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ from: fc.constant('begin' as const), bytes: fc.nat(TABLE_BYTES) }) },
   { weight: 3, arbitrary: fc.record({ from: fc.constant('end' as const), bytes: fc.nat(TABLE_BYTES) }) },
   { weight: 1, arbitrary: fc.record({ from: fc.constant('any' as const), share: share() }) },
@@ -36,7 +36,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
     weight: 4,
     arbitrary: fc.record({
       kind: fc.constant('flip' as const),
-      place,
+      position,
       mask: fc.integer({ min: 1, max: 255 }),
     }),
   },
@@ -44,14 +44,17 @@ const change: fc.Arbitrary<Change> = fc.oneof(
     weight: 5,
     arbitrary: fc.record({
       kind: fc.constant('number' as const),
-      place,
+      position,
       value: fc.oneof(fc.constantFrom(...NUMBERS), fc.nat(0xffff)),
       bytes: fc.constantFrom(1 as const, 2 as const, 4 as const),
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('cut' as const), share: share() }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('erase' as const), place, bytes: fc.nat(4_000) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('remove' as const), place, bytes: fc.nat(400) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('erase' as const), position, bytes: fc.nat(4_000) }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('remove' as const), position, bytes: fc.nat(400) }) },
 );
 
 export const brokenFile: fc.Arbitrary<BrokenFile> = fc.record({
@@ -69,35 +72,34 @@ function applyTo(file: Buffer, change: Change): Buffer {
     case 'cut':
       return file.subarray(0, Math.floor(file.length * change.share));
     case 'flip': {
-      const at = placeIn(file, change.place);
+      const at = positionIn(file, change.position);
       file[at] = (file[at] ?? 0) ^ change.mask;
       return file;
     }
     case 'number': {
-      // Tables have their numbers at multiples of nothing in particular, as boxes have names of four letters.
-      const at = Math.min(placeIn(file, change.place), file.length - change.bytes);
+      const at = Math.min(positionIn(file, change.position), file.length - change.bytes);
       if (at >= 0) file.writeUIntBE(change.value % 256 ** change.bytes, at, change.bytes);
       return file;
     }
     case 'erase': {
-      const at = placeIn(file, change.place);
+      const at = positionIn(file, change.position);
       return file.fill(0, at, Math.min(at + change.bytes, file.length));
     }
     case 'remove': {
-      const at = placeIn(file, change.place);
+      const at = positionIn(file, change.position);
       return Buffer.concat([file.subarray(0, at), file.subarray(at + change.bytes)]);
     }
   }
 }
 
-function placeIn({ length }: Buffer, place: Place): number {
+function positionIn({ length }: Buffer, position: Position): number {
   const last = Math.max(0, length - 1);
-  switch (place.from) {
+  switch (position.from) {
     case 'begin':
-      return Math.min(place.bytes, last);
+      return Math.min(position.bytes, last);
     case 'end':
-      return Math.max(0, last - place.bytes);
+      return Math.max(0, last - position.bytes);
     case 'any':
-      return Math.floor(place.share * last);
+      return Math.floor(position.share * last);
   }
 }

@@ -1,12 +1,13 @@
 import type { VideoInspection } from '../../src/media';
 import { box, boxOf } from './boxes';
-import { lookAt } from './inspect';
+import { inspect } from './inspect';
 import { asLiveRecording } from './live-recording';
 import { makeVideo } from './make-video';
 
 const NOTHING: Buffer = Buffer.alloc(0);
 
-const reasonOf = (look: VideoInspection) => (look.kind === 'no-video' ? look.reason : look.end);
+const reasonOf = (inspection: VideoInspection) =>
+  inspection.kind === 'no-video' ? inspection.reason : inspection.end;
 
 /** A box of version 0: version, flags, and these numbers. */
 function numbers(type: string, ...values: number[]): Buffer {
@@ -18,7 +19,7 @@ function numbers(type: string, ...values: number[]): Buffer {
 }
 
 describe('a video in fragments that was cut between two of them', () => {
-  /** Without its index, with a box after `moov` and in `mvex`, and with so many of its fragments. */
+  /** A file without its index, with the first `count` fragments, and with boxes added after `moov` and in `mvex`. */
   async function fragments({ count = Infinity, after = NOTHING, inMvex = NOTHING }) {
     const file = await makeVideo('MP4 of fragments', 64, 48, 2);
     const mvexAt = boxOf(file, 'mvex').at + 8;
@@ -43,33 +44,33 @@ describe('a video in fragments that was cut between two of them', () => {
 
   const whole = ({ head, rest }: { head: Buffer; rest: Buffer }) => Buffer.concat([head, rest]);
 
-  it('is not noticed where nothing says how much there is, and that is told', async () => {
-    expect(reasonOf(await lookAt(whole(await fragments({}))))).toBe('not-stated');
-    expect(reasonOf(await lookAt(whole(await fragments({ count: 2 }))))).toBe('not-stated');
+  it('passes when nothing states its length, with an end that is not stated', async () => {
+    expect(reasonOf(await inspect(whole(await fragments({}))))).toBe('not-stated');
+    expect(reasonOf(await inspect(whole(await fragments({ count: 2 }))))).toBe('not-stated');
   });
 
-  it('is none when it says how long it is', async () => {
+  it('is refused when it states its length in seconds', async () => {
     const { head } = await fragments({});
     const mvhd = boxOf(head, 'mvhd').at;
     const inMvex = numbers('mehd', 4 * head.readUInt32BE(mvhd + 20));
-    expect(reasonOf(await lookAt(whole(await fragments({ inMvex }))))).toBe('checked');
-    expect(reasonOf(await lookAt(whole(await fragments({ inMvex, count: 2 }))))).toMatch(
-      /^it says that it is 4 s long, and ends after [12] s$/,
+    expect(reasonOf(await inspect(whole(await fragments({ inMvex }))))).toBe('checked');
+    expect(reasonOf(await inspect(whole(await fragments({ inMvex, count: 2 }))))).toMatch(
+      /^it says that it is 4 s long, but ends after [12] s$/,
     );
   });
 
-  it('is none when it has an index at its beginning', async () => {
+  it('is refused when it has an index at its beginning', async () => {
     const { media } = await fragments({});
     const after = numbers('sidx', 1, 1000, 0, 0, 1, media, 4000, 0x90000000);
-    expect(reasonOf(await lookAt(whole(await fragments({ after }))))).toBe('checked');
-    expect(reasonOf(await lookAt(whole(await fragments({ after, count: 2 }))))).toMatch(
-      /^its sidx box tells of \d+ bytes, and it has \d+$/,
+    expect(reasonOf(await inspect(whole(await fragments({ after }))))).toBe('checked');
+    expect(reasonOf(await inspect(whole(await fragments({ after, count: 2 }))))).toMatch(
+      /^its sidx box lists \d+ bytes, but the file has \d+$/,
     );
   });
 
-  it('is a video when its index is about its first fragment alone', async () => {
+  it('passes when its index lists only its first fragment', async () => {
     const after = numbers('sidx', 1, 1000, 0, 0, 1, 100, 1000, 0x90000000);
-    expect(reasonOf(await lookAt(whole(await fragments({ after }))))).toBe('not-stated');
+    expect(reasonOf(await inspect(whole(await fragments({ after }))))).toBe('not-stated');
   });
 });
 
@@ -79,31 +80,33 @@ describe('a live recording in Matroska that was cut between two of its parts', (
 
   const recording = async () => asLiveRecording(await makeVideo('Matroska'));
 
-  it('is none when its beginning tells where its index should be', async () => {
+  it('is refused when its beginning refers to a missing index', async () => {
     const file = await recording();
-    expect(reasonOf(await lookAt(file))).toBe('checked');
+    expect(reasonOf(await inspect(file))).toBe('checked');
     const cut = file.subarray(0, file.lastIndexOf(CUES));
-    expect(reasonOf(await lookAt(cut))).toMatch(/^its index tells of byte \d+, and it has \d+$/);
+    expect(reasonOf(await inspect(cut))).toMatch(
+      /^its index refers to byte \d+, but the file has \d+ bytes$/,
+    );
   });
 
-  it('is none when it says how long it is', async () => {
+  it('is refused when it states its length in seconds', async () => {
     const file = await recording();
-    // Its SeekHead becomes padding, so that only the duration is left.
+    // Without its SeekHead, only the duration is left.
     const seekHead = file.indexOf(Buffer.from('114d9b74', 'hex'));
     const cut = Buffer.concat([
       file.subarray(0, seekHead),
       file.subarray(file.lastIndexOf(Buffer.from('1549a966', 'hex')), file.lastIndexOf(CUES)),
     ]);
-    expect(reasonOf(await lookAt(cut))).toBe('checked');
+    expect(reasonOf(await inspect(cut))).toBe('checked');
     const duration = cut.indexOf(Buffer.from('4489', 'hex')) + 3;
     if (cut[duration - 1] === 0x88) cut.writeDoubleBE(2 * cut.readDoubleBE(duration), duration);
     else cut.writeFloatBE(2 * cut.readFloatBE(duration), duration);
-    expect(reasonOf(await lookAt(cut))).toMatch(/^it says that it is 8 s long, and ends after (3.5|4) s$/);
+    expect(reasonOf(await inspect(cut))).toMatch(/^it says that it is 8 s long, but ends after (3.5|4) s$/);
   });
 
-  it('is not noticed where nothing says how much there is, and that is told', async () => {
+  it('passes when nothing states its length, with an end that is not stated', async () => {
     const file = await makeVideo('Matroska of a live recording');
     expect(file.indexOf(CLUSTER)).toBeGreaterThan(0);
-    expect(reasonOf(await lookAt(file.subarray(0, file.lastIndexOf(CUES))))).toBe('not-stated');
+    expect(reasonOf(await inspect(file.subarray(0, file.lastIndexOf(CUES))))).toBe('not-stated');
   });
 });

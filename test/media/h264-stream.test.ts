@@ -22,14 +22,14 @@ function start(width: number, height: number) {
   return { picture, send, paint };
 }
 
-describe('a picture that is read back is the one that was written', () => {
-  it('when it is flat: one macroblock is sent, the others copy it', () => {
+describe('a picture that is read back equals the one that was written', () => {
+  it('when it has one colour: one macroblock is sent, the others copy it', () => {
     const { send, paint } = start(160, 80);
     paint(() => GREY);
     expect(send()).toMatchObject({ key: true, raw: 1, copied: 49, skipped: 0 });
   });
 
-  it('when nothing changes: a few bytes say so, for as many frames as there are', () => {
+  it('when nothing changes: each frame takes a few bytes', () => {
     const { send, paint } = start(1920, 1080);
     paint(() => GREY);
     send();
@@ -48,7 +48,7 @@ describe('a picture that is read back is the one that was written', () => {
     expect(send()).toMatchObject({ raw: 10, copied: 40 });
   });
 
-  it('when a thing moves over it, back and forth and over its edges', () => {
+  it('when a shape moves over it, back and forth and over its edges', () => {
     const { send, paint } = start(160, 80);
     for (const left of [-8, 0, 3, 8, 16, 40, 39, 150, 159, 20]) {
       paint((x, y) => (Math.hypot(x - left, y - 40) < 20 ? RED : GREY));
@@ -56,7 +56,7 @@ describe('a picture that is read back is the one that was written', () => {
     }
   });
 
-  it('when it is noise with all the bytes that look like starts of units', () => {
+  it('when it is noise with bytes that look like starts of units', () => {
     const { send, paint } = start(64, 48);
     let state = 1;
     for (let frame = 0; frame < 5; frame++) {
@@ -68,7 +68,7 @@ describe('a picture that is read back is the one that was written', () => {
     }
   });
 
-  it('when the last macroblock alone changes, and when it alone does not', () => {
+  it('when only the last macroblock changes, and when only the last one does not', () => {
     const { picture, send, paint } = start(64, 48);
     paint(() => GREY);
     send();

@@ -1,6 +1,6 @@
 const SEGMENT = Buffer.from('18538067', 'hex');
 
-/** A Matroska file as a live recording has it: its Segment does not say how long it is. */
+/** Turns a Matroska file into a live recording, whose Segment has no size. */
 export function asLiveRecording(file: Buffer): Buffer {
   const live = Buffer.from(file);
   const sizeAt = live.indexOf(SEGMENT) + SEGMENT.length;

@@ -14,7 +14,7 @@ import { h264Parameters } from '../../src/media/h264-parameters';
 import { H264Stream } from '../../src/media/h264-stream';
 import { Picture } from '../../src/media/picture';
 
-/** The same film in every form that services send. */
+/** The formats that services send. */
 export const FORMS = {
   'MP4 that begins with its tables': () => new Mp4OutputFormat({ fastStart: 'in-memory' }),
   'MP4 that ends with its tables': () => new Mp4OutputFormat({ fastStart: false }),
@@ -28,7 +28,7 @@ export const FORMS = {
 
 export type Form = keyof typeof FORMS;
 
-/** Four seconds of noise at two frames a second; a file of fragments has one for each frame that stands for itself. */
+/** Four seconds of noise at two frames per second; a file of fragments has one fragment per key frame. */
 export async function makeVideo(form: Form, width = 64, height = 48, framesPerKey = 8): Promise<Buffer> {
   const picture = new Picture(width, height);
   let stream = new H264Stream(picture);
@@ -53,7 +53,7 @@ export async function makeVideo(form: Form, width = 64, height = 48, framesPerKe
   return Buffer.from(target.buffer ?? new ArrayBuffer(0));
 }
 
-/** A picture that begins as one of VP8 does; nobody could show what is behind that. */
+/** Starts like a picture of VP8, but cannot be decoded. */
 function asVp8(data: Uint8Array, key: boolean, width: number, height: number): Uint8Array {
   const head = Buffer.from([key ? 0x10 : 0x11, 0, 0, 0x9d, 0x01, 0x2a, 0, 0, 0, 0]);
   head.writeUInt16LE(width, 6);

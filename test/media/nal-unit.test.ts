@@ -1,4 +1,4 @@
-import { nalUnit } from '../../src/media/nal-unit';
+import { nalUnit } from '../../src/media/bit-writer';
 
 const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');
 
@@ -9,10 +9,10 @@ test.each([
   ['00 00 04', '65 00 00 04'],
   ['00 00 00 00 00', '65 00 00 03 00 00 03 00'],
   ['01 00 01 00', '65 01 00 01 00'],
-])('a unit with the content %s cannot be taken for the start of another', (content, unit) => {
+])('a unit with the content %s contains no start of another unit', (content, unit) => {
   expect(nalUnit(0x65, hex(content))).toEqual(hex(unit));
 });
 
-test('a unit of nothing but zeros has room for all the bytes between them', () => {
+test('a unit of zeros has room for all inserted bytes', () => {
   expect(nalUnit(0x65, Buffer.alloc(100_000))).toHaveLength(1 + 100_000 + 49_999);
 });

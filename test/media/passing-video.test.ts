@@ -1,6 +1,6 @@
 import { PassingVideo, type VideoInspection, writeMp4 } from '../../src/media';
 import { box, boxOf } from './boxes';
-import { lookAt } from './inspect';
+import { inspect } from './inspect';
 import { FORMS, type Form, isForm, makeVideo } from './make-video';
 
 const WINDOW = 4 * 1024 * 1024;
@@ -12,9 +12,10 @@ beforeAll(async () => {
 });
 const fileOf = (form: Form) => files.get(form) ?? Buffer.alloc(0);
 
-const reasonOf = (look: VideoInspection) => (look.kind === 'no-video' ? look.reason : 'it is a video');
+const reasonOf = (inspection: VideoInspection) =>
+  inspection.kind === 'no-video' ? inspection.reason : 'it is a video';
 
-/** Tells the tables that all pictures are so many bytes further on. */
+/** Changes the tables as if all pictures were that many bytes later. */
 function movePictures(file: Buffer, by: number): void {
   const table = file.indexOf('stco') + 8;
   for (let entry = 0; entry < file.readUInt32BE(table); entry++) {
@@ -23,14 +24,14 @@ function movePictures(file: Buffer, by: number): void {
   }
 }
 
-describe('a whole video tells its facts', () => {
+describe('a complete video has its facts', () => {
   it.each<[Form, container: string, durationSeconds: number, end: string]>([
     ['MP4 that begins with its tables', 'mp4', 4, 'checked'],
     ['MP4 that ends with its tables', 'mp4', 4, 'checked'],
     ['MP4 of fragments', 'mp4', 4, 'checked'],
     ['QuickTime', 'mov', 4, 'checked'],
     ['Matroska', 'mkv', 4, 'checked'],
-    // Up to its last picture, of which it does not say how long it is.
+    // Without its last picture, whose length it does not state.
     ['Matroska of a live recording', 'mkv', 3.5, 'checked'],
     ['WebM', 'webm', 4, 'checked'],
     ['MPEG transport stream', 'ts', 4, 'not-stated'],
@@ -43,33 +44,33 @@ describe('a whole video tells its facts', () => {
       durationSeconds,
     };
     for (const chunkBytes of [Infinity, 1, 7, 1000]) {
-      expect(await lookAt(fileOf(form), chunkBytes)).toEqual({ kind: 'video', facts, end });
+      expect(await inspect(fileOf(form), chunkBytes)).toEqual({ kind: 'video', facts, end });
     }
   });
 });
 
-describe('a video that was cut is none', () => {
-  /** In every place near the ends, where the tables are, and in many between. */
+describe('a video that was cut is refused', () => {
+  /** At every byte near the ends, where the tables are, and at many between. */
   const cutsOf = ({ length }: Buffer) =>
     Array.from({ length }, (_, cut) => cut).filter(
       (cut) => cut < 900 || cut > length - 700 || cut % 97 === 0,
     );
 
-  /** Cuts between two parts, after which nothing says that there was more. */
-  const UNSEEN: Partial<Record<Form, (file: Buffer) => number[]>> = {
-    // The index for seeking, which is at the end, is all that is gone.
+  /** Cuts between two parts, after which nothing shows that there was more. */
+  const UNDETECTABLE: Partial<Record<Form, (file: Buffer) => number[]>> = {
+    // Only the index for seeking, at the end, is missing.
     'MP4 of fragments': (file) => [boxOf(file, 'mfra').at],
     'Matroska of a live recording': (file) => [file.lastIndexOf(Buffer.from('1c53bb6b', 'hex'))],
     'MPEG transport stream': (file) => cutsOf(file).filter((cut) => cut >= 3 * 188 && cut % 188 === 0),
   };
 
-  it.each(ALL_FORMS)('wherever that was: %s', async (form) => {
+  it.each(ALL_FORMS)('wherever it was cut: %s', async (form) => {
     const file = fileOf(form);
     const passed: number[] = [];
     for (const cut of cutsOf(file)) {
-      if ((await lookAt(file.subarray(0, cut))).kind === 'video') passed.push(cut);
+      if ((await inspect(file.subarray(0, cut))).kind === 'video') passed.push(cut);
     }
-    expect(passed).toEqual(UNSEEN[form]?.(file) ?? []);
+    expect(passed).toEqual(UNDETECTABLE[form]?.(file) ?? []);
   });
 
   it.each<[Form, share: number, reason: RegExp]>([
@@ -79,23 +80,23 @@ describe('a video that was cut is none', () => {
     ['Matroska', 0.5, /^it ends within its Segment element: \d+ of \d+ bytes$/],
     ['Matroska of a live recording', 0.5, /^it ends within its SimpleBlock element: \d+ of \d+ bytes$/],
     ['MPEG transport stream', 0.45, /^it ends within a packet of its transport stream$/],
-  ])('and says where: %s after %f of it', async (form, share, reason) => {
+  ])('with the position: %s after %f of it', async (form, share, reason) => {
     const file = fileOf(form);
     const cut = file.subarray(0, Math.floor(file.length * share));
-    for (const chunkBytes of [Infinity, 1]) expect(reasonOf(await lookAt(cut, chunkBytes))).toMatch(reason);
+    for (const chunkBytes of [Infinity, 1]) expect(reasonOf(await inspect(cut, chunkBytes))).toMatch(reason);
   });
 
-  it('even if its last box is said to go to the end, because its last picture is beyond it', async () => {
+  it('even if its last box reaches the end, because its last picture is missing', async () => {
     const file = Buffer.from(fileOf('MP4 that begins with its tables'));
     file.writeUInt32BE(0, boxOf(file, 'mdat').at);
-    expect(await lookAt(file)).toMatchObject({ kind: 'video' });
-    expect(reasonOf(await lookAt(file.subarray(0, -1)))).toBe('its last picture is not in it');
+    expect(await inspect(file)).toMatchObject({ kind: 'video' });
+    expect(reasonOf(await inspect(file.subarray(0, -1)))).toBe('its last picture is missing');
   });
 
-  it('even within a box that nobody needs', async () => {
+  it('even within an unused box', async () => {
     const file = Buffer.concat([fileOf('MP4 that begins with its tables'), box('free', 1000)]);
-    expect(await lookAt(file)).toMatchObject({ kind: 'video' });
-    expect(reasonOf(await lookAt(file.subarray(0, -1)))).toBe(
+    expect(await inspect(file)).toMatchObject({ kind: 'video' });
+    expect(reasonOf(await inspect(file.subarray(0, -1)))).toBe(
       'it ends within its free box: 1007 of 1008 bytes',
     );
   });
@@ -103,70 +104,70 @@ describe('a video that was cut is none', () => {
   it('when only its tables or only its pictures are left', async () => {
     const file = fileOf('MP4 that ends with its tables');
     const { at } = boxOf(file, 'moov');
-    expect(reasonOf(await lookAt(file.subarray(0, at)))).toBe('its moov box is missing');
+    expect(reasonOf(await inspect(file.subarray(0, at)))).toBe('its moov box is missing');
     const withoutPictures = Buffer.concat([file.subarray(0, 28), file.subarray(at)]);
-    expect(reasonOf(await lookAt(withoutPictures))).toBe('its mdat box is missing');
+    expect(reasonOf(await inspect(withoutPictures))).toBe('its mdat box is missing');
   });
 });
 
-describe('a file that is no video', () => {
+describe('a file that is not a video', () => {
   it.each<[reason: string, file: Buffer | string]>([
     ['it is empty', ''],
     ['it begins like a web page', '<!doctype html><p>This link has expired.</p>'],
     ['it begins like JSON', '{"error": "expired"}'],
     ['it begins like XML', '<Error><Code>AccessDenied</Code></Error>'],
     ['it begins like a playlist', '#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:9/a.ts\n#EXT-X-ENDLIST\n'],
-    ['it begins like no video that is known', Buffer.alloc(100_000)],
+    ['it does not begin like any known video', Buffer.alloc(100_000)],
     ['its moov box is missing', Buffer.from('00000018667479706d703432000000006d70343269736f6d', 'hex')],
     [
-      'no video track is in it',
+      'it has no video track',
       Buffer.concat([box('ftyp', Buffer.from('isom\0\0\0\0')), box('moov', 0), box('mdat', 9)]),
     ],
-  ])('says so: %s', async (reason, file) => {
-    expect(await lookAt(file)).toEqual({ kind: 'no-video', reason });
+  ])('is refused with the reason: %s', async (reason, file) => {
+    expect(await inspect(file)).toEqual({ kind: 'no-video', reason });
   });
 
-  it('whose bytes were changed is read or is none, and never an error of the reader', async () => {
+  it('whose bytes were changed is read or refused, and never throws', async () => {
     for (const form of ALL_FORMS) {
-      // Among them is a Cluster that sends the reader in circles.
+      // One of them is a Cluster that makes mediabunny read in circles.
       for (let at = 0; at < 1200; at += 13) {
         const broken = Buffer.from(fileOf(form));
         broken[at] = 255 - (broken[at] ?? 0);
-        expect((await lookAt(broken)).kind).toMatch(/video/);
+        expect((await inspect(broken)).kind).toMatch(/video/);
       }
     }
   });
 
-  it('whose tables make no sense is none', async () => {
+  it('whose tables are invalid is refused', async () => {
     const file = Buffer.from(fileOf('MP4 that begins with its tables'));
     const { at, size } = boxOf(file, 'moov');
     file.fill(0xff, at + 8, at + size);
-    expect((await lookAt(file)).kind).toBe('no-video');
+    expect((await inspect(file)).kind).toBe('no-video');
   });
 });
 
-describe('a file of more than is kept', () => {
+describe('a file of which only parts are retained', () => {
   const padding = box('free', 3 * WINDOW);
 
-  it('tells its facts when its tables are at its beginning', async () => {
+  it('has its facts when its tables are at its beginning', async () => {
     const file = Buffer.concat([fileOf('MP4 that begins with its tables'), padding]);
-    const look = await lookAt(file, 65_536);
-    expect(look).toMatchObject({ kind: 'video', facts: { width: 64, height: 48, durationSeconds: 4 } });
+    const inspection = await inspect(file, 65_536);
+    expect(inspection).toMatchObject({ kind: 'video', facts: { width: 64, height: 48, durationSeconds: 4 } });
   });
 
-  it('tells its facts when its tables and its pictures are far from its beginning', async () => {
+  it('has its facts when its tables and its pictures are far from its beginning', async () => {
     const file = fileOf('MP4 that ends with its tables');
     const large = Buffer.concat([file.subarray(0, 28), padding, file.subarray(28), padding]);
     movePictures(large, padding.length);
-    expect(await lookAt(large, 65_536)).toMatchObject({
+    expect(await inspect(large, 65_536)).toMatchObject({
       kind: 'video',
       facts: { width: 64, durationSeconds: 4 },
     });
     movePictures(large, 1);
-    expect(reasonOf(await lookAt(large, 65_536))).toBe('its first picture is none');
+    expect(reasonOf(await inspect(large, 65_536))).toBe('its first picture is not valid');
   });
 
-  it('is a video when the tables tell of a first picture that is gone with the middle', async () => {
+  it('is a video when its first picture was not retained but is in the tables', async () => {
     const file = fileOf('MP4 that ends with its tables');
     const { at, size } = boxOf(file, 'mdat');
     const content = file.subarray(at + 8, at + size);
@@ -177,74 +178,77 @@ describe('a file of more than is kept', () => {
     ];
     const moved = Buffer.concat(large);
     movePictures(moved, padding.length);
-    expect(await lookAt(moved, 65_536)).toMatchObject({
+    expect(await inspect(moved, 65_536)).toMatchObject({
       kind: 'video',
       facts: { width: 64, durationSeconds: 4 },
     });
   });
 
-  it('tells its facts when its last picture is gone with the middle', async () => {
+  it('has its facts when its last picture was not retained', async () => {
     const file = await makeVideo('MP4 that begins with its tables', 1280, 720);
-    const look = await lookAt(Buffer.concat([file, padding]), 65_536);
-    expect(look).toMatchObject({ kind: 'video', facts: { width: 1280, height: 720, durationSeconds: 4 } });
+    const inspection = await inspect(Buffer.concat([file, padding]), 65_536);
+    expect(inspection).toMatchObject({
+      kind: 'video',
+      facts: { width: 1280, height: 720, durationSeconds: 4 },
+    });
   });
 
-  it('tells its facts when its tables are in the middle, which must make sense there too', async () => {
+  it('has its facts when its tables are in the middle, and is refused when those are invalid', async () => {
     const file = fileOf('MP4 that ends with its tables');
     const { at, size } = boxOf(file, 'moov');
     const large = Buffer.concat([file.subarray(0, at), padding, file.subarray(at), padding]);
     for (const chunkBytes of [65_536, 1_000_003]) {
-      expect(await lookAt(large, chunkBytes)).toMatchObject({
+      expect(await inspect(large, chunkBytes)).toMatchObject({
         kind: 'video',
         facts: { width: 64, height: 48, durationSeconds: 4 },
       });
     }
     large.fill(0xff, at + padding.length + 8, at + padding.length + size);
-    expect((await lookAt(large, 65_536)).kind).toBe('no-video');
+    expect((await inspect(large, 65_536)).kind).toBe('no-video');
   });
 
-  it('is none when its tables are larger than those of any video', async () => {
+  it('is refused when its tables are too large', async () => {
     const file = Buffer.concat([
       fileOf('QuickTime').subarray(0, 20),
       box('moov', 17 * 1024 * 1024),
       box('mdat', 9),
     ]);
-    expect(reasonOf(await lookAt(file, 65_536))).toBe(
+    expect(reasonOf(await inspect(file, 65_536))).toBe(
       'its moov box has 17825800 bytes, more than any video needs',
     );
   });
 
-  it('tells what it can when the middle is needed for the rest', async () => {
+  it('has some of its facts when the middle is needed for the others', async () => {
     const file = await makeVideo('MPEG transport stream', 1280, 720);
-    expect(await lookAt(file, 65_536)).toEqual({
+    expect(await inspect(file, 65_536)).toEqual({
       kind: 'video',
       facts: { container: 'ts', codec: 'avc', width: 1280, height: 720 },
       end: 'not-stated',
     });
   });
 
-  it('tells what it could see within a second or so, when it is one of very many packets', async () => {
+  it('has its facts when it has very many packets', async () => {
     const file = await makeVideo('MPEG transport stream', 960, 688);
     expect(file.length).toBeLessThan(2 * WINDOW);
-    expect(await lookAt(file)).toMatchObject({ kind: 'video', facts: { width: 960, height: 688 } });
+    expect(await inspect(file)).toMatchObject({ kind: 'video', facts: { width: 960, height: 688 } });
   });
 
-  it('is none when it was cut, in its middle too', async () => {
+  it('is refused when it was cut in the middle', async () => {
     const file = Buffer.concat([fileOf('MP4 that begins with its tables'), padding, padding]);
     const cut = file.subarray(0, 5 * WINDOW);
-    expect(reasonOf(await lookAt(cut, 65_536))).toMatch(/^it ends within its free box/);
+    expect(reasonOf(await inspect(cut, 65_536))).toMatch(/^it ends within its free box/);
   });
 
-  it('that is a long box of more than 4 GiB is walked over by its long size', async () => {
+  it('with a box of more than 4 GiB is scanned by its long size', async () => {
     const head = Buffer.from('000000016d64617400000002000000ff', 'hex');
     const cut = Buffer.concat([fileOf('MP4 that begins with its tables'), head, Buffer.alloc(1000)]);
-    expect(reasonOf(await lookAt(cut, 3))).toBe('it ends within its mdat box: 1016 of 8589934847 bytes');
+    expect(reasonOf(await inspect(cut, 3))).toBe('it ends within its mdat box: 1016 of 8589934847 bytes');
   });
 });
 
-describe('forms that are rare', () => {
+describe('rare formats', () => {
   it.each(['wide', 'skip', 'mdat', 'moov'])(
-    'QuickTime from before there were brands, beginning with %s, is read as one of today',
+    'old QuickTime that begins with %s is read like a current one',
     async (begin) => {
       const file = fileOf('QuickTime');
       const [brand, moov] = [boxOf(file, 'ftyp'), boxOf(file, 'moov')];
@@ -254,28 +258,28 @@ describe('forms that are rare', () => {
       const parts = begin === 'moov' ? [tables, media] : [...first, media, tables];
       const unbranded = Buffer.concat(parts);
       movePictures(unbranded, unbranded.indexOf('mdat') - file.indexOf('mdat'));
-      expect(await lookAt(unbranded)).toMatchObject({
+      expect(await inspect(unbranded)).toMatchObject({
         kind: 'video',
         facts: { container: 'mov', width: 64, durationSeconds: 4 },
       });
-      expect(reasonOf(await lookAt(unbranded.subarray(0, -1)))).toMatch(
+      expect(reasonOf(await inspect(unbranded.subarray(0, -1)))).toMatch(
         /^it ends within its (moov|mdat) box/,
       );
     },
   );
 
-  it('a note that a tool left behind the boxes does no harm', async () => {
+  it('a note of a tool after the boxes is ignored', async () => {
     for (const note of [
       Buffer.alloc(100),
       Buffer.from('\u0000\u0000\u0001\u0000\u0001\u0002\u0003\u0004 note'),
     ]) {
       const file = Buffer.concat([fileOf('MP4 that begins with its tables'), note]);
-      expect(await lookAt(file)).toMatchObject({ kind: 'video', facts: { width: 64 } });
+      expect(await inspect(file)).toMatchObject({ kind: 'video', facts: { width: 64 } });
     }
   });
 });
 
-test('the first bytes can be had while the rest is on its way', async () => {
+test('the first bytes can be read before the rest has come', async () => {
   const file = await writeMp4({
     width: 64,
     height: 48,
@@ -285,6 +289,6 @@ test('the first bytes can be had while the rest is on its way', async () => {
   });
   const video = new PassingVideo();
   expect(video.head()).toHaveLength(0);
-  for (const byte of file.subarray(0, 100)) video.keep(Buffer.of(byte));
+  for (const byte of file.subarray(0, 100)) video.add(Buffer.of(byte));
   expect(video.head().equals(file.subarray(0, 100))).toBe(true);
 });

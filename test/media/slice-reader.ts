@@ -1,6 +1,6 @@
 import { MACROBLOCK_BYTES, Picture } from '../../src/media/picture';
 
-/** The part of an H.264 decoder that our own streams need: written from the standard, apart from the writer. */
+/** As much of an H.264 decoder as our streams need, written from the standard and without code of the writer. */
 export class SliceReader {
   readonly picture: Picture;
   /** How many macroblocks of the last slice were skipped, copied from a neighbour and sent as they are. */

@@ -15,18 +15,18 @@ test.each<[what: string, head: Buffer, container: string | undefined]>([
   ['WebM', head('1a45dfa39f4286810142f7810142f2810442f381084282847765626d'), 'webm'],
   ['Matroska', head('1a45dfa3a34282886d6174726f736b61'), 'mkv'],
   ['EBML of another type', head('1a45dfa3a34282836162630000000000'), undefined],
-  ['EBML of no type', head('1a45dfa3a3'), undefined],
+  ['EBML without a type', head('1a45dfa3a3'), undefined],
   ['a text that begins with G', Buffer.from('Gone with the wind. '.repeat(100)), undefined],
   ['nothing', Buffer.alloc(0), undefined],
   ['zeros', Buffer.alloc(4096), undefined],
-])('by its first bytes %s is told', (_what, bytes, container) => {
+])('%s is recognized by its first bytes', (_what, bytes, container) => {
   expect(sniffContainer(bytes)).toBe(container);
 });
 
 test.each([
-  ['of packets alone', 188, 0],
-  ['with a time before each packet', 192, 4],
-])('a transport stream %s is told by its sync bytes', (_what, bytes, syncAt) => {
+  ['of plain packets', 188, 0],
+  ['with a timestamp before each packet', 192, 4],
+])('a transport stream %s is recognized by its sync bytes', (_what, bytes, syncAt) => {
   const stream = Buffer.alloc(3 * bytes);
   for (let packet = 0; packet < 3; packet++) stream[packet * bytes + syncAt] = 0x47;
   expect(sniffContainer(stream)).toBe('ts');
@@ -34,13 +34,10 @@ test.each([
   expect(sniffContainer(stream)).toBeUndefined();
 });
 
-test.each(Object.keys(FORMS).filter(isForm))(
-  'so many bytes as are asked for are enough: %s',
-  async (form) => {
-    const container = sniffContainer((await makeVideo(form)).subarray(0, HEAD_TO_SNIFF));
-    expect(Object.keys(CONTAINERS)).toContain(container);
-  },
-);
+test.each(Object.keys(FORMS).filter(isForm))('HEAD_TO_SNIFF bytes are enough: %s', async (form) => {
+  const container = sniffContainer((await makeVideo(form)).subarray(0, HEAD_TO_SNIFF));
+  expect(Object.keys(CONTAINERS)).toContain(container);
+});
 
 test.each([
   ['', 'it is empty'],
@@ -55,8 +52,8 @@ test.each([
   ['{}', 'it begins like JSON'],
   ['[{"a": 1}]', 'it begins like JSON'],
   ['#EXTM3U\n', 'it begins like a playlist'],
-  ['{red fox}', 'it begins like no video that is known'],
-  ['\u0089PNG\r\n', 'it begins like no video that is known'],
+  ['{red fox}', 'it does not begin like any known video'],
+  ['\u0089PNG\r\n', 'it does not begin like any known video'],
 ])('a file that begins with %j: %s', (text, described) => {
   expect(describeHead(Buffer.from(text, 'latin1'))).toBe(described);
 });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Film, type Picture, writeMp4 } from '../../src/media';
-import { lookAt } from './inspect';
+import { inspect } from './inspect';
 
 function blink(picture: Picture, frame: number): void {
   for (let i = 0; i < picture.macroblocks; i++) picture.paint(i, () => (frame % 2 ? 0x808080 : 0x208080));
@@ -16,9 +16,9 @@ const film = (change: Partial<Film> = {}): Film => ({
 });
 
 describe('a film', () => {
-  it('has the size and the length that it was given, and its table of contents first', async () => {
+  it('has the given size and length, and its tables first', async () => {
     const file = await writeMp4(film());
-    expect(await lookAt(file)).toEqual({
+    expect(await inspect(file)).toEqual({
       kind: 'video',
       facts: { container: 'mp4', codec: 'avc', width: 64, height: 48, durationSeconds: 2 },
       end: 'checked',
@@ -28,20 +28,20 @@ describe('a film', () => {
 
   it('may have any even size', async () => {
     const file = await writeMp4(film({ width: 70, height: 34, frames: 1 }));
-    expect(await lookAt(file)).toMatchObject({ facts: { width: 70, height: 34, durationSeconds: 0.1 } });
+    expect(await inspect(file)).toMatchObject({ facts: { width: 70, height: 34, durationSeconds: 0.1 } });
   });
 
-  it('is refused when it is larger than any level of H.264 that we write', async () => {
+  it('is refused when it is larger than the highest level', async () => {
     await expect(writeMp4(film({ width: 8192, height: 4320 }))).rejects.toThrow('8192 x 4320 is too large');
   });
 
-  it('is the same bytes whenever it is made', async () => {
+  it('has the same bytes whenever it is written', async () => {
     const first = await writeMp4(film());
     await sleep(1_100);
     expect((await writeMp4(film())).equals(first)).toBe(true);
   });
 
-  it('ends when nobody wants it any more', async () => {
+  it('stops when it is aborted', async () => {
     const abort = new AbortController();
     const draw = (picture: Picture, frame: number) => {
       blink(picture, frame);

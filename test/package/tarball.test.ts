@@ -40,13 +40,15 @@ test('every map leads to a source that is in the package', () => {
   expect(missing).toEqual([]);
 });
 
-test('what the engines are built from is in the package, and no test, key or video', () => {
+test('what the servers are built from and the bundle are in the package, and no test, key or video', () => {
   expect(files).toEqual(
     expect.arrayContaining([
       'src/temporal-server/dev-server/go.mod',
       'src/temporal-server/dev-server/go.sum',
       'src/temporal-server/test-server/pom.xml',
       'profile.schema.json',
+      'dist/workflows/bundle.js',
+      'dist/workflows/bundle.json',
     ]),
   );
   const rooms = new Set(files.map((file) => file.split('/')[0]));

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createHostProject, type HostProject } from '../support/host-project';
 
 /** How hosts write and compile workflows. What a file exports is often known only when it runs. */
@@ -70,10 +72,12 @@ const SHAPES: Record<string, Shape> = {
 const BUNDLING_MAX_MS = 240_000;
 
 const SCRIPT = `
-const { bundleWorkflowCode, DefaultLogger } = require('@temporalio/worker');
+const { bundleWorkflowCode, DefaultLogger, Runtime, Worker } = require('@temporalio/worker');
+const { historyFromJSON } = require('@temporalio/common/lib/proto-utils');
 const { VideoPlugin } = require('temporal-videogen/plugin');
 const { loadWorkflowExports } = require('./node_modules/temporal-videogen/dist/src/plugin/bundle');
 const logger = new DefaultLogger('ERROR', () => undefined);
+Runtime.install({ logger });
 const bundle = async (workflowsPath, plugins) => {
   try {
     const { code } = await bundleWorkflowCode({ workflowsPath, plugins, logger });
@@ -92,6 +96,9 @@ async function main() {
   for (const file of FILES) found[file] = await bundle(require('path').join(__dirname, file), [plugin]);
   found.twice = await bundle(require('path').join(__dirname, FILES[0]), [plugin, plugin, new VideoPlugin()]);
   found.nothing = await bundle(undefined, [plugin]);
+  const { workflowBundle } = plugin.configureReplayWorker({ plugins: [plugin] });
+  found.replays = await Worker.runReplayHistory({ plugins: [plugin] }, historyFromJSON(HISTORY), 'well')
+    .then(() => workflowBundle.codePath.replace(/.*node_modules./, ''), String);
   console.log(JSON.stringify(found));
 }
 main();
@@ -113,7 +120,10 @@ describe('bundled with the plugin', () => {
         );
       }
     });
-    host.write({ 'bundle.js': SCRIPT.replaceAll('FILES', JSON.stringify(paths)) });
+    const history = readFileSync(join(__dirname, 'histories/well.json'), 'utf8');
+    host.write({
+      'bundle.js': SCRIPT.replaceAll('FILES', JSON.stringify(paths)).replace('HISTORY', () => history),
+    });
     found = JSON.parse(JSON.stringify(host.run('bundle.js')));
   }, BUNDLING_MAX_MS);
   afterAll(() => host.remove());
@@ -146,5 +156,9 @@ describe('bundled with the plugin', () => {
 
   it('for a host without workflows, it has ours alone', () => {
     expect(found.nothing).toEqual({ workflows: ['generateVideo', 'generateVideos'], zod: false });
+  });
+
+  it('a host without workflows replays jobs with the bundle of the package', () => {
+    expect(found.replays).toBe('temporal-videogen/dist/workflows/bundle.js');
   });
 });

@@ -5,9 +5,16 @@ import { parseResults, type VideoRequest } from '../../src/contract';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { endOf, Home, killIfThere, untilCount, untilErr } from '../cli/cli-process';
 import { commandsOf, expectShown, readPage } from '../support/docs-page';
+import { atLength } from '../support/nightly';
 
-// A thousand videos, and three servers to start.
+// Hundreds of videos, and three servers to start.
 jest.setTimeout(300_000);
+
+/** More than a batch reads at once, and than twice as many as it writes down at once. */
+const LINES = atLength(240, 1_000);
+const KILLED_AT = atLength([60, 150], [250, 600]);
+/** So that these lines are more than one run of the workflow, as a thousand are. */
+const LONG_HISTORY_EVENTS = atLength(400, 4_000);
 
 let home: Home;
 let emulator: Emulator;
@@ -50,12 +57,26 @@ const storedSoFar = () => {
   }
 };
 
-test('a thousand lines, killed twice on the way, end with a thousand files and a thousand paid generations', async () => {
-  const requests = writeLines(1_000);
+/** Temporal's program with a setting that the commands do not give it. */
+function impatientTemporal() {
+  const path = join(home.folder, 'temporal');
+  const setting = `limit.historyCount.suggestContinueAsNew=${LONG_HISTORY_EVENTS}`;
+  const exec = `exec '${process.env.VIDEOGEN_TEMPORAL_CLI}' "$@"`;
+  writeFileSync(
+    path,
+    `#!/bin/sh\nif [ "$1" = server ]; then ${exec} --dynamic-config-value ${setting}; else ${exec}; fi\n`,
+    { mode: 0o755 },
+  );
+  return { VIDEOGEN_TEMPORAL_CLI: path };
+}
+
+test(`${LINES} lines, killed twice on the way, end with as many files and as many paid generations`, async () => {
+  const requests = writeLines(LINES);
+  const env = { ...service(), ...impatientTemporal() };
   // The service knows a key again, so what was lost with a killed worker may be sent once more.
   const args = ['batch', 'foxes.jsonl', '--window', '100', '--on-lost-submit', 'resubmit', '--json'];
-  for (const killAt of [250, 600]) {
-    const cli = home.start(args, service());
+  for (const killAt of KILLED_AT) {
+    const cli = home.start(args, env);
     await untilCount(`${killAt} videos`, killAt, storedSoFar, cli.err);
     // Worker, client and, by its lock on the database, the server.
     cli.kill('SIGKILL');
@@ -63,12 +84,12 @@ test('a thousand lines, killed twice on the way, end with a thousand files and a
     const note = home.note();
     if (note) killIfThere(note.serverPid);
   }
-  const end = await endOf(home.start(args, service()));
+  const end = await endOf(home.start(args, env));
 
   expect(end).toMatchObject({ code: 0 });
-  expect(JSON.parse(end.out)).toMatchObject({ items: 1_000, succeeded: 1_000, failed: 0 });
-  expect(videos()).toHaveLength(1_000);
-  expect(emulator.generations()).toHaveLength(1_000);
+  expect(JSON.parse(end.out)).toMatchObject({ items: LINES, succeeded: LINES, failed: 0 });
+  expect(videos()).toHaveLength(LINES);
+  expect(emulator.generations()).toHaveLength(LINES);
   const paid = emulator.generations().map(({ request }) => request.prompt);
   expect(new Set(paid)).toEqual(new Set(requests.map(({ prompt }) => prompt)));
   const { key } = JSON.parse(end.out).results;

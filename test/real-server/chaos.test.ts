@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,18 +12,20 @@ import { operate } from '../support/chaos-operator';
 import {
   type ChaosPlan,
   chaosPlan,
+  JOBS,
   type PlannedJob,
   VIDEO_BYTES,
   WORKER_LINE_MS,
 } from '../support/chaos-plan';
 import { killWorkers } from '../support/chaos-workers';
 import { historyOf } from '../support/history';
+import { REPLAY, SEED } from '../support/seed';
 import { type SlowLine, startSlowLine } from '../support/slow-line';
 import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-process';
 
 /** The same seed is the same jobs, faults and kills at the same times; how they meet is up to the machine. */
-const seed = process.env.VIDEOGEN_CHAOS_SEED || randomBytes(4).toString('hex');
-const REPLAY = `VIDEOGEN_CHAOS_SEED=${seed} npx jest test/real-server/chaos --selectProjects server`;
+const seed = SEED;
+const COMMAND = `${REPLAY} npx jest test/real-server/chaos --selectProjects server`;
 
 /** Before jest's own, so that what is stuck is told. */
 const LONGEST_RUN_MS = 300_000;
@@ -163,9 +164,9 @@ async function run(): Promise<void> {
   }
 }
 
-test('200 jobs while workers are killed at random moments: each ends with its video, and none is paid for twice unasked', async () => {
+test(`${JOBS} jobs while workers are killed at random moments, ${REPLAY}: each ends with its video, and none is paid for twice unasked`, async () => {
   await run().catch((error) => {
-    throw new Error(`${error instanceof Error ? error.message : error}\n\nThe same again: ${REPLAY}`, {
+    throw new Error(`${error instanceof Error ? error.message : error}\n\nThe same again: ${COMMAND}`, {
       cause: error,
     });
   });

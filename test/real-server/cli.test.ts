@@ -10,6 +10,7 @@ import { EXIT } from '../../src/cli/exit-codes';
 import { EMULATED_JOB_MS } from '../../src/cli/local-workers';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { localTaskQueue } from '../../src/config/queues';
+import { DEFAULT_TASK_QUEUE, POLL_NOW_SIGNAL, WORKFLOW_TYPE } from '../../src/contract/names';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { type CliEnd, endOf, Home, lastLine, until, untilErr } from '../cli/cli-process';
 import { STEERING } from '../support/hostile-text';
@@ -70,7 +71,7 @@ test('two commands with one id are one job and one generation, and so is a third
     expect(end.out).toMatch(/^\{[^\n]*\}\n$/);
     expect(end.err).toMatch(/^Using the emulated video service; set VIDEO_API_BASE_URL/);
     expect(end.err).toMatch(
-      /^Job fox, shown at http:\/\/127\.0\.0\.1:\d+\/namespaces\/default\/workflows\/fox$/m,
+      /^Job fox on task queue video-generation-emulator-[0-9a-f]{8}, shown at http:\/\/127\.0\.0\.1:\d+\/namespaces\/default\/workflows\/fox$/m,
     );
     return lastLine(end);
   });
@@ -107,7 +108,7 @@ test('a job with a hostile name is shown on one line, and the commands that are 
   const started = await home.run(['generate', 'A red fox', '--id', id, '--no-wait']);
   expect(started).toMatchObject({ code: 0, out: "-fox '$(touch x)'\n" });
   expect(started.err).not.toMatch(STEERING);
-  expect(started.err).toMatch(/^Job -fox '\$\(touch x\)', shown at /m);
+  expect(started.err).toMatch(/^Job -fox '\$\(touch x\)' on task queue \S+, shown at /m);
   const [, command = ''] = /Follow it with: videogen (.*)\n/.exec(started.err) ?? [];
   const typed = execFileSync('sh', ['-c', `printf '%s\\0' ${command}`], {
     encoding: 'utf8',
@@ -216,6 +217,10 @@ test('Ctrl-C leaves the job, says how to pick it up, and doing that brings the f
     out: '',
     err: expect.stringMatching(/Pick it up again with: videogen generate --id left\n$/),
   });
+  // The link that was shown is dead now.
+  expect(left.err()).toContain(
+    `\nThis Temporal UI ends with the command; to open it again, run: VIDEOGEN_DATA=${home.data} videogen dev\n`,
+  );
   expect(home.note()).toBeUndefined();
   expect(isAlive(serverPid)).toBe(false);
   expect(home.processes()).toEqual([]);
@@ -236,7 +241,11 @@ test('a job goes on when dev ends, and dev knows it again after a kill', async (
   const uiUrl = /^Temporal UI {4}(http:\S+)$/m.exec(dev.err())?.[1] ?? '';
   expect((await fetch(uiUrl)).status).toBe(200);
   expect(dev.err()).toMatch(/^Temporal {7}127\.0\.0\.1:\d+$/m);
-  expect(dev.err()).toMatch(/^Task queue {5}video-generation$/m);
+  const ownQueue = localTaskQueue({ VIDEOGEN_STORAGE: home.videos });
+  expect(dev.err()).toContain(`
+Task queues    video-generation, for jobs that your programs start
+               ${ownQueue}, for videogen generate and batch
+`);
   expect(dev.err()).toMatch(/^Video service {2}http:\S+ \(the emulator\)$/m);
 
   const [secondDev, unwatched, unknown] = await Promise.all([
@@ -245,7 +254,11 @@ test('a job goes on when dev ends, and dev knows it again after a kill', async (
     home.run(['generate', '--id', 'nobody']),
   ]);
   expect(secondDev).toEqual({ code: 0, out: '', err: expect.stringContaining(`its UI is at ${uiUrl}.`) });
-  expect(unwatched).toMatchObject({ code: 0, out: 'unwatched\n' });
+  expect(unwatched).toMatchObject({
+    code: 0,
+    out: 'unwatched\n',
+    err: expect.not.stringContaining('UI ends'),
+  });
   expect(unknown).toMatchObject({ code: 2, err: expect.stringContaining('there is no job nobody yet') });
 
   // It looks when it is told to, so that it cannot end before dev does.
@@ -254,7 +267,9 @@ test('a job goes on when dev ends, and dev knows it again after a kill', async (
   const kept = home.start(['generate', 'A red fox', '--id', 'kept', '--json']);
   await untilErr(kept, /^waiting.* task task_/m);
   const isMade = sleep(EMULATED_JOB_MS);
-  expect(kept.err()).toContain(`Job kept, shown at ${uiUrl}/namespaces/default/workflows/kept`);
+  expect(kept.err()).toContain(
+    `Job kept on task queue ${ownQueue}, shown at ${uiUrl}/namespaces/default/workflows/kept`,
+  );
   dev.kill('SIGINT');
   expect(await endOf(dev)).toMatchObject({ code: 0, out: '' });
   await until('a server of its own', () => home.note() !== undefined, kept.err);
@@ -300,6 +315,38 @@ test('a job goes on when dev ends, and dev knows it again after a kill', async (
   await until('the note removed', () => !existsSync(join(home.data, 'stack.json')));
   expect(home.processes()).toEqual([]);
 }, 240_000);
+
+test('a job that another program started on the queue of dev is joined by the command', async () => {
+  const dev = home.start(['dev']);
+  await untilErr(dev, 'Ctrl-C ends everything');
+  const connection = await Connection.connect({ address: home.note()?.address });
+  const client = new Client({ connection });
+  // It looks when it is told to, so that it cannot end before it is joined.
+  const input = { request: { prompt: 'A red fox', duration: 5 }, polling: { min: '1h' }, deadline: '2h' };
+  const started = await client.workflow.start(WORKFLOW_TYPE, {
+    workflowId: 'fox',
+    taskQueue: DEFAULT_TASK_QUEUE,
+    args: [input],
+  });
+  const joined = home.start(['generate', 'A red fox', '--duration', '5', '--id', 'fox', '--json']);
+  await untilErr(joined, /^Job fox on task queue video-generation, shown at /m);
+  expect(joined.err()).toContain('fox was started by another program: it goes on while videogen dev,');
+  await untilErr(joined, /^waiting.* task task_/m);
+  await sleep(EMULATED_JOB_MS);
+  await started.signal(POLL_NOW_SIGNAL);
+  const end = await endOf(joined);
+  expect(end).toMatchObject({ code: 0 });
+  expect(home.paid()).toEqual([lastLine(end).taskId]);
+
+  const [ended, other] = await Promise.all([
+    home.run(['generate', '--id', 'fox', '--json']),
+    home.run(['generate', 'A blue fox', '--id', 'fox', '--json']),
+  ]);
+  expect(lastLine(ended)).toEqual(lastLine(end));
+  expect(ended.err).not.toContain('another program');
+  expect(other).toMatchObject({ code: 2, err: expect.stringContaining('it differs in prompt, duration') });
+  await connection.close();
+});
 
 test('a service and a Temporal that somebody else runs are named by the environment alone', async () => {
   const named = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: 'sk-elsewhere' };

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../../src/contract/names';
 import { createVideoTestEnvironment, type Emulator, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
 import { captureLogs } from '../support/logs';
@@ -68,6 +69,64 @@ describe('callers that submit under one name', () => {
       const failure = await failureOf(videos.submit({ request }));
       expectRow(failure, 'InvalidRequest', undefined);
       expect(String(failure)).toContain('no foxes');
+    });
+  });
+});
+
+describe('a job that another program started, without our memo', () => {
+  /** As the SDK of any language does it. */
+  const startElsewhere = async (taskQueue: string, input: object, type = WORKFLOW_TYPE) => {
+    const workflowId = newName();
+    await env.temporal.client.workflow.start(type, { workflowId, taskQueue, args: [input] });
+    return workflowId;
+  };
+
+  test.each<[what: string, input: object]>([
+    ['as it is', { request, polling: QUICKLY }],
+    ['with null for what is not set', { taskId: null, request, deadline: null, polling: QUICKLY }],
+    ['with its fields in another order', { polling: QUICKLY, request: { duration: 5, prompt: 'A red fox' } }],
+  ])('is joined by the same request, %s, while it runs and after its end', async (_what, input) => {
+    await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, taskQueue }) => {
+      const workflowId = await startElsewhere(taskQueue, input);
+      const { job, taskId } = await videos.submit({ request }, { workflowId });
+      const result = await job.result();
+      expect(result.taskId).toBe(taskId);
+      expect(await videos.execute({ request }, { workflowId })).toEqual(result);
+      expect(emulator.generations()).toHaveLength(1);
+    });
+  });
+
+  test('is not joined by another request, which is told what differs', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async ({ videos, taskQueue }) => {
+      const workflowId = await startElsewhere(taskQueue, { request, polling: QUICKLY });
+      const other = { request: { ...request, duration: 10 } };
+      expect(String(await failureOf(videos.start(other, { workflowId })))).toContain(
+        'it differs in duration',
+      );
+      const adopting = await failureOf(videos.start({ taskId: 'task_1' }, { workflowId }));
+      expect(String(adopting)).toContain('it differs in prompt, duration, taskId');
+    });
+  });
+
+  test('is not joined when it is a workflow of another type, whatever its input is', async () => {
+    await inWorld(env, {}, async ({ videos, taskQueue }) => {
+      const workflowId = await startElsewhere(taskQueue, { request }, 'makeTrailer');
+      expectRow(await failureOf(videos.start({ request }, { workflowId })), 'InvalidRequest', undefined);
+    });
+  });
+
+  test('is joined as a batch when its requests are the same, and not when one differs', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, taskQueue }) => {
+      const requests = [request, { duration: 5, prompt: 'A grey fox' }];
+      const input = { requests, requestsFrom: null, polling: QUICKLY };
+      const workflowId = await startElsewhere(taskQueue, input, BATCH_WORKFLOW_TYPE);
+      const other = { requests: [request, { prompt: 'A white fox' }] };
+      expect(String(await failureOf(videos.startBatch(other, { workflowId })))).toContain(
+        'it differs in requests',
+      );
+      const batch = await videos.startBatch({ requests }, { workflowId });
+      expect(await batch.result()).toMatchObject({ succeeded: 2, failed: 0 });
+      expect(emulator.generations()).toHaveLength(2);
     });
   });
 });

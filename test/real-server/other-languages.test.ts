@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { parseJobInput } from '../../src/contract';
 import * as names from '../../src/contract/names';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { Home, lastLine } from '../cli/cli-process';
 import {
   blocksOf,
   commandsOf,
@@ -162,8 +163,16 @@ describe('Temporal’s Python SDK', () => {
     return runShown(shown, { python, 'start_job.py': PROGRAM });
   };
 
-  test('starts a job by its name and reads its task, progress and video', async () => {
+  test('starts a job by its name and reads its task, progress and video; the command joins the job', async () => {
+    const paid = env.emulator.generations().length;
     expect(await run(well)).toMatchObject({ code: 0 });
+    const home = new Home();
+    const args = ['generate', 'A red fox in the snow', '--duration', '5', '--id', 'fox-4', '--json'];
+    const joined = await home.run(args, { TEMPORAL_ADDRESS: env.temporal.address });
+    await home.remove();
+    expect(joined).toMatchObject({ code: 0 });
+    expect(lastLine(joined).taskId).toBe(env.emulator.generations()[paid]?.taskId);
+    expect(env.emulator.generations()).toHaveLength(paid + 1);
   });
 
   test('reads of a failed job its type, the task and the service’s words', async () => {

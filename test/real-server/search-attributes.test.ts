@@ -124,7 +124,9 @@ describe('in a namespace that has them not', () => {
     ]);
     expect(err).toContain(`T${sentence}.\n`);
     const error = await failureOf((await searchable(place)).submit({ request }));
-    expect(String(error)).toContain(`The job was not started because t${sentence}, or start jobs without them`);
+    expect(String(error)).toContain(
+      `The job was not started because t${sentence}, or start jobs without them`,
+    );
     await operatorService.removeSearchAttributes({ namespace, searchAttributes: ['VideoOutcome'] });
   });
 });

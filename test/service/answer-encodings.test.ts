@@ -26,7 +26,7 @@ const TASK = '{"task_id":"task-1","status":"queued"}';
 const BOM = '\ufeff';
 
 describe('an answer of the service', () => {
-  it('is asked for without an encoding', async () => {
+  it('is requested without an encoding', async () => {
     const { service, requests } = await answering({ body: TASK });
     await submit(service);
     await service.poll('task-1');
@@ -39,10 +39,10 @@ describe('an answer of the service', () => {
     ['GZIP', gzipSync(TASK)],
     ['deflate', deflateSync(TASK)],
     ['br', brotliCompressSync(TASK)],
-    // Said by servers that mean the charset, and by proxies that have decoded already.
+    // Some servers mean the charset, and some proxies have already decoded the body.
     ['utf-8', Buffer.from(TASK)],
     ['gzip', Buffer.from(TASK)],
-  ])('in the encoding %s, unasked, is read', async (encoding, body) => {
+  ])('in the encoding %s, although none was requested, is read', async (encoding, body) => {
     const { service } = await answering({ headers: { 'content-encoding': encoding }, body });
     expect(await submit(service)).toMatchObject({ taskId: 'task-1' });
     expect((await service.poll('task-1')).task).toMatchObject({ state: 'queued' });
@@ -54,7 +54,7 @@ describe('an answer of the service', () => {
     expect((await faultOf(submit(service))).facts).toMatchObject({ code: 'bad_prompt', message: 'No.' });
   });
 
-  it('with no body is empty, whatever encoding it names', async () => {
+  it('without a body is empty, whatever its encoding', async () => {
     const { service } = await answering({ status: 202, headers: { 'content-encoding': 'gzip' }, body: '' });
     expect((await service.poll('task-1')).task.state).not.toBe('failed');
   });
@@ -62,7 +62,7 @@ describe('an answer of the service', () => {
   it.each([
     ['gzip', gzipSync(Buffer.alloc(50_000_000, ' '))],
     ['br', brotliCompressSync(Buffer.alloc(5_000_000, ' '))],
-  ])('that is larger than allowed behind %s is unreadable', async (encoding, body) => {
+  ])('that is too large once decoded from %s is unreadable', async (encoding, body) => {
     const { service } = await answering({ headers: { 'content-encoding': encoding }, body });
     expect(await faultOf(submit(service))).toMatchObject({
       kind: 'unreadable',
@@ -75,7 +75,10 @@ describe('an answer of the service', () => {
     const { service } = await answering({ headers: { 'content-encoding': 'gzip' }, body });
     expect(await faultOf(submit(service))).toMatchObject({
       kind: 'unreadable',
-      facts: { status: 200, message: 'the answer is not in the encoding gzip that it names' },
+      facts: {
+        status: 200,
+        message: 'the answer cannot be decoded as gzip, which its Content-Encoding names',
+      },
     });
   });
 

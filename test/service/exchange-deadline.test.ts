@@ -21,7 +21,7 @@ async function serve(answer: (request: RawRequest) => void): Promise<RawServer> 
   return server;
 }
 
-/** Bytes come often enough to be a sign of life each, and the whole answer never does. */
+/** Bytes come often enough to reset every timeout between two chunks, but the answer never ends. */
 const EXCHANGE = { submit: 300, poll: 300, video: 300 };
 const PATIENT = { headersTimeout: 60_000, bodyTimeout: 60_000 };
 const EVERY_MS = 20;
@@ -33,7 +33,7 @@ function connect(baseUrl: string, profile?: ServiceProfile): VideoService {
   return service;
 }
 
-/** Says the beginning at once, and the rest a byte at a time for as long as anybody listens. */
+/** Sends the beginning at once, and then a piece at a time until the socket closes. */
 function trickle({ socket }: RawRequest, beginning: string, more = ' '): void {
   socket.write(beginning);
   const timer = setInterval(() => socket.write(more), EVERY_MS);
@@ -61,22 +61,22 @@ const CALLS: [name: string, call: (service: VideoService) => Promise<unknown>][]
   ['openVideo', (service) => service.openVideo('/v.mp4')],
 ];
 
-describe.each(CALLS)('%s is not kept', (_name, call) => {
-  it('by headers that trickle', async () => {
+describe.each(CALLS)('%s does not wait longer than its deadline', (_name, call) => {
+  it('for headers that trickle', async () => {
     const server = await serve((request) => trickle(request, 'HTTP/1.1 200 OK\r\nx: ', 'x'));
     const fault = await faultOf(call(connect(server.url, PROFILE)));
-    expect(fault).toMatchObject({ kind: 'cut', facts: { message: 'no whole answer came within 300 ms' } });
+    expect(fault).toMatchObject({ kind: 'cut', facts: { message: 'no complete answer within 300 ms' } });
     await closed((await server.nextRequest()).socket);
   });
 
-  it('by one informational answer after another', async () => {
+  it('for one informational answer after another', async () => {
     const early = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
     const server = await serve((request) => trickle(request, early, early));
     expect(await faultOf(call(connect(server.url, PROFILE)))).toMatchObject({ kind: 'cut' });
     await closed((await server.nextRequest()).socket);
   });
 
-  it('by a refusal that trickles, whose status is known', async () => {
+  it('for a refusal that trickles, whose status is known', async () => {
     const server = await serve((request) => trickle(request, head(400)));
     const fault = await faultOf(call(connect(server.url, PROFILE)));
     expect(fault).toMatchObject({ kind: 'answered', facts: { status: 400 } });
@@ -84,16 +84,16 @@ describe.each(CALLS)('%s is not kept', (_name, call) => {
   });
 });
 
-describe.each(CALLS.slice(0, 3))('%s is not kept', (_name, call) => {
-  it('by a good answer that trickles', async () => {
+describe.each(CALLS.slice(0, 3))('%s does not wait longer than its deadline', (_name, call) => {
+  it('for a good answer that trickles', async () => {
     const server = await serve((request) => trickle(request, `${head(200)}{"task_id":"t"`));
     const fault = await faultOf(call(connect(server.url, PROFILE)));
-    expect(fault).toMatchObject({ kind: 'cut', facts: { message: 'no whole answer came within 300 ms' } });
+    expect(fault).toMatchObject({ kind: 'cut', facts: { message: 'no complete answer within 300 ms' } });
     await closed((await server.nextRequest()).socket);
   });
 });
 
-it('a look is not kept by the answer with the link either', async () => {
+it('a poll does not wait longer than its deadline for the link either', async () => {
   const server = await serve((request) =>
     request.line.includes('/files/')
       ? trickle(request, `${head(200)}{"url":`)
@@ -102,7 +102,7 @@ it('a look is not kept by the answer with the link either', async () => {
   expect(await faultOf(connect(server.url, PROFILE).poll('t'))).toMatchObject({ kind: 'cut' });
 });
 
-it('a video is not kept by redirects that trickle one after another', async () => {
+it('a video does not wait longer than its deadline for redirects that trickle', async () => {
   const server = await serve((request) => {
     const step = Number(/\/(\d+) /.exec(request.line)?.[1]);
     trickle(request, head(302, `location: /${step + 1}`));
@@ -111,38 +111,38 @@ it('a video is not kept by redirects that trickle one after another', async () =
   await closed((await server.nextRequest()).socket);
 });
 
-it('a video that has begun to come is not ended by the deadline of its beginning', async () => {
+it('a video whose bytes have begun to come is not ended by the deadline', async () => {
   const server = await serve((request) => {
     request.socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\na');
     setTimeout(() => request.socket.write('b'), 2 * EXCHANGE.video);
   });
   const { stream } = await connect(server.url).openVideo('/v.mp4');
-  let came = '';
-  for await (const chunk of stream) came += String(chunk);
-  expect(came).toBe('ab');
+  let received = '';
+  for await (const chunk of stream) received += String(chunk);
+  expect(received).toBe('ab');
 });
 
-it('an aborted exchange still ends with the reason of the abort', async () => {
+it('an aborted exchange rejects with the reason of the abort', async () => {
   const server = await serve((request) => trickle(request, head(200)));
   const abort = new AbortController();
-  const look = connect(server.url).poll('t', { signal: abort.signal });
+  const polling = connect(server.url).poll('t', { signal: abort.signal });
   await server.nextRequest();
   const reason = new Error('cancelled');
   abort.abort(reason);
-  await expect(look).rejects.toBe(reason);
+  await expect(polling).rejects.toBe(reason);
 });
 
 describe('the deadline of an exchange is below', () => {
-  it('the time of the activity that submits', () => {
+  it('the timeout of the activity that submits', () => {
     expect(SUBMIT_EXCHANGE_MS).toBeLessThan(SUBMIT_POLICY.startToCloseTimeout);
   });
 
-  it('the time of a look, which may be two exchanges, alone or as the last of a shared one', () => {
+  it('the timeout of a poll, which may be two exchanges, alone or as the last of a shared poll', () => {
     expect(2 * POLL_EXCHANGE_MS).toBeLessThan(POLL_POLICY.startToCloseTimeout);
     expect(SHARED_POLL_MS + 2 * POLL_EXCHANGE_MS).toBeLessThan(SHARED_POLL_POLICY.startToCloseTimeout);
   });
 
-  it('the time of the activity that cancels', () => {
+  it('the timeout of the activity that cancels', () => {
     expect(POLL_EXCHANGE_MS).toBeLessThan(CANCEL_POLICY.startToCloseTimeout);
   });
 });

@@ -28,20 +28,20 @@ const rest: Reply = {
   body: REST,
 };
 
-/** Answers a request for a range as told, and any other with the whole video. */
+/** Answers a request for a range with `answer`, and any other with the whole video. */
 const ranged = (answer: Reply) => (request: RawRequest) =>
   reply(request, request.headers.range === undefined ? whole : answer);
 const withHeaders = (answer: Reply, headers: Record<string, string | number>): Reply => ({
   ...answer,
   headers: { ...answer.headers, ...headers },
 });
-const askedRanges = ({ requests }: RawServer) => requests.map(({ headers }) => headers.range);
+const requestedRanges = ({ requests }: RawServer) => requests.map(({ headers }) => headers.range);
 
 describe('the rest of a video', () => {
-  it('is asked for with the validator of what is there, and begins where that ends', async () => {
+  it('is requested with the validator of the stored bytes, and begins where they end', async () => {
     const { service, requests } = await serve(ranged(rest));
-    const { stream, ...told } = await service.openVideo('/v.mp4', { from: FROM });
-    expect(told).toEqual({ contentType: 'video/mp4', offset: OFFSET, bytes: VIDEO.length, validator: TAG });
+    const { stream, ...video } = await service.openVideo('/v.mp4', { from: FROM });
+    expect(video).toEqual({ contentType: 'video/mp4', offset: OFFSET, bytes: VIDEO.length, validator: TAG });
     expect((await buffer(stream)).toString()).toBe(REST);
     expect(requests).toHaveLength(1);
     expect(requests[0]?.headers).toMatchObject({
@@ -62,7 +62,7 @@ describe('the rest of a video', () => {
     expect((await buffer(stream)).toString()).toBe(REST);
   });
 
-  it('may come without a length of its own', async () => {
+  it('may come without Content-Length', async () => {
     const { service } = await serve(({ socket }) =>
       socket.end(`HTTP/1.1 206 Partial\r\ncontent-range: ${RANGE}\r\n\r\n${REST}`),
     );
@@ -71,7 +71,7 @@ describe('the rest of a video', () => {
     expect((await buffer(video.stream)).toString()).toBe(REST);
   });
 
-  it('is asked for at every hop of a redirect', async () => {
+  it('is requested at every hop of a redirect', async () => {
     const server = await serve((request) =>
       request.line.includes('/hop')
         ? reply(request, { status: 302, headers: { location: '/v.mp4' } })
@@ -85,7 +85,7 @@ describe('the rest of a video', () => {
     ]);
   });
 
-  it('is the whole when the server answers with the whole', async () => {
+  it('is the whole video when the server answers with that', async () => {
     const { service, requests } = await serve((request) =>
       reply(request, withHeaders(whole, { etag: '"v2"' })),
     );
@@ -104,8 +104,8 @@ describe('the rest of a video', () => {
     ['ends before the end', withHeaders(rest, { 'content-range': 'bytes 4-18/20' })],
     ['ends after the end', withHeaders(rest, { 'content-range': 'bytes 4-20/20' })],
     ['does not say how long the whole is', withHeaders(rest, { 'content-range': 'bytes 4-19/*' })],
-    ['does not say what it is', { ...rest, headers: { etag: TAG } }],
-    ['says what it is twice over', withHeaders(rest, { 'content-range': `${RANGE}, ${RANGE}` })],
+    ['has no range', { ...rest, headers: { etag: TAG } }],
+    ['has two ranges in one header', withHeaders(rest, { 'content-range': `${RANGE}, ${RANGE}` })],
     ['counts in another unit', withHeaders(rest, { 'content-range': RANGE.replace('bytes', 'frames') })],
     ['is longer than its range', withHeaders(rest, { 'content-range': 'bytes 4-18/19' })],
     ['is of another video', withHeaders(rest, { etag: '"v2"' })],
@@ -113,16 +113,16 @@ describe('the rest of a video', () => {
     ['is encoded', withHeaders(rest, { 'content-encoding': 'gzip' })],
     ['is in several parts', withHeaders(rest, { 'content-type': 'multipart/byteranges; boundary=x' })],
     ['is refused as beyond the end', { status: 416, headers: { 'content-range': 'bytes */3' }, body: 'no' }],
-  ])('that %s is dropped, and the video is asked for from its start', async (_what, answer) => {
+  ])('that %s is discarded, and the whole video is requested', async (_what, answer) => {
     const server = await serve(ranged(answer));
     const video = await server.service.openVideo('/v.mp4', { from: FROM });
     expect(video).toMatchObject({ offset: 0, bytes: VIDEO.length, validator: TAG });
     expect((await buffer(video.stream)).toString()).toBe(VIDEO);
-    expect(askedRanges(server)).toEqual(['bytes=4-', undefined]);
+    expect(requestedRanges(server)).toEqual(['bytes=4-', undefined]);
     expect(server.requests[1]?.headers).not.toHaveProperty('if-range');
   });
 
-  it('that ends before it begins is dropped, when no length tells that either', async () => {
+  it('that ends before it begins is discarded, even without Content-Length', async () => {
     const server = await serve((request) =>
       request.headers.range === undefined
         ? reply(request, whole)
@@ -133,7 +133,7 @@ describe('the rest of a video', () => {
     expect((await buffer(stream)).toString()).toBe(VIDEO);
   });
 
-  it('that is dropped does not hold its connection', async () => {
+  it('that is discarded does not hold its connection', async () => {
     const server = await serve(ranged(withHeaders(rest, { etag: '"v2"', 'content-length': 10_000_000 })));
     const { stream } = await server.service.openVideo('/v.mp4', { from: FROM });
     expect((await buffer(stream)).toString()).toBe(VIDEO);
@@ -144,18 +144,18 @@ describe('the rest of a video', () => {
   it.each<[string, number]>([
     ['a part again', 206],
     ['nothing', 204],
-  ])('that cannot be used is unreadable when %s comes the second time', async (_what, status) => {
+  ])('that is discarded is unreadable when %s comes the second time', async (_what, status) => {
     const server = await serve((request) =>
-      reply(request, askedRanges(server).length === 1 ? { ...rest, headers: {} } : { ...rest, status }),
+      reply(request, requestedRanges(server).length === 1 ? { ...rest, headers: {} } : { ...rest, status }),
     );
     await expect(server.service.openVideo('/v.mp4', { from: FROM })).rejects.toMatchObject({
       kind: 'unreadable',
       facts: { status },
     });
-    expect(askedRanges(server)).toEqual(['bytes=4-', undefined]);
+    expect(requestedRanges(server)).toEqual(['bytes=4-', undefined]);
   });
 
-  it('is refused as any video is', async () => {
+  it('can be refused like any video', async () => {
     const { service, requests } = await serve((request) => reply(request, { status: 403, body: 'expired' }));
     await expect(service.openVideo('/v.mp4', { from: FROM })).rejects.toMatchObject({
       kind: 'answered',
@@ -167,19 +167,19 @@ describe('the rest of a video', () => {
   it.each<[string, ResumePoint]>([
     ['the start', { offset: 0, validator: TAG }],
     ['before the start', { offset: -4, validator: TAG }],
-    ['no whole number', { offset: 1.5, validator: TAG }],
+    ['a fraction of a byte', { offset: 1.5, validator: TAG }],
     ['a weak ETag', { offset: 4, validator: `W/${TAG}` }],
     ['no validator', { offset: 4, validator: '' }],
-    ['a header of somebody else', { offset: 4, validator: '"v"\r\nx: y' }],
-  ])('from %s is asked for as a whole', async (_where, from) => {
+    ['a validator with a header in it', { offset: 4, validator: '"v"\r\nx: y' }],
+  ])('from %s is not requested: the whole video is', async (_where, from) => {
     const server = await serve(ranged(rest));
     const video = await server.service.openVideo('/v.mp4', { from });
     expect(video.offset).toBe(0);
-    expect(askedRanges(server)).toEqual([undefined]);
+    expect(requestedRanges(server)).toEqual([undefined]);
     video.stream.resume();
   });
 
-  it('that is asked for by date is not taken when its date is another', async () => {
+  it('that is requested by date is discarded when its date differs', async () => {
     const dates = ['Thu, 01 Jan 2026 00:00:00 GMT', 'Fri, 02 Jan 2026 00:00:00 GMT'] as const;
     const dated = { ...rest, headers: { 'content-range': RANGE, etag: TAG } };
     const server = await serve((request) =>
@@ -197,14 +197,14 @@ describe('the rest of a video', () => {
   });
 });
 
-it('a part that nobody asked for is asked for once more as a whole', async () => {
+it('after a part that was not requested, the whole video is requested once more', async () => {
   const server = await serve((request) => reply(request, server.requests.length === 1 ? rest : whole));
   const video = await server.service.openVideo('/v.mp4');
   expect((await buffer(video.stream)).toString()).toBe(VIDEO);
-  expect(askedRanges(server)).toEqual([undefined, undefined]);
+  expect(requestedRanges(server)).toEqual([undefined, undefined]);
 });
 
-it('a refusal of a range that nobody asked for is a refusal', async () => {
+it('a 416 without a requested range is a refusal', async () => {
   const { service, requests } = await serve((request) => reply(request, { status: 416 }));
   await expect(service.openVideo('/v.mp4')).rejects.toMatchObject({
     kind: 'answered',
@@ -213,20 +213,20 @@ it('a refusal of a range that nobody asked for is a refusal', async () => {
   expect(requests).toHaveLength(1);
 });
 
-describe('another request may go on', () => {
+describe('a download can resume', () => {
   const date = 'Thu, 01 Jan 2026 12:00:01 GMT';
   const before = 'Thu, 01 Jan 2026 12:00:00 GMT';
 
   it.each<[string, Record<string, string>, string | undefined]>([
     ['by a strong ETag', { etag: TAG, date, 'last-modified': before }, TAG],
-    ['by an ETag of nothing', { etag: '""' }, '""'],
+    ['by an empty ETag', { etag: '""' }, '""'],
     ['not by a weak ETag', { etag: `W/${TAG}` }, undefined],
     ['not by an ETag without quotes', { etag: 'v1' }, undefined],
     ['by a date where the ETag is weak', { etag: `W/${TAG}`, date, 'last-modified': before }, before],
     ['by a date that is a second old', { date, 'last-modified': before }, before],
-    ['not by the date of this very second', { date, 'last-modified': date }, undefined],
-    ['not by a date when the server has no clock', { 'last-modified': before }, undefined],
-    ['not by what is no date', { date, 'last-modified': 'yesterday' }, undefined],
+    ['not by the date of the same second', { date, 'last-modified': date }, undefined],
+    ['not by a date when the answer has no Date', { 'last-modified': before }, undefined],
+    ['not by an invalid date', { date, 'last-modified': 'yesterday' }, undefined],
     ['not by a date in another form', { date, 'last-modified': '2026-01-01T12:00:00Z' }, undefined],
     ['not without a validator', { date }, undefined],
   ])('%s', async (_how, headers, validator) => {

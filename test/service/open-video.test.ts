@@ -28,7 +28,7 @@ const sendTo = (location: string) => (request: RawRequest) =>
   reply(request, { status: 302, headers: { location }, body: 'moved' });
 const text = async (service: VideoService, link: string) =>
   (await buffer((await service.openVideo(link)).stream)).toString();
-const keysSeenBy = (server: RawServer) => server.requests.map(({ headers }) => headers.authorization);
+const keysSentTo = (server: RawServer) => server.requests.map(({ headers }) => headers.authorization);
 
 describe('an opened video', () => {
   it('has its bytes, its type and its length', async () => {
@@ -39,21 +39,21 @@ describe('an opened video', () => {
     expect(server.requests[0]?.line).toBe('GET /v.mp4?signature=a%2Fb HTTP/1.1');
   });
 
-  it('has no length when the server does not tell it, and a type all the same', async () => {
+  it('has no length when the server sends none, and a default type', async () => {
     const server = await serve(({ socket }) => socket.end(`HTTP/1.1 200 OK\r\n\r\n${VIDEO}`));
     const video = await connect(server.url).openVideo(`${server.url}/v.mp4`);
     expect(video).toMatchObject({ contentType: 'application/octet-stream', bytes: undefined });
     expect((await buffer(video.stream)).toString()).toBe(VIDEO);
   });
 
-  it('of no bytes has the length 0', async () => {
+  it('without bytes has the length 0', async () => {
     const server = await serve((request) => reply(request, { body: '' }));
     const video = await connect(server.url).openVideo(`${server.url}/v.mp4`);
     expect(video.bytes).toBe(0);
     video.stream.resume();
   });
 
-  it('that breaks off breaks off for the reader too', async () => {
+  it('fails for its reader when the connection breaks', async () => {
     const server = await serve((request) => {
       reply(request, { headers: { 'content-length': 100 }, body: VIDEO });
       request.socket.end();
@@ -62,7 +62,7 @@ describe('an opened video', () => {
     await expect(buffer(stream)).rejects.toThrow();
   });
 
-  it('that breaks off has been read up to there, however slowly', async () => {
+  it('can be read up to where the connection broke, however slow the reader', async () => {
     const long = Buffer.alloc(300_000, VIDEO);
     const server = await serve((request) => {
       reply(request, { headers: { 'content-length': 400_000 }, body: long });
@@ -82,7 +82,7 @@ describe('an opened video', () => {
     expect(Buffer.concat(read).equals(long)).toBe(true);
   });
 
-  it('is let go when its reader is aborted', async () => {
+  it('closes its connection when it is aborted', async () => {
     const server = await serve((request) =>
       reply(request, { headers: { 'content-length': 100 }, body: VIDEO }),
     );
@@ -141,11 +141,11 @@ describe('a redirect', () => {
   });
 
   it.each([
-    ['to no address', { location: 'http://[bad' }],
+    ['to an invalid address', { location: 'http://[bad' }],
     ['to a file', { location: 'file:///etc/passwd' }],
     ['to data', { location: 'data:video/mp4;base64,AAAA' }],
     ['to nothing', {}],
-  ])('%s is a refusal, and what came with it is no video', async (_where, headers) => {
+  ])('%s is a refusal, and its body is not taken for the video', async (_where, headers) => {
     const server = await serve((request) => reply(request, { status: 302, headers, body: VIDEO }));
     await expect(connect(server.url).openVideo('/v.mp4')).rejects.toMatchObject({
       kind: 'answered',
@@ -167,51 +167,51 @@ describe('a redirect', () => {
 });
 
 describe('the API key', () => {
-  it('goes along to the service’s own origin', async () => {
+  it('is sent to the service’s own origin', async () => {
     const server = await serve(sendVideo);
     await text(connect(`${server.url}/prefix`), `${server.url}/v.mp4`);
-    expect(keysSeenBy(server)).toEqual([`Bearer ${KEY}`]);
+    expect(keysSentTo(server)).toEqual([`Bearer ${KEY}`]);
   });
 
-  it('goes along through a redirect within that origin', async () => {
+  it('is sent again after a redirect within that origin', async () => {
     const server = await serve((request) =>
       request.line.includes('/b') ? sendVideo(request) : sendTo('/b')(request),
     );
     await text(connect(server.url), '/a');
-    expect(keysSeenBy(server)).toEqual([`Bearer ${KEY}`, `Bearer ${KEY}`]);
+    expect(keysSentTo(server)).toEqual([`Bearer ${KEY}`, `Bearer ${KEY}`]);
   });
 
-  it('does not go to another origin, be it another port of the same machine', async () => {
+  it('is not sent to another origin, not even another port of the same machine', async () => {
     const service = await serve(sendVideo);
     const files = await serve(sendVideo);
     await text(connect(service.url), `${files.url}/v.mp4`);
-    expect(keysSeenBy(files)).toEqual([undefined]);
+    expect(keysSentTo(files)).toEqual([undefined]);
   });
 
-  it('does not go to another name of the same machine', async () => {
+  it('is not sent to another name of the same machine', async () => {
     const server = await serve(sendVideo);
     const service = connect(server.url, { downloadAllow: ['localhost'] });
     await text(service, `http://localhost:${server.port}/v.mp4`);
-    expect(keysSeenBy(server)).toEqual([undefined]);
+    expect(keysSentTo(server)).toEqual([undefined]);
   });
 
-  it('does not go where the service redirects to', async () => {
+  it('is not sent where the service redirects to', async () => {
     const files = await serve(sendVideo);
     const service = await serve(sendTo(`${files.url}/v.mp4`));
     expect(await text(connect(service.url), '/v.mp4')).toBe(VIDEO);
-    expect(keysSeenBy(service)).toEqual([`Bearer ${KEY}`]);
-    expect(keysSeenBy(files)).toEqual([undefined]);
+    expect(keysSentTo(service)).toEqual([`Bearer ${KEY}`]);
+    expect(keysSentTo(files)).toEqual([undefined]);
   });
 
-  it('does not go to the service when another origin leads there', async () => {
+  it('is not sent to the service when another origin redirects there', async () => {
     const service = await serve(sendVideo);
     const files = await serve(sendTo(`${service.url}/v1/videos/other`));
     expect(await text(connect(service.url), `${files.url}/v.mp4`)).toBe(VIDEO);
-    expect(keysSeenBy(files)).toEqual([undefined]);
-    expect(keysSeenBy(service)).toEqual([undefined]);
+    expect(keysSentTo(files)).toEqual([undefined]);
+    expect(keysSentTo(service)).toEqual([undefined]);
   });
 
-  it('is in no header or path of a foreign request, nor is anything else of the service', async () => {
+  it('is in no header or path of a request to another origin, nor is anything else of the service', async () => {
     const files = await serve(sendVideo);
     await text(connect('http://127.0.0.1:9/base'), `${files.url}/v.mp4`);
     const { headers, line } = await files.nextRequest();
@@ -220,7 +220,7 @@ describe('the API key', () => {
   });
 });
 
-it('the signature of a refused link is not repeated when the storage quotes it', async () => {
+it('the signature of a refused link is redacted when the storage quotes it', async () => {
   const server = await serve((request) =>
     reply(request, {
       status: 403,

@@ -42,7 +42,7 @@ describe('a profile', () => {
     ['a path of the video', { video: { path: '/v1/videos/{taskId}/content' } }],
     ['where its schema is', { $schema: './profile.schema.json' }],
     ...Object.entries(BUILT_IN_PROFILES),
-  ])('may hold %s, and editors agree', (_what, profile) => {
+  ])('may have %s, and its JSON Schema agrees', (_what, profile) => {
     expect(parseProfile(profile)).toEqual({ ok: true, profile });
     expect(validate(profile)).toBe(true);
   });
@@ -55,7 +55,7 @@ describe('a profile', () => {
     [{ read: { taskId: 'a..b' } }, 'read.taskId must be a path of keys such as data.task_id or videos[].url'],
     [{ read: { video: [] } }, 'read.video'],
     [{ read: { video: ['a', 5] } }, 'read.video.1 must be of type string'],
-    [{ paths: { task: '/tasks' } }, 'paths.task must be a path that begins with / and holds {taskId}'],
+    [{ paths: { task: '/tasks' } }, 'paths.task must be a path that begins with / and contains {taskId}'],
     [
       { paths: { textToVideo: 'https://elsewhere.example.com/x' } },
       'paths.textToVideo must be a path that begins with /',
@@ -68,31 +68,31 @@ describe('a profile', () => {
     [{ cancel: { method: 'GET', path: '/x/{taskId}' } }, 'cancel.method must be one of POST, PUT, DELETE'],
     [
       { cancel: { method: 'DELETE', path: '/x' } },
-      'cancel.path must be a path that begins with / and holds {taskId}',
+      'cancel.path must be a path that begins with / and contains {taskId}',
     ],
-    [{ video: { path: '/x' } }, 'video.path must be a path that begins with / and holds {taskId}'],
+    [{ video: { path: '/x' } }, 'video.path must be a path that begins with / and contains {taskId}'],
     [
       { video: { id: 'f', path: '/f', link: 'l' } },
-      'video.path must be a path that begins with / and holds {fileId}',
+      'video.path must be a path that begins with / and contains {fileId}',
     ],
     [{ polling: { min: 'soon' } }, 'polling.min must be milliseconds or a length of time such as "5s"'],
     [{ headers: { 'a b': 'x' } }, 'headers'],
-  ])('%j is refused with the path of the mistake', (given, problem) => {
+  ])('%j is refused with the path of the problem', (given, problem) => {
     const parsed = parseProfile(given);
     expect(parsed).toMatchObject({ ok: false });
     expect(!parsed.ok && parsed.problem).toContain(problem);
     expect(!parsed.ok && parsed.problem).not.toContain('undefined');
   });
 
-  it('with several mistakes is told them all', () => {
+  it('with several problems is refused with all of them', () => {
     const parsed = parseProfile({ read: { taskID: 'x' }, paths: { task: '/tasks' } });
     expect(!parsed.ok && parsed.problem).toBe(
-      'paths.task must be a path that begins with / and holds {taskId}; read.taskID is not known',
+      'paths.task must be a path that begins with / and contains {taskId}; read.taskID is not known',
     );
   });
 });
 
-it('the schema that is shipped is the code’s: npm run schema writes it', () => {
+it('the shipped JSON Schema equals the code: npm run schema writes it', () => {
   const shipped = JSON.parse(readFileSync(join(__dirname, '../../profile.schema.json'), 'utf8'));
   expect(shipped).toEqual(JSON.parse(JSON.stringify(profileJsonSchema())));
 });
@@ -101,7 +101,7 @@ describe('answers read with a profile', () => {
   const trace = (body: unknown, profile: ServiceProfile = WHOLE) =>
     traceAnswer({ status: 200, body: JSON.stringify(body) }, readingRules(profile));
 
-  it('are read at its places', () => {
+  it('are read at its paths', () => {
     const reading = trace({
       ticket: { no: 7, phase: 'p-9' },
       pct: 0.5,
@@ -111,7 +111,7 @@ describe('answers read with a profile', () => {
     expect(reading).toMatchObject({
       taskId: '7',
       task: { state: 'succeeded', word: 'p-9', videoUrl: 'https://cdn.example.com/a.mp4' },
-      said: { code: 'c1', message: 'm1' },
+      serviceMessage: { code: 'c1', message: 'm1' },
       found: {
         taskId: 'ticket.no',
         state: 'ticket.phase',
@@ -135,7 +135,7 @@ describe('answers read with a profile', () => {
     expect(trace({ ticket: { phase } }).task.state).toBe(state);
   });
 
-  it('are not read where others have things', () => {
+  it('are not read at the default paths', () => {
     expect(
       trace({ task_id: 'x', status: 'running', video_url: 'https://cdn.example.com/a.mp4' }),
     ).toMatchObject({
@@ -144,7 +144,7 @@ describe('answers read with a profile', () => {
     });
   });
 
-  it('a word of its own may mean something else than usual', () => {
+  it('may give a default word another meaning', () => {
     const profile = { states: { running: ['ready'] } };
     expect(trace({ status: 'ready' }, profile).task.state).toBe('running');
   });
@@ -158,7 +158,7 @@ describe('a profile that would make every call fail is refused', () => {
 
   it.each(['a\nb', 'a\r', '\u0000', '\u007f', 'naïve €', '狐'])('for the header value %j', (value) => {
     expect(problemOf({ headers: { 'X-Version': value } })).toBe(
-      'headers.X-Version must be text that a header can hold: Latin-1 without control characters',
+      'headers.X-Version must be text that a header can have: Latin-1 without control characters',
     );
   });
 
@@ -176,7 +176,7 @@ describe('a profile that would make every call fail is refused', () => {
     },
   );
 
-  it('for a path that is too long, without looking at all of it', () => {
+  it('for a path that is too long, without matching all of it', () => {
     const long = `/${'{taskId}'.repeat(20_000)} `;
     expect(problemOf({ paths: { task: long } })).toBe('paths.task must have at most 2000 characters');
     expect(problemOf({ paths: { textToVideo: long } })).toBe(
@@ -184,7 +184,7 @@ describe('a profile that would make every call fail is refused', () => {
     );
   });
 
-  it('for many mistakes, of which some are told', () => {
+  it('for many problems, of which the first are listed', () => {
     const keys = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`key${at}`, 1]));
     const problem = problemOf(keys);
     expect(problem).toMatch(/^key0 is not known; .*key19 is not known; and 19980 more$/);

@@ -1,14 +1,14 @@
 import { parseProfile, readingRules } from '../../src/service/profile';
-import { type AnswerToRead, proposeProfile, together } from '../../src/service/propose-profile';
+import { type AnswerSample, mergeProfiles, proposeProfile } from '../../src/service/propose-profile';
 import { traceAnswer } from '../../src/service/read-answer';
 import { PROVIDERS, VIDEO } from './provider-answers';
 
-const kept = (body: unknown, rest: Partial<AnswerToRead> = {}): AnswerToRead => ({
+const sample = (body: unknown, rest: Partial<AnswerSample> = {}): AnswerSample => ({
   status: 200,
   body: JSON.stringify(body),
   ...rest,
 });
-const propose = (...bodies: unknown[]) => proposeProfile(bodies.map((body) => kept(body)));
+const propose = (...bodies: unknown[]) => proposeProfile(bodies.map((body) => sample(body)));
 
 const TICKET = { ticket: { no: 7, phase: 'P9' }, deliverable: { href: 'https://cdn.example.com/a.mp4' } };
 
@@ -19,18 +19,18 @@ describe('a profile is proposed', () => {
       read: { taskId: 'ticket.no', state: 'ticket.phase', video: 'deliverable.href' },
       states: { succeeded: ['P9'] },
     });
-    expect(traceAnswer(kept(TICKET), readingRules(profile))).toMatchObject({
+    expect(traceAnswer(sample(TICKET), readingRules(profile))).toMatchObject({
       taskId: '7',
       task: { state: 'succeeded', word: 'P9', videoUrl: TICKET.deliverable.href },
     });
   });
 
-  it('from all the answers of a service together, with a question for each word that they do not explain', () => {
+  it('from all the answers of a service, with a question for each unclear word', () => {
     const { profile, notes } = proposeProfile([
-      kept({ ticket: { no: 7, phase: 'P1' } }, { call: 'submit' }),
-      kept({ ticket: { no: 7, phase: 'P3', pct: 12 } }, { call: 'poll' }),
-      kept(TICKET, { call: 'poll' }),
-      kept(
+      sample({ ticket: { no: 7, phase: 'P1' } }, { call: 'submit' }),
+      sample({ ticket: { no: 7, phase: 'P3', pct: 12 } }, { call: 'poll' }),
+      sample(TICKET, { call: 'poll' }),
+      sample(
         { ticket: { no: 8, phase: 'P8' }, problem: { kind: 'nsfw', text: 'Not allowed' } },
         { call: 'poll' },
       ),
@@ -52,40 +52,40 @@ describe('a profile is proposed', () => {
     ]);
   });
 
-  it('that names the usual place as well, when other answers have the thing there', () => {
+  it('with the default path too, when other answers use that', () => {
     const { profile } = proposeProfile([
-      kept({ task_id: 'a' }, { call: 'submit' }),
-      kept({ ticketNo: 'b' }, { call: 'submit' }),
+      sample({ task_id: 'a' }, { call: 'submit' }),
+      sample({ ticketNo: 'b' }, { call: 'submit' }),
     ]);
     expect(profile).toEqual({ read: { taskId: ['task_id', 'ticketNo'] } });
   });
 
-  it('that goes on from the profile in use', () => {
+  it('in addition to the profile in use', () => {
     const inUse = { read: { taskId: 'ticket.no' }, states: { succeeded: ['P8'] } };
-    const { profile } = proposeProfile([kept(TICKET)], inUse);
+    const { profile } = proposeProfile([sample(TICKET)], inUse);
     expect(profile.read).toEqual({ state: 'ticket.phase', video: 'deliverable.href' });
-    expect(together(inUse, profile)).toEqual({
+    expect(mergeProfiles(inUse, profile)).toEqual({
       read: { taskId: 'ticket.no', state: 'ticket.phase', video: 'deliverable.href' },
       states: { succeeded: ['P8', 'P9'] },
     });
   });
 
-  it('with a note when nobody knows whether the answer is one to a submit', () => {
+  it('with a note when it is unknown whether the answer is one to a submit', () => {
     expect(propose(TICKET).notes).toEqual([expect.stringContaining('leave taskId out')]);
-    expect(proposeProfile([kept(TICKET, { call: 'submit' })]).notes).toEqual([]);
-    expect(proposeProfile([kept(TICKET, { call: 'poll' })]).profile.read).not.toHaveProperty('taskId');
+    expect(proposeProfile([sample(TICKET, { call: 'submit' })]).notes).toEqual([]);
+    expect(proposeProfile([sample(TICKET, { call: 'poll' })]).profile.read).not.toHaveProperty('taskId');
   });
 });
 
 describe('nothing is proposed', () => {
   it.each(PROVIDERS.filter(({ name }) => !/PixVerse/.test(name)))(
-    'that changes how $name is read, which is understood',
+    'that changes how $name is read',
     ({ exchanges }) => {
       const answers = exchanges.map(([answer]) => answer);
       const rules = readingRules(proposeProfile(answers).profile);
       for (const answer of answers) {
-        const { task, said } = traceAnswer(answer);
-        expect(traceAnswer(answer, rules)).toMatchObject({ task, said });
+        const { task, serviceMessage } = traceAnswer(answer);
+        expect(traceAnswer(answer, rules)).toMatchObject({ task, serviceMessage });
       }
     },
   );
@@ -106,15 +106,15 @@ describe('nothing is proposed', () => {
   });
 });
 
-it('no place is proposed from which nothing would be read', () => {
-  const nothing = kept({ status: 'completed', problem: { code: 0, kind: 'success' } }, { call: 'poll' });
+it('no path is proposed at which nothing would be read', () => {
+  const nothing = sample({ status: 'completed', problem: { code: 0, kind: 'success' } }, { call: 'poll' });
   expect(proposeProfile([nothing])).toEqual({ profile: {}, notes: [] });
 });
 
-it('no place is proposed at which another answer would be read in another way', () => {
+it('no path is proposed that would change how another answer is read', () => {
   const { profile } = proposeProfile([
-    kept({ status: 'running', phase: 'P1' }, { call: 'poll' }),
-    kept({ phase: 'queued' }, { call: 'poll' }),
+    sample({ status: 'running', phase: 'P1' }, { call: 'poll' }),
+    sample({ phase: 'queued' }, { call: 'poll' }),
   ]);
   expect(profile).toEqual({ read: { state: ['status', 'phase'] } });
 });
@@ -130,8 +130,8 @@ describe('the id', () => {
     [{ user: { id: 5 }, account_id: 'x', order: { reference: 'r' } }, 'order.reference'],
     [{ deep: { down: { job_ref: 'd' } }, top: { job_ref: 't' } }, 'top.job_ref'],
     [{ meta: JSON.stringify({ job: { ref: 'j' } }) }, 'meta.job.ref'],
-  ])('of %j is at %s', (body, place) => {
-    expect(proposeProfile([kept(body, { call: 'submit' })]).profile).toEqual({ read: { taskId: place } });
+  ])('of %j is at %s', (body, path) => {
+    expect(proposeProfile([sample(body, { call: 'submit' })]).profile).toEqual({ read: { taskId: path } });
   });
 
   it.each([
@@ -142,14 +142,14 @@ describe('the id', () => {
     [{ job: 'https://example.com/1' }],
     [{ job: 'A job well done' }],
     [{ job_id: 0, ref: '' }],
-  ])('is nowhere in %j', (body) => {
-    expect(proposeProfile([kept(body, { call: 'submit' })]).profile).toEqual({});
+  ])('is not found in %j', (body) => {
+    expect(proposeProfile([sample(body, { call: 'submit' })]).profile).toEqual({});
   });
 });
 
 describe('the video', () => {
   const find = (body: object) =>
-    proposeProfile([kept({ status: 'completed', ...body }, { call: 'poll' })]).profile;
+    proposeProfile([sample({ status: 'completed', ...body }, { call: 'poll' })]).profile;
 
   it.each([
     [{ clips: [{ cover: `${VIDEO}.png`, link: VIDEO }] }, 'clips[].link'],
@@ -158,8 +158,8 @@ describe('the video', () => {
     [{ deliverable: '/v/1.mp4' }, 'deliverable'],
     [{ page: 'https://example.com/x', stuff: { a: VIDEO } }, 'stuff.a'],
     [{ payload: JSON.stringify({ clip: VIDEO }) }, 'payload.clip'],
-  ])('in %j is at %s', (body, place) => {
-    expect(find(body)).toEqual({ read: { video: place } });
+  ])('in %j is at %s', (body, path) => {
+    expect(find(body)).toEqual({ read: { video: path } });
   });
 
   it.each(
@@ -172,7 +172,7 @@ describe('the video', () => {
   });
 
   it.each(['https://example.com', '/result', 'ftp://x/1.mp4', 'https://x/video.png', '1.mp4'])(
-    'is never %s without a name that says so',
+    'is never %s without a key that says so',
     (link) => {
       expect(find({ thing: link })).toEqual({});
     },
@@ -180,18 +180,18 @@ describe('the video', () => {
 });
 
 describe('the state', () => {
-  const find = (...bodies: object[]) => proposeProfile(bodies.map((body) => kept(body, { call: 'poll' })));
+  const find = (...bodies: object[]) => proposeProfile(bodies.map((body) => sample(body, { call: 'poll' })));
 
   it.each([
     [{ job: { phase: 'processing' } }, 'job.phase'],
     [{ progress_state: 'queued' }, 'progress_state'],
     [{ where: { now: 'rendering' } }, 'where.now'],
     [{ status: 'ok', job: { stage: 'rendering' } }, 'job.stage'],
-  ])('of %j is at %s', (body, place) => {
-    expect(find(body)).toEqual({ profile: { read: { state: place } }, notes: [] });
+  ])('of %j is at %s', (body, path) => {
+    expect(find(body)).toEqual({ profile: { read: { state: path } }, notes: [] });
   });
 
-  it('keeps its place when only the word is new', () => {
+  it('keeps the default path when only the word is new', () => {
     expect(find({ status: 'brewed', video_url: VIDEO }).profile).toEqual({
       states: { succeeded: ['brewed'] },
     });
@@ -200,21 +200,21 @@ describe('the state', () => {
     });
   });
 
-  it('is asked about when one word stands beside a video and beside none', () => {
+  it('is a question when one word comes with a video in one answer and without one in another', () => {
     const { profile, notes } = find({ status: 'active', video_url: VIDEO }, { status: 'active' });
     expect(profile).toEqual({});
     expect(notes).toEqual([expect.stringContaining('"active"')]);
   });
 
-  it('is not failed because of a code that may mean that all is well', () => {
+  it('is not failed because of a code that may mean success', () => {
     const { profile, notes } = find({ code: 10000, message: 'Accepted', status: 'P1' });
     expect(profile).toEqual({});
     expect(notes).toEqual([expect.stringContaining('"P1"')]);
   });
 });
 
-it("a refusal's own words are found under other names", () => {
-  const refusal = kept(
+it("a refusal's code and message are found under other names", () => {
+  const refusal = sample(
     { fault: { errcode: 'E7', explanation: 'No credit left' } },
     { status: 402, call: 'submit' },
   );
@@ -223,7 +223,7 @@ it("a refusal's own words are found under other names", () => {
   });
 });
 
-it('an answer as large as any that is read is looked through in a bounded time, and what is proposed is always valid', () => {
+it('the largest answer is searched in a bounded time, and the proposed profile is always valid', () => {
   const wide = Object.fromEntries(
     Array.from({ length: 10_000 }, (_, index) => [`job_id_${index}`, `j${index}`]),
   );

@@ -12,8 +12,8 @@ export const succeeded = (word: string, videoUrl?: string): VideoState => ({
 export const failed = (word: string): VideoState => ({ state: 'failed', word });
 export const unknown = (word = ''): VideoState => ({ state: 'unknown', word });
 
-/** An answer, what is read of the task, and what the service is understood to say. HTTP 200 unless `http` tells. */
-type Exchange<Answer> = [answer: Answer, task: VideoState, said?: AnswerReading['said']];
+/** An answer and what is read from it. HTTP 200 unless made by `http`. */
+type Exchange<Answer> = [answer: Answer, task: VideoState, serviceMessage?: AnswerReading['serviceMessage']];
 type Exchanges<Answer> = [
   submitted: Exchange<Answer>,
   inProgress: Exchange<Answer>,
@@ -33,10 +33,10 @@ const provider = (name: string, taskId: string | undefined, exchanges: Exchanges
   name,
   taskId,
   exchanges: exchanges.map(
-    ([answer, task, said]): Exchange<HttpAnswer> => [
+    ([answer, task, serviceMessage]): Exchange<HttpAnswer> => [
       answer instanceof Http ? answer : http(200, answer),
       task,
-      said,
+      serviceMessage,
     ],
   ),
 });
@@ -308,7 +308,7 @@ export const PROVIDERS = [
       { code: 'content_policy', message: 'Refused' },
     ],
   ]),
-  provider('Higgsfield, whose place of the video is not known', 'hf-1', [
+  provider('Higgsfield, whose path of the video is unknown', 'hf-1', [
     [{ request_id: 'hf-1', status: 'queued' }, queued('queued')],
     [{ request_id: 'hf-1', status: 'in_progress' }, running('in_progress')],
     [{ request_id: 'hf-1', status: 'completed' }, succeeded('completed')],

@@ -1,7 +1,7 @@
 import { whyNotPublic } from '../../src/service/public-address';
 
 describe.each([
-  // The first and the last of each range.
+  // The first and the last address of each range.
   ['0.0.0.0', 'reserved'],
   ['0.255.255.255', 'reserved'],
   ['10.0.0.0', 'private'],
@@ -38,7 +38,7 @@ describe.each([
   ['240.0.0.0', 'reserved'],
   ['255.255.255.255', 'reserved'],
 ])('%s', (address, kind) => {
-  it(`is a ${kind} address, in whatever form of IPv6 it is written`, () => {
+  it(`is a ${kind} address, also in its IPv6 forms`, () => {
     expect(whyNotPublic(address)).toBe(kind);
     expect(whyNotPublic(`::ffff:${address}`)).toBe(kind);
     expect(whyNotPublic(`::ffff:${hexadecimal(address)}`)).toBe(kind);
@@ -79,7 +79,7 @@ describe.each([
   '203.0.114.0',
   '223.255.255.255',
 ])('%s', (address) => {
-  it('is public, and so is what stands for it in IPv6', () => {
+  it('is public, also in its IPv6 forms', () => {
     expect(whyNotPublic(address)).toBeUndefined();
     expect(whyNotPublic(`::ffff:${address}`)).toBeUndefined();
     expect(whyNotPublic(`64:ff9b::${address}`)).toBeUndefined();

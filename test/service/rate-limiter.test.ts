@@ -2,103 +2,103 @@ import { RETRY_AFTER_MAX_MS } from '../../src/contract/policies';
 import { type CallOutcome, type Permit, RateLimiter } from '../../src/service/rate-limiter';
 
 const PASSED: CallOutcome = { kind: 'passed' };
-const NOTHING_LEARNT: CallOutcome = { kind: 'nothing-learnt' };
+const UNKNOWN: CallOutcome = { kind: 'unknown' };
 const limited = (retryAfterMs?: number): CallOutcome => ({ kind: 'limited', retryAfterMs });
 
-type Pass = Extract<Permit, { open: true }>;
+type Granted = Extract<Permit, { granted: true }>;
 
 function setUp() {
   let now = 5_000;
   const rateLimiter = new RateLimiter({ clock: () => now });
-  const enter = (call: 'submit' | 'poll' | 'download' = 'submit'): Pass => {
-    const entry = rateLimiter.enter(call);
-    if (!entry.open) throw new Error(`${call} is shut for ${entry.waitMs} ms`);
-    return entry;
+  const acquire = (call: 'submit' | 'poll' | 'download' = 'submit'): Granted => {
+    const permit = rateLimiter.acquire(call);
+    if (!permit.granted) throw new Error(`no permit for ${call} for ${permit.waitMs} ms`);
+    return permit;
   };
-  const submit = (outcome: CallOutcome) => enter().release(outcome);
-  const pass = (ms: number) => {
+  const submit = (outcome: CallOutcome) => acquire().release(outcome);
+  const advance = (ms: number) => {
     now += ms;
   };
-  /** How long a call has to stay away; 0 when it may go. The pass that it got is given back. */
+  /** How long a call has to wait for a permit; 0 when it gets one, which is released at once. */
   const waitOf = (call: 'submit' | 'poll' | 'download' = 'submit') => {
-    const entry = rateLimiter.enter(call);
-    if (!entry.open) return entry.waitMs;
-    entry.release(NOTHING_LEARNT);
+    const permit = rateLimiter.acquire(call);
+    if (!permit.granted) return permit.waitMs;
+    permit.release(UNKNOWN);
     return 0;
   };
-  /** A rate limiter whose probes were refused until the guess is 4 s. */
+  /** Refuses until the backoff is 4 s. */
   const refuseThrice = () => {
     submit(limited());
-    pass(1_000);
+    advance(1_000);
     submit(limited());
-    pass(2_000);
+    advance(2_000);
     submit(limited());
   };
   const rampUpToOpen = () => {
     for (let passed = 0; passed < 5; passed += 1) submit(PASSED);
   };
-  return { rateLimiter, enter, submit, pass, waitOf, refuseThrice, rampUpToOpen };
+  return { rateLimiter, acquire, submit, advance, waitOf, refuseThrice, rampUpToOpen };
 }
 
 describe.each(['poll', 'download'] as const)('the rate limiter for a %s', (call) => {
-  it('lets any number through while nothing is known against it', () => {
-    const { enter } = setUp();
-    for (let calls = 0; calls < 1_000; calls += 1) enter(call);
+  it('grants any number of permits while no limit is known', () => {
+    const { acquire } = setUp();
+    for (let calls = 0; calls < 1_000; calls += 1) acquire(call);
   });
 
-  it('is shut for as long as Retry-After asks, for every job', () => {
-    const { enter, waitOf, pass } = setUp();
-    enter(call).release(limited(7_000));
+  it('grants no permit to any job until Retry-After has passed', () => {
+    const { acquire, waitOf, advance } = setUp();
+    acquire(call).release(limited(7_000));
     expect(waitOf(call)).toBe(7_000);
-    pass(6_999);
+    advance(6_999);
     expect(waitOf(call)).toBe(1);
-    pass(1);
+    advance(1);
     expect(waitOf(call)).toBe(0);
   });
 
-  it('guesses longer waits with each refusal in a row, up to a minute, and starts anew after a success', () => {
-    const { enter, waitOf, pass } = setUp();
+  it('doubles the backoff with each refusal in a row, up to a minute, and resets it after a success', () => {
+    const { acquire, waitOf, advance } = setUp();
     const waits = Array.from({ length: 8 }, () => {
-      enter(call).release(limited());
+      acquire(call).release(limited());
       const wait = waitOf(call);
-      pass(wait);
+      advance(wait);
       return wait;
     });
     expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
-    enter(call).release(NOTHING_LEARNT);
-    enter(call).release(limited());
+    acquire(call).release(UNKNOWN);
+    acquire(call).release(limited());
     expect(waitOf(call)).toBe(60_000);
-    pass(60_000);
-    enter(call).release(PASSED);
-    enter(call).release(limited());
+    advance(60_000);
+    acquire(call).release(PASSED);
+    acquire(call).release(limited());
     expect(waitOf(call)).toBe(1_000);
   });
 
-  it('takes calls that are refused together for one refusal, and the longest Retry-After of them', () => {
-    const { enter, waitOf, pass } = setUp();
-    const together = Array.from({ length: 5 }, () => enter(call));
+  it('counts calls that are refused together as one refusal, with their longest Retry-After', () => {
+    const { acquire, waitOf, advance } = setUp();
+    const together = Array.from({ length: 5 }, () => acquire(call));
     const [slow, ...others] = together;
     for (const each of others) each.release(limited());
     expect(waitOf(call)).toBe(1_000);
     slow?.release(limited(3_000));
     expect(waitOf(call)).toBe(3_000);
-    pass(3_000);
-    enter(call).release(limited());
+    advance(3_000);
+    acquire(call).release(limited());
     expect(waitOf(call)).toBe(2_000);
   });
 
-  it('does not wait longer than the bound, nor less than a second', () => {
-    const { enter, waitOf, pass } = setUp();
-    enter(call).release(limited(86_400_000));
+  it('waits at least a second and at most the bound', () => {
+    const { acquire, waitOf, advance } = setUp();
+    acquire(call).release(limited(86_400_000));
     expect(waitOf(call)).toBe(RETRY_AFTER_MAX_MS);
-    pass(RETRY_AFTER_MAX_MS);
-    enter(call).release(limited(0));
+    advance(RETRY_AFTER_MAX_MS);
+    acquire(call).release(limited(0));
     expect(waitOf(call)).toBe(1_000);
   });
 
-  it('is a rate limiter of its own', () => {
-    const { enter, rateLimiter, waitOf } = setUp();
-    enter(call).release(limited(7_000));
+  it('does not affect the other calls', () => {
+    const { acquire, rateLimiter, waitOf } = setUp();
+    acquire(call).release(limited(7_000));
     expect(waitOf(call === 'poll' ? 'download' : 'poll')).toBe(0);
     expect(waitOf('submit')).toBe(0);
     expect(rateLimiter.submitAllowance()).toBe(Number.POSITIVE_INFINITY);
@@ -106,150 +106,150 @@ describe.each(['poll', 'download'] as const)('the rate limiter for a %s', (call)
 });
 
 describe('the rate limiter for submits', () => {
-  it('lets any number through while nothing is known against it', () => {
-    const { rateLimiter, enter } = setUp();
-    for (let calls = 0; calls < 1_000; calls += 1) enter();
+  it('grants any number of permits while no limit is known', () => {
+    const { rateLimiter, acquire } = setUp();
+    for (let calls = 0; calls < 1_000; calls += 1) acquire();
     expect(rateLimiter.submitAllowance()).toBe(Number.POSITIVE_INFINITY);
-    expect(rateLimiter.untilNextChange()).toBeUndefined();
+    expect(rateLimiter.untilNextChangeMs()).toBeUndefined();
   });
 
-  it('is shut by a refusal, and tells for how long', () => {
-    const { rateLimiter, submit, waitOf, pass } = setUp();
+  it('grants no permit after a refusal, and says for how long', () => {
+    const { rateLimiter, submit, waitOf, advance } = setUp();
     submit(limited(7_000));
     expect(rateLimiter.submitAllowance()).toBe(0);
-    expect(rateLimiter.untilNextChange()).toBe(7_000);
+    expect(rateLimiter.untilNextChangeMs()).toBe(7_000);
     expect(waitOf()).toBe(7_000);
-    pass(7_000);
+    advance(7_000);
     expect(rateLimiter.submitAllowance()).toBe(1);
-    expect(rateLimiter.untilNextChange()).toBeUndefined();
+    expect(rateLimiter.untilNextChangeMs()).toBeUndefined();
   });
 
-  it('does not wait longer than the bound', () => {
+  it('waits at most the bound', () => {
     const { submit, waitOf } = setUp();
     submit(limited(86_400_000));
     expect(waitOf()).toBe(RETRY_AFTER_MAX_MS);
   });
 
-  it('guesses longer waits with each probe that is refused, up to a minute', () => {
-    const { submit, waitOf, pass } = setUp();
+  it('doubles the backoff with each refused probe, up to a minute', () => {
+    const { submit, waitOf, advance } = setUp();
     const waits = Array.from({ length: 8 }, () => {
       submit(limited());
       const wait = waitOf();
-      pass(wait);
+      advance(wait);
       return wait;
     });
     expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
   });
 
-  it('waits for the longer of the guess and Retry-After before a probe', () => {
-    const { submit, waitOf, refuseThrice, pass } = setUp();
+  it('waits for the longer of the backoff and Retry-After before a probe', () => {
+    const { submit, waitOf, refuseThrice, advance } = setUp();
     refuseThrice();
-    pass(4_000);
+    advance(4_000);
     submit(limited(3_000));
     expect(waitOf()).toBe(8_000);
   });
 
-  it('takes submits that are refused together for one refusal, and the longest Retry-After of them', () => {
-    const { rateLimiter, enter, submit, waitOf, pass } = setUp();
-    const [slow, ...others] = Array.from({ length: 5 }, () => enter());
+  it('counts submits that are refused together as one refusal, with their longest Retry-After', () => {
+    const { rateLimiter, acquire, submit, waitOf, advance } = setUp();
+    const [slow, ...others] = Array.from({ length: 5 }, () => acquire());
     for (const each of others) each.release(limited());
     slow?.release(limited(3_000));
     expect(waitOf()).toBe(3_000);
-    pass(3_000);
+    advance(3_000);
     submit(limited());
     expect(waitOf()).toBe(2_000);
     expect(rateLimiter.submitAllowance()).toBe(0);
   });
 
-  it('keeps a task that ended since it shut when a submit from before is refused', () => {
-    const { rateLimiter, enter, submit, waitOf, pass } = setUp();
-    const [first, slow] = [enter(), enter()];
+  it('still counts a task that ended after a refusal when an earlier submit is refused too', () => {
+    const { rateLimiter, acquire, submit, waitOf, advance } = setUp();
+    const [first, slow] = [acquire(), acquire()];
     first.release(limited());
-    rateLimiter.taskEnded();
+    rateLimiter.recordTaskEnd();
     slow.release(limited(3_000));
     expect(waitOf()).toBe(3_000);
-    pass(3_000);
+    advance(3_000);
     submit(PASSED);
     expect(waitOf()).toBe(1_000);
   });
 
-  it('lets one in for each task that was seen to end, once Retry-After has passed', () => {
-    const { rateLimiter, submit, waitOf, pass, refuseThrice } = setUp();
+  it('grants one permit for each task that has ended, once Retry-After has passed', () => {
+    const { rateLimiter, submit, waitOf, advance, refuseThrice } = setUp();
     refuseThrice();
-    rateLimiter.taskEnded();
-    rateLimiter.taskEnded();
+    rateLimiter.recordTaskEnd();
+    rateLimiter.recordTaskEnd();
     submit(PASSED);
     submit(PASSED);
     expect(waitOf()).toBe(4_000);
-    pass(4_000);
+    advance(4_000);
     submit(limited(6_000));
-    rateLimiter.taskEnded();
+    rateLimiter.recordTaskEnd();
     expect(waitOf()).toBe(6_000);
-    pass(6_000);
+    advance(6_000);
     submit(PASSED);
     expect(waitOf()).toBe(8_000);
   });
 
-  it('lets only one in at a time while it is full', () => {
-    const { rateLimiter, enter, submit, waitOf } = setUp();
+  it('grants only one permit at a time while the service is full', () => {
+    const { rateLimiter, acquire, submit, waitOf } = setUp();
     submit(limited());
-    rateLimiter.taskEnded();
-    rateLimiter.taskEnded();
-    const first = enter();
+    rateLimiter.recordTaskEnd();
+    rateLimiter.recordTaskEnd();
+    const first = acquire();
     expect(waitOf()).toBe(1_000);
     first.release(PASSED);
     expect(waitOf()).toBe(0);
   });
 
-  it('lets nobody in before those that were under way when it shut have left', () => {
-    const { rateLimiter, enter, waitOf } = setUp();
-    const [first, second] = [enter(), enter()];
+  it('grants no permit before the submits that ran during the refusal are released', () => {
+    const { rateLimiter, acquire, waitOf } = setUp();
+    const [first, second] = [acquire(), acquire()];
     first.release(limited());
-    rateLimiter.taskEnded();
+    rateLimiter.recordTaskEnd();
     expect(waitOf()).toBe(1_000);
     second.release(PASSED);
     expect(waitOf()).toBe(0);
     expect(rateLimiter.submitAllowance()).toBe(1);
   });
 
-  it('forgets the ended tasks with a refusal, without a longer guess when one of them was the reason to ask', () => {
+  it('forgets ended tasks after a refusal, and keeps the backoff when an ended task was the reason for the submit', () => {
     const { rateLimiter, submit, waitOf, refuseThrice } = setUp();
     refuseThrice();
-    rateLimiter.taskEnded();
-    rateLimiter.taskEnded();
+    rateLimiter.recordTaskEnd();
+    rateLimiter.recordTaskEnd();
     submit(limited());
     expect(waitOf()).toBe(4_000);
   });
 
-  it('counts ended tasks only while it is full, and no more than a hundred', () => {
+  it('counts ended tasks only while the service is full, and at most a hundred', () => {
     const { rateLimiter, submit, waitOf } = setUp();
-    rateLimiter.taskEnded();
+    rateLimiter.recordTaskEnd();
     submit(limited());
     expect(waitOf()).toBe(1_000);
-    for (let ended = 0; ended < 150; ended += 1) rateLimiter.taskEnded();
+    for (let ended = 0; ended < 150; ended += 1) rateLimiter.recordTaskEnd();
     for (let passed = 0; passed < 100; passed += 1) submit(PASSED);
     expect(waitOf()).toBe(1_000);
   });
 
-  it('puts the probe off while ended tasks are replaced, but for no longer than the bound', () => {
-    const { rateLimiter, submit, waitOf, pass, refuseThrice } = setUp();
+  it('postpones the probe while ended tasks are replaced, but at most until the bound', () => {
+    const { rateLimiter, submit, waitOf, advance, refuseThrice } = setUp();
     refuseThrice();
     for (let waited = 0; waited < RETRY_AFTER_MAX_MS - 3_000; waited += 3_000) {
-      pass(3_000);
-      rateLimiter.taskEnded();
+      advance(3_000);
+      rateLimiter.recordTaskEnd();
       submit(PASSED);
       expect(waitOf()).toBeGreaterThanOrEqual(3_000);
     }
-    pass(2_000);
-    rateLimiter.taskEnded();
+    advance(2_000);
+    rateLimiter.recordTaskEnd();
     submit(PASSED);
     expect(waitOf()).toBe(1_000);
   });
 
-  it('widens step by step after a probe that found room, until it is open', () => {
-    const { rateLimiter, submit, pass } = setUp();
+  it('doubles the allowance after a probe that passed, until there is no limit', () => {
+    const { rateLimiter, submit, advance } = setUp();
     submit(limited());
-    pass(1_000);
+    advance(1_000);
     const allowances = Array.from({ length: 5 }, () => {
       submit(PASSED);
       return rateLimiter.submitAllowance();
@@ -257,140 +257,140 @@ describe('the rate limiter for submits', () => {
     expect(allowances).toEqual([1, 2, 4, 8, Number.POSITIVE_INFINITY]);
   });
 
-  it('holds as many as the step allows', () => {
-    const { enter, submit, waitOf, pass } = setUp();
+  it('grants as many permits as the current allowance', () => {
+    const { acquire, submit, waitOf, advance } = setUp();
     submit(limited());
-    pass(1_000);
+    advance(1_000);
     submit(PASSED);
     submit(PASSED);
-    enter();
-    enter();
+    acquire();
+    acquire();
     expect(waitOf()).toBe(1_000);
   });
 
-  it('goes on with the guess where it was when it is refused while it widens', () => {
-    const { submit, waitOf, pass, refuseThrice } = setUp();
+  it('keeps the backoff when a submit is refused while the allowance grows', () => {
+    const { submit, waitOf, advance, refuseThrice } = setUp();
     refuseThrice();
-    pass(4_000);
+    advance(4_000);
     submit(PASSED);
     submit(limited());
     expect(waitOf()).toBe(4_000);
   });
 
-  it('guesses no less than a second, however often a probe found room', () => {
-    const { submit, waitOf, pass } = setUp();
+  it('never shortens the backoff below a second, however often a probe passes', () => {
+    const { submit, waitOf, advance } = setUp();
     submit(limited());
-    pass(1_000);
+    advance(1_000);
     submit(PASSED);
     submit(limited());
     expect(waitOf()).toBe(2_000);
   });
 
-  it('starts with the first guess again after it was open', () => {
-    const { submit, waitOf, pass, refuseThrice, rampUpToOpen } = setUp();
+  it('starts with the shortest backoff again after a minute without a limit', () => {
+    const { submit, waitOf, advance, refuseThrice, rampUpToOpen } = setUp();
     refuseThrice();
-    pass(4_000);
+    advance(4_000);
     rampUpToOpen();
-    pass(60_000);
+    advance(60_000);
     submit(limited());
     expect(waitOf()).toBe(1_000);
   });
 
-  it('does not forget how long it had to wait when it was open for a moment only', () => {
-    const { submit, waitOf, pass, refuseThrice, rampUpToOpen } = setUp();
+  it('keeps the backoff when there was no limit for a moment only', () => {
+    const { submit, waitOf, advance, refuseThrice, rampUpToOpen } = setUp();
     refuseThrice();
-    pass(4_000);
+    advance(4_000);
     rampUpToOpen();
     submit(limited());
     expect(waitOf()).toBe(4_000);
   });
 
-  it('is shut by a refusal to a submit that began before it was open again', () => {
-    const { rateLimiter, enter, submit, pass } = setUp();
+  it('is limited again by a refusal to a submit that began before the limit was removed', () => {
+    const { rateLimiter, acquire, submit, advance } = setUp();
     submit(limited());
-    pass(1_000);
+    advance(1_000);
     submit(PASSED);
     submit(PASSED);
-    const slow = enter();
+    const slow = acquire();
     for (let passed = 0; passed < 3; passed += 1) submit(PASSED);
     expect(rateLimiter.submitAllowance()).toBe(Number.POSITIVE_INFINITY);
     slow.release(limited());
     expect(rateLimiter.submitAllowance()).toBe(0);
   });
 
-  it('gives back what a submit had that never reached the service', () => {
-    const { rateLimiter, submit, waitOf, pass } = setUp();
+  it('takes back the permit of a submit that never reached the service', () => {
+    const { rateLimiter, submit, waitOf, advance } = setUp();
     submit(limited());
-    rateLimiter.taskEnded();
-    submit(NOTHING_LEARNT);
+    rateLimiter.recordTaskEnd();
+    submit(UNKNOWN);
     submit(PASSED);
     expect(waitOf()).toBe(1_000);
-    pass(1_000);
-    submit(NOTHING_LEARNT);
+    advance(1_000);
+    submit(UNKNOWN);
     expect(rateLimiter.submitAllowance()).toBe(1);
     submit(PASSED);
-    submit(NOTHING_LEARNT);
+    submit(UNKNOWN);
     expect(rateLimiter.submitAllowance()).toBe(1);
     submit(PASSED);
     expect(rateLimiter.submitAllowance()).toBe(2);
   });
 
-  it('counts whoever leaves twice once', () => {
-    const { rateLimiter, enter, submit, waitOf, pass } = setUp();
+  it('ignores a second release', () => {
+    const { rateLimiter, acquire, submit, waitOf, advance } = setUp();
     submit(limited());
-    pass(1_000);
-    const probe = enter();
+    advance(1_000);
+    const probe = acquire();
     probe.release(PASSED);
     probe.release(PASSED);
     probe.release(limited());
     expect(rateLimiter.submitAllowance()).toBe(1);
-    enter();
+    acquire();
     expect(waitOf()).toBe(1_000);
   });
 
-  it('calls back for what may change the allowance, until told not to', () => {
-    const { rateLimiter, enter } = setUp();
+  it('calls back when the allowance may have changed, until it is stopped', () => {
+    const { rateLimiter, acquire } = setUp();
     let calls = 0;
     const stop = rateLimiter.onChange(() => {
       calls += 1;
     });
-    const pass = enter();
-    rateLimiter.taskEnded();
+    const permit = acquire();
+    rateLimiter.recordTaskEnd();
     expect(calls).toBe(0);
-    pass.release(limited());
+    permit.release(limited());
     expect(calls).toBe(1);
-    rateLimiter.taskEnded();
+    rateLimiter.recordTaskEnd();
     expect(calls).toBe(2);
     stop();
-    rateLimiter.taskEnded();
+    rateLimiter.recordTaskEnd();
     expect(calls).toBe(2);
   });
 
-  it('reads a clock of its own when it is given none', () => {
+  it('has a clock of its own', () => {
     const rateLimiter = new RateLimiter();
-    const entry = rateLimiter.enter('submit');
-    if (entry.open) entry.release(limited(5_000));
-    expect(rateLimiter.untilNextChange()).toBeGreaterThan(4_000);
-    expect(rateLimiter.untilNextChange()).toBeLessThanOrEqual(5_000);
+    const permit = rateLimiter.acquire('submit');
+    if (permit.granted) permit.release(limited(5_000));
+    expect(rateLimiter.untilNextChangeMs()).toBeGreaterThan(4_000);
+    expect(rateLimiter.untilNextChangeMs()).toBeLessThanOrEqual(5_000);
   });
 });
 
 describe('a hundred jobs of 10 s at a service that does five at a time', () => {
-  it('keep the service busy with few refusals when their ends are seen', () => {
-    const { busy, refused, ended } = simulate({ submitters: 1, endsSeenAfterMs: 500 });
+  it('keep the service busy with few refusals when their ends are recorded', () => {
+    const { busy, refused, ended } = simulate({ submitters: 1, endsRecordedAfterMs: 500 });
     expect(ended).toBe(100);
     expect(busy).toBeGreaterThanOrEqual(0.9);
     expect(refused).toBeLessThan(0.2);
   });
 
   it('do so when many are submitted at once', () => {
-    const { busy, refused, ended } = simulate({ submitters: 10, endsSeenAfterMs: 500 });
+    const { busy, refused, ended } = simulate({ submitters: 10, endsRecordedAfterMs: 500 });
     expect(ended).toBe(100);
     expect(busy).toBeGreaterThanOrEqual(0.9);
     expect(refused).toBeLessThan(0.2);
   });
 
-  it('all end when their ends are seen by nobody here', () => {
+  it('all end even when no end is recorded', () => {
     const { busy, refused, ended } = simulate({ submitters: 1 });
     expect(ended).toBe(100);
     expect(busy).toBeGreaterThanOrEqual(0.5);
@@ -399,14 +399,14 @@ describe('a hundred jobs of 10 s at a service that does five at a time', () => {
 });
 
 interface Setting {
-  /** How many POSTs may be under way at once. */
+  /** How many POSTs may run at once. */
   submitters: number;
-  /** Nobody tells the rate limiter when there is none. */
-  endsSeenAfterMs?: number;
+  /** Without it no end is recorded. */
+  endsRecordedAfterMs?: number;
 }
 
-function simulate({ submitters, endsSeenAfterMs }: Setting) {
-  const [JOBS, LIMIT, JOB_MS, ONE_WAY_MS, TICK_MS, LONGEST_MS] = [100, 5, 10_000, 100, 50, 3_600_000];
+function simulate({ submitters, endsRecordedAfterMs }: Setting) {
+  const [JOBS, LIMIT, JOB_MS, ONE_WAY_MS, TICK_MS, MAX_MS] = [100, 5, 10_000, 100, 50, 3_600_000];
   let now = 0;
   const agenda = new Map<number, (() => void)[]>();
   const after = (ms: number, event: () => void) => {
@@ -424,7 +424,7 @@ function simulate({ submitters, endsSeenAfterMs }: Setting) {
   const end = () => {
     running -= 1;
     ended += 1;
-    if (endsSeenAfterMs !== undefined) after(endsSeenAfterMs, () => rateLimiter.taskEnded());
+    if (endsRecordedAfterMs !== undefined) after(endsRecordedAfterMs, () => rateLimiter.recordTaskEnd());
   };
   const serve = (): CallOutcome => {
     posts += 1;
@@ -436,7 +436,7 @@ function simulate({ submitters, endsSeenAfterMs }: Setting) {
     refusals += 1;
     return limited();
   };
-  const post = ({ release }: Pass) => {
+  const post = ({ release }: Granted) => {
     waiting -= 1;
     posting += 1;
     after(ONE_WAY_MS, () => {
@@ -449,38 +449,38 @@ function simulate({ submitters, endsSeenAfterMs }: Setting) {
     });
   };
 
-  for (; ended < JOBS && now < LONGEST_MS; now += TICK_MS) {
+  for (; ended < JOBS && now < MAX_MS; now += TICK_MS) {
     for (const event of agenda.get(now) ?? []) event();
     while (waiting > 0 && posting < submitters) {
-      const entry = rateLimiter.enter('submit');
-      if (!entry.open) break;
-      post(entry);
+      const permit = rateLimiter.acquire('submit');
+      if (!permit.granted) break;
+      post(permit);
     }
   }
   return { ended, busy: (JOBS * JOB_MS) / (LIMIT * now), refused: refusals / posts };
 }
 
 describe('the rate limiter where a server skips time', () => {
-  /** A server whose clock goes with the machine's, and skips what it is told to. */
+  /** A server whose clock runs with the machine's, and skips time on demand. */
   function setUpServer() {
-    const { rateLimiter, submit, enter, pass, waitOf } = setUp();
+    const { rateLimiter, submit, acquire, advance, waitOf } = setUp();
     const server = {};
     let serverMs = 1_000_000;
     return {
       rateLimiter,
       submit,
-      enter,
+      acquire,
       waitOf,
-      pass(ms: number) {
-        pass(ms);
+      advance(ms: number) {
+        advance(ms);
         serverMs += ms;
       },
       skip(ms: number) {
         serverMs += ms;
       },
       follow: (answerTakesMs = 0, of: object = server, aheadMs = 0) =>
-        rateLimiter.follow(of, async () => {
-          pass(answerTakesMs);
+        rateLimiter.followServerClock(of, async () => {
+          advance(answerTakesMs);
           serverMs += answerTakesMs;
           return serverMs + aheadMs;
         }),
@@ -488,12 +488,12 @@ describe('the rate limiter where a server skips time', () => {
   }
 
   it.each(['submit', 'poll', 'download'] as const)(
-    'opens to a %s when the pause was waited for, in part on each clock',
+    'grants a permit for a %s when the pause has passed, partly on each clock',
     async (call) => {
-      const { enter, waitOf, follow, skip, pass } = setUpServer();
-      enter(call).release(limited(60_000));
+      const { acquire, waitOf, follow, skip, advance } = setUpServer();
+      acquire(call).release(limited(60_000));
       await follow();
-      pass(10_000);
+      advance(10_000);
       await follow();
       expect(waitOf(call)).toBe(50_000);
       skip(30_000);
@@ -505,7 +505,7 @@ describe('the rate limiter where a server skips time', () => {
     },
   );
 
-  it('is opened neither by a server that does not skip, however far its clock is off, nor by one that goes back', async () => {
+  it('does not shorten a pause for a server that does not skip, however wrong its clock, nor for one that goes back', async () => {
     const { submit, waitOf, follow, skip } = setUpServer();
     submit(limited(60_000));
     await follow();
@@ -515,7 +515,7 @@ describe('the rate limiter where a server skips time', () => {
     expect(waitOf()).toBe(60_000);
   });
 
-  it('takes the time of an answer for none that was skipped, and never for a longer pause', async () => {
+  it('never prolongs a pause because the server answers slowly', async () => {
     const { submit, waitOf, follow, skip } = setUpServer();
     submit(limited(60_000));
     await follow(2_000);
@@ -524,26 +524,26 @@ describe('the rate limiter where a server skips time', () => {
     expect(waitOf()).toBe(0);
   });
 
-  it('has room for every submit that a worker may take, and tells of it', async () => {
+  it('allows any number of submits, and calls back', async () => {
     const { rateLimiter, submit, follow } = setUpServer();
     submit(limited(60_000));
-    expect([rateLimiter.submitAllowance(), rateLimiter.untilNextChange()]).toEqual([0, 60_000]);
-    let told = 0;
+    expect([rateLimiter.submitAllowance(), rateLimiter.untilNextChangeMs()]).toEqual([0, 60_000]);
+    let calls = 0;
     rateLimiter.onChange(() => {
-      told += 1;
+      calls += 1;
     });
     await follow();
-    expect([rateLimiter.submitAllowance(), rateLimiter.untilNextChange(), told]).toEqual([
+    expect([rateLimiter.submitAllowance(), rateLimiter.untilNextChangeMs(), calls]).toEqual([
       Number.POSITIVE_INFINITY,
       undefined,
       1,
     ]);
   });
 
-  it('goes on by the machine’s clock when the server does not answer', async () => {
+  it('uses the machine’s clock when the server does not answer', async () => {
     const { rateLimiter, submit, waitOf } = setUpServer();
     submit(limited(60_000));
-    const unanswered = rateLimiter.follow({}, () => Promise.reject(new Error('no answer')));
+    const unanswered = rateLimiter.followServerClock({}, () => Promise.reject(new Error('no answer')));
     await expect(unanswered).rejects.toThrow('no answer');
     expect([rateLimiter.submitAllowance(), waitOf()]).toEqual([0, 60_000]);
   });

@@ -16,17 +16,17 @@ export interface RawServer {
   url: string;
   port: number;
   requests: RawRequest[];
-  /** The next request that has not been asked for yet. */
+  /** The next request that this has not returned yet. */
   nextRequest(): Promise<RawRequest>;
   close(): Promise<void>;
 }
 
 export interface RawServerOptions {
-  /** Sees each connection before a byte is read. */
+  /** Called with each connection before a byte is read. */
   onConnection?: (socket: Socket) => void;
 }
 
-/** A server that says whatever a test wants to be said, for what no well-behaved server would. */
+/** A server that sends any bytes, for answers that no well-behaved server would give. */
 export async function startRawServer(
   answer: (request: RawRequest) => void = () => undefined,
   { onConnection }: RawServerOptions = {},
@@ -94,7 +94,7 @@ export interface Reply {
   body?: string | Buffer;
 }
 
-/** A whole and proper answer, after which the connection stays open. */
+/** A complete answer; the connection stays open. */
 export function reply({ socket }: RawRequest, { status = 200, headers = {}, body = '{}' }: Reply = {}): void {
   const all = { 'content-length': Buffer.byteLength(body), 'content-type': 'application/json', ...headers };
   const fields = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -106,7 +106,7 @@ export function replyJson(request: RawRequest, body: unknown, rest: Omit<Reply, 
   reply(request, { ...rest, body: JSON.stringify(body) });
 }
 
-/** Resolves when the other side has gone, at once when it has gone already. */
+/** Resolves when the socket is closed. */
 export function closed(socket: Socket): Promise<void> {
   // Not `once` of node:events, which rejects when a reset comes before the end.
   return new Promise((resolve) => {

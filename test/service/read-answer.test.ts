@@ -1,30 +1,26 @@
 import { TASK_STATES } from '../../src/contract/task-state';
-import { DEFAULT_PATHS } from '../../src/service/answer-paths';
 import { type AnswerReading, traceAnswer } from '../../src/service/read-answer';
-import { stateOfWord } from '../../src/service/state-words';
+import { DEFAULT_RULES } from '../../src/service/reading-rules';
 import { failed, PROVIDERS, queued, running, succeeded, unknown, VIDEO } from './provider-answers';
 import { readAnswer } from './read';
 
 const read = (body: unknown, status = 200) => readAnswer({ status, body: JSON.stringify(body) });
 const readText = (body: string, status = 200) => readAnswer({ status, body });
 
-const NOTHING: AnswerReading = { json: true, task: unknown(), said: {} };
+const NOTHING: AnswerReading = { json: true, task: unknown(), serviceMessage: {} };
 
-describe('the answers of each provider are understood', () => {
-  it('covers the twenty of the survey', () => {
+describe('the answers of each provider are read', () => {
+  it('with twenty providers', () => {
     expect(PROVIDERS).toHaveLength(20);
   });
 
-  it.each(PROVIDERS)(
-    '$name: submitted, in progress, finished and broken are each read',
-    ({ taskId, exchanges }) => {
-      const readings = exchanges.map(([answer]) => readAnswer(answer));
-      expect(readings[0]?.taskId).toBe(taskId);
-      expect(readings.map(({ task, said }) => ({ task, said }))).toEqual(
-        exchanges.map(([, task, said = {}]) => ({ task, said })),
-      );
-    },
-  );
+  it.each(PROVIDERS)('$name: submitted, in progress, finished and failed', ({ taskId, exchanges }) => {
+    const readings = exchanges.map(([answer]) => readAnswer(answer));
+    expect(readings[0]?.taskId).toBe(taskId);
+    expect(readings.map(({ task, serviceMessage }) => ({ task, serviceMessage }))).toEqual(
+      exchanges.map(([, task, serviceMessage = {}]) => ({ task, serviceMessage })),
+    );
+  });
 });
 
 describe('the id of a task', () => {
@@ -36,8 +32,12 @@ describe('the id of a task', () => {
     ['an integer', { task_id: 42 }, '42'],
     ['a text with spaces around it', { task_id: ' a b ' }, 'a b'],
     ['a generation id beside the id of the call', { request_id: 'call', data: { generation_id: 'g' } }, 'g'],
-    ['a task id deep down, before a vague id above', { id: 'event', data: { task_id: 't' } }, 't'],
-    ['the next place, when the first is empty', { task_id: '', id: 'b' }, 'b'],
+    [
+      'a task id deep in the answer, before a vague id at its top',
+      { id: 'event', data: { task_id: 't' } },
+      't',
+    ],
+    ['at the next path, when the first is empty', { task_id: '', id: 'b' }, 'b'],
   ])('may be %s', (_what, body, taskId) => {
     expect(read(body).taskId).toBe(taskId);
   });
@@ -51,7 +51,7 @@ describe('the id of a task', () => {
     expect(read({ task_id: 'x'.repeat(1001) }).taskId).toBeUndefined();
   });
 
-  it('keeps every digit of an integer that a number cannot hold', () => {
+  it('has every digit of an integer that is too long for a number', () => {
     const body = String.raw`{"note":"\"id\": 11111111111111111111, ","task_id": 1234567890123456789}`;
     expect(readText(body).taskId).toBe('1234567890123456789');
   });
@@ -76,7 +76,7 @@ describe('the state of a task', () => {
   );
 
   it.each(['in_progress', 'IN-PROGRESS', 'In Progress', 'inProgress', '  in_progress\n'])(
-    'does not depend on how %j is written',
+    'is the same however it is written: %j',
     (word) => {
       expect(read({ status: word }).task).toEqual(running(word.trim()));
     },
@@ -95,7 +95,7 @@ describe('the state of a task', () => {
     [{ status: 'success', data: { status: 'brewing' } }, unknown('brewing')],
     [{ status: 200, data: { status: 'success' } }, succeeded('success')],
     [{ status: true, state: 'queued' }, queued('queued')],
-  ])("is the task's and not the envelope's in %j", (body, task) => {
+  ])("is the task's, not the envelope's, in %j", (body, task) => {
     expect(read(body).task).toEqual(task);
   });
 
@@ -108,31 +108,31 @@ describe('the state of a task', () => {
   it.each([
     ['has no body', ''],
     ['has no word', '{"id":"a"}'],
-    ['points somewhere', `{"url":"${VIDEO}"}`],
+    ['has a link', `{"url":"${VIDEO}"}`],
     ['is HTML', '<p>wait</p>'],
   ])('is running in a 202 that %s', (_what, body) => {
     expect(readText(body, 202).task).toEqual(running(''));
   });
 
-  it('is what the word says in a 202 that has one', () => {
+  it('is that of the word in a 202 that has one', () => {
     expect(read({ status: 'succeeded' }, 202).task).toEqual(succeeded('succeeded'));
   });
 
-  it.each([400, 404, 429, 500, 503, 302, 0])('is not told by an answer with HTTP status %d', (status) => {
+  it.each([400, 404, 429, 500, 503, 302, 0])('is unknown in an answer with HTTP status %d', (status) => {
     expect(read({ status: 'error', message: 'Try later', url: VIDEO }, status)).toEqual({
       ...NOTHING,
       task: unknown('error'),
-      said: { message: 'Try later' },
+      serviceMessage: { message: 'Try later' },
     });
   });
 
-  it('is failed when HTTP 200 carries an error object and no word', () => {
+  it('is failed when HTTP 200 has an error object and no word', () => {
     expect(read({ error: { code: 'gone', message: 'No such task' } }).task).toEqual(failed(''));
     expect(read({ error: { details: [{ why: 'x' }] } }).task).toEqual(failed(''));
     expect(read({ error: { message: 'x' }, url: VIDEO }).task).toEqual(failed(''));
   });
 
-  it('is what the word says when an error object stands beside it', () => {
+  it('is that of the word when there is an error object too', () => {
     expect(read({ status: 'running', error: { message: 'retrying' } }).task).toEqual(running('running'));
     expect(read({ status: 'brewing', error: { message: 'retrying' } }).task).toEqual(unknown('brewing'));
   });
@@ -206,32 +206,32 @@ describe('the address of the video', () => {
     ['a list', { output: JSON.stringify([VIDEO]) }, ''],
     ['an entry of a list', { videos: [JSON.stringify({ url: VIDEO })] }, ''],
     ['a result', { data: { state: 'success', resultJson: ` {"resultUrls":["${VIDEO}"]}` } }, 'success'],
-  ])('is found when JSON in a string holds %s', (_what, body, word) => {
+  ])('is found in JSON in a string: %s', (_what, body, word) => {
     expect(read(body).task).toEqual(succeeded(word, VIDEO));
   });
 
-  it('is the most telling one, and the plain url only when there is no other', () => {
+  it('is the most specific one, and a plain `url` only when there is no other', () => {
     const url = 'https://example.com/page';
     expect(read({ url, data: { outputs: [VIDEO] } }).task).toEqual(succeeded('', VIDEO));
     expect(read({ url, video_url: null }).task).toEqual(succeeded('', url));
   });
 
-  it('is the first of a list that can be fetched', () => {
+  it('is the first http link of a list', () => {
     expect(read({ outputs: [null, '', 'gs://bucket/1.mp4', VIDEO, `${VIDEO}?2`] }).task).toEqual(
       succeeded('', VIDEO),
     );
   });
 
-  it('is looked for in the first hundred entries of a list', () => {
+  it('is searched in the first hundred entries of a list', () => {
     expect(read({ outputs: [...Array(99).fill(''), VIDEO] }).task).toEqual(succeeded('', VIDEO));
     expect(read({ outputs: [...Array(100).fill(''), VIDEO] }).task).toEqual(unknown());
   });
 
-  it('beside a word that is not known means succeeded, and the word is kept', () => {
+  it('beside an unknown word means succeeded, and the word is returned too', () => {
     expect(read({ status: 'brewed', video_url: VIDEO }).task).toEqual(succeeded('brewed', VIDEO));
   });
 
-  it('beside a word that says otherwise is not a video', () => {
+  it('is ignored beside a word for another state', () => {
     expect(read({ status: 'running', video_url: VIDEO }).task).toEqual(running('running'));
     expect(read({ done: false, video_url: VIDEO }).task).toEqual(running('done: false'));
     expect(read({ status: 'failed', video_url: VIDEO }).task).toEqual(failed('failed'));
@@ -270,7 +270,7 @@ describe('the address of the video', () => {
   });
 });
 
-describe("the service's own words for an error", () => {
+describe("the service's own code and message", () => {
   it.each([
     [
       { error: { code: 'c', type: 't', message: 'm' }, code: 'x', message: 'y' },
@@ -285,36 +285,42 @@ describe("the service's own words for an error", () => {
     [{ detail: 'Not found' }, { message: 'Not found' }],
     [{ error: JSON.stringify({ code: 'c', message: 'm' }) }, { code: 'c', message: 'm' }],
     [{ code: 0, message: 'all is well', data: { failMsg: 'Refused' } }, { message: 'Refused' }],
-  ])('are read from %j', (body, said) => {
-    expect(read(body, 400).said).toEqual(said);
+  ])('are read from %j', (body, serviceMessage) => {
+    expect(read(body, 400).serviceMessage).toEqual(serviceMessage);
   });
 
   it.each([0, 200, '0', '200', 'success', 'SUCCESS', 'Succeed', 'ok'])(
-    'are none when the code is %j, and the message beside it is none either',
+    'are absent when the code is %j, with the message beside it',
     (code) => {
-      expect(read({ code, message: 'All is well' }).said).toEqual({});
-      expect(read({ error: { code, message: 'All is well' } }).said).toEqual({});
-      expect(read({ base_resp: { status_code: code, status_msg: 'All is well' } }).said).toEqual({});
+      expect(read({ code, message: 'All is well' }).serviceMessage).toEqual({});
+      expect(read({ error: { code, message: 'All is well' } }).serviceMessage).toEqual({});
+      expect(read({ base_resp: { status_code: code, status_msg: 'All is well' } }).serviceMessage).toEqual(
+        {},
+      );
     },
   );
 
-  it('are none when the message is only "success", with no code beside it', () => {
-    expect(read({ message: 'Success' }).said).toEqual({});
+  it('are absent when the message is only "success"', () => {
+    expect(read({ message: 'Success' }).serviceMessage).toEqual({});
   });
 
   it('are never empty', () => {
-    expect(read({ code: '', message: ' ', error: '', detail: [{ msg: '' }, {}] }).said).toEqual({});
+    expect(read({ code: '', message: ' ', error: '', detail: [{ msg: '' }, {}] }).serviceMessage).toEqual({});
   });
 
   it('are cut when they would fill a log', () => {
-    const { said, task } = read({ status: 'w'.repeat(9e5), code: 'c'.repeat(9e5), message: 'm'.repeat(9e5) });
+    const { serviceMessage, task } = read({
+      status: 'w'.repeat(9e5),
+      code: 'c'.repeat(9e5),
+      message: 'm'.repeat(9e5),
+    });
     expect(task.word).toHaveLength(100);
-    expect(said.code).toHaveLength(100);
-    expect(said.message).toHaveLength(1000);
+    expect(serviceMessage.code).toHaveLength(100);
+    expect(serviceMessage.message).toHaveLength(1000);
   });
 });
 
-describe('an answer that is not what it should be', () => {
+describe('a malformed answer', () => {
   it.each([
     '',
     ' ',
@@ -325,12 +331,12 @@ describe('an answer that is not what it should be', () => {
     'true',
     '{"task_id":',
     '{]',
-  ])('is no JSON and says nothing: %j', (body) => {
+  ])('that is not a JSON object or list says nothing: %j', (body) => {
     expect(readText(body)).toEqual({ ...NOTHING, json: false });
   });
 
   it.each([[[]], [{}], [[{ task_id: 'a', status: 'failed', url: VIDEO }]], [{ data: [{ task_id: 'a' }] }]])(
-    'is JSON and says nothing of one task: %j',
+    'that is JSON but not about one task says nothing: %j',
     (body) => {
       expect(read(body)).toEqual(NOTHING);
     },
@@ -346,7 +352,7 @@ describe('an answer that is not what it should be', () => {
     expect(readText(evil)).toEqual(NOTHING);
   });
 
-  it('is not mixed with what another library left on the prototype of all objects', () => {
+  it('is not mixed with properties of Object.prototype', () => {
     Object.defineProperty(Object.prototype, 'task_id', { value: 'evil', configurable: true });
     try {
       expect(read({}).taskId).toBeUndefined();
@@ -355,21 +361,25 @@ describe('an answer that is not what it should be', () => {
     }
   });
 
-  it('is not about a task when it has tens of thousands of keys, and long texts with colons do not count', () => {
+  it('says nothing when it has tens of thousands of keys; colons in long texts do not count', () => {
     const keys = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at]));
     expect(read({ ...keys(19_000), task_id: 'a' }).taskId).toBe('a');
-    expect(read({ ...keys(21_000), task_id: 'a' })).toEqual({ json: false, task: unknown(), said: {} });
+    expect(read({ ...keys(21_000), task_id: 'a' })).toEqual({
+      json: false,
+      task: unknown(),
+      serviceMessage: {},
+    });
     expect(read({ task_id: 'a', logs: 'step: done\n'.repeat(50_000) }).taskId).toBe('a');
   });
 
-  it('is read at other places when other places are given', () => {
-    const places = { ...DEFAULT_PATHS, within: ['Resp'], taskId: ['video_id'] };
-    const rules = { places, stateOf: stateOfWord };
+  it('is read at other paths when the rules have others', () => {
+    const paths = { ...DEFAULT_RULES.paths, within: ['Resp'], taskId: ['video_id'] };
+    const rules = { ...DEFAULT_RULES, paths };
     expect(readAnswer({ status: 200, body: '{"Resp":{"video_id":42}}' }, rules).taskId).toBe('42');
   });
 
-  it('may hold a value of any kind at any place', () => {
+  it('may have a value of any type at any path', () => {
     const kinds: unknown[] = JSON.parse(
       '[null,true,0,-1,1.5,"","{","[","{}","[]","[[","x",[],{},[[]],[null],{"url":{}}]',
     );
@@ -390,19 +400,19 @@ describe('an answer that is not what it should be', () => {
       'numbers beyond any number',
       `{"task_id":1e999,"id":"a","error":{"code":1e999},"progress":${'9'.repeat(5e3)}}`,
     ],
-  ])('neither breaks nor blinds the reader when it is %s', (_what, body) => {
+  ])('is still read when it is %s', (_what, body) => {
     expect(readText(body)).toEqual({ ...NOTHING, taskId: 'a' });
   });
 
-  it.each([undefined, null, 7, {}])('may have %j for a body, if a caller in JavaScript gives it', (body) => {
+  it.each([undefined, null, 7, {}])('may have the body %j, from a caller in JavaScript', (body) => {
     expect(readAnswer({ status: 200, body: body as unknown as string })).toEqual({ ...NOTHING, json: false });
   });
 });
 
-describe('what was read is told with its place', () => {
+describe('a traced reading', () => {
   const trace = (body: unknown) => traceAnswer({ status: 200, body: JSON.stringify(body) });
 
-  it('each thing by the path that leads to it', () => {
+  it('has the path of each value', () => {
     const { found, doubts } = trace({
       code: 7,
       data: {
@@ -424,13 +434,13 @@ describe('what was read is told with its place', () => {
     expect(doubts).toEqual([]);
   });
 
-  it('and how long the service asks to be left alone, from the headers', () => {
+  it('has how long the service asks us to wait, from the headers', () => {
     const headers = { 'retry-after': '7' };
     expect(traceAnswer({ status: 200, headers, body: '{}' }).retryAfterMs).toBe(7_000);
     expect(trace({}).retryAfterMs).toBeUndefined();
   });
 
-  it('also within JSON in a string, and by a boolean', () => {
+  it('has paths inside JSON in a string, and of a boolean', () => {
     expect(trace({ data: { resultJson: JSON.stringify({ resultUrls: [VIDEO] }) } }).found).toEqual({
       videoUrl: 'data.resultJson.resultUrls[0]',
     });
@@ -445,7 +455,7 @@ describe('what was read is told with its place', () => {
       'status says succeeded, and there is an error at error',
     ],
     [{ done: true, url: VIDEO, data: { status: 'completed', error: { code: 5 } } }, 'an error at data.error'],
-  ])('and %j with a doubt', (body, doubt) => {
+  ])('has a doubt about %j', (body, doubt) => {
     expect(trace(body).doubts).toEqual([expect.stringContaining(doubt)]);
   });
 
@@ -455,7 +465,7 @@ describe('what was read is told with its place', () => {
     [{ id: 'event', task_id: 'b' }],
     [{ status: 'succeeded', error: null }],
     [{ status: 'succeeded', error: { code: 0, message: '' } }],
-  ])('and %j without one', (body) => {
+  ])('has no doubt about %j', (body) => {
     expect(trace(body).doubts).toEqual([]);
   });
 });
@@ -463,13 +473,13 @@ describe('what was read is told with its place', () => {
 describe('a link that begins with a slash', () => {
   const body = JSON.stringify({ status: 'completed', video_url: '/v/1.mp4?s=1' });
 
-  it('leads to the service itself', () => {
+  it('is relative to the service', () => {
     expect(readAnswer({ status: 200, body, baseUrl: 'https://api.example.com/video/' }).task).toEqual(
       succeeded('completed', 'https://api.example.com/v/1.mp4?s=1'),
     );
   });
 
-  it('stays as it is while nobody knows where the service is', () => {
+  it('stays as it is without the address of the service', () => {
     expect(readAnswer({ status: 200, body }).task).toEqual(succeeded('completed', '/v/1.mp4?s=1'));
   });
 });

@@ -1,12 +1,8 @@
-import {
-  type AnswerReading,
-  type HttpAnswer,
-  type ReadingRules,
-  traceAnswer,
-} from '../../src/service/read-answer';
+import { type AnswerReading, type HttpAnswer, traceAnswer } from '../../src/service/read-answer';
+import type { ReadingRules } from '../../src/service/reading-rules';
 
-/** A reading without its reasons, for tests of what is read and not of where. */
+/** A reading without its paths and doubts. */
 export function readAnswer(answer: HttpAnswer, rules?: ReadingRules): AnswerReading {
-  const { json, taskId, task, said } = traceAnswer(answer, rules);
-  return { json, ...(taskId !== undefined && { taskId }), task, said };
+  const { json, taskId, task, serviceMessage } = traceAnswer(answer, rules);
+  return { json, ...(taskId !== undefined && { taskId }), task, serviceMessage };
 }

@@ -1,12 +1,12 @@
-import fc from 'fast-check';
 import { TASK_STATES } from '../../src/contract/task-state';
 import { parseProfile, readingRules, type ServiceProfile } from '../../src/service/profile';
 import { type HttpAnswer, traceAnswer } from '../../src/service/read-answer';
+import { fc } from '../support/properties';
 import { readAnswer } from './read';
 
 const RUNS = { numRuns: 200 };
 
-/** Keys that the reader looks for are among them, or it would never look twice. */
+/** With keys that the reader knows, or it would find nothing. */
 const key = fc.oneof(
   fc.constantFrom(
     ...['data', 'task', 'output', 'result', 'task_id', 'id', 'status', 'state', 'done', 'progress', 'error'],
@@ -43,7 +43,7 @@ const { tree: json } = fc.letrec<{ tree: unknown }>((tie) => ({
     tie('tree').map((value) => JSON.stringify(value)),
   ),
 }));
-/** What a service might say: without these, few answers would get as far as a link. */
+/** Like a service's answer: without these, few answers would have a link. */
 const task = fc.record(
   {
     ...{ task_id: scalar, status: scalar, error: json, code: scalar, message: json, progress: scalar },
@@ -76,8 +76,8 @@ const answer: fc.Arbitrary<HttpAnswer> = fc.record(
 const step = fc
   .tuple(fc.oneof(key, fc.string({ maxLength: 4 })), fc.boolean())
   .map(([name, isList]) => `${name.replace(/[.\s[\]]/g, '') || 'a'}${isList ? '[]' : ''}`);
-const place = fc.array(step, { minLength: 1, maxLength: 4 }).map((steps) => steps.join('.'));
-const places = fc.oneof(place, fc.array(place, { minLength: 1, maxLength: 4 }));
+const path = fc.array(step, { minLength: 1, maxLength: 4 }).map((steps) => steps.join('.'));
+const paths = fc.oneof(path, fc.array(path, { minLength: 1, maxLength: 4 }));
 const words = fc.array(fc.oneof(fc.string(), fc.integer(), fc.constantFrom('running', 'P9')), {
   maxLength: 4,
 });
@@ -85,8 +85,8 @@ const profile: fc.Arbitrary<ServiceProfile> = fc.record(
   {
     read: fc.record(
       {
-        ...{ within: places, taskId: places, state: places, progress: places },
-        ...{ video: places, code: places, message: places },
+        ...{ within: paths, taskId: paths, state: paths, progress: paths },
+        ...{ video: paths, code: paths, message: paths },
       },
       { requiredKeys: [] },
     ),
@@ -100,9 +100,9 @@ const profile: fc.Arbitrary<ServiceProfile> = fc.record(
 
 const isLink = (link: string) => /^https?:\/\//i.test(link) || /^\/[^/\\]/.test(link);
 
-/** A tab or a line break after the slash is dropped by URL, and leaves the name of another host. */
+/** URL drops a tab or a line break after the slash, and then reads the rest as another host. */
 test.each(['/\t/cdn.example.com/1.mp4', '/\n\\cdn.example.com/1.mp4', '/\r/[', '/ /x'])(
-  'a path is none when %j would lead to another host',
+  'a link is ignored when %j would lead to another host',
   (video_url) => {
     const body = JSON.stringify({ status: 'completed', video_url });
     for (const baseUrl of [undefined, 'https://api.example.com']) {
@@ -114,13 +114,14 @@ test.each(['/\t/cdn.example.com/1.mp4', '/\n\\cdn.example.com/1.mp4', '/\r/[', '
   },
 );
 
-/** What holds for every reading, whatever the answer was. */
+/** What is true of every reading, whatever the answer. */
 function expectReading(reading: ReturnType<typeof traceAnswer>): void {
   expect(TASK_STATES).toContain(reading.task.state);
   if ('videoUrl' in reading.task && reading.task.videoUrl !== undefined) {
     expect(reading.task.videoUrl).toSatisfyLink();
   }
-  for (const text of [reading.taskId, reading.said.code, reading.said.message]) expect(text).not.toBe('');
+  const { code, message } = reading.serviceMessage;
+  for (const text of [reading.taskId, code, message]) expect(text).not.toBe('');
 }
 
 expect.extend({
@@ -144,18 +145,18 @@ test('any JSON, any bytes, any status has a reading, whose link is http(s) or an
   );
 });
 
-test('and so it has with the rules of any profile that is valid', () => {
+test('the same is true with the rules of any valid profile', () => {
   fc.assert(
-    fc.property(profile, answer, (given, heard) => {
+    fc.property(profile, answer, (given, received) => {
       expect(parseProfile(given)).toEqual({ ok: true, profile: given });
-      expectReading(traceAnswer(heard, readingRules(given)));
+      expectReading(traceAnswer(received, readingRules(given)));
     }),
     { numRuns: 600 },
   );
 });
 
 test.each(['data', 'result', 'task', 'output'])('an answer within %s reads as it does alone', (holder) => {
-  // What stands in a holder of its own is one level too deep within another.
+  // A value in one of these objects is one level too deep inside another.
   const isFlat = (body: Record<string, unknown>) =>
     ['data', 'result', 'task', 'output'].every((name) => !Object.hasOwn(body, name));
   fc.assert(
@@ -173,12 +174,12 @@ describe('an id of any number of digits', () => {
     .integer({ min: 1, max: 60 })
     .chain((length) => fc.array(fc.integer({ min: 1, max: 9 }), { minLength: length, maxLength: length }))
     .map((list) => list.join(''));
-  // Quotes, backslashes and digits in strings before it must not lead the reader astray.
+  // Quotes, backslashes and digits in strings before it must not confuse the reader.
   const noise = fc.string({
     unit: fc.constantFrom('"', '\\', '1', '234567890123456789', ',', ':', 'é', '{'),
   });
 
-  test('keeps every digit, as a number and as a text', () => {
+  test('is read with every digit, as a number and as a text', () => {
     fc.assert(
       fc.property(digits, noise, noise, (id, before, after) => {
         const [first, last] = [before, after].map((text) => JSON.stringify(text));
@@ -191,12 +192,15 @@ describe('an id of any number of digits', () => {
     );
   });
 
-  test('stays a part of its text when it stands in one', () => {
+  test('stays part of a text that contains it', () => {
     fc.assert(
       fc.property(digits, noise, (id, text) => {
         const message = `x${text} ${id} ${text}x`;
         const body = JSON.stringify({ task_id: 'a', message });
-        expect(traceAnswer({ status: 200, body })).toMatchObject({ taskId: 'a', said: { message } });
+        expect(traceAnswer({ status: 200, body })).toMatchObject({
+          taskId: 'a',
+          serviceMessage: { message },
+        });
       }),
       RUNS,
     );
@@ -207,16 +211,16 @@ describe('an id of any number of digits', () => {
     '12345678901234567890.5',
     '12345678901234567890e2',
     '1e12345678901234567',
-  ])('is not made of %s, which is none', (number) => {
+  ])('is not read from %s, which is not an id', (number) => {
     expect(traceAnswer({ status: 200, body: `{"task_id":${number}}` }).taskId).toBeUndefined();
   });
 });
 
-describe('what is nested deeper than any service does', () => {
+describe('a value that is nested deeper than any service nests', () => {
   const nested = (depth: number, inner: string) =>
     '{"a":['.repeat(depth / 2) + inner + ']}'.repeat(depth / 2);
 
-  test.each([10, 998, 1_002, 100_000])('does not keep the rest from being read, %d deep', (depth) => {
+  test.each([10, 998, 1_002, 100_000])('does not stop the rest from being read, %d deep', (depth) => {
     for (const strange of ['{}', '"]}]}"', String.raw`"\"[[["`, '1234567890123456789']) {
       const body = `{"a":${nested(depth, strange)},"task_id":"t","b":${nested(depth, strange)},"status":"running"}`;
       expect(traceAnswer({ status: 200, body })).toMatchObject({ taskId: 't', task: { state: 'running' } });
@@ -227,7 +231,7 @@ describe('what is nested deeper than any service does', () => {
     '['.repeat(5000),
     `{"task_id":"a","b":${'['.repeat(5000)}`,
     `{"task_id":"a"${']'.repeat(5000)}`,
-  ])('is no JSON when it does not end as it began', (body) => {
+  ])('is not JSON when its brackets do not match', (body) => {
     expect(traceAnswer({ status: 200, body }).json).toBe(false);
   });
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { traceAnswer } from '../../src/service/read-answer';
 import { recordAnswers, redactAnswer } from '../../src/service/record-answers';
-import type { ServiceAnswer } from '../../src/service/video-service';
+import type { ServiceAnswer } from '../../src/service/service-options';
 import { PROVIDERS } from './provider-answers';
 
 const KEY = 'sk-live/abc+123456';
@@ -18,47 +18,47 @@ const answer = (body: unknown, rest: Partial<ServiceAnswer> = {}): ServiceAnswer
 const bodyOf = (body: unknown, rest?: Partial<ServiceAnswer>) => redactAnswer(answer(body, rest)).body;
 
 describe('an answer of very many texts', () => {
-  it('has its secrets prepared once, not for each text', () => {
-    let asked = 0;
+  it('prepares its secrets once, not for each text', () => {
+    let reads = 0;
     const secrets = {
       get keys() {
-        asked++;
+        reads++;
         return [KEY];
       },
       others: [],
     };
-    const kept = redactAnswer(
+    const recorded = redactAnswer(
       answer([...Array(2_000).fill(''), KEY], { secrets, headers: { a: 'b', c: 'd' } }),
     );
-    expect(kept.body).not.toContain(KEY);
-    expect(asked).toBeLessThan(10);
+    expect(recorded.body).not.toContain(KEY);
+    expect(reads).toBeLessThan(10);
   });
 
   it.each([
     ['one beside the other', Array(345_000).fill('')],
     ['as keys', Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`k${at}`, 1]))],
     ['within another text', [JSON.stringify(Array(60_000).fill(''))]],
-  ])('is not kept, %s', (_, texts) => {
-    expect(bodyOf({ texts, key: KEY })).toBe('not kept: the answer holds more than 50000 texts');
+  ])('is not recorded: %s', (_, texts) => {
+    expect(bodyOf({ texts, key: KEY })).toBe('not recorded: the answer has more than 50000 texts');
   });
 
-  it('is kept up to the limit', () => {
+  it('is recorded up to the limit', () => {
     const body = JSON.stringify(Array(49_999).fill('a'));
     expect(bodyOf(body)).toBe(body);
   });
 });
 
-describe('of an answer is kept', () => {
-  it.each(PROVIDERS)('all that $name says, but for the queries of its links', ({ exchanges }) => {
+describe('a recording contains', () => {
+  it.each(PROVIDERS)('all that $name answers, except for the queries of its links', ({ exchanges }) => {
     for (const [{ status, body }] of exchanges) {
       const signed = body.replaceAll('.mp4', `.mp4?sign=${'s'.repeat(30)}&Expires=17`);
-      const kept = redactAnswer(answer(signed, { status })).body;
-      expect(kept).not.toContain('sss');
+      const recorded = redactAnswer(answer(signed, { status })).body;
+      expect(recorded).not.toContain('sss');
       const expected = JSON.stringify(traceAnswer({ status, body: signed })).replaceAll(
         /\?sign=s+&Expires=17/g,
         '?…',
       );
-      expect(JSON.stringify(traceAnswer({ status, body: kept }))).toBe(expected);
+      expect(JSON.stringify(traceAnswer({ status, body: recorded }))).toBe(expected);
       // Without a secret in it, not a byte is changed.
       expect(redactAnswer(answer(body, { status })).body).toBe(body);
     }
@@ -80,9 +80,9 @@ describe('of an answer is kept', () => {
         `{"cut":"${KEY}`,
         `${'['.repeat(2000)} ${KEY} ${']'.repeat(2000)}`,
       ]) {
-        const kept = bodyOf(body);
-        expect(kept).not.toContain('123456');
-        expect(kept).toContain('…');
+        const recorded = bodyOf(body);
+        expect(recorded).not.toContain('123456');
+        expect(recorded).toContain('…');
       }
     }
     expect(JSON.parse(bodyOf(`{"message":"Bad key ${KEY}."}`))).toEqual({ message: 'Bad key ….' });
@@ -94,7 +94,7 @@ describe('of an answer is kept', () => {
     );
   });
 
-  it('a short word that is also the value of a header, unless it stands alone', () => {
+  it('a short word that is also the value of a header, inside a longer word', () => {
     const secrets = { keys: [], others: ['2', 'beta', ''] };
     expect(bodyOf({ id: 'task-2', status: 'alphabeta', m: 'beta' }, { secrets })).toBe(
       '{"id":"task-2","status":"alphabeta","m":"…"}',
@@ -114,12 +114,12 @@ describe('of an answer is kept', () => {
     ],
     ['Really? Yes.', 'Really? Yes.'],
     ['https://x.example/1.mp4', 'https://x.example/1.mp4'],
-  ])('of %s only %s', (text, kept) => {
-    expect(JSON.parse(bodyOf({ text }))).toEqual({ text: kept });
-    expect(bodyOf(text)).toBe(kept);
+  ])('of %s only %s', (text, recorded) => {
+    expect(JSON.parse(bodyOf({ text }))).toEqual({ text: recorded });
+    expect(bodyOf(text)).toBe(recorded);
   });
 
-  it('no header that may hold a secret, and no secret in the others', () => {
+  it('no header that may have a secret, and no secret in the others', () => {
     const headers = {
       'content-type': 'application/json',
       'set-cookie': ['a=b'],
@@ -139,19 +139,19 @@ describe('of an answer is kept', () => {
   });
 });
 
-describe('answers are kept in files', () => {
+describe('answers are recorded in files', () => {
   let folder: string;
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'videogen-answers-'));
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
-  const kept = (at = folder) => readdirSync(at).sort();
+  const recordings = (at = folder) => readdirSync(at).sort();
   const read = (name: string | undefined) => JSON.parse(readFileSync(join(folder, name ?? ''), 'utf8'));
 
-  it('one each, named after time, call and status, for the owner alone', () => {
+  it('one each, named after time, call and status, readable only for their owner', () => {
     const inner = join(folder, 'a', 'b');
     recordAnswers(inner)(answer({ task_id: 'a' }, { call: 'submit', status: 201, headers: { a: 'b' } }));
-    const [name = '', ...others] = kept(inner);
+    const [name = '', ...others] = recordings(inner);
     expect(others).toEqual([]);
     expect(name).toMatch(/^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z-000001-submit-201-\d+\.json$/);
     expect(JSON.parse(readFileSync(join(inner, name), 'utf8'))).toEqual({
@@ -163,7 +163,7 @@ describe('answers are kept in files', () => {
     expect(statSync(join(inner, name)).mode & 0o077).toBe(0);
   });
 
-  it('as many as there is room for, the oldest removed, and what is not ours left alone', () => {
+  it('up to a limit: the oldest are removed, and files of the user are not', () => {
     writeFileSync(join(folder, '0000-notes.json'), 'mine');
     writeFileSync(join(folder, '2020-01-01T00-00-00.000Z-000001-poll-200-1.json.tmp'), 'left by a crash');
     const dated = [
@@ -172,36 +172,38 @@ describe('answers are kept in files', () => {
       '2020-01-01T.json',
     ];
     for (const name of dated) writeFileSync(join(folder, name), 'mine');
-    const keep = recordAnswers(folder, { mostFiles: 3 });
-    for (let id = 1; id <= 5; id++) keep(answer({ id }));
-    expect(kept()).toEqual(expect.arrayContaining(dated));
-    const [notes, ...own] = kept().filter((name) => !dated.includes(name));
+    const record = recordAnswers(folder, { maxFiles: 3 });
+    for (let id = 1; id <= 5; id++) record(answer({ id }));
+    expect(recordings()).toEqual(expect.arrayContaining(dated));
+    const [notes, ...own] = recordings().filter((name) => !dated.includes(name));
     expect(notes).toBe('0000-notes.json');
     expect(own).toHaveLength(3);
     expect(read(own.at(-1)).body).toMatch(/"id":[345]/);
   });
 
-  it('of at most 1 MB, which still read the same when one text alone is too long', () => {
-    const keep = recordAnswers(folder);
-    keep(answer({ task_id: 'a', status: 'running', base64: 'A'.repeat(3e6) }));
-    keep(answer({ task_id: 'a', list: Array(600_000).fill(1234) }));
-    keep(answer('\u001b'.repeat(3e6)));
-    const names = kept();
+  it('of at most 1 MB, which are read the same when only one text is too long', () => {
+    const record = recordAnswers(folder);
+    record(answer({ task_id: 'a', status: 'running', base64: 'A'.repeat(3e6) }));
+    record(answer({ task_id: 'a', list: Array(600_000).fill(1234) }));
+    record(answer('\u001b'.repeat(3e6)));
+    const names = recordings();
     expect(names).toHaveLength(3);
     for (const name of names) expect(statSync(join(folder, name)).size).toBeLessThanOrEqual(1_000_000);
     const readings = names.map((name) => traceAnswer(read(name)));
     expect(readings).toContainEqual(expect.objectContaining({ taskId: 'a', json: true }));
   });
 
-  it('or not, which is told once and hurts nobody', () => {
+  it('and a folder that cannot be written is reported once, without an error', () => {
     const file = join(folder, 'file');
     writeFileSync(file, '');
-    const told: string[] = [];
-    const keep = recordAnswers(file, { onProblem: (message) => told.push(message) });
-    for (let time = 0; time < 3; time++) expect(() => keep(answer({}))).not.toThrow();
-    expect(told).toEqual([
-      expect.stringMatching(/^Answers of the service cannot be kept in .*: the jobs go on without\.$/),
+    const problems: string[] = [];
+    const record = recordAnswers(file, { onProblem: (message) => problems.push(message) });
+    for (let time = 0; time < 3; time++) expect(() => record(answer({}))).not.toThrow();
+    expect(problems).toEqual([
+      expect.stringMatching(
+        /^The service's answers cannot be recorded in .* \(EEXIST\)\. Jobs continue without recordings\.$/,
+      ),
     ]);
-    expect(() => keep({} as unknown as ServiceAnswer)).not.toThrow();
+    expect(() => record({} as unknown as ServiceAnswer)).not.toThrow();
   });
 });

@@ -1,12 +1,12 @@
-import fc from 'fast-check';
 import type { Secrets } from '../../src/contract/find-secrets';
 import { redact } from '../../src/contract/redact';
 import { redactAnswer } from '../../src/service/record-answers';
+import { fc } from '../support/properties';
 
 const PIECE = 8;
 const KEY_SIGNS = [...'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~+/='];
 const key = fc.string({ unit: fc.constantFrom(...KEY_SIGNS), minLength: 8, maxLength: 60 });
-/** Nothing of these could be a piece of a key. */
+/** No piece of a key can consist of these. */
 const words = fc.string({ unit: fc.constantFrom(...'жщю §«»'), maxLength: 40 });
 
 const hex = (sign: string, digits = 2) => sign.charCodeAt(0).toString(16).padStart(digits, '0');
@@ -28,7 +28,7 @@ const SPELLINGS: ((sign: string) => string)[] = [
   (sign) => NAMED[sign] ?? sign,
 ];
 
-/** The key, or a piece of it, written in one way or in another for each of its characters. */
+/** The key, or a piece of it, spelled in one way or differently for each character. */
 const quoted = key.chain((whole) => {
   const start = fc.integer({ min: 0, max: whole.length - PIECE });
   const length = fc.integer({ min: PIECE, max: whole.length });
@@ -56,7 +56,7 @@ const quoted = key.chain((whole) => {
   });
 });
 
-/** Everything that somebody could read out of a text, by other means than those under test. */
+/** Everything that can be decoded from a text, by other means than the code under test. */
 function readings(text: string): string[] {
   const once = (given: string) => [
     given.replace(/\\+u([0-9a-f]{4})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16))),
@@ -65,15 +65,15 @@ function readings(text: string): string[] {
     given.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code))),
     given.replace(/&#x([0-9a-f]+);/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16))),
     given.replaceAll('&amp;', '&'),
-    Object.entries(NAMED).reduce((kept, [sign, name]) => kept.replaceAll(name, sign), given),
+    Object.entries(NAMED).reduce((decoded, [sign, name]) => decoded.replaceAll(name, sign), given),
   ];
   // All kinds of escapes in turn, three times over: a text may mix them.
   let all = text;
-  const seen = [text];
+  const decoded = [text];
   for (let round = 0; round < 3; round++) {
     for (let kind = 0; kind < 7; kind++) {
       all = once(all)[kind] ?? all;
-      seen.push(all);
+      decoded.push(all);
     }
   }
   const encoded = (text.match(/[\w+/=-]{10,}/g) ?? []).flatMap((run) =>
@@ -82,10 +82,10 @@ function readings(text: string): string[] {
       Buffer.from(run.slice(skip), 'hex').toString('latin1'),
     ]),
   );
-  return [...seen, ...encoded].map((one) => one.toLowerCase());
+  return [...decoded, ...encoded].map((one) => one.toLowerCase());
 }
 
-function piecesThrough(secret: string, shown: string): string[] {
+function leakedPieces(secret: string, shown: string): string[] {
   const folded = secret.toLowerCase();
   const pieces = Array.from({ length: folded.length - PIECE + 1 }, (_, at) => folded.slice(at, at + PIECE));
   const texts = readings(shown);
@@ -94,25 +94,25 @@ function piecesThrough(secret: string, shown: string): string[] {
 
 const secretsFor = (secret: string): Secrets => ({ keys: [secret], others: [] });
 
-it('no piece of a key comes through, whatever its spelling and wherever it stands', () => {
+it('no piece of a key gets through, whatever its spelling and position', () => {
   fc.assert(
     fc.property(quoted, words, words, fc.integer({ min: 20, max: 600 }), (secret, before, after, longest) => {
       const shown = redact(`${before}${secret.text}${after}`, secretsFor(secret.key), longest);
-      expect(piecesThrough(secret.key, shown)).toEqual([]);
+      expect(leakedPieces(secret.key, shown)).toEqual([]);
     }),
     { numRuns: 1_000 },
   );
 });
 
-it('no piece of a key is recorded, as a value, a key of JSON, a header, or in what is no JSON', () => {
+it('no piece of a key is recorded, as a JSON value, a JSON key, a header, or outside JSON', () => {
   fc.assert(
     fc.property(quoted, words, words, (secret, before, after) => {
       const text = `${before}${secret.text}${after}`;
       for (const body of [JSON.stringify({ [text]: [text, JSON.stringify({ text })] }), text, `{${text}`]) {
         const answer = { call: 'poll', status: 200, headers: { echo: text }, body } as const;
         const recorded = redactAnswer({ ...answer, secrets: secretsFor(secret.key) });
-        expect(piecesThrough(secret.key, recorded.body)).toEqual([]);
-        expect(piecesThrough(secret.key, String(recorded.headers.echo))).toEqual([]);
+        expect(leakedPieces(secret.key, recorded.body)).toEqual([]);
+        expect(leakedPieces(secret.key, String(recorded.headers.echo))).toEqual([]);
       }
     }),
     { numRuns: 300 },

@@ -5,13 +5,13 @@ import { secretsOf, secretsOfLink } from '../../src/service/secrets-of-call';
 const KEY = 'sk-live/abc+0123456789';
 const OWN: Secrets = { keys: [KEY], others: [] };
 
-describe('the words of a service, redacted,', () => {
-  it('stay what they are when there is nothing to hide', () => {
+describe('a redacted text of a service', () => {
+  it('stays the same when it has no secret', () => {
     const text = 'Is 5 > 3? Yes, 100 % & more: see text/html;charset=utf-8, v1/videos or C:\\new.';
     expect(redact(text, OWN)).toBe(text);
   });
 
-  it('are on one line, without control characters, and not endless', () => {
+  it('is one line, without control characters, and of a bounded length', () => {
     expect(redact('\u0000a\r\n\tb\u0007c\u202e', NO_SECRETS)).toBe('a b c');
     expect(redact('x'.repeat(5_000), NO_SECRETS)).toHaveLength(500);
   });
@@ -20,8 +20,8 @@ describe('the words of a service, redacted,', () => {
     ['alone', KEY, '…'],
     ['in a sentence', `Incorrect API key provided: ${KEY}.`, 'Incorrect API key provided: ….'],
     ['again and again', `${KEY}, ${KEY}`, '…, …'],
-    ['where the words are cut', `${'x'.repeat(495)}${KEY}`, `${'x'.repeat(495)}…`],
-    ['behind so much that only a part is looked at', `${' '.repeat(20_000)}no ${KEY}`, 'no …'],
+    ['where the text is cut', `${'x'.repeat(495)}${KEY}`, `${'x'.repeat(495)}…`],
+    ['after more text than is searched', `${' '.repeat(20_000)}no ${KEY}`, 'no …'],
     ['with the colours of a terminal in it', `no ${KEY.replace('0123', '01\u001b[31m23')}`, 'no …'],
     ['as JSON does', `{"m":"${KEY.replaceAll('/', '\\/')}"}`, '{"m":"…"}'],
     ['as JSON in JSON does', `{"m":"${KEY.replaceAll('/', '\\\\\\/')}"}`, '{"m":"…"}'],
@@ -43,13 +43,13 @@ describe('the words of a service, redacted,', () => {
     ['by its first half', `no ${KEY.slice(0, 11)}`, 'no …'],
     ['by its last half', `no ***${KEY.slice(11)}`, 'no ***…'],
     ['after "Bearer"', `invalid header Bearer ${KEY}`, 'invalid header Bearer …'],
-  ])('do not hold a secret that they quote %s', (_how, text, expected) => {
+  ])('hides the key %s', (_how, text, expected) => {
     expect(redact(text, OWN)).toEqual(
       typeof expected === 'string' ? expected : expect.stringMatching(expected),
     );
   });
 
-  it('do not hold the credential of somebody else either', () => {
+  it('hides any other bearer token too', () => {
     expect(redact('upstream got Bearer up-1234567 from us', NO_SECRETS)).toBe(
       'upstream got Bearer … from us',
     );
@@ -77,7 +77,7 @@ describe('the words of a service, redacted,', () => {
       'https://cdn.example.com/t/….mp4',
     ],
     ['/files/aB3dE5gH7jK9mN1pQ3sT5/v.mp4', '/files/…/v.mp4'],
-    // What people and services call things stays to be read.
+    // Names that are not secrets stay readable.
     [
       'https://cdn.example.com/a-red-fox-in-the-snow-2026-11-15.mp4',
       'https://cdn.example.com/a-red-fox-in-the-snow-2026-11-15.mp4',
@@ -102,23 +102,23 @@ describe('the words of a service, redacted,', () => {
     ['/v.mp4?a?sig=abc', '/v.mp4?…'],
     ['v.mp4?sig=abc', 'v.mp4?…'],
     ['Did you mean https://example.com/a?', 'Did you mean https://example.com/a?'],
-  ])('do not hold what opens a link: %s', (text, expected) => {
+  ])('hides what gives access to a link: %s', (text, expected) => {
     expect(redact(text, NO_SECRETS)).toBe(expected);
   });
 
-  it('are not torn apart by a query too short to be secret, but always hide the key', () => {
+  it('keeps words that equal a short query, but always hides the key', () => {
     const secrets = secretsOf('/v.mp4?a=man', ['plan']);
     expect(redact('a man a plan', secrets)).toBe('a man a …');
   });
 
-  it('hide whole what is no key, and its beginning where they were cut', () => {
+  it('hides other secrets only as a whole, and their beginning where the text was cut', () => {
     const secrets: Secrets = { keys: [], others: ['application/json', 'beta'] };
     expect(redact('application/json is no application here', secrets)).toBe('… is no application here');
     expect(redact('want application', secrets)).toBe('want …');
     expect(redact('beta alphabeta', secrets)).toBe('… alphabeta');
   });
 
-  it('are found in a long text of anything', () => {
+  it('hides the key in long texts too', () => {
     const pieces = ['%', '&', '\\', 'https://', '//@', '?', ';', 'a=', KEY.slice(0, 9), '\\u002f', 'Bearer '];
     for (const piece of pieces) {
       const text = piece.repeat(Math.ceil(200_000 / piece.length));
@@ -128,13 +128,13 @@ describe('the words of a service, redacted,', () => {
 });
 
 describe('the secrets of a call', () => {
-  it('are its key and every part of its query, as sent and as meant', () => {
+  it('are its key and every part of its query, as sent and decoded', () => {
     const secrets = secretsOf('/v.mp4?X-Amz-Signature=ab%2Fcd%3Def&token=a?bcdefgh&t=1', [KEY]);
     expect(secrets.keys).toEqual([KEY]);
     expect(secrets.others).toEqual(expect.arrayContaining(['ab%2Fcd%3Def', 'ab/cd=ef', 'a?bcdefgh']));
   });
 
-  it('are the headers of a profile too, and in pieces when they are called so', () => {
+  it('are the headers of a profile too, as keys when their name says so', () => {
     const headers = { 'X-Version': '2026-11-15', 'X-Tenant-Secret': 'of-the-tenant', 'X-Key-Id': '2' };
     expect(secretsOf('/v', [KEY], headers)).toEqual({
       keys: [KEY, 'of-the-tenant'],
@@ -142,12 +142,12 @@ describe('the secrets of a call', () => {
     });
   });
 
-  it('are of a link the tokens in its path as well', () => {
+  it('are the tokens in the path of a link too', () => {
     const { others } = secretsOfLink('/files/d41d8cd98f00b204e9800998ecf8427e.mp4', NO_SECRETS);
     expect(others).toContain('d41d8cd98f00b204e9800998ecf8427e');
   });
 
-  it('are none when there is neither', () => {
+  it('are empty without a key and a query', () => {
     expect(secretsOf('/v.mp4', [''])).toEqual(NO_SECRETS);
   });
 });

@@ -1,4 +1,4 @@
-import { type RetryHeaders, retryAfterMs } from '../../src/service/retry-after';
+import { type RetryHeaders, retryAfterMs } from '../../src/service/read-values';
 
 const NOW = Date.UTC(2026, 10, 15, 12, 0, 0);
 const at = (offsetMs: number) => new Date(NOW + offsetMs).toUTCString();
@@ -8,10 +8,14 @@ describe('Retry-After', () => {
   it.each<[what: string, headers: RetryHeaders, expected: number]>([
     ['seconds', { 'retry-after': '7' }, 7_000],
     ['milliseconds, where the service adds them', { 'retry-after-ms': '1500', 'retry-after': '2' }, 1_500],
-    ['seconds, when the milliseconds are none', { 'retry-after-ms': 'soon', 'retry-after': '2' }, 2_000],
-    ['no seconds at all', { 'retry-after': '0' }, 0],
+    [
+      'seconds, when the milliseconds are unreadable',
+      { 'retry-after-ms': 'soon', 'retry-after': '2' },
+      2_000,
+    ],
+    ['zero seconds', { 'retry-after': '0' }, 0],
     ['a fraction of a second', { 'retry-after': '1.5' }, 1_500],
-    ['a fraction that is no whole number of milliseconds', { 'retry-after': '0.0005' }, 1],
+    ['a fraction of a millisecond', { 'retry-after': '0.0005' }, 1],
     ['seconds with spaces around them', { 'retry-after': ' 7 ' }, 7_000],
     ['seconds, whatever the Date beside them', { 'retry-after': '7', date: at(-HOUR) }, 7_000],
     ['a day, which others may clamp', { 'retry-after': '86400' }, 86_400_000],
@@ -35,7 +39,7 @@ describe('Retry-After', () => {
       { 'retry-after': at(4_000), date: [at(0), at(9)] },
       4_000,
     ],
-  ])('is understood as %s', (_what, headers, expected) => {
+  ])('is read as %s', (_what, headers, expected) => {
     expect(retryAfterMs(headers, NOW)).toBe(expected);
   });
 
@@ -57,12 +61,12 @@ describe('Retry-After', () => {
     // Without a zone the worker's own would be taken.
     'Sun Nov 15 12:00:08 2026',
     '2026-11-15T12:00:08',
-  ])('tells nothing when it is %j', (value) => {
+  ])('is ignored when it is %j', (value) => {
     expect(retryAfterMs({ 'retry-after': value }, NOW)).toBeUndefined();
   });
 
   it.each<RetryHeaders>([{}, { date: at(0) }, { 'retry-after': undefined }, { 'retry-after': [] }])(
-    'tells nothing when it is absent: %j',
+    'is undefined when it is absent: %j',
     (headers) => {
       expect(retryAfterMs(headers, NOW)).toBeUndefined();
     },

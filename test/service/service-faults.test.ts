@@ -43,7 +43,7 @@ async function faultOf(call: Promise<unknown>): Promise<ServiceFault> {
   throw new Error('expected a ServiceFault', { cause: outcome });
 }
 
-/** A short breath: the real ones are of tens of seconds. */
+/** The real ones are tens of seconds. */
 const SHORT: Partial<ServiceTimeouts> = {
   connect: 200,
   submit: { headersTimeout: 200, bodyTimeout: 200 },
@@ -52,7 +52,7 @@ const SHORT: Partial<ServiceTimeouts> = {
 };
 
 describe.each(CALLS)('%s was not sent', (_name, call) => {
-  it('when nobody listens at the port', async () => {
+  it('when nothing listens at the port', async () => {
     const fault = await faultOf(call(connect(`http://127.0.0.1:${await freePort()}`)));
     expect(fault).toMatchObject({ kind: 'not-sent', facts: { code: 'ECONNREFUSED' } });
   });
@@ -71,7 +71,7 @@ describe.each(CALLS)('%s was not sent', (_name, call) => {
     expect(server.requests).toHaveLength(0);
   });
 
-  it('when the connection does not come about in time', async () => {
+  it('when the connection is not made in time', async () => {
     const server = await serve();
     const service = connect(`https://127.0.0.1:${server.port}`, { timeouts: SHORT });
     const fault = await faultOf(call(service));
@@ -84,7 +84,7 @@ const CUTS: [what: string, answer: (request: RawRequest) => void][] = [
   ['is closed after the request arrived', ({ socket }) => socket.end()],
   ['ends within the status line', ({ socket }) => socket.end('HTTP/1.')],
   ['ends within the headers', ({ socket }) => socket.end('HTTP/1.1 200 OK\r\ncontent-le')],
-  ['brings something that is not HTTP', ({ socket }) => socket.end('220 mail.example.com ESMTP\r\n')],
+  ['sends something that is not HTTP', ({ socket }) => socket.end('220 mail.example.com ESMTP\r\n')],
 ];
 
 describe.each(CALLS)('%s may have arrived', (_name, call) => {
@@ -97,9 +97,9 @@ describe.each(CALLS)('%s may have arrived', (_name, call) => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('when the connection is reset before a byte was read: that is not to be known from here', async () => {
+  it('when the connection is reset before a byte was read, because the client cannot know that', async () => {
     const server = await serve(undefined, (socket) => {
-      // Reset once something has come in that nobody read.
+      // Reset as soon as there are bytes to read.
       socket.removeAllListeners('data');
       socket.once('readable', () => socket.resetAndDestroy());
     });
@@ -115,7 +115,7 @@ describe.each(CALLS)('%s may have arrived', (_name, call) => {
   });
 });
 
-describe.each(CALLS.filter(([name]) => name !== 'openVideo'))('%s brought half an answer', (_name, call) => {
+describe.each(CALLS.filter(([name]) => name !== 'openVideo'))('%s got half an answer', (_name, call) => {
   const half = { headers: { 'content-length': 100 }, body: '{"task_id":"t"' };
 
   it('when the connection ends within the body', async () => {
@@ -140,7 +140,7 @@ describe.each(CALLS.filter(([name]) => name !== 'openVideo'))('%s brought half a
     expect(fault).toMatchObject({ kind: 'cut', facts: { code: 'UND_ERR_BODY_TIMEOUT' } });
   });
 
-  it('which still refuses, when it is the body of a refusal that is cut', async () => {
+  it('which is still a refusal when the body of a refusal is cut', async () => {
     const server = await serve((request) => {
       reply(request, { ...half, status: 503, headers: { ...half.headers, 'retry-after': 3 } });
       request.socket.end();
@@ -164,7 +164,7 @@ describe.each(CALLS)('%s was refused', (_name, call) => {
     ['{"half":', { message: '{"half":' }],
     ['{"nothing":"known"}', { message: '{"nothing":"known"}' }],
     ['', { message: undefined }],
-  ])('with the service’s own words: %s', async (body, expected) => {
+  ])('with the service’s own code and message: %s', async (body, expected) => {
     const server = await serve((request) => reply(request, { status: 400, body }));
     const fault = await faultOf(call(connect(server.url)));
     expect(fault.kind).toBe('answered');
@@ -202,11 +202,11 @@ describe.each(CALLS)('%s was refused', (_name, call) => {
   });
 });
 
-describe('an answer that is larger than any answer', () => {
+describe('an answer that is too large', () => {
   const TOTAL = 64 * 1024 * 1024;
   const PIECE = Buffer.alloc(64 * 1024, ' ');
 
-  /** Writes as fast as the other side reads, until it has enough. */
+  /** Writes as fast as the client reads, until the client closes the socket. */
   function flood({ socket }: RawRequest, status: number): () => number {
     let written = 0;
     const more = () => {
@@ -250,7 +250,7 @@ describe('an answer that is larger than any answer', () => {
   });
 });
 
-describe('a look that is answered with status 200 is unreadable', () => {
+describe('a poll that is answered with status 200 is unreadable', () => {
   it.each([
     ['broken JSON', '{"status": "runn', 'not JSON: {"status": "runn'],
     ['a page', '<p>Welcome</p>', 'not JSON: <p>Welcome</p>'],
@@ -265,7 +265,7 @@ describe('a look that is answered with status 200 is unreadable', () => {
   });
 });
 
-it('a fault says in one line what it is', () => {
+it('a fault is one line as text', () => {
   const facts = { status: 429, code: 'rate_limited', message: 'too many requests' };
   expect(String(new ServiceFault('answered', facts))).toBe(
     'ServiceFault: answered: 429 rate_limited too many requests',

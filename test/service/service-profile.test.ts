@@ -29,7 +29,7 @@ function connect(server: RawServer, profile: ServiceProfile, onAnswer?: (answer:
 
 const accept = (request: RawRequest) => replyJson(request, { task_id: 'task/1' });
 
-it('paths of its own are used, with the id escaped', async () => {
+it('the paths of a profile are used, with the id escaped', async () => {
   const server = await serve(accept);
   const service = connect(server, {
     paths: { textToVideo: '/t2v', imageToVideo: '/i2v', task: '/query?task={taskId}' },
@@ -44,7 +44,7 @@ it('paths of its own are used, with the id escaped', async () => {
   ]);
 });
 
-it('the key goes into its header, and further headers go along', async () => {
+it('the key is sent in the header of the profile, with its other headers', async () => {
   const server = await serve(accept);
   const service = connect(server, {
     auth: { header: 'X-Api-Key', scheme: '' },
@@ -60,14 +60,14 @@ it.each<[ServiceProfile, string | undefined, string | undefined]>([
   [{}, 'k', undefined],
   [{ idempotencyHeader: 'X-Request-Key' }, undefined, 'k'],
   [{ idempotencyHeader: null }, undefined, undefined],
-])('with %j the idempotency key is sent as it says', async (profile, usual, own) => {
+])('with the profile %j the idempotency key is sent as it says', async (profile, usual, own) => {
   const server = await serve(accept);
   await connect(server, profile).submit({ prompt: 'x' }, { idempotencyKey: 'k' });
   const { headers = {} } = server.requests[0] ?? {};
   expect([headers['idempotency-key'], headers['x-request-key']]).toEqual([usual, own]);
 });
 
-it('neither the key in a header of its own nor further headers follow a link elsewhere', async () => {
+it('neither the key nor other headers of a profile are sent to another origin', async () => {
   const elsewhere = await serve((request) =>
     reply(request, { headers: { 'content-type': 'video/mp4' }, body: 'v' }),
   );
@@ -87,13 +87,13 @@ it('neither the key in a header of its own nor further headers follow a link els
   expect(JSON.stringify(elsewhere.requests[0]?.headers)).not.toContain(KEY);
 });
 
-it('a key in a header of its own is taken out of what the service says', async () => {
+it('a key in a header of the profile is redacted from messages', async () => {
   const server = await serve((request) => replyJson(request, { message: `no key ${KEY}` }, { status: 400 }));
   const service = connect(server, { auth: { header: 'X-Api-Key', scheme: '' } });
   await expect(service.poll('t')).rejects.toMatchObject({ facts: { message: 'no key …' } });
 });
 
-it('a video at a path of its own is fetched there, at the service', async () => {
+it('a video at a path of the profile has its link there, at the service', async () => {
   const server = await serve((request) => replyJson(request, { status: 'completed' }));
   const service = connect(server, { video: { path: '/v1/videos/{taskId}/content' } });
   expect((await service.poll('a b')).task).toEqual({
@@ -104,12 +104,12 @@ it('a video at a path of its own is fetched there, at the service', async () => 
   expect(server.requests).toHaveLength(1);
 });
 
-describe('a link that is had by one more call', () => {
+describe('a link that takes one more call', () => {
   const profile: ServiceProfile = {
     video: { id: 'file_id', path: '/files?file_id={fileId}', link: ['file.download_url'] },
   };
 
-  it('is asked for with the id that the status answer names, every digit of it, once the task has succeeded', async () => {
+  it('is requested with the id of the file, every digit of it, once the task has succeeded', async () => {
     const server = await serve((request) => {
       if (request.line.includes('/files')) {
         replyJson(request, { file: { download_url: 'https://cdn.example.com/v.mp4' } });
@@ -124,7 +124,7 @@ describe('a link that is had by one more call', () => {
     ]);
   });
 
-  it('is not asked for before, nor without an id', async () => {
+  it('is not requested before, nor without an id', async () => {
     const answers = [
       { status: 'Processing', file_id: '1' },
       { status: 'Success', file_id: '' },
@@ -137,7 +137,7 @@ describe('a link that is had by one more call', () => {
   });
 });
 
-it('a relative link leads to the service', async () => {
+it('a relative link is relative to the service', async () => {
   const server = await serve((request) =>
     replyJson(request, { status: 'done', video_url: '/files/v.mp4?s=1' }),
   );
@@ -146,7 +146,7 @@ it('a relative link leads to the service', async () => {
   });
 });
 
-it('a task is cancelled by the call that it names, and by none otherwise', async () => {
+it('a task is cancelled by the call of the profile, and not without one', async () => {
   const server = await serve((request) => replyJson(request, {}));
   const named = connect(server, { cancel: { method: 'PUT', path: '/v1/videos/{taskId}/cancel' } });
   expect(await named.cancel('a/b')).toBe('asked');
@@ -154,17 +154,17 @@ it('a task is cancelled by the call that it names, and by none otherwise', async
   expect(server.requests.map(({ line }) => line)).toEqual(['PUT /base/v1/videos/a%2Fb/cancel HTTP/1.1']);
 });
 
-it('every answer of the service, good or bad, is told to whoever wants to see it', async () => {
+it('onAnswer is called with every answer of the service, good or bad', async () => {
   const server = await serve((request) =>
     request.line.startsWith('POST')
       ? accept(request)
       : replyJson(request, { message: 'gone' }, { status: 404 }),
   );
-  const seen: ServiceAnswer[] = [];
-  const service = connect(server, {}, (answer) => seen.push(answer));
+  const answers: ServiceAnswer[] = [];
+  const service = connect(server, {}, (answer) => answers.push(answer));
   await service.submit({ prompt: 'x' }, { idempotencyKey: 'k' });
   await service.poll('t').catch(() => undefined);
-  expect(seen).toMatchObject([
+  expect(answers).toMatchObject([
     { call: 'submit', status: 200, body: '{"task_id":"task/1"}', secrets: { keys: [KEY] } },
     { call: 'poll', status: 404, body: '{"message":"gone"}' },
   ]);
@@ -176,7 +176,7 @@ it.each([
   [503, 'whatever', true],
   [429, 'whatever', true],
   [500, 'busy', undefined],
-])('a %d that says "%s" is told as a limit: %s', async (status, message, limited) => {
+])('a %d that says "%s" is marked as a limit: %s', async (status, message, limited) => {
   const server = await serve((request) => replyJson(request, { message }, { status }));
   const service = connect(server, {
     refusals: { limited: [{ status: 400, says: 'busy' }, { status: 503 }] },
@@ -186,14 +186,14 @@ it.each([
   expect((fault as ServiceFault).facts.limited).toBe(limited);
 });
 
-it('a refusal of the status call that means a failed task is one, in the service’s words; of a submit it stays a refusal', async () => {
+it('a refusal of a poll that means a failed task is one, with the service’s message; of a submit it stays a refusal', async () => {
   const server = await serve((request) =>
     replyJson(request, { detail: [{ msg: 'No image' }] }, { status: 422 }),
   );
   const service = connect(server, { refusals: { failed: [422] } });
   expect(await service.poll('t')).toMatchObject({
     task: { state: 'failed', word: 'HTTP 422' },
-    said: { message: 'No image' },
+    serviceMessage: { message: 'No image' },
   });
   await expect(service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })).rejects.toMatchObject({
     kind: 'answered',

@@ -4,11 +4,11 @@ import { buffer } from 'node:stream/consumers';
 import { Agent } from 'undici';
 import { createVideoService, type VideoService, type VideoServiceOptions } from '../../src/service';
 import { callService } from '../../src/service/call-service';
-import { checkedLookup, createVideoConnector } from '../../src/service/video-connector';
+import { checkedLookup, createVideoConnector } from '../../src/service/download-rules';
 import { type RawRequest, type RawServer, reply, startRawServer } from './raw-server';
 
 const VIDEO = 'the bytes of a video';
-const ADD_IT = 'add the host to VIDEOGEN_DOWNLOAD_ALLOW if videos are really there';
+const ADD_IT = 'add the host to VIDEOGEN_DOWNLOAD_ALLOW if videos really come from there';
 
 const opened: { close(): Promise<void> }[] = [];
 afterEach(async () => {
@@ -65,7 +65,7 @@ describe('a link to an address that is not public', () => {
     expect(server.connections()).toBe(0);
   });
 
-  it('is refused by what its name resolves to', async () => {
+  it('is refused by the address that its name resolves to', async () => {
     const server = await serve();
     const opening = connect({}).openVideo(`http://localhost:${server.port}/secret/v.mp4?signature=abcdefgh`);
     await expect(opening).rejects.toMatchObject({
@@ -80,7 +80,7 @@ describe('a link to an address that is not public', () => {
     expect(server.connections()).toBe(0);
   });
 
-  it('is refused with https as it is without', async () => {
+  it('is refused with https too', async () => {
     const server = await serve();
     const service = connect({ baseUrl: 'https://api.example.com' });
     for (const host of ['127.0.0.1', 'localhost']) {
@@ -90,7 +90,7 @@ describe('a link to an address that is not public', () => {
     expect(server.connections()).toBe(0);
   });
 
-  it('is refused every time, also when several ask at once', async () => {
+  it('is refused every time, also for several calls at once', async () => {
     const service = connect({});
     const openings = [1, 2, 3].map(() => service.openVideo('http://10.1.2.3/v.mp4'));
     for (const opening of openings) await expect(opening).rejects.toMatchObject({ kind: 'not-allowed' });
@@ -106,7 +106,7 @@ describe('a link to an address that is not public', () => {
     expect(inside.connections()).toBe(0);
   });
 
-  it('is refused at the second hop as at the first', async () => {
+  it('is refused at the second redirect too', async () => {
     const inside = await serve();
     const second = await serve(sendTo(`http://[::ffff:127.0.0.1]:${inside.port}/v.mp4`));
     const first = await serve(sendTo(`${second.url}/v.mp4`));
@@ -119,7 +119,7 @@ describe('a link to an address that is not public', () => {
 });
 
 describe('a video may come from an address that is not public', () => {
-  it('when its host is that of the service, at whatever port', async () => {
+  it('when its host is that of the service, at any port', async () => {
     const [service, files] = [await serve(), await serve()];
     expect(await text(connect({ baseUrl: service.url }), `${files.url}/v.mp4`)).toBe(VIDEO);
   });
@@ -156,8 +156,8 @@ describe('a video may come from an address that is not public', () => {
 
   it('and the service itself may be at any address', async () => {
     const service = await serve((request) => reply(request, { body: '{"status":"running"}' }));
-    const looked = await connect({ baseUrl: `http://localhost:${service.port}` }).poll('t');
-    expect(looked.task.state).toBe('running');
+    const reading = await connect({ baseUrl: `http://localhost:${service.port}` }).poll('t');
+    expect(reading.task.state).toBe('running');
   });
 });
 
@@ -170,7 +170,7 @@ describe('a link that is not https', () => {
     },
   };
 
-  it('is refused when the service speaks https', async () => {
+  it('is refused when the service itself uses https', async () => {
     const service = connect({ baseUrl: 'https://api.example.com' });
     await expect(service.openVideo('http://cdn.example.com/v.mp4?signature=abcdefgh')).rejects.toMatchObject(
       refused,
@@ -184,11 +184,11 @@ describe('a link that is not https', () => {
     ['http://sk-very-secret-0123.example.com/v.mp4', 'add ….example.com to'],
     ['foo://c2stdmVyeS1zZWNyZXQtMDEyMw/v.mp4', 'add …w to'],
     [`foo://${'x'.repeat(100_000)}/v.mp4`, `add ${'x'.repeat(199)}… to`],
-  ])('is refused without the key that its host holds, nor all of a long one: %.60s', async (link, told) => {
+  ])('is refused without the key in its host, nor all of a long host: %.60s', async (link, added) => {
     const service = connect({ baseUrl: 'https://api.example.com', apiKey: () => 'sk-very-secret-0123' });
     await expect(service.openVideo(link)).rejects.toMatchObject({
       kind: 'not-allowed',
-      facts: { message: expect.stringContaining(`the link is not https: ${told} VIDEOGEN_DOWNLOAD_ALLOW`) },
+      facts: { message: expect.stringContaining(`the link is not https: ${added} VIDEOGEN_DOWNLOAD_ALLOW`) },
     });
   });
 
@@ -223,7 +223,7 @@ describe('a link that is not https', () => {
   );
 });
 
-it('a name and a password in a link or a redirect are not sent', async () => {
+it('a user name and password in a link or a redirect are not sent', async () => {
   const files = await serve((request) =>
     request.line.includes('/b')
       ? reply(request, { body: VIDEO })
@@ -235,14 +235,14 @@ it('a name and a password in a link or a redirect are not sent', async () => {
   for (const { headers } of files.requests) expect(headers).not.toHaveProperty('authorization');
 });
 
-describe('a name is judged by the very answer that is connected to', () => {
+describe('a host name is checked by the addresses of the same DNS answer that is connected to', () => {
   const PUBLIC = '93.184.215.14';
 
-  /** Answers in turn, the last one for ever. */
-  function resolver(...answers: string[][]): LookupFunction & { asked(): number } {
-    let asked = 0;
+  /** Gives the answers in turn, and then the last one again. */
+  function resolver(...answers: string[][]): LookupFunction & { lookups(): number } {
+    let lookups = 0;
     const lookup: LookupFunction = (_hostname, options, callback) => {
-      const answer = answers[Math.min(asked++, answers.length - 1)] ?? [];
+      const answer = answers[Math.min(lookups++, answers.length - 1)] ?? [];
       const found: LookupAddress[] = answer.map((address) => ({
         address,
         family: address.includes(':') ? 6 : 4,
@@ -252,17 +252,17 @@ describe('a name is judged by the very answer that is connected to', () => {
         else callback(null, found[0]?.address ?? '', found[0]?.family);
       });
     };
-    return Object.assign(lookup, { asked: () => asked });
+    return Object.assign(lookup, { lookups: () => lookups });
   }
 
   function ask(
     lookup: LookupFunction,
     port: number,
     mayBePrivate = () => false,
-    tellHost = (hostname: string) => hostname,
+    redactHost = (hostname: string) => hostname,
   ) {
     const dispatcher = new Agent({
-      connect: createVideoConnector({ timeout: 1_000, mayBePrivate, tellHost, lookup }),
+      connect: createVideoConnector({ timeout: 1_000, mayBePrivate, redactHost, lookup }),
     });
     opened.push(dispatcher);
     const origin = `http://cdn.example.com:${port}`;
@@ -282,13 +282,13 @@ describe('a name is judged by the very answer that is connected to', () => {
       kind: 'not-allowed',
       facts: { message: `the link leads to ${bad} (cdn.example.com), a loopback address: ${ADD_IT}` },
     });
-    expect(lookup.asked()).toBe(1);
+    expect(lookup.lookups()).toBe(1);
     expect(server.connections()).toBe(0);
   });
 
-  it('and its host is told as it may be', async () => {
-    const tellHost = (hostname: string) => hostname.replace('cdn', '…');
-    await expect(ask(resolver(['127.0.0.1']), 80, () => false, tellHost)).rejects.toMatchObject({
+  it('and its host is redacted in the message', async () => {
+    const redactHost = (hostname: string) => hostname.replace('cdn', '…');
+    await expect(ask(resolver(['127.0.0.1']), 80, () => false, redactHost)).rejects.toMatchObject({
       facts: { message: `the link leads to 127.0.0.1 (….example.com), a loopback address: ${ADD_IT}` },
     });
   });
@@ -299,17 +299,17 @@ describe('a name is judged by the very answer that is connected to', () => {
     expect(await answer.body.text()).toBe(VIDEO);
   });
 
-  it('and a name that does not resolve is a connection that did not come about', async () => {
+  it('and a name that does not resolve is a call that was not sent', async () => {
     const failing: LookupFunction = (_hostname, _options, callback) =>
       callback(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }), []);
     await expect(ask(failing, 80)).rejects.toMatchObject({ kind: 'not-sent', facts: { code: 'ENOTFOUND' } });
   });
 
   it.each([true, false])(
-    'so a DNS that changes its mind gains nothing (several addresses at once: %s)',
+    'so DNS rebinding gains nothing (several addresses at once: %s)',
     async (autoSelectFamily) => {
       const server = await serve();
-      // 127.0.0.2 stands for a public address: nobody listens there, and no packet leaves the machine.
+      // 127.0.0.2 stands for a public address: nothing listens there, and no packet leaves the machine.
       const lookup = resolver(['127.0.0.2'], ['127.0.0.1']);
       const checked: string[] = [];
       const check = (address: string) => {
@@ -323,12 +323,12 @@ describe('a name is judged by the very answer that is connected to', () => {
       });
       await expect(connecting).rejects.toMatchObject({ code: 'ECONNREFUSED', address: '127.0.0.2' });
       expect(checked).toEqual(['127.0.0.2']);
-      expect(lookup.asked()).toBe(1);
+      expect(lookup.lookups()).toBe(1);
       expect(server.connections()).toBe(0);
     },
   );
 
-  it('and a new connection is a new judgement', async () => {
+  it('and every new connection is checked again', async () => {
     const server = await serve();
     const lookup = resolver(['0.0.0.0'], ['127.0.0.1'], ['169.254.169.254']);
     for (const kind of ['reserved', 'loopback', 'link-local']) {

@@ -58,7 +58,7 @@ describe('a request for a video', () => {
     expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual(request);
   });
 
-  it('whose answer names no task cannot be read, and the answer is told', async () => {
+  it('whose answer names no task is unreadable, and the message quotes the answer', async () => {
     const server = await serve((request) => replyJson(request, { code: 1102, message: 'No balance' }));
     await expect(connect(server.url).submit(TEXT, { idempotencyKey: 'k' })).rejects.toMatchObject({
       kind: 'unreadable',
@@ -87,7 +87,7 @@ describe('a request for a video', () => {
     expect(server.requests.map(({ connection }) => connection).sort()).toEqual([1, 2, 3]);
   });
 
-  it('never uses the connection that a look has kept open', async () => {
+  it('never uses the connection of a poll', async () => {
     const server = await serve(acceptTask);
     const service = connect(server.url);
     await service.poll('task-1');
@@ -116,7 +116,7 @@ describe('the address of the service', () => {
   });
 });
 
-describe('a look at a task', () => {
+describe('a poll', () => {
   it('is one GET with the key, without a body and without an idempotency key', async () => {
     const server = await serve((request) => replyJson(request, { status: 'running', progress: 40 }));
     const reading = await connect(server.url).poll('task-1');
@@ -146,13 +146,13 @@ describe('a look at a task', () => {
     ['狐-ü', '%E7%8B%90-%C3%BC'],
     ['models/veo-3/operations/1', 'models%2Fveo-3%2Foperations%2F1'],
     ['cgt-2026.11_15~x', 'cgt-2026.11_15~x'],
-  ])('at the task %j asks for %s and for nothing else', async (taskId, segment) => {
+  ])('of the task %j requests %s and nothing else', async (taskId, segment) => {
     const server = await serve((request) => replyJson(request, { status: 'running' }));
     await connect(server.url).poll(taskId);
     expect(server.requests.map(({ line }) => line)).toEqual([`GET /v1/videos/${segment} HTTP/1.1`]);
   });
 
-  it('keeps its connection for later ones', async () => {
+  it('reuses its connection', async () => {
     const server = await serve((request) => replyJson(request, { status: 'running' }));
     const service = connect(server.url);
     for (let i = 0; i < 6; i++) await service.poll('task-1');
@@ -160,32 +160,32 @@ describe('a look at a task', () => {
     expect(new Set(server.requests.map(({ connection }) => connection)).size).toBeLessThanOrEqual(2);
   });
 
-  it('tells when the service wants to be asked again', async () => {
+  it('returns how long the service asks us to wait', async () => {
     const server = await serve((request) =>
       replyJson(request, { status: 'queued' }, { headers: { 'retry-after': 12 } }),
     );
     expect(await connect(server.url).poll('t')).toMatchObject({ retryAfterMs: 12_000 });
   });
 
-  it('understands an empty 202 as work in progress', async () => {
+  it('reads an empty 202 as running', async () => {
     const server = await serve((request) => reply(request, { status: 202, body: '' }));
     expect(await connect(server.url).poll('t')).toMatchObject({ task: { state: 'running', word: '' } });
   });
 
-  it('gives the link of the video whole, and the words around it clean', async () => {
+  it('returns the link of the video unchanged, and everything else redacted', async () => {
     const link = 'https://cdn.example.com/v.mp4?signature=abcdefghij';
     const server = await serve((request) =>
       replyJson(request, { status: 'succ\u0000eeded', video_url: link, message: `see ${link} with ${KEY}` }),
     );
     expect(await connect(server.url).poll('t')).toMatchObject({
       task: { state: 'succeeded', word: 'succ eeded', videoUrl: link },
-      said: { message: 'see https://cdn.example.com/v.mp4?… with …' },
+      serviceMessage: { message: 'see https://cdn.example.com/v.mp4?… with …' },
     });
   });
 });
 
 describe('the API key', () => {
-  it('is asked for at every call, so that a rotated one is used at the next', async () => {
+  it('is read for every call, so that a rotated key is used at once', async () => {
     const server = await serve(acceptTask);
     let key = 'first-key';
     const service = connect(server.url, { apiKey: () => key });
@@ -200,7 +200,7 @@ describe('the API key', () => {
     ]);
   });
 
-  it('that cannot be read just now is a call that was not sent, and the next call asks again', async () => {
+  it('that cannot be read is a call that was not sent, and the next call reads it again', async () => {
     const server = await serve(acceptTask);
     const keys = [
       () => {
@@ -221,8 +221,8 @@ describe('the API key', () => {
 
   it.each([
     ['to a submit', (service: VideoService) => service.submit(TEXT, { idempotencyKey: 'k' })],
-    ['to a look', (service: VideoService) => service.poll('t')],
-  ])('goes nowhere else when the answer %s is a redirect', async (_what, call) => {
+    ['to a poll', (service: VideoService) => service.poll('t')],
+  ])('is sent nowhere else when the answer %s is a redirect', async (_what, call) => {
     const elsewhere = await serve(acceptTask);
     for (const status of [301, 302, 303, 307, 308]) {
       const server = await serve((request) =>
@@ -234,7 +234,7 @@ describe('the API key', () => {
     expect(elsewhere.requests).toHaveLength(0);
   });
 
-  it('is not repeated when the service quotes it', async () => {
+  it('is redacted when the service quotes it', async () => {
     const server = await serve((request) =>
       replyJson(request, { error: { code: KEY, message: `Incorrect API key: ${KEY}` } }, { status: 401 }),
     );
@@ -247,15 +247,15 @@ describe('the API key', () => {
   });
 });
 
-describe('an aborted look', () => {
-  it('closes the socket while the answer is awaited, and rejects with the reason', async () => {
+describe('an aborted poll', () => {
+  it('closes the socket before the answer has come, and rejects with the reason', async () => {
     const server = await serve();
     const abort = new AbortController();
-    const look = connect(server.url).poll('t', { signal: abort.signal });
+    const polling = connect(server.url).poll('t', { signal: abort.signal });
     const { socket } = await server.nextRequest();
     const reason = new Error('cancelled');
     abort.abort(reason);
-    await expect(look).rejects.toBe(reason);
+    await expect(polling).rejects.toBe(reason);
     await closed(socket);
   });
 
@@ -270,13 +270,13 @@ describe('an aborted look', () => {
     );
     const service = connect(server.url);
     const abort = new AbortController();
-    const look = service.poll('t', { signal: abort.signal });
+    const polling = service.poll('t', { signal: abort.signal });
     const { socket } = await server.nextRequest();
-    // Half of the answer has been read when another exchange, begun after it, is over.
+    // Half of the answer has been read when a later exchange has ended.
     await service.poll('another');
     const reason = new Error('cancelled');
     abort.abort(reason);
-    await expect(look).rejects.toBe(reason);
+    await expect(polling).rejects.toBe(reason);
     await closed(socket);
   });
 
@@ -290,12 +290,12 @@ describe('an aborted look', () => {
   });
 });
 
-it('a closed service ends what is under way', async () => {
+it('closing the service ends its calls', async () => {
   const server = await serve();
   const service = connect(server.url);
-  const look = service.poll('t');
+  const polling = service.poll('t');
   const { socket } = await server.nextRequest();
-  const outcome = expect(look).rejects.toMatchObject({ kind: 'cut' });
+  const outcome = expect(polling).rejects.toMatchObject({ kind: 'cut' });
   await service.close();
   await outcome;
   await closed(socket);

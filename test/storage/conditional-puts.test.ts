@@ -3,7 +3,7 @@ import { DeleteObjectCommand, ListMultipartUploadsCommand, ListObjectsV2Command 
 import { createS3Storage, StorageUnusable, type VideoStorage } from '../../src/storage';
 import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
 import { failureOf } from '../support/world';
-import { type S3Proxy, type Spoiling, startS3Proxy } from './s3-proxy';
+import { type S3Faults, type S3Proxy, startS3Proxy } from './s3-proxy';
 import { LONG_VIDEO, MP4, store, storedAt, VIDEO } from './storage-contract';
 
 let server: S3Server;
@@ -22,15 +22,15 @@ beforeEach(() => {
   prefix = `jobs-${randomUUID()}`;
 });
 
-async function behind(spoil: Spoiling, options: { conditionalPuts?: boolean } = {}): Promise<VideoStorage> {
-  const proxy = await startS3Proxy(server.connection.endpoint, spoil);
+async function behind(faults: S3Faults, options: { conditionalPuts?: boolean } = {}): Promise<VideoStorage> {
+  const proxy = await startS3Proxy(server.connection.endpoint, faults);
   proxies.push(proxy);
   const connection = { ...server.connection, endpoint: proxy.endpoint };
   return createS3Storage({ bucket: server.bucket, prefix, ...connection, ...options });
 }
 
 /** A server that ignores If-None-Match in some calls. */
-const ignoring = (overwrite: (call: string) => boolean): Spoiling => ({
+const ignoring = (overwrite: (call: string) => boolean): S3Faults => ({
   overwrite,
   remove: async (path) => {
     const Key = decodeURIComponent(path).replace(`/${server.bucket}/`, '');
@@ -40,13 +40,13 @@ const ignoring = (overwrite: (call: string) => boolean): Spoiling => ({
 const EVERYWHERE = ignoring(() => true);
 
 async function everything(): Promise<unknown[]> {
-  const there = { Bucket: server.bucket, Prefix: `${prefix}/` };
-  const { Contents = [] } = await server.client.send(new ListObjectsV2Command(there));
-  const { Uploads = [] } = await server.client.send(new ListMultipartUploadsCommand(there));
+  const listed = { Bucket: server.bucket, Prefix: `${prefix}/` };
+  const { Contents = [] } = await server.client.send(new ListObjectsV2Command(listed));
+  const { Uploads = [] } = await server.client.send(new ListMultipartUploadsCommand(listed));
   return [...Contents, ...Uploads].map(({ Key }) => Key);
 }
 
-test('a probe finds a server that honours If-None-Match, also for two workers at once, and leaves nothing', async () => {
+test('a probe accepts a server that honours If-None-Match, also for two workers at once, and leaves nothing', async () => {
   const storages = await Promise.all([behind({}), behind({})]);
   await Promise.all([...storages, ...storages].map((storage) => storage.probe?.()));
   expect(await everything()).toEqual([]);
@@ -54,11 +54,11 @@ test('a probe finds a server that honours If-None-Match, also for two workers at
 
 test.each([
   ['every put', EVERYWHERE],
-  ['the completion of an upload in parts', ignoring((call) => /^POST .*uploadId=/.test(call))],
+  ['the completion of a multipart upload', ignoring((call) => /^POST .*uploadId=/.test(call))],
 ])(
-  'a server that ignores If-None-Match in %s is refused in one sentence, and gets no video',
-  async (_, spoil) => {
-    const storage = await behind(spoil);
+  'a server that ignores If-None-Match in %s is refused with the fix, and gets no video',
+  async (_, faults) => {
+    const storage = await behind(faults);
     const failure = await failureOf(storage.probe?.() ?? Promise.resolve());
     expect(failure).toBeInstanceOf(StorageUnusable);
     expect(failure).toMatchObject({
@@ -71,7 +71,7 @@ test.each([
   },
 );
 
-test('credentials that may not delete are no reason to refuse a bucket', async () => {
+test('a bucket is accepted although the credentials may not delete', async () => {
   const storage = await behind({
     refuse: (call) => call.startsWith('DELETE ') && !call.includes('uploadId='),
   });
@@ -82,7 +82,7 @@ describe('where conditional puts are turned off', () => {
   test.each([
     ['short', VIDEO],
     ['long', LONG_VIDEO],
-  ])('a %s video takes no other’s place, and is taken again', async (_, video) => {
+  ])('a %s video does not replace another one, and can be stored again', async (_, video) => {
     const storage = await behind(EVERYWHERE, { conditionalPuts: false });
     await storage.probe?.();
     await store(storage, 'fox.mp4', video);
@@ -93,7 +93,7 @@ describe('where conditional puts are turned off', () => {
     expect(await everything()).toEqual([`${prefix}/fox.mp4`]);
   });
 
-  test('a video is refused where it cannot be seen whether its key is free', async () => {
+  test('a video is refused when it is unknown whether its key is free', async () => {
     const storage = await behind({ refuse: (call) => call.startsWith('GET ') }, { conditionalPuts: false });
     await expect(store(storage, 'fox.mp4', VIDEO)).rejects.toThrow('AccessDenied: not today');
     expect(await everything()).toEqual([]);

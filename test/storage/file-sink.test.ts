@@ -3,7 +3,7 @@ import { StorageFault } from '../../src/storage';
 import { FileSink } from '../../src/storage/file-sink';
 import { VIDEO } from './storage-contract';
 
-it('a write that the system refuses is a fault of the storage', async () => {
+it('a write that the system refuses is a StorageFault', async () => {
   const readOnly = await open(__filename, 'r');
   try {
     const sink = new FileSink(readOnly);
@@ -17,7 +17,7 @@ it('a write that the system refuses is a fault of the storage', async () => {
   }
 });
 
-it('a file is whole when the system takes only a part of each write', async () => {
+it('a file is complete when the system writes only a part of each buffer', async () => {
   const written: Buffer[] = [];
   const slow = {
     async writev<Views extends readonly NodeJS.ArrayBufferView[]>(buffers: Views) {
@@ -38,7 +38,7 @@ it('a file is whole when the system takes only a part of each write', async () =
   expect(sink.bytesWritten).toBe(bytes.length);
 });
 
-it('what could not be brought to the disk is told at the end, however long ago it was', async () => {
+it('a failed sync is reported at the end, however long ago it was', async () => {
   const failing = {
     writev: async <Views extends readonly NodeJS.ArrayBufferView[]>(buffers: Views) => ({
       bytesWritten: buffers.reduce((sum, { byteLength }) => sum + byteLength, 0),

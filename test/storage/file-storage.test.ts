@@ -19,10 +19,18 @@ import { dirname, join, relative } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { createFileStorage, StorageFault, StorageUnusable, type VideoStorage } from '../../src/storage';
-import { newPartName, partMark } from '../../src/storage/part-files';
-import { placeOnce } from '../../src/storage/place-once';
+import { moveIfFree, newPartName, partMark } from '../../src/storage/part-files';
 import { writeAndRead } from '../../src/storage/probe';
-import { feed, feedSome, inChunks, itKeepsTheContract, MP4, store, VIDEO, wholeOf } from './storage-contract';
+import {
+  feed,
+  feedSome,
+  inChunks,
+  itFulfilsTheContract,
+  MP4,
+  store,
+  VIDEO,
+  wholeOf,
+} from './storage-contract';
 
 let folder: string;
 let storage: VideoStorage;
@@ -40,7 +48,7 @@ async function filesThere(): Promise<string[]> {
     .map(({ parentPath, name }) => relative(folder, join(parentPath, name)));
 }
 
-itKeepsTheContract(async () => ({
+itFulfilsTheContract(async () => ({
   storage,
   everything: filesThere,
   uriOf: (key) => pathToFileURL(join(folder, key)).href,
@@ -56,17 +64,17 @@ it('a probe leaves nothing in the folder', async () => {
   expect(await filesThere()).toEqual([]);
 });
 
-it('a probe of a folder that is a file says so in one sentence, with the fix', async () => {
+it('a probe of a folder that is a file says so, with the fix', async () => {
   await writeFile(folder, '');
   const probing = storage.probe?.();
   await expect(probing).rejects.toThrow(StorageUnusable);
   await expect(probing).rejects.toThrow(
-    `The storage ${folder} cannot be used: EEXIST: file already exists, mkdir '${folder}'. A file stands where a folder is to be: move it away, or set VIDEOGEN_STORAGE to another folder.`,
+    `The storage ${folder} cannot be used: EEXIST: file already exists, mkdir '${folder}'. There is a file where a folder should be: move it away, or set VIDEOGEN_STORAGE to another folder.`,
   );
 });
 
-it('a key that is absolute is refused, and nothing is written', async () => {
-  // Beside the folder and not in /etc: the day this fails, it fails without harm.
+it('an absolute key is refused, and nothing is written', async () => {
+  // Beside the folder and not in /etc: if this fails, it does no harm.
   for (const key of [join(dirname(folder), 'x'), `${dirname(folder)}/`]) {
     await expect(storage.receive(key, MP4)).rejects.toThrow(StorageFault);
     await expect(storage.write(key, '', 'text/plain')).rejects.toThrow(StorageFault);
@@ -74,7 +82,7 @@ it('a key that is absolute is refused, and nothing is written', async () => {
   expect(await readdir(dirname(folder))).toEqual([]);
 });
 
-it('a key that looks like the name of a part is refused, because it would be swept', async () => {
+it('a key that looks like a part is refused, because the sweeper would remove it', async () => {
   const incoming = await storage.receive('fox.mp4', MP4);
   const name = incoming.part?.name ?? '';
   await incoming.discard();
@@ -94,7 +102,7 @@ describe('a part that is left', () => {
     return found && buffer(found);
   };
 
-  it('can be read back to its last byte, and finished by another attempt', async () => {
+  it('can be read to its last byte, and completed by another attempt', async () => {
     const part = await leaveSome(VIDEO.subarray(0, 2_000_000));
     const next = await storage.receive('a/fox.mp4', { ...MP4, isRetry: true });
     const left = await storage.readPart?.('a/fox.mp4', part);
@@ -106,7 +114,7 @@ describe('a part that is left', () => {
     expect(await filesThere()).toEqual(['a/fox.mp4']);
   });
 
-  it('can be read while the attempt that is taken for dead still writes to it', async () => {
+  it('can be read while an attempt that was taken for dead still writes to it', async () => {
     const zombie = await storage.receive('a/fox.mp4', MP4);
     await feedSome(zombie, VIDEO.subarray(0, 1_000_000));
     const left = await readPart('a/fox.mp4', zombie.part?.name ?? '');
@@ -114,14 +122,14 @@ describe('a part that is left', () => {
     await zombie.discard();
   });
 
-  it('takes the place of those that were left before it', async () => {
+  it('replaces parts that were left before it', async () => {
     await leaveSome(VIDEO.subarray(0, 1_000_000));
     const part = await leaveSome();
     expect(await filesThere()).toEqual([`a/${part}`]);
   });
 
-  it('goes with the next attempt too when it is of what was written beside the video', async () => {
-    // As a worker leaves it that is killed while it writes the sidecar.
+  it('of a sidecar is removed by the next attempt for the video too', async () => {
+    // A worker that is killed while it writes the sidecar leaves this.
     const left = newPartName(partMark('a/fox.mp4.json', ''));
     const others = newPartName(partMark('a/cat.mp4.json', ''));
     await mkdir(join(folder, 'a'), { recursive: true });
@@ -130,14 +138,14 @@ describe('a part that is left', () => {
     expect(await filesThere()).toEqual([`a/${others}`, 'a/fox.mp4']);
   });
 
-  it('is nothing once it is gone', async () => {
+  it('cannot be read once it is removed', async () => {
     const part = await leaveSome();
     await store(storage, 'a/fox.mp4', VIDEO);
     expect(await readPart('a/fox.mp4', part)).toBeUndefined();
     expect(await readPart('b/fox.mp4', part)).toBeUndefined();
   });
 
-  it('is looked for by no other name than those this storage gives', async () => {
+  it('can only be read by a name that this storage has given', async () => {
     const part = await leaveSome();
     await writeFile(join(folder, 'secret.txt'), 'secret');
     await writeFile(join(folder, 'a', 'x.part'), 'x');
@@ -150,7 +158,7 @@ describe('a part that is left', () => {
 });
 
 describe('an attempt that is taken for dead', () => {
-  it('does not take the file of its successor along when it is discarded', async () => {
+  it('does not remove the part of its successor when it is discarded', async () => {
     const zombie = await storage.receive('fox.mp4', MP4);
     const next = await storage.receive('fox.mp4', { ...MP4, isRetry: true });
     await feed(next, inChunks(VIDEO, 100_000));
@@ -159,14 +167,14 @@ describe('an attempt that is taken for dead', () => {
     expect(await filesThere()).toEqual(['fox.mp4']);
   });
 
-  it('finds its video published when its successor was first', async () => {
+  it('succeeds when its successor has published the same video', async () => {
     const zombie = await storage.receive('fox.mp4', MP4);
     await feed(zombie, inChunks(VIDEO, 100_000));
     const published = await store(storage, 'fox.mp4', VIDEO, { isRetry: true });
     expect(await zombie.publish(wholeOf(VIDEO))).toEqual(published);
   });
 
-  it('is told when its file is gone and no video is there', async () => {
+  it('fails when its part is gone and there is no video', async () => {
     const zombie = await storage.receive('fox.mp4', MP4);
     await feed(zombie, inChunks(VIDEO, 100_000));
     await rm(join(folder, zombie.part?.name ?? ''));
@@ -177,7 +185,7 @@ describe('an attempt that is taken for dead', () => {
 });
 
 describe('a video that is set aside', () => {
-  it('is kept as far as it came, in place of one that was set aside before', async () => {
+  it('is stored as far as it came, and replaces an earlier one', async () => {
     for (const bytes of [VIDEO, VIDEO.subarray(0, 1_000_000)]) {
       const incoming = await storage.receive('fox.mp4', MP4);
       await feed(incoming, inChunks(bytes, 100_000));
@@ -188,7 +196,7 @@ describe('a video that is set aside', () => {
     }
   });
 
-  it('does not leave the folder', async () => {
+  it('cannot get outside the folder', async () => {
     const incoming = await storage.receive('fox.mp4', MP4);
     await expect(incoming.setAside?.('../fox.mp4')).rejects.toThrow(StorageFault);
     expect(await filesThere()).toEqual([]);
@@ -200,7 +208,7 @@ describe('nothing is left behind', () => {
     expect(await filesThere()).toEqual([]);
   });
 
-  it('when the place is a folder already', async () => {
+  it('when there is a folder with that name', async () => {
     await mkdir(join(folder, 'fox.mp4', 'inside'), { recursive: true });
     await expect(store(storage, 'fox.mp4', VIDEO)).rejects.toThrow('the key "fox.mp4" is taken');
     await expect(storage.write('fox.mp4', 'x', 'text/plain')).rejects.toThrow(StorageFault);
@@ -213,7 +221,7 @@ describe('nothing is left behind', () => {
   });
 });
 
-test('a write that was held up for long replaces nothing', async () => {
+test('a write that was delayed for long replaces nothing', async () => {
   await storage.write('results.jsonl', 'newer', 'text/plain');
   const { now } = performance;
   let readings = 0;
@@ -221,13 +229,13 @@ test('a write that was held up for long replaces nothing', async () => {
     .spyOn(performance, 'now')
     .mockImplementation(() => now.call(performance) + (readings++ > 0 ? 61_000 : 0));
   const late = storage.write('results.jsonl', 'older', 'text/plain');
-  await expect(late).rejects.toThrow('it took too long to write');
+  await expect(late).rejects.toThrow('the write took too long');
   clock.mockRestore();
   expect(await readFile(join(folder, 'results.jsonl'), 'utf8')).toBe('newer');
   expect(await filesThere()).toEqual(['results.jsonl']);
 });
 
-test('a storage that hides what is not there is not usable', async () => {
+test('a storage that answers AccessDenied for a missing file is not usable', async () => {
   const read: VideoStorage['read'] = () => Promise.reject(new StorageFault('AccessDenied: Access Denied'));
   await expect(writeAndRead({ ...storage, read }, 'x')).rejects.toThrow('AccessDenied');
 });
@@ -237,18 +245,25 @@ describe('the sweeper', () => {
   const age = (file: string) => utimes(file, new Date(0), new Date(0));
   const partName = () => `.videogen-0123456789abcdef-${randomUUID()}.part`;
 
-  it('takes old parts of any depth and leaves everything else, however old', async () => {
-    const kept = ['fox.mp4', '.hidden', '.x.part', `x${partName()}`, `${partName()}x`, '.videogen-0-1.part'];
+  it('removes old parts at any depth and nothing else, however old', async () => {
+    const others = [
+      'fox.mp4',
+      '.hidden',
+      '.x.part',
+      `x${partName()}`,
+      `${partName()}x`,
+      '.videogen-0-1.part',
+    ];
     const old = [partName(), partName()];
     await mkdir(join(folder, 'a', 'b', partName()), { recursive: true });
-    for (const name of [...kept, ...old]) {
+    for (const name of [...others, ...old]) {
       await writeFile(join(folder, 'a', 'b', name), '');
       await age(join(folder, 'a', 'b', name));
     }
     const fresh = partName();
     await writeFile(join(folder, fresh), '');
     expect(await storage.sweep?.(HOUR_MS)).toBe(2);
-    expect((await filesThere()).sort()).toEqual([fresh, ...kept.map((name) => join('a/b', name))].sort());
+    expect((await filesThere()).sort()).toEqual([fresh, ...others.map((name) => join('a/b', name))].sort());
   });
 
   it('does not follow links out of the folder, nor remove them', async () => {
@@ -264,7 +279,7 @@ describe('the sweeper', () => {
     expect(existsSync(part)).toBe(true);
   });
 
-  it('spares a part that somebody has written to lately', async () => {
+  it('does not remove a part that was written to lately', async () => {
     const incoming = await storage.receive('fox.mp4', MP4);
     const part = join(folder, incoming.part?.name ?? '');
     await age(part);
@@ -283,21 +298,24 @@ describe('a file system without hard links', () => {
     await writeFile(join(folder, 'new'), 'new');
   });
 
-  it.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('that says %s still gets the file', async (code) => {
-    await placeOnce(join(folder, 'new'), join(folder, 'place'), noLinks(code));
-    expect(await filesThere()).toEqual(['place']);
+  it.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])(
+    'that answers %s still gets the file',
+    async (code) => {
+      await moveIfFree(join(folder, 'new'), join(folder, 'target'), noLinks(code));
+      expect(await filesThere()).toEqual(['target']);
+    },
+  );
+
+  it('does not overwrite a file', async () => {
+    await writeFile(join(folder, 'target'), 'old');
+    const moving = moveIfFree(join(folder, 'new'), join(folder, 'target'), noLinks('EPERM'));
+    await expect(moving).rejects.toMatchObject({ code: 'EEXIST' });
+    expect(await readFile(join(folder, 'target'), 'utf8')).toBe('old');
   });
 
-  it('does not have a file overwritten', async () => {
-    await writeFile(join(folder, 'place'), 'old');
-    const placing = placeOnce(join(folder, 'new'), join(folder, 'place'), noLinks('EPERM'));
-    await expect(placing).rejects.toMatchObject({ code: 'EEXIST' });
-    expect(await readFile(join(folder, 'place'), 'utf8')).toBe('old');
-  });
-
-  it('is not taken for one that has another problem', async () => {
-    const placing = placeOnce(join(folder, 'new'), join(folder, 'place'), noLinks('EIO'));
-    await expect(placing).rejects.toMatchObject({ code: 'EIO' });
+  it('is not assumed after another error', async () => {
+    const moving = moveIfFree(join(folder, 'new'), join(folder, 'target'), noLinks('EIO'));
+    await expect(moving).rejects.toMatchObject({ code: 'EIO' });
     expect(await filesThere()).toEqual(['new']);
   });
 });
@@ -311,32 +329,32 @@ describe('a storage that cannot be written', () => {
     }
   };
 
-  it('because it is a file is told as a fault of the storage', async () => {
+  it('because it is a file throws a StorageFault', async () => {
     await writeFile(folder, '');
     await refuses('fox.mp4', 'EEXIST');
     await refuses('a/fox.mp4', 'ENOTDIR');
     await expect(storage.sweep?.(0)).rejects.toThrow(StorageFault);
   });
 
-  it('because it lies below a file is told as a fault of the storage', async () => {
+  it('because it is below a file throws a StorageFault', async () => {
     await writeFile(folder, '');
     storage = createFileStorage(join(folder, 'below'));
     await refuses('fox.mp4', 'ENOTDIR');
   });
 
-  it('because a part of the key is a file is told as a fault of the storage', async () => {
+  it('because a folder of the key is a file throws a StorageFault', async () => {
     await storage.write('a', 'a file', 'text/plain');
     await refuses('a/fox.mp4', 'EEXIST');
   });
 
-  it('because it leads in a circle is told as a fault of the storage', async () => {
+  it('because it is a circular link throws a StorageFault', async () => {
     await symlink(folder, folder);
     await refuses('a/fox.mp4', 'ELOOP');
     await expect(storage.read('a/fox.mp4')).rejects.toThrow(StorageFault);
   });
 });
 
-it('whoever reads what is replaced reads on', async () => {
+it('a reader of a file that is replaced still reads the old one', async () => {
   await storage.write('note.txt', 'the old one', 'text/plain');
   const reader = await open(join(folder, 'note.txt'));
   await storage.write('note.txt', 'the new one', 'text/plain');
@@ -344,7 +362,7 @@ it('whoever reads what is replaced reads on', async () => {
   await reader.close();
 });
 
-it('a FIFO in the storage is nothing that is stored, and nobody waits for it', async () => {
+it('a FIFO in the folder is not a stored file, and reading does not wait for it', async () => {
   await mkdir(folder);
   execFileSync('mkfifo', [join(folder, 'fox.mp4')]);
   expect(await storage.read('fox.mp4')).toBeUndefined();

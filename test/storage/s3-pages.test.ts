@@ -18,8 +18,8 @@ const PAGES: Record<string, string> = {
   ),
 };
 
-// By hand: the S3 server of the other tests does not go on after a page that ends within a key.
-it('unfinished uploads are swept from all pages of the list, and young ones stay', async () => {
+// The S3 server of the other tests does not continue after a page that ends within a key.
+it('old unfinished uploads are swept from all pages of the list, and new ones stay', async () => {
   const aborted: string[] = [];
   const server = createServer((request, answer) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost');

@@ -9,21 +9,21 @@ export interface S3Proxy {
 }
 
 type Matches = (call: string) => boolean;
-export interface Spoiling {
+export interface S3Faults {
   refuse?: Matches;
   delay?: Matches;
   lose?: Matches;
-  /** The server has done what a delayed call asks for, and its answer is held back. */
+  /** Called when the server has done a delayed call, before its answer is passed on. */
   onDelay?: () => void;
-  /** Calls that are to find nothing under their key, as on a server that ignores their If-None-Match. */
+  /** Calls that find their key free, as on a server that ignores their If-None-Match. */
   overwrite?: Matches;
-  /** Takes away what is under the key of such a call. */
+  /** Removes the object under the key of such a call. */
   remove?: (path: string) => Promise<unknown>;
 }
 
 const none: Matches = () => false;
 
-/** Stands before an S3 server and spoils some calls, each told as `METHOD /path?query`. */
+/** A proxy before an S3 server that spoils some calls. Each is given as `METHOD /path?query`. */
 export async function startS3Proxy(
   upstream: string,
   {
@@ -33,13 +33,13 @@ export async function startS3Proxy(
     onDelay = () => undefined,
     overwrite = none,
     remove = async () => undefined,
-  }: Spoiling,
+  }: S3Faults,
 ): Promise<S3Proxy> {
   const server = createServer();
   for (const event of ['request', 'checkContinue']) {
     server.on(event, async (incoming: IncomingMessage, answer: ServerResponse) => {
       const call = `${incoming.method} ${incoming.url}`;
-      // The header is a part of what was signed, and so cannot be taken away.
+      // The header is signed, so it cannot be removed.
       if (incoming.headers['if-none-match'] !== undefined && overwrite(call)) {
         await remove(new URL(incoming.url ?? '/', upstream).pathname);
       }
@@ -68,26 +68,26 @@ function refuseCall(incoming: IncomingMessage, answer: ServerResponse): void {
   });
 }
 
-interface How {
+interface PassOptions {
   late: boolean;
   onDelay: () => void;
   lost: boolean;
 }
 
-function passOn(upstream: string, incoming: IncomingMessage, answer: ServerResponse, how: How): void {
+function passOn(upstream: string, incoming: IncomingMessage, answer: ServerResponse, how: PassOptions): void {
   const { method, headers } = incoming;
-  // The host header is a part of what was signed and goes on as it came.
+  // The host header is signed, so it is passed on unchanged.
   const onward = request(new URL(incoming.url ?? '/', upstream), { method, headers });
   let isAnswered = false;
   onward.on('error', () => {
-    // A server that has refused a call may close the line at once, and what it said still counts.
+    // A server that has refused a call may close the connection at once; its answer still counts.
     if (!isAnswered) answer.destroy();
   });
   onward.once('response', async (response) => {
     isAnswered = true;
     if (how.late) {
       how.onDelay();
-      // Long beside what it takes to discard a video without waiting for this answer.
+      // Much longer than it takes to discard a video without waiting for this answer.
       await sleep(500);
     }
     if (how.lost) {
@@ -99,7 +99,7 @@ function passOn(upstream: string, incoming: IncomingMessage, answer: ServerRespo
   });
   if (headers.expect === undefined) incoming.pipe(onward);
   else {
-    // A server that refuses a call closes the line on whoever sends the rest of it unasked.
+    // A server that refuses a call closes the connection if the body comes before its 100 Continue.
     onward.flushHeaders();
     onward.once('continue', () => {
       answer.writeContinue();

@@ -10,12 +10,12 @@ import {
 } from '@aws-sdk/client-s3';
 import { createS3Storage, readS3Uri, StorageFault, type VideoStorage } from '../../src/storage';
 import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
-import { type S3Proxy, type Spoiling, startS3Proxy } from './s3-proxy';
+import { type S3Faults, type S3Proxy, startS3Proxy } from './s3-proxy';
 import {
   feed,
   feedSome,
   inChunks,
-  itKeepsTheContract,
+  itFulfilsTheContract,
   LONG_VIDEO,
   MP4,
   store,
@@ -55,7 +55,7 @@ async function everything(): Promise<string[]> {
 const beginUpload = (key: string) =>
   server.client.send(new CreateMultipartUploadCommand({ Bucket: server.bucket, Key: key }));
 
-itKeepsTheContract(async () => ({
+itFulfilsTheContract(async () => ({
   storage,
   everything,
   uriOf: (key) => `s3://${server.bucket}/${prefix}/${posix.normalize(key)}`,
@@ -65,7 +65,7 @@ itKeepsTheContract(async () => ({
   },
 }));
 
-it('a video and what is beside it have their content types', async () => {
+it('a video and its sidecar have their content types', async () => {
   const typeOf = async (key: string) => {
     const object = { Bucket: server.bucket, Key: `${prefix}/${key}` };
     return (await server.client.send(new HeadObjectCommand(object))).ContentType;
@@ -88,7 +88,7 @@ it('an object is read by its URI', async () => {
   }
 });
 
-it.each(['', '/', undefined])('with the prefix %j a key is the whole name of its object', async (none) => {
+it.each(['', '/', undefined])('with the prefix %j the key is the object key', async (none) => {
   const bare = createS3Storage({ bucket: server.bucket, prefix: none, ...server.connection });
   const key = `${prefix}/fox.txt`;
   expect(await bare.write(key, 'a fox', 'text/plain')).toEqual({ uri: `s3://${server.bucket}/${key}` });
@@ -101,8 +101,8 @@ it('slashes around the prefix make no difference', async () => {
   expect(String(await storedAt(storage, 'fox.txt'))).toBe('a fox');
 });
 
-describe('uploads that somebody else began', () => {
-  it('stay when they are not below the prefix, even where it begins alike', async () => {
+describe('uploads of others', () => {
+  it('stay when they are not below the prefix, even if theirs begins with the same text', async () => {
     const { Key } = await beginUpload(`${prefix}-2/fox.mp4`);
     expect(await storage.sweep?.(-60_000)).toBe(0);
     const { Uploads } = await server.client.send(
@@ -135,20 +135,20 @@ describe('a bucket that cannot be written', () => {
   it.each([
     ['because it does not exist', () => wrongly({ bucket: 'no-such-bucket' }), 'NoSuchBucket: '],
     ['because the key is wrong', () => wrongly({ credentials: wrongKey }), 'SignatureDoesNotMatch: '],
-    ['because nobody answers', () => wrongly({ endpoint: 'http://127.0.0.1:1' }), 'ECONNREFUSED'],
-  ])('%s is told as a fault of the storage to whoever writes and publishes', async (_, make, words) => {
+    ['because no server answers', () => wrongly({ endpoint: 'http://127.0.0.1:1' }), 'ECONNREFUSED'],
+  ])('%s throws a StorageFault from write and publish', async (_, make, message) => {
     const broken = make();
     const incoming = await broken.receive('fox.mp4', { ...MP4, isRetry: true });
     const feeding = feed(incoming, inChunks(LONG_VIDEO, 100_000));
     await expect(feeding).rejects.toThrow(StorageFault);
-    await expect(feeding).rejects.toThrow(words);
+    await expect(feeding).rejects.toThrow(message);
     const publishing = incoming.publish(wholeOf(LONG_VIDEO));
     await expect(publishing).rejects.toThrow(StorageFault);
-    await expect(publishing).rejects.toThrow(words);
+    await expect(publishing).rejects.toThrow(message);
 
     const short = store(broken, 'fox.mp4', VIDEO);
     await expect(short).rejects.toThrow(StorageFault);
-    await expect(short).rejects.toThrow(words);
+    await expect(short).rejects.toThrow(message);
     const discarded = await broken.receive('fox.mp4', MP4);
     await feedSome(discarded, VIDEO);
     await discarded.discard();
@@ -164,14 +164,14 @@ describe('a bucket that refuses some calls', () => {
   let proxy: S3Proxy;
   afterEach(() => proxy.stop());
 
-  async function behind(spoil: Spoiling): Promise<VideoStorage> {
+  async function behind(faults: S3Faults): Promise<VideoStorage> {
     const { endpoint } = server.connection;
-    proxy = await startS3Proxy(endpoint, spoil);
+    proxy = await startS3Proxy(endpoint, faults);
     const connection = { ...server.connection, endpoint: proxy.endpoint };
     return createS3Storage({ bucket: server.bucket, prefix, ...connection });
   }
 
-  it('such as the second part of a video, tells whoever writes and who publishes, and keeps nothing', async () => {
+  it('such as the second part of a video, fails the writer and publish, and stores nothing', async () => {
     const refusing = await behind({ refuse: (call) => call.includes('partNumber=2') });
     const incoming = await refusing.receive('fox.mp4', MP4);
     const video = Buffer.concat([LONG_VIDEO, LONG_VIDEO]);
@@ -182,19 +182,19 @@ describe('a bucket that refuses some calls', () => {
     expect(await everything()).toEqual([]);
   });
 
-  it('such as the completion of an upload, keeps nothing of it', async () => {
+  it('such as the completion of an upload, stores nothing of it', async () => {
     const refusing = await behind({ refuse: (call) => /^POST .*uploadId=/.test(call) });
     await expect(store(refusing, 'fox.mp4', LONG_VIDEO)).rejects.toThrow('AccessDenied: not today');
     expect(await everything()).toEqual([]);
   });
 
-  it('such as the list of uploads, takes a second attempt all the same', async () => {
+  it('such as the list of uploads, still accepts a second attempt', async () => {
     const refusing = await behind({ refuse: (call) => /^GET .*[?&]uploads/.test(call) });
     await store(refusing, 'fox.mp4', VIDEO, { isRetry: true });
     expect(await everything()).toEqual(['fox.mp4']);
   });
 
-  it('such as reading, takes no video whose key is taken, because it might be another', async () => {
+  it('such as reading, refuses a video whose key is taken, because it might be another', async () => {
     await store(storage, 'fox.mp4', VIDEO);
     const refusing = await behind({ refuse: (call) => call.startsWith('GET ') });
     await expect(store(refusing, 'fox.mp4', VIDEO)).rejects.toThrow(StorageFault);
@@ -203,7 +203,7 @@ describe('a bucket that refuses some calls', () => {
   it.each([
     ['short', VIDEO],
     ['long', LONG_VIDEO],
-  ])('or loses its last answer has a %s video all the same', async (_, video) => {
+  ])('or loses its last answer still stores a %s video', async (_, video) => {
     const losing = await behind({ lose: (call) => /^POST .*uploadId=|^PUT .*x-id=PutObject/.test(call) });
     const { uri } = await store(losing, 'fox.mp4', video);
     expect(uri).toBe(`s3://${server.bucket}/${prefix}/fox.mp4`);
@@ -213,7 +213,7 @@ describe('a bucket that refuses some calls', () => {
   it.each([
     ['is still opening its upload', /^POST .*[?&]uploads/],
     ['has parts of it in flight', /^PUT .*partNumber=/],
-  ])('or is slow keeps nothing of a video that is discarded while it %s', async (_, calls) => {
+  ])('or is slow stores nothing of a video that is discarded while it %s', async (_, calls) => {
     let onDelay = () => {};
     const held = new Promise<void>((resolve) => {
       onDelay = resolve;

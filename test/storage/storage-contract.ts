@@ -10,10 +10,10 @@ export const VIDEO = LONG_VIDEO.subarray(0, 3_000_017);
 
 export interface StorageWorld {
   storage: VideoStorage;
-  /** The keys of all that is stored, and the names of all that is on its way. */
+  /** The keys of all stored files, and the names of all unfinished ones. */
   everything(): Promise<string[]>;
   uriOf(key: string): string;
-  /** Leaves there what an attempt of the owner of `MP4` does that is killed half-way. */
+  /** Leaves what a killed attempt of the owner of `MP4` leaves. */
   leaveHalf(key: string): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ export async function storedAt(storage: VideoStorage, key: string): Promise<Buff
   return content && buffer(content);
 }
 
-/** Writes until the sink has taken the bytes from its writer, as a source that then falls silent does. */
+/** Writes until the sink has taken the bytes, like a source that then sends nothing more. */
 export async function feedSome(incoming: IncomingVideo, bytes: Buffer): Promise<PassThrough> {
   const source = new PassThrough();
   feed(incoming, source).catch(() => undefined);
@@ -63,8 +63,8 @@ export async function feedSome(incoming: IncomingVideo, bytes: Buffer): Promise<
   return source;
 }
 
-/** What every storage keeps to. */
-export function itKeepsTheContract(makeWorld: () => Promise<StorageWorld>): void {
+/** What every storage must do. */
+export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): void {
   let storage: VideoStorage;
   let everything: StorageWorld['everything'];
   let uriOf: StorageWorld['uriOf'];
@@ -77,27 +77,27 @@ export function itKeepsTheContract(makeWorld: () => Promise<StorageWorld>): void
     expect((await storedAt(storage, key))?.equals(video)).toBe(true);
 
   describe('a published video', () => {
-    it.each([1_000, 65_536, 5_000_000])('is whole when it came in chunks of %d bytes', async (size) => {
+    it.each([1_000, 65_536, 5_000_000])('is complete when it came in chunks of %d bytes', async (size) => {
       const stored = await store(storage, 'fox.mp4', VIDEO, { source: inChunks(VIDEO, size) });
       expect(stored).toEqual({ uri: uriOf('fox.mp4') });
       await expectStored('fox.mp4', VIDEO);
       expect(await everything()).toEqual(['fox.mp4']);
     });
 
-    it('is whole when it is long', async () => {
+    it('is complete when it is long', async () => {
       await store(storage, 'fox.mp4', LONG_VIDEO, { source: inChunks(LONG_VIDEO, 100_000) });
       await expectStored('fox.mp4', LONG_VIDEO);
       expect(await everything()).toEqual(['fox.mp4']);
     });
 
-    it('is whole when it came byte by byte, with empty chunks between', async () => {
+    it('is complete when it came byte by byte, with empty chunks between', async () => {
       const bytes = VIDEO.subarray(0, 5_000);
       const chunks = Array.from(bytes, (byte) => [Buffer.of(byte), Buffer.alloc(0)]).flat();
       await store(storage, 'fox.mp4', bytes, { source: Readable.from(chunks) });
       await expectStored('fox.mp4', bytes);
     });
 
-    it('may be empty: whether that is a video is for others to say', async () => {
+    it('may be empty: the storage does not judge that', async () => {
       await store(storage, 'none.mp4', Buffer.alloc(0), { source: Readable.from([]) });
       await expectStored('none.mp4', Buffer.alloc(0));
     });
@@ -116,7 +116,7 @@ export function itKeepsTheContract(makeWorld: () => Promise<StorageWorld>): void
       await expectStored(key, VIDEO);
     });
 
-    it('is seen by nobody before it is published', async () => {
+    it('cannot be read before it is published', async () => {
       const incoming = await storage.receive('fox.mp4', MP4);
       await feed(incoming, inChunks(LONG_VIDEO, 100_000));
       expect(await storage.read('fox.mp4')).toBeUndefined();
@@ -131,7 +131,7 @@ export function itKeepsTheContract(makeWorld: () => Promise<StorageWorld>): void
         const publishing = incoming.publish({ ...wholeOf(VIDEO), bytes });
         await expect(publishing).rejects.toThrow(StorageFault);
         await expect(publishing).rejects.toThrow(
-          `the storage was given ${VIDEO.length} bytes of a video of ${bytes}`,
+          `the storage received ${VIDEO.length} bytes of a video of ${bytes} bytes`,
         );
       }
       expect(await everything()).toEqual([]);
@@ -142,8 +142,8 @@ export function itKeepsTheContract(makeWorld: () => Promise<StorageWorld>): void
     ['tiny', VIDEO.subarray(0, 500_000)],
     ['short', VIDEO],
     ['long', LONG_VIDEO],
-  ])('a key that holds a %s video', (_, video) => {
-    it('takes the same one again', async () => {
+  ])('a key that has a %s video', (_, video) => {
+    it('accepts the same video again', async () => {
       const first = await store(storage, 'fox.mp4', video);
       expect(await store(storage, 'fox.mp4', video, { isRetry: true })).toEqual(first);
       await expectStored('fox.mp4', video);
@@ -167,7 +167,7 @@ export function itKeepsTheContract(makeWorld: () => Promise<StorageWorld>): void
     it.each([
       ['one owner', ['job-1', 'job-1']],
       ['two owners', ['job-1', 'job-2']],
-    ])('is filled once when attempts of %s bring the same at once', async (_owners, owners) => {
+    ])('has it once when attempts of %s publish it at the same time', async (_owners, owners) => {
       const all = await Promise.all(owners.map((owner) => storage.receive('fox.mp4', { ...MP4, owner })));
       await Promise.all(all.map((incoming) => feed(incoming, inChunks(video, 100_000))));
       const published = await Promise.all(all.map((incoming) => incoming.publish(wholeOf(video))));
@@ -176,7 +176,7 @@ export function itKeepsTheContract(makeWorld: () => Promise<StorageWorld>): void
       expect(await everything()).toEqual(['fox.mp4']);
     });
 
-    it('is filled by one of two that are brought at once, and the other is refused', async () => {
+    it('has one of two videos that are published at the same time, and the other is refused', async () => {
       const videos = [video, Buffer.from(video).reverse()];
       const outcomes = await Promise.allSettled(
         videos.map((each, index) => store(storage, 'fox.mp4', each, { owner: `job-${index}` })),
@@ -223,19 +223,19 @@ export function itKeepsTheContract(makeWorld: () => Promise<StorageWorld>): void
     });
 
     it.each([
-      ['without a word', undefined],
+      ['without an error', undefined],
       ['with an error', new Error('other side closed')],
-    ])('when somebody destroys the sink %s, which ends no process', async (_, error) => {
+    ])('when the sink is destroyed %s, which does not end the process', async (_, error) => {
       const incoming = await storage.receive('a/fox.mp4', MP4);
       incoming.sink.write(LONG_VIDEO.subarray(0, 20_000_000));
       incoming.sink.destroy(error);
-      // The error is told before anybody comes to publish.
+      // The error is emitted before publish is called.
       await new Promise((resolve) => setImmediate(resolve));
       await expect(incoming.publish(wholeOf(LONG_VIDEO))).rejects.toThrow(StorageFault);
     });
   });
 
-  it('a video that is discarded leaves the one before it as it was', async () => {
+  it('discarding a video leaves the stored one unchanged', async () => {
     await store(storage, 'fox.mp4', VIDEO);
     const incoming = await storage.receive('fox.mp4', { ...MP4, owner: 'job-2' });
     await feedSome(incoming, LONG_VIDEO.subarray(0, 10_000_000));
@@ -244,25 +244,25 @@ export function itKeepsTheContract(makeWorld: () => Promise<StorageWorld>): void
     expect(await everything()).toEqual(['fox.mp4']);
   });
 
-  describe('what a killed attempt has left', () => {
+  describe('a part that a killed attempt has left', () => {
     beforeEach(async () => {
       await leaveHalf('a/fox.mp4');
       expect(await everything()).toHaveLength(1);
     });
 
-    it('is gone when the next one has published', async () => {
+    it('is removed when the next attempt has published', async () => {
       await store(storage, 'a/fox.mp4', LONG_VIDEO, { isRetry: true });
       expect(await everything()).toEqual(['a/fox.mp4']);
     });
 
-    it('is gone when the next one is discarded', async () => {
+    it('is removed when the next attempt is discarded', async () => {
       const next = await storage.receive('a/fox.mp4', { ...MP4, isRetry: true });
       await feedSome(next, VIDEO);
       await next.discard();
       expect(await everything()).toEqual([]);
     });
 
-    it('stays when a video of another key comes, even one that begins alike', async () => {
+    it('stays when a video with another key comes, even a similar one', async () => {
       const [left] = await everything();
       for (const key of ['a/fox.mp4.json', 'a/fox.mp', 'a/fox']) {
         await store(storage, key, VIDEO, { isRetry: true });
@@ -274,14 +274,14 @@ export function itKeepsTheContract(makeWorld: () => Promise<StorageWorld>): void
       await store(storage, 'b.mp4', VIDEO);
       expect(await storage.sweep?.(3_600_000)).toBe(0);
       expect(await everything()).toHaveLength(2);
-      // A server may tell whole seconds only.
+      // A server may only report whole seconds.
       await eventually(async () => expect(await storage.sweep?.(-1_000)).toBe(1));
       expect(await everything()).toEqual(['b.mp4']);
       expect(await storage.sweep?.(-1_000)).toBe(0);
     });
   });
 
-  describe('something small beside the videos', () => {
+  describe('a small file beside the videos', () => {
     it('is written, and replaced', async () => {
       const first = await storage.write('a/fox.json', '{"seed":7} 🦊', 'application/json');
       expect(first).toEqual({ uri: uriOf('a/fox.json') });
@@ -291,7 +291,7 @@ export function itKeepsTheContract(makeWorld: () => Promise<StorageWorld>): void
       expect(await everything()).toEqual(['a/fox.json']);
     });
 
-    it('is one of the two when two are written at once', async () => {
+    it('is one of two that are written at the same time', async () => {
       const contents = ['a'.repeat(100_000), 'b'.repeat(100_000)];
       await Promise.all(contents.map((content) => storage.write('note.txt', content, 'text/plain')));
       expect(contents).toContain(String(await storedAt(storage, 'note.txt')));
@@ -299,7 +299,7 @@ export function itKeepsTheContract(makeWorld: () => Promise<StorageWorld>): void
     });
   });
 
-  it('nothing is read under a key that holds nothing', async () => {
+  it('nothing is read under a free key', async () => {
     expect(await storage.read('fox.mp4')).toBeUndefined();
     expect(await storage.read('a/b/fox.mp4')).toBeUndefined();
     await store(storage, 'a/fox.mp4', VIDEO);
@@ -316,12 +316,12 @@ export function itKeepsTheContract(makeWorld: () => Promise<StorageWorld>): void
     await expectStored('fox.mp4', LONG_VIDEO);
   });
 
-  it('nothing is swept where nothing ever was', async () => {
+  it('sweeping an empty storage removes nothing', async () => {
     expect(await storage.sweep?.(0)).toBe(0);
   });
 
   it.each(['', '.', '..', '../x', 'a/../../x', '../videos-2/x', 'a/..', 'a/', 'a/b/', 'x\0', '\0', '/etc/x'])(
-    'the key %j names nothing inside the storage and is refused',
+    'the key %j is refused, because it names nothing inside the storage',
     async (key) => {
       for (const attempt of [
         () => storage.receive(key, MP4),

@@ -1,6 +1,7 @@
 import type { LostSubmitPolicy } from '../../src/contract';
 import type { Emulator, Faults } from '../../src/emulator';
 import { seededRandom } from '../../src/emulator/seeded-random';
+import { atLength } from './nightly';
 
 export interface PlannedJob {
   prompt: string;
@@ -41,12 +42,12 @@ export const VIDEO_BYTES = 64 * 1024;
  */
 export const WORKER_LINE_MS = 60;
 
-const JOBS = 200;
-const RESUBMITTING_JOBS = 20;
-const JOBS_START_WITHIN_MS = 25_000;
+export const JOBS = atLength(60, 200);
+const RESUBMITTING_JOBS = atLength(6, 20);
+const JOBS_START_WITHIN_MS = atLength(9_000, 25_000);
 
-const LEAST_KILLS = 12;
-const MOST_KILLS = 16;
+const LEAST_KILLS = atLength(5, 12);
+const MOST_KILLS = atLength(7, 16);
 
 /** Such refusals make no task; the wait is short because a rate limiter shuts for all jobs of a worker. */
 const REFUSALS: Faults['submit'][] = [
@@ -89,7 +90,9 @@ export function chaosPlan(seed: string): ChaosPlan {
   };
   const downloadFault = (kind: 'cut' | 'stall'): TimedFault => {
     const afterBytes = between(0, VIDEO_BYTES - 1);
-    return { atMs: during(), give: (emulator) => emulator.next('download', { kind, afterBytes }) };
+    // One that stands still after the last kill is only waited for.
+    const atMs = kind === 'stall' ? between(1_000, JOBS_START_WITHIN_MS / 2) : during();
+    return { atMs, give: (emulator) => emulator.next('download', { kind, afterBytes }) };
   };
 
   const lives: WorkerLife[][] = [[], []];
@@ -105,10 +108,10 @@ export function chaosPlan(seed: string): ChaosPlan {
     jobs,
     submitFaults: Array.from({ length: 2 * JOBS }, submitFault),
     timedFaults: [
-      ...Array.from({ length: 6 }, statusFault),
-      ...Array.from({ length: 3 }, () => downloadFault('cut')),
+      ...Array.from({ length: atLength(3, 6) }, statusFault),
+      ...Array.from({ length: atLength(2, 3) }, () => downloadFault('cut')),
       // They stand still until a kill, so that kills meet downloads too, which are over in no time otherwise.
-      ...Array.from({ length: 4 }, () => downloadFault('stall')),
+      ...Array.from({ length: atLength(2, 4) }, () => downloadFault('stall')),
     ],
     lives,
   };

@@ -8,12 +8,12 @@ import { findDevServer, findTestServer } from '../../src/temporal-server';
 /** Finds Temporal's programs and bundles the workflows once for all test files. */
 // biome-ignore lint/style/noDefaultExport: jest takes the default export of this file.
 export default async function globalSetup(): Promise<void> {
-  const engine = {
+  const server = {
     ...readServerOptions(process.env),
     onProgress: (line: string) => process.stderr.write(`${line}\n`),
   };
-  process.env.VIDEOGEN_TEMPORAL_CLI = await findDevServer(engine);
-  process.env.VIDEOGEN_TEST_SERVER = await findTestServer(engine);
+  process.env.VIDEOGEN_TEMPORAL_CLI = await findDevServer(server);
+  process.env.VIDEOGEN_TEST_SERVER = await findTestServer(server);
   const { code } = await bundleWorkflowCode({
     workflowsPath: require.resolve('../../workflows'),
     logger: new DefaultLogger('WARN'),

@@ -5,7 +5,8 @@ import { isPartName } from '../../src/storage/part-files';
 import { expectRow } from './expect-row';
 import { offsetOf, type Share } from './hostile-answers';
 import type { Answer, Asking } from './hostile-server';
-import type { HostileSink, HostileWorld } from './hostile-world';
+import type { HostileSink } from './hostile-sinks';
+import type { HostileWorld } from './hostile-world';
 
 export interface HostileRow {
   /** What the server says to one request after another; the last one to all that follow. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 
-/** In place of src/media/inspect-entry.ts: the process that looks at videos runs from the sources, as the tests do. */
+/** Replaces src/media/inspect-entry.ts: the process that inspects videos runs from the sources, like the tests. */
 export const INSPECT_ENTRY = [
   '--require',
   join(__dirname, 'run-typescript.cjs'),

@@ -56,8 +56,8 @@ export async function startSubmitting(
   submitQueue: string,
 ): Promise<() => Promise<void>> {
   const rateLimiter = new OneAtATime();
-  const entry = rateLimiter.enter('submit');
-  if (entry.open) entry.release({ kind: 'limited' });
+  const permit = rateLimiter.acquire('submit');
+  if (permit.granted) permit.release({ kind: 'limited' });
   const worker = await env.createWorker({
     taskQueue: `unused-${randomUUID()}`,
     submitQueue,

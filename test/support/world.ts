@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,12 +5,15 @@ import type { WorkerOptions } from '@temporalio/worker';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { JobProgress, LostSubmitPolicy } from '../../src/contract';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
-import { createVideoService, type ServiceProfile, type VideoService } from '../../src/service';
+import { createVideoService, RateLimiter, type ServiceProfile, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import type { VideoTestEnvironment } from '../../src/testing';
 import { filesIn } from './stored-files';
+import { onWorker, type WorldTools } from './world-workers';
 
-/** One test's own emulator, worker and storage on the server that its file shares. */
+export { bundlePath } from './world-workers';
+
+/** One test's own emulator, service and storage on the server and the workers that its file shares. */
 export interface World {
   emulator: Emulator;
   service: VideoService;
@@ -27,18 +29,13 @@ export interface WorldOptions extends EmulatorOptions {
   /** The worker's own. */
   onLostSubmit?: LostSubmitPolicy;
   profile?: ServiceProfile;
+  /** Of the SDK's worker; a world with such options has a worker of its own. */
   worker?: Partial<WorkerOptions>;
 }
 
 export async function inWorld<T>(
   env: VideoTestEnvironment,
-  {
-    wrapService = (service) => service,
-    onLostSubmit,
-    profile,
-    worker: workerOptions,
-    ...emulatorOptions
-  }: WorldOptions,
+  { wrapService = (service) => service, onLostSubmit, profile, worker, ...emulatorOptions }: WorldOptions,
   work: (world: World) => Promise<T>,
 ): Promise<T> {
   const emulator = await startEmulator({
@@ -49,32 +46,22 @@ export async function inWorld<T>(
   });
   const service = createVideoService({ baseUrl: emulator.url, apiKey: () => emulator.apiKey, profile });
   const storageFolder = await mkdtemp(join(tmpdir(), 'videogen-world-'));
-  const taskQueue = `test-${randomUUID()}`;
-  const worker = await env.createWorker({
-    taskQueue,
-    onLostSubmit,
+  const tools: WorldTools = {
     service: wrapService(service),
     storage: createFileStorage(storageFolder),
-    worker: { workflowBundle: { codePath: bundlePath() }, ...workerOptions },
-  });
-  const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
+    rateLimiter: new RateLimiter(),
+  };
   const storedFiles = () => filesIn(storageFolder);
   try {
-    return await worker.runUntil(() =>
-      work({ emulator, service, videos, taskQueue, storageFolder, storedFiles }),
-    );
+    return await onWorker(env, tools, { onLostSubmit, worker }, async (taskQueue) => {
+      const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
+      return work({ emulator, service, videos, taskQueue, storageFolder, storedFiles });
+    });
   } finally {
     await service.close();
     await emulator.close();
     await rm(storageFolder, { recursive: true, force: true });
   }
-}
-
-/** The workflows, bundled once for the whole run by the global setup. */
-export function bundlePath(): string {
-  const path = process.env.VIDEOGEN_TEST_BUNDLE;
-  if (!path) throw new Error('VIDEOGEN_TEST_BUNDLE is not set: the global setup did not run.');
-  return path;
 }
 
 /** Asks for the progress until it is as wanted: for what happens by itself and needs no time to pass. */

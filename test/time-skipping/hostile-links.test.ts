@@ -3,7 +3,8 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { cutAt, hops, redirect, say, serve, sinceLink, trickle } from '../support/hostile-answers';
 import { expectEnd, type HostileRow } from '../support/hostile-row';
 import type { Answer } from '../support/hostile-server';
-import { API_KEY, type HostileWorld, SINKS, startHostileWorld } from '../support/hostile-world';
+import { SINKS } from '../support/hostile-sinks';
+import { API_KEY, type HostileWorld, startHostileWorld } from '../support/hostile-world';
 import { captureLogs } from '../support/logs';
 import { S3_SERVER_TIMEOUT_MS } from '../support/s3-server';
 
@@ -41,7 +42,7 @@ const ROWS: Record<string, HostileRow> = {
   'to a place that is none': {
     answers: [redirect('ftp://127.0.0.1/')],
     ends: 'VideoUnavailable',
-    says: 'leads nowhere',
+    says: 'does not lead to an http address',
     asked: 8,
   },
 

@@ -20,6 +20,7 @@ import {
   type MatrixWorld,
   startMatrixWorld,
 } from '../support/matrix-world';
+import { atLength } from '../support/nightly';
 import { failureOf, untilProgress } from '../support/world';
 
 /** How a job goes on. The tasks are those that were made at the service: what a user would pay for. */
@@ -120,6 +121,18 @@ const CELLS: Cell[] = TABLE.flatMap(([fault, call, failure, ...courses]) =>
   })),
 );
 
+/** After its submit a job asks for no policy any more: of the cells that say the same thrice, one is run. */
+const RUN = atLength(
+  CELLS.filter(({ call, fault, policy }) => call === 'submit' || policy === policyOf(call, fault)),
+  CELLS,
+);
+
+/** Each of them with some fault of each call. */
+function policyOf(call: Call, fault: MatrixFault): LostSubmitPolicy | undefined {
+  const rows = TABLE.filter((row) => row[1] === call).map((row) => row[0]);
+  return LOST_SUBMIT_POLICIES[rows.indexOf(fault) % LOST_SUBMIT_POLICIES.length];
+}
+
 const named = (cells: Cell[]) =>
   cells.map((cell) => {
     const { fault, call, policy, course } = cell;
@@ -152,7 +165,13 @@ test('the table lets nothing but resubmit send a second POST after one that may 
   expect(new Set(twice.map(({ policy }) => policy))).toEqual(new Set(['resubmit']));
 });
 
-test.each(named(CELLS))('%s', async (_, { fault, call, policy, failure, course }) => {
+test('the table says the same of each policy once there is a task', () => {
+  const later = TABLE.filter(([, call]) => call !== 'submit');
+  const courses = new Set(later.flatMap(([, , , ...named]) => named));
+  expect([...courses]).toEqual(['1/1 video']);
+});
+
+test.each(named(RUN))('%s', async (_, { fault, call, policy, failure, course }) => {
   await inCell({ call, faults: [fault], policy }, async (cell, job) => {
     await expectCourse(cell, job, course);
     const isLast = call === 'submit' && course.posts === 1;

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
 import { Worker } from '@temporalio/worker';
+import { bundlePlaces } from '../../src/worker/own-workflows';
 import { captureLogs } from '../support/logs';
 import { bundlePath } from '../support/world';
 
@@ -14,11 +15,16 @@ beforeAll(() => {
 
 const read = (name: string): unknown => JSON.parse(readFileSync(join(folder, name), 'utf8'));
 
-const replay = (name: string, history: unknown) =>
-  Worker.runReplayHistory({ workflowBundle: { codePath: bundlePath() } }, historyFromJSON(history), name);
+const replay = (name: string, history: unknown, codePath = bundlePath()) =>
+  Worker.runReplayHistory({ workflowBundle: { codePath } }, historyFromJSON(history), name);
 
 test.each(names)('today’s workflow replays the recorded job %s', async (name) => {
   await replay(name.replace('.json', ''), read(name));
+});
+
+test.each(names)('the bundle in the package replays the recorded job %s', async (name) => {
+  const { code } = bundlePlaces(join(__dirname, '../../dist/workflows'));
+  await replay(name.replace('.json', ''), read(name), code);
 });
 
 test('a history that another workflow would have written is not taken for ours', async () => {

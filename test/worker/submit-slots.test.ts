@@ -21,9 +21,9 @@ function setUp(most = 3) {
     return reserved;
   };
   const submit = (outcome: CallOutcome) => {
-    const entry = rateLimiter.enter('submit');
-    if (!entry.open) throw new Error('the rate limiter is closed');
-    entry.release(outcome);
+    const permit = rateLimiter.acquire('submit');
+    if (!permit.granted) throw new Error('the rate limiter grants no permit');
+    permit.release(outcome);
   };
   const close = () => submit({ kind: 'limited', retryAfterMs: 5_000 });
   return { rateLimiter, slots, given, reserve, submit, close, listeners };
@@ -81,7 +81,7 @@ describe('submit slots', () => {
     void reserve('first');
     await settle();
     expect(given).toEqual([]);
-    rateLimiter.taskEnded();
+    rateLimiter.recordTaskEnd();
     await settle();
     expect(given).toEqual(['first']);
   });

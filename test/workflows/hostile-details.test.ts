@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import type { JobProgress } from '../../src/contract/job';
 import { batchDetails } from '../../workflows/batch/batch-details';
 import { currentDetails } from '../../workflows/ui-details';
 import { hostileText, STEERING } from '../support/hostile-text';
+import { fc } from '../support/properties';
 
 const hold = { since: '2026-01-01T00:00:00.000Z', until: '2026-01-02T00:00:00.000Z' };
 

@@ -10,5 +10,5 @@ test('the workflows bundle for the sandbox with nothing ignored, and bring neith
   expect(code).not.toContain('node_modules/zod');
   expect(code).not.toContain('node_modules/undici');
   expect(code).not.toContain('./src/contract/request.ts');
-  expect(code).not.toMatch(/\.\/(activities|src\/(service|storage|engine|emulator))\//);
+  expect(code).not.toMatch(/\.\/(activities|src\/(service|storage|temporal-server|emulator))\//);
 });

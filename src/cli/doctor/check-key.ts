@@ -80,8 +80,8 @@ export const checkKey: Check = {
   },
 };
 
-function judgeReading({ said, taskId }: TaskReading): Finding {
-  const words = wordsIn(said);
+function judgeReading({ serviceMessage, taskId }: TaskReading): Finding {
+  const words = wordsIn(serviceMessage);
   const verdict = words !== '' && taskId === undefined ? SAID_IN_THE_BODY : verdictOf(200);
   return finding('answered 200', verdict, words);
 }

@@ -16,7 +16,7 @@ export const checkStorage: Check = {
       return config.kind === 's3' ? await checkBucket(config) : await checkFolder(config);
     } catch (error) {
       if (!(error instanceof StorageUnusable)) throw error;
-      return wrong(`${error.place}: ${error.problem}`, error.fix);
+      return wrong(`${error.location}: ${error.problem}`, error.fix);
     }
   },
 };

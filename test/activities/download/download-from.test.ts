@@ -107,7 +107,7 @@ describe('from a file server of the test’s own, a download', () => {
     body.writeUInt32BE(0x7fffffff, run + 12);
     const { failure } = await failureOf(await downloadFrom((request) => reply(request, { body })));
     expect(failure.type).toBe('VideoCorrupt');
-    expect(failure.message).toContain('its trun box tells of 2147483647 samples');
+    expect(failure.message).toContain('its trun box lists 2147483647 samples');
     expect(failure.nonRetryable).toBe(false);
     expect(await world.files()).toEqual([]);
   });

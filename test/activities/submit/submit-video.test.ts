@@ -237,7 +237,7 @@ describe('a submit without a usable answer is unconfirmed, never sent again,', (
     const { submitVideo, pollVideo } = world.activitiesAt(server.url, { timeouts });
     const { failure, details } = await failureOf(world.run(submitVideo, { request: REQUEST }));
     expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
-    expect(details.message).toBe('no whole answer came within 300 ms');
+    expect(details.message).toBe('no complete answer within 300 ms');
     const { failure: ofLook } = await failureOf(world.run(pollVideo, { taskId: 't' }));
     expect([ofLook.type, ofLook.nonRetryable]).toEqual(['ServiceUnreachable', false]);
   });
@@ -257,7 +257,7 @@ describe('a submit without a usable answer is unconfirmed, never sent again,', (
     const { failure, details } = await failureOf(world.run(submitVideo, { request: REQUEST }));
     expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
     const [, id] =
-      /^the answer names a task whose id must be text of [^:]*: (.*)$/.exec(details.message ?? '') ?? [];
+      /^the task id in the answer must be text of [^:]*: (.*)$/.exec(details.message ?? '') ?? [];
     expect(id).toEqual(told);
   });
 

@@ -1,0 +1,45 @@
+import { SETTING_NAMES } from '../../config/all-settings';
+import { type Environment, withoutBlanks } from '../../config/read-setting';
+import { editDistance } from '../../contract/edit-distance';
+
+/** Of Temporal's own settings those that people type. There are more, so that only a near miss is told. */
+const TEMPORAL_NAMES = ['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE', 'TEMPORAL_API_KEY', 'TEMPORAL_PROFILE'];
+
+const MOST_TYPOS = 2;
+
+/** A variable that is set and that nobody reads, and the one that was probably meant. */
+export interface UnknownSetting {
+  name: string;
+  meant?: string;
+}
+
+export function unknownSettings(env: Environment): UnknownSetting[] {
+  return Object.keys(withoutBlanks(env)).flatMap((name) => {
+    if (isNamed(name, SETTING_NAMES) || isNamed(name, TEMPORAL_NAMES)) return [];
+    if (/^VIDEO(GEN|_API)_/.test(name)) return [{ name, meant: nearest(name) ?? sameWords(name) }];
+    const meant = nearest(name, TEMPORAL_NAMES);
+    return meant === undefined ? [] : [{ name, meant }];
+  });
+}
+
+function isNamed(name: string, names: readonly string[]): boolean {
+  return names.includes(name);
+}
+
+/** `VIDEOGEN_STORGE` means `VIDEOGEN_STORAGE`. */
+function nearest(name: string, names: readonly string[] = SETTING_NAMES): string | undefined {
+  const distances = names.map((known) => ({ known, distance: editDistance(known, name) }));
+  const [best] = distances.sort((one, other) => one.distance - other.distance);
+  return best !== undefined && best.distance <= MOST_TYPOS ? best.known : undefined;
+}
+
+/** `VIDEO_API_URL` and `VIDEOGEN_BASE_URL` mean `VIDEO_API_BASE_URL`. */
+function sameWords(name: string): string | undefined {
+  const words = wordsOf(name);
+  if (words.length === 0) return undefined;
+  return SETTING_NAMES.find((known) => words.every((word) => wordsOf(known).includes(word)));
+}
+
+function wordsOf(name: string): string[] {
+  return name.split('_').filter((word) => word !== 'VIDEO' && word !== 'VIDEOGEN' && word !== '');
+}

@@ -1,0 +1,179 @@
+import { Agent, type Dispatcher } from 'undici';
+import type { Secrets } from '../contract/find-secrets';
+import { redact } from '../contract/redact';
+import { HIDDEN } from '../contract/redact-links';
+import {
+  bodyText,
+  callService,
+  refusalFault,
+  refusalText,
+  type ServiceCall,
+  startDeadline,
+} from './call-service';
+import { readingRules, type ServiceProfile } from './profile';
+import { type TracedReading, traceAnswer } from './read-answer';
+import type { ReadingRules } from './reading-rules';
+import { redactReading, secretsOf } from './secrets-of-call';
+import { ServiceFault } from './service-fault';
+import type { ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';
+
+const AUTH = { header: 'Authorization', scheme: 'Bearer' };
+
+/** Longer than any real host name. */
+const MAX_HOST_LENGTH = 200;
+
+/** What differs between the calls to the service. */
+export type Question = Pick<ServiceCall, 'method' | 'path' | 'headers' | 'body' | 'signal'>;
+
+/** An answer that is not a refusal. */
+export interface Answered {
+  status: number;
+  body: string;
+  /** Redacted, except for the task id and the link. */
+  reading: TracedReading;
+  secrets: Secrets;
+}
+
+/** Sends one call at a time to one service, with its key and its profile, and reads the answer. */
+export class ServiceConnection {
+  readonly profile: ServiceProfile;
+  readonly rules: ReadingRules;
+  readonly base: URL;
+  private readonly keepAlive: Agent;
+  private readonly freshConnections: Agent;
+
+  constructor(
+    private readonly options: VideoServiceOptions,
+    private readonly timeouts: ServiceTimeouts,
+  ) {
+    this.profile = options.profile ?? {};
+    this.rules = readingRules(this.profile);
+    this.base = new URL(`${options.baseUrl.replace(/\/+$/, '')}/`);
+    const connect = { timeout: timeouts.connect };
+    this.keepAlive = new Agent({ connect });
+    // A POST on a reused connection that the service has just closed looks like a lost submit. On a fresh one it cannot.
+    this.freshConnections = new Agent({ connect, pipelining: 0 });
+  }
+
+  /** Sends one call and reads its answer; a ServiceFault when the service refuses it or does not answer. */
+  async ask(kind: ServiceAnswer['call'], question: Question): Promise<Answered> {
+    const key = this.readKey();
+    const isSubmit = kind === 'submit';
+    const call: ServiceCall = {
+      ...question,
+      ...this.timeouts[isSubmit ? 'submit' : 'poll'],
+      origin: this.base.origin,
+      path: this.basePath + question.path,
+      headers: {
+        accept: 'application/json',
+        'accept-encoding': 'identity',
+        'user-agent': 'temporal-videogen',
+        ...this.profile.headers,
+        ...this.authHeader(key),
+        ...question.headers,
+      },
+    };
+    const secrets = secretsOf(call.path, [key], this.profile.headers);
+    const dispatcher = isSubmit ? this.freshConnections : this.keepAlive;
+    const limitMs = this.timeouts.exchange[isSubmit ? 'submit' : 'poll'];
+    const { statusCode, headers, body } = await exchange(dispatcher, { ...call, secrets }, limitMs);
+    this.options.onAnswer?.({ call: kind, status: statusCode, headers, body, secrets });
+    const reading = traceAnswer(
+      { status: statusCode, headers, receivedAtMs: Date.now(), body, baseUrl: this.base.href },
+      this.rules,
+    );
+    const status = this.statusOf(kind, statusCode, reading);
+    const { refusals } = this.profile;
+    const isFailedTask = kind === 'poll' && refusals?.failed?.includes(status);
+    if (status > 299 && !isFailedTask) {
+      const redirect = describeRedirect(status, headers.location, this.base.origin);
+      const serviceMessage = { ...reading.serviceMessage, ...(redirect && { message: redirect }) };
+      throw refusalFault({ status, body }, { ...reading, serviceMessage }, secrets, {
+        limited: this.isLimit(status, body),
+        taskMayExist: isSubmit && refusals?.taskMayExist?.includes(status),
+      });
+    }
+    return { status, body, reading: redactReading(reading, secrets), secrets };
+  }
+
+  /** The address of a path at the service. */
+  urlOf(path: string): string {
+    return this.base.origin + this.basePath + path;
+  }
+
+  /** What identifies us to the service. */
+  headers(): Record<string, string> {
+    return { ...this.profile.headers, ...this.authHeader(this.readKey()) };
+  }
+
+  secrets(): Secrets {
+    return secretsOf('', [this.readKey()], this.profile.headers);
+  }
+
+  redactHost(hostname: string): string {
+    try {
+      return redact(hostname, this.secrets(), MAX_HOST_LENGTH);
+    } catch {
+      // Without the key nothing can be redacted, and nothing would catch an error thrown from a DNS lookup.
+      return HIDDEN;
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.keepAlive.destroy(), this.freshConnections.destroy()]);
+  }
+
+  private get basePath(): string {
+    return this.base.pathname.replace(/\/$/, '');
+  }
+
+  private authHeader(key: string): Record<string, string> {
+    const { header, scheme } = { ...AUTH, ...this.profile.auth };
+    return { [header.toLowerCase()]: scheme === '' ? key : `${scheme} ${key}` };
+  }
+
+  /** A key that cannot be read right now, for example while its file is replaced, is a call that was not sent. */
+  private readKey(): string {
+    try {
+      return this.options.apiKey();
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      throw new ServiceFault('not-sent', { message }, { cause: error });
+    }
+  }
+
+  /** Some services answer everything with 200 and refuse by a code in the body. */
+  private statusOf(kind: ServiceAnswer['call'], httpStatus: number, reading: TracedReading): number {
+    const byCode = this.profile.refusals?.codes?.[reading.serviceMessage.code ?? ''];
+    const inBody = kind === 'submit' && reading.taskId === undefined ? reading.refusal?.status : undefined;
+    return byCode ?? inBody ?? httpStatus;
+  }
+
+  private isLimit(status: number, body: string): boolean {
+    if (status === 429) return true;
+    const { limited = [] } = this.profile.refusals ?? {};
+    return limited.some((limit) => limit.status === status && body.includes(limit.says ?? ''));
+  }
+}
+
+/** Headers and body of one answer, within one deadline. */
+async function exchange(dispatcher: Dispatcher, call: ServiceCall, limitMs: number) {
+  const { signal, lift } = startDeadline(limitMs, call.signal);
+  try {
+    const answer = await callService(dispatcher, { ...call, signal });
+    const { statusCode, headers } = answer;
+    const readText = statusCode > 299 ? refusalText : bodyText;
+    return { statusCode, headers, body: await readText(answer, { ...call, signal }) };
+  } finally {
+    lift();
+  }
+}
+
+/** Without the path of the target, which may contain a token. */
+function describeRedirect(status: number, location: unknown, origin: string): string | undefined {
+  if (status > 399 || typeof location !== 'string' || !URL.canParse(location, origin)) return undefined;
+  const target = new URL(location, origin);
+  return target.origin === origin
+    ? 'it redirects to another path of the service'
+    : `it redirects to ${target.protocol}//${target.host}`;
+}

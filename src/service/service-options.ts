@@ -1,0 +1,56 @@
+import type { Dispatcher } from 'undici';
+import type { Secrets } from '../contract/find-secrets';
+import { OPEN_VIDEO_MS, POLL_EXCHANGE_MS, SUBMIT_EXCHANGE_MS } from '../contract/policies';
+import type { AnswerTimeouts } from './call-service';
+import type { ServiceProfile } from './profile';
+
+const SECOND = 1_000;
+
+/** Milliseconds without a byte: until connected, until the headers, and between two chunks of the body. */
+export interface ServiceTimeouts {
+  connect: number;
+  submit: AnswerTimeouts;
+  poll: AnswerTimeouts;
+  video: AnswerTimeouts;
+  /**
+   * Milliseconds for a whole exchange, however steadily bytes come; for a video until its first byte. They must stay below
+   * the timeouts of SUBMIT_POLICY and POLL_POLICY.
+   */
+  exchange: { submit: number; poll: number; video: number };
+}
+
+export const DEFAULT_TIMEOUTS: ServiceTimeouts = {
+  connect: 10 * SECOND,
+  // Some services hold the POST while they check the prompt and the image.
+  submit: { headersTimeout: 60 * SECOND, bodyTimeout: 20 * SECOND },
+  poll: { headersTimeout: 20 * SECOND, bodyTimeout: 20 * SECOND },
+  // Some storages take a while to find a video, and then send it fast.
+  video: { headersTimeout: 60 * SECOND, bodyTimeout: 30 * SECOND },
+  exchange: { submit: SUBMIT_EXCHANGE_MS, poll: POLL_EXCHANGE_MS, video: OPEN_VIDEO_MS },
+};
+
+/** One answer of the service as it came, and the secrets that it may contain. */
+export interface ServiceAnswer {
+  call: 'submit' | 'poll' | 'link' | 'cancel';
+  status: number;
+  headers: Dispatcher.ResponseData['headers'];
+  body: string;
+  secrets: Secrets;
+}
+
+export interface VideoServiceOptions {
+  baseUrl: string;
+  /** Called for every request, so that a rotated key is used at once. */
+  apiKey: () => string;
+  /** For a slower service. */
+  timeouts?: Partial<ServiceTimeouts>;
+  /** Where the service differs from the interface. */
+  profile?: ServiceProfile;
+  /**
+   * Hosts, by name or IP address, that videos may come from without TLS or at an address that is not public. The
+   * service's own host may be at any address.
+   */
+  downloadAllow?: readonly string[];
+  /** Called with every answer of the service, good or bad, to record how it answers. Not called for videos. */
+  onAnswer?: (answer: ServiceAnswer) => void;
+}

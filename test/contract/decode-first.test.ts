@@ -1,0 +1,37 @@
+import {
+  DefaultFailureConverter,
+  defaultPayloadConverter,
+  type Payload,
+  type PayloadCodec,
+} from '@temporalio/common';
+import { decodeFirst } from '../../src/contract/decode-first';
+
+/** Wraps what it encodes, and refuses what it did not. */
+const codec = (mark: number): PayloadCodec => ({
+  encode: async (payloads) =>
+    payloads.map(({ metadata, data }) => ({ metadata, data: Uint8Array.of(mark, ...(data ?? [])) })),
+  decode: async (payloads) =>
+    payloads.map(({ metadata, data }) => {
+      if (data?.[0] !== mark) throw new Error(`not encoded by ${mark}`);
+      return { metadata, data: data.subarray(1) };
+    }),
+});
+
+const converterOf = (payloadCodecs: PayloadCodec[]) => ({
+  payloadConverter: defaultPayloadConverter,
+  failureConverter: new DefaultFailureConverter(),
+  payloadCodecs,
+});
+
+it('reads the first value through all codecs, in the order opposite to that of writing', async () => {
+  const codecs = [codec(1), codec(2)];
+  let payloads: Payload[] = [{ taskId: 'task_1' }, 'second'].map((value) =>
+    defaultPayloadConverter.toPayload(value),
+  );
+  for (const each of codecs) payloads = await each.encode(payloads);
+  expect(await decodeFirst(converterOf(codecs), { payloads })).toEqual({ taskId: 'task_1' });
+});
+
+it.each([undefined, null, {}, { payloads: null }, { payloads: [] }])('finds nothing in %j', async (kept) => {
+  expect(await decodeFirst(converterOf([codec(1)]), kept)).toBeUndefined();
+});

@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { inspect } from 'node:util';
+import { createS3Storage, type VideoStorage } from '../../src/storage';
+import { freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
+
+const CREDENTIALS = {
+  accessKeyId: 'AKIDEXAMPLE000000001',
+  secretAccessKey: 'wJalrXUtnFEMI-K7MDENG-bPxRfiCYEXAMPLEKEY',
+  sessionToken: 'FwoGZXIvYXdzEBYaDExampleSessionToken0123456789',
+};
+
+const THREE_MB = 3_000_000;
+const refusal = (message: string, more = '') =>
+  `<Error><Code>AccessDenied</Code><Message>${message}</Message>${more}</Error>`;
+
+/** The error of a storage whose server refuses everything with this body. */
+async function errorFrom(
+  bodyFor: (request: IncomingMessage) => string,
+  work: (storage: VideoStorage) => Promise<unknown>,
+): Promise<unknown> {
+  const server = createServer((request, answer) => {
+    request.resume();
+    answer.writeHead(403, { 'content-type': 'application/xml' }).end(bodyFor(request));
+  });
+  const port = await freePort();
+  server.listen(port, LOOPBACK);
+  await once(server, 'listening');
+  try {
+    const storage = createS3Storage({
+      bucket: 'videos',
+      endpoint: `http://${LOOPBACK}:${port}`,
+      region: 'us-east-1',
+      pathStyle: true,
+      credentials: { ...CREDENTIALS },
+    });
+    return await work(storage).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+async function receive(storage: VideoStorage) {
+  const incoming = await storage.receive('a.mp4', { owner: 'a', contentType: 'video/mp4' });
+  incoming.sink.write('video');
+  return incoming.publish({ bytes: 5, sha256: '' });
+}
+
+const WORK: Record<string, (storage: VideoStorage) => Promise<unknown>> = {
+  write: (storage) => storage.write('a', 'b', 'text/plain'),
+  read: (storage) => storage.read('a'),
+  receive,
+  probe: async (storage) => storage.probe?.(),
+};
+
+describe.each(Object.entries(WORK))('the error of an S3 server to a %s', (_name, work) => {
+  it('is redacted when it quotes the credentials', async () => {
+    const error = await errorFrom(({ headers }) => {
+      const quoted = `${headers['x-amz-security-token']} of ${CREDENTIALS.accessKeyId}, ${CREDENTIALS.secretAccessKey}`;
+      return refusal(`no, ${quoted}`, `<Token>${quoted}</Token>`);
+    }, work);
+    expect(error).toMatchObject({ message: expect.stringContaining('AccessDenied: no, …') });
+    const all = inspect(error, { depth: 10, showHidden: true });
+    for (const secret of Object.values(CREDENTIALS)) expect(all).not.toContain(secret);
+  });
+
+  it('is cut, and has nothing longer attached', async () => {
+    const error = await errorFrom(() => refusal('x'.repeat(THREE_MB)), work);
+    expect(error).toMatchObject({ message: expect.stringContaining('AccessDenied: xxx') });
+    expect(inspect(error, { depth: 10, showHidden: true, maxStringLength: null }).length).toBeLessThan(
+      10_000,
+    );
+  });
+});

@@ -1,0 +1,88 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SimplePlugin } from '@temporalio/plugin';
+import type { WorkerOptions } from '@temporalio/worker';
+import { VideoPlugin } from '../../src/plugin/video-plugin';
+import {
+  BUNDLED_WITH,
+  bundlePlaces,
+  findBundle,
+  OWN_WORKFLOWS,
+  withOwnWorkflows,
+} from '../../src/worker/own-workflows';
+import { QUIET_BUNDLER } from '../../src/worker/quiet-bundler';
+
+const root = join(__dirname, '..');
+const built = join(root, 'dist/workflows');
+
+describe('the bundle of our workflows', () => {
+  it('is used with the SDK that it was made with, and with no other', () => {
+    expect(findBundle(built)).toBe(join(built, 'bundle.js'));
+    for (const name of Object.keys(BUNDLED_WITH)) {
+      expect(findBundle(built, { ...BUNDLED_WITH, [name]: '1.24.1' })).toBeUndefined();
+    }
+  });
+
+  it('is not there for sources, whatever was built before', () => {
+    expect(existsSync(bundlePlaces(built).code)).toBe(true);
+    expect(findBundle()).toBeUndefined();
+  });
+
+  it('is not used when it is not known what it was made with', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'videogen-bundle-'));
+    writeFileSync(bundlePlaces(folder).code, '');
+    expect(findBundle(folder)).toBeUndefined();
+    rmSync(folder, { recursive: true });
+  });
+
+  it('is the workflows that were compiled, and names no folder of the machine that made it', () => {
+    const script =
+      "require('./scripts/bundle-workflows.cjs').bundleWorkflows().then((code) => console.log(code))";
+    const code = execFileSync(process.execPath, ['-e', script], {
+      cwd: root,
+      encoding: 'utf8',
+      maxBuffer: 20 * 1024 * 1024,
+    });
+    const kept = readFileSync(bundlePlaces(built).code, 'utf8');
+    expect(kept === code.trimEnd()).toBe(true);
+
+    const [runs = '', map = ''] = kept.split('sourceMappingURL=data:application/json;charset=utf-8;base64,');
+    const { sources } = JSON.parse(Buffer.from(map, 'base64').toString());
+    expect(runs).not.toContain(root);
+    expect(sources).toContain('./workflows/generate-video.ts');
+    expect(sources.filter((source: string) => source.startsWith('/'))).toEqual([]);
+  });
+});
+
+describe('a worker without workflows', () => {
+  const find = () => '/bundle.js';
+  const configured = (options: Partial<WorkerOptions>) => withOwnWorkflows(options, find);
+
+  it('has the bundle, whichever of our plugins it has', () => {
+    const plugins = [new VideoPlugin(), QUIET_BUNDLER];
+    expect(configured({ plugins })).toEqual({ plugins, workflowBundle: { codePath: '/bundle.js' } });
+  });
+
+  it.each<[string, Partial<WorkerOptions>]>([
+    ['bundler options', { bundlerOptions: { ignoreModules: ['a'] } }],
+    ['interceptors in its workflows', { interceptors: { workflowModules: ['/a'] } }],
+    ['a payload converter', { dataConverter: { payloadConverterPath: '/a' } }],
+    ['a failure converter', { dataConverter: { failureConverterPath: '/a' } }],
+    ["somebody else's plugin", { plugins: [new VideoPlugin(), new SimplePlugin({ name: 'a' })] }],
+  ])('makes its own when it has %s, which go into it', (_what, options) => {
+    expect(configured(options)).toEqual({ ...options, workflowsPath: OWN_WORKFLOWS });
+  });
+
+  it('makes its own when there is no bundle', () => {
+    expect(withOwnWorkflows({}, () => undefined)).toEqual({ workflowsPath: OWN_WORKFLOWS });
+  });
+});
+
+it.each<Partial<WorkerOptions>>([{ workflowsPath: '/w' }, { workflowBundle: { code: '' } }])(
+  'a worker with workflows keeps them: %j',
+  (options) => {
+    expect(withOwnWorkflows(options, () => '/bundle.js')).toEqual(options);
+  },
+);
