@@ -6,13 +6,20 @@ import type { Setting } from '../../src/config/read-setting';
 const ROOT = join(__dirname, '../..');
 const all = Object.values(SETTINGS).flatMap((group) => Object.entries<Setting>(group));
 
-/** Names of our settings in the sources of a folder. */
+/** Names of our settings in the code of a folder; comments may show misspelt ones. */
 function namesIn(folder: string): string[] {
   const files = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
   const code = files
     .filter((file) => file.endsWith('.ts'))
     .map((file) => readFileSync(join(ROOT, folder, file)));
-  return [...new Set(code.join('\n').match(/\bVIDEO(?:_API|GEN)_[A-Z0-9_]*[A-Z0-9]\b/g))].sort();
+  return [
+    ...new Set(
+      code
+        .join('\n')
+        .replace(/^\s*\/?[/*].*$/gm, '')
+        .match(/\bVIDEO(?:_API|GEN)_[A-Z0-9_]*[A-Z0-9]\b/g),
+    ),
+  ].sort();
 }
 
 describe('the table of settings', () => {

@@ -120,7 +120,7 @@ describe('bundled with the plugin', () => {
         );
       }
     });
-    const history = readFileSync(join(__dirname, 'histories/well.json'), 'utf8');
+    const history = readFileSync(join(__dirname, '../histories/well.json'), 'utf8');
     host.write({
       'bundle.js': SCRIPT.replaceAll('FILES', JSON.stringify(paths)).replace('HISTORY', () => history),
     });
