@@ -6,15 +6,15 @@ export interface CancelVideoInput {
   taskId: string;
 }
 
-/** Asks the service to stop working on a task that nobody waits for any longer, if it can be asked. */
+/** Asks the service to cancel a task, if the service supports it. */
 export function createCancelVideo(service: VideoService) {
   return async function cancelVideo({ taskId }: CancelVideoInput): Promise<CancelAnswer> {
     try {
       const answer = await service.cancel(taskId, { signal: cancellationSignal() });
-      log.info('asked to cancel', { taskId, answer });
+      log.info('asked the service to cancel the task', { taskId, answer });
       return answer;
     } catch (error) {
-      // Such as a task that is over already: asking again changes nothing.
+      // For example because the task has ended: asking again changes nothing.
       if (error instanceof ServiceFault && isRefusal(error)) return 'refused';
       throw toFailure(error, 'poll', { taskId });
     }

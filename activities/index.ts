@@ -16,18 +16,19 @@ export type { DownloadPace } from './download/watch-pace';
 export type { PollVideoInput, PollVideosInput } from './poll-video';
 export type { RecalledSubmit, RecallSubmitInput } from './submit/recall-submit';
 export type { FindLostSubmitInput } from './submit/submit-note';
-export type { SubmittedTask, SubmitVideoInput } from './submit/submit-video';
+export type { SubmitVideoInput } from './submit/submit-video';
+export type { SubmittedTask } from './submit/submitted-task';
 
 export interface VideoActivityDeps extends DownloadOptions {
   service: VideoService;
   storage: VideoStorage;
-  /** For jobs that do not say it themselves; `hold` unless set. */
+  /** The policy of jobs that set none; `hold` by default. */
   onLostSubmit?: LostSubmitPolicy;
-  /** Shared by everything in a process that calls the same service; one of its own unless set. */
+  /** Share one among everything in a process that calls the same service; a new one by default. */
   rateLimiter?: RateLimiter;
 }
 
-/** Everything of jobs and batches that touches the world. */
+/** The activities of jobs and batches, for a worker. */
 export function createVideoActivities({
   service,
   storage,

@@ -5,19 +5,19 @@ import { z } from 'zod';
 import type { StoredVideo } from '../src/contract/job';
 import { RECORD_IO_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
-import { requestOnRecord } from '../src/contract/request-on-record';
 import { asStorageFault, StorageFault, type VideoStorage } from '../src/storage';
 import { fileName } from './download/storage-key';
+import { requestOnRecord } from './request-on-record';
 
-/** A task that nobody can write down is lost once Temporal forgets it, so it is worth a few tries. */
+/** A task id is worth a second try: without it, the task is lost once Temporal deletes the history. */
 const WRITE_TASK_ATTEMPTS = 2;
 
 const submittedSchema = z.object({ taskId: z.string() });
 
 const recordSchema = z.discriminatedUnion('state', [
-  // A POST left, and how it was answered is not known. The sender is the activity, whichever its attempt.
+  // A POST was sent, and its outcome is not known. The sender is the activity, in any of its attempts.
   z.object({ state: z.literal('sending'), send: z.string(), sender: z.string(), at: z.string() }),
-  // It made no task; one that was lost before it, and followed by it because `resubmit` was chosen, may have.
+  // The last POST made no task. An earlier one, which `resubmit` repeated, may have made one.
   z.object({ state: z.literal('refused'), keySent: z.boolean(), lostBefore: z.string().optional() }),
   submittedSchema.extend({ state: z.literal('submitted') }),
   submittedSchema.extend({
@@ -31,22 +31,23 @@ const recordSchema = z.discriminatedUnion('state', [
 
 const fileSchema = z.object({ request: z.record(z.string(), z.unknown()).optional() }).and(recordSchema);
 
-/** How far one job has come, as the storage knows it. */
+/** How far a job has come, as recorded in the storage. */
 export type JobRecord = z.infer<typeof recordSchema>;
 
 export type StoredRecord = Extract<JobRecord, { state: 'stored' }>;
 
 /**
- * What was paid for, on record outside Temporal: a job under the same name for the same request finds its task, its
- * lost submit or its video here when Temporal has forgotten it, or was made to begin anew.
+ * The record of a job in the storage, outside Temporal. A job with the same name and the same request finds its task, its
+ * lost submit or its video here, even after Temporal deleted the history or a reset started it again.
  */
 export class JobRecordFile {
-  private request: Record<string, unknown> | undefined;
+  /** The request as it is written to files: of a new record, or of one that was read. */
+  requestOnRecord: Record<string, unknown> | undefined;
 
   private constructor(
     private readonly storage: VideoStorage,
     private readonly job: string,
-    /** Which of the records of a job it is: a name may have been used for several requests. */
+    /** Tells the records of a job apart: its name may have been used for several requests. */
     readonly id: string,
   ) {}
 
@@ -54,15 +55,18 @@ export class JobRecordFile {
     return `jobs/${fileName(this.job)}.${this.id}.json`;
   }
 
-  /** Of a job that is about to submit. */
-  static of(storage: VideoStorage, { job, request }: { job: string; request: VideoRequest }): JobRecordFile {
-    const file = new JobRecordFile(storage, job, digestOf(job, request).slice(0, 16));
-    file.request = requestOnRecord(request);
+  /** The record of a job that is about to submit; `digest` is its `jobDigest`. */
+  static of(
+    storage: VideoStorage,
+    { job, request, digest }: { job: string; request: VideoRequest; digest: string },
+  ): JobRecordFile {
+    const file = new JobRecordFile(storage, job, digest.slice(0, 16));
+    file.requestOnRecord = requestOnRecord(request);
     return file;
   }
 
-  /** As a submit has named it to the download. */
-  static named(storage: VideoStorage, { job, id }: { job: string; id: string }): JobRecordFile {
+  /** The record whose id the submit returned. */
+  static withId(storage: VideoStorage, { job, id }: { job: string; id: string }): JobRecordFile {
     return new JobRecordFile(storage, job, id);
   }
 
@@ -73,26 +77,21 @@ export class JobRecordFile {
     });
     if (content === undefined) return undefined;
     const { request, ...record } = parse(this.key, content);
-    this.request ??= request;
+    this.requestOnRecord ??= request;
     return record;
   }
 
-  /** The request as it may lie in files; of a record that was read, or is about to be written. */
-  get requestOnRecord(): Record<string, unknown> | undefined {
-    return this.request;
-  }
-
-  /** Before the POST: whoever finds only this knows that a task may exist. */
+  /** Before the POST: a reader that finds only this knows that a task may exist. */
   async writeSending(send: string): Promise<void> {
     await this.write({ state: 'sending', send, sender: sender(), at: new Date().toISOString() });
   }
 
-  /** No task was made. If it cannot be written, the note of the attempt still says so. */
+  /** No task was made. If this cannot be written, the heartbeat of the attempt still says so. */
   async writeRefused(refused: { keySent: boolean; lostBefore: string | undefined }): Promise<void> {
     await this.write({ state: 'refused', ...refused }).catch((error: unknown) => this.warn(error));
   }
 
-  /** Temporal has the task as well; a record that cannot be written leaves the send, which is held and not repeated. */
+  /** Temporal has the task too. If this cannot be written, the record stays at `sending`: held, and never repeated. */
   async writeTask(taskId: string): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -113,7 +112,7 @@ export class JobRecordFile {
 
   private async write(record: JobRecord): Promise<void> {
     const { namespace } = activityInfo();
-    const content = { namespace, job: this.job, request: this.request, ...record };
+    const content = { namespace, job: this.job, request: this.requestOnRecord, ...record };
     await inTime(() =>
       this.storage.write(this.key, `${JSON.stringify(content, undefined, 2)}\n`, 'application/json'),
     );
@@ -128,25 +127,25 @@ export class JobRecordFile {
   }
 }
 
-/** This activity: the same for all its attempts, and another one for each submit of a run. */
+/** Identifies this activity: the same in all its attempts, different for each submit of a run. */
 function sender(): string {
   const { workflowExecution, activityId, scheduledTimestampMs } = activityInfo();
   return [workflowExecution?.runId ?? '', activityId, scheduledTimestampMs].join('/');
 }
 
-export interface KnownOfSends {
-  /** The send of which a note says that it made no task, whether or not that could be written here. */
+export interface KnownSends {
+  /** The POST that made no task according to a heartbeat, even if the record does not say so. */
   settledSend: string | undefined;
-  /** What the notes of earlier attempts of this activity tell: of the last one, or of one before it. */
+  /** Why an earlier attempt of this activity may have made a task, according to its heartbeats. */
   noted: string | undefined;
-  /** Whether somebody has decided on whatever was sent before this activity began. */
+  /** Whether an operator has decided about everything that was sent before this activity started. */
   isSettled: boolean;
 }
 
 /** Why a POST of this job may have made a task that is not on record; undefined when none has. */
 export function lostSend(
   record: JobRecord | undefined,
-  { noted, settledSend, isSettled }: KnownOfSends,
+  { noted, settledSend, isSettled }: KnownSends,
 ): string | undefined {
   if (noted !== undefined) return noted;
   if (record?.state === 'refused') return isSettled ? undefined : record.lostBefore;
@@ -156,16 +155,16 @@ export function lostSend(
   return `a request was sent at ${record.at} and its answer is not on record`;
 }
 
-/** Whether the service may have seen the idempotency key of this job. */
-export function keyMayBeKnown(record: JobRecord | undefined): boolean {
+/** Whether the service may have received the idempotency key of this job. */
+export function mayKnowKey(record: JobRecord | undefined): boolean {
   return record !== undefined && (record.state !== 'refused' || record.keySent);
 }
 
-/** The same for every attempt and every run of one job: its name and what it is for, never the run. */
-export function digestOf(job: string, request: VideoRequest): string {
+/** Identifies a job by its namespace, name and request: the same in every attempt and every run. */
+export function jobDigest(job: string, request: VideoRequest): string {
   const fields = Object.entries(request).sort(([a], [b]) => (a < b ? -1 : 1));
-  const whole = JSON.stringify([activityInfo().namespace, job, fields]);
-  return createHash('sha256').update(whole).digest('hex');
+  const identity = JSON.stringify([activityInfo().namespace, job, fields]);
+  return createHash('sha256').update(identity).digest('hex');
 }
 
 function parse(key: string, content: string) {
@@ -173,29 +172,29 @@ function parse(key: string, content: string) {
     return fileSchema.parse(JSON.parse(content));
   } catch (error) {
     throw new StorageFault(
-      `${key} in the storage is damaged, and it may tell of a task that is paid for: correct it, or delete it if there is none`,
+      `${key} in the storage is damaged and may name a paid task: repair it, or delete it if there is no such task`,
       { cause: error },
     );
   }
 }
 
-/** Records and sidecars are a few kilobytes; no more than this is read of what stands in their place. */
+/** Records and sidecars have a few kilobytes; a larger file under their key is not one of them. */
 const LARGEST_SMALL_FILE_BYTES = 1024 * 1024;
 
-/** Whoever waits for a storage that does not answer holds a place, a rate limit and a shutdown up. */
+/** A storage that does not answer must not block a worker slot, a rate limit and a shutdown. */
 export async function inTime<T>(work: () => Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     const fault = new StorageFault(`no answer within ${RECORD_IO_MS / 1_000} s`);
     timer = setTimeout(() => reject(fault), RECORD_IO_MS);
   });
-  const worked = asStorageFault(work);
-  // It may still fail when nobody listens any more.
-  worked.catch(() => undefined);
-  return Promise.race([worked, late]).finally(() => clearTimeout(timer));
+  const working = asStorageFault(work);
+  // A failure after the timeout must not become an unhandled rejection.
+  working.catch(() => undefined);
+  return Promise.race([working, late]).finally(() => clearTimeout(timer));
 }
 
-/** The beginning of a file that is too large: its reader finds that it is not whole. */
+/** Cuts a file that is too large, so that its reader finds it incomplete. */
 export async function readSmallText(stored: Readable): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;

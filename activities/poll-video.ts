@@ -5,7 +5,7 @@ import { readFailure } from '../src/contract/failures';
 import type { PollBounds, TaskStatus } from '../src/contract/job';
 import { POLLS_AT_ONCE, SHARED_POLL_MS } from '../src/contract/policies';
 import type { RateLimiter, ServiceProfile, TaskReading, VideoService } from '../src/service';
-import { whileAlive } from './attempt';
+import { whileHeartbeating } from './attempt';
 import { callWithinLimits } from './rate-limited-call';
 import { toFailure } from './to-failure';
 
@@ -13,9 +13,10 @@ export interface PollVideoInput {
   taskId: string;
 }
 
+/** Polls one task. */
 export function createPollVideo(pollTask: PollTask) {
   return async function pollVideo({ taskId }: PollVideoInput): Promise<TaskStatus> {
-    return whileAlive(
+    return whileHeartbeating(
       () => undefined,
       () => pollTask(taskId),
     );
@@ -26,52 +27,50 @@ export interface PollVideosInput {
   taskIds: string[];
 }
 
-/** Looks at many tasks, a few at a time. What one look meets is told of that task and keeps nobody from the others. */
+/** Polls many tasks, a few at a time. A failed poll is the result of its task and does not stop the others. */
 export function createPollVideos(pollTask: PollTask) {
   return async function pollVideos({ taskIds }: PollVideosInput): Promise<SharedPoll[]> {
     const lastStartMs = Date.now() + SHARED_POLL_MS;
-    const looks = taskIds.map((): SharedPoll => 'not-yet');
+    const polls = taskIds.map((): SharedPoll => 'not-yet');
     const waiting = [...taskIds.entries()];
-    const lookOn = async () => {
+    const pollWaiting = async () => {
       for (let next = waiting.shift(); next && Date.now() < lastStartMs; next = waiting.shift()) {
         const [index, taskId] = next;
-        looks[index] = await toShared(pollTask(taskId));
+        polls[index] = await toSharedPoll(pollTask(taskId));
       }
     };
-    await whileAlive(
+    await whileHeartbeating(
       () => undefined,
-      // Once the first has ended badly, nobody would hear of further looks.
-      () => Promise.all(Array.from({ length: POLLS_AT_ONCE }, lookOn)).finally(() => waiting.splice(0)),
+      // If one throws, the activity has failed and the result of further polls would be lost.
+      () => Promise.all(Array.from({ length: POLLS_AT_ONCE }, pollWaiting)).finally(() => waiting.splice(0)),
     );
-    return looks;
+    return polls;
   };
 }
 
-async function toShared(look: Promise<TaskStatus>): Promise<SharedPoll> {
+async function toSharedPoll(poll: Promise<TaskStatus>): Promise<SharedPoll> {
   try {
-    return { status: await look };
+    return { status: await poll };
   } catch (error) {
     const failure = readFailure(error);
-    // A cancellation, or a mistake of ours, is not about this task.
+    // A cancellation or a bug is not about this task.
     if (failure === undefined || cancellationSignal().aborted) throw error;
     return { failure: failure.type, details: failure.details };
   }
 }
 
-const MOST_DOUBTS = 1_000;
-
-/** One look at a task. It tells that there is a video, never where: links are secrets, and expire. */
+/** One poll of a task. It reports that there is a video but not its link, because links are secrets and expire. */
 export function createPollTask(service: VideoService, rateLimiter: RateLimiter) {
-  const warnOnce = warnerOfDoubts();
+  const warnOnce = createDoubtWarner();
   return async function pollTask(taskId: string): Promise<TaskStatus> {
     try {
       const reading = await callWithinLimits(rateLimiter, 'poll', () =>
         service.poll(taskId, { signal: cancellationSignal() }),
       );
-      const look = toLook(reading);
+      const status = toStatus(reading);
       for (const doubt of reading.doubts) warnOnce(taskId, doubt);
-      if (isOver(look)) rateLimiter.recordTaskEnd();
-      return { ...look, ...pollBounds(service.profile) };
+      if (hasEnded(status)) rateLimiter.recordTaskEnd();
+      return { ...status, ...pollBounds(service.profile) };
     } catch (error) {
       throw toFailure(error, 'poll', { taskId });
     }
@@ -80,24 +79,26 @@ export function createPollTask(service: VideoService, rateLimiter: RateLimiter) 
 
 export type PollTask = ReturnType<typeof createPollTask>;
 
-/** A doubt is worth one warning a task, not one a look; of how many it is known is bounded. */
-function warnerOfDoubts() {
-  const told = new Set<string>();
+const MOST_REMEMBERED_DOUBTS = 1_000;
+
+/** Logs a doubt once per task, not once per poll. */
+function createDoubtWarner() {
+  const warned = new Set<string>();
   return (taskId: string, doubt: string) => {
-    const both = `${taskId} ${doubt}`;
-    if (told.has(both)) return;
-    if (told.size >= MOST_DOUBTS) told.clear();
-    told.add(both);
-    log.warn('the answer can be read in two ways', { taskId, doubt });
+    const key = `${taskId} ${doubt}`;
+    if (warned.has(key)) return;
+    if (warned.size >= MOST_REMEMBERED_DOUBTS) warned.clear();
+    warned.add(key);
+    log.warn('the answer is ambiguous', { taskId, doubt });
   };
 }
 
-/** Over at the service: one that succeeded may still be without its link. */
-function isOver({ state }: TaskStatus): boolean {
+/** At the service; a task that succeeded may still be without its link. */
+function hasEnded({ state }: TaskStatus): boolean {
   return state === 'succeeded' || state === 'failed' || state === 'cancelled';
 }
 
-function toLook({ task, serviceMessage, retryAfterMs }: TaskReading): TaskStatus {
+function toStatus({ task, serviceMessage, retryAfterMs }: TaskReading): TaskStatus {
   const { word } = task;
   switch (task.state) {
     case 'queued':
@@ -113,7 +114,7 @@ function toLook({ task, serviceMessage, retryAfterMs }: TaskReading): TaskStatus
   }
 }
 
-/** How often the service wants to be asked, for a workflow, which knows no profile. */
+/** How often the service wants to be polled, for the workflow, which does not have the profile. */
 export function pollBounds({ polling }: ServiceProfile = {}): { polling?: PollBounds } {
   return polling ? { polling: { min: durationMs(polling.min), max: durationMs(polling.max) } } : {};
 }

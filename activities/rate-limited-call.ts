@@ -2,9 +2,9 @@ import { Context, log } from '@temporalio/activity';
 import type { ConnectionLike, TestService } from '@temporalio/client';
 import type { Call } from '../src/contract/failure-table';
 import { type CallOutcome, type Permit, type RateLimiter, ServiceFault } from '../src/service';
-import { failureOf } from './to-failure';
+import { createCallFailure } from './to-failure';
 
-/** Makes one call if the rate limiter lets it through, and tells the rate limiter whether the service found it one too many. */
+/** Makes one call if the rate limiter permits it, and reports to the rate limiter whether the service limited it. */
 export async function callWithinLimits<T>(
   rateLimiter: RateLimiter,
   call: Call,
@@ -12,8 +12,8 @@ export async function callWithinLimits<T>(
 ): Promise<T> {
   const permit = await acquire(rateLimiter, call);
   if (!permit.granted) {
-    throw failureOf('RateLimited', call, {
-      message: 'nothing was sent, because the service has just asked for fewer requests',
+    throw createCallFailure('RateLimited', call, {
+      message: 'nothing was sent, because the service asked for fewer requests a moment ago',
       retryAfter: permit.waitMs / 1_000,
     });
   }
@@ -22,9 +22,9 @@ export async function callWithinLimits<T>(
     permit.release({ kind: 'passed' });
     return answer;
   } catch (error) {
-    const outcome = learntFrom(error);
+    const outcome = outcomeOf(error);
     permit.release(outcome);
-    // What the server skips after this attempt is to be known from what its clock shows now.
+    // The time that the server skips from here on is measured from its clock now.
     if (outcome.kind === 'limited') await followSkippedTime(rateLimiter);
     throw error;
   }
@@ -36,19 +36,19 @@ async function acquire(rateLimiter: RateLimiter, call: Call): Promise<Permit> {
   return rateLimiter.acquire(call);
 }
 
-/** Whether there is room is told by a refusal for that reason and by a success, and by nothing else. */
-function learntFrom(error: unknown): CallOutcome {
+/** Other faults say nothing about the limit. */
+function outcomeOf(error: unknown): CallOutcome {
   if (!(error instanceof ServiceFault && error.facts.limited)) return { kind: 'unknown' };
   return { kind: 'limited', retryAfterMs: error.facts.retryAfterMs };
 }
 
-/** A server that skips time runs beside the test. One that takes longer is asked again with the next call. */
-const ANSWER_WITHIN_MS = 5_000;
+/** The time-skipping server runs on the same machine; the next call asks it again. */
+const CLOCK_TIMEOUT_MS = 5_000;
 
 /**
- * Lets the rate limiter measure its pauses on the server's clock where that clock skips time: Temporal then keeps the wait of a
- * 429 in no time, and the machine's clock would keep the rate limiter shut. Answers whether it is so. The SDK gives the service
- * that tells the time to connections of time-skipping test environments alone, so no other server is asked.
+ * Makes the rate limiter use the clock of a server that skips time: such a server skips the pause after a 429, and by the
+ * machine's clock the pause would still last. Returns whether the server skips time. Only connections of time-skipping
+ * test environments have the SDK's test service, so no other server is asked.
  */
 export async function followSkippedTime(rateLimiter: RateLimiter): Promise<boolean> {
   const connection = skippingConnection();
@@ -57,19 +57,19 @@ export async function followSkippedTime(rateLimiter: RateLimiter): Promise<boole
     await rateLimiter.followServerClock(connection, () => readClock(connection));
     return true;
   } catch (error) {
-    log.warn('could not ask the time-skipping server for its time', { error });
+    log.warn('could not read the clock of the time-skipping server', { error });
     return false;
   }
 }
 
-/** The connection of the worker, if it is to a server that skips time. */
+/** The worker's connection, if its server skips time. */
 export function skippingConnection(): TestConnection | undefined {
-  const connection = connectionOfWorker();
+  const connection = workerConnection();
   return connection !== undefined && hasTestService(connection) ? connection : undefined;
 }
 
-/** An attempt in the SDK's mock environment has none. */
-function connectionOfWorker(): ConnectionLike | undefined {
+/** The SDK's mock activity environment has none. */
+function workerConnection(): ConnectionLike | undefined {
   try {
     return Context.current().client.connection;
   } catch {
@@ -84,7 +84,8 @@ function hasTestService(connection: ConnectionLike): connection is TestConnectio
 }
 
 async function readClock(connection: TestConnection): Promise<number> {
-  const ask = () => connection.testService.getCurrentTime({});
-  const { time } = await connection.withDeadline(Date.now() + ANSWER_WITHIN_MS, ask);
+  const { time } = await connection.withDeadline(Date.now() + CLOCK_TIMEOUT_MS, () =>
+    connection.testService.getCurrentTime({}),
+  );
   return Number(time?.seconds ?? 0) * 1_000 + (time?.nanos ?? 0) / 1_000_000;
 }

@@ -12,43 +12,49 @@ import { ServiceFault } from '../src/service';
 import { StorageFault } from '../src/storage';
 import { BadVideo, VideoTooLarge } from './download/bad-video';
 
-/** What is known beside the fault, and whose retries it is about when the call was made on behalf of another. */
 export interface FailureContext extends FailureDetails {
+  /** The call whose retries apply, if it is not the call that failed: a download polls for its link. */
   retryAs?: Call;
 }
 
-const FAULTS_OF_OURS = [
+const FAILURE_OF_FAULT = [
   [StorageFault, 'StorageFailed'],
   [BadVideo, 'VideoCorrupt'],
   [VideoTooLarge, 'VideoTooLarge'],
 ] as const;
 
-/** Turns what a call met into its row of the failure table; what is not a fault of the outside world passes unchanged. */
+/** Turns the error of a call into a failure of the failure table. Other errors, such as cancellations, pass unchanged. */
 export function toFailure(
   error: unknown,
   call: AnsweredCall,
-  { retryAs = call === 'resubmit' ? 'submit' : call, ...known }: FailureContext = {},
+  { retryAs = call === 'resubmit' ? 'submit' : call, ...details }: FailureContext = {},
 ): unknown {
   if (error instanceof ApplicationFailure) return error;
-  for (const [fault, type] of FAULTS_OF_OURS) {
+  for (const [fault, type] of FAILURE_OF_FAULT) {
     if (!(error instanceof fault)) continue;
     const isFinal = error instanceof StorageFault && error.isFinal;
-    return failureOf(type, retryAs, { ...known, message: error.message }, { cause: error, isFinal });
+    return createCallFailure(
+      type,
+      retryAs,
+      { ...details, message: error.message },
+      { cause: error, isFinal },
+    );
   }
   if (!(error instanceof ServiceFault)) return error;
   const { retryAfterMs, limited: _, taskMayExist: __, ...facts } = error.facts;
-  const asked = retryAfterMs !== undefined && { retryAfter: retryAfterMs / 1_000 };
-  // Where a link may lead is the operator's word: asking again changes nothing, and the task can be adopted afterwards.
+  const retryAfter = retryAfterMs !== undefined && { retryAfter: retryAfterMs / 1_000 };
+  // The operator decides which addresses are allowed, so a retry changes nothing; the task can be adopted later.
   const isFinal = error.kind === 'not-allowed';
-  return failureOf(
+  return createCallFailure(
     faultType(error, call),
     retryAs,
-    { ...known, ...facts, ...asked },
+    { ...details, ...facts, ...retryAfter },
     { cause: error, isFinal },
   );
 }
 
-export function failureOf(
+/** A failure of a call, retryable as the failure table says. */
+export function createCallFailure(
   type: FailureType,
   call: Call,
   { onLostSubmit, ...details }: FailureDetails,
@@ -63,13 +69,13 @@ export function failureOf(
     { ...details, ...(isLost && { onLostSubmit }), attempt },
     {
       retryable: mayRetry && !isFinal && attempt < mostAttempts(type, call),
-      nextRetryDelayMs: nextRetryDelay(details.retryAfter),
+      nextRetryDelayMs: nextRetryDelayMs(details.retryAfter),
       cause,
     },
   );
 }
 
-/** Before anything is paid for there is nothing to adopt: a submit waits for its storage until the deadline. */
+/** Only downloads are limited: a submit that has paid for nothing retries until the deadline. */
 function mostAttempts(type: FailureType, call: Call): number {
   const most = call === 'download' ? MOST_DOWNLOAD_ATTEMPTS[type] : undefined;
   return most ?? Number.POSITIVE_INFINITY;
@@ -81,8 +87,8 @@ function faultType({ kind, facts }: ServiceFault, call: AnsweredCall): FailureTy
   return kind === 'answered' ? failureOfStatus(call, facts.status ?? 500) : BY_KIND[kind][call];
 }
 
-function nextRetryDelay(retryAfter: number | undefined): number | undefined {
+function nextRetryDelayMs(retryAfter: number | undefined): number | undefined {
   if (retryAfter === undefined) return undefined;
-  const clamped = Math.min(Math.max(retryAfter * 1_000, RETRY_AFTER_MIN_MS), RETRY_AFTER_MAX_MS);
-  return Math.round(clamped * (1 + Math.random() * RETRY_AFTER_JITTER));
+  const clampedMs = Math.min(Math.max(retryAfter * 1_000, RETRY_AFTER_MIN_MS), RETRY_AFTER_MAX_MS);
+  return Math.round(clampedMs * (1 + Math.random() * RETRY_AFTER_JITTER));
 }

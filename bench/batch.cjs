@@ -1,7 +1,7 @@
 /**
- * What many videos cost in one workflow, and in a workflow each: `npm run bench:batch`. Generations take a second, and one
- * Temporal server, one worker and the emulator share the machine. Prints videos a second and the server's processor time a
- * video. `VIDEOS` (in the batch), `JOBS` (a workflow each; 0 for none) and `WINDOW` can be set: `VIDEOS=10000` shows a long file.
+ * The cost of many videos, in one batch workflow and in a workflow each: `npm run bench:batch`. Generations take a second;
+ * one Temporal server, one worker and the emulator share the machine. Prints videos per second and the server's CPU time
+ * per video. Set `VIDEOS` (in the batch), `JOBS` (a workflow each; 0 for none) and `WINDOW`: `VIDEOS=10000` is a long file.
  */
 const { readFileSync } = require('node:fs');
 const { Client, Connection } = require('@temporalio/client');
@@ -17,26 +17,26 @@ const { createVideoService } = require('../dist/src/service');
 const { createFileStorage } = require('../dist/src/storage');
 const { createVideoWorker } = require('../dist/src/worker/video-worker');
 
-const setting = (name, usual) => Number(process.env[name] ?? usual);
+const setting = (name, byDefault) => Number(process.env[name] ?? byDefault);
 const VIDEOS = setting('VIDEOS', 1_000);
 const JOBS = setting('JOBS', 200);
 const WINDOW = setting('WINDOW', 100);
 const POLLING = { min: '1s', max: '1s' };
 const TASK_QUEUE = 'video-generation';
-const TICKS_A_SECOND = 100;
+const TICKS_PER_SECOND = 100;
 
-/** Processor seconds of a process so far, as Linux counts them. */
-function processorSeconds(pid) {
+/** The CPU time of a process so far, on Linux. */
+function cpuSeconds(pid) {
   const afterName = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
-  return (Number(afterName[11]) + Number(afterName[12])) / TICKS_A_SECOND;
+  return (Number(afterName[11]) + Number(afterName[12])) / TICKS_PER_SECOND;
 }
 
 async function measured(server, count, work) {
-  const [startedAt, before] = [Date.now(), processorSeconds(server.pid)];
+  const [startedAt, before] = [Date.now(), cpuSeconds(server.pid)];
   await work();
   const seconds = (Date.now() - startedAt) / 1_000;
-  const serverMs = (1_000 * (processorSeconds(server.pid) - before)) / count;
-  return `${(count / seconds).toFixed(1)} videos/s, ${serverMs.toFixed(1)} ms of the server's processor a video, ${seconds.toFixed(0)} s`;
+  const serverMs = (1_000 * (cpuSeconds(server.pid) - before)) / count;
+  return `${(count / seconds).toFixed(1)} videos/s, ${serverMs.toFixed(1)} ms of server CPU per video, ${seconds.toFixed(0)} s`;
 }
 
 async function runsOf(client, workflowId) {

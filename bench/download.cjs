@@ -1,7 +1,6 @@
-// How fast one 1 GiB video gets from loopback to a file, with its SHA-256, and how much memory that takes: ours against
-// curl with sha256sum after it, and against undici, a hashing Transform and createWriteStream. Ours and the latter take
-// turns in one process, as a worker's is that has run for a while; at last a whole job runs in a worker of its own, for
-// its memory. GIB=1 ROUNDS=5 npm run bench:download
+// Downloads a 1 GiB video from loopback to a file, with its SHA-256: our activity against curl with sha256sum, and against
+// undici with a hashing Transform and createWriteStream. Ours and the latter take turns in one warm process. Then a whole
+// job runs in its own worker, to measure memory. GIB=1 ROUNDS=5 npm run bench:download
 const { spawn, spawnSync } = require('node:child_process');
 const { createHash } = require('node:crypto');
 const { createWriteStream } = require('node:fs');
@@ -27,17 +26,17 @@ async function main() {
   try {
     const curls = [];
     for (let round = 0; round < ROUNDS; round++)
-      curls.push(await inFolder((place) => curl(`${url}/video`, place)));
-    const runs = { curl: curls, ...(await inFolder((place) => inProcess('compare', url, place))) };
+      curls.push(await inFolder((folder) => curl(`${url}/video`, folder)));
+    const runs = { curl: curls, ...(await inFolder((folder) => inProcess('compare', url, folder))) };
     const hashes = new Set(Object.values(runs).flatMap((some) => some.map(({ sha256 }) => sha256)));
-    if (hashes.size !== 1) throw new Error('they did not get the same file');
+    if (hashes.size !== 1) throw new Error('the downloads differ');
     for (const [name, some] of Object.entries(runs)) {
-      tell(`${name.padEnd(9)} ${some.map(({ seconds }) => seconds.toFixed(2)).join(' ')} s`);
+      print(`${name.padEnd(9)} ${some.map(({ seconds }) => seconds.toFixed(2)).join(' ')} s`);
     }
-    const told = Object.entries(runs).map(([name, some]) => `${name} ${speed(median(some))} MB/s`);
-    tell(`median of ${ROUNDS}, ${BYTES} bytes with SHA-256: ${told.join(', ')}`);
-    const { rssMib } = await inFolder((place) => inProcess('worker', url, place));
-    tell(`a worker that downloads it held at most ${rssMib.toFixed(0)} MiB more than an idle one`);
+    const speeds = Object.entries(runs).map(([name, some]) => `${name} ${speed(median(some))} MB/s`);
+    print(`median of ${ROUNDS}, ${BYTES} bytes with SHA-256: ${speeds.join(', ')}`);
+    const { rssMib } = await inFolder((folder) => inProcess('worker', url, folder));
+    print(`a downloading worker used at most ${rssMib.toFixed(0)} MiB more than an idle one`);
   } finally {
     server.kill();
   }
@@ -45,7 +44,7 @@ async function main() {
 
 async function inFolder(work) {
   const folder = await mkdtemp(join(tmpdir(), 'videogen-bench-'));
-  // What was left to be written to the disk is not to slow what comes now.
+  // Pending disk writes must not slow the next run.
   spawnSync('sync');
   try {
     return await work(folder);
@@ -56,10 +55,10 @@ async function inFolder(work) {
 
 const median = (runs) =>
   runs.map(({ seconds }) => seconds).sort((a, b) => a - b)[Math.floor(runs.length / 2)];
-const tell = (line) => process.stdout.write(`${line}\n`);
+const print = (line) => process.stdout.write(`${line}\n`);
 const speed = (seconds) => Math.round(BYTES / 1e6 / seconds);
 
-/** The service and its storage in one: a small video, made long by a box of noise. */
+/** The service and its file server: a small video, made large by a box of noise. */
 async function serve() {
   const { noiseVideo } = require('../dist/src/emulator');
   const noise = await noiseVideo({ prompt: 'bench' }, MIB);
@@ -91,7 +90,7 @@ async function serve() {
   process.stdin.on('end', () => process.exit()).resume();
 }
 
-/** All boxes before the last one, which is the filling. */
+/** The boxes before the last one, and the last one, which is the noise. */
 function splitBoxes(video) {
   let at = 0;
   for (;;) {
@@ -103,11 +102,11 @@ function splitBoxes(video) {
 
 function curl(url, folder) {
   const file = join(folder, 'video.mp4');
-  const begun = performance.now();
+  const startedAt = performance.now();
   const got = spawnSync('curl', ['--silent', '--fail', '--output', file, url]);
   if (got.status !== 0) throw new Error(`curl ended with ${got.status ?? got.error}`);
   const [sha256] = spawnSync('sha256sum', [file], { encoding: 'utf8' }).stdout.split(' ');
-  return { seconds: (performance.now() - begun) / 1_000, sha256 };
+  return { seconds: (performance.now() - startedAt) / 1_000, sha256 };
 }
 
 function inProcess(name, base, folder) {
@@ -118,7 +117,7 @@ function inProcess(name, base, folder) {
   return JSON.parse(stdout.trim().split('\n').at(-1));
 }
 
-/** The first round is for the compiler of JavaScript and counts for neither. */
+/** The first round warms up and does not count. */
 async function compare(base) {
   const runs = { transform: [], ours: [] };
   const ways = { transform, ours };
@@ -137,15 +136,15 @@ async function measure(work) {
   const watch = setInterval(() => {
     highest = Math.max(highest, process.memoryUsage.rss());
   }, 20);
-  const begun = performance.now();
+  const startedAt = performance.now();
   const sha256 = await work();
-  const seconds = (performance.now() - begun) / 1_000;
+  const seconds = (performance.now() - startedAt) / 1_000;
   clearInterval(watch);
   return { seconds, rssMib: (highest - idle) / MIB, sha256 };
 }
 
 function finish(measured) {
-  tell(JSON.stringify(measured));
+  print(JSON.stringify(measured));
   process.exit();
 }
 
@@ -173,7 +172,7 @@ async function transform(baseUrl, folder) {
   return hash.digest('hex');
 }
 
-/** A whole job, on a Temporal server, in the process of its worker. */
+/** A whole job on a Temporal server, in its own worker process. */
 async function inWorker(baseUrl, folder) {
   const { createVideoTestEnvironment } = require('../dist/src/testing');
   const { createFileStorage, createVideoService } = require('../dist/src');
@@ -181,7 +180,7 @@ async function inWorker(baseUrl, folder) {
   const service = createVideoService({ baseUrl, apiKey: () => 'bench' });
   const worker = await env.createWorker({ service, storage: createFileStorage(folder) });
   const running = worker.run();
-  // What it took to bundle the workflows is not what it takes to wait for work.
+  // Lets the memory of bundling the workflows settle.
   await new Promise((resolve) => setTimeout(resolve, 3_000));
   const measured = await measure(async () => (await env.videos.execute({ taskId: 'bench' })).video.sha256);
   worker.shutdown();

@@ -1,14 +1,13 @@
 /**
- * A job of 30 days and 50,000 looks, on a server that skips time: `npm run bench:long-job`, some 20 min on 2 idle cores.
- * Prints what the result says, over how many histories the job went, and how long the longest of them was.
- * `DAYS` and `LOOKS` can be set.
+ * A job of 30 days and 50,000 polls, on a server that skips time: `npm run bench:long-job`, about 20 min on 2 idle cores.
+ * Prints the result, the number of histories, and the length of the longest. Set `DAYS` and `POLLS`.
  */
 const { DefaultLogger, Runtime } = require('@temporalio/worker');
 const { createVideoTestEnvironment } = require('../dist/src/testing');
 
-const setting = (name, usual) => Number(process.env[name] ?? usual);
+const setting = (name, byDefault) => Number(process.env[name] ?? byDefault);
 const DAYS = setting('DAYS', 30);
-const LOOKS = setting('LOOKS', 50_000);
+const POLLS = setting('POLLS', 50_000);
 const DAY_MS = 86_400_000;
 
 /** The lengths of a job's histories, from its first run to its last. */
@@ -29,22 +28,26 @@ async function main() {
   });
   const { client } = env.temporal;
   const worker = await env.createWorker();
-  const every = (DAYS * DAY_MS) / LOOKS;
+  const intervalMs = (DAYS * DAY_MS) / POLLS;
   const startedAt = Date.now();
   await worker.runUntil(async () => {
     const handle = await client.workflow.start('generateVideo', {
       workflowId: 'long-job',
       taskQueue: 'video-generation',
       args: [
-        { request: { prompt: 'A slow fox' }, deadline: `${DAYS + 1}d`, polling: { min: every, max: every } },
+        {
+          request: { prompt: 'A slow fox' },
+          deadline: `${DAYS + 1}d`,
+          polling: { min: intervalMs, max: intervalMs },
+        },
       ],
     });
     const { polls, waitedMs } = await handle.result();
     const seconds = ((Date.now() - startedAt) / 1_000).toFixed(0);
     const lengths = await historyLengths(client, 'long-job', handle.firstExecutionRunId);
     process.stdout.write(
-      `waited ${(waitedMs / DAY_MS).toFixed(2)} days with ${polls} looks, ` +
-        `over ${lengths.length} histories of at most ${Math.max(...lengths)} events, ` +
+      `waited ${(waitedMs / DAY_MS).toFixed(2)} days with ${polls} polls, ` +
+        `in ${lengths.length} histories of at most ${Math.max(...lengths)} events, ` +
         `for ${env.emulator.generations().length} generation, in ${seconds} s\n`,
     );
   });

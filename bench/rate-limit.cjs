@@ -1,32 +1,32 @@
 /**
- * How well 100 jobs share a service that works on 5 tasks at a time and answers 429 beyond: `npm run bench:rate-limit`, 7 min.
- * Prints how busy the service's places were from the first to the last submit, and how many submits it refused.
- * `JOBS`, `PLACES`, `JOB_SECONDS` and `WORKERS` (each with a rate limiter of its own, as in a process of its own) can be set.
+ * How well 100 jobs share a service that runs 5 tasks at a time and answers 429 beyond: `npm run bench:rate-limit`, 7 min.
+ * Prints how busy the service's slots were from the first to the last submit, and how many submits it refused. Set `JOBS`,
+ * `SLOTS`, `JOB_SECONDS` and `WORKERS` (each with its own rate limiter, as in its own process).
  */
 const { DefaultLogger, Runtime } = require('@temporalio/worker');
 const { createVideoClient } = require('../dist/src/client/video-client');
 const { createVideoTestEnvironment } = require('../dist/src/testing');
 
-const setting = (name, usual) => Number(process.env[name] ?? usual);
+const setting = (name, byDefault) => Number(process.env[name] ?? byDefault);
 const JOBS = setting('JOBS', 100);
-const PLACES = setting('PLACES', 5);
+const SLOTS = setting('SLOTS', 5);
 const JOB_MS = setting('JOB_SECONDS', 20) * 1_000;
 const WORKERS = setting('WORKERS', 1);
 
-/** The share of the places that had a task, over the time from the first to the last submit. */
+/** The share of the slots that had a task, between the first and the last submit. */
 function busyShare(tasks, endOf) {
   const submits = tasks.map((task) => task.submittedAtMs);
   const [from, to] = [Math.min(...submits), Math.max(...submits)];
   const worked = tasks.map((task) => Math.max(0, Math.min(endOf(task), to) - task.submittedAtMs));
-  return worked.reduce((sum, ms) => sum + ms, 0) / (PLACES * (to - from));
+  return worked.reduce((sum, ms) => sum + ms, 0) / (SLOTS * (to - from));
 }
 
 async function main() {
-  // Each refusal would be a warning of many lines.
+  // Otherwise each refusal is a warning of many lines.
   Runtime.install({ logger: new DefaultLogger('ERROR') });
   const env = await createVideoTestEnvironment({
     server: 'dev',
-    emulator: { jobTimeMs: JOB_MS, concurrentTasks: PLACES, videoBytes: 10_000, clock: Date.now },
+    emulator: { jobTimeMs: JOB_MS, concurrentTasks: SLOTS, videoBytes: 10_000, clock: Date.now },
   });
   const { emulator, temporal } = env;
   const workers = [];
@@ -44,8 +44,8 @@ async function main() {
   const refused = submits.filter(({ status }) => status === 429);
   const percent = (share) => `${(100 * share).toFixed(1)} %`;
   process.stdout.write(
-    `${JOBS} jobs of ${JOB_MS / 1_000} s, ${PLACES} places, ${WORKERS} worker(s): ` +
-      `places busy ${percent(busyShare(emulator.generations(), emulator.endOf))}, ` +
+    `${JOBS} jobs of ${JOB_MS / 1_000} s, ${SLOTS} slots, ${WORKERS} worker(s): ` +
+      `slots busy ${percent(busyShare(emulator.generations(), emulator.endOf))}, ` +
       `${refused.length} of ${submits.length} submits answered 429 (${percent(refused.length / submits.length)}), ` +
       `${emulator.generations().length} generations, ${((Date.now() - startedAt) / 1_000).toFixed(0)} s\n`,
   );

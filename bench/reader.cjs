@@ -1,6 +1,7 @@
 /**
- * How long the reader takes over answers of 1 MB in shapes that are meant to hurt: `npm run bench:reader`, some seconds.
- * Counts processor time, all threads together, so that whatever else the machine does is left out. Prints the slowest and the median of RUNS readings of each (20 unless set), and leaves with 1 when one took longer than 50 ms.
+ * How long reading hostile answers of 1 MB takes: `npm run bench:reader`, some seconds. Measures CPU time of all threads, so
+ * that other load on the machine does not count. Prints the slowest and the median of RUNS readings each (20 by default),
+ * and exits with 1 when one took longer than 50 ms.
  */
 const { readingRules, traceAnswer } = require('../dist/src/service');
 
@@ -15,7 +16,7 @@ const times = (piece, between = '') =>
 const json = (value) => JSON.stringify(value);
 const LINK = 'https://cdn.example.com/v/1.mp4?sign=0123456789';
 
-/** As often as fits: every level doubles the backslashes. */
+/** Nested until 1 MB: every level doubles the backslashes. */
 function jsonInStrings() {
   let text = json({ task_id: 'a', status: 'running' });
   for (;;) {
@@ -27,7 +28,7 @@ function jsonInStrings() {
 
 const filled = (keys, value) => json(Object.fromEntries(keys.map((key) => [key, value])));
 const HOLDERS = ['data', 'task', 'output', 'result'];
-const PLACES = [
+const FIELDS = [
   ...['output', 'outputs', 'videos', 'results', 'resultUrls', 'creations', 'content', 'video', 'error'],
   ...['detail', 'task_result', 'response', 'resultJson', 'status', 'message', 'code', 'url', 'done'],
 ];
@@ -53,19 +54,19 @@ const SHAPES = {
   'digits without end': `{"a":${times('-1.e+')}`,
   'digits in a string': json({ task_id: '9'.repeat(MEGABYTE) }),
   'JSON in strings in strings': jsonInStrings(),
-  'JSON in a string at every place': filled(PLACES, json({ a: 'x'.repeat(share(PLACES.length)) })),
-  'one JSON string that every holder has': filled(HOLDERS, filled(PLACES, 'x'.repeat(share(150)))),
+  'JSON in a string in every field': filled(FIELDS, json({ a: 'x'.repeat(share(FIELDS.length)) })),
+  'one JSON string in every holder': filled(HOLDERS, filled(FIELDS, 'x'.repeat(share(150)))),
   'one long JSON string in data': json({ data: json({ list: Array(60_000).fill(1), id: 'a' }) }),
   'one long JSON string in output': json({ output: json({ list: Array(60_000).fill(1) }) }),
   'one JSON string in error': json({ error: json({ list: Array(200_000).fill(1234) }) }),
-  'strings that begin as JSON does': filled(PLACES, `{${'['.repeat(share(PLACES.length))}`),
+  'strings that begin like JSON': filled(FIELDS, `{${'['.repeat(share(FIELDS.length))}`),
   'a list of JSON strings': json({ videos: Array(100).fill(json({ a: 'x'.repeat(9_000) })) }),
   'a list of JSON strings in every holder': filled(HOLDERS, {
     videos: Array(100).fill(json({ a: 'x'.repeat(2_000) })),
   }),
   'a list of links': json({ outputs: Array(MEGABYTE / 50).fill(LINK) }),
   'a list of 100,000 links': json({ outputs: Array(100_000).fill('http://a/') }),
-  'a list of links that are none': json({ outputs: Array(60).fill(`https://[${'a'.repeat(15_900)}`) }),
+  'a list of invalid links': json({ outputs: Array(60).fill(`https://[${'a'.repeat(15_900)}`) }),
   'a link without end': json({ video_url: `https://${'a.'.repeat(MEGABYTE / 2)}` }),
   'a percentage without end': json({ progress: `${'1'.repeat(MEGABYTE)} %` }),
   'a state without end': json({ status: '_ '.repeat(MEGABYTE / 2) }),
@@ -82,14 +83,14 @@ const PROFILE = {
   states: { succeeded: [1] },
 };
 
-/** From the fastest to the slowest, with the usual rules and with a profile's. */
+/** Sorted from fastest to slowest, with the default rules and with a profile. */
 function readingTimes(body) {
   const ms = [];
   for (const rules of [undefined, readingRules(PROFILE)]) {
     for (let run = 0; run < RUNS; run++) {
-      const began = process.cpuUsage();
+      const before = process.cpuUsage();
       traceAnswer({ status: 200, body, baseUrl: 'https://api.example.com' }, rules);
-      const { user, system } = process.cpuUsage(began);
+      const { user, system } = process.cpuUsage(before);
       ms.push((user + system) / 1000);
     }
   }
@@ -104,7 +105,7 @@ const results = Object.entries(SHAPES)
   .sort((a, b) => b.slowest - a.slowest);
 process.stdout.write(' slowest    median\n');
 for (const { shape, bytes, slowest, median } of results) {
-  const [worst, usual] = [slowest, median].map((ms) => `${ms.toFixed(1).padStart(5)} ms`);
-  process.stdout.write(`${worst}  ${usual}  ${(bytes / MEGABYTE).toFixed(2)} MB  ${shape}\n`);
+  const [worst, typical] = [slowest, median].map((ms) => `${ms.toFixed(1).padStart(5)} ms`);
+  process.stdout.write(`${worst}  ${typical}  ${(bytes / MEGABYTE).toFixed(2)} MB  ${shape}\n`);
 }
 process.exitCode = results.some(({ slowest }) => slowest > MOST_MS) ? 1 : 0;

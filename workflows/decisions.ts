@@ -7,11 +7,11 @@ import {
   proxyActivities,
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
-import { DECISION_REFUSED, describeRefusal } from '../src/contract/decision-refused';
 import { describeDuration } from '../src/contract/duration';
 import { createFailure, describeEvent, readFailure, type VideoFailure } from '../src/contract/failures';
 import { decisionProblem, isDecisionId } from '../src/contract/input-rules';
 import type { SubmitDecision } from '../src/contract/lost-submit';
+import { DECISION_REFUSED, describeRefusal } from '../src/contract/lost-submit';
 import { ADOPT_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import type { Job } from './job';

@@ -43,7 +43,7 @@ function failureOf(error: unknown, { taskId }: Job): VideoFailure | undefined {
 function activityFailure(error: unknown): VideoFailure | undefined {
   if (!(error instanceof ActivityFailure)) return undefined;
   switch (readTimeout(error)) {
-    case 'never-begun':
+    case 'never-started':
       return new VideoFailure('DeadlineExceeded', {
         message: `no worker started ${error.activityType}; is a worker running on its task queue?`,
       });

@@ -1,8 +1,8 @@
 import type { ApplicationFailure } from '@temporalio/workflow';
-import { describeDecisionCommands } from '../src/contract/decision-commands';
 import { createFailure, describeEvent, type FailureDetails, VideoFailure } from '../src/contract/failures';
 import type { CarriedJob, JobProgress, SignalledDecision } from '../src/contract/job';
 import type { SubmitDecision } from '../src/contract/lost-submit';
+import { describeDecisionCommands } from '../src/contract/lost-submit';
 import { cutToBytes } from '../src/contract/sizes';
 
 /** The lost submit of a job while it waits for a decision. The deadline does not run meanwhile. */

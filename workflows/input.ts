@@ -1,10 +1,18 @@
 import type { ApplicationFailure } from '@temporalio/workflow';
-import { type BatchInput, ON_FAILURE } from '../src/contract/batch';
-import { BATCH_STORAGE_RULE, isBatchStorage, isWindow, WINDOW_RULE } from '../src/contract/batch-rules';
+import type { BatchInput } from '../src/contract/batch';
 import { durationMs } from '../src/contract/duration';
 import { createFailure } from '../src/contract/failures';
-import * as rules from '../src/contract/input-rules';
-import { FILE_KEY_RULE, isFileKey } from '../src/contract/input-rules';
+import {
+  BATCH_FIELDS,
+  BATCH_KEY_RULE,
+  BATCH_SOURCE_RULE,
+  BATCH_STORAGE_RULE,
+  DURATION_RULE,
+  fieldProblem,
+  isBatchStorage,
+  JOB_FIELDS,
+  JOB_SOURCE_RULE,
+} from '../src/contract/input-rules';
 import type { JobInput, JobOptions, PollBounds } from '../src/contract/job';
 import { DEFAULT_DEADLINE_MS, DEFAULT_HOLD_MS } from '../src/contract/policies';
 import { requestSizeProblem, requestsSizeProblem } from '../src/contract/sizes';
@@ -16,38 +24,18 @@ export interface JobTimes {
   holdMs: number;
 }
 
-/** The rule of each field, checked when the field is set. */
-const RULES: [
-  name: string,
-  read: (input: JobInput) => unknown,
-  keeps: (value: unknown) => boolean,
-  rule: string,
-][] = [
-  ['taskId', (input) => input.taskId, rules.isTaskId, rules.TASK_ID_RULE],
-  ['storage', (input) => input.storage, rules.isStorageKey, rules.STORAGE_RULE],
-  ['onLostSubmit', (input) => input.onLostSubmit, rules.isLostSubmitPolicy, rules.LOST_SUBMIT_RULE],
-  ['idempotencyKey', (input) => input.idempotencyKey, rules.isIdempotencyKey, rules.IDEMPOTENCY_KEY_RULE],
-  ['queues.submit', (input) => input.queues?.submit, rules.isQueueName, rules.QUEUE_RULE],
-  ['queues.download', (input) => input.queues?.download, rules.isQueueName, rules.QUEUE_RULE],
-  ['keepBad', (input) => input.keepBad, rules.isFlag, rules.FLAG_RULE],
-];
-
 /**
  * Any SDK can start this workflow without our client, so a bad input must fail here with a clear sentence. Null counts as
  * absent: some languages send it for a field that is not set.
  */
 export function checkInput(input: JobInput | null | undefined): asserts input is JobInput {
   if (input == null || (input.request == null) === (input.taskId == null)) {
-    throw refused('a job needs either a request or the taskId of a task to adopt, and not both');
+    throw refused(JOB_SOURCE_RULE);
   }
-  for (const [name, read, keeps, rule] of RULES) {
-    const value = read(input);
-    if (value != null && !keeps(value)) throw refused(`${name} ${rule}`);
-  }
-  const tooLarge = input.request == null ? undefined : requestSizeProblem(Object(input.request));
-  if (tooLarge !== undefined) throw refused(tooLarge);
-  pollingOf(input);
-  timesOf(input);
+  const problem =
+    fieldProblem(input, JOB_FIELDS) ??
+    (input.request == null ? undefined : requestSizeProblem(Object(input.request)));
+  if (problem !== undefined) throw refused(problem);
 }
 
 export function timesOf({ deadline, holdFor }: JobOptions): JobTimes {
@@ -68,7 +56,7 @@ export function pollingOf({ polling }: JobOptions, service: PollBounds = {}): { 
 function readDuration(name: string, value: unknown): number {
   const ms = durationMs(value);
   if (ms !== undefined) return ms;
-  throw refused(`${name} must be milliseconds or a length of time such as "90s"`);
+  throw refused(`${name} ${DURATION_RULE}`);
 }
 
 export function refused(message: string): ApplicationFailure {
@@ -77,22 +65,13 @@ export function refused(message: string): ApplicationFailure {
 
 export function checkBatchInput(input: BatchInput | null | undefined): void {
   if (input == null || (input.requests == null) === (input.requestsFrom == null)) {
-    throw refused('a batch needs either requests or requestsFrom, and not both');
+    throw refused(BATCH_SOURCE_RULE);
   }
-  const { requests, requestsFrom, window, onFailure, ...options } = input;
-  if (requests != null && !(Array.isArray(requests) && requests.length > 0)) {
-    throw refused('requests must be a list with one request at least');
-  }
-  const tooLarge = requests == null ? undefined : requestsSizeProblem(requests);
-  if (tooLarge !== undefined) throw refused(tooLarge);
-  if (requestsFrom != null && !isFileKey(requestsFrom)) throw refused(`requestsFrom ${FILE_KEY_RULE}`);
-  if (window != null && !isWindow(window)) throw refused(`window ${WINDOW_RULE}`);
-  if (onFailure != null && !ON_FAILURE.includes(onFailure)) {
-    throw refused(`onFailure must be one of ${ON_FAILURE.join(', ')}`);
-  }
-  if ('idempotencyKey' in options && options.idempotencyKey != null) {
-    throw refused('idempotencyKey is for one job, and each item of a batch has its own');
-  }
+  const { requests, requestsFrom: _from, window: _window, onFailure: _onFailure, ...options } = input;
+  const problem =
+    fieldProblem(input, BATCH_FIELDS) ?? (requests == null ? undefined : requestsSizeProblem(requests));
+  if (problem !== undefined) throw refused(problem);
+  if ('idempotencyKey' in options && options.idempotencyKey != null) throw refused(BATCH_KEY_RULE);
   checkInput({ ...options, taskId: 'any' });
   if (!isBatchStorage(options.storage)) throw refused(`storage ${BATCH_STORAGE_RULE}`);
 }

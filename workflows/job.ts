@@ -1,4 +1,5 @@
 import type { SubmittedTask } from '../activities';
+import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import type { VideoFailure } from '../src/contract/failures';
 import type {
   CarriedJob,
@@ -13,7 +14,6 @@ import type {
 } from '../src/contract/job';
 import type { JobIdentity } from '../src/contract/job-identity';
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
-import { codeMarkdown, plainMarkdown } from '../src/contract/markdown';
 import { UNKNOWN_TASK_GRACE_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { describeVideo } from '../src/contract/summaries';

@@ -1,8 +1,8 @@
 import { upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
-import { decisionCommands } from '../src/contract/decision-commands';
+import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import { describeDuration } from '../src/contract/duration';
 import type { JobPhase, JobProgress } from '../src/contract/job';
-import { codeMarkdown, plainMarkdown } from '../src/contract/markdown';
+import { decisionCommands } from '../src/contract/lost-submit';
 import { type Searchable, searchAttributesOf } from '../src/contract/search-attributes';
 import { describeDownload } from '../src/contract/summaries';
 

@@ -3,8 +3,8 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { ApplicationFailure } from '@temporalio/activity';
 import {
+  doneBefore,
   type ItemResult,
-  leftOf,
   type OpenedBatch,
   parseResults,
   requestsKey,
@@ -23,34 +23,37 @@ import {
 } from '../../src/contract/sizes';
 import { asStorageFault, StorageFault, type VideoStorage } from '../../src/storage';
 
-/** A batch by its name, and its requests or the file that they are in. */
 export interface OpenBatchInput {
+  /** The name of the batch. */
   batch: string;
   requests?: VideoRequest[];
+  /** The key of the file with the requests. */
   requestsFrom?: string;
 }
 
 export interface ReadRequestsInput {
+  /** The key of the file with the requests. */
   from: string;
-  /** The requests as they were when the batch began. */
+  /** The digest of the requests when the batch started. */
   sha256: string;
-  /** How many requests come before those that are wanted. */
+  /** How many requests to skip. */
   skip: number;
-  /** How many are wanted at the most; as many as fit unless set. */
+  /** How many requests to read at most; as many as fit by default. */
   most?: number;
 }
 
 export interface RecordResultsInput {
+  /** The name of the batch. */
   batch: string;
   results: ItemResult[];
 }
 
-/** The files that a batch reads and writes. `requestFields` are those that the service has beyond the interface. */
+/** The files of a batch. `requestFields` are the fields that the service accepts beyond the interface. */
 export function createBatchFiles(storage: VideoStorage, requestFields?: readonly string[]) {
   return {
     /**
-     * Reads all requests once, so that a mistake in the last is known before anything is paid for, and the results of
-     * whatever ran under the name before: what is stored or paid for is not paid for again.
+     * Checks all requests before anything is paid for, and reads the results of earlier runs under the same name, so that
+     * nothing is paid for twice.
      */
     async openBatch({ batch, requests: given, requestsFrom }: OpenBatchInput): Promise<OpenedBatch> {
       const requests = requestsFrom === undefined ? checked(given ?? []) : await requestsIn(requestsFrom);
@@ -58,9 +61,9 @@ export function createBatchFiles(storage: VideoStorage, requestFields?: readonly
       const tooMany = itemCountProblem(items);
       if (tooMany !== undefined) throw refused(`${requestsFrom ?? 'requests'}: ${tooMany}`);
       const sha256 = digestOf(requests);
-      return waitingForStorage(async () => {
+      return retryingStorageFaults(async () => {
         await claim(requestsKey(batch), { items, sha256 });
-        return { items, sha256, earlier: leftOf(await readResults(batch)) };
+        return { items, sha256, earlier: doneBefore(await readResults(batch)) };
       });
     },
 
@@ -68,45 +71,45 @@ export function createBatchFiles(storage: VideoStorage, requestFields?: readonly
       const requests = await requestsIn(from);
       const limits = { most: most ?? REQUESTS_AT_ONCE, bytes: REQUEST_BYTES_AT_ONCE };
       if (digestOf(requests) === sha256) return firstThatFit(requests.slice(skip), limits);
-      throw refused(`${from} has changed since the batch began; start another batch for what is new in it`);
+      throw refused(`${from} has changed since the batch began; start another batch for the new requests`);
     },
 
-    /** Adds to the results that are there already; an attempt that comes again changes nothing. */
+    /** Adds results to the file. A repeated attempt changes nothing. */
     async recordResults({ batch, results }: RecordResultsInput): Promise<StoredFile> {
-      const begunMs = performance.now();
+      const startedAtMs = performance.now();
       const key = resultsKey(batch);
-      return waitingForStorage(async () => {
+      return retryingStorageFaults(async () => {
         const lines = new Map(
           [...(await readResults(batch)), ...results].map((result) => [result.item, JSON.stringify(result)]),
         );
         const sorted = [...lines].sort(([a], [b]) => a - b).map(([, line]) => `${line}\n`);
-        if (performance.now() - begunMs > RECORD_WITHIN_MS)
-          throw new StorageFault(`${key} is read too slowly`);
+        if (performance.now() - startedAtMs > RECORD_WITHIN_MS)
+          throw new StorageFault(`reading ${key} took too long`);
         return { key, ...(await storage.write(key, sorted.join(''), 'application/x-ndjson')) };
       });
     },
   };
 
-  /** Results under a name are those of the same requests, or a line would be taken for another. */
+  /** Ties the name to the requests: with other requests, the results would belong to other items. */
   async function claim(key: string, requests: { items: number; sha256: string }): Promise<void> {
-    const there = await readText(key);
-    if (there === undefined) {
+    const existing = await readText(key);
+    if (existing === undefined) {
       await storage.write(key, `${JSON.stringify(requests)}\n`, 'application/json');
-    } else if (Object(readWhole(key, () => JSON.parse(there))).sha256 !== requests.sha256) {
+    } else if (Object(parseFile(key, () => JSON.parse(existing))).sha256 !== requests.sha256) {
       throw refused(
-        `${key} in the storage says that the name was used for other requests; start what is new as a batch of its own, under another name`,
+        `the name was used for other requests, according to ${key} in the storage; start the new requests as another batch, under another name`,
       );
     }
   }
 
   async function readResults(batch: string): Promise<ItemResult[]> {
     const key = resultsKey(batch);
-    const there = await readText(key);
-    return readWhole(key, () => parseResults(there ?? ''));
+    const content = await readText(key);
+    return parseFile(key, () => parseResults(content ?? ''));
   }
 
   async function requestsIn(key: string): Promise<VideoRequest[]> {
-    const content = await waitingForStorage(() => readText(key, LARGEST_REQUESTS_FILE_BYTES));
+    const content = await retryingStorageFaults(() => readText(key, LARGEST_REQUESTS_FILE_BYTES));
     if (content === undefined) throw refused(`there is no ${key} in the storage of the worker`);
     const tooLarge = requestsFileProblem(Buffer.byteLength(content));
     if (tooLarge !== undefined) throw refused(`${key}: ${tooLarge}`);
@@ -123,11 +126,11 @@ export function createBatchFiles(storage: VideoStorage, requestFields?: readonly
     });
   }
 
-  /** Reads a little more than it may have at the most, and no further. */
+  /** Stops soon after the limit, so that the caller sees that the file is too large. */
   async function readText(key: string, mostBytes = Number.POSITIVE_INFINITY): Promise<string | undefined> {
     return asStorageFault(async () => {
       const stored = await storage.read(key);
-      return stored && text(untilOver(stored, mostBytes));
+      return stored && text(untilLimit(stored, mostBytes));
     });
   }
 }
@@ -136,18 +139,18 @@ function digestOf(requests: VideoRequest[]): string {
   return createHash('sha256').update(JSON.stringify(requests)).digest('hex');
 }
 
-/** We write files whole: one that cannot be read was changed by somebody, who can fix it. */
-function readWhole<T>(key: string, read: () => T): T {
+/** The storage writes complete files, so an operator must have changed one that cannot be parsed. */
+function parseFile<T>(key: string, parse: () => T): T {
   try {
-    return read();
+    return parse();
   } catch (error) {
-    throw new StorageFault(`${key} is damaged (${error}): fix it, or put it out of the way`, {
+    throw new StorageFault(`${key} is damaged (${error}): repair it, or move it away`, {
       cause: error,
     });
   }
 }
 
-async function* untilOver(content: Readable, mostBytes: number): AsyncGenerator<Buffer> {
+async function* untilLimit(content: Readable, mostBytes: number): AsyncGenerator<Buffer> {
   let bytes = 0;
   for await (const chunk of content) {
     yield chunk;
@@ -156,8 +159,8 @@ async function* untilOver(content: Readable, mostBytes: number): AsyncGenerator<
   }
 }
 
-/** However often it fails: the retry policy bounds it. */
-async function waitingForStorage<T>(work: () => Promise<T>): Promise<T> {
+/** Without a limit of attempts: only the retry policy bounds them. */
+async function retryingStorageFaults<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -1,4 +1,4 @@
-/** What came is no video, or not the whole of one. */
+/** The download is not a complete video. */
 export class BadVideo extends Error {
   override readonly name = 'BadVideo';
 }

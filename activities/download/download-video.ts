@@ -4,7 +4,7 @@ import { DOWNLOAD_PACE, LARGEST_VIDEO_BYTES } from '../../src/contract/policies'
 import { describeMismatches, type ExpectedVideo } from '../../src/contract/video-facts';
 import type { RateLimiter, VideoService } from '../../src/service';
 import { StorageFault, type VideoStorage } from '../../src/storage';
-import { isRetried, jobId, type NamedJob, whileHeartbeating } from '../attempt';
+import { jobId, type NamedJob, whileHeartbeating, willRetryDownload } from '../attempt';
 import { JobRecordFile } from '../job-record';
 import { toFailure } from '../to-failure';
 import { BadVideo } from './bad-video';
@@ -18,14 +18,15 @@ import type { DownloadPace } from './watch-pace';
 
 export interface DownloadVideoInput extends NamedJob {
   taskId: string;
-  /** What was asked for, to be compared with what came; an adopted task has none. */
+  /** The fields of the request that the video is compared with; an adopted task has none. */
   expected?: ExpectedVideo;
-  /** Which record of the job the storage keeps, as its submit named it. */
+  /** The id of the job's record in the storage, which the submit returned. */
   record?: string;
-  /** A key, or a prefix when it ends with `/`; the worker's template names the file unless a key is given. */
+  /** A key, or a prefix that ends with `/`; the worker's template names the file under a prefix. */
   storage?: string;
+  /** Stores a download that is not a complete video as `<key>.bad`. */
   keepBad?: boolean;
-  /** The start of the job; of this activity unless set. */
+  /** The start of the job; that of this activity by default. */
   startedAtMs?: number;
 }
 
@@ -35,12 +36,13 @@ export interface DownloadedVideo {
 }
 
 export interface DownloadOptions {
-  /** Where a job without a key of its own puts its video; `{workflowId}.{ext}` unless set. */
+  /** The key of videos whose job sets none; `{workflowId}.{ext}` by default. */
   keyTemplate?: string;
-  /** 2 GiB unless set. */
+  /** 2 GiB by default. */
   largestVideoBytes?: number;
-  /** Whether `<key>.json` is written beside each video; it is, unless this is false. */
+  /** Whether `<key>.json` is written beside each video; true by default. */
   sidecar?: boolean;
+  /** When a download is too slow. */
   pace?: DownloadPace;
 }
 
@@ -50,28 +52,27 @@ export interface DownloadVideoDeps extends DownloadOptions {
   rateLimiter: RateLimiter;
 }
 
-/** Brings a finished video into the storage: all of it, looked at, or nothing. */
+/** Downloads a finished video into the storage: complete and inspected, or not at all. */
 export function createDownloadVideo(deps: DownloadVideoDeps) {
   const { service, storage, rateLimiter, pace = DOWNLOAD_PACE } = deps;
   return async function downloadVideo(input: DownloadVideoInput): Promise<DownloadedVideo> {
     const { taskId, expected = {} } = input;
     const signal = cancellationSignal();
-    const begunAtMs = Date.now();
+    const startedAtMs = Date.now();
     const earlier = readPartNote();
-    const reception = receptionOf(input, deps);
-    const note = () => reception.note ?? earlier ?? { bytes: reception.bytes };
-
+    const download = createDownload(input, deps);
+    const note = () => download.note ?? earlier ?? { bytes: download.bytes };
     const record =
       input.record === undefined
         ? undefined
-        : JobRecordFile.named(storage, { job: jobId(input), id: input.record });
+        : JobRecordFile.withId(storage, { job: jobId(input), id: input.record });
 
     const receive = async (): Promise<DownloadedVideo> => {
       const stored = record && (await findStored(record, input, storage));
       if (stored) return stored;
-      if (earlier) await reception.resumeFrom(earlier);
-      await receiveVideo(reception, { service, rateLimiter, taskId, pace, signal });
-      const { key, video, doubts } = await reception.publish();
+      if (earlier) await download.resumeFrom(earlier);
+      await receiveVideo(download, { service, rateLimiter, taskId, pace, signal });
+      const { key, video, doubts } = await download.publish();
       const warnings = [...describeMismatches(expected, video), ...doubts];
       if (deps.sidecar !== false) {
         const { requestOnRecord: request } = record ?? {};
@@ -84,34 +85,35 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       return { video, warnings };
     };
 
-    /** What becomes of the part that has come: a later attempt goes on with it, somebody looks at it, or it goes. */
+    /** Leaves the partial file for the next attempt, sets a bad one aside, or deletes it. Returns what to throw. */
     const giveUp = async (error: unknown): Promise<unknown> => {
       if (signal.aborted) {
-        log.info('download left', { taskId, bytes: reception.bytes });
+        log.info('download stopped', { taskId, bytes: download.bytes });
         const { workerShutdown, paused } = Context.current().cancellationDetails ?? {};
-        if (workerShutdown || paused) heartbeat(await reception.leave());
-        else await reception.discard();
+        if (workerShutdown || paused) heartbeat(await download.leave());
+        else await download.discard();
         return signal.reason;
       }
       if (error instanceof BadVideo) {
-        const kept = input.keepBad ? `; it is kept at ${await reception.setAside()}` : '';
-        await reception.discard();
-        return toFailure(new BadVideo(error.message + kept), 'download', { taskId });
+        const stored = input.keepBad ? `; the bad file is stored at ${await download.setAside()}` : '';
+        await download.discard();
+        return toFailure(new BadVideo(error.message + stored), 'download', { taskId });
       }
       const failure = toFailure(error, 'download', { taskId });
-      // A storage that failed may have no room, and what is left would take some.
-      const isOurs = error instanceof StorageFault;
-      if (!isOurs && isRetried(failure, Date.now() - begunAtMs)) heartbeat(await reception.leave());
-      else await reception.discard();
+      // A storage that failed may be full, and a partial file would use space.
+      const mayLeave = !(error instanceof StorageFault);
+      if (mayLeave && willRetryDownload(failure, Date.now() - startedAtMs)) heartbeat(await download.leave());
+      else await download.discard();
       return failure;
     };
 
+    heartbeat(note());
     return whileHeartbeating(note, () =>
       whileReportingProgress(
-        () => ({ bytes: reception.bytes, of: reception.of, job: input.job }),
+        () => ({ bytes: download.bytes, of: download.of, job: input.job }),
         () =>
           receive().catch(async (error: unknown) => {
-            // What cannot be cleared away now is the janitor's, and no second fault.
+            // The janitor deletes what cannot be deleted now; the first error is the one to report.
             throw await giveUp(error).catch(() => toFailure(error, 'download', { taskId }));
           }),
       ),
@@ -119,7 +121,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
   };
 }
 
-function receptionOf({ taskId, storage: place, ...input }: DownloadVideoInput, deps: DownloadVideoDeps) {
+function createDownload({ taskId, storage: jobKey, ...input }: DownloadVideoInput, deps: DownloadVideoDeps) {
   const { storage, keyTemplate = DEFAULT_KEY_TEMPLATE, largestVideoBytes = LARGEST_VIDEO_BYTES } = deps;
   const { attempt, scheduledTimestampMs } = activityInfo();
   const workflowId = jobId(input);
@@ -130,6 +132,6 @@ function receptionOf({ taskId, storage: place, ...input }: DownloadVideoInput, d
     isRetry: attempt > 1,
     signal: cancellationSignal(),
     largestBytes: largestVideoBytes,
-    keyFor: (extension) => storageKey(place, keyTemplate, { workflowId, taskId, startedAtMs, extension }),
+    keyFor: (extension) => storageKey(jobKey, keyTemplate, { workflowId, taskId, startedAtMs, extension }),
   });
 }

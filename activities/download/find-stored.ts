@@ -3,27 +3,30 @@ import { log } from '@temporalio/activity';
 import { asStorageFault, type VideoStorage } from '../../src/storage';
 import type { JobRecordFile, StoredRecord } from '../job-record';
 
-/** The video of this task that the record says is stored, if the storage still has it, byte for byte. */
+/** The stored video of this task, if it is on record and the storage still has it, byte for byte. */
 export async function findStored(
   record: JobRecordFile,
-  { taskId, storage: wanted }: { taskId: string; storage?: string },
+  { taskId, storage: requestedKey }: { taskId: string; storage?: string },
   storage: VideoStorage,
 ): Promise<Pick<StoredRecord, 'video' | 'warnings'> | undefined> {
   const found = await record.read();
   if (found?.state !== 'stored' || found.taskId !== taskId) return undefined;
-  if (!(await isThere(found, storage))) {
+  if (!(await isIntact(found, storage))) {
     log.warn('the video on record is no longer in the storage', { taskId, key: found.key });
     return undefined;
   }
   const { key, video, warnings } = found;
-  const elsewhere = wanted !== undefined && wanted !== found.storage;
+  const isElsewhere = requestedKey !== undefined && requestedKey !== found.storage;
   return {
     video,
-    warnings: [...warnings, ...(elsewhere ? [`it was stored before as ${key} and stays there`] : [])],
+    warnings: [
+      ...warnings,
+      ...(isElsewhere ? [`the video was stored before as ${key} and stays there`] : []),
+    ],
   };
 }
 
-async function isThere({ key, video }: StoredRecord, storage: VideoStorage): Promise<boolean> {
+async function isIntact({ key, video }: StoredRecord, storage: VideoStorage): Promise<boolean> {
   return asStorageFault(async () => {
     const stored = await storage.read(key);
     if (stored === undefined) return false;

@@ -12,12 +12,12 @@ import {
 } from '../../src/service';
 import { StorageFault } from '../../src/storage';
 import { callWithinLimits } from '../rate-limited-call';
-import { failureOf, toFailure } from '../to-failure';
+import { createCallFailure, toFailure } from '../to-failure';
 import { BadVideo, VideoTooLarge } from './bad-video';
 import type { VideoDownload } from './video-download';
 import { type DownloadPace, watchPace } from './watch-pace';
 
-/** To a link: it has expired, or is of another key, and the service may have a better one by now. */
+/** The link has expired or needs another key; the service may have a new one. */
 const REFUSED_LINK: (number | undefined)[] = [401, 403, 404, 410];
 
 export interface ReceiveVideoOptions {
@@ -29,64 +29,60 @@ export interface ReceiveVideoOptions {
 }
 
 /**
- * Connects until the whole video has come, each time by a fresh link and from where the last connection ended. What gets
- * no further is left to Temporal's retry policy, which pauses longer and longer.
+ * Connects until the whole video has arrived, each time with a fresh link and from where the last connection stopped. When
+ * connections make no progress, it fails, so that Temporal's retry policy pauses.
  */
-export async function receiveVideo(reception: VideoDownload, options: ReceiveVideoOptions): Promise<void> {
+export async function receiveVideo(download: VideoDownload, options: ReceiveVideoOptions): Promise<void> {
   const { taskId, pace } = options;
   const endsAtMs = Date.now() + pace.attemptMs;
-  let furthest = reception.bytes;
+  let furthestBytes = download.bytes;
   for (let fruitless = 0; ; ) {
     try {
-      return await receiveOnce(reception, options, endsAtMs);
+      return await receiveOnce(download, options, endsAtMs);
     } catch (error) {
-      if (!isWorthAnother(error)) throw error;
-      fruitless = reception.bytes >= furthest + FRUITFUL_BYTES ? 0 : fruitless + 1;
-      furthest = Math.max(furthest, reception.bytes);
+      if (!isWorthReconnecting(error)) throw error;
+      fruitless = download.bytes >= furthestBytes + FRUITFUL_BYTES ? 0 : fruitless + 1;
+      furthestBytes = Math.max(furthestBytes, download.bytes);
       if (fruitless === FRUITLESS_CONNECTIONS || Date.now() >= endsAtMs) throw error;
-      log.info('asking for the rest of the video', {
-        taskId,
-        bytes: reception.bytes,
-        because: error.message,
-      });
+      log.info('resuming the download', { taskId, bytes: download.bytes, reason: error.message });
     }
   }
 }
 
-/** One connection: from a fresh link to the end of what it brings. */
+/** One connection, from a fresh link to the end of its stream. */
 async function receiveOnce(
-  reception: VideoDownload,
+  download: VideoDownload,
   { service, rateLimiter, taskId, pace, signal }: ReceiveVideoOptions,
   endsAtMs: number,
 ): Promise<void> {
   const link = await freshLink(taskId, () =>
     callWithinLimits(rateLimiter, 'poll', () => service.poll(taskId, { signal })),
   );
-  const from = reception.resumePoint;
+  const from = download.resumePoint;
   const body = await callWithinLimits(rateLimiter, 'download', () =>
     service.openVideo(link, { signal, from }),
   );
-  const stopWatching = watchPace(body.stream, reception, pace, endsAtMs);
+  const stopWatching = watchPace(body.stream, download, pace, endsAtMs);
   try {
-    await reception.expect(body);
-    await reception.take(body.stream);
+    await download.expect(body);
+    await download.write(body.stream);
   } catch (error) {
     throw signal.aborted ? error : faultOf(error, body);
   } finally {
     stopWatching();
-    // A video that is not read to its end would keep its connection.
+    // A stream that is not read to its end would keep its connection open.
     body.stream.on('error', () => undefined).destroy();
   }
 }
 
-function isWorthAnother(error: unknown): error is ServiceFault {
+function isWorthReconnecting(error: unknown): error is ServiceFault {
   if (!(error instanceof ServiceFault)) return false;
   return error.kind === 'cut' || (error.kind === 'answered' && REFUSED_LINK.includes(error.facts.status));
 }
 
 const KNOWN_FAULTS = [ServiceFault, StorageFault, BadVideo, VideoTooLarge];
 
-/** What none of us has thrown came from the stream itself: the connection ended within the video. */
+/** An error that is none of ours comes from the stream: the connection ended inside the video. */
 function faultOf(error: unknown, { encoding }: VideoBody): unknown {
   if (KNOWN_FAULTS.some((known) => error instanceof known)) return error;
   const message = error instanceof Error ? error.message : String(error);
@@ -94,7 +90,7 @@ function faultOf(error: unknown, { encoding }: VideoBody): unknown {
   return new ServiceFault('cut', { message: redact(message, NO_SECRETS) });
 }
 
-/** What it means when the task, asked for its link, is in another state than "succeeded, with a video". */
+/** The failure when the task has no link any more, by its state. */
 const WITHOUT_LINK: Record<TaskReading['task']['state'], FailureType> = {
   queued: 'NoVideo',
   running: 'NoVideo',
@@ -104,14 +100,14 @@ const WITHOUT_LINK: Record<TaskReading['task']['state'], FailureType> = {
   cancelled: 'GenerationCancelled',
 };
 
-/** The link as the service gives it now. Links expire and are secrets: nobody keeps one. */
-export async function freshLink(taskId: string, look: () => Promise<TaskReading>): Promise<string> {
+/** Polls for the link. It is never stored, because links are secrets and expire. */
+async function freshLink(taskId: string, poll: () => Promise<TaskReading>): Promise<string> {
   try {
-    const { task, serviceMessage } = await look();
+    const { task, serviceMessage } = await poll();
     if (task.state === 'succeeded' && task.videoUrl !== undefined) return task.videoUrl;
-    throw failureOf(WITHOUT_LINK[task.state], 'download', { taskId, ...serviceMessage });
+    throw createCallFailure(WITHOUT_LINK[task.state], 'download', { taskId, ...serviceMessage });
   } catch (error) {
-    // A status call's refusals mean what they mean while waiting; how they are retried is the download's matter.
+    // The failure is that of a poll; its retries are those of the download.
     throw toFailure(error, 'poll', { taskId, retryAs: 'download' });
   }
 }

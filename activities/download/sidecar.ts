@@ -3,42 +3,42 @@ import type { StoredVideo } from '../../src/contract/job';
 import type { VideoStorage } from '../../src/storage';
 import { inTime, readSmallText } from '../job-record';
 
-/** What stands in `<key>.json` beside a video, for whoever meets the file without its job. */
+/** The content of `<key>.json` beside a video, which describes the file without its job. */
 export interface Sidecar {
   workflowId: string;
   taskId: string;
-  /** Without what signs its links: the file may be copied anywhere. */
+  /** Links in it are redacted, because the file may be copied anywhere. */
   request?: Record<string, unknown>;
   seed?: number;
   video: StoredVideo;
   warnings: string[];
 }
 
-/** Writes it unless something else is there. The video is in place already, so a problem is a warning and no failure. */
+/** Writes the sidecar unless another file has its key. Returns a warning if it cannot: the video is stored already. */
 export async function writeSidecar(
   storage: VideoStorage,
   key: string,
   sidecar: Sidecar,
 ): Promise<string | undefined> {
-  const place = `${key}.json`;
+  const sidecarKey = `${key}.json`;
   try {
-    const there = await inTime(async () => {
-      const stored = await storage.read(place);
+    const existing = await inTime(async () => {
+      const stored = await storage.read(sidecarKey);
       return stored && readSmallText(stored);
     });
-    if (there !== undefined && !isOfTask(there, sidecar.taskId)) {
-      return `${place} was there already and is left as it is`;
+    if (existing !== undefined && !isOfTask(existing, sidecar.taskId)) {
+      return `${sidecarKey} exists already and was not overwritten`;
     }
     await inTime(() =>
-      storage.write(place, `${JSON.stringify(sidecar, undefined, 2)}\n`, 'application/json'),
+      storage.write(sidecarKey, `${JSON.stringify(sidecar, undefined, 2)}\n`, 'application/json'),
     );
     return undefined;
   } catch (error) {
-    return `${place} could not be written: ${cleanText(error instanceof Error ? error.message : String(error))}`;
+    return `${sidecarKey} could not be written: ${cleanText(error instanceof Error ? error.message : String(error))}`;
   }
 }
 
-/** An earlier attempt at the same video may have written one. */
+/** An earlier attempt for the same video may have written it. */
 function isOfTask(content: string, taskId: string): boolean {
   try {
     return Object(JSON.parse(content)).taskId === taskId;

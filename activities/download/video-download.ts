@@ -7,15 +7,15 @@ import { ServiceFault, type VideoBody } from '../../src/service';
 import { asStorageFault, type IncomingVideo, storageFault, type VideoStorage } from '../../src/storage';
 import { BadVideo, VideoTooLarge } from './bad-video';
 
-/** Taken now and then: a copy of the hash for a heartbeat. */
+/** How often the hash is copied for a heartbeat. */
 const SNAPSHOT_EVERY_MS = 1_000;
 
 /**
- * So much may wait to be written, and be added to again when half of it is. The more is written at once the faster; with
- * less, or with nothing added before all is written, a large video took a fifth longer.
+ * At most this much waits to be written; the source continues when half of it is. With less, or with waiting until all of
+ * it is written, a large video took a fifth longer.
  */
 const MOST_UNWRITTEN_BYTES = 8 * 1024 * 1024;
-const ROOM_AGAIN_BYTES = MOST_UNWRITTEN_BYTES / 2;
+const RESUME_AT_BYTES = MOST_UNWRITTEN_BYTES / 2;
 
 export interface VideoDownloadOptions {
   storage: VideoStorage;
@@ -29,93 +29,94 @@ export interface VideoDownloadOptions {
 export interface ReceivedVideo {
   key: string;
   video: StoredVideo;
-  /** What could not be told of it, a sentence each. */
+  /** What could not be checked, one sentence each. */
   doubts: string[];
 }
 
-/** Neither the server nor the file says how long it is: one that was cut between two of its parts looks the same. */
+/** A file without a stated length that was cut between two of its parts looks complete. */
 const MAY_BE_CUT =
-  'no length was sent with it and its container does not say where it ends, so it could not be checked that all of it came';
+  'the server sent no length and the container does not say where the video ends, so completeness could not be checked';
 
-interface Place {
+/** The file in the storage that a download writes to. */
+interface OpenTarget {
   key: string;
   contentType: string;
   incoming: IncomingVideo;
-  /** Rejects when nothing more can be stored, or is to be. */
+  /** Rejects when the storage fails or the download is cancelled. */
   broken: Promise<never>;
 }
 
-/** One video on its way into the storage: hashed, counted and looked at in the same pass. */
+/** One download in progress. Each byte is stored, hashed, counted and inspected in one pass. */
 export class VideoDownload {
-  /** How many bytes have come, and of how many when somebody said so. */
+  /** How many bytes have arrived, and the length that the server announced. */
   bytes = 0;
   of: number | undefined;
-  /** While it does, a slow source is not to blame. */
+  /** Meanwhile the source is not too slow. */
   waitsForStorage = false;
-  /** With what a server can be asked for the rest of the same video. */
+  /** The ETag or date with which a server resumes the same video. */
   private validator: string | undefined;
   private hash = createHash('sha256');
   private passing = new PassingVideo();
-  /** The first bytes, until there are enough to know what they are and so where they go. */
-  private held: Buffer[] = [];
-  private place: Place | undefined;
+  /** The first bytes, until they are enough to know the container, and so the key. */
+  private head: Buffer[] = [];
+  private target: OpenTarget | undefined;
   private snapshot: { bytes: number; sha256: string } | undefined;
   private snapshotAtMs = 0;
   private onRoom: () => void = () => undefined;
 
   constructor(private readonly options: VideoDownloadOptions) {}
 
-  /** Where a server may go on, if it still has the same video. */
+  /** Where a server may resume, if it still has the same video. */
   get resumePoint(): { offset: number; validator: string } | undefined {
     if (this.bytes === 0 || this.validator === undefined) return undefined;
     return { offset: this.bytes, validator: this.validator };
   }
 
-  /** For the heartbeat: what the storage has confirmed, and not what is still on its way there. */
+  /** For the heartbeat: what the storage has confirmed, not what is still being written. */
   get note(): PartNote | undefined {
-    const part = this.place?.incoming.part;
-    if (!this.place || !part || !this.snapshot || this.validator === undefined) return undefined;
+    const part = this.target?.incoming.part;
+    if (!this.target || !part || !this.snapshot || this.validator === undefined) return undefined;
     const { bytes, sha256 } = this.snapshot;
-    return { key: this.place.key, part: part.name, bytes, sha256, validator: this.validator };
+    return { key: this.target.key, part: part.name, bytes, sha256, validator: this.validator };
   }
 
-  /** What an earlier attempt left is copied and not written on: that attempt may not know yet that it is over. */
+  /** Copies what an earlier attempt left. It does not append to it, because that attempt may still be writing. */
   async resumeFrom({ key, part, bytes, sha256, validator }: PartNote): Promise<void> {
-    const left = await this.options.storage.readPart?.(key, part);
-    if (left === undefined) return;
-    // Whatever is wrong with it, the video can still be had from its beginning.
-    await this.take(left, bytes).catch(() => undefined);
+    const partial = await this.options.storage.readPart?.(key, part);
+    if (partial === undefined) return;
+    // If the partial file is bad, the download starts over.
+    await this.write(partial, bytes).catch(() => undefined);
     if (this.bytes === bytes && this.digest() === sha256) this.validator = validator;
     else await this.startOver();
   }
 
-  /** Readies itself for what a server is about to bring. */
+  /** Prepares for the stream of a server: resumes, or starts over. */
   async expect({ offset, bytes, validator }: VideoBody): Promise<void> {
     const hasChanged = offset > 0 && this.of !== undefined && bytes !== undefined && bytes !== this.of;
     if (offset !== this.bytes || hasChanged) await this.startOver();
-    if (hasChanged) throw new ServiceFault('cut', { message: 'the video has another length than before' });
+    if (hasChanged) throw new ServiceFault('cut', { message: 'the length of the video has changed' });
     this.refuseLarger(bytes ?? 0);
     this.of = bytes;
     this.passing.expect(bytes);
     this.validator = validator;
   }
 
-  /** All that a stream brings, or as many bytes of it as are asked for. */
-  async take(stream: Readable, most = Number.POSITIVE_INFINITY): Promise<void> {
-    let left = most;
+  /** Writes a stream to the storage, or its first bytes. */
+  async write(stream: Readable, mostBytes = Number.POSITIVE_INFINITY): Promise<void> {
+    let remaining = mostBytes;
     await pump(stream, (chunk) => {
-      const part = chunk.subarray(0, left);
-      left -= part.length;
-      return part.length > 0 ? this.takeChunk(part) : undefined;
+      const part = chunk.subarray(0, remaining);
+      remaining -= part.length;
+      return part.length > 0 ? this.writeChunk(part) : undefined;
     });
   }
 
-  private takeChunk(chunk: Buffer): Promise<void> | undefined {
+  private writeChunk(chunk: Buffer): Promise<void> | undefined {
     this.bytes += chunk.length;
     this.refuseLarger(this.bytes);
     this.hash.update(chunk);
     this.passing.add(chunk);
-    return this.place ? this.store(this.place, chunk) : this.hold(chunk);
+    return this.target ? this.store(this.target, chunk) : this.collectHead(chunk);
   }
 
   private refuseLarger(bytes: number): void {
@@ -123,66 +124,66 @@ export class VideoDownload {
     if (bytes > largestBytes) throw new VideoTooLarge(largestBytes);
   }
 
-  /** The bytes so far were of another video, or cannot be gone on from. */
-  async startOver(): Promise<void> {
-    const { place } = this;
-    this.place = undefined;
+  /** The bytes so far belong to another video, or cannot be resumed. */
+  private async startOver(): Promise<void> {
+    const { target } = this;
+    this.target = undefined;
     this.bytes = 0;
     this.of = undefined;
     this.validator = undefined;
     this.hash = createHash('sha256');
     this.passing = new PassingVideo();
-    this.held = [];
+    this.head = [];
     this.snapshot = undefined;
-    await asStorageFault(async () => place?.incoming.discard());
+    await asStorageFault(async () => target?.incoming.discard());
   }
 
-  /** Everything has come: into its place with it, if it is a video. */
+  /** Publishes the video under its key, if it is complete. */
   async publish(): Promise<ReceivedVideo> {
     if (this.of !== undefined && this.bytes !== this.of) {
       throw new BadVideo(`${this.bytes} of ${this.of} bytes arrived`);
     }
-    const place = this.place ?? (await this.open());
+    const target = this.target ?? (await this.open());
     const inspection = await this.passing.inspect();
     if (inspection.kind === 'no-video') throw new BadVideo(inspection.reason);
     const { container: _, ...facts } = inspection.facts;
     const whole = { bytes: this.bytes, sha256: this.digest() };
-    const { uri } = await asStorageFault(() => place.incoming.publish(whole));
-    this.place = undefined;
-    const isWhole = this.of !== undefined || inspection.end === 'checked';
+    const { uri } = await asStorageFault(() => target.incoming.publish(whole));
+    this.target = undefined;
+    const isComplete = this.of !== undefined || inspection.end === 'checked';
     return {
-      key: place.key,
-      video: { uri, ...whole, contentType: place.contentType, ...facts },
-      doubts: isWhole ? [] : [MAY_BE_CUT],
+      key: target.key,
+      video: { uri, ...whole, contentType: target.contentType, ...facts },
+      doubts: isComplete ? [] : [MAY_BE_CUT],
     };
   }
 
-  /** Leaves what has come for another attempt, where the storage can; answers how that one finds it. */
+  /** Leaves the partial file for the next attempt, if the storage supports it. Returns the note that finds it. */
   async leave(): Promise<PartNote | undefined> {
-    const { place, validator, bytes } = this;
-    const part = place?.incoming.part;
+    const { target, validator, bytes } = this;
+    const part = target?.incoming.part;
     if (!part || validator === undefined) {
       await this.discard();
       return undefined;
     }
-    this.place = undefined;
+    this.target = undefined;
     await part.leave();
-    return { key: place.key, part: part.name, bytes, sha256: this.digest(), validator };
+    return { key: target.key, part: part.name, bytes, sha256: this.digest(), validator };
   }
 
   async discard(): Promise<void> {
-    const { place } = this;
-    this.place = undefined;
-    await place?.incoming.discard();
+    const { target } = this;
+    this.target = undefined;
+    await target?.incoming.discard();
   }
 
-  /** Keeps what has come for somebody to look at: all of it, or its beginning where the storage cannot; answers where. */
+  /** Stores a bad file as `<key>.bad`: all of it, or its beginning if the storage cannot. Returns its URI. */
   async setAside(): Promise<string> {
-    const { place } = this;
-    this.place = undefined;
-    const key = `${place?.key ?? this.options.keyFor('mp4')}.bad`;
-    if (place?.incoming.setAside) return (await place.incoming.setAside(key)).uri;
-    await place?.incoming.discard();
+    const { target } = this;
+    this.target = undefined;
+    const key = `${target?.key ?? this.options.keyFor('mp4')}.bad`;
+    if (target?.incoming.setAside) return (await target.incoming.setAside(key)).uri;
+    await target?.incoming.discard();
     return (await this.options.storage.write(key, this.passing.head(), 'application/octet-stream')).uri;
   }
 
@@ -190,13 +191,13 @@ export class VideoDownload {
     return this.hash.copy().digest('hex');
   }
 
-  private async hold(chunk: Buffer): Promise<void> {
-    this.held.push(chunk);
+  private async collectHead(chunk: Buffer): Promise<void> {
+    this.head.push(chunk);
     if (this.bytes >= HEAD_TO_SNIFF) await this.open();
   }
 
-  /** The first bytes say what it is; what is no video is not stored at all. */
-  private async open() {
+  /** The first bytes show the container. What is not a video is not stored at all. */
+  private async open(): Promise<OpenTarget> {
     const head = this.passing.head();
     const container = sniffContainer(head);
     if (container === undefined) throw new BadVideo(describeHead(head));
@@ -206,29 +207,29 @@ export class VideoDownload {
     const incoming = await asStorageFault(() => storage.receive(key, { owner, contentType, isRetry }));
     const broken = new Promise<never>((_, reject) => {
       incoming.sink.once('error', (error) => reject(storageFault(error)));
-      incoming.sink.once('close', () => reject(storageFault('the storage has closed it')));
+      incoming.sink.once('close', () => reject(storageFault('the storage closed the file')));
       signal.addEventListener('abort', () => reject(signal.reason), { once: true });
     });
-    // Heard by whoever writes next; until then it is nobody's unhandled rejection.
+    // The next write reports it; without a write it must not become an unhandled rejection.
     broken.catch(() => undefined);
-    this.place = { key, contentType, incoming, broken };
-    await this.store(this.place, Buffer.concat(this.held.splice(0)));
-    return this.place;
+    this.target = { key, contentType, incoming, broken };
+    await this.store(this.target, Buffer.concat(this.head.splice(0)));
+    return this.target;
   }
 
-  /** Answers with something to wait for when the storage has more to write than it should, or is broken. */
-  private store(place: Place, chunk: Buffer): Promise<void> | undefined {
-    const { sink } = place.incoming;
+  /** Returns a promise to wait for when too much is unwritten, or the storage is broken. */
+  private store(target: OpenTarget, chunk: Buffer): Promise<void> | undefined {
+    const { sink } = target.incoming;
     const snapshot = this.dueSnapshot();
     sink.write(chunk, (error) => {
-      if (!error && snapshot && this.place === place) this.snapshot = snapshot;
-      if (sink.writableLength <= ROOM_AGAIN_BYTES) this.onRoom();
+      if (!error && snapshot && this.target === target) this.snapshot = snapshot;
+      if (sink.writableLength <= RESUME_AT_BYTES) this.onRoom();
     });
     const hasRoom = sink.writableLength < MOST_UNWRITTEN_BYTES && !sink.destroyed;
-    return hasRoom ? undefined : this.untilThereIsRoom(place);
+    return hasRoom ? undefined : this.waitForRoom(target);
   }
 
-  private async untilThereIsRoom({ broken }: Place): Promise<void> {
+  private async waitForRoom({ broken }: OpenTarget): Promise<void> {
     const room = new Promise<void>((resolve) => {
       this.onRoom = resolve;
     });
@@ -246,46 +247,46 @@ export class VideoDownload {
 }
 
 /**
- * Hands each chunk over as it comes, and holds the stream back while there is something to wait for. A loop that awaits
- * every chunk took a tenth longer for a large video.
+ * Writes each chunk of a stream, and pauses the stream only while a write returns a promise. A loop that awaits every chunk
+ * took a tenth longer for a large video.
  */
-export function pump(stream: Readable, take: (chunk: Buffer) => Promise<void> | undefined): Promise<void> {
+export function pump(stream: Readable, write: (chunk: Buffer) => Promise<void> | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    let taking: Promise<void> | undefined;
-    // A stream ends or breaks when it likes, however it is held back; it is over when its last chunk has been taken.
-    const over = (end: () => void) => Promise.resolve(taking).then(end, reject);
+    let writing: Promise<void> | undefined;
+    // A paused stream may still end or break; the last write comes first.
+    const finish = (end: () => void) => Promise.resolve(writing).then(end, reject);
     const fail = (error: unknown) => {
       stream.destroy();
       reject(error);
     };
     stream.on('data', (chunk: Buffer) => {
       try {
-        taking = take(chunk);
-        if (taking === undefined) return;
+        writing = write(chunk);
+        if (writing === undefined) return;
         stream.pause();
-        taking.then(() => stream.resume(), fail);
+        writing.then(() => stream.resume(), fail);
       } catch (error) {
         fail(error);
       }
     });
-    stream.once('end', () => over(resolve));
-    stream.once('error', (error) => over(() => reject(error)));
-    stream.once('close', () => over(() => reject(new Error('the stream was closed before its end'))));
+    stream.once('end', () => finish(resolve));
+    stream.once('error', (error) => finish(() => reject(error)));
+    stream.once('close', () => finish(() => reject(new Error('the stream was closed before its end'))));
   });
 }
 
-/** What the storage has of a video that is on its way: enough for another attempt to check it and to go on. */
+/** What the storage has of a video, so that the next attempt can check it and resume. */
 export interface PartNote {
   key: string;
   part: string;
   bytes: number;
   /** Of those bytes. */
   sha256: string;
-  /** With what a server can be asked for the rest of the same video. */
+  /** The ETag or date with which a server resumes the same video. */
   validator: string;
 }
 
-/** The note of the attempt before this one, if it got so far as to leave one. */
+/** The note of the attempt before this one, if it left one. */
 export function readPartNote(): PartNote | undefined {
   const { key, part, bytes, sha256, validator }: Partial<Record<keyof PartNote, unknown>> = Object(
     activityInfo().heartbeatDetails,

@@ -3,34 +3,34 @@ import { describeDuration } from '../../src/contract/duration';
 import { ServiceFault } from '../../src/service';
 
 export interface DownloadPace {
-  /** The source has to bring `leastBytes` within each of these, unless the storage is what is slow. */
+  /** In each window, at least `leastBytes` must arrive, unless the storage is the slow part. */
   windowMs: number;
   leastBytes: number;
-  /** For how long one attempt may go on. */
+  /** How long one attempt may take. */
   attemptMs: number;
 }
 
-export interface Watched {
+export interface WatchedDownload {
   readonly bytes: number;
   readonly waitsForStorage: boolean;
 }
 
-/** Ends a stream that brings next to nothing, or for too long; answers how to stop watching. */
+/** Ends a stream that is too slow or takes too long. Returns a function that stops watching. */
 export function watchPace(
   stream: Readable,
-  reception: Watched,
+  download: WatchedDownload,
   { windowMs, leastBytes }: DownloadPace,
   endsAtMs: number,
 ): () => void {
-  let before = reception.bytes;
+  let bytesBefore = download.bytes;
   const slow = setInterval(() => {
-    const came = reception.bytes - before;
-    before = reception.bytes;
-    if (came >= leastBytes || reception.waitsForStorage) return;
-    end(stream, `${came} bytes came in ${describeDuration(windowMs)}`);
+    const received = download.bytes - bytesBefore;
+    bytesBefore = download.bytes;
+    if (received >= leastBytes || download.waitsForStorage) return;
+    end(stream, `only ${received} bytes arrived in ${describeDuration(windowMs)}`);
   }, windowMs);
   const late = setTimeout(
-    () => end(stream, 'the attempt took too long, another one goes on'),
+    () => end(stream, 'the attempt took too long; the next one resumes the download'),
     Math.max(0, endsAtMs - Date.now()),
   );
   return () => {

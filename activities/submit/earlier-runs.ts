@@ -1,6 +1,6 @@
 import { activityInfo, Context } from '@temporalio/activity';
 import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
-import { decodeFirst as decodeFirstBy } from '../../src/contract/decode-first';
+import { decodeFirst } from '../../src/contract/decode-first';
 import { fromTemporalType } from '../../src/contract/failure-table';
 import { TASK_ID_MEMO } from '../../src/contract/names';
 import type { NamedJob } from '../attempt';
@@ -8,25 +8,25 @@ import type { NamedJob } from '../attempt';
 type WorkflowHandle = ReturnType<typeof Context.prototype.client.workflow.getHandle>;
 type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
 
-/** How a run that was continued as new is told from one that is tried again. */
+/** Temporal's initiator of a continue-as-new; other initiators are workflow retries. */
 const CONTINUED_BY_WORKFLOW = 1;
-/** The code of gRPC. */
+/** The gRPC status code. */
 const NOT_FOUND = 5;
 
 interface ReadEarlierRunsInput extends NamedJob {
-  /** The runs with a reset that this one goes on from; it was told of what they did, and not of what came before. */
+  /** The runs of this workflow that began with a reset or a retry. They know what they did, but not what came before. */
   resetRuns: string[];
 }
 
-/** What the runs before a reset know: the task, or that nobody knows whether there is one. */
+/** What the runs before a reset or a retry know: the task, or why one may exist. */
 export interface EarlierRuns {
   taskId?: string;
   lost?: string;
 }
 
 /**
- * A reset workflow forgets what came after its reset point, and a retried one everything: also that a task was made and
- * paid for. Temporal does not forget the runs themselves until their retention is over.
+ * A reset workflow loses everything after its reset point, and a retried workflow loses everything: also that it paid for a
+ * task. Temporal keeps the earlier runs until their retention ends, so they are read from there.
  */
 export async function readEarlierRuns({ job, resetRuns }: ReadEarlierRunsInput): Promise<EarlierRuns> {
   const { workflowExecution, activityId } = activityInfo();
@@ -37,9 +37,9 @@ export async function readEarlierRuns({ job, resetRuns }: ReadEarlierRunsInput):
   let lost: string | undefined;
   for (const run of runs) {
     const handle = Context.current().client.workflow.getHandle(workflowId, run);
-    const history = await unlessForgotten(() => handle.fetchHistory());
+    const history = await unlessDeleted(() => handle.fetchHistory());
     if (history === undefined) {
-      lost = `Temporal no longer has run ${run}, so nobody can tell whether a request was sent`;
+      lost = `Temporal no longer has run ${run}, so it is unknown whether a request was sent`;
       continue;
     }
     for (const before of runsBefore(history)) runs.add(before);
@@ -48,41 +48,41 @@ export async function readEarlierRuns({ job, resetRuns }: ReadEarlierRunsInput):
     const taskId = job === undefined ? await taskInMemo(handle) : await taskIn(history, submits);
     if (taskId !== undefined) return { taskId };
     if (mayHaveSubmitted(history, submits)) {
-      lost = `run ${run} was left while its request may have been under way`;
+      lost = `run ${run} ended while a request may have been in progress`;
     }
     for (const after of runsAfter(history)) runs.add(after);
   }
   return { lost };
 }
 
-async function unlessForgotten<T>(ask: () => Promise<T>): Promise<T | undefined> {
+async function unlessDeleted<T>(call: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await ask();
+    return await call();
   } catch (error) {
-    const isForgotten = isGrpcServiceError(error) && error.code === NOT_FOUND;
-    if (isForgotten || error instanceof WorkflowNotFoundError) return undefined;
+    const isDeleted = isGrpcServiceError(error) && error.code === NOT_FOUND;
+    if (isDeleted || error instanceof WorkflowNotFoundError) return undefined;
     throw error;
   }
 }
 
 async function taskInMemo(handle: WorkflowHandle): Promise<string | undefined> {
-  const taskId = (await unlessForgotten(() => handle.describe()))?.memo?.[TASK_ID_MEMO];
+  const taskId = (await unlessDeleted(() => handle.describe()))?.memo?.[TASK_ID_MEMO];
   return typeof taskId === 'string' ? taskId : undefined;
 }
 
-/** The runs that this one was reset from or tries again. */
+/** The runs that this run was reset from or retries. */
 function runsBefore({ events }: History): string[] {
   return (events ?? []).flatMap((event) => {
     const { continuedExecutionRunId, initiator } = event.workflowExecutionStartedEventAttributes ?? {};
-    const tried = initiator === CONTINUED_BY_WORKFLOW ? undefined : continuedExecutionRunId;
-    return named(event.workflowTaskFailedEventAttributes?.baseRunId, tried);
+    const retriedRunId = initiator === CONTINUED_BY_WORKFLOW ? undefined : continuedExecutionRunId;
+    return nonEmpty(event.workflowTaskFailedEventAttributes?.baseRunId, retriedRunId);
   });
 }
 
-/** The run that went on from this one, before somebody chose this one for a reset. */
+/** The run that continued this one, before an operator reset this one. */
 function runsAfter({ events }: History): string[] {
   return (events ?? []).flatMap((event) =>
-    named(
+    nonEmpty(
       event.workflowExecutionContinuedAsNewEventAttributes?.newExecutionRunId,
       event.workflowExecutionFailedEventAttributes?.newExecutionRunId,
       event.workflowExecutionTimedOutEventAttributes?.newExecutionRunId,
@@ -90,12 +90,12 @@ function runsAfter({ events }: History): string[] {
   );
 }
 
-/** Temporal says nothing with an empty text. */
-function named(...runIds: (string | null | undefined)[]): string[] {
+/** Temporal uses an empty string for an absent run id. */
+function nonEmpty(...runIds: (string | null | undefined)[]): string[] {
   return runIds.flatMap((runId) => runId || []);
 }
 
-/** The submits of a workflow's only job, or those of one item of a batch, by the ids of their events. */
+/** The event ids of the submits of a job, or of one item of a batch. */
 function submitsIn({ events }: History, activityId: string | undefined): string[] {
   return (events ?? [])
     .filter(({ activityTaskScheduledEventAttributes: scheduled }) => {
@@ -105,16 +105,16 @@ function submitsIn({ events }: History, activityId: string | undefined): string[
     .map(({ eventId }) => String(eventId));
 }
 
-/** The task that one of the submits answered with. */
+/** The task that one of the submits returned. */
 async function taskIn({ events }: History, submits: string[]): Promise<string | undefined> {
   const completed = (events ?? [])
     .map(({ activityTaskCompletedEventAttributes: attributes }) => attributes)
     .find((attributes) => attributes && submits.includes(String(attributes.scheduledEventId)));
-  const { taskId }: { taskId?: unknown } = Object(completed && (await decodeFirst(completed.result)));
+  const { taskId }: { taskId?: unknown } = Object(completed && (await decodeByWorker(completed.result)));
   return typeof taskId === 'string' ? taskId : undefined;
 }
 
-/** True unless each of its submits is known to have been refused. */
+/** True unless every submit is known to have made no task. */
 function mayHaveSubmitted({ events }: History, submits: string[]): boolean {
   const refused = (events ?? []).flatMap(({ activityTaskFailedEventAttributes: failed }) => {
     const type = fromTemporalType(failed?.failure?.applicationFailureInfo?.type);
@@ -124,7 +124,7 @@ function mayHaveSubmitted({ events }: History, submits: string[]): boolean {
   return submits.some((eventId) => !refused.includes(eventId));
 }
 
-/** The first of the values that Temporal keeps, through the codecs of the worker. */
-export async function decodeFirst(kept: Parameters<typeof decodeFirstBy>[1]): Promise<unknown> {
-  return decodeFirstBy(Context.current().client.options.loadedDataConverter, kept);
+/** Decodes the first of the payloads that Temporal stores, with the codecs of the worker. */
+export async function decodeByWorker(stored: Parameters<typeof decodeFirst>[1]): Promise<unknown> {
+  return decodeFirst(Context.current().client.options.loadedDataConverter, stored);
 }

@@ -3,23 +3,22 @@ import type { VideoRequest } from '../../src/contract/request';
 import type { VideoService } from '../../src/service';
 import type { VideoStorage } from '../../src/storage';
 import { jobId, type NamedJob } from '../attempt';
-import { JobRecordFile } from '../job-record';
-import { pollBounds } from '../poll-video';
+import { JobRecordFile, jobDigest } from '../job-record';
 import { toFailure } from '../to-failure';
-import type { SubmittedTask } from './submit-video';
+import { recordedTask, type SubmittedTask, submittedTask } from './submitted-task';
 
 export interface RecallSubmitInput extends NamedJob {
   request: VideoRequest;
-  /** The task that somebody found: it is put on record. */
+  /** The task that an operator adopted: it is written to the record. */
   adopts?: string;
 }
 
-/** What the record says of the submits of a job. */
+/** What the record says about the submits of a job. */
 export interface RecalledSubmit {
   task?: SubmittedTask;
-  /** True when the last POST is known to have made no task, and none before it may have. */
+  /** True when neither the last POST nor an earlier one may have made a task. */
   madeNoTask: boolean;
-  /** The worker's own. */
+  /** The worker's setting. */
   onLostSubmit: LostSubmitPolicy;
 }
 
@@ -29,21 +28,20 @@ export interface RecallSubmitDeps {
   onLostSubmit: LostSubmitPolicy;
 }
 
-/** For a submit whose activity could not tell its end, or was settled by somebody: the record knows more, or is to. */
+/** Reads the record after a submit that timed out, or writes the task that an operator adopted. */
 export function createRecallSubmit({ service, storage, onLostSubmit }: RecallSubmitDeps) {
   return async function recallSubmit(input: RecallSubmitInput): Promise<RecalledSubmit> {
-    const record = JobRecordFile.of(storage, { job: jobId(input), request: input.request });
-    const task = (taskId: string) => ({ taskId, record: record.id, ...pollBounds(service.profile) });
-    if (input.adopts !== undefined) {
-      await record.writeTask(input.adopts);
-      return { task: task(input.adopts), madeNoTask: false, onLostSubmit };
+    const { request, adopts } = input;
+    const job = jobId(input);
+    const record = JobRecordFile.of(storage, { job, request, digest: jobDigest(job, request) });
+    if (adopts !== undefined) {
+      await record.writeTask(adopts);
+      return { task: submittedTask(adopts, record, service), madeNoTask: false, onLostSubmit };
     }
     try {
       const found = await record.read();
-      if (found && 'taskId' in found) {
-        const isStored = found.state === 'stored' && { isStored: true };
-        return { task: { ...task(found.taskId), ...isStored }, madeNoTask: false, onLostSubmit };
-      }
+      const task = recordedTask(found, record, service);
+      if (task) return { task, madeNoTask: false, onLostSubmit };
       const madeNoTask = found?.state === 'refused' && found.lostBefore === undefined;
       return { madeNoTask, onLostSubmit };
     } catch (error) {

@@ -1,43 +1,50 @@
 import { activityInfo, Context } from '@temporalio/activity';
 import { skippingConnection } from '../rate-limited-call';
-import { decodeFirst } from './earlier-runs';
+import { decodeByWorker } from './earlier-runs';
 
 /** Stands for the attempts before a reset, whose numbers are used again. */
 const BEFORE_RESET = 0;
 
-/** What an attempt to submit leaves for the next one, in its heartbeats. */
+/** What an attempt to submit leaves for the next attempt, in its heartbeats. */
 export interface SubmitNote {
-  /** The last attempt that is known to have made no task. */
+  /** The last attempt that made no task. */
   settled?: number;
-  /** The last POST that is known to have made no task, as the record of the job names it. */
+  /** The last POST that made no task, by its id in the record of the job. */
   send?: string;
-  /** The task, from its answer on: the attempt may end before it can report it. */
+  /** The task, noted as soon as the answer arrives: the attempt may end before it can return it. */
   taskId?: string;
-  /** The attempt whose request is under way: whoever finds this does not know how it ended. */
+  /** The attempt that was sending its request; how it ended is unknown. */
   sending?: number;
-  /** An attempt that was lost before the settled one, and followed by others because `resubmit` was chosen. */
+  /** A lost attempt before the settled one, which `resubmit` repeated. */
   lost?: number;
-  /** Whether the service may have seen the idempotency key. */
+  /** Whether the service may have received the idempotency key. */
   keySent?: boolean;
 }
 
-/** What the attempts before this one left. */
-export function readNotes(): { taskId?: string; lost?: number; keySent: boolean; settledSend?: string } {
+/** What the earlier attempts of this activity left. */
+export interface EarlierAttempts {
+  taskId?: string;
+  lostAttempt?: number;
+  keySent: boolean;
+  settledSend?: string;
+}
+
+export function readEarlierAttempts(): EarlierAttempts {
   const { attempt, heartbeatDetails } = activityInfo();
-  const lost = lostBefore(attempt, heartbeatDetails) ?? resetAttempt();
+  const lostAttempt = lostBefore(attempt, heartbeatDetails) ?? resetAttempt();
   const { keySent, send, taskId }: Record<keyof SubmitNote, unknown> = Object(heartbeatDetails);
   return {
     ...(typeof taskId === 'string' && { taskId }),
-    lost,
-    keySent: lost !== undefined || keySent === true,
+    lostAttempt,
+    keySent: lostAttempt !== undefined || keySent === true,
     ...(typeof send === 'string' && { settledSend: send }),
   };
 }
 
 /**
- * The attempt of which nobody knows whether it made a task, if there is one before this. An attempt that was refused, or
- * sent nothing, notes it before it throws. One that left no such note (its worker was killed, its time ran out) is lost.
- * The note that a request is under way may be lost with a worker that is killed, so the missing note counts as well.
+ * The earlier attempt that may have made a task without knowing it, if there is one. An attempt that was refused or sent
+ * nothing notes this before it throws. An attempt without such a note (its worker was killed, it timed out) is lost, even
+ * without the note that it was sending, because that heartbeat may be lost with the worker.
  */
 export function lostBefore(attempt: number, note: unknown): number | undefined {
   const { settled, sending, lost }: Record<keyof SubmitNote, unknown> = Object(note);
@@ -47,34 +54,33 @@ export function lostBefore(attempt: number, note: unknown): number | undefined {
 }
 
 /**
- * An operator's reset makes the next attempt the first again; it can take the notes away, or leave those of an attempt
- * before the last. Temporal still tells when the activity was scheduled: an untouched first attempt was scheduled then.
+ * After an operator resets the activity, the next attempt has number 1 again, and the notes are gone or old. Temporal still
+ * says when the activity was scheduled: only a real first attempt was scheduled at the same time.
  */
 function resetAttempt(): number | undefined {
   const { attempt, scheduledTimestampMs, currentAttemptScheduledTimestampMs } = activityInfo();
-  // A server that skips time has none of these commands, and reads its clock twice for one first attempt.
+  // A server that skips time cannot reset activities, and its two timestamps of a first attempt differ.
   if (skippingConnection() !== undefined) return undefined;
-  // Not "later": the servers that wrote the two have clocks of their own.
+  // Not `>`: different servers may have written the two.
   return attempt === 1 && currentAttemptScheduledTimestampMs !== scheduledTimestampMs
     ? BEFORE_RESET
     : undefined;
 }
 
-export function describeLost(attempt: number): string {
+export function describeLostAttempt(attempt: number): string {
   return attempt === BEFORE_RESET
-    ? 'the submit was reset or paused in Temporal, and nobody knows what was sent before that'
+    ? 'the submit was reset or paused in Temporal, so it is unknown what was sent before'
     : `attempt ${attempt} ended before its answer was known`;
 }
 
 export interface FindLostSubmitInput {
-  /** Of one submit of many; a workflow's only one has none that the workflow could name. */
+  /** The activity id of an item's submit; a job with its own workflow has only one submit. */
   activityId?: string;
 }
 
 /**
- * The attempt of a submit that may have made a task, told as long as Temporal has the submit: it forgets what the
- * attempts of a cancelled one left. One whose request is under way counts too: its own end tells more, unless the
- * cancellation comes between that end and the next attempt.
+ * Finds out whether a pending submit may have made a task. It must run before the submit is cancelled, because Temporal
+ * then drops its heartbeat details. An attempt that is still sending counts as well.
  */
 export async function findLostSubmit({ activityId }: FindLostSubmitInput): Promise<{ lost?: string }> {
   const { workflowExecution } = activityInfo();
@@ -87,6 +93,6 @@ export async function findLostSubmit({ activityId }: FindLostSubmitInput): Promi
       : pending.activityId === activityId,
   );
   if (submit === undefined) return {};
-  const lost = lostBefore(Number(submit.attempt), await decodeFirst(submit.heartbeatDetails));
-  return lost === undefined ? {} : { lost: describeLost(lost) };
+  const lost = lostBefore(Number(submit.attempt), await decodeByWorker(submit.heartbeatDetails));
+  return lost === undefined ? {} : { lost: describeLostAttempt(lost) };
 }

@@ -2,42 +2,36 @@ import { randomUUID } from 'node:crypto';
 import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat, log } from '@temporalio/activity';
 import { fromTemporalType } from '../../src/contract/failure-table';
 import { createFailure, type FailureDetails } from '../../src/contract/failures';
-import type { PollBounds } from '../../src/contract/job';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import { POST_BEFORE_DEADLINE_MS, POST_WITHIN_MS } from '../../src/contract/policies';
 import { parseRequest, type VideoRequest } from '../../src/contract/request';
 import { type RateLimiter, ServiceFault, type VideoService } from '../../src/service';
 import { StorageFault, type VideoStorage } from '../../src/storage';
-import { jobId, type NamedJob, whileAlive } from '../attempt';
-import { digestOf, JobRecordFile, keyMayBeKnown, lostSend } from '../job-record';
-import { pollBounds } from '../poll-video';
+import { jobId, type NamedJob, whileHeartbeating } from '../attempt';
+import { JobRecordFile, jobDigest, lostSend, mayKnowKey } from '../job-record';
 import { callWithinLimits } from '../rate-limited-call';
-import { failureOf, toFailure } from '../to-failure';
+import { createCallFailure, toFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
-import { describeLost, readNotes, type SubmitNote } from './submit-note';
+import {
+  describeLostAttempt,
+  type EarlierAttempts,
+  readEarlierAttempts,
+  type SubmitNote,
+} from './submit-note';
+import { recordedTask, type SubmittedTask, submittedTask } from './submitted-task';
 
 export interface SubmitVideoInput extends NamedJob {
   request: VideoRequest;
-  /** The caller's own; otherwise one is made of namespace, workflow id and request. */
+  /** The caller's key; made from namespace, name and request by default. */
   idempotencyKey?: string;
-  /** The job's own; otherwise the worker's. */
+  /** The job's policy; the worker's by default. */
   onLostSubmit?: LostSubmitPolicy;
-  /** Somebody decided to submit again after a submit was lost. */
+  /** An operator decided to submit again after a lost submit. */
   resubmits?: boolean;
-  /** The runs of the workflow that began with a reset or as another try, if any: one before them may have submitted. */
+  /** The runs of the workflow that began with a reset or a retry: an earlier run may have submitted. */
   resetRuns?: string[];
-  /** What was said of the lost submit that somebody decided on. */
+  /** The message of the lost submit that an operator decided about. */
   settled?: string;
-}
-
-/** The task, and how often the service wants to be asked for it. */
-export interface SubmittedTask {
-  taskId: string;
-  polling?: PollBounds;
-  /** Which record of the job the storage keeps. */
-  record?: string;
-  /** Whether the record says that the video is stored already. */
-  isStored?: boolean;
 }
 
 export interface SubmitVideoDeps {
@@ -48,131 +42,197 @@ export interface SubmitVideoDeps {
 }
 
 /**
- * Sends one POST, and a second one only when the answer to the first is known to be a refusal, or when `resubmit` was
- * chosen for what is lost. What is sent is on record in the storage before it leaves, and the task as soon as it is known.
- * A cancellation does not reach the socket here: a request that has left is not abandoned, its answer names the task.
+ * Submits a request once. It sends the request again only when every earlier one is known to have made no task, or when
+ * the policy or an operator says `resubmit`. The record in the storage says that a request is sent before it is sent, and
+ * names the task as soon as it is known. A cancellation does not abort the POST, because its answer names a paid task.
  */
-export function createSubmitVideo({ service, storage, rateLimiter, ...worker }: SubmitVideoDeps) {
+export function createSubmitVideo(deps: SubmitVideoDeps) {
   return async function submitVideo(input: SubmitVideoInput): Promise<SubmittedTask> {
-    const begunAtMs = performance.now();
-    const { attempt } = activityInfo();
-    const { onLostSubmit = worker.onLostSubmit, job, resetRuns } = input;
-    const refuseIfLost = (lost: string | undefined) => {
-      if (lost === undefined || onLostSubmit === 'resubmit') return;
-      throw failureOf('SubmitUnconfirmed', 'submit', { message: lost, onLostSubmit });
-    };
-    const notes = readNotes();
-    const noted = notes.lost === undefined ? undefined : describeLost(notes.lost);
-    const parsed = parseRequest(input.request, service.profile?.requestFields);
+    const startedAtMs = performance.now();
+    const { onLostSubmit = deps.onLostSubmit } = input;
+    const attempts = readEarlierAttempts();
+    const parsed = parseRequest(input.request, deps.service.profile?.requestFields);
     if (!parsed.ok) {
-      refuseIfLost(noted);
-      throw failureOf('InvalidRequest', 'submit', { message: parsed.problem });
+      refuseIfLost(describeLost(attempts), onLostSubmit);
+      throw createCallFailure('InvalidRequest', 'submit', { message: parsed.problem });
     }
     const { request } = parsed;
-    const record = JobRecordFile.of(storage, { job: jobId(input), request });
-    const { idempotencyKey = digestOf(jobId(input), request) } = input;
-    const submitted = (taskId: string) => ({ taskId, record: record.id, ...pollBounds(service.profile) });
-    let keyWasSent =
-      notes.keySent || input.resubmits || resetRuns !== undefined || input.idempotencyKey !== undefined;
-    let lost = noted;
-    let sent = false;
-    let note: unknown = activityInfo().heartbeatDetails;
-    const tell = (next: SubmitNote) => {
-      note = next;
-      heartbeat(next);
-    };
-
-    const send = randomUUID();
-    const post = async () => {
-      tell({ sending: attempt });
-      sent = true;
-      await record.writeSending(send);
-      refuseIfLate(begunAtMs);
-      const answer = await service.submit(request, { idempotencyKey });
-      tell({ taskId: answer.taskId });
-      log.info('submitted', { taskId: answer.taskId });
-      await record.writeTask(answer.taskId);
-      return answer;
-    };
-
-    const submit = async (): Promise<SubmittedTask> => {
-      if (notes.taskId !== undefined) return submitted(notes.taskId);
-      const found = await record.read();
-      if (found && 'taskId' in found) {
-        log.info('the task is on record', { taskId: found.taskId, record: record.key });
-        return { ...submitted(found.taskId), ...(found.state === 'stored' && { isStored: true }) };
-      }
-      const earlier: EarlierRuns = resetRuns ? await readEarlierRuns({ job, resetRuns }) : {};
-      if (earlier.taskId !== undefined) return submitted(earlier.taskId);
-      keyWasSent ||= keyMayBeKnown(found);
-      lost = lostSend(found, {
-        noted,
-        settledSend: notes.settledSend,
-        isSettled: input.resubmits ?? false,
-      });
-      refuseIfLost(lost);
-      if (earlier.lost !== input.settled) refuseIfLost(earlier.lost);
-      const { taskId, doubts } = await callWithinLimits(rateLimiter, 'submit', post);
-      for (const doubt of doubts) log.warn('the answer can be read in two ways', { taskId, doubt });
-      return submitted(taskId);
-    };
-
+    const attempt = new SubmitAttempt(deps, { ...input, request, onLostSubmit, attempts, startedAtMs });
     try {
-      return await whileAlive(() => note, submit);
+      return await whileHeartbeating(
+        () => attempt.note,
+        async () => (await attempt.findTask()) ?? (await attempt.submit()),
+      );
     } catch (error) {
-      const wasNotSent =
-        error instanceof NotSent ||
-        error instanceof StorageFault ||
-        (error instanceof ServiceFault && error.kind === 'not-sent');
-      const failure = toFailure(sayNothingWasSent(error), keyWasSent ? 'resubmit' : 'submit', {
-        onLostSubmit,
-      });
-      if (wasNotSent || !(sent ? mayHaveMadeTask(failure) : isUnconfirmed(failure))) {
-        const keySent = keyWasSent || (sent && !wasNotSent);
-        // Before the record: its storage may be slow, and Temporal would take the attempt for lost.
-        tell({
-          settled: attempt,
-          send: sent ? send : notes.settledSend,
-          ...(notes.lost !== undefined && { lost: notes.lost }),
-          ...(keySent && { keySent }),
-        });
-        if (sent) await record.writeRefused({ keySent, lostBefore: lost });
-      }
-      throw error instanceof NotSent ? error.cause : withLost(failure, lost);
+      throw await attempt.settle(error);
     }
   };
 }
 
-/** The attempt is over before its POST has left, for a reason that is no fault of service or storage. */
+interface SubmitAttemptInput extends SubmitVideoInput {
+  onLostSubmit: LostSubmitPolicy;
+  attempts: EarlierAttempts;
+  startedAtMs: number;
+}
+
+/** One attempt of the activity: it finds the task, or submits, and leaves a note for the next attempt. */
+class SubmitAttempt {
+  /** The last heartbeat: until this attempt knows more, the note of the one before. */
+  note: unknown = activityInfo().heartbeatDetails;
+  private readonly number = activityInfo().attempt;
+  private readonly record: JobRecordFile;
+  private readonly idempotencyKey: string;
+  /** Names the POST of this attempt in the record and in the note. */
+  private readonly sendId = randomUUID();
+  private hasSent = false;
+  /** Whether the service may have received the idempotency key before. */
+  private keyWasSent: boolean;
+  /** Why an earlier POST may have made a task. */
+  private lost: string | undefined;
+
+  constructor(
+    private readonly deps: SubmitVideoDeps,
+    private readonly input: SubmitAttemptInput,
+  ) {
+    const { request, attempts, resubmits = false, resetRuns } = input;
+    const job = jobId(input);
+    const digest = jobDigest(job, request);
+    this.record = JobRecordFile.of(deps.storage, { job, request, digest });
+    this.idempotencyKey = input.idempotencyKey ?? digest;
+    this.keyWasSent =
+      attempts.keySent || resubmits || resetRuns !== undefined || input.idempotencyKey !== undefined;
+    this.lost = describeLost(attempts);
+  }
+
+  /** The task of an earlier attempt or run. Throws when one may exist and may not be submitted again. */
+  async findTask(): Promise<SubmittedTask | undefined> {
+    const { job, attempts, resubmits = false, resetRuns, onLostSubmit, settled } = this.input;
+    if (attempts.taskId !== undefined) return this.task(attempts.taskId);
+
+    const found = await this.record.read();
+    const task = recordedTask(found, this.record, this.deps.service);
+    if (task) {
+      log.info('the task is on record', { taskId: task.taskId, record: this.record.key });
+      return task;
+    }
+
+    const runs: EarlierRuns = resetRuns ? await readEarlierRuns({ job, resetRuns }) : {};
+    if (runs.taskId !== undefined) return this.task(runs.taskId);
+
+    this.keyWasSent ||= mayKnowKey(found);
+    this.lost = lostSend(found, {
+      noted: this.lost,
+      settledSend: attempts.settledSend,
+      isSettled: resubmits,
+    });
+    refuseIfLost(this.lost, onLostSubmit);
+    if (runs.lost !== settled) refuseIfLost(runs.lost, onLostSubmit);
+    return undefined;
+  }
+
+  async submit(): Promise<SubmittedTask> {
+    const { taskId, doubts } = await callWithinLimits(this.deps.rateLimiter, 'submit', () => this.post());
+    for (const doubt of doubts) log.warn('the answer is ambiguous', { taskId, doubt });
+    return this.task(taskId);
+  }
+
+  private async post() {
+    this.leave({ sending: this.number });
+    this.hasSent = true;
+    await this.record.writeSending(this.sendId);
+    refuseIfLate(this.input.startedAtMs);
+    const answer = await this.deps.service.submit(this.input.request, {
+      idempotencyKey: this.idempotencyKey,
+    });
+    this.leave({ taskId: answer.taskId });
+    log.info('submitted', { taskId: answer.taskId });
+    await this.record.writeTask(answer.taskId);
+    return answer;
+  }
+
+  /** Notes that this attempt made no task, if that is certain. Returns what the attempt fails with. */
+  async settle(error: unknown): Promise<unknown> {
+    const { onLostSubmit, attempts } = this.input;
+    const wasNotSent =
+      error instanceof NotSent ||
+      error instanceof StorageFault ||
+      (error instanceof ServiceFault && error.kind === 'not-sent');
+    const call = this.keyWasSent ? 'resubmit' : 'submit';
+    const failure = toFailure(sayNothingWasSent(error), call, { onLostSubmit });
+    const mayHaveTask = this.hasSent ? mayHaveMadeTask(failure) : isUnconfirmed(failure);
+    if (wasNotSent || !mayHaveTask) {
+      const keySent = this.keyWasSent || (this.hasSent && !wasNotSent);
+      // Before the record: a slow storage could make Temporal treat the attempt as lost.
+      this.leave({
+        settled: this.number,
+        send: this.hasSent ? this.sendId : attempts.settledSend,
+        ...(attempts.lostAttempt !== undefined && { lost: attempts.lostAttempt }),
+        ...(keySent && { keySent }),
+      });
+      if (this.hasSent) await this.record.writeRefused({ keySent, lostBefore: this.lost });
+    }
+    return error instanceof NotSent ? error.cause : withLost(failure, this.lost);
+  }
+
+  private leave(note: SubmitNote): void {
+    this.note = note;
+    heartbeat(note);
+  }
+
+  private task(taskId: string): SubmittedTask {
+    return submittedTask(taskId, this.record, this.deps.service);
+  }
+}
+
+function describeLost({ lostAttempt }: EarlierAttempts): string | undefined {
+  return lostAttempt === undefined ? undefined : describeLostAttempt(lostAttempt);
+}
+
+function refuseIfLost(lost: string | undefined, onLostSubmit: LostSubmitPolicy): void {
+  if (lost === undefined || onLostSubmit === 'resubmit') return;
+  throw createCallFailure('SubmitUnconfirmed', 'submit', { message: lost, onLostSubmit });
+}
+
+/** The attempt ended before its POST, and neither the service nor the storage is to blame. */
 class NotSent extends Error {
   override readonly name = 'NotSent';
 }
 
-/** Whoever decides, cancels or tries again goes by what has left: nothing leaves once Temporal may have given up on this. */
-function refuseIfLate(begunAtMs: number): void {
+/** Sends nothing once Temporal may have given this attempt up: an operator or a retry may act on that already. */
+function refuseIfLate(startedAtMs: number): void {
   const signal = cancellationSignal();
   if (signal.aborted) throw new NotSent('cancelled', { cause: signal.reason });
   const { scheduleToCloseTimeoutMs, scheduledTimestampMs, currentAttemptScheduledTimestampMs } =
     activityInfo();
-  const elapsedMs = performance.now() - begunAtMs;
-  const beforeMs = currentAttemptScheduledTimestampMs - scheduledTimestampMs;
-  const leftMs = scheduleToCloseTimeoutMs
-    ? scheduleToCloseTimeoutMs - beforeMs - elapsedMs
+  const elapsedMs = performance.now() - startedAtMs;
+  const beforeAttemptMs = currentAttemptScheduledTimestampMs - scheduledTimestampMs;
+  const remainingMs = scheduleToCloseTimeoutMs
+    ? scheduleToCloseTimeoutMs - beforeAttemptMs - elapsedMs
     : Number.POSITIVE_INFINITY;
-  if (elapsedMs > POST_WITHIN_MS) throw new StorageFault('it took too long to put the request on record');
-  if (leftMs < POST_BEFORE_DEADLINE_MS) {
+  if (elapsedMs > POST_WITHIN_MS) throw new StorageFault('recording the request took too long');
+  if (remainingMs < POST_BEFORE_DEADLINE_MS) {
     throw new NotSent('late', { cause: createFailure('DeadlineExceeded', { message: 'nothing was sent' }) });
   }
 }
 
-/** A refusal does not settle what was lost before it. */
+/** The storage is needed before the submit, so that nobody pays for a video that cannot be stored. */
+function sayNothingWasSent(error: unknown): unknown {
+  if (!(error instanceof StorageFault)) return error;
+  const { isFinal, message } = error;
+  return new StorageFault(`nothing was sent, because the storage failed: ${message}`, {
+    isFinal,
+    cause: error,
+  });
+}
+
+/** A failure of this attempt does not settle a submit that was lost before. */
 function withLost(failure: unknown, lost: string | undefined): unknown {
   if (lost === undefined || !(failure instanceof ApplicationFailure) || isUnconfirmed(failure))
     return failure;
   const type = fromTemporalType(failure.type);
   if (type === undefined) return failure;
   const details: FailureDetails = Object(failure.details?.[0]);
-  const message = [details.message, `a task may exist all the same, for ${lost}`].filter(Boolean).join('; ');
+  const message = [details.message, `a task may still exist, because ${lost}`].filter(Boolean).join('; ');
   const { nonRetryable, nextRetryDelay, cause } = failure;
   return createFailure(
     type,
@@ -185,21 +245,11 @@ function withLost(failure: unknown, lost: string | undefined): unknown {
   );
 }
 
-/** Nobody pays for a video that has nowhere to go. */
-function sayNothingWasSent(error: unknown): unknown {
-  if (!(error instanceof StorageFault)) return error;
-  const { isFinal, message } = error;
-  return new StorageFault(`nothing was sent, because the storage failed: ${message}`, {
-    isFinal,
-    cause: error,
-  });
-}
-
 function isUnconfirmed(failure: unknown): boolean {
   return failure instanceof ApplicationFailure && fromTemporalType(failure.type) === 'SubmitUnconfirmed';
 }
 
-/** Only what is in the table is known to have made none. */
+/** Only a failure of the table, other than SubmitUnconfirmed, is known to have made no task. */
 function mayHaveMadeTask(failure: unknown): boolean {
   const type = failure instanceof ApplicationFailure ? fromTemporalType(failure.type) : undefined;
   return type === undefined || type === 'SubmitUnconfirmed';

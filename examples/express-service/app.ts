@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import { type JobPhase, type VideoClient, VideoFailure, type VideoJob } from 'temporal-videogen';
-import { NoSuchVideo, sendError } from './send-error';
+import { NoSuchVideo, toHttpError } from './http-error';
 
-/** The videos of this service have names of their own: it must not tell of, or cancel, somebody else's workflow. */
+/** A prefix keeps callers from reading or cancelling other workflows of the namespace. */
 const nameOf = (id: string) => `web-video-${id}`;
 
-/** Temporal's own bound for names is 1000. */
-const LONGEST_KEY = 255;
+/** Well below Temporal's limit of 1000 for a workflow id. */
+const LONGEST_KEY_CHARS = 255;
 
 const ENDS: readonly JobPhase[] = ['succeeded', 'failed', 'cancelled'];
 
-/** Videos over HTTP. Whatever it knows is in Temporal: it can be restarted, and run as often as one likes. */
+/** Videos over HTTP. All state is in Temporal, so it can restart at any time and run in many copies. */
 export function createApp(videos: VideoClient): Express {
   const app = express().use(express.json());
 
@@ -21,11 +21,12 @@ export function createApp(videos: VideoClient): Express {
     return job;
   };
 
-  /** A POST that is repeated under its key is the same video, and is paid for once. */
+  /** A repeated POST with the same key is the same video and is paid for once. */
   app.post('/videos', async (request, response) => {
     const id = request.get('idempotency-key') || randomUUID();
-    if (id.length > LONGEST_KEY) {
-      throw new VideoFailure('InvalidRequest', { message: `Idempotency-Key is longer than ${LONGEST_KEY}` });
+    if (id.length > LONGEST_KEY_CHARS) {
+      const message = `Idempotency-Key has more than ${LONGEST_KEY_CHARS} characters`;
+      throw new VideoFailure('InvalidRequest', { message });
     }
     await videos.start({ request: request.body ?? {} }, { workflowId: nameOf(id) });
     response
@@ -37,23 +38,23 @@ export function createApp(videos: VideoClient): Express {
   app.get('/videos/:id', async ({ params: { id } }, response) => {
     const job = await find(id);
     const progress = await job.progress();
-    // The result of a failed one is its failure, which the last lines of this file tell.
+    // For a failed video this throws its failure, which the error handler below sends.
     const result = ENDS.includes(progress.phase) ? await job.result() : undefined;
     response.json({ id, ...progress, result });
   });
 
   app.get('/videos/:id/events', async ({ params: { id } }, response) => {
     const job = await find(id);
-    const left = new AbortController();
-    response.on('close', () => left.abort());
+    const disconnected = new AbortController();
+    response.on('close', () => disconnected.abort());
     response.type('text/event-stream').set('cache-control', 'no-cache');
     const send = (event: string, data: object) =>
       response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
-    for await (const progress of job.follow({ signal: left.signal })) send('progress', progress);
-    if (left.signal.aborted) return;
+    for await (const progress of job.follow({ signal: disconnected.signal })) send('progress', progress);
+    if (disconnected.signal.aborted) return;
     await job.result().then(
       (result) => send('succeeded', result),
-      (error) => send('failed', sendError(error).body),
+      (error) => send('failed', toHttpError(error).body),
     );
     response.end();
   });
@@ -71,9 +72,9 @@ export function createApp(videos: VideoClient): Express {
   });
 
   app.use((error: unknown, _request: Request, response: Response, next: NextFunction) => {
-    // Express ends a connection on which something has been sent already.
+    // Once headers are sent, Express can only close the connection.
     if (response.headersSent) return next(error);
-    const { status, body } = sendError(error);
+    const { status, body } = toHttpError(error);
     response.status(status).json(body);
   });
 

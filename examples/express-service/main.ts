@@ -4,13 +4,13 @@ import { createVideoClient, type VideoClient } from 'temporal-videogen';
 import { createVideoTestEnvironment } from 'temporal-videogen/testing';
 import { createApp } from './app';
 
-interface Place {
+interface Environment {
   videos: VideoClient;
   close(): Promise<void>;
 }
 
-/** Temporal as the settings name it, where somebody else runs workers; without TEMPORAL_ADDRESS, everything here. */
-async function openPlace(): Promise<Place> {
+/** Uses TEMPORAL_ADDRESS, where workers run elsewhere, or starts a server, a worker and an emulated service here. */
+async function openEnvironment(): Promise<Environment> {
   if (process.env.TEMPORAL_ADDRESS) {
     return { videos: await createVideoClient(), close: async () => undefined };
   }
@@ -20,12 +20,12 @@ async function openPlace(): Promise<Place> {
   const onProgress = (line: string) => console.error(line);
   const { videos, createWorker, teardown } = await createVideoTestEnvironment({ server: 'dev', onProgress });
   const worker = await createWorker();
-  const working = worker.run();
+  const running = worker.run();
   return {
     videos,
     async close() {
       worker.shutdown();
-      await working;
+      await running;
       await teardown();
     },
   };
@@ -33,7 +33,7 @@ async function openPlace(): Promise<Place> {
 
 async function main(): Promise<void> {
   Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] });
-  const { videos, close } = await openPlace();
+  const { videos, close } = await openEnvironment();
   try {
     const server = createApp(videos).listen(Number(process.env.PORT ?? 3000), '127.0.0.1');
     await once(server, 'listening');
@@ -47,7 +47,7 @@ async function main(): Promise<void> {
 }
 
 main().then(
-  // At once: a question to Temporal may still be on its way, and nobody waits for its answer.
+  // At once: a pending call to Temporal must not keep the process alive.
   () => process.exit(0),
   (error: unknown) => {
     console.error(error);

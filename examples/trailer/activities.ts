@@ -4,15 +4,16 @@ import { parseResults, type VideoStorage } from 'temporal-videogen';
 import { joinShots } from './join-shots';
 import { posterPage } from './poster-page';
 
-/** Keys of the storage: where the trailer goes, and what became of the shots. */
 export interface Shots {
+  /** The storage folder of the shots and the trailer. */
   folder: string;
+  /** The key of the results of the batch. */
   results: string;
 }
 
 export type TrailerActivities = ReturnType<typeof createTrailerActivities>;
 
-/** An attempt that comes again puts the same in the same place; the storage puts it there whole or not at all. */
+/** Retries are safe: each attempt writes the same files, and the storage writes a file completely or not at all. */
 export function createTrailerActivities(storage: VideoStorage) {
   return {
     async cutTrailer({ folder, results }: Shots): Promise<string> {
@@ -28,7 +29,7 @@ export function createTrailerActivities(storage: VideoStorage) {
     },
   };
 
-  /** In the order of the storyboard, as their results are. The batch stops at a failure: all of them succeeded. */
+  /** In the order of the storyboard. The batch stops at a failure, so all shots succeeded. */
   async function shotsIn(results: string) {
     const items = parseResults(await text(await stored(results)));
     return items.flatMap((item) =>
@@ -38,7 +39,7 @@ export function createTrailerActivities(storage: VideoStorage) {
     );
   }
 
-  /** One after the other, so that one of them is in memory at a time. */
+  /** One at a time, so that only one is in memory. */
   async function* videosOf(keys: string[]): AsyncGenerator<Buffer> {
     for (const key of keys) yield buffer(await stored(key));
   }
@@ -46,7 +47,9 @@ export function createTrailerActivities(storage: VideoStorage) {
   async function stored(key: string) {
     const content = await storage.read(key);
     if (!content)
-      throw new Error(`There is no ${key} in the storage; is it that of the worker with the videos?`);
+      throw new Error(
+        `There is no ${key} in the storage: use the same storage as the worker that made the shots.`,
+      );
     return content;
   }
 }

@@ -22,12 +22,12 @@ interface Film {
 }
 
 /**
- * One MP4 of several videos, whose pictures are copied and not encoded anew. A player is told once how the pictures are
- * encoded, so they have to be encoded alike. Sound is left out.
+ * Joins several videos into one MP4. Pictures are copied, not encoded again, and an MP4 has one codec configuration for all
+ * of them, so all shots must have the same. Sound is left out.
  */
 export async function joinShots(shots: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const target = new BufferTarget();
-  // In memory, so that a browser can begin to play it before it has all of it.
+  // `fastStart` lets a browser play the file before it has all of it.
   const output = new Output({ format: new Mp4OutputFormat({ fastStart: 'in-memory' }), target });
   let film: Film | undefined;
   let number = 0;
@@ -42,7 +42,7 @@ export async function joinShots(shots: AsyncIterable<Uint8Array>): Promise<Buffe
       film ??= await beginFilm(output, track, encoding);
       if (!areAlike(encoding, film.encoding)) {
         throw unfit(
-          `Shot ${number} is encoded otherwise than shot 1 (${tell(encoding)}, ${tell(film.encoding)})`,
+          `Shot ${number} has another encoding than shot 1 (${describe(encoding)}, ${describe(film.encoding)})`,
         );
       }
       await append(film, track);
@@ -64,7 +64,7 @@ async function beginFilm(output: Output, track: InputVideoTrack, encoding: Encod
   return { pictures, encoding, seconds: 0 };
 }
 
-/** Behind what the film has already. Pictures come in the order of decoding, which need not be that of showing. */
+/** Packets arrive in decoding order, which may differ from the order of display. */
 async function append(film: Film, track: InputVideoTrack): Promise<void> {
   const shift = film.seconds - (await track.getFirstTimestamp());
   for await (const packet of new EncodedPacketSink(track).packets()) {
@@ -75,10 +75,10 @@ async function append(film: Film, track: InputVideoTrack): Promise<void> {
 }
 
 function areAlike(a: Encoding, b: Encoding): boolean {
-  return tell(a) === tell(b) && bytesOf(a).equals(bytesOf(b));
+  return describe(a) === describe(b) && bytesOf(a).equals(bytesOf(b));
 }
 
-function tell({ codec, codedWidth, codedHeight }: Encoding): string {
+function describe({ codec, codedWidth, codedHeight }: Encoding): string {
   return `${codec} ${codedWidth}x${codedHeight}`;
 }
 
@@ -89,10 +89,10 @@ function bytesOf({ description }: Encoding): Buffer {
     : Buffer.from(description);
 }
 
-/** Trying again would not change the shots. */
+/** A retry would get the same shots. */
 function unfit(what: string): ApplicationFailure {
   return ApplicationFailure.nonRetryable(
-    `${what}: ask for the same resolution and aspect ratio in all shots, or cut them with a program that encodes anew.`,
+    `${what}: ask for the same resolution and aspect ratio in all shots, or join them with a program that encodes again, such as ffmpeg.`,
     'ShotsDoNotFit',
   );
 }

@@ -1,14 +1,14 @@
 export interface Still {
-  /** Beside the page. */
+  /** A file in the folder of the page. */
   file: string;
   caption: string;
   seconds?: number;
 }
 
-/** What a still shows, unless the shot is too short for it. */
+/** The time of the still, unless the shot is shorter. */
 const STILL_AT_SECONDS = 1;
 
-/** A page with a still of each shot. The browser decodes it, so that any codec will do that the browser knows. */
+/** A page with a still of each shot. The browser decodes the stills, so no decoder is needed here. */
 export function posterPage(stills: Still[]): string {
   return `<!doctype html>
 <meta charset="utf-8">
@@ -37,5 +37,5 @@ function figure({ file, caption, seconds = Number.POSITIVE_INFINITY }: Still): s
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
 function escaped(text: string): string {
-  return text.replace(/[&<>"]/g, (sign) => ENTITIES[sign] ?? sign);
+  return text.replace(/[&<>"]/g, (character) => ENTITIES[character] ?? character);
 }

@@ -6,19 +6,19 @@ import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { createFileStorage, readFailure } from 'temporal-videogen';
 import { VideoPlugin } from 'temporal-videogen/plugin';
 import { createTrailerActivities } from './activities';
-import { openPlace } from './place';
+import { openEnvironment } from './environment';
 import { storyboard } from './storyboard';
 import { makeTrailer, type Trailer } from './workflows';
 
 const taskQueue = 'trailers';
 
-/** The same storyboard is the same trailer, unless somebody names it otherwise. */
+/** The same storyboard is the same trailer, unless the command line names another. */
 const digest = createHash('sha256').update(JSON.stringify(storyboard)).digest('hex');
 const [workflowId = `trailer-${digest.slice(0, 8)}`] = process.argv.slice(2);
 
 async function main(): Promise<void> {
   Runtime.install({ logger: new DefaultLogger('WARN') });
-  const { connection, namespace, service, close } = await openPlace();
+  const { connection, namespace, service, close } = await openEnvironment();
   try {
     const storage = createFileStorage(process.env.VIDEOGEN_STORAGE ?? 'videos');
     const worker = await Worker.create({
@@ -39,7 +39,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** A trailer that has been made, or is being made, is not paid for again. */
+/** Joins a trailer that is finished or in progress, so that it is not paid for twice. */
 async function startOrJoin(client: Client): Promise<Trailer> {
   try {
     return await client.workflow.execute(makeTrailer, {

@@ -8,13 +8,13 @@ const { cutTrailer, layOutPoster } = proxyActivities<TrailerActivities>({
   scheduleToCloseTimeout: '30m',
 });
 
-/** Where to find them. */
+/** The URIs of the two files. */
 export interface Trailer {
   trailer: string;
   poster: string;
 }
 
-/** Has the shots of a storyboard generated, all at once, and makes one film of them. */
+/** Generates the shots of a storyboard in parallel and joins them into one film. */
 export async function makeTrailer(storyboard: VideoRequest[]): Promise<Trailer> {
   const { workflowId } = workflowInfo();
   const folder = `trailers/${encodeURIComponent(workflowId)}`;
@@ -25,7 +25,7 @@ export async function makeTrailer(storyboard: VideoRequest[]): Promise<Trailer> 
         requests: storyboard,
         storage: `${folder}/{workflowId}.{ext}`,
         deadline: '2h',
-        // A trailer that lacks a shot is none.
+        // A trailer needs all its shots.
         onFailure: 'stop',
       },
     ],

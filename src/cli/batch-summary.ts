@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import type { Environment } from '../config/service-config';
-import { type BatchResult, type ItemResult, leftOf, parseResults, shown } from '../contract';
+import { type BatchResult, doneBefore, type ItemResult, parseResults, shown } from '../contract';
 import { openStored } from './copy-out';
 
 /** The file lists them all. */
@@ -16,7 +16,7 @@ export async function summaryLines(result: BatchResult, env: Environment): Promi
     line.outcome === 'failed' ? [`  ${line.item}: ${shown(line.message)}`] : [],
   );
   const more = failures.splice(MOST_FAILURES_TOLD).length;
-  const triable = results.length > 0 ? failed - leftOf(results).failed : 0;
+  const triable = results.length > 0 ? failed - doneBefore(results).failed : 0;
   return [
     `${stored}, ${failed} failed${failures.length > 0 ? ':' : '.'}`,
     ...failures,

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import type { Environment } from '../config/service-config';
 import { readS3Connection } from '../config/storage-config';
-import { errorCode } from '../contract/error-code';
+import { errorCode } from '../contract/errors';
 import { readS3Uri } from '../storage';
 import { wordsOf } from './doctor/described-error';
 

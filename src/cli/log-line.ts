@@ -20,7 +20,7 @@ export function logLine({ level, timestampNanos, message, meta = {} }: LogEntry)
   const fields = Object.entries(meta).filter(([name, value]) => !NOT_TOLD.test(name) && value != null);
   const told = [
     ...subjectOf(meta),
-    ...fields.map(([name, value]) => `${name} ${valueOf(value)}`),
+    ...fields.map(([name, value]) => `${name} ${valueText(value)}`),
     ...(meta.error == null ? [] : [errorOf(meta.error)]),
   ];
   const line = `${time} [${level}] ${message}${told.length > 0 ? `: ${told.join(', ')}` : ''}`;
@@ -36,7 +36,7 @@ function subjectOf({ workflowId, activityType, attempt }: Record<string, unknown
   ];
 }
 
-function valueOf(value: unknown): string {
+function valueText(value: unknown): string {
   const text =
     typeof value === 'string' ? value : inspect(value, { depth: 2, breakLength: Number.POSITIVE_INFINITY });
   return cleanText(text, LONGEST_VALUE);
@@ -53,5 +53,5 @@ function errorOf(error: unknown): string {
 
 function nativeError(text: string): string {
   const [, code, message] = NATIVE_STATUS.exec(text) ?? [];
-  return code === undefined ? valueOf(text) : `${code}: ${message}`;
+  return code === undefined ? valueText(text) : `${code}: ${message}`;
 }

@@ -9,7 +9,7 @@ import {
   VideoFailure,
   type VideoRequest,
 } from '../contract';
-import { errorCode } from '../contract/error-code';
+import { errorCode } from '../contract/errors';
 import { requestsFileProblem } from '../contract/sizes';
 import { createStorage, StorageFault } from '../storage';
 import { BadLines } from './bad-lines';

@@ -1,5 +1,5 @@
 import { printable } from '../contract/clean-text';
-import { errorCode } from '../contract/error-code';
+import { errorCode } from '../contract/errors';
 
 /** As shells count a program that was left by Ctrl-C. */
 export const INTERRUPTED = 130;

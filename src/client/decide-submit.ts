@@ -9,9 +9,9 @@ import {
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { BatchProgress } from '../contract/batch';
-import { DECISION_REFUSED, DecisionRefused } from '../contract/decision-refused';
 import type { JobProgress } from '../contract/job';
 import type { ItemDecision, SubmitDecision } from '../contract/lost-submit';
+import { DECISION_REFUSED, DecisionRefused } from '../contract/lost-submit';
 import { DECIDE_SUBMIT_SIGNAL, DECIDE_SUBMIT_UPDATE, PROGRESS_QUERY } from '../contract/names';
 
 const QUERY_EVERY_MS = 200;

@@ -6,11 +6,11 @@ import { parseBatchInput } from '../contract/batch-input';
 import { VideoFailure } from '../contract/failures';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput } from '../contract/job';
-import { type JobIdentity, jobWanted } from '../contract/job-identity';
+import { identityOf, type JobIdentity } from '../contract/job-identity';
 import { parseJobInput } from '../contract/job-input';
 import { BATCH_WORKFLOW_TYPE, IDENTITY_MEMO, WORKFLOW_TYPE } from '../contract/names';
 import { firstSearchAttributes } from '../contract/search-attributes';
-import { batchAtStart, jobAtStart } from '../contract/static-details';
+import { staticBatchDetails, staticJobDetails } from '../contract/static-details';
 import { describeBatch, describeJob } from '../contract/summaries';
 import { batchRestartPolicy, jobRestartPolicy, type PreparedStart } from './start-or-join';
 
@@ -35,15 +35,15 @@ export function prepareJob(
   const parsed = parseJobInput(given, settings.requestFields);
   if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
   const input = withQueues(parsed.input, settings);
-  const identity = jobWanted(input);
+  const identity = identityOf(input);
   const { workflowId = `video-${randomUUID()}`, temporal, searchAttributes } = settings;
   return {
     type: WORKFLOW_TYPE,
     identity,
-    identityOf: jobWanted,
+    identityOf,
     options: {
       staticSummary: describeJob(input),
-      staticDetails: jobAtStart(input),
+      staticDetails: staticJobDetails(input),
       ...commonOptions(workflowId, identity, temporal),
       ...(searchAttributes && { typedSearchAttributes: withOwnAttributes(input, temporal) }),
       args: [input],
@@ -68,7 +68,7 @@ export function prepareBatch(given: unknown, settings: StartSettings = {}): Prep
     },
     options: {
       staticSummary: describeBatch(input),
-      staticDetails: batchAtStart(input),
+      staticDetails: staticBatchDetails(input),
       ...commonOptions(workflowId, identity, temporal),
       args: [input],
     },

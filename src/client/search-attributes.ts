@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client, ConnectionLike } from '@temporalio/client';
 import { ConfigError } from '../config/service-config';
-import { cleanText, shown } from '../contract/clean-text';
-import { errorCode } from '../contract/error-code';
-import { inShell } from '../contract/in-shell';
+import { cleanText, inShell, shown } from '../contract/clean-text';
+import { errorCode } from '../contract/errors';
 import { SEARCH_ATTRIBUTES } from '../contract/search-attributes';
 
 /** Types of search attributes, by their numbers in Temporal's API. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
-import { errorCode } from '../contract/error-code';
+import { errorCode } from '../contract/errors';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../contract/lost-submit';
 import {
   BUILT_IN_PROFILES,

@@ -1,25 +1,24 @@
 import type { Call, FailureType } from './failure-table';
 
-/** A submit is another matter when its idempotency key may have reached the service before. */
+/** A submit is a `resubmit` when the service may have received its idempotency key before. */
 export type AnsweredCall = Call | 'resubmit';
 
 const SUBMIT: Record<number, FailureType> = {
-  // "See other" is said of a POST that was done, and many say 302 for it. After the others the POST is still to be sent
-  // elsewhere, so it made nothing here.
+  // 303 (and 302, by custom) redirects after a POST was processed. Other redirects ask to send it elsewhere.
   302: 'SubmitUnconfirmed',
   303: 'SubmitUnconfirmed',
   401: 'Unauthorized',
   402: 'Unauthorized',
   403: 'Unauthorized',
-  // Nothing is there that generates videos: the address is wrong, not the request.
+  // The address is wrong, not the request.
   404: 'AnswerUnreadable',
   405: 'AnswerUnreadable',
-  // The idempotency key is in use: the task may exist already.
+  // The idempotency key is in use, so the task may exist.
   409: 'SubmitUnconfirmed',
-  // The whole request never arrived.
+  // The service did not receive the whole request.
   408: 'ServiceUnreachable',
   429: 'RateLimited',
-  // Said by something between us and the service, which may have passed the request on.
+  // From a proxy that may have forwarded the request.
   502: 'SubmitUnconfirmed',
   504: 'SubmitUnconfirmed',
   520: 'SubmitUnconfirmed',
@@ -29,10 +28,10 @@ const SUBMIT: Record<number, FailureType> = {
   500: 'ServiceFailed',
 };
 
-/** Which failure an HTTP status means, by call: an exact status first, then its hundred. */
+/** The failure behind an HTTP status, by call. An exact status wins over its class (300, 400, 500). */
 export const BY_STATUS: Record<AnsweredCall, Record<number, FailureType>> = {
   submit: SUBMIT,
-  // Services refuse a key that they know with 409 or with 422; for a new key 422 is a refused request.
+  // Services refuse a known key with 409 or 422; with a new key, 422 refuses the request.
   resubmit: { ...SUBMIT, 422: 'SubmitUnconfirmed' },
   poll: {
     401: 'Unauthorized',
@@ -54,13 +53,13 @@ export const BY_STATUS: Record<AnsweredCall, Record<number, FailureType>> = {
 };
 
 /**
- * Why a call brought no usable answer, when it was not an HTTP status: `not-sent` no byte of the request left; `cut` the
- * request, or a part of it, may have arrived and no whole answer came back; `unreadable` a 2xx answer without what the
- * call was made for; `refused` a 2xx answer that says no; `not-allowed` a link that leads where no video may come from, so that nobody there was asked.
+ * Why a call got no usable answer, other than by its HTTP status. `not-sent`: no byte was sent. `cut`: the request may have
+ * arrived, but the answer is incomplete. `unreadable`: a 2xx answer without the expected value. `refused`: a 2xx answer that
+ * reports an error. `not-allowed`: a link to an address that videos may not come from, which was not called.
  */
 export type NoAnswer = 'not-sent' | 'cut' | 'unreadable' | 'refused' | 'not-allowed';
 
-/** Which failure that is. A POST that may have arrived is never sent again blindly. */
+/** The failure behind each of them. A POST that may have arrived is never repeated blindly. */
 export const BY_KIND: Record<NoAnswer, Record<AnsweredCall, FailureType>> = {
   'not-sent': {
     submit: 'ServiceUnreachable',
@@ -80,15 +79,15 @@ export const BY_KIND: Record<NoAnswer, Record<AnsweredCall, FailureType>> = {
     poll: 'AnswerUnreadable',
     download: 'AnswerUnreadable',
   },
-  // Only a submit is: of a task, an error in the answer tells how the task is. A key that the service knows may be refused
-  // for that alone.
+  // Only a submit is refused: in the answer to a poll, an error describes the task. A resubmit may be refused only because
+  // the key is known.
   refused: {
     submit: 'InvalidRequest',
     resubmit: 'SubmitUnconfirmed',
     poll: 'AnswerUnreadable',
     download: 'AnswerUnreadable',
   },
-  // Only a link is looked at in that way: the service itself may be anywhere.
+  // Only links are checked: the service itself may have any address.
   'not-allowed': {
     submit: 'ServiceUnreachable',
     resubmit: 'ServiceUnreachable',
@@ -98,6 +97,6 @@ export const BY_KIND: Record<NoAnswer, Record<AnsweredCall, FailureType>> = {
 };
 
 export function failureOfStatus(call: AnsweredCall, status: number): FailureType {
-  const hundred = Math.floor(status / 100) * 100;
-  return BY_STATUS[call][status] ?? BY_STATUS[call][hundred] ?? 'AnswerUnreadable';
+  const statusClass = Math.floor(status / 100) * 100;
+  return BY_STATUS[call][status] ?? BY_STATUS[call][statusClass] ?? 'AnswerUnreadable';
 }

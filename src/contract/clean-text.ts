@@ -1,16 +1,16 @@
-const LONGEST_SAID = 500;
-/** As long as Temporal lets a workflow id be. */
-const LONGEST_NAME = 1_000;
+const LONGEST_TEXT_CHARS = 500;
+/** Temporal's limit for a workflow id. */
+const LONGEST_NAME_CHARS = 1_000;
 
 const ESCAPE = '\u001b';
 const BELL = '\u0007';
-/** Colours and window titles, which would leave `[31m` or `]0;` behind when only their control characters go. */
+/** Colours and window titles: removing only their control characters would leave `[31m` or `]0;` behind. */
 const TERMINAL_SEQUENCES = new RegExp(
   `${ESCAPE}\\[[0-?]*[ -/]*[@-~]|${ESCAPE}\\][^${ESCAPE}${BELL}]*(?:${BELL}|${ESCAPE}\\\\)`,
   'g',
 );
 
-/** What steers a screen, turns text around, breaks lines or is half a character, and is never seen itself. */
+/** Invisible characters that steer a terminal, reverse text or break lines, and unpaired surrogates. */
 const CONTROL = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 const CONTROLS = new RegExp(CONTROL, 'gu');
 
@@ -18,32 +18,90 @@ export function hasControls(text: string): boolean {
   return CONTROL.test(text);
 }
 
-/** Somebody's words as they may stand in a log, a history or a terminal: on one line. */
-export function cleanText(text: string, longest = LONGEST_SAID): string {
+/** Makes foreign text safe for a log, a history or a terminal: one line, no control characters, bounded length. */
+export function cleanText(text: string, longestChars = LONGEST_TEXT_CHARS): string {
   const clean = text
     .replace(TERMINAL_SEQUENCES, '')
     .replace(/[\p{Cc}\p{Cf}\p{Cs}\s]+/gu, ' ')
     .trim();
-  if (clean.length <= longest) return clean;
+  if (clean.length <= longestChars) return clean;
   const halfCharacter = /\p{Cs}$/u;
-  return `${clean.slice(0, longest - 1).replace(halfCharacter, '')}…`;
+  return `${clean.slice(0, longestChars - 1).replace(halfCharacter, '')}…`;
 }
 
-/** A name or an id that anybody may have chosen, as people may see it. */
+/** A name or an id as people may see it. */
 export function shown(name: string): string {
-  return cleanText(name, LONGEST_NAME);
+  return cleanText(name, LONGEST_NAME_CHARS);
 }
 
-/** Lines as they may be written to a terminal: nothing in them moves the cursor but the ends of the lines. */
+/** Lines that are safe to write to a terminal: line ends are the only control characters left. */
 export function printable(lines: string): string {
   return lines
     .replace(TERMINAL_SEQUENCES, '')
     .replace(CONTROLS, (control) => (control === '\n' ? control : ' '));
 }
 
-/** JSON on one line. What would steer a terminal is escaped, so that programs read the value to the letter. */
+/** JSON on one line. Control characters are escaped, so programs still read the exact value. */
 export function printableJson(value: unknown): string {
   return JSON.stringify(value).replace(CONTROLS, (control) =>
     control.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
   );
+}
+
+/** Foreign text inside our markdown: links, images and headings in it stay plain text. */
+export function plainMarkdown(text: string): string {
+  return oneLine(text).replace(/[\\`*_{}[\]<>#!|~&]/g, '\\$&');
+}
+
+/** A value as inline code, character by character, even with backticks in it. */
+export function codeMarkdown(text: string): string {
+  const line = oneLine(text);
+  const longestRun = Math.max(0, ...(line.match(/`+/g) ?? []).map(({ length }) => length));
+  const fence = '`'.repeat(longestRun + 1);
+  const needsNoSpace = line !== '' && !/^`|`$|^ .* $/.test(line);
+  return needsNoSpace ? `${fence}${line}${fence}` : `${fence} ${line} ${fence}`;
+}
+
+function oneLine(text: string): string {
+  return printable(text).replaceAll('\n', ' ');
+}
+
+/**
+ * Quotes one argument for a POSIX shell. Control characters become octal escapes of printf, so they never reach the
+ * terminal. NUL is dropped: no argument can contain it.
+ */
+export function inShell(argument: string): string {
+  if (/^[\w./:@%+-]+$/.test(argument)) return argument;
+  return hasControls(argument) ? inPrintf(argument) : inQuotes(argument);
+}
+
+function inQuotes(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+function inPrintf(argument: string): string {
+  const text = argument.replaceAll('\0', '').replace(/\p{Cs}/gu, '\uFFFD');
+  // A command substitution drops trailing line ends.
+  const [lineEnds = ''] = /\n*$/.exec(text) ?? [];
+  const before = text.slice(0, text.length - lineEnds.length);
+  const start = before === '' ? '' : `"$(printf '${[...before].map(inOctal).join('')}')"`;
+  return `${start}${lineEnds && inQuotes(lineEnds)}` || inQuotes('');
+}
+
+/** Only ASCII characters without a meaning for any shell or printf stay unescaped. */
+function inOctal(character: string): string {
+  if (/[\w ./:@+,=]/.test(character)) return character;
+  if (character > '\u007f' && !hasControls(character)) return character;
+  return utf8Bytes(character)
+    .map((byte) => `\\${byte.toString(8).padStart(3, '0')}`)
+    .join('');
+}
+
+function utf8Bytes(character: string): number[] {
+  const encoded = encodeURIComponent(character);
+  if (encoded === character) return [character.charCodeAt(0)];
+  return encoded
+    .slice(1)
+    .split('%')
+    .map((hex) => Number.parseInt(hex, 16));
 }

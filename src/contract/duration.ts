@@ -1,12 +1,12 @@
-/** A length of time as people and JSON write it: milliseconds, or a number with a unit ("90s", "30 m", "1.5h"). */
+/** A duration as people and JSON write it: milliseconds, or a number with a unit ("90s", "30 m", "1.5h"). */
 export type DurationText = number | string;
 
 const UNIT_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A century. Much more, added to the time it is now, is no date any longer, and a workflow would trip over it. */
+/** A century: far more than that from now is not a valid date, and a workflow would crash on it. */
 const LONGEST_MS = 36_525 * 86_400_000;
 
-/** Milliseconds, or undefined for what is not a positive length of time. Never throws: workflows call it. */
+/** The milliseconds, or undefined for anything but a positive duration. Never throws, because workflows call it. */
 export function durationMs(value: unknown): number | undefined {
   if (typeof value === 'number') return value > 0 && value <= LONGEST_MS ? value : undefined;
   if (typeof value !== 'string') return undefined;
@@ -16,7 +16,7 @@ export function durationMs(value: unknown): number | undefined {
   return durationMs(Number(match[1]) * unit);
 }
 
-/** "45 s", "12 min", "1 h 30 min": short enough for a timer's label. */
+/** A duration short enough for a timer's summary: "45 s", "12 min", "1 h 30 min". */
 export function describeDuration(ms: number): string {
   const seconds = Math.round(ms / 1_000);
   if (ms < 1_000) return `${Math.round(ms)} ms`;

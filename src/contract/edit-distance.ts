@@ -1,4 +1,4 @@
-/** How many letters have to be added, left out or changed to make one word of the other. */
+/** How many letters must be added, removed or changed to turn one word into the other. */
 export function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let i = 1; i <= a.length; i++) {

@@ -1,25 +1,26 @@
-/** The three calls of a job that touch the world. */
+/** The three calls that a job makes to the service. */
 export type Call = 'submit' | 'poll' | 'download';
 
 /**
- * What happens when a call meets a failure:
- * `never` ends the job; `policy` is tried again by Temporal's retry policy; `poll-again` is left to the waiting loop,
- * which looks again later; `hold` waits for a decision, or does what `onLostSubmit` says; `-` cannot happen there.
- * Whatever is tried again is bounded by the job's deadline.
+ * What happens after a failure of a call: `never` ends the job; `policy` leaves it to Temporal's retry policy;
+ * `poll-again` leaves it to the next poll; `hold` waits for a decision, unless `onLostSubmit` says otherwise;
+ * `-` cannot happen. The job's deadline bounds every retry.
  */
 export type Retry = 'never' | 'policy' | 'poll-again' | 'hold' | '-';
 
 export interface FailureRow {
+  /** What happened, as the first sentence of the message. */
   meaning: string;
+  /** What to do about it. */
   advice: string;
   retry: Record<Call, Retry>;
-  /** The HTTP status with which a gateway tells it. */
+  /** The HTTP status that the gateway answers with. */
   gatewayStatus: number;
-  /** The exit code of a command that ends with it. */
+  /** The exit code of the command. */
   exitCode: number;
 }
 
-/** Every way in which a job can fail. Activities, workflow, exit codes and the tables of the documentation all read this one. */
+/** Every way a job can fail. Activities, workflows, exit codes and the documented table all read this one. */
 export const FAILURES = {
   InvalidRequest: {
     meaning: 'The request was refused',
@@ -31,21 +32,21 @@ export const FAILURES = {
   Unauthorized: {
     meaning: 'The service refused the API key or its account',
     advice:
-      'Set VIDEO_API_KEY or VIDEO_API_KEY_FILE to a key of an account with credit; a task that exists is looked at again by itself.',
+      'Set VIDEO_API_KEY or VIDEO_API_KEY_FILE to the key of an account with credit. A job that has its task already continues on its own.',
     retry: { submit: 'never', poll: 'poll-again', download: 'policy' },
     gatewayStatus: 502,
     exitCode: 3,
   },
   RateLimited: {
-    meaning: 'The service allows no more requests at the moment',
+    meaning: 'The service accepts no more requests at the moment',
     advice: 'Start fewer jobs at once, or ask the service for a higher limit.',
     retry: { submit: 'policy', poll: 'policy', download: 'policy' },
     gatewayStatus: 429,
     exitCode: 4,
   },
   ServiceFailed: {
-    meaning: 'The service answered with an error of its own',
-    advice: 'Look at the status page of the service; start the job again when it is well.',
+    meaning: 'The service answered with a server error',
+    advice: 'Check the status page of the service, and start the job again when the service has recovered.',
     retry: { submit: 'policy', poll: 'policy', download: 'policy' },
     gatewayStatus: 502,
     exitCode: 5,
@@ -58,89 +59,91 @@ export const FAILURES = {
     exitCode: 6,
   },
   AnswerUnreadable: {
-    meaning: 'The service answered something that is not in its interface',
+    meaning: 'The answer of the service could not be understood',
     advice: 'Check that VIDEO_API_BASE_URL is the address of the video service.',
     retry: { submit: 'never', poll: 'policy', download: 'policy' },
     gatewayStatus: 502,
     exitCode: 7,
   },
   SubmitUnconfirmed: {
-    meaning: 'The request was sent and no task id came back, so a task may exist and be paid for',
+    meaning: 'The request was sent but no task id came back, so a paid task may exist',
     advice:
-      'Look for the task at the service: adopt it with its task id if it is there, and send the request again only if it is not.',
+      'Check at the service whether the task exists. If it does, adopt it with its task id; submit again only if it does not.',
     retry: { submit: 'hold', poll: '-', download: '-' },
     gatewayStatus: 502,
     exitCode: 8,
   },
   TaskUnknown: {
     meaning: 'The service does not know the task',
-    advice: 'Check the task id, and that the API key belongs to the account that submitted it.',
+    advice: 'Check the task id, and that the API key belongs to the account that submitted the task.',
     retry: { submit: '-', poll: 'poll-again', download: 'policy' },
     gatewayStatus: 404,
     exitCode: 9,
   },
   GenerationFailed: {
     meaning: 'The service could not generate the video',
-    advice: 'Read what the service said, change the request if it is to blame, and start a new job.',
+    advice: 'Read the message of the service, change the request if that is the cause, and start a new job.',
     retry: { submit: '-', poll: 'never', download: 'never' },
     gatewayStatus: 422,
     exitCode: 10,
   },
   GenerationCancelled: {
     meaning: 'The task was cancelled at the service',
-    advice: 'Start a new job if the video is still wanted.',
+    advice: 'Start a new job if you still want the video.',
     retry: { submit: '-', poll: 'never', download: 'never' },
     gatewayStatus: 409,
     exitCode: 11,
   },
   NoVideo: {
-    meaning: 'The service says that the task succeeded and names no video',
+    meaning: 'The task succeeded, but the service gave no link to a video',
     advice:
-      'Look at the task at the service and adopt it with its task id once the video is there. If it is there already, the service needs a profile: videogen explain proposes one.',
+      'Check the task at the service, and adopt it with its task id as soon as it has a video. If it has one already, the service needs a profile: run videogen explain to get one.',
     retry: { submit: '-', poll: 'poll-again', download: 'policy' },
     gatewayStatus: 502,
     exitCode: 12,
   },
   VideoUnavailable: {
     meaning: 'The link to the video was refused',
-    advice: 'Adopt the task with its task id to ask for a new link; videos expire at most services.',
+    advice: 'Adopt the task with its task id to get a new link. Most services delete videos after some time.',
     retry: { submit: '-', poll: '-', download: 'policy' },
     gatewayStatus: 502,
     exitCode: 13,
   },
   VideoCorrupt: {
-    meaning: 'What was downloaded is no whole video',
+    meaning: 'The download is not a complete video',
     advice:
-      'Adopt the task with its task id to download it again; with keepBad (--keep-bad) what came is kept.',
+      'Adopt the task with its task id to download it again. Set keepBad (--keep-bad) to keep the bad file.',
     retry: { submit: '-', poll: '-', download: 'policy' },
     gatewayStatus: 502,
     exitCode: 14,
   },
   VideoTooLarge: {
-    meaning: 'The video is larger than a worker may store',
-    advice: 'Raise VIDEOGEN_LARGEST_VIDEO on workers with room for it, then adopt the task with its task id.',
+    meaning: 'The video is larger than the worker may store',
+    advice:
+      'Raise VIDEOGEN_LARGEST_VIDEO on workers with enough space, then adopt the task with its task id.',
     retry: { submit: '-', poll: '-', download: 'never' },
     gatewayStatus: 502,
     exitCode: 20,
   },
   StorageFailed: {
-    meaning: 'The video could not be stored',
+    meaning: 'The storage could not be read or written',
     advice:
-      'Let videogen doctor check VIDEOGEN_STORAGE where the worker runs, see that no other file is in the place, then adopt the task with its task id, or start the job again if it has none.',
+      'Run videogen doctor where the worker runs to check VIDEOGEN_STORAGE, and make sure that no other file has the key of the video. Then adopt the task with its task id, or start the job again if it has no task.',
     retry: { submit: 'policy', poll: '-', download: 'policy' },
     gatewayStatus: 507,
     exitCode: 15,
   },
   DeadlineExceeded: {
     meaning: 'The deadline of the job passed before the video was ready',
-    advice: 'The service may still finish it: adopt the task with its task id and a longer deadline.',
+    advice:
+      'Adopt the task with its task id and a longer deadline: the service may still finish it. If the job has no task, start it again.',
     retry: { submit: '-', poll: '-', download: '-' },
     gatewayStatus: 504,
     exitCode: 16,
   },
   Unexpected: {
-    meaning: 'Something happened that the program does not know',
-    advice: 'Read the message and the log of the worker; a task that exists can be adopted with its task id.',
+    meaning: 'An unexpected error occurred',
+    advice: 'Read the message and the log of the worker. If the job has a task, adopt it with its task id.',
     retry: { submit: '-', poll: 'poll-again', download: 'policy' },
     gatewayStatus: 500,
     exitCode: 18,
@@ -148,7 +151,7 @@ export const FAILURES = {
   Cancelled: {
     meaning: 'The job was cancelled',
     advice:
-      'The service may go on with the task unless it could be told to stop: adopt it with its task id if the video is wanted after all.',
+      'The service may still finish the task, unless it accepted the cancellation. If you want the video after all, adopt the task with its task id.',
     retry: { submit: '-', poll: '-', download: '-' },
     gatewayStatus: 409,
     exitCode: 17,
@@ -157,21 +160,51 @@ export const FAILURES = {
 
 export type FailureType = keyof typeof FAILURES;
 
-/** Before the types of our failures in Temporal, so that a host's own `Unauthorized` is never taken for ours. */
+/**
+ * Whether a job that failed without a task id has paid for nothing: the service refused the request, or none was sent.
+ * The same request may then start again under the same name.
+ */
+export const NOTHING_SENT: Record<FailureType, boolean> = {
+  InvalidRequest: true,
+  Unauthorized: true,
+  RateLimited: true,
+  ServiceFailed: true,
+  ServiceUnreachable: true,
+  // The address does not belong to a video service.
+  AnswerUnreadable: true,
+  SubmitUnconfirmed: false,
+  TaskUnknown: false,
+  GenerationFailed: false,
+  GenerationCancelled: false,
+  NoVideo: false,
+  VideoUnavailable: false,
+  VideoCorrupt: false,
+  VideoTooLarge: false,
+  // Without a task, the storage failed before the submit.
+  StorageFailed: true,
+  // Without a task, no worker picked the submit up.
+  DeadlineExceeded: true,
+  Unexpected: false,
+  // A cancellation after the request was sent ends with the task id or as SubmitUnconfirmed.
+  Cancelled: true,
+};
+
+/** Keeps a host's own failure of type `Unauthorized` apart from ours. */
 const PREFIX = 'videogen.';
 
-/** The type with which a failure of ours crosses Temporal. */
+/** The type that a failure of this package has in Temporal. */
 export function toTemporalType(type: FailureType | 'DecisionRefused'): string {
   return `${PREFIX}${type}`;
 }
 
-/** The row behind a type that came through Temporal; undefined when it is somebody else's. */
+/** The failure type behind a type that Temporal delivered; undefined when the failure is not from this package. */
 export function fromTemporalType(type: unknown): FailureType | undefined {
   if (typeof type !== 'string' || !type.startsWith(PREFIX)) return undefined;
   const row = type.slice(PREFIX.length);
   return isFailureType(row) ? row : undefined;
 }
 
+/** True for a type of the failure table. */
 export function isFailureType(type: unknown): type is FailureType {
   return typeof type === 'string' && Object.hasOwn(FAILURES, type);
 }

@@ -6,68 +6,69 @@ import {
   NexusOperationFailure,
   TimeoutFailure,
 } from '@temporalio/common';
-import { boundedCause } from './bounded-cause';
 import { cleanText, shown } from './clean-text';
+import { boundedCause } from './errors';
 import { FAILURES, type FailureType, fromTemporalType, toTemporalType } from './failure-table';
 import type { LostSubmitPolicy } from './lost-submit';
 import { BATCH_WORKFLOW_TYPE, NEXUS_SERVICE, WORKFLOW_TYPE } from './names';
 
-/** What is known of one failure, beside its type: the first of an ApplicationFailure's `details`. */
+/** The facts of a failure, beside its type: the first element of an ApplicationFailure's `details`. */
 export interface FailureDetails {
   taskId?: string;
   /** The HTTP status of the answer. */
   status?: number;
-  /** The service's own code and words, cut and cleaned. */
+  /** The service's own error code and message, cleaned and cut. */
   code?: string;
   message?: string;
-  /** Seconds, as the service asked for in Retry-After. */
+  /** The seconds of the service's Retry-After. */
   retryAfter?: number;
   attempt?: number;
-  /** What applied to this lost submit. */
+  /** The policy that applied to this lost submit. */
   onLostSubmit?: LostSubmitPolicy;
-  /** ISO 8601, of a job that is held for a decision: it has not failed yet. */
+  /** ISO 8601. Set while a job waits for a decision: it has not failed yet. */
   heldSince?: string;
   heldUntil?: string;
 }
 
-/** Several sentences; what is longer was not written by us. */
-const LONGEST_MESSAGE = 2_000;
+/** A few sentences; only a service writes more. */
+const LONGEST_MESSAGE_CHARS = 2_000;
 
-/** The words as they may stand anywhere, for others choose them; the task id stays what it is. */
+/** Code and message may be a service's own text. The task id stays exact, because callers use it. */
 function cleaned(details: FailureDetails): FailureDetails {
   const { code, message } = details;
   return {
     ...details,
     ...(code !== undefined && { code: cleanText(code) }),
-    ...(message !== undefined && { message: cleanText(message, LONGEST_MESSAGE) }),
+    ...(message !== undefined && { message: cleanText(message, LONGEST_MESSAGE_CHARS) }),
   };
 }
 
-/** What happened, to which task, and what to do. */
+/** The message of a failure: what happened, to which task, and what to do. */
 export function describeFailure(type: FailureType, details: FailureDetails = {}): string {
   return `${describeEvent(type, details)} ${FAILURES[type].advice}`;
 }
 
-/** What happened, and to which task. */
-export function describeEvent(type: FailureType, given: FailureDetails): string {
+/** The same without what to do. */
+export function describeEvent(type: FailureType, facts: FailureDetails): string {
   const { meaning } = FAILURES[type];
-  const details = cleaned(given);
+  const details = cleaned(facts);
   const task = details.taskId ? ` (task ${shown(details.taskId)})` : '';
   const status = details.status ? `HTTP ${details.status}` : '';
-  // Node's own messages repeat their code.
+  // Messages of Node repeat the code.
   const code = details.code && details.message?.includes(details.code) ? '' : details.code;
-  const said = [status, code, details.message].filter(Boolean).join(' ');
-  const happened = `${meaning}${task}${said && `: ${said.replace(/[.\s]+$/, '')}`}`;
-  return `${happened}${/[?!…]$/.test(happened) ? '' : '.'}`;
+  const reason = [status, code, details.message].filter(Boolean).join(' ');
+  const sentence = `${meaning}${task}${reason && `: ${reason.replace(/[.\s]+$/, '')}`}`;
+  return `${sentence}${/[?!…]$/.test(sentence) ? '' : '.'}`;
 }
 
 export interface CreateFailureOptions {
-  /** Whether Temporal's retry policy may try the activity again. */
+  /** Whether Temporal may retry the activity; false by default. */
   retryable?: boolean;
   nextRetryDelayMs?: number;
   cause?: Error;
 }
 
+/** A failure as activities and workflows throw it. */
 export function createFailure(
   type: FailureType,
   details: FailureDetails = {},
@@ -83,7 +84,7 @@ export function createFailure(
   });
 }
 
-/** A failed job as a caller meets it. */
+/** A failed job, as clients throw it. */
 export class VideoFailure extends Error {
   override readonly name = 'VideoFailure';
   readonly details: FailureDetails;
@@ -101,15 +102,18 @@ export class VideoFailure extends Error {
     return this.details.taskId;
   }
 
+  /** What to do about it. */
   get advice(): string {
     return FAILURES[this.type].advice;
   }
 
+  /** The exit code of the command for this failure. */
   get exitCode(): number {
     return FAILURES[this.type].exitCode;
   }
 }
 
+/** True for a failure of this package, or for one of the given type. */
 export function isVideoFailure<Type extends FailureType>(
   error: unknown,
   type?: Type,
@@ -118,8 +122,8 @@ export function isVideoFailure<Type extends FailureType>(
 }
 
 /**
- * The row of the table behind an error that came through Temporal, however deep it is wrapped. A failure of the host's own
- * has none, whatever its type, and neither has a cancellation of anything but a job or a batch.
+ * The failure of this package inside an error from Temporal, however deeply it is wrapped. Undefined for the host's own
+ * failures, and for a cancellation of anything but a job or a batch.
  */
 export function readFailure(error: unknown): VideoFailure | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
@@ -132,7 +136,7 @@ export function readFailure(error: unknown): VideoFailure | undefined {
   return undefined;
 }
 
-/** Temporal's cancellation says nothing of what was cancelled; what it is wrapped in does. */
+/** A CancelledFailure does not say what was cancelled; the failure around it does. */
 function isCancelledJob(error: Error): boolean {
   if (!(error.cause instanceof CancelledFailure)) return false;
   if (error instanceof NexusOperationFailure) return error.service === NEXUS_SERVICE;
@@ -141,17 +145,17 @@ function isCancelledJob(error: Error): boolean {
 }
 
 /**
- * How an activity ended because its time ran out, and not because of what it met: undefined when it did not. One that no
- * worker ever began has left neither a heartbeat nor an earlier failure.
+ * Whether an activity timed out while it ran or before any worker started it; undefined when it did not time out. An
+ * activity that was never started has neither a heartbeat nor an earlier failure.
  */
-export function readTimeout(error: unknown): 'while-running' | 'never-begun' | undefined {
+export function readTimeout(error: unknown): 'while-running' | 'never-started' | undefined {
   if (!(error instanceof ActivityFailure && error.cause instanceof TimeoutFailure)) return undefined;
   const { timeoutType, lastHeartbeatDetails, cause } = error.cause;
-  const wasBegun = timeoutType !== 'SCHEDULE_TO_START' || lastHeartbeatDetails != null || cause != null;
-  return wasBegun ? 'while-running' : 'never-begun';
+  const wasStarted = timeoutType !== 'SCHEDULE_TO_START' || lastHeartbeatDetails != null || cause != null;
+  return wasStarted ? 'while-running' : 'never-started';
 }
 
-const DETAIL_KINDS: Record<string, string> = {
+const DETAIL_TYPES: Record<string, string> = {
   taskId: 'string',
   status: 'number',
   code: 'string',
@@ -163,10 +167,10 @@ const DETAIL_KINDS: Record<string, string> = {
   heldUntil: 'string',
 } satisfies Record<keyof FailureDetails, 'string' | 'number'>;
 
-/** What crosses Temporal is our own createFailure's details or, from another version or language, any shape. */
+/** Another version or language may have written any shape. */
 function readDetails(value: unknown): FailureDetails {
   if (typeof value !== 'object' || value === null) return {};
   return Object.fromEntries(
-    Object.entries(value).filter(([name, part]) => typeof part === DETAIL_KINDS[name]),
+    Object.entries(value).filter(([name, detail]) => typeof detail === DETAIL_TYPES[name]),
   );
 }

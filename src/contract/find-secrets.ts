@@ -1,73 +1,73 @@
 import type { TextRange } from './redact-links';
 
-/** What a call carries that nobody else may see. */
+/** The secrets that a call carries. */
 export interface Secrets {
-  /** Hidden also in pieces: a service may cut what it quotes. */
+  /** Pieces of a key are hidden too: a service may cut what it quotes. */
   keys: readonly string[];
-  /** Hidden where they stand whole. Some are words, such as a version, of which a piece tells nothing. */
+  /** Hidden only as a whole. Some are words, such as a version, whose pieces reveal nothing. */
   others: readonly string[];
 }
 
 export const NO_SECRETS: Secrets = { keys: [], others: [] };
 
-/** A shorter piece of a key is of no use to anybody, and would be found in many a word. */
-const PIECE = 8;
-/** Eight bytes of a key are at least so many characters of base64, wherever among others they stand. */
-const BASE64_PIECE = 10;
-const HEX_PIECE = 2 * PIECE;
+/** A shorter piece of a key is useless to an attacker, and ordinary words would match it. */
+const PIECE_CHARS = 8;
+/** Eight bytes of a key are at least this many characters of base64, at any offset. */
+const BASE64_PIECE_CHARS = 10;
+const HEX_PIECE_CHARS = 2 * PIECE_CHARS;
 
-/** What is shorter is a word such as `1` or `mp4`: it hides nothing, and would be cut out of every sentence. */
-const SHORTEST_WORD = 4;
-/** Shorter ones, such as `beta`, are hidden where they stand alone. */
-const SHORTEST_ANYWHERE = 8;
+/** A shorter value, such as `1` or `mp4`, is not a secret, and hiding it would damage every sentence. */
+const SHORTEST_SECRET_CHARS = 4;
+/** A shorter value, such as `beta`, is hidden only as a word of its own. */
+const SHORTEST_ANYWHERE_CHARS = 8;
 
-/** Finds secrets in a text whose escapes are undone, whatever case they are in. Not in workflows: they have no `Buffer`. */
+/** Finds secrets in decoded text, ignoring case. Not for workflows: the sandbox has no `Buffer`. */
 export function secretFinder({ keys, others }: Secrets): (text: string) => TextRange[] {
   const pieces = piecesOf(keys.filter((key) => key !== '').flatMap(formsOf));
-  const words = others.map(fold).filter((word) => word.length >= SHORTEST_WORD);
+  const words = others.map(fold).filter((word) => word.length >= SHORTEST_SECRET_CHARS);
   return (text) => {
     const folded = fold(text);
     return [...findPieces(folded, pieces), ...words.flatMap((word) => findWord(folded, word))];
   };
 }
 
-/** Of a key, in one stretch: no id has so much of it by chance. */
-const TELLING_SHARE = 0.5;
+/** No id contains this much of a key in one piece by chance. */
+const KEY_SHARE = 0.5;
 
-/** Whether a text holds a key or the better part of one, in any of its forms. */
-export function holdsKey(text: string, { keys }: Secrets): boolean {
+/** True when a text contains at least half of a key in one piece, in any encoding. */
+export function containsKey(text: string, { keys }: Secrets): boolean {
   const folded = fold(text);
   return keys
-    .filter((key) => key.length >= PIECE)
+    .filter((key) => key.length >= PIECE_CHARS)
     .flatMap(formsOf)
     .some((form) =>
       findPieces(folded, piecesOf([form])).some(
-        ({ start, end }) => end - start >= form.text.length * TELLING_SHARE,
+        ({ start, end }) => end - start >= form.text.length * KEY_SHARE,
       ),
     );
 }
 
-/** Unlike toLowerCase, this leaves every character in its place. */
+/** Unlike toLowerCase, this keeps every offset. */
 function fold(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-/** A way to write a key, and how long a piece of it is told from a word. */
+/** One encoding of a key, and the shortest piece of it that counts. */
 interface KeyForm {
   text: string;
-  piece: number;
+  pieceChars: number;
 }
 
 function formsOf(key: string): KeyForm[] {
   const bytes = Buffer.from(key, 'utf8');
-  // In a URL, each byte is escaped by itself.
+  // A URL escapes each byte separately, which decodes to latin1.
   const plain = [key, bytes.toString('latin1')].map((text) => ({
     text,
-    piece: Math.min(PIECE, text.length),
+    pieceChars: Math.min(PIECE_CHARS, text.length),
   }));
-  if (key.length < PIECE) return plain;
-  const base64 = base64Of(bytes).map((text) => ({ text, piece: BASE64_PIECE }));
-  return [...plain, { text: bytes.toString('hex'), piece: HEX_PIECE }, ...base64];
+  if (key.length < PIECE_CHARS) return plain;
+  const base64 = base64Of(bytes).map((text) => ({ text, pieceChars: BASE64_PIECE_CHARS }));
+  return [...plain, { text: bytes.toString('hex'), pieceChars: HEX_PIECE_CHARS }, ...base64];
 }
 
 /** By their length. */
@@ -75,13 +75,13 @@ type Pieces = Map<number, PiecesOfLength>;
 
 interface PiecesOfLength {
   all: Set<string>;
-  /** Most characters begin no piece: looking them up here is a tenth of the time. */
+  /** Most characters start no piece: checking them here takes a tenth of the time. */
   firsts: Uint8Array;
 }
 
 function piecesOf(forms: readonly KeyForm[]): Pieces {
   const pieces: Pieces = new Map();
-  for (const { text, piece: length } of forms) {
+  for (const { text, pieceChars: length } of forms) {
     const folded = fold(text);
     const { all, firsts } = pieces.get(length) ?? { all: new Set(), firsts: new Uint8Array(256) };
     pieces.set(length, { all, firsts });
@@ -93,7 +93,7 @@ function piecesOf(forms: readonly KeyForm[]): Pieces {
   return pieces;
 }
 
-/** Three characters of base64 before it or none, it reads otherwise; the characters that it shares with others are left out. */
+/** Base64 depends on the offset modulo 3. Characters that share bits with neighbouring bytes are left out. */
 function base64Of(bytes: Buffer): string[] {
   return [0, 1, 2].flatMap((before) => {
     const padded = Buffer.concat([Buffer.alloc(before), bytes]);
@@ -119,14 +119,14 @@ function findPieces(text: string, pieces: Pieces): TextRange[] {
 
 function findWord(text: string, word: string): TextRange[] {
   const ranges: TextRange[] = [];
-  const isLong = word.length >= SHORTEST_ANYWHERE;
+  const isLong = word.length >= SHORTEST_ANYWHERE_CHARS;
   for (let start = text.indexOf(word); start !== -1; start = text.indexOf(word, start + word.length)) {
     const end = start + word.length;
     const neighbours = text.charAt(start - 1) + text.charAt(end);
     if (isLong || !/[a-z0-9]/.test(neighbours)) ranges.push({ start, end });
   }
-  // Where a text was cut, it may have been cut within the word.
-  for (let length = word.length - 1; length >= SHORTEST_ANYWHERE; length--) {
+  // The end of the text may have cut the word.
+  for (let length = word.length - 1; length >= SHORTEST_ANYWHERE_CHARS; length--) {
     if (text.endsWith(word.slice(0, length))) ranges.push({ start: text.length - length, end: text.length });
   }
   return ranges;

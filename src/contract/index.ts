@@ -5,12 +5,12 @@ export {
   type BatchResult,
   type CarriedBatch,
   type CarriedItem,
+  doneBefore,
   type EarlierBatch,
   type FailedItem,
   type ItemProgress,
   type ItemResult,
   itemName,
-  leftOf,
   ON_FAILURE,
   type OnFailure,
   type OpenedBatch,
@@ -20,9 +20,7 @@ export {
   type StoredFile,
 } from './batch';
 export { type ParsedBatchInput, parseBatchInput } from './batch-input';
-export { cleanText, printable, printableJson, shown } from './clean-text';
-export { adoptCommand, decisionCommands } from './decision-commands';
-export { DecisionRefused } from './decision-refused';
+export { cleanText, inShell, printable, printableJson, shown } from './clean-text';
 export { type DurationText, describeDuration, durationMs } from './duration';
 export {
   type Call,
@@ -33,7 +31,6 @@ export {
   type Retry,
 } from './failure-table';
 export { describeFailure, type FailureDetails, isVideoFailure, readFailure, VideoFailure } from './failures';
-export { inShell } from './in-shell';
 export {
   type DownloadProgress,
   JOB_PHASES,
@@ -45,11 +42,16 @@ export {
   type PollBounds,
   type SignalledDecision,
   type StoredVideo,
+  TASK_STATES,
+  type TaskState,
   type TaskStatus,
 } from './job';
 export type { JobIdentity } from './job-identity';
 export { type ParsedJobInput, parseJobInput } from './job-input';
 export {
+  adoptCommand,
+  DecisionRefused,
+  decisionCommands,
   type ItemDecision,
   LOST_SUBMIT_POLICIES,
   type LostSubmitPolicy,
@@ -68,7 +70,6 @@ export {
 export { type LineProblem, type ParsedRequests, parseRequestLines } from './request-lines';
 export { SEARCH_ATTRIBUTES } from './search-attributes';
 export { describeDownload, describeVideo } from './summaries';
-export { TASK_STATES, type TaskState } from './task-state';
 export {
   CONTAINER_NAMES,
   type Container,

@@ -1,103 +1,192 @@
+import { type BatchInput, ON_FAILURE, type OnFailure } from './batch';
 import { hasControls } from './clean-text';
-import type { ReportedDownload } from './job';
+import { type DurationText, durationMs } from './duration';
+import type { JobInput, ReportedDownload } from './job';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from './lost-submit';
 import { jsonBytes } from './sizes';
 
-/** Rules of a job's own fields that doors and workflow share: a job can be started past every door that parses. */
-
-const LONGEST_KEY = 500;
-/** Bytes of one name: file systems take 255, and `.json` and an extension are added to some. */
+const LONGEST_KEY_CHARS = 500;
+/** File systems allow 255 bytes, and some names get `.json` and an extension on top. */
 export const LONGEST_SEGMENT_BYTES = 240;
-/** The folders of our own records: a video among them could take the place of one. */
+/** Our own records are there: a video among them could overwrite one. */
 const RESERVED_FOLDERS = ['jobs', 'batches'];
-/** Bytes, as JSON writes it: hundreds of ids travel together. */
-const LONGEST_TASK_ID = 1_000;
-const LONGEST_IDEMPOTENCY_KEY = 255;
-/** Bytes: Temporal takes no longer one. The items of a batch have no workflow of their own. */
-const LONGEST_WORKFLOW_ID = 1_000;
+/** As JSON, because hundreds of task ids travel in one message. */
+const LONGEST_TASK_ID_BYTES = 1_000;
+const LONGEST_IDEMPOTENCY_KEY_CHARS = 255;
+/** Temporal's limit, which items of a batch keep too, although they have no workflow of their own. */
+const LONGEST_WORKFLOW_ID_BYTES = 1_000;
+const LONGEST_DECISION_ID_CHARS = 100;
+const WIDEST_WINDOW = 500;
 
-/** What a key may leave open until the video is there. */
+/** What a storage key may leave open until the video is stored. */
 export const KEY_PLACEHOLDERS = ['workflowId', 'taskId', 'date', 'ext'] as const;
 
 export type KeyPlaceholder = (typeof KEY_PLACEHOLDERS)[number];
 
-export const STORAGE_RULE = `must name a place inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; ${KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ')} may stand in it; each name takes at most ${LONGEST_SEGMENT_BYTES} bytes, and ${RESERVED_FOLDERS.map((name) => `${name}/`).join(' and ')} are reserved`;
-export const TASK_ID_RULE = `must be text of at most ${LONGEST_TASK_ID} bytes without control characters, and not empty`;
-export const WORKFLOW_ID_RULE = `must be text of at most ${LONGEST_WORKFLOW_ID} bytes, and not empty`;
-export const IDEMPOTENCY_KEY_RULE = `must be 1 to ${LONGEST_IDEMPOTENCY_KEY} printable ASCII characters without spaces`;
+export const TASK_ID_RULE = `must be text of at most ${LONGEST_TASK_ID_BYTES} bytes without control characters, and not empty`;
+export const WORKFLOW_ID_RULE = `must be text of at most ${LONGEST_WORKFLOW_ID_BYTES} bytes, and not empty`;
 export const LOST_SUBMIT_RULE = `must be one of ${LOST_SUBMIT_POLICIES.join(', ')}`;
-export const FILE_KEY_RULE = 'must be the key of a file inside the storage, such as "batches/foxes.jsonl"';
-export const QUEUE_RULE = 'must be the name of a task queue';
-export const FLAG_RULE = 'must be true or false';
+
+const STORAGE_RULE = `must be a key inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; it may contain ${KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ')}; each name in it has at most ${LONGEST_SEGMENT_BYTES} bytes, and ${RESERVED_FOLDERS.map((name) => `${name}/`).join(' and ')} are reserved`;
 
 export function isTaskId(value: unknown): value is string {
-  if (typeof value !== 'string' || value.trim() === '' || value.length > LONGEST_TASK_ID) return false;
-  return !hasControls(value) && jsonBytes(value) - '""'.length <= LONGEST_TASK_ID;
+  if (typeof value !== 'string' || value.trim() === '' || value.length > LONGEST_TASK_ID_BYTES) return false;
+  return !hasControls(value) && jsonBytes(value) - '""'.length <= LONGEST_TASK_ID_BYTES;
 }
 
-/** The name of a job or a batch. */
+/** True for a name that a job or a batch may have. */
 export function isWorkflowId(value: unknown): value is string {
-  if (typeof value !== 'string' || value.trim() === '' || value.length > LONGEST_WORKFLOW_ID) return false;
-  return new TextEncoder().encode(value).length <= LONGEST_WORKFLOW_ID;
+  if (typeof value !== 'string' || value.trim() === '') return false;
+  if (value.length > LONGEST_WORKFLOW_ID_BYTES) return false;
+  return new TextEncoder().encode(value).length <= LONGEST_WORKFLOW_ID_BYTES;
 }
 
-/** True for a key or prefix where a job may put its video. */
+/** True for a key or prefix that a job may store its video under. */
 export function isStorageKey(key: unknown): key is string {
-  // Some file systems take Jobs/ for jobs/.
+  // Some file systems treat Jobs/ as jobs/.
   return isPlainKey(key) && !RESERVED_FOLDERS.some((folder) => key.toLowerCase().startsWith(`${folder}/`));
 }
 
-/** True for the key of one file, with nothing left open in it. */
+/** True for the key of one file, without placeholders. */
 export function isFileKey(key: unknown): key is string {
   return isPlainKey(key) && !key.endsWith('/') && !key.includes('{');
 }
 
-/** True for a key or prefix that stays inside the storage, whatever kind of storage it is. */
+/** True for a key or prefix that stays inside the storage, whatever the storage is. */
 export function isPlainKey(key: unknown): key is string {
-  if (typeof key !== 'string' || key === '' || key.length > LONGEST_KEY) return false;
+  if (typeof key !== 'string' || key === '' || key.length > LONGEST_KEY_CHARS) return false;
   if (hasControls(key) || /\\|^\/|^[a-z]:/i.test(key)) return false;
   const placeholders = [...key.matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name);
   if (!placeholders.every((name) => KEY_PLACEHOLDERS.some((known) => known === name))) return false;
   const [last, ...folders] = key.split('/').reverse();
-  return (last === '' || isName(last)) && folders.every(isName);
+  return (last === '' || isSegment(last)) && folders.every(isSegment);
 }
 
-function isName(part: string | undefined): boolean {
-  if (part === undefined || part === '' || part === '.' || part === '..') return false;
-  return jsonBytes(part) - '""'.length <= LONGEST_SEGMENT_BYTES;
+function isSegment(segment: string | undefined): boolean {
+  if (segment === undefined || segment === '' || segment === '.' || segment === '..') return false;
+  return jsonBytes(segment) - '""'.length <= LONGEST_SEGMENT_BYTES;
+}
+
+export const BATCH_STORAGE_RULE =
+  'must end with / or contain {workflowId} or {taskId}, so that each video has its own key';
+
+/** True for a key that gives each item of a batch its own. */
+export function isBatchStorage(storage: unknown): boolean {
+  if (storage == null) return true;
+  return isStorageKey(storage) && (storage.endsWith('/') || /\{(workflowId|taskId)\}/.test(storage));
 }
 
 /** It travels as a header. */
-export function isIdempotencyKey(value: unknown): value is string {
-  return typeof value === 'string' && value.length <= LONGEST_IDEMPOTENCY_KEY && /^[\x21-\x7e]+$/.test(value);
+function isIdempotencyKey(value: unknown): value is string {
+  if (typeof value !== 'string' || value.length > LONGEST_IDEMPOTENCY_KEY_CHARS) return false;
+  return /^[\x21-\x7e]+$/.test(value);
 }
 
 export function isLostSubmitPolicy(value: unknown): value is LostSubmitPolicy {
   return LOST_SUBMIT_POLICIES.some((policy) => policy === value);
 }
 
-export function isFlag(value: unknown): value is boolean {
-  return typeof value === 'boolean';
+/** The check of one field, and the sentence that follows its name when the check fails. */
+export interface FieldRule<T> {
+  accepts: (value: unknown) => value is T;
+  sentence: string;
 }
 
-export function isQueueName(value: unknown): value is string {
-  return typeof value === 'string' && value.trim() !== '';
+export interface FieldGroup {
+  fields: Record<string, FieldRule<unknown>>;
 }
 
-/** Anybody can send a signal, of any shape. */
+export type FieldRules = Record<string, FieldRule<unknown> | FieldGroup>;
+
+export const DURATION_RULE = 'must be milliseconds or a duration such as "90s", "30m" or "2h"';
+
+const DURATION: FieldRule<DurationText> = {
+  accepts: (value): value is DurationText => durationMs(value) !== undefined,
+  sentence: DURATION_RULE,
+};
+
+const QUEUE: FieldRule<string> = {
+  accepts: (value): value is string => typeof value === 'string' && value.trim() !== '',
+  sentence: 'must be the name of a task queue',
+};
+
+/**
+ * The rule of every field of a job but its request. The zod schema of callers is made from this table, and workflows
+ * check it without zod, because any SDK can start a job without our client.
+ */
+export const JOB_FIELDS = {
+  taskId: { accepts: isTaskId, sentence: TASK_ID_RULE },
+  deadline: DURATION,
+  storage: { accepts: isStorageKey, sentence: STORAGE_RULE },
+  polling: { fields: { min: DURATION, max: DURATION } },
+  onLostSubmit: { accepts: isLostSubmitPolicy, sentence: LOST_SUBMIT_RULE },
+  holdFor: DURATION,
+  idempotencyKey: {
+    accepts: isIdempotencyKey,
+    sentence: `must be 1 to ${LONGEST_IDEMPOTENCY_KEY_CHARS} printable ASCII characters without spaces`,
+  },
+  keepBad: {
+    accepts: (value): value is boolean => typeof value === 'boolean',
+    sentence: 'must be true or false',
+  },
+  queues: { fields: { submit: QUEUE, download: QUEUE } },
+} satisfies Record<Exclude<keyof JobInput, 'request'>, FieldRule<unknown> | FieldGroup>;
+
+export const JOB_SOURCE_RULE = 'a job needs either a request or the taskId of a task to adopt, and not both';
+
+/** The rules of the fields that only a batch has. */
+export const BATCH_FIELDS = {
+  requests: {
+    accepts: (value): value is unknown[] => Array.isArray(value) && value.length > 0,
+    sentence: 'must be a list of at least one request',
+  },
+  requestsFrom: {
+    accepts: isFileKey,
+    sentence: 'must be the key of a file inside the storage, such as "batches/foxes.jsonl"',
+  },
+  window: {
+    accepts: (value): value is number =>
+      Number.isInteger(value) && Number(value) >= 1 && Number(value) <= WIDEST_WINDOW,
+    sentence: `must be a whole number from 1 to ${WIDEST_WINDOW}`,
+  },
+  onFailure: {
+    accepts: (value): value is OnFailure => ON_FAILURE.some((known) => known === value),
+    sentence: `must be one of ${ON_FAILURE.join(', ')}`,
+  },
+} satisfies Record<Exclude<keyof BatchInput, keyof JobInput>, FieldRule<unknown>>;
+
+export const BATCH_SOURCE_RULE = 'a batch needs either requests or requestsFrom, and not both';
+export const BATCH_KEY_RULE = 'idempotencyKey is for a single job; each item of a batch has its own key';
+
+/** The first field that breaks its rule, as a sentence. Null counts as absent: some SDKs send it for an unset field. */
+export function fieldProblem(input: object, rules: FieldRules, group = ''): string | undefined {
+  for (const [name, rule] of Object.entries(rules)) {
+    const value: unknown = Reflect.get(input, name);
+    if (value == null) continue;
+    const path = `${group}${name}`;
+    const problem =
+      'fields' in rule
+        ? fieldProblem(Object(value), rule.fields, `${path}.`)
+        : rule.accepts(value)
+          ? undefined
+          : `${path} ${rule.sentence}`;
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+/** Any program can send a signal, of any shape. */
 export function isDownloadProgress(value: unknown): value is ReportedDownload {
   const { bytes, of }: { bytes?: unknown; of?: unknown } = Object(value);
   return typeof bytes === 'number' && (of == null || typeof of === 'number');
 }
 
-const LONGEST_DECISION_ID = 100;
-
-/** The name that the sender of a signal gave it, to find what came of it. */
+/** The name that a sender gives its signal, to find the outcome of it. */
 export function isDecisionId(value: unknown): value is string {
-  return typeof value === 'string' && value.length <= LONGEST_DECISION_ID;
+  return typeof value === 'string' && value.length <= LONGEST_DECISION_ID_CHARS;
 }
 
-/** What is wrong with a decision about a lost submit, from whichever language it came; undefined when nothing is. */
+/** Why a decision about a lost submit cannot be taken; undefined when it can. */
 export function decisionProblem(given: unknown): string | undefined {
   const { decision, taskId }: { decision?: unknown; taskId?: unknown } = Object(given);
   switch (decision) {

@@ -1,28 +1,29 @@
 import { cleanText, shown } from './clean-text';
-import { shortValue } from './short-value';
+import { sha256 } from './sha256';
 
-/** What makes two jobs the same job: the video they are for, not how they wait for it. */
+/** What makes two jobs the same: the request or the task, not the options. */
 export interface JobIdentity {
-  /** As it is sent, or as `shortIdentity` makes it. */
+  /** The request itself, or its short form from `shortIdentity`. */
   request?: Record<string, unknown>;
   taskId?: string;
 }
 
-/** A memo may have been written by anybody. */
-const MOST_FIELDS_TOLD = 10;
-const LONGEST_FIELD = 30;
+/** Any program can write a memo, so what is repeated of it is bounded. */
+const MOST_FIELDS_NAMED = 10;
+const LONGEST_FIELD_CHARS = 30;
+const LONGEST_VALUE_CHARS = 200;
 
 /**
- * The same video, with a digest in place of each long value: a memo holds it, and a start with its update sends it twice
- * beside the request itself, all in one message.
+ * The same identity with digests for long values. It is stored in a memo, and a start with an update sends it twice beside
+ * the request, all in one message.
  */
 export function shortIdentity({ request, taskId }: JobIdentity): JobIdentity {
   const short = request && Object.entries(request).map(([name, value]) => [name, shortValue(value)]);
   return { request: short && Object.fromEntries(short), taskId };
 }
 
-/** What a job is for, read from its input, which any program may have written: null counts as absent. */
-export function jobWanted(input: object): JobIdentity {
+/** The identity in the input of a job. Any program may have written the input; null counts as absent. */
+export function identityOf(input: object): JobIdentity {
   const { request, taskId }: { request?: unknown; taskId?: unknown } = input;
   return shortIdentity({
     ...(typeof request === 'object' && request !== null && { request: { ...request } }),
@@ -31,36 +32,42 @@ export function jobWanted(input: object): JobIdentity {
 }
 
 /**
- * Names the fields that two jobs, or two batches, differ in, `prompt, duration`; undefined when they are for the same
- * video. Never their values: whoever tries a name need not be told what somebody else's job is for.
+ * Names the fields in which two jobs or batches differ, such as `prompt, duration`; undefined when they are the same. It
+ * never shows values: a caller who guesses a name must not learn what the other job is for.
  */
-export function describeDifference(there: unknown, here: object): string | undefined {
-  const [theirs, ours] = [fieldsOf(there), fieldsOf(here)];
-  const names = new Set([...Object.keys(theirs), ...Object.keys(ours)]);
-  const differing = [...names].filter((name) => theirs[name] !== ours[name]);
+export function describeDifference(existing: unknown, given: object): string | undefined {
+  const [before, now] = [fieldsOf(existing), fieldsOf(given)];
+  const names = new Set([...Object.keys(before), ...Object.keys(now)]);
+  const differing = [...names].filter((name) => before[name] !== now[name]);
   if (differing.length === 0) return undefined;
-  const more = differing.splice(MOST_FIELDS_TOLD).length;
-  const told = differing.map((name) => cleanText(name, LONGEST_FIELD)).join(', ');
-  return more === 0 ? told : `${told} and ${more} more`;
+  const more = differing.splice(MOST_FIELDS_NAMED).length;
+  const named = differing.map((name) => cleanText(name, LONGEST_FIELD_CHARS)).join(', ');
+  return more === 0 ? named : `${named} and ${more} more`;
 }
 
-/** Says of a name that somebody else's job, or batch, has it; undefined when it is for the same. */
-export function describeConflict(name: string, there: unknown, here: object): string | undefined {
-  const difference = describeDifference(there, here);
+/** The sentence for a name that another job or batch has; undefined when it is the same job. */
+export function describeConflict(name: string, existing: unknown, given: object): string | undefined {
+  const difference = describeDifference(existing, given);
   return (
     difference &&
     `${shown(name)} is the name of another job (it differs in ${difference}); choose another name`
   );
 }
 
-/** Each field as JSON, those of the request beside the task id. */
-function fieldsOf(wanted: unknown): Record<string, string> {
-  if (typeof wanted !== 'object' || wanted === null) return {};
-  const { request, ...rest }: { request?: unknown } = wanted;
+/** Each field as JSON: those of the request, and the task id. */
+function fieldsOf(identity: unknown): Record<string, string> {
+  if (typeof identity !== 'object' || identity === null) return {};
+  const { request, ...rest }: { request?: unknown } = identity;
   const fields = { ...rest, ...(typeof request === 'object' ? request : {}) };
   return Object.fromEntries(
     Object.entries(fields)
       .filter(([, value]) => value !== undefined)
       .map(([name, value]) => [name, JSON.stringify(shortValue(value))]),
   );
+}
+
+/** A long value becomes its digest: values are only compared. */
+function shortValue(value: unknown): unknown {
+  const json = JSON.stringify(value) ?? '';
+  return json.length <= LONGEST_VALUE_CHARS ? value : `sha256:${sha256(json)}`;
 }

@@ -1,91 +1,78 @@
 import { z } from 'zod';
-import { type DurationText, durationMs } from './duration';
-import {
-  FLAG_RULE,
-  IDEMPOTENCY_KEY_RULE,
-  isFlag,
-  isIdempotencyKey,
-  isQueueName,
-  isStorageKey,
-  isTaskId,
-  LOST_SUBMIT_RULE,
-  QUEUE_RULE,
-  STORAGE_RULE,
-  TASK_ID_RULE,
-} from './input-rules';
+import { durationMs } from './duration';
+import { type FieldGroup, type FieldRule, type FieldRules, JOB_FIELDS, JOB_SOURCE_RULE } from './input-rules';
 import type { JobInput } from './job';
-import { LOST_SUBMIT_POLICIES } from './lost-submit';
 import { parseRequest } from './request';
 
-const duration = z.custom<DurationText>((value) => durationMs(value) !== undefined, {
-  error: 'must be milliseconds or a length of time such as "90s", "30m" or "2h"',
-});
+type FieldSchemas<Rules> = {
+  [Name in keyof Rules]: Rules[Name] extends FieldRule<infer Value>
+    ? z.ZodOptional<z.ZodCustom<Value, Value>>
+    : Rules[Name] extends FieldGroup
+      ? z.ZodOptional<z.ZodObject<FieldSchemas<Rules[Name]['fields']>, z.core.$strict>>
+      : never;
+};
 
-/** An id that was pasted often has a space or a line break around it. */
-const withoutSpaces = (value: unknown) => (typeof value === 'string' ? value.trim() : value);
+/** The schemas of optional fields, made from the rules that workflows check too. */
+export function fieldSchemas<Rules extends FieldRules>(rules: Rules): FieldSchemas<Rules> {
+  const schemas = Object.entries(rules).map(([name, rule]) => [name, fieldSchema(rule).optional()]);
+  return Object.fromEntries(schemas) as FieldSchemas<Rules>;
+}
 
-const pollingSchema = z
-  .strictObject({ min: duration.optional(), max: duration.optional() })
-  .refine(({ min, max }) => (durationMs(min) ?? 0) <= (durationMs(max) ?? Number.POSITIVE_INFINITY), {
-    error: 'must have a min that is not longer than its max',
-  });
+function fieldSchema(rule: FieldRule<unknown> | FieldGroup): z.ZodType {
+  return 'fields' in rule
+    ? z.strictObject(fieldSchemas(rule.fields))
+    : z.custom(rule.accepts, { error: rule.sentence });
+}
 
-const queuesSchema = z.strictObject({
-  submit: z.custom<string>(isQueueName, { error: QUEUE_RULE }).optional(),
-  download: z.custom<string>(isQueueName, { error: QUEUE_RULE }).optional(),
-});
+/** Pasted ids often come with a space or a line break. */
+const trimmed = (value: unknown) => (typeof value === 'string' ? value.trim() : value);
+
+const fields = fieldSchemas(JOB_FIELDS);
 
 const jobInputSchema = z.strictObject({
   request: z.unknown().optional(),
-  taskId: z.preprocess(withoutSpaces, z.custom<string>(isTaskId, { error: TASK_ID_RULE }).optional()),
-  deadline: duration.optional(),
-  storage: z.custom<string>(isStorageKey, { error: STORAGE_RULE }).optional(),
-  polling: pollingSchema.optional(),
-  onLostSubmit: z.enum(LOST_SUBMIT_POLICIES, { error: LOST_SUBMIT_RULE }).optional(),
-  holdFor: duration.optional(),
-  idempotencyKey: z.custom<string>(isIdempotencyKey, { error: IDEMPOTENCY_KEY_RULE }).optional(),
-  keepBad: z.custom<boolean>(isFlag, { error: FLAG_RULE }).optional(),
-  queues: queuesSchema.optional(),
+  ...fields,
+  taskId: z.preprocess(trimmed, fields.taskId),
+  polling: fields.polling
+    .unwrap()
+    .refine(({ min, max }) => (durationMs(min) ?? 0) <= (durationMs(max) ?? Number.POSITIVE_INFINITY), {
+      error: 'must have a min that is not longer than its max',
+    })
+    .optional(),
 });
 
 /** The fields of a job that say how it is done, not what it is for. */
-export const JOB_OPTION_FIELDS = Object.keys(jobInputSchema.omit({ request: true, taskId: true }).shape);
+export const JOB_OPTION_FIELDS = Object.keys(JOB_FIELDS).filter((name) => name !== 'taskId');
 
-const GROUPS: Record<string, z.ZodObject> = {
-  '': jobInputSchema,
-  polling: pollingSchema,
-  queues: queuesSchema,
+const FIELD_NAMES: Record<string, string[]> = {
+  '': Object.keys(jobInputSchema.shape),
+  polling: Object.keys(JOB_FIELDS.polling.fields),
+  queues: Object.keys(JOB_FIELDS.queues.fields),
 };
 
 export type ParsedJobInput = { ok: true; input: JobInput } | { ok: false; problem: string };
 
 /**
- * Parses what a caller hands over at a door (client, CLI, gateway); a workflow's own input is past it. `further` are the
- * fields that requests to the service may have beyond the interface.
+ * Parses what a caller passes to the client, the CLI, the gateway or Nexus. `requestFields` are the fields that the
+ * service accepts beyond the interface.
  */
-export function parseJobInput(given: unknown, further: readonly string[] = []): ParsedJobInput {
+export function parseJobInput(given: unknown, requestFields: readonly string[] = []): ParsedJobInput {
   const parsed = jobInputSchema.safeParse(given);
   if (!parsed.success) return { ok: false, problem: parsed.error.issues.map(describe).join('; ') };
   const { request, taskId, ...options } = parsed.data;
-  if ((request === undefined) === (taskId === undefined)) {
-    return {
-      ok: false,
-      problem: 'a job needs either a request or the taskId of a task to adopt, and not both',
-    };
-  }
+  if ((request === undefined) === (taskId === undefined)) return { ok: false, problem: JOB_SOURCE_RULE };
   if (taskId !== undefined) return { ok: true, input: { taskId, ...options } };
-  const checked = parseRequest(request, further);
+  const checked = parseRequest(request, requestFields);
   return checked.ok ? { ok: true, input: { request: checked.request, ...options } } : checked;
 }
 
 function describe(issue: z.core.$ZodIssue): string {
-  const at = issue.path.join('.');
+  const path = issue.path.join('.');
   if (issue.code === 'unrecognized_keys') {
-    const fields = Object.keys(GROUPS[at]?.shape ?? {});
     const names = issue.keys.map((key) => JSON.stringify(key)).join(', ');
-    return `${names}: not a field of ${at || 'a job'}; the fields are ${fields.join(', ')}`;
+    return `${names}: not a field of ${path || 'a job'}; the fields are ${FIELD_NAMES[path]?.join(', ')}`;
   }
-  if (at === '') return 'a job must be a JSON object';
+  if (path === '') return 'a job must be a JSON object';
   const rule = issue.code === 'invalid_type' ? `must be of type ${issue.expected}` : issue.message;
-  return `${at} ${rule}`;
+  return `${path} ${rule}`;
 }

@@ -3,33 +3,50 @@ import type { FailureType } from './failure-table';
 import type { FailureDetails } from './failures';
 import type { LostSubmitPolicy } from './lost-submit';
 import type { VideoRequest } from './request';
-import type { TaskState } from './task-state';
 import type { ExpectedVideo, VideoFacts } from './video-facts';
 
-/** What one job is to do: a new generation, or the rest of the way for a task that exists already. */
+/** The input of a job: a request for a new video, or the id of an existing task to adopt. */
 export type JobInput = ({ request: VideoRequest; taskId?: never } | { taskId: string; request?: never }) &
   JobOptions;
 
 export interface JobOptions {
-  /** How long the job may take from its start to the video; 1 hour unless set. */
+  /** How long the job may take, from its start to the video; 1 hour by default. */
   deadline?: DurationText;
   /**
-   * Where the video goes inside the worker's storage: a key, or a prefix when it ends with `/`. `{workflowId}`,
-   * `{taskId}`, `{date}` and `{ext}` stand for what they say.
+   * Where the video goes in the worker's storage: a key, or a prefix that ends with `/`. It may contain `{workflowId}`,
+   * `{taskId}`, `{date}` and `{ext}`.
    */
   storage?: string;
-  /** Bounds of the pause between two looks at the task. */
+  /** The shortest and the longest wait between two polls. */
   polling?: { min?: DurationText; max?: DurationText };
-  /** The worker's setting decides unless this does; `hold` without either. */
+  /** What to do when the answer to the submit is lost; the worker's setting by default, or else `hold`. */
   onLostSubmit?: LostSubmitPolicy;
-  /** How long a lost submit is held for a decision; 24 hours unless set. The deadline stands still meanwhile. */
+  /** How long a lost submit waits for a decision; 24 hours by default. The deadline is paused meanwhile. */
   holdFor?: DurationText;
-  /** Sent with the submit in place of a key made of namespace, workflow id and request. */
+  /** The idempotency key of the submit; made from namespace, workflow id and request by default. */
   idempotencyKey?: string;
-  /** Keeps what was downloaded and is no video, beside the video's place; it is removed unless this is set. */
+  /** Stores a download that is not a complete video as `<key>.bad`, instead of deleting it. */
   keepBad?: boolean;
-  /** Task queues of activities that do not run on the job's own. */
+  /** Task queues for submits and downloads; the job's own queue by default. */
   queues?: { submit?: string; download?: string };
+}
+
+/** The states of a task, whatever the service calls them. */
+export const TASK_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'unknown'] as const;
+
+export type TaskState = (typeof TASK_STATES)[number];
+
+/** What one poll learned about a task. It contains no link, because links are secrets and expire. */
+export type TaskStatus = { polling?: PollBounds } & (
+  | { state: 'queued' | 'running' | 'unknown'; word: string; percent?: number; retryAfterMs?: number }
+  | { state: 'succeeded'; word: string; hasVideo: boolean }
+  | { state: 'failed' | 'cancelled'; word: string; code?: string; message?: string }
+);
+
+/** The shortest and the longest wait between two polls that the service's profile asks for, in milliseconds. */
+export interface PollBounds {
+  min?: number;
+  max?: number;
 }
 
 export const JOB_PHASES = [
@@ -44,43 +61,47 @@ export const JOB_PHASES = [
 
 export type JobPhase = (typeof JOB_PHASES)[number];
 
-/** The answer of the query `progress`. Times are ISO 8601. */
+/** The answer to the query `progress`. Times are ISO 8601. */
 export interface JobProgress {
   phase: JobPhase;
   taskId?: string;
-  /** The task as last seen; `word` is what the service itself calls it. */
+  /** The task at the last poll; `word` is the service's own word for the state. */
   task?: { state: TaskState; word: string; percent?: number };
+  /** How many polls were made. */
   polls: number;
   startedAt: string;
   deadlineAt: string;
   nextPollAt?: string;
-  /** How much of the video has come, of how much if that is known; told now and then while it downloads. */
+  /** How much of the video has been downloaded; updated every few seconds. */
   download?: DownloadProgress;
-  /** The lost submit that waits for a decision, and when the job fails without one. */
+  /** A lost submit that waits for a decision, and when the job fails without one. */
   hold?: { since: string; until: string; message: string };
-  /** The last decision that came as a signal; `refused` says why it was not taken. */
+  /** The last decision that was sent as a signal. */
   signalled?: SignalledDecision;
-  /** The problem of the last looks, gone as soon as one succeeds. */
+  /** Why the last polls failed, and how many in a row; gone after a poll that succeeds. */
   problem?: { type: FailureType; message: string; count: number };
 }
 
 export interface SignalledDecision {
-  /** As its sender named it. */
+  /** The id that the sender gave the signal. */
   id?: string;
+  /** Why the decision was refused, if it was. */
   refused?: string;
 }
 
 export interface DownloadProgress {
   bytes: number;
+  /** The size of the whole video, if the service sent it. */
   of?: number;
 }
 
-/** As a download tells it: an item of a batch is named. */
+/** Download progress as the activity signals it to the workflow. */
 export interface ReportedDownload extends DownloadProgress {
+  /** The name of the item, in a batch. */
   job?: string;
 }
 
-/** A video in its place, with what it says about itself. */
+/** A stored video, with the facts that were read from the file. */
 export interface StoredVideo extends Omit<VideoFacts, 'container'> {
   uri: string;
   bytes: number;
@@ -92,47 +113,35 @@ export interface JobResult {
   taskId: string;
   video: StoredVideo;
   seed?: number;
-  /** How often the service was asked for the task's status. */
+  /** How many polls were made. */
   polls: number;
-  /** From the task's submission (or adoption) to the look that found the video ready. */
+  /** From the submit (or the adoption) to the poll that found the video. */
   waitedMs: number;
-  /** What the video has otherwise than was asked for, and what could not be checked of it, a sentence each. */
+  /** How the video differs from the request, and what could not be checked, one sentence each. */
   warnings: string[];
 }
 
-/** Milliseconds, as the service's profile has them. */
-export interface PollBounds {
-  min?: number;
-  max?: number;
-}
-
-/** What one look at a task found. There is no link in it: links are secrets and expire. */
-export type TaskStatus = { polling?: PollBounds } & (
-  | { state: 'queued' | 'running' | 'unknown'; word: string; percent?: number; retryAfterMs?: number }
-  | { state: 'succeeded'; word: string; hasVideo: boolean }
-  | { state: 'failed' | 'cancelled'; word: string; code?: string; message?: string }
-);
-
 /**
- * What a job takes along when it continues as new; the second argument of the workflow, never a caller's. Hundreds of items
- * of a batch take it along together, so what is as it was at the start is left out.
+ * What a job carries over when it continues as new: the workflow's second argument, which callers never set. Defaults are
+ * left out, because hundreds of items of a batch are carried over together.
  */
 export interface CarriedJob {
   taskId?: string;
   expected?: ExpectedVideo;
-  /** The lost submit whose decision it waits for. */
+  /** The lost submit that waits for a decision. */
   hold?: { sinceMs: number; lost: FailureDetails };
   adopted?: boolean;
-  /** Which record of the job the storage keeps. */
+  /** The id of the job's record in the storage. */
   record?: string;
   startedAtMs: number;
-  /** For so long the deadline stood still. */
+  /** How long the deadline was paused. */
   heldMs?: number;
   submittedAtMs: number;
   polls: number;
   pollRequested?: boolean;
   lastTask?: JobProgress['task'];
   problem?: JobProgress['problem'];
+  /** Polls in a row that found no task, or no video. */
   misses?: { task: number; video: number };
   warnedWords: string[];
   polling?: PollBounds;

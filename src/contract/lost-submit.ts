@@ -1,13 +1,74 @@
-/** What to do when the answer to a submit is lost, so that a task may exist and be paid for. */
+import { cleanText, inShell } from './clean-text';
+import { type FailureType, toTemporalType } from './failure-table';
+
+/**
+ * What to do when the answer to a submit is lost and a paid task may exist: `hold` waits for a decision, `resubmit` sends
+ * the same idempotency key again, `fail` ends the job.
+ */
 export const LOST_SUBMIT_POLICIES = ['hold', 'resubmit', 'fail'] as const;
 
 export type LostSubmitPolicy = (typeof LOST_SUBMIT_POLICIES)[number];
 
-/** How somebody who looked for the task at the service settles a lost submit. */
+/** How an operator settles a lost submit, after checking at the service whether the task exists. */
 export type SubmitDecision =
   | { decision: 'resubmit' }
   | { decision: 'adopt'; taskId: string }
   | { decision: 'abandon' };
 
-/** The same of one item of a batch. */
+/** A decision about one item of a batch. */
 export type ItemDecision = SubmitDecision & { item: number };
+
+/** A decision about a lost submit that was refused; the job continues to wait. */
+export class DecisionRefused extends Error {
+  override readonly name = 'DecisionRefused';
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(describeRefusal(message), options);
+  }
+}
+
+/** The type of a refused decision as an ApplicationFailure, which is how it crosses Temporal. */
+export const DECISION_REFUSED = toTemporalType('DecisionRefused');
+
+const LONGEST_REFUSAL_CHARS = 2_000;
+
+/** Names of jobs and items are in the sentence, so it is cleaned. */
+export function describeRefusal(sentence: string): string {
+  return cleanText(sentence, LONGEST_REFUSAL_CHARS);
+}
+
+/** The commands that settle a lost submit, for the terminal and the Temporal UI. */
+export function decisionCommands(workflowId: string, item?: number): { when: string; command: string }[] {
+  const decide = (decision: string) =>
+    decideCommand(workflowId, item === undefined ? decision : `--item ${item} ${decision}`);
+  return [
+    { when: 'the task exists', command: decide('--adopt TASK_ID') },
+    { when: 'it does not exist; if it appears later, you pay for both', command: decide('--resubmit') },
+    { when: 'you no longer want the video', command: decide('--abandon') },
+  ];
+}
+
+export function decideCommand(workflowId: string, options: string): string {
+  const name = inShell(workflowId);
+  // Without `--`, the name would be read as an option.
+  return workflowId.startsWith('-')
+    ? `videogen decide ${options} -- ${name}`
+    : `videogen decide ${name} ${options}`;
+}
+
+/** The same commands as half a sentence. */
+export function describeDecisionCommands(workflowId: string): string {
+  return `decide with ${decisionCommands(workflowId)
+    .map(({ command }) => command)
+    .join(', or ')}`;
+}
+
+/** The task of such a job failed, was cancelled or is gone. */
+const NOT_WORTH_ADOPTING: readonly FailureType[] = ['GenerationFailed', 'GenerationCancelled', 'TaskUnknown'];
+
+/** The command that continues with the task of a failed job; undefined when there is nothing to continue with. */
+export function adoptCommand({ type, taskId }: { type: FailureType; taskId?: string }): string | undefined {
+  if (NOT_WORTH_ADOPTING.includes(type)) return undefined;
+  if (taskId !== undefined) return `videogen generate --adopt ${inShell(taskId)}`;
+  return type === 'SubmitUnconfirmed' ? 'videogen generate --adopt TASK_ID' : undefined;
+}

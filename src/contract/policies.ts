@@ -5,46 +5,48 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Generations were measured at 83 to 253 s; an hour leaves room for a long queue at the service. */
+/** Measured generations took 83 to 253 s; an hour leaves room for a long queue at the service. */
 export const DEFAULT_DEADLINE_MS = HOUR;
 
-/** Time for somebody to read of a lost submit, look at the service and decide, whatever the hour. */
+/** Enough for an operator to see a lost submit, check at the service and decide, at any time of day. */
 export const DEFAULT_HOLD_MS = 24 * HOUR;
 
+/** How many items of a batch run at the same time. */
+export const DEFAULT_WINDOW = 20;
+
 /**
- * The longest that one exchange with the service may take, from the connection to the last byte of the answer. Each is below
- * the time of the activities that make it, so that an answer that trickles ends as what it is (a lost submit, a failed poll),
- * and a worker that drains comes to its end. A look may be two exchanges: one for the task, one for its link.
+ * How long one exchange with the service may take, from the connection to the last byte of the answer. Each limit is below
+ * the timeout of its activity, so that a trickling answer fails as a lost submit or a failed poll and a draining worker
+ * can stop. A poll may take two exchanges: one for the task, one for its link.
  */
 export const SUBMIT_EXCHANGE_MS = 90 * SECOND;
 export const POLL_EXCHANGE_MS = 25 * SECOND;
-/** Of a download only up to the first byte of the video, redirects included: DOWNLOAD_PACE watches the rest. */
+/** Up to the first byte of the video, redirects included; DOWNLOAD_PACE watches the rest. */
 export const OPEN_VIDEO_MS = 2 * MINUTE;
 
-/** The longest that one POST may take: longer than SUBMIT_EXCHANGE_MS, so that the exchange's own end speaks first. */
 export const SUBMIT_POLICY = {
+  // Longer than SUBMIT_EXCHANGE_MS, so that the exchange times out first and says why.
   startToCloseTimeout: 2 * MINUTE,
-  // Attempts beat while they await the answer, so a dead worker is noticed soon. Not sooner: a late beat would take a
-  // good answer for a lost one.
+  // Notices a dead worker soon. A shorter timeout would treat a late heartbeat as a lost submit.
   heartbeatTimeout: 20 * SECOND,
-  // A cancelled job still learns the answer of a request that has left: see submit-video.ts.
+  // A cancelled job still waits for the answer to a request that was sent: see submit-video.ts.
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
   retry: { initialInterval: 2 * SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
 } as const satisfies ActivityOptions;
 
-/** A storage that takes longer to read or write a record of a few kilobytes is as good as one that fails. */
+/** A storage that needs longer for a record of a few kilobytes counts as failed. */
 export const RECORD_IO_MS = 5 * SECOND;
 
 /**
- * A POST leaves within this of its attempt's start, or not at all: below the heartbeat timeout, so that Temporal cannot
- * have given the attempt up, and somebody decided on it, before its request leaves.
+ * An attempt sends its POST within this time or not at all. It is below the heartbeat timeout, so that an attempt never
+ * sends after Temporal gave it up and an operator decided about it.
  */
 export const POST_WITHIN_MS = 15 * SECOND;
 
-/** A POST does not leave so shortly before the job's deadline: what it left could not be told from what came after it. */
+/** An attempt sends nothing this close to the deadline: the job could end before it knows that a request was sent. */
 export const POST_BEFORE_DEADLINE_MS = 500;
 
-/** Of the look at the record of a submit whose time ran out. */
+/** For reading the record of a submit that timed out. */
 export const RECALL_POLICY = {
   startToCloseTimeout: 30 * SECOND,
   scheduleToCloseTimeout: 2 * MINUTE,
@@ -52,27 +54,24 @@ export const RECALL_POLICY = {
 } as const satisfies ActivityOptions;
 
 /**
- * Of the look at a submit before it is cancelled. It is short, because until then the submit may still be sent, and it is
- * one attempt: Temporal's client makes more of its call by itself.
+ * For inspecting a pending submit before it is cancelled. It is short, because the submit may still be sent meanwhile. One
+ * attempt is enough: Temporal's client retries the call itself.
  */
 export const LOST_SUBMIT_POLICY = {
   startToCloseTimeout: 10 * SECOND,
   retry: { maximumAttempts: 1 },
 } as const satisfies LocalActivityOptions;
 
-/** A few attempts for a blip; after them the waiting loop notes the problem, shows it and looks again later. */
+/** A few attempts for a short fault; after them the polling loop shows the problem and polls again later. */
 export const POLL_POLICY = {
   startToCloseTimeout: MINUTE,
-  // A worker that was killed while looking is noticed as soon as one that was killed while submitting.
+  // As for a submit: notices a dead worker soon.
   heartbeatTimeout: 20 * SECOND,
   cancellationType: 'TRY_CANCEL',
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: 30 * SECOND, maximumAttempts: 5 },
 } as const satisfies ActivityOptions;
 
-/**
- * Of the lookup of a task that somebody wants to adopt. They wait for it, and can decide again: a blip is tried again, and
- * no more.
- */
+/** For polling a task that an operator wants to adopt: short, because the operator waits and can decide again. */
 export const ADOPT_POLICY = {
   startToCloseTimeout: 30 * SECOND,
   scheduleToCloseTimeout: MINUTE,
@@ -85,12 +84,12 @@ export const DOWNLOAD_POLICY = {
   // A 2 GiB file at 5 Mbit/s.
   startToCloseTimeout: HOUR,
   heartbeatTimeout: 20 * SECOND,
-  // The job ends only when the half-written file is gone.
+  // The job ends only after the partial file is deleted.
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
 } as const satisfies ActivityOptions;
 
-/** A look at many tasks: those there was no time for are told so, and are looked at next time. */
+/** For one activity that polls many tasks; tasks it had no time for are polled next time. */
 export const SHARED_POLL_POLICY = {
   startToCloseTimeout: 3 * MINUTE,
   scheduleToCloseTimeout: 10 * MINUTE,
@@ -99,113 +98,113 @@ export const SHARED_POLL_POLICY = {
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: 30 * SECOND },
 } as const satisfies ActivityOptions;
 
-/** No look of a shared activity begins later than this. */
+/** A shared activity starts no poll later than this. */
 export const SHARED_POLL_MS = MINUTE;
-/** Tasks that one activity looks at, and how many at once. */
+/** How many tasks one activity polls, and how many of them at once. */
 export const TASKS_PER_POLL = 50;
 export const POLLS_AT_ONCE = 8;
 
-/** Of the results of a batch. A storage that fails is waited for, however long: what was paid for is noted there. */
+/** For writing the results of a batch. It waits for a failing storage without limit: the results say what was paid for. */
 export const RECORD_POLICY = {
   startToCloseTimeout: 2 * MINUTE,
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
 } as const satisfies ActivityOptions;
 
-/** Of the requests of a batch. */
+/** For reading the requests of a batch. */
 export const REQUESTS_POLICY = { ...RECORD_POLICY, scheduleToCloseTimeout: 24 * HOUR } as const;
 
-/** Nothing is written later in an attempt: with the time of the write itself it would come after that of the next one. */
+/** An attempt writes nothing later than this: its write could overwrite that of the next attempt. */
 export const RECORD_WITHIN_MS = 45 * SECOND;
 
-/** Results that a batch keeps in its history before it writes them down. */
+/** A batch writes its results to the storage when it has this many. */
 export const RESULTS_AT_ONCE = 100;
 
-/** They go through Temporal in one input. */
+/** The results travel in one activity input. */
 export const RESULT_BYTES_AT_ONCE = 500_000;
-/** Of one text in a result: whoever wrote it, it stands beside a hundred others. */
+/** For one text in a result, because a hundred results travel together. */
 export const LONGEST_RESULT_TEXT_BYTES = 4_000;
 export const MOST_RESULT_WARNINGS = 20;
 
-/** Requests that a batch reads at once: as many as fit, and one at least. */
+/** How many requests a batch reads at once: as many as fit, and at least one. */
 export const REQUESTS_AT_ONCE = 200;
 export const REQUEST_BYTES_AT_ONCE = 200_000;
 
 /**
- * Of one text (a service's word, the message of a problem) that a job takes along when it continues as new. The items of a
- * batch share the second, so that what 500 of them take along stays below 1 MiB, whatever their services wrote.
+ * For one text of the service (a state, a message) that a job carries over when it continues as new. The items of a batch
+ * share the second limit, so that 500 items carry over less than 1 MiB.
  */
 export const LONGEST_CARRIED_TEXT_BYTES = 2_000;
 export const CARRIED_TEXT_BYTES = 50_000;
 
-/** A batch of many items writes more, and is replayed as a whole when its worker is lost. */
+/** Longer than for a job, because a batch writes more events; still quick to replay after a worker is lost. */
 export const LONGEST_BATCH_HISTORY_EVENTS = 4_000;
 
-/** For so long a batch with a long history holds its looks back, so that nothing is under way and it can continue as new. */
+/** How long a batch with a long history pauses its polls, so that no activity is pending and it can continue as new. */
 export const BATCH_REST_MS = 30 * SECOND;
 
-/** A courtesy to the service, which does not keep a cancelled job from ending for long. */
+/** Short: cancelling at the service is a courtesy, and the cancelled job waits for it. */
 export const CANCEL_POLICY = {
   startToCloseTimeout: 30 * SECOND,
   scheduleToCloseTimeout: MINUTE,
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumAttempts: 3 },
 } as const satisfies ActivityOptions;
 
-/** Of what waiting does not fix: a full disk, a file that is no video. The task can be adopted when somebody has. */
+/** For failures that retries rarely fix, such as a full disk. The task can be adopted after the cause is fixed. */
 export const MOST_DOWNLOAD_ATTEMPTS: Partial<Record<FailureType, number>> = {
   StorageFailed: 5,
   VideoCorrupt: 5,
-  // About two minutes: some services name a link before their storage has the file everywhere.
+  // About two minutes: some services return a link before the file is available everywhere.
   VideoUnavailable: 8,
 };
 
-/** Longer than any video that services make today by far; a body without an end is cut off there. */
+/** Far larger than any video that services make today; it ends a response that never ends. */
 export const LARGEST_VIDEO_BYTES = 2 * 1024 ** 3;
 
-/** When a download goes too slowly or takes too long to be waited for. The next attempt goes on where it was. */
+/** When a connection or an attempt is too slow. The next one resumes where it stopped. */
 export const DOWNLOAD_PACE = {
   windowMs: 30 * SECOND,
-  /** Within the window; a line that is slower is better tried anew. */
+  /** In each window; a slower connection is replaced. */
   leastBytes: 32 * 1024,
-  /** Ends an attempt before Temporal does, which would lose what was written since the last heartbeat. */
+  /** Below DOWNLOAD_POLICY's timeout, which would lose what was written since the last heartbeat. */
   attemptMs: 50 * MINUTE,
 };
 
-/** Connections of one attempt that bring next to nothing, one after another, before Temporal's retry policy pauses. */
+/** An attempt gives up after this many connections in a row that brought less than FRUITFUL_BYTES. */
 export const FRUITLESS_CONNECTIONS = 3;
 export const FRUITFUL_BYTES = 64 * 1024;
 
-/** A download that takes longer tells its job how far it is: a signal each time, which costs an Action. */
+/** How often a download reports its progress. Each report is a signal, which Temporal Cloud bills as an Action. */
 export const DOWNLOAD_PROGRESS_EVERY_MS = 10 * SECOND;
 
-/** A finished, paid video is worth fetching even when the deadline has come. */
+/** A finished, paid video is downloaded even when the deadline has passed. */
 export const DOWNLOAD_AT_LEAST_MS = 10 * MINUTE;
 
-/** The look at the deadline itself gets the time of one attempt. */
+/** The last poll, at the deadline, gets the time of one attempt. */
 export const POLL_AT_LEAST_MS = MINUTE;
 
-/** Half of the heartbeat timeouts above would do; more often costs nothing, the SDK throttles what is sent. */
+/** Well below the heartbeat timeouts above; the SDK throttles what it sends. */
 export const HEARTBEAT_EVERY_MS = 2 * SECOND;
 
-/** Some services answer 404 for a moment after the submit, until the task has reached their database. */
+/** Some services answer 404 shortly after the submit, until the task has reached their database. */
 export const UNKNOWN_TASK_GRACE_MS = 2 * MINUTE;
 
-/** A task that is not found so often in a row is gone. */
+/** After this many polls in a row without the task, the task is gone. */
 export const POLLS_WITHOUT_TASK = 3;
 
-/** "Succeeded" is sometimes seen before the link is written. */
+/** Some services report "succeeded" before the link is there. */
 export const POLLS_WITHOUT_VIDEO = 3;
 
-/** Of how many unknown words a job remembers that it warned. */
+/** How many unknown states a job remembers, to log each once. */
 export const MOST_WARNED_WORDS = 20;
 
-/** Replaying a job on another worker stays quick; the server itself suggests it near 6,000. */
+/** A job continues as new here, so that replay stays quick. The server would suggest it near 6,000 events. */
 export const LONGEST_HISTORY_EVENTS = 2_000;
 
-/** A run that has done less goes on: where a large input alone is a long history, the next would be no shorter. */
+/** A shorter run does not continue as new: if the input alone makes the history long, the next run is no shorter. */
 export const SHORTEST_HISTORY_EVENTS = 20;
 
 export const RETRY_AFTER_MIN_MS = SECOND;
-/** A service that asks for more is asked again after this, in case the limit was lifted. */
+/** A service that asks for a longer wait is called again after this, in case the limit was lifted. */
 export const RETRY_AFTER_MAX_MS = 10 * MINUTE;
-/** Added on top, at random, so that jobs told the same time do not come back together. */
+/** A random part on top, so that jobs with the same Retry-After do not return together. */
 export const RETRY_AFTER_JITTER = 0.1;

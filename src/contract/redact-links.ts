@@ -1,4 +1,4 @@
-/** A part of a text, from one character up to another. */
+/** A part of a text; `end` is exclusive. */
 export interface TextRange {
   start: number;
   end: number;
@@ -6,28 +6,28 @@ export interface TextRange {
 
 export const HIDDEN = '…';
 
-/** A text in which each of the ranges, in whatever order and however they overlap, is one sign. */
+/** Replaces each range by one `…`. The ranges may overlap and come in any order. */
 export function hideRanges(text: string, ranges: readonly TextRange[]): string {
-  let shown = '';
+  let result = '';
   let from = 0;
   for (const { start, end } of [...ranges].sort((a, b) => a.start - b.start)) {
     if (end <= from || end <= start) continue;
-    if (start >= from && !(start === from && shown.endsWith(HIDDEN))) {
-      shown += text.slice(from, start) + HIDDEN;
+    if (start >= from && !(start === from && result.endsWith(HIDDEN))) {
+      result += text.slice(from, start) + HIDDEN;
     }
     from = end;
   }
-  return shown + text.slice(from);
+  return result + text.slice(from);
 }
 
-/** The same text without what lets somebody in by a link: signatures, tokens, passwords. */
+/** Hides signatures, tokens and passwords in the links of a text. */
 export function redactLinks(text: string): string {
   return hideRanges(text, secretsInLinks(text));
 }
 
 /**
- * Where the links of a text have their secrets: the query, the fragment, a name and password, parameters of the path, and
- * segments of the path that look like tokens. Word by word, so that the time it takes grows with the text and not faster.
+ * Finds the secrets in links: query, fragment, user and password, path parameters, and path segments that look like tokens.
+ * It works word by word, so that its time grows linearly with the text.
  */
 export function secretsInLinks(text: string): TextRange[] {
   if (!/[/?]/.test(text)) return [];
@@ -45,12 +45,12 @@ function secretsInWord(word: string): TextRange[] {
   const isPath = isAbsolute || /^[([{]*\//.test(word);
   const cut = word.search(isPath ? /[?#]|&[^/&]*=/ : /\?[^?]*=/);
   const path = cut === -1 ? word : word.slice(0, cut);
-  // "Really?" asks for nothing.
+  // A question mark at the end, as in "Really?", starts no query.
   const query = cut === -1 || cut + 1 === word.length ? [] : [{ start: cut + 1, end: word.length }];
   return isPath ? [...query, ...passwordsIn(path), ...tokensIn(path, isAbsolute)] : query;
 }
 
-/** `//me:secret@host`, up to the last `@` before the path; or what is neither a host nor a port. */
+/** `//me:secret@host`, up to the last `@` before the path; or a text after the colon that is not a port. */
 function passwordsIn(path: string): TextRange[] {
   return [...path.matchAll(/\/\/([^/]+)/g)].flatMap(({ 1: authority = '', index }) => {
     const start = index + 2;
@@ -81,18 +81,20 @@ function tokensIn(path: string, isAbsolute: boolean): TextRange[] {
   return ranges;
 }
 
-/** Shorter names, and words with signs between them, are what people and services call their files. */
-const TOKEN_RUN = 16;
-const LONG_RUN = 32;
-const MIXED_TOKEN = 20;
+/** Shorter names, and words with separators, are ordinary file names. */
+const TOKEN_RUN_CHARS = 16;
+const LONG_RUN_CHARS = 32;
+const MIXED_TOKEN_CHARS = 20;
 
-/** Whether a name is one that nobody would think of: a long run of letters and digits, or both cases and digits mixed. */
+/** True for a generated name: a long run of letters and digits, or mixed cases with digits. */
 export function looksLikeToken(name: string): boolean {
-  if (name.length < TOKEN_RUN || !/^[\w.~%+-]+$/.test(name)) return false;
+  if (name.length < TOKEN_RUN_CHARS || !/^[\w.~%+-]+$/.test(name)) return false;
   const runs = name.split(/[^A-Za-z0-9]+/);
-  const hasRun = runs.some((run) => run.length >= LONG_RUN || (run.length >= TOKEN_RUN && isMixed(run)));
+  const hasRun = runs.some(
+    (run) => run.length >= LONG_RUN_CHARS || (run.length >= TOKEN_RUN_CHARS && isMixed(run)),
+  );
   const hasAll = [/[a-z]/, /[A-Z]/, /\d/].every((kind) => kind.test(name));
-  return hasRun || (hasAll && name.length >= MIXED_TOKEN);
+  return hasRun || (hasAll && name.length >= MIXED_TOKEN_CHARS);
 }
 
 function isMixed(run: string): boolean {

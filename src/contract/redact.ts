@@ -1,27 +1,26 @@
 import { cleanText } from './clean-text';
 import { decodedLayers } from './decoded-layers';
-import { holdsKey, type Secrets, secretFinder } from './find-secrets';
+import { containsKey, type Secrets, secretFinder } from './find-secrets';
 import { hideRanges, secretsInLinks, type TextRange } from './redact-links';
 
-/** Of a text only its beginning is told: more than this of it is not looked at. */
-const MOST_TOLD = 10_000;
+/** Only the beginning of a text is repeated, so the rest need not be searched. */
+const LONGEST_SEARCHED_CHARS = 10_000;
 
 /**
- * The words of a server as they may be repeated in a log, a failure, a history or a terminal: on one line, and not
- * endless. Some services quote the key they refuse, and some storages the signature of a link. What is told passes here,
- * and what is cut is cut afterwards.
+ * A server's text as it may be repeated in a log, a failure, a history or a terminal: one line, bounded, without secrets.
+ * Some services quote the key they refuse, and some storages quote a link's signature. Redacting comes before cutting.
  */
-export function redact(text: string, secrets: Secrets, longest?: number): string {
-  const begun = cleanText(text, Number.POSITIVE_INFINITY).slice(0, MOST_TOLD);
-  return cleanText(hideSecrets(begun, secrets), longest);
+export function redact(text: string, secrets: Secrets, longestChars?: number): string {
+  const beginning = cleanText(text, Number.POSITIVE_INFINITY).slice(0, LONGEST_SEARCHED_CHARS);
+  return cleanText(hideSecrets(beginning, secrets), longestChars);
 }
 
-/** The text without the secrets, however they are escaped in it, and without what signs links. */
+/** Hides the secrets, however they are escaped, and the signatures of links. */
 export function hideSecrets(text: string, secrets: Secrets): string {
   return secretHider(secrets)(text);
 }
 
-/** The same for many texts: the secrets are prepared once. */
+/** The same for many texts, with the secrets prepared once. */
 export function secretHider(secrets: Secrets): (text: string) => string {
   const find = secretFinder(secrets);
   return (text) => {
@@ -35,7 +34,7 @@ export function secretHider(secrets: Secrets): (text: string) => string {
   };
 }
 
-/** `Bearer x`, whoever's it is; "Bearer authentication" is none. */
+/** `Bearer x` with any key; the words "Bearer authentication" are not one. */
 function credentialsIn(text: string): TextRange[] {
   return [...text.matchAll(/\b(?:Bearer|Basic)[\s:=]+([\w.~+/=-]{8,})/gi)].flatMap((match) => {
     const { 0: whole, 1: value = '', index } = match;
@@ -44,7 +43,7 @@ function credentialsIn(text: string): TextRange[] {
   });
 }
 
-/** Whether a text that is kept as it is, such as a task id, holds a key in whatever spelling. */
+/** True when a text that must stay exact, such as a task id, contains a key in any encoding. */
 export function isTainted(text: string, secrets: Secrets): boolean {
-  return [...decodedLayers(text)].some((layer) => holdsKey(layer.text, secrets));
+  return [...decodedLayers(text)].some((layer) => containsKey(layer.text, secrets));
 }

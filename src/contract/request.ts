@@ -6,12 +6,12 @@ export const RESOLUTIONS = ['480p', '720p', '1080p'] as const;
 export const ASPECT_RATIOS = ['16:9', '9:16', '4:3', '3:4', '21:9', '1:1'] as const;
 export const MAX_DURATION_SECONDS = 10;
 
-/** More than this is not a request with mistakes in it, and a failure has to fit into Temporal's message. */
+/** A failure has to fit into a Temporal message, whatever it was given. */
 const MOST_PROBLEMS = 20;
 
 /**
- * Section 2.1 of the service's interface, word for word: the caller, the Temporal UI and the service see the same
- * object. A rule the interface does not state (shortest duration, longest prompt) is left to the service.
+ * The request of the service's interface (section 2.1), field by field: the caller, the Temporal UI and the service see the
+ * same object. Rules that the interface does not state (shortest duration, longest prompt) are left to the service.
  */
 export const requestSchema = z.strictObject({
   prompt: z.string().refine((prompt) => prompt.trim() !== '', 'must not be empty'),
@@ -27,14 +27,14 @@ export type VideoRequest = z.infer<typeof requestSchema>;
 export type ParsedRequest = { ok: true; request: VideoRequest } | { ok: false; problem: string };
 
 /**
- * The request, or one sentence that names every field that is wrong and what it should be. `further` fields, which a
- * service has beyond the interface, pass as they are.
+ * Parses a request, or names every wrong field and its rule in one sentence. `requestFields` are those that the service
+ * accepts beyond the interface; they pass unchecked.
  */
-export function parseRequest(input: unknown, further: readonly string[] = []): ParsedRequest {
-  const { own, beyond } = isRecord(input) ? divide(input, further) : { own: input, beyond: {} };
-  const parsed = requestSchema.safeParse(own);
+export function parseRequest(input: unknown, requestFields: readonly string[] = []): ParsedRequest {
+  const { known, extra } = isRecord(input) ? divide(input, requestFields) : { known: input, extra: {} };
+  const parsed = requestSchema.safeParse(known);
   if (parsed.success) {
-    const request = { ...parsed.data, ...beyond };
+    const request = { ...parsed.data, ...extra };
     const problem = requestSizeProblem(request);
     return problem === undefined ? { ok: true, request } : { ok: false, problem };
   }
@@ -43,12 +43,12 @@ export function parseRequest(input: unknown, further: readonly string[] = []): P
   return { ok: false, problem: problems.join('; ') + (more > 0 ? `; and ${more} more` : '') };
 }
 
-function divide(input: Record<string, unknown>, further: readonly string[]) {
-  const isBeyond = (name: string) => further.includes(name) && !Object.hasOwn(requestSchema.shape, name);
+function divide(input: Record<string, unknown>, requestFields: readonly string[]) {
+  const isExtra = (name: string) => requestFields.includes(name) && !Object.hasOwn(requestSchema.shape, name);
   const entries = Object.entries(input);
   return {
-    own: Array.isArray(input) ? input : Object.fromEntries(entries.filter(([name]) => !isBeyond(name))),
-    beyond: Object.fromEntries(entries.filter(([name]) => isBeyond(name))),
+    known: Array.isArray(input) ? input : Object.fromEntries(entries.filter(([name]) => !isExtra(name))),
+    extra: Object.fromEntries(entries.filter(([name]) => isExtra(name))),
   };
 }
 
@@ -59,7 +59,7 @@ function describeIssue(issue: z.core.$ZodIssue, input: unknown): string[] {
   const given = isRecord(input) ? input[String(field)] : undefined;
   return given === undefined
     ? [`${String(field)} is missing`]
-    : [`${String(field)} ${describeRule(issue)} (was ${show(given)})`];
+    : [`${String(field)} ${describeRule(issue)} (was ${describeValue(given)})`];
 }
 
 function describeRule(issue: z.core.$ZodIssue): string {
@@ -82,10 +82,10 @@ function describeRule(issue: z.core.$ZodIssue): string {
 function describeUnknownField(name: string): string {
   const meant = fieldProbablyMeant(name);
   const fields = Object.keys(requestSchema.shape).join(', ');
-  return `${show(name)} is not a field of the request; ${meant ? `did you mean ${meant}?` : `the fields are ${fields}`}`;
+  return `${describeValue(name)} is not a field of the request; ${meant ? `did you mean ${meant}?` : `the fields are ${fields}`}`;
 }
 
-/** `aspectRatio`, `Aspect-Ratio`, `ratio` and `aspect_raito` all mean `aspect_ratio`. */
+/** The field that a misspelt name means: `aspectRatio`, `Aspect-Ratio`, `ratio` and `aspect_raito` mean `aspect_ratio`. */
 export function fieldProbablyMeant(name: string): string | undefined {
   const given = letters(name);
   if (given === '') return undefined;
@@ -103,8 +103,8 @@ function letters(name: string): string {
   return name.toLowerCase().replace(/[^a-z]/g, '');
 }
 
-/** Never throws, whatever a caller in JavaScript gives. */
-function show(value: unknown): string {
+/** Never throws, whatever value a JavaScript caller passes. */
+function describeValue(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
   if (isRecord(value)) return 'an object';
   const text = typeof value === 'string' ? JSON.stringify(value) : String(value);

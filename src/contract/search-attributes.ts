@@ -3,20 +3,20 @@ import { cleanText } from './clean-text';
 import type { FailureType } from './failure-table';
 import type { JobInput, JobPhase } from './job';
 
-/** By what jobs can be found in Temporal's lists, in a namespace that has them registered. */
+/** They find jobs in Temporal's lists, in a namespace where they are registered. */
 const TASK_ID = defineSearchAttributeKey('VideoTaskId', 'KEYWORD');
 const PHASE = defineSearchAttributeKey('VideoPhase', 'KEYWORD');
 const OUTCOME = defineSearchAttributeKey('VideoOutcome', 'KEYWORD');
 
 export const SEARCH_ATTRIBUTES = [TASK_ID.name, PHASE.name, OUTCOME.name] as const;
 
-/** The value of what is not known yet: an attribute without a value would not be there. */
+/** Stands for a value that is not known yet: Temporal drops attributes without a value. */
 const NONE = 'none';
 
-/** A server on SQL has columns of 255 characters for them; task ids may be longer. */
-const LONGEST_VALUE = 255;
+/** A server on SQL stores at most 255 characters; task ids may be longer. */
+const LONGEST_VALUE_CHARS = 255;
 
-/** What lists tell of a job. */
+/** What the search attributes say about a job. */
 export interface Searchable {
   phase: JobPhase;
   taskId?: string;
@@ -26,13 +26,13 @@ export interface Searchable {
 export function searchAttributesOf({ phase, taskId, failure }: Searchable) {
   const outcome = phase === 'succeeded' ? phase : (failure ?? NONE);
   return [
-    { key: TASK_ID, value: cleanText(taskId ?? '', LONGEST_VALUE) || NONE },
+    { key: TASK_ID, value: cleanText(taskId ?? '', LONGEST_VALUE_CHARS) || NONE },
     { key: PHASE, value: phase },
     { key: OUTCOME, value: outcome },
   ] satisfies SearchAttributePair[];
 }
 
-/** As they are when a job starts; one that adopts a task has nothing to submit. */
+/** The attributes at the start; a job that adopts a task submits nothing. */
 export function firstSearchAttributes({ taskId }: JobInput): SearchAttributePair[] {
   return searchAttributesOf(taskId === undefined ? { phase: 'submitting' } : { phase: 'waiting', taskId });
 }

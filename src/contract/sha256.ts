@@ -17,7 +17,7 @@ const ROUND_CONSTANTS = Uint32Array.from([
   0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 ]);
 
-/** SHA-256 (FIPS 180-4) of a text as hex, for workflow code too: its sandbox has no crypto. */
+/** SHA-256 (FIPS 180-4) of a text as hex. Written out because the workflow sandbox has no crypto. */
 export function sha256(text: string): string {
   const state = Uint32Array.from(INITIAL_STATE);
   const words = new Uint32Array(64);
@@ -29,7 +29,7 @@ export function sha256(text: string): string {
   return [...state].map((word) => word.toString(16).padStart(8, '0')).join('');
 }
 
-/** A one bit, zeros up to a whole block, and the length in bits. */
+/** The padding of the standard: a one bit, zeros up to a whole block, the length in bits. */
 function padded(bytes: Uint8Array): Uint8Array {
   const blocks = Math.ceil((bytes.length + 1 + LENGTH_BYTES) / BLOCK_BYTES);
   const whole = new Uint8Array(blocks * BLOCK_BYTES);
@@ -39,7 +39,7 @@ function padded(bytes: Uint8Array): Uint8Array {
   return whole;
 }
 
-/** One block, whose sixteen words `words` begins with. */
+/** Processes one block, the first sixteen of `words`. */
 function mix(state: Uint32Array, words: Uint32Array): void {
   for (let index = 16; index < 64; index++) {
     const w15 = at(words, index - 15);

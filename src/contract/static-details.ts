@@ -1,34 +1,33 @@
 import type { BatchInput } from './batch';
-import { DEFAULT_WINDOW } from './batch-rules';
-import { cleanText } from './clean-text';
+import { cleanText, codeMarkdown, plainMarkdown } from './clean-text';
 import { type DurationText, describeDuration, durationMs } from './duration';
 import type { JobInput, JobOptions } from './job';
-import { codeMarkdown, plainMarkdown } from './markdown';
-import { DEFAULT_DEADLINE_MS } from './policies';
+import { DEFAULT_DEADLINE_MS, DEFAULT_WINDOW } from './policies';
 import { redactLinks } from './redact-links';
 
-/** Temporal takes 20 KB of details; a character has at most three bytes, and one of four counts as two. */
-const LONGEST_DETAILS = 6_000;
-const LONGEST_PROMPT = 2_500;
-const LONGEST_VALUE = 300;
-/** Of a batch; the others are in its input. */
+/** Temporal accepts 20 KB of details, and a UTF-16 unit has at most three bytes. */
+const LONGEST_DETAILS_CHARS = 6_000;
+const LONGEST_PROMPT_CHARS = 2_500;
+const LONGEST_VALUE_CHARS = 300;
+/** The input of the batch has the rest. */
 const MOST_PROMPTS = 10;
-const LONGEST_OF_PROMPTS = 200;
+const LONGEST_BATCH_PROMPT_CHARS = 200;
 
-/** What a job was started for, as the Temporal UI shows it: markdown without tables. */
-export function jobAtStart(input: JobInput): string {
+/** What a job was started for, as markdown for the Temporal UI, which shows no tables. */
+export function staticJobDetails(input: JobInput): string {
   const { request, taskId } = input;
   if (request === undefined) return details([`**Adopts task ${code(taskId)}**`, list(optionsOf(input))]);
   const { prompt, ...fields } = request;
   return details([
     `**${request.image_url === undefined ? 'Text' : 'Image'} to video**`,
-    `> ${plain(prompt, LONGEST_PROMPT)}`,
+    `> ${plain(prompt, LONGEST_PROMPT_CHARS)}`,
     list(Object.entries(fields)),
     list(optionsOf(input)),
   ]);
 }
 
-export function batchAtStart(input: BatchInput): string {
+/** The same for a batch. */
+export function staticBatchDetails(input: BatchInput): string {
   const { requests, requestsFrom, window = DEFAULT_WINDOW, onFailure = 'continue' } = input;
   return details([
     requests === undefined
@@ -40,7 +39,7 @@ export function batchAtStart(input: BatchInput): string {
 }
 
 function promptsOf(prompts: string[]): string {
-  const first = prompts.slice(0, MOST_PROMPTS).map((prompt) => plain(prompt, LONGEST_OF_PROMPTS));
+  const first = prompts.slice(0, MOST_PROMPTS).map((prompt) => plain(prompt, LONGEST_BATCH_PROMPT_CHARS));
   const more = prompts.length - first.length;
   const lines = first.map((prompt, index) => `${index + 1}. ${prompt}`).join('\n');
   return more > 0 ? `${lines}\n\nand ${more} more` : lines;
@@ -48,10 +47,10 @@ function promptsOf(prompts: string[]): string {
 
 type Field = [name: string, value: unknown];
 
-/** Those of the options that people ask about first; all of them are in the input. */
+/** The options that people ask about first; the input has all of them. */
 function optionsOf({ deadline, storage, onLostSubmit, queues }: Omit<JobOptions, 'idempotencyKey'>): Field[] {
   return [
-    ['deadline', lengthOf(deadline)],
+    ['deadline', describeDeadline(deadline)],
     ['storage', storage],
     ['onLostSubmit', onLostSubmit],
     ['submit queue', queues?.submit],
@@ -59,33 +58,31 @@ function optionsOf({ deadline, storage, onLostSubmit, queues }: Omit<JobOptions,
   ];
 }
 
-function lengthOf(deadline: DurationText | undefined): string {
+function describeDeadline(deadline: DurationText | undefined): string {
   return describeDuration(durationMs(deadline) ?? DEFAULT_DEADLINE_MS);
 }
 
 function list(fields: Field[]): string {
   const given = fields.filter(([, value]) => value != null);
-  return given.map(([name, value]) => `- ${plain(name, LONGEST_VALUE)}: ${code(value)}`).join('\n');
+  return given.map(([name, value]) => `- ${plain(name, LONGEST_VALUE_CHARS)}: ${code(value)}`).join('\n');
 }
 
-/** A value to the letter, as far as it may be told. */
 function code(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-  return codeMarkdown(told(text, LONGEST_VALUE));
+  return codeMarkdown(withoutSecrets(text, LONGEST_VALUE_CHARS));
 }
 
-function plain(text: string, longest: number): string {
-  return plainMarkdown(told(text, longest));
+function plain(text: string, longestChars: number): string {
+  return plainMarkdown(withoutSecrets(text, longestChars));
 }
 
-/** Links often carry a signature, some a password, and an image may be given as a link that is all of it. */
-function told(text: string, longest: number): string {
-  const told = redactLinks(text.replace(/\bdata:[^\s"'<>]+/g, 'data:…'));
-  return cleanText(told, longest);
+/** Links may contain a signature or a password, and a data link contains the whole image. */
+function withoutSecrets(text: string, longestChars: number): string {
+  return cleanText(redactLinks(text.replace(/\bdata:[^\s"'<>]+/g, 'data:…')), longestChars);
 }
 
 function details(parts: (string | undefined)[]): string {
   const text = parts.filter(Boolean).join('\n\n');
-  if (text.length <= LONGEST_DETAILS) return text;
-  return `${text.slice(0, text.lastIndexOf('\n', LONGEST_DETAILS - 3))}\n\n…`;
+  if (text.length <= LONGEST_DETAILS_CHARS) return text;
+  return `${text.slice(0, text.lastIndexOf('\n', LONGEST_DETAILS_CHARS - 3))}\n\n…`;
 }

@@ -4,54 +4,57 @@ import type { DownloadProgress, JobInput, StoredVideo } from './job';
 import { redactLinks } from './redact-links';
 import type { VideoRequest } from './request';
 
-/** A summary in Temporal may have 400 bytes; a character has at most three, and one of four counts as two. */
-const LONGEST_SUMMARY = 120;
-const LONGEST_PROMPT = 80;
-/** The longest that is allowed, `1080p` and the like, is far shorter. */
-const LONGEST_FIELD = 12;
+/** Temporal accepts 400 bytes for a summary, and a UTF-16 unit has at most three bytes. */
+const LONGEST_SUMMARY_CHARS = 120;
+const LONGEST_PROMPT_CHARS = 80;
+/** Valid values, such as `1080p`, are far shorter. */
+const LONGEST_FIELD_CHARS = 12;
 
 /**
- * One line for people: `text to video, 720p 16:9 5 s: "A red fox in the snow"`.
- * Workflows call it before anything was parsed, so it takes whatever stands in the fields.
+ * A request in one line: `text to video, 720p 16:9 5 s: "A red fox in the snow"`. Workflows call it before the request is
+ * parsed, so the fields may have any type.
  */
 export function describeRequest(request: { [Field in keyof VideoRequest]?: unknown }): string {
   const { prompt, image_url, resolution, aspect_ratio, duration } = request;
   const kind = image_url == null ? 'text to video' : 'image to video';
   const length = typeof duration === 'number' ? `${duration} s` : '';
-  const form = [word(resolution), word(aspect_ratio), length].filter(Boolean).join(' ');
-  return cleanText(`${kind}${form && `, ${form}`}: "${word(prompt, LONGEST_PROMPT)}"`, LONGEST_SUMMARY);
-}
-
-/** `batch of 12 videos, the first: "A red fox"`, or where its requests are. */
-export function describeBatch({ requests, requestsFrom }: BatchInput): string {
-  if (requests === undefined) return cleanText(`batch of ${requestsFrom}`, LONGEST_SUMMARY);
-  const [first] = requests;
+  const form = [redacted(resolution), redacted(aspect_ratio), length].filter(Boolean).join(' ');
   return cleanText(
-    `batch of ${requests.length}, the first: "${word(first?.prompt, LONGEST_PROMPT)}"`,
-    LONGEST_SUMMARY,
+    `${kind}${form && `, ${form}`}: "${redacted(prompt, LONGEST_PROMPT_CHARS)}"`,
+    LONGEST_SUMMARY_CHARS,
   );
 }
 
-/** Of a whole job: a new one by its request, or one that adopts a task. */
+/** A batch in one line: `batch of 12, the first: "A red fox"`, or the key of its requests. */
+export function describeBatch({ requests, requestsFrom }: BatchInput): string {
+  if (requests === undefined) return cleanText(`batch of ${requestsFrom}`, LONGEST_SUMMARY_CHARS);
+  const [first] = requests;
+  return cleanText(
+    `batch of ${requests.length}, the first: "${redacted(first?.prompt, LONGEST_PROMPT_CHARS)}"`,
+    LONGEST_SUMMARY_CHARS,
+  );
+}
+
+/** A job in one line: its request, or the task that it adopts. */
 export function describeJob({ request, taskId }: JobInput): string {
   return request ? describeRequest(request) : `adopt ${describeTask(taskId)}`;
 }
 
 export function describeTask(taskId: string): string {
-  return cleanText(`task ${taskId}`, LONGEST_SUMMARY);
+  return cleanText(`task ${taskId}`, LONGEST_SUMMARY_CHARS);
 }
 
-/** What signs a link goes before anything is cut. */
-function word(value: unknown, longest = LONGEST_FIELD): string {
-  return typeof value === 'string' ? cleanText(redactLinks(value), longest) : '';
+/** Redacts before it cuts, because a cut link is not recognized. */
+function redacted(value: unknown, longestChars = LONGEST_FIELD_CHARS): string {
+  return typeof value === 'string' ? cleanText(redactLinks(value), longestChars) : '';
 }
 
-/** `1.3 of 5.0 MB have come`. */
+/** `1.3 of 5.0 MB downloaded`. */
 export function describeDownload({ bytes, of }: DownloadProgress): string {
   const megabytes = (count: number) => (count / 1e6).toFixed(1);
   return of === undefined
-    ? `${megabytes(bytes)} MB have come`
-    : `${megabytes(bytes)} of ${megabytes(of)} MB have come`;
+    ? `${megabytes(bytes)} MB downloaded`
+    : `${megabytes(bytes)} of ${megabytes(of)} MB downloaded`;
 }
 
 /** `1280x720, 5 s, avc, video/mp4, 1948997 bytes, SHA-256 …`. */

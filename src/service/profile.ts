@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { cleanText } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
-import { TASK_STATES } from '../contract/task-state';
+import { TASK_STATES } from '../contract/job';
 import {
   type AnswerPath,
   type AnswerPaths,

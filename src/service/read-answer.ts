@@ -1,5 +1,5 @@
 import { isTaskId } from '../contract/input-rules';
-import type { TaskState } from '../contract/task-state';
+import type { TaskState } from '../contract/job';
 import { bodiesOf, type Found, parseJson, valuesAt, valuesIn } from './answer-paths';
 import { findRefusal, isErrorObject, meansSuccess, type Refusal } from './read-refusal';
 import {

@@ -1,4 +1,4 @@
-import type { TaskState } from '../contract/task-state';
+import type { TaskState } from '../contract/job';
 
 /** How the answers of one service are read. */
 export interface ReadingRules {

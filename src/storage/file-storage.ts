@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
-import { errorCode } from '../contract/error-code';
+import { errorCode } from '../contract/errors';
 import { receiveFile } from './incoming-file';
 import { isPartName, newPartName, partMark, removePartsBefore, syncFolder } from './part-files';
 import { newProbeKey, runProbe, writeAndRead } from './probe';

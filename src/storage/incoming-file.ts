@@ -2,7 +2,7 @@ import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises
 import { dirname, join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
-import { errorCode } from '../contract/error-code';
+import { errorCode } from '../contract/errors';
 import { FileSink } from './file-sink';
 import { moveIfFree, newPartName, partMark, partsIn, sidecarMark, syncFolder } from './part-files';
 import { incomplete, isSameVideo, keyTaken } from './same-video';

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { link, lstat, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { errorCode } from '../contract/error-code';
+import { errorCode } from '../contract/errors';
 
 // Long enough that two owners in one folder never get the same mark.
 const MARK_DIGITS = 16;

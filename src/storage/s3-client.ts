@@ -1,5 +1,5 @@
 import type { S3Client } from '@aws-sdk/client-s3';
-import { errorCode } from '../contract/error-code';
+import { errorCode } from '../contract/errors';
 import { NO_SECRETS, type Secrets } from '../contract/find-secrets';
 import { redact } from '../contract/redact';
 import { StorageFault } from './storage-fault';

@@ -1,6 +1,6 @@
 import { finished, PassThrough, type Readable } from 'node:stream';
 import { cleanText } from '../contract/clean-text';
-import { errorCode } from '../contract/error-code';
+import { errorCode } from '../contract/errors';
 
 export interface StorageFaultOptions extends ErrorOptions {
   isFinal?: boolean;

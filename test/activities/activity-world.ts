@@ -15,12 +15,12 @@ const HOUR_MS = 3_600_000;
 
 type ActivityInfo = NonNullable<ConstructorParameters<typeof MockActivityEnvironment>[0]>;
 
-/** One attempt of an activity: its end, and what it has told Temporal until now. */
+/** One attempt of an activity: its result, and its heartbeats so far. */
 export interface Attempt<T> {
   result: Promise<T>;
   beats: unknown[];
   cancel(): void;
-  /** Resolves when a heartbeat like that has come, or comes. */
+  /** Resolves as soon as there is a heartbeat like that. */
   beat(like: (details: unknown) => boolean): Promise<void>;
 }
 
@@ -30,13 +30,13 @@ export interface ActivityWorld {
   service: VideoService;
   activities: VideoActivities;
   serviceAt(baseUrl: string, options?: Partial<VideoServiceOptions>): VideoService;
-  /** Activities whose service is somewhere else. */
+  /** Activities with a service at another address. */
   activitiesAt(baseUrl: string, options?: Partial<VideoServiceOptions>): VideoActivities;
   run<I, T>(activity: (input: I) => Promise<T>, input: I, info?: ActivityInfo): Attempt<T>;
-  /** The names of all files in the storage folder, whole or not. */
+  /** The names of all files in the storage folder, complete or partial. */
   files(): Promise<string[]>;
   /** Every result, failure, heartbeat and log line of all attempts, as one text. */
-  everythingTold(): string;
+  everythingReported(): string;
   close(): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
   const folder = await mkdtemp(join(tmpdir(), 'videogen-activities-'));
   const storage = createFileStorage(folder);
   const services: VideoService[] = [];
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const serviceAt = (baseUrl: string, more: Partial<VideoServiceOptions> = {}) => {
     const service = createVideoService({ baseUrl, apiKey: () => emulator.apiKey, ...more });
     services.push(service);
@@ -63,27 +63,27 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
     folder,
     service,
     serviceAt,
-    // A new rateLimiter each time: a 429 in one test is none of the next one's business.
+    // A new rate limiter each time: a 429 in one test must not affect the next.
     get activities() {
       return createVideoActivities({ service, storage });
     },
     activitiesAt: (baseUrl, more) => createVideoActivities({ service: serviceAt(baseUrl, more), storage }),
     run<I, T>(activity: (input: I) => Promise<T>, input: I, info?: ActivityInfo) {
       const environment = new MockActivityEnvironment(
-        // The SDK's own is a second, in which nobody would submit anything.
+        // The SDK's default is one second, too short for a submit.
         { scheduleToCloseTimeoutMs: HOUR_MS, ...info },
-        { logger: loggerInto(told) },
+        { logger: loggerInto(reported) },
       );
       const beats: unknown[] = [];
       environment.on('heartbeat', (details: unknown) => {
         beats.push(details);
-        told.push(details);
+        reported.push(details);
         environment.emit('beat');
       });
       const result = environment.run<[I], T, typeof activity>(activity, input);
       result.then(
-        (value) => told.push(value),
-        (error) => told.push(error),
+        (value) => reported.push(value),
+        (error) => reported.push(error),
       );
       return {
         result,
@@ -91,14 +91,14 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
         cancel: () => environment.cancel(),
         beat: (like) =>
           new Promise((resolve) => {
-            const look = () => beats.some(like) && resolve();
-            environment.on('beat', look);
-            look();
+            const check = () => beats.some(like) && resolve();
+            environment.on('beat', check);
+            check();
           }),
       };
     },
     files: () => filesIn(folder),
-    everythingTold: () => told.map((one) => everythingIn(one)).join('\n'),
+    everythingReported: () => reported.map((one) => everythingIn(one)).join('\n'),
     async close() {
       await Promise.all(services.map((one) => one.close()));
       await emulator.close();
@@ -107,7 +107,7 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
   };
 }
 
-/** One attempt at an activity that needs no world. */
+/** One attempt of an activity that needs no world. */
 export function runActivity<I, T>(activity: (input: I) => Promise<T>, input: I): Promise<T> {
   const environment = new MockActivityEnvironment(
     { scheduleToCloseTimeoutMs: HOUR_MS },
@@ -116,27 +116,27 @@ export function runActivity<I, T>(activity: (input: I) => Promise<T>, input: I):
   return environment.run<[I], T, typeof activity>(activity, input);
 }
 
-/** The failure that an attempt ended with, with its row of the table as its type, and its details picked out. */
+/** The failure of an attempt, with its type in the failure table, and its details. */
 export async function failureOf(attempt: Attempt<unknown>) {
   const outcome: unknown = await attempt.result.catch((error: unknown) => error);
   const type = outcome instanceof ApplicationFailure ? fromTemporalType(outcome.type) : undefined;
   if (!(outcome instanceof ApplicationFailure) || type === undefined) {
-    throw new Error(`expected a failure of the table, met ${String(outcome)}`, { cause: outcome });
+    throw new Error(`expected a failure of the table, got ${String(outcome)}`, { cause: outcome });
   }
   const { message, nonRetryable, nextRetryDelay, cause } = outcome;
   const failure = { type, message, nonRetryable, nextRetryDelay, cause };
   return { failure, details: (outcome.details?.[0] ?? {}) as FailureDetails };
 }
 
-function loggerInto(told: unknown[]) {
+function loggerInto(reported: unknown[]) {
   const line = (message: string, meta?: unknown) => {
-    told.push(message, meta);
+    reported.push(message, meta);
   };
   const log = (_level: string, message: string, meta?: unknown) => line(message, meta);
   return { log, trace: line, debug: line, info: line, warn: line, error: line };
 }
 
-/** All that a failure converter could make of a value, and more: hidden properties and causes too. */
+/** Everything that a failure converter could serialize, and more: hidden properties and causes too. */
 function everythingIn(value: unknown, seen = new Set<unknown>()): string {
   if (typeof value !== 'object' || value === null) return String(value);
   if (seen.has(value)) return '';

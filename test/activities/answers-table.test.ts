@@ -19,7 +19,7 @@ afterEach(() => {
 });
 afterAll(() => world.close());
 
-/** The three calls, and the look with which a download begins. */
+/** The three calls, and the poll with which a download begins. */
 type CallName = 'submit' | 'poll' | 'download, asking for its link' | 'download';
 
 const fault = (status: number) => ({ kind: 'refused', status, code: 'c', message: 'said' }) as const;
@@ -31,7 +31,7 @@ const script: Record<CallName, (status: number) => void> = {
     world.emulator.next('download', ...Array.from({ length: connections(status) }, () => fault(status))),
 };
 
-/** A link that is refused is asked for again twice; only then Temporal's retry policy is. */
+/** A refused link is asked for again twice, before Temporal's retry policy takes over. */
 const connections = (status: number) => ([401, 403, 404, 410].includes(status) ? 3 : 1);
 
 function start(call: CallName, activities = world.activities, info = {}): Attempt<unknown> {
@@ -135,7 +135,7 @@ describe('a connection that', () => {
     ['submit', 'ServiceUnreachable'],
     ['poll', 'ServiceUnreachable'],
     ['download, asking for its link', 'ServiceUnreachable'],
-  ])('is refused to a %s means %s, to be tried again', async (call, type) => {
+  ])('is refused to a %s means %s, retryable', async (call, type) => {
     const activities = world.activitiesAt(`http://127.0.0.1:${await freePort()}`);
     const { failure, details } = await failureOf(start(call, activities));
     expect([failure.type, failure.nonRetryable]).toEqual([type, false]);
@@ -156,7 +156,7 @@ describe('a connection that', () => {
     expect(details.taskId).toBe(call === 'submit' ? undefined : taskId);
   });
 
-  it('cannot be had for a video elsewhere means ServiceUnreachable, with the task id', async () => {
+  it('fails to another server of the video means ServiceUnreachable, with the task id', async () => {
     const video_url = `http://127.0.0.1:${await freePort()}/v.mp4`;
     const service = await startRawServer(({ socket }) => {
       const body = JSON.stringify({ status: 'succeeded', video_url });
@@ -181,10 +181,10 @@ describe('an answer with status 200 that is not JSON', () => {
   });
 });
 
-describe('an answer with status 200 that says no to a submit', () => {
+describe('an answer with status 200 that refuses a submit', () => {
   it.each<[FailureType, object]>([
     ['InvalidRequest', {}],
-    // The service may refuse a key that it knows, and then a task exists.
+    // The service may refuse a known key, and then a task exists.
     ['SubmitUnconfirmed', { idempotencyKey: 'of-the-caller' }],
   ])('means %s when the input has %j', async (type, input) => {
     const service = await startRawServer((request) =>
@@ -201,7 +201,7 @@ describe('an answer with status 200 that says no to a submit', () => {
   });
 });
 
-describe('a status with which the service may have made a task, as its profile says,', () => {
+describe('a status after which a task may exist, according to the profile,', () => {
   const profile = { refusals: { taskMayExist: [429, 500] } };
 
   it.each<[CallName, number, FailureType]>([
@@ -216,19 +216,19 @@ describe('a status with which the service may have made a task, as its profile s
   });
 });
 
-describe('a link that no video may come from', () => {
+describe('a link to a forbidden address', () => {
   it.each([
     ['a private address', 'http://10.1.2.3/v.mp4?sig=abc', /leads to 10\.1\.2\.3, a private address/],
     ['a metadata service', 'http://169.254.169.254/latest?sig=abc', /leads to 169\.254\.169\.254/],
   ])(
-    'such as one to %s ends the download at once, and says what allows it',
-    async (_what, video_url, said) => {
+    'such as %s ends the download at once, and the message says how to allow it',
+    async (_what, video_url, message) => {
       const service = await startRawServer((request) =>
         replyJson(request, { status: 'succeeded', video_url }),
       );
       const { failure } = await failureOf(start('download', world.activitiesAt(service.url), { attempt: 1 }));
       expect([failure.type, failure.nonRetryable]).toEqual(['VideoUnavailable', true]);
-      expect(failure.message).toMatch(said);
+      expect(failure.message).toMatch(message);
       expect(failure.message).toContain('VIDEOGEN_DOWNLOAD_ALLOW');
       expect(failure.message).not.toContain('sig');
       expect(service.requests).toHaveLength(1);
@@ -248,16 +248,16 @@ describe('Retry-After', () => {
   const waits: [what: string, retryAfter: () => number | Date, least: number, most: number][] = [
     ['of 5 seconds', () => 5, 5_000, 5_500],
     ['of a fraction', () => 2.5, 2_500, 2_750],
-    ['of nothing, which is a second', () => 0, 1_000, 1_100],
-    ['in the past, which is a second', () => new Date(0), 1_000, 1_100],
+    ['of 0, which becomes a second', () => 0, 1_000, 1_100],
+    ['in the past, which becomes a second', () => new Date(0), 1_000, 1_100],
     ['of ten minutes', () => 600, 10 * MINUTE, 11 * MINUTE],
-    ['of an hour, which is ten minutes', () => 3_600, 10 * MINUTE, 11 * MINUTE],
-    // Dates are of whole seconds, so one may be lost on the way.
+    ['of an hour, which becomes ten minutes', () => 3_600, 10 * MINUTE, 11 * MINUTE],
+    // HTTP dates have whole seconds, so one may be lost to rounding.
     ['as a date', in30Seconds, 28_000, 33_000],
   ];
 
   describe.each(CALL_NAMES)('to a %s', (call) => {
-    it.each(waits)('%s is waited for, with a little more', async (_what, retryAfter, least, most) => {
+    it.each(waits)('%s is the retry delay, with jitter', async (_what, retryAfter, least, most) => {
       scriptFault(call, retryAfter());
       const { failure, details } = await failureOf(start(call));
       expect(failure.type).toBe('RateLimited');
@@ -266,7 +266,7 @@ describe('Retry-After', () => {
       expect(details).toMatchObject({ status: 429, code: 'rate_limited', message: 'too many requests' });
     });
 
-    it('that is absent leaves the wait to the retry policy', async () => {
+    it('that is absent leaves the delay to the retry policy', async () => {
       scriptFault(call);
       const { failure } = await failureOf(start(call));
       expect(failure.nextRetryDelay).toBeUndefined();
@@ -274,13 +274,13 @@ describe('Retry-After', () => {
     });
   });
 
-  it('is told in full in the details, whatever becomes of it', async () => {
+  it('is unchanged in the details', async () => {
     scriptFault('poll', 3_600);
     const { details } = await failureOf(start('poll'));
     expect(details.retryAfter).toBe(3_600);
   });
 
-  it('does not send two jobs back at the same moment', async () => {
+  it('does not send jobs back at the same moment', async () => {
     const delays = new Set<unknown>();
     for (let i = 0; i < 8; i++) {
       scriptFault('poll', 600);
@@ -291,13 +291,13 @@ describe('Retry-After', () => {
 });
 
 describe('a failure', () => {
-  it('says which attempt met it', async () => {
+  it('says which attempt it was', async () => {
     script.poll(500);
     const { details } = await failureOf(start('poll', world.activities, { attempt: 7 }));
     expect(details.attempt).toBe(7);
   });
 
-  it.each(CALL_NAMES)('of a %s repeats the service’s words without control characters', async (call) => {
+  it.each(CALL_NAMES)('of a %s repeats the service’s message without control characters', async (call) => {
     const refused = {
       kind: 'refused',
       status: 500,
@@ -310,15 +310,15 @@ describe('a failure', () => {
     expect(failure.message).toMatch(/^[^\p{Cc}\p{Cf}]+$/u);
   });
 
-  it.each(CALL_NAMES)('of a %s keeps its cause', async (call) => {
+  it.each(CALL_NAMES)('of a %s has its cause', async (call) => {
     script[call](500);
     const { failure } = await failureOf(start(call));
     expect(failure.cause).toMatchObject({ name: 'ServiceFault', kind: 'answered' });
   });
 
-  it('never tells the API key or the signature of a link', () => {
-    expect(world.everythingTold()).not.toContain(world.emulator.apiKey);
-    expect(world.everythingTold()).not.toContain(world.emulator.linkSignature);
-    expect(world.everythingTold()).toContain('too many requests');
+  it('never contains the API key or the signature of a link', () => {
+    expect(world.everythingReported()).not.toContain(world.emulator.apiKey);
+    expect(world.everythingReported()).not.toContain(world.emulator.linkSignature);
+    expect(world.everythingReported()).toContain('too many requests');
   });
 });

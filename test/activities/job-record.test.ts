@@ -18,14 +18,14 @@ beforeEach(async () => {
   world = await createActivityWorld();
 });
 afterEach(async () => {
-  expect(world.everythingTold()).not.toContain(world.emulator.apiKey);
+  expect(world.everythingReported()).not.toContain(world.emulator.apiKey);
   await world.close();
 });
 
-/** As an attempt writes it before it sends. */
-const SENDING = { state: 'sending', sender: 'whoever', at: new Date(0).toISOString() };
+/** What an attempt writes before it sends. */
+const SENDING = { state: 'sending', sender: 'another', at: new Date(0).toISOString() };
 
-/** The submit of another run of the job, after which Temporal knows nothing of the one before. */
+/** A submit in another run of the job, without the heartbeats of the earlier one. */
 const inAnotherRun = () => ({ workflowExecution: { workflowId: 'test', runId: randomUUID() } });
 
 const submit = (more = {}, info = {}) =>
@@ -42,7 +42,7 @@ const writeOverRecord = async (content: string) => {
 };
 
 describe('before a POST leaves', () => {
-  it('it is on record in the storage, and the task is as soon as it is known', async () => {
+  it('the send is on record, and then the task as soon as it is known', async () => {
     let atPost: unknown;
     const server = await startRawServer(async (request) => {
       atPost = await readRecord();
@@ -59,7 +59,7 @@ describe('before a POST leaves', () => {
   it.each<[string, Partial<VideoStorage>]>([
     ['cannot be written', { write: () => Promise.reject(new StorageFault('no space left')) }],
     ['cannot be read', { read: () => Promise.reject(new StorageFault('no space left')) }],
-  ])('nothing is sent while the storage %s, however often it is tried', async (_what, broken) => {
+  ])('nothing is sent while the storage %s, in every attempt', async (_what, broken) => {
     const storage = { ...createFileStorage(world.folder), ...broken };
     const { submitVideo } = createVideoActivities({ service: world.service, storage });
     for (const attempt of [1, 50]) {
@@ -68,13 +68,13 @@ describe('before a POST leaves', () => {
       const { failure, details } = await failureOf(run);
       expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
       expect(details.message).toBe('nothing was sent, because the storage failed: no space left');
-      // The next attempt is no lost submit.
+      // So the next attempt does not treat it as lost.
       expect(run.beats.at(-1)).toMatchObject({ settled: attempt });
     }
     expect(world.emulator.calls).toHaveLength(0);
   });
 
-  it('a damaged record keeps it from leaving', async () => {
+  it('a damaged record prevents it', async () => {
     await submit().result;
     for (const content of [
       '',
@@ -92,7 +92,7 @@ describe('before a POST leaves', () => {
   });
 });
 
-describe('a job that Temporal has forgotten', () => {
+describe('a job whose history Temporal has deleted', () => {
   it('finds its task on record, and nothing is sent', async () => {
     const { taskId, record } = await submit().result;
     expect(await submit({}, inAnotherRun()).result).toEqual({ taskId, record });
@@ -109,17 +109,17 @@ describe('a job that Temporal has forgotten', () => {
     expect(world.emulator.calls).toHaveLength(1);
   });
 
-  it('submits again what is on record as lost, when somebody decided so or the policy says so', async () => {
-    for (const way of [{ resubmits: true }, { onLostSubmit: 'resubmit' }]) {
+  it('submits again what is on record as lost, when an operator or the policy says so', async () => {
+    for (const choice of [{ resubmits: true }, { onLostSubmit: 'resubmit' }]) {
       const job = randomUUID();
       world.emulator.next('submit', { kind: 'reset' });
       await failureOf(submit({ job }));
-      await submit({ job, ...way }, inAnotherRun()).result;
+      await submit({ job, ...choice }, inAnotherRun()).result;
     }
     expect(world.emulator.calls).toHaveLength(4);
   });
 
-  it('is submitted when all that is on record is a refusal', async () => {
+  it('is submitted when the record has only a refusal', async () => {
     world.emulator.next('submit', { kind: 'refused', status: 401, message: 'no' });
     await failureOf(submit());
     expect(await readRecord()).toMatchObject({ state: 'refused' });
@@ -127,7 +127,7 @@ describe('a job that Temporal has forgotten', () => {
     expect(world.emulator.generations()).toHaveLength(1);
   });
 
-  it('remembers a lost submit behind the refusal of the one that was sent after it', async () => {
+  it('remembers a lost submit before a refused one', async () => {
     world.emulator.next('submit', { kind: 'reset' }, { kind: 'rate-limited' });
     const first = submit({ onLostSubmit: 'resubmit' });
     await failureOf(first);
@@ -138,7 +138,7 @@ describe('a job that Temporal has forgotten', () => {
     expect(world.emulator.calls).toHaveLength(2);
   });
 
-  it('is another job under another name, in another namespace and for another request', async () => {
+  it('is another job under another name, in another namespace or for another request', async () => {
     await submit().result;
     await submit({ job: 'another' }).result;
     await submit({}, { namespace: 'another' }).result;
@@ -147,8 +147,8 @@ describe('a job that Temporal has forgotten', () => {
   });
 });
 
-describe('an attempt after one whose worker was killed', () => {
-  it('takes the task that was written down before the worker could tell Temporal', async () => {
+describe('an attempt after a killed worker', () => {
+  it('returns the task that was recorded before the worker could report it', async () => {
     const { taskId, record } = await submit().result;
     expect(await submit({}, { attempt: 2, heartbeatDetails: { sending: 1 } }).result).toEqual({
       taskId,
@@ -157,7 +157,7 @@ describe('an attempt after one whose worker was killed', () => {
     expect(world.emulator.calls).toHaveLength(1);
   });
 
-  it('goes on after a refusal that could be noted and not written down', async () => {
+  it('submits after a refusal that is in the heartbeat but not in the record', async () => {
     world.emulator.next('submit', { kind: 'rate-limited' });
     const first = submit();
     await failureOf(first);
@@ -167,21 +167,21 @@ describe('an attempt after one whose worker was killed', () => {
     expect(world.emulator.generations()).toHaveLength(1);
   });
 
-  it('sends nothing when it is called the first again and the notes are gone', async () => {
+  it('sends nothing when it has number 1 again and the heartbeats are gone', async () => {
     world.emulator.next('submit', { kind: 'reset' });
     await failureOf(submit());
     expect((await failureOf(submit())).failure.type).toBe('SubmitUnconfirmed');
-    // Whatever somebody decided before this activity began is not about what the activity itself has sent.
+    // A decision before this activity started is not about what the activity itself has sent.
     expect((await failureOf(submit({ resubmits: true }))).failure.type).toBe('SubmitUnconfirmed');
     expect(world.emulator.calls).toHaveLength(1);
   });
 
-  it('sends nothing when the note that it finds is of an attempt before the last one', async () => {
+  it('sends nothing when the heartbeat is from an attempt before the last one', async () => {
     world.emulator.next('submit', { kind: 'rate-limited' });
     const first = submit();
     await failureOf(first);
     await writeOverRecord(JSON.stringify({ ...(await readRecord()), ...SENDING, send: 'another' }));
-    // As after a reset while an attempt was under way: the attempts are counted anew, and the old note is still there.
+    // As after a reset during an attempt: attempts count from 1 again, and the old heartbeat is still there.
     const second = submit({}, { attempt: 2, heartbeatDetails: first.beats.at(-1) });
     expect((await failureOf(second)).failure.type).toBe('SubmitUnconfirmed');
     expect(world.emulator.calls).toHaveLength(1);
@@ -195,8 +195,8 @@ describe('an attempt whose storage does not answer', () => {
   };
   const never = () => new Promise<never>(() => undefined);
 
-  // Together, for each takes as long as a record may.
-  it('sends nothing and can be tried again, or returns the task that it has been given', async () => {
+  // All in one test, because each takes as long as the timeout of a record.
+  it('sends nothing and is retryable, or returns the task it was given', async () => {
     const readsNothing = world.run(activitiesWith({ read: never }).submitVideo, {
       request: REQUEST,
       job: 'r',
@@ -208,7 +208,7 @@ describe('an attempt whose storage does not answer', () => {
     const files = createFileStorage(world.folder);
     const write: VideoStorage['write'] = (key, content, type) =>
       String(content).includes('"submitted"') ? never() : files.write(key, content, type);
-    const cannotNote = world.run(activitiesWith({ write }).submitVideo, { request: REQUEST });
+    const cannotRecord = world.run(activitiesWith({ write }).submitVideo, { request: REQUEST });
 
     for (const run of [readsNothing, writesNothing]) {
       const { failure } = await failureOf(run);
@@ -216,17 +216,17 @@ describe('an attempt whose storage does not answer', () => {
       expect(failure.message).toContain(`no answer within ${RECORD_IO_MS / 1_000} s`);
       expect(run.beats.at(-1)).toMatchObject({ settled: 1 });
     }
-    const { taskId } = await cannotNote.result;
+    const { taskId } = await cannotRecord.result;
     expect(world.emulator.generations()).toMatchObject([{ taskId }]);
-    // Whoever finds the note of an attempt that did not get so far has the task as well.
-    const again = submit({}, { attempt: 2, heartbeatDetails: cannotNote.beats.at(-1) });
+    // If the attempt had ended there, the next one would find the task in the heartbeat.
+    const again = submit({}, { attempt: 2, heartbeatDetails: cannotRecord.beats.at(-1) });
     expect(await again.result).toMatchObject({ taskId });
     expect(world.emulator.calls).toHaveLength(1);
   });
 });
 
-describe('an attempt that Temporal may have given up', () => {
-  /** A storage that is done with the record only when the test has gone on. */
+describe('an attempt that Temporal may have given up on', () => {
+  /** A storage that writes only after the promise resolves. */
   const heldBack = (until: Promise<void>) => {
     const files = createFileStorage(world.folder);
     const write: VideoStorage['write'] = async (...args) => {
@@ -236,21 +236,21 @@ describe('an attempt that Temporal may have given up', () => {
     return createVideoActivities({ service: world.service, storage: { ...files, write } });
   };
 
-  it('sends nothing when it was cancelled before its POST left', async () => {
-    let goOn: () => void = () => undefined;
+  it('sends nothing when it was cancelled before its POST', async () => {
+    let release: () => void = () => undefined;
     const until = new Promise<void>((resolve) => {
-      goOn = resolve;
+      release = resolve;
     });
     const run = world.run(heldBack(until).submitVideo, { request: REQUEST });
     await run.beat((note) => JSON.stringify(note) === '{"sending":1}');
     run.cancel();
-    goOn();
+    release();
     await expect(run.result).rejects.toThrow(CancelledFailure);
     expect(world.emulator.calls).toHaveLength(0);
     expect(await readRecord()).toMatchObject({ state: 'refused' });
   });
 
-  it('sends nothing when it began long ago', async () => {
+  it('sends nothing when it started long ago', async () => {
     const { now } = performance;
     let leapMs = 0;
     jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + leapMs);
@@ -266,7 +266,7 @@ describe('an attempt that Temporal may have given up', () => {
     expect(world.emulator.calls).toHaveLength(0);
   });
 
-  it('sends nothing when the deadline of the job is as good as over', async () => {
+  it('sends nothing right before the deadline of the job', async () => {
     const late = { scheduleToCloseTimeoutMs: POST_BEFORE_DEADLINE_MS };
     const { failure } = await failureOf(submit({}, late));
     expect([failure.type, failure.nonRetryable]).toEqual(['DeadlineExceeded', true]);
@@ -290,7 +290,7 @@ describe('a submit that is recalled', () => {
     expect(await recall()).toMatchObject({ task: { taskId }, madeNoTask: false });
   });
 
-  it('has the task that somebody adopted from then on', async () => {
+  it('has the task that an operator adopted from then on', async () => {
     world.emulator.next('submit', { kind: 'reset' });
     await failureOf(submit());
     const [{ taskId } = { taskId: '' }] = world.emulator.generations();
@@ -308,11 +308,11 @@ test('a refusal does not hide the submit that was lost before it', async () => {
   const again = { attempt: 2, heartbeatDetails: first.beats.at(-1) };
   const { failure } = await failureOf(submit({ onLostSubmit: 'resubmit' }, again));
   expect(failure.type).toBe('Unauthorized');
-  expect(failure.message).toContain('a task may exist all the same, for attempt 1 ended before');
+  expect(failure.message).toContain('a task may still exist, because attempt 1 ended before');
 });
 
 describe('a record', () => {
-  it('has neither the signature of a link nor the bytes of an image', async () => {
+  it('contains neither the signature of a link nor the bytes of an image', async () => {
     const image = `data:image/png;base64,${'A'.repeat(150_000)}`;
     const request = {
       ...REQUEST,
@@ -333,7 +333,7 @@ describe('a record', () => {
     expect(JSON.stringify(record).length).toBeLessThan(25_000);
   });
 
-  it('has a name that is a file name, whatever the job is called', async () => {
+  it('has a valid file name, whatever the name of the job', async () => {
     for (const job of ['../../escape', 'a/b', `${'x'.repeat(900)}`, '.hidden', 'a\u0000b']) {
       await submit({ job }).result;
     }
@@ -349,7 +349,7 @@ describe('a download whose video is on record', () => {
     return world.run(world.activities.downloadVideo, { taskId, record, ...more });
   };
 
-  it('answers with it, and the service is not asked', async () => {
+  it('returns it without calling the service', async () => {
     const first = await (await download()).result;
     const before = world.emulator.calls.length;
     expect(await submit({}, inAnotherRun()).result).toMatchObject({ isStored: true });
@@ -357,20 +357,20 @@ describe('a download whose video is on record', () => {
     expect(world.emulator.calls).toHaveLength(before);
   });
 
-  it('says where it stays when it was to go elsewhere this time', async () => {
+  it('warns that the video stays under its first key', async () => {
     await (await download()).result;
     const { warnings } = await (await download({ storage: 'elsewhere.mp4' })).result;
-    expect(warnings).toEqual(['it was stored before as test.mp4 and stays there']);
+    expect(warnings).toEqual(['the video was stored before as test.mp4 and stays there']);
   });
 
-  it('downloads it again when it is no longer there', async () => {
+  it('downloads it again when it is gone', async () => {
     const { video } = await (await download()).result;
     await rm(fileURLToPath(video.uri));
     expect((await (await download()).result).video).toEqual(video);
     expect(await world.files()).toEqual(expect.arrayContaining(['test.mp4']));
   });
 
-  it('does not take another file for it', async () => {
+  it('does not mistake another file for it', async () => {
     const { video } = await (await download()).result;
     await chmod(fileURLToPath(video.uri), 0o600);
     await writeFile(fileURLToPath(video.uri), 'another');
@@ -378,7 +378,7 @@ describe('a download whose video is on record', () => {
     expect(failure.message).toContain('the key "test.mp4" is taken');
   });
 
-  it('is no worse when the record cannot be written', async () => {
+  it('succeeds when the record cannot be written', async () => {
     const { taskId, record } = await submit().result;
     const files = createFileStorage(world.folder);
     const storage: VideoStorage = {

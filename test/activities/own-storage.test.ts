@@ -12,8 +12,8 @@ beforeEach(() => {
   ({ world, taskId } = here);
 });
 
-describe('a storage of somebody’s own', () => {
-  /** The three methods that a storage must have, and no more. */
+describe('a custom storage', () => {
+  /** Only the three methods that a storage must have. */
   function inMemory(stored: Map<string, Buffer>, change: Partial<IncomingVideo> = {}): VideoStorage {
     return {
       receive: async (key) => {
@@ -45,7 +45,7 @@ describe('a storage of somebody’s own', () => {
     return world.run(downloadVideo, { taskId, ...input });
   };
 
-  it('is fed with a video that is cut on the way, and told when it is whole', async () => {
+  it('receives a video whose connection is cut, and publishes it when it is complete', async () => {
     world.emulator.next('download', { kind: 'cut', afterBytes: 100_000 });
     const stored = new Map<string, Buffer>();
     const { video } = await downloadTo(inMemory(stored)).result;
@@ -54,29 +54,29 @@ describe('a storage of somebody’s own', () => {
     expect(stored.get('test.mp4')?.equals(await world.emulator.video(taskId))).toBe(true);
   });
 
-  it('gets the beginning of a bad video to keep', async () => {
+  it('stores the beginning of a bad video', async () => {
     world.emulator.next('download', { kind: 'web-page' });
     const stored = new Map<string, Buffer>();
     const { failure } = await failureOf(downloadTo(inMemory(stored), { keepBad: true }));
-    expect(failure.message).toContain('it is kept at memory:test.mp4.bad');
+    expect(failure.message).toContain('the bad file is stored at memory:test.mp4.bad');
     expect(String(stored.get('test.mp4.bad'))).toBe('<p>This link has expired.</p>');
   });
 
   it.each<[what: string, change: Partial<IncomingVideo>]>([
     ['cannot publish', { publish: () => Promise.reject(new Error('quota exceeded')) }],
-    ['breaks on the way', { sink: brokenSink() }],
-  ])('that %s is to blame, in its own words', async (_what, change) => {
+    ['breaks while writing', { sink: brokenSink() }],
+  ])('that %s fails the download with its own message', async (_what, change) => {
     const { failure, details } = await failureOf(downloadTo(inMemory(new Map(), change)));
     expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
     expect(details).toMatchObject({ taskId, message: 'quota exceeded' });
   });
 
-  it('that closes without a word is to blame too', async () => {
+  it('that closes without an error fails the download too', async () => {
     const sink = new PassThrough();
     sink.once('data', () => sink.destroy());
     const { failure, details } = await failureOf(downloadTo(inMemory(new Map(), { sink })));
     expect(failure.type).toBe('StorageFailed');
-    expect(details.message).toBe('the storage has closed it');
+    expect(details.message).toBe('the storage closed the file');
   });
 
   function brokenSink(): Writable {

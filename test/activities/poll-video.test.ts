@@ -15,18 +15,18 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   expect(world.emulator.scriptIsSpent()).toBe(true);
-  expect(world.everythingTold()).not.toContain(world.emulator.linkSignature);
-  expect(world.everythingTold()).not.toContain(world.emulator.apiKey);
+  expect(world.everythingReported()).not.toContain(world.emulator.linkSignature);
+  expect(world.everythingReported()).not.toContain(world.emulator.apiKey);
   await world.close();
 });
 
-const look = () => world.run(world.activities.pollVideo, { taskId });
+const poll = () => world.run(world.activities.pollVideo, { taskId });
 
-describe('a look at a task', () => {
-  it('finds it queued, then running, then with a video, and never says where that is', async () => {
-    const seen = [];
-    for (nowMs of [0, 5_000, 10_000, 60_000, JOB_TIME_MS]) seen.push(await look().result);
-    expect(seen).toEqual([
+describe('a poll of a task', () => {
+  it('finds it queued, then running, then with a video, and never returns the link', async () => {
+    const polls = [];
+    for (nowMs of [0, 5_000, 10_000, 60_000, JOB_TIME_MS]) polls.push(await poll().result);
+    expect(polls).toEqual([
       { state: 'queued', word: 'queued', percent: 0 },
       { state: 'queued', word: 'queued', percent: 5 },
       { state: 'running', word: 'running', percent: 10 },
@@ -37,12 +37,12 @@ describe('a look at a task', () => {
 
   it('finds it succeeded without a video', async () => {
     world.emulator.next('status', { kind: 'no-video' });
-    expect(await look().result).toEqual({ state: 'succeeded', word: 'succeeded', hasVideo: false });
+    expect(await poll().result).toEqual({ state: 'succeeded', word: 'succeeded', hasVideo: false });
   });
 
-  it('finds it failed, with the service’s words', async () => {
+  it('finds it failed, with the service’s message', async () => {
     world.emulator.next('status', { kind: 'failed-task', code: 'nsfw\u0007', message: 'Not\n this.' });
-    expect(await look().result).toEqual({
+    expect(await poll().result).toEqual({
       state: 'failed',
       word: 'failed',
       code: 'nsfw',
@@ -58,16 +58,16 @@ describe('a look at a task', () => {
     ['IN_PROGRESS', { state: 'running', word: 'IN_PROGRESS' }],
   ])('understands the word %j', async (word, expected) => {
     world.emulator.next('status', { kind: 'unknown-state', word });
-    expect(await look().result).toEqual(expected);
+    expect(await poll().result).toEqual(expected);
   });
 
   it('finds work in progress in an empty 202', async () => {
     world.emulator.next('status', { kind: 'empty-accepted' });
-    expect(await look().result).toEqual({ state: 'running', word: '' });
+    expect(await poll().result).toEqual({ state: 'running', word: '' });
   });
 
   it('needs no heartbeats', async () => {
-    const attempt = look();
+    const attempt = poll();
     await attempt.result;
     expect(attempt.beats).toHaveLength(0);
   });
@@ -81,26 +81,26 @@ describe('a look at a task', () => {
   });
 });
 
-describe('on a connection of the test’s own, a look', () => {
+describe('of another server, a poll', () => {
   let server: RawServer;
   afterEach(() => server.close());
-  const lookThere = () => world.run(world.activitiesAt(server.url).pollVideo, { taskId });
+  const pollThere = () => world.run(world.activitiesAt(server.url).pollVideo, { taskId });
 
   it.each([
     ['queued', { state: 'queued', word: 'queued', retryAfterMs: 9_000 }],
     ['brewing', { state: 'unknown', word: 'brewing', retryAfterMs: 9_000 }],
-  ])('at a task that is %s passes on when to look again', async (status, expected) => {
+  ])('of a task that is %s returns when to poll again', async (status, expected) => {
     server = await startRawServer((request) =>
       replyJson(request, { status }, { headers: { 'retry-after': 9 } }),
     );
-    expect(await lookThere().result).toEqual(expected);
+    expect(await pollThere().result).toEqual(expected);
   });
 
-  it('at a task that was cancelled passes on why', async () => {
+  it('of a cancelled task returns why', async () => {
     server = await startRawServer((request) =>
       replyJson(request, { status: 'cancelled', error: { code: 'user', message: 'Stopped by hand' } }),
     );
-    expect(await lookThere().result).toEqual({
+    expect(await pollThere().result).toEqual({
       state: 'cancelled',
       word: 'cancelled',
       code: 'user',
@@ -108,9 +108,9 @@ describe('on a connection of the test’s own, a look', () => {
     });
   });
 
-  it('that is cancelled while the answer is awaited closes the socket and ends as cancelled', async () => {
+  it('that is cancelled while it waits for the answer closes the socket and ends as cancelled', async () => {
     server = await startRawServer();
-    const attempt = lookThere();
+    const attempt = pollThere();
     const { socket } = await server.nextRequest();
     attempt.cancel();
     await expect(attempt.result).rejects.toBeInstanceOf(CancelledFailure);
@@ -118,16 +118,16 @@ describe('on a connection of the test’s own, a look', () => {
   });
 
   it.each([200, 503])(
-    'that is cancelled within an answer of status %d ends as cancelled too',
+    'that is cancelled inside an answer of status %d ends as cancelled too',
     async (status) => {
       server = await startRawServer((request) =>
         request.line.includes('another')
           ? replyJson(request, { status: 'running' })
           : reply(request, { status, headers: { 'content-length': 50 }, body: '{"status"' }),
       );
-      const attempt = lookThere();
+      const attempt = pollThere();
       const { socket } = await server.nextRequest();
-      // Half of the answer has been read when another exchange, begun after it, is over.
+      // Half of the answer has been read when a later exchange is over.
       await world.run(world.activitiesAt(server.url).pollVideo, { taskId: 'another' }).result;
       attempt.cancel();
       await expect(attempt.result).rejects.toBeInstanceOf(CancelledFailure);
@@ -135,10 +135,10 @@ describe('on a connection of the test’s own, a look', () => {
     },
   );
 
-  it('that gets half a link in a broken answer does not tell it', async () => {
+  it('that gets half a link in a broken answer redacts it', async () => {
     const link = `https://cdn.example.com/v.mp4?signature=${world.emulator.linkSignature}`;
     server = await startRawServer((request) => reply(request, { body: `{"video_url":"${link}` }));
-    const { failure, details } = await failureOf(lookThere());
+    const { failure, details } = await failureOf(pollThere());
     expect(failure.type).toBe('AnswerUnreadable');
     expect(details.message).toBe('not JSON: {"video_url":"https://cdn.example.com/v.mp4?…');
   });

@@ -15,37 +15,38 @@ beforeEach(async () => {
 afterEach(async () => {
   jest.restoreAllMocks();
   expect(world.emulator.scriptIsSpent()).toBe(true);
-  expect(world.everythingTold()).not.toContain(world.emulator.linkSignature);
-  expect(world.everythingTold()).not.toContain(world.emulator.apiKey);
+  expect(world.everythingReported()).not.toContain(world.emulator.linkSignature);
+  expect(world.everythingReported()).not.toContain(world.emulator.apiKey);
   await world.close();
 });
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => `task-${index + 1}`);
-const looksBy = (pollTask: PollTask, taskIds: string[]) => world.run(createPollVideos(pollTask), { taskIds });
+const pollWith = (pollTask: PollTask, taskIds: string[]) =>
+  world.run(createPollVideos(pollTask), { taskIds });
 const running = (word: string): TaskStatus => ({ state: 'running', word });
 const laterOn = () => new Promise((resolve) => setImmediate(resolve));
 
-describe('a look at many tasks of a service', () => {
+describe('one activity that polls many tasks', () => {
   const submitted = async (prompt: string) =>
     (await world.run(world.activities.submitVideo, { request: { prompt } }).result).taskId;
-  const look = (taskIds: string[]) => world.run(world.activities.pollVideos, { taskIds });
+  const poll = (taskIds: string[]) => world.run(world.activities.pollVideos, { taskIds });
 
-  it('answers in the order of the tasks, and never says where a video is', async () => {
+  it('answers in the order of the tasks, and never returns a link', async () => {
     const taskIds = [await submitted('A fox'), await submitted('An owl')];
-    const succeeded = { look: { state: 'succeeded', word: 'succeeded', hasVideo: true } };
-    expect(await look(taskIds).result).toEqual([succeeded, succeeded]);
+    const succeeded = { status: { state: 'succeeded', word: 'succeeded', hasVideo: true } };
+    expect(await poll(taskIds).result).toEqual([succeeded, succeeded]);
   });
 
-  it('tells of one task alone what its look met', async () => {
+  it('reports a failed poll for its task only', async () => {
     const [fox, owl] = [await submitted('A fox'), await submitted('An owl')];
-    expect(await look([fox, 'no-such-task', owl]).result).toEqual([
-      { look: expect.objectContaining({ state: 'succeeded' }) },
+    expect(await poll([fox, 'no-such-task', owl]).result).toEqual([
+      { status: expect.objectContaining({ state: 'succeeded' }) },
       { failure: 'TaskUnknown', details: expect.objectContaining({ taskId: 'no-such-task', status: 404 }) },
-      { look: expect.objectContaining({ state: 'succeeded' }) },
+      { status: expect.objectContaining({ state: 'succeeded' }) },
     ]);
   });
 
-  it('sends nothing while the service has asked for fewer requests, and tells of each task when to come back', async () => {
+  it('sends nothing while the rate limiter pauses polls, and reports for each task when to retry', async () => {
     const taskId = await submitted('A fox');
     const { pollVideos } = createVideoActivities({
       service: world.service,
@@ -54,17 +55,17 @@ describe('a look at many tasks of a service', () => {
     world.emulator.next('status', { kind: 'rate-limited', retryAfter: 60 });
     await world.run(pollVideos, { taskIds: [taskId] }).result;
     const made = world.emulator.calls.length;
-    const told = await world.run(pollVideos, { taskIds: [taskId, 'another'] }).result;
+    const polls = await world.run(pollVideos, { taskIds: [taskId, 'another'] }).result;
     expect(world.emulator.calls).toHaveLength(made);
-    const sentAway = {
+    const paused = {
       failure: 'RateLimited',
       details: expect.objectContaining({
         message: expect.stringContaining('nothing was sent'),
         retryAfter: expect.any(Number),
       }),
     };
-    expect(told).toEqual([sentAway, sentAway]);
-    for (const one of told) expect(Object(one).details.retryAfter).toBeGreaterThan(30);
+    expect(polls).toEqual([paused, paused]);
+    for (const one of polls) expect(Object(one).details.retryAfter).toBeGreaterThan(30);
   });
 
   describe('that is cancelled', () => {
@@ -87,89 +88,89 @@ describe('a look at many tasks of a service', () => {
   });
 });
 
-describe('the looks of one activity', () => {
+describe('the polls of one activity', () => {
   it('are a few at a time, and all are made', async () => {
-    let underWay = 0;
+    let inProgress = 0;
     let most = 0;
     const pollTask = async (taskId: string) => {
-      most = Math.max(most, ++underWay);
+      most = Math.max(most, ++inProgress);
       await laterOn();
-      underWay -= 1;
+      inProgress -= 1;
       return running(taskId);
     };
     const taskIds = ids(TASKS_PER_POLL);
-    const looks = await looksBy(pollTask, taskIds).result;
+    const polls = await pollWith(pollTask, taskIds).result;
     expect(most).toBe(POLLS_AT_ONCE);
-    expect(looks).toEqual(taskIds.map((word) => ({ look: running(word) })));
+    expect(polls).toEqual(taskIds.map((word) => ({ status: running(word) })));
   });
 
-  it('are told in the order of the tasks, in whichever they end', async () => {
+  it('are returned in the order of the tasks, whatever order they end in', async () => {
     const ends: (() => void)[] = [];
     const pollTask = (taskId: string) =>
       new Promise<TaskStatus>((resolve) => ends.push(() => resolve(running(taskId))));
-    const attempt = looksBy(pollTask, ids(4));
+    const attempt = pollWith(pollTask, ids(4));
     for (const end of ends.reverse()) end();
-    expect(await attempt.result).toEqual(ids(4).map((word) => ({ look: running(word) })));
+    expect(await attempt.result).toEqual(ids(4).map((word) => ({ status: running(word) })));
   });
 
   it('are none when there are no tasks', async () => {
-    expect(await looksBy(() => Promise.reject(new Error('a look')), []).result).toEqual([]);
+    expect(await pollWith(() => Promise.reject(new Error('a poll')), []).result).toEqual([]);
   });
 
-  it('begin no later than their time: those that did not are told so, and those under way are waited for', async () => {
+  it('start within a time limit: later ones are not-yet, and those in progress are awaited', async () => {
     let nowMs = 1_000_000;
     jest.spyOn(Date, 'now').mockImplementation(() => nowMs);
-    const begun: string[] = [];
+    const started: string[] = [];
     const pollTask = async (taskId: string) => {
-      begun.push(taskId);
+      started.push(taskId);
       await laterOn();
-      // The time is over while the second round is under way.
-      if (begun.length === 2 * POLLS_AT_ONCE) nowMs += SHARED_POLL_MS;
+      // The limit passes during the second round.
+      if (started.length === 2 * POLLS_AT_ONCE) nowMs += SHARED_POLL_MS;
       return running(taskId);
     };
     const taskIds = ids(TASKS_PER_POLL);
-    const looks = await looksBy(pollTask, taskIds).result;
-    expect(begun).toEqual(taskIds.slice(0, 2 * POLLS_AT_ONCE));
-    expect(looks).toEqual(
-      taskIds.map((word, index) => (index < 2 * POLLS_AT_ONCE ? { look: running(word) } : 'not-yet')),
+    const polls = await pollWith(pollTask, taskIds).result;
+    expect(started).toEqual(taskIds.slice(0, 2 * POLLS_AT_ONCE));
+    expect(polls).toEqual(
+      taskIds.map((word, index) => (index < 2 * POLLS_AT_ONCE ? { status: running(word) } : 'not-yet')),
     );
   });
 
-  it('that fail keep nobody from the others, however many they are', async () => {
+  it('that fail do not stop the others, however many fail', async () => {
     const pollTask = async (taskId: string) => {
       if (taskId === 'task-30') return running(taskId);
       throw createFailure('ServiceFailed', { taskId, status: 500 }, { retryable: true });
     };
     const taskIds = ids(30);
-    const looks = await looksBy(pollTask, taskIds).result;
-    expect(looks.pop()).toEqual({ look: running('task-30') });
-    expect(looks).toEqual(
+    const polls = await pollWith(pollTask, taskIds).result;
+    expect(polls.pop()).toEqual({ status: running('task-30') });
+    expect(polls).toEqual(
       taskIds.slice(0, -1).map((taskId) => ({ failure: 'ServiceFailed', details: { taskId, status: 500 } })),
     );
   });
 
-  it('end the activity by a mistake of ours, after which no further ones are begun', async () => {
-    const begun: string[] = [];
+  it('fail the activity when one throws an unknown error, and no more are started', async () => {
+    const started: string[] = [];
     const pollTask = async (taskId: string) => {
-      begun.push(taskId);
+      started.push(taskId);
       await laterOn();
       if (taskId === 'task-1') throw new TypeError('x is not a function');
       return running(taskId);
     };
-    const attempt = looksBy(pollTask, ids(TASKS_PER_POLL));
+    const attempt = pollWith(pollTask, ids(TASKS_PER_POLL));
     await expect(attempt.result).rejects.toThrow('x is not a function');
-    const before = begun.length;
+    const before = started.length;
     for (let turn = 0; turn < 10; turn++) await laterOn();
-    expect(begun).toHaveLength(before);
+    expect(started).toHaveLength(before);
   });
 
-  it('of a cancelled activity do not tell the cancellation as a failure of a task', async () => {
-    const looking: ((error: Error) => void)[] = [];
-    const pollTask = () => new Promise<TaskStatus>((_, reject) => looking.push(reject));
-    const attempt = looksBy(pollTask, ids(2));
+  it('of a cancelled activity do not report the cancellation as a failure of a task', async () => {
+    const pending: ((error: Error) => void)[] = [];
+    const pollTask = () => new Promise<TaskStatus>((_, reject) => pending.push(reject));
+    const attempt = pollWith(pollTask, ids(2));
     attempt.cancel();
-    // What an aborted request may be taken for.
-    for (const fail of looking) fail(createFailure('ServiceUnreachable'));
+    // An aborted request may look like this.
+    for (const fail of pending) fail(createFailure('ServiceUnreachable'));
     const { failure } = await failureOf(attempt);
     expect(failure.type).toBe('ServiceUnreachable');
   });

@@ -5,7 +5,7 @@ import { createFileStorage } from '../../src/storage';
 import { type ActivityWorld, createActivityWorld, failureOf } from './activity-world';
 
 const request = { prompt: 'A red fox' };
-/** The pause is not over within a test. */
+/** The pause outlasts the test. */
 const limited = { kind: 'rate-limited', retryAfter: 60 } as const;
 
 let world: ActivityWorld;
@@ -13,7 +13,7 @@ let activities: VideoActivities;
 let taskId: string;
 beforeEach(async () => {
   world = await createActivityWorld();
-  // One for all calls of a test, as in a worker process.
+  // One rate limiter for all calls of a test, as in a worker process.
   activities = createVideoActivities({ service: world.service, storage: createFileStorage(world.folder) });
   ({ taskId } = await world.run(activities.submitVideo, { request }).result);
 });
@@ -27,7 +27,7 @@ const calls: Record<EmulatedCall & ('submit' | 'status' | 'download'), () => Ret
 const countOf = (call: EmulatedCall) => world.emulator.calls.filter((made) => made.call === call).length;
 
 describe.each(['submit', 'status', 'download'] as const)('a 429 to a %s', (limitedCall) => {
-  it('keeps the next job of the process from that call: nothing is sent, and it is told when to come back', async () => {
+  it('pauses that call for every job of the process: nothing is sent, and the failure says when to retry', async () => {
     world.emulator.next(limitedCall, limited);
     await failureOf(calls[limitedCall]());
     const made = countOf(limitedCall);
@@ -39,16 +39,16 @@ describe.each(['submit', 'status', 'download'] as const)('a 429 to a %s', (limit
     expect(countOf(limitedCall)).toBe(made);
   });
 
-  it('does not keep anybody from the other calls', async () => {
+  it('does not pause the other calls', async () => {
     world.emulator.next(limitedCall, limited);
     await failureOf(calls[limitedCall]());
-    // A download asks for the status first.
+    // A download polls first.
     const others = (['submit', 'status'] as const).filter((call) => call !== limitedCall);
     for (const other of others) await calls[other]().result;
   });
 });
 
-it('a submit that the rate limiter sent away has noted that it made no task', async () => {
+it('a submit that the rate limiter paused notes that it made no task', async () => {
   world.emulator.next('submit', limited);
   await failureOf(calls.submit());
   const second = calls.submit();
@@ -56,7 +56,7 @@ it('a submit that the rate limiter sent away has noted that it made no task', as
   expect(second.beats).toEqual([{ settled: 1 }]);
 });
 
-it('a task seen to end lets one submit through that a guess would keep waiting', async () => {
+it('a task that ends lets one submit through before the guessed pause is over', async () => {
   world.emulator.next('submit', { kind: 'rate-limited' });
   await failureOf(calls.submit());
   await calls.status().result;

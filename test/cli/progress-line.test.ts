@@ -76,19 +76,19 @@ describe('a job that downloads', () => {
 
   it('tells how much of the video has come, of how much, and no longer how far the task was', () => {
     expect(progressLine(half, at45s, WIDE)).toBe(
-      'downloading  █████░░░░░░░░░░░░░░░  25 %  45 s  1.3 of 5.0 MB have come  done  task_1234',
+      'downloading  █████░░░░░░░░░░░░░░░  25 %  45 s  1.3 of 5.0 MB downloaded  done  task_1234',
     );
     expect(plainLine(half)).toBe(
-      'downloading 25 %, 1.3 of 5.0 MB have come, task task_1234, the service says done',
+      'downloading 25 %, 1.3 of 5.0 MB downloaded, task task_1234, the service says done',
     );
   });
 
   it('has no percents of a video whose length nobody told, or before anything was told', () => {
     expect(progressLine({ ...downloading, download: { bytes: 700_000 } }, at45s, WIDE)).toBe(
-      'downloading  45 s  0.7 MB have come  done  task_1234',
+      'downloading  45 s  0.7 MB downloaded  done  task_1234',
     );
     expect(plainLine({ ...downloading, download: { bytes: 700_000 } })).toBe(
-      'downloading, 0.7 MB have come, task task_1234, the service says done',
+      'downloading, 0.7 MB downloaded, task task_1234, the service says done',
     );
     expect(progressLine(downloading, at45s, WIDE)).toBe('downloading  45 s  done  task_1234');
     expect(plainLine(downloading)).toBe('downloading, task task_1234, the service says done');

@@ -148,9 +148,9 @@ test.each<[Partial<BatchOptions>, string]>([
   [{ window: 'x' }, 'window must be a whole number from 1 to 500'],
   [{ window: '' }, 'window must be a whole number from 1 to 500'],
   [{ onFailure: 'retry' }, 'onFailure must be one of continue, stop'],
-  [{ storage: 'fox.mp4' }, 'storage must end with / or have {workflowId} or {taskId} in it'],
-  [{ storage: '../' }, 'storage must name a place inside the storage'],
-  [{ deadline: '30' }, 'deadline must be milliseconds or a length of time'],
+  [{ storage: 'fox.mp4' }, 'storage must end with / or contain {workflowId} or {taskId}'],
+  [{ storage: '../' }, 'storage must be a key inside the storage'],
+  [{ deadline: '30' }, 'deadline must be milliseconds or a duration'],
   [{ onLostSubmit: 'retry' }, 'onLostSubmit must be one of hold, resubmit, fail'],
 ])('%j is refused in words that name it, and nothing is stored', async (options, words) => {
   expect(await refusal(readText(toLines(foxesOf(2 * INLINE_BYTES)), options))).toContain(words);

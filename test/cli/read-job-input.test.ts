@@ -80,20 +80,20 @@ test.each<[string, string | undefined, Partial<GenerateOptions>, string]>([
   ['a seed of nothing', 'x', { seed: '' }, 'seed must be a number (was "")'],
   ['a seed without an end', 'x', { seed: 'Infinity' }, 'seed must be a number (was "Infinity")'],
   ['an image that is no URL', 'x', { imageUrl: 'fox.png' }, 'image_url must be a URL (was "fox.png")'],
-  ['a deadline without a unit', 'x', { deadline: '30' }, 'deadline must be milliseconds or a length of time'],
+  ['a deadline without a unit', 'x', { deadline: '30' }, 'deadline must be milliseconds or a duration'],
   ['a prompt and a task', 'x', { adopt: 'task_1' }, 'either a request or the taskId of a task to adopt'],
   ['a request for a task', undefined, { adopt: 'task_1', seed: '7' }, 'either a request or the taskId'],
   [
     'a key outside of the storage',
     'x',
     { storage: '../fox.mp4' },
-    'storage must name a place inside the storage',
+    'storage must be a key inside the storage',
   ],
   [
     'a placeholder there is not',
     'x',
     { storage: '{user}/fox.mp4' },
-    '{workflowId}, {taskId}, {date}, {ext} may stand in it',
+    'it may contain {workflowId}, {taskId}, {date}, {ext}',
   ],
   ['an empty task id', undefined, { adopt: '' }, 'taskId must be text'],
 ])('%s is refused in words that name it', (_what, prompt, options, words) => {

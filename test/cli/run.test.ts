@@ -92,9 +92,9 @@ describe('bad usage', () => {
     [['A fox', '--id', 'x'.repeat(1_500)], '--id must be text of at most 1000 bytes, and not empty'],
     [['A fox', '--adopt', 'task_1'], 'either a request or the taskId'],
     [['A fox', '--on-lost-submit', 'retry'], 'onLostSubmit must be one of hold, resubmit, fail'],
-    [['A fox', '--hold-for', 'ever'], 'holdFor must be milliseconds or a length of time'],
-    [['A fox', '--storage', '/etc/fox.mp4'], 'storage must name a place inside the storage'],
-    [['A fox', '--storage', '{name}.mp4'], '{workflowId}, {taskId}, {date}, {ext} may stand in it'],
+    [['A fox', '--hold-for', 'ever'], 'holdFor must be milliseconds or a duration'],
+    [['A fox', '--storage', '/etc/fox.mp4'], 'storage must be a key inside the storage'],
+    [['A fox', '--storage', '{name}.mp4'], 'it may contain {workflowId}, {taskId}, {date}, {ext}'],
   ])('generate %j is refused in one line', async (args, words) => {
     const { code, out, err } = await videogen(['generate', ...args]);
     expect([code, out]).toEqual([2, '']);

@@ -13,7 +13,7 @@ function problemOf(given: unknown): string {
   return parsed.problem;
 }
 
-/** What the workflow says of a batch that came past every door, from whichever language. */
+/** What the workflow says about a batch that any SDK started without our client. */
 function problemInWorkflow(given: unknown): string | undefined {
   try {
     checkBatchInput(given as BatchInput);
@@ -35,19 +35,19 @@ describe('a batch', () => {
     { requests, storage: 'foxes/', deadline: '30m', polling: { min: '2s', max: '1m' } },
     { requests, storage: '{date}/{workflowId}.{ext}', onLostSubmit: 'fail', holdFor: '2h', keepBad: true },
     { requests, storage: 'foxes/{taskId}', queues: { submit: 'submits', download: 'downloads' } },
-  ])('passes unchanged, at the door and in the workflow: %j', (input) => {
+  ])('passes unchanged, in the client and in the workflow: %j', (input) => {
     expect(parseBatchInput(input)).toEqual({ ok: true, input });
     expect(problemInWorkflow(input)).toBeUndefined();
   });
 
-  it('may have requests with further fields when the service has them', () => {
+  it('may have requests with extra fields when the service accepts them', () => {
     const input = { requests: [{ ...request, model: 'm1' }] };
     expect(parseBatchInput(input, ['model'])).toEqual({ ok: true, input });
     expect(problemOf(input)).toMatch(/^requests\[0\]: "model" is not a field of the request/);
   });
 
   it.each([[{}], [{ requests, requestsFrom }], [{ window: 5 }]])(
-    'needs its requests here or in a file, and not both: %j',
+    'needs its requests inline or in a file, and not both: %j',
     (given) => {
       const sentence = 'a batch needs either requests or requestsFrom, and not both';
       expect(problemOf(given)).toBe(sentence);
@@ -60,7 +60,7 @@ describe('a batch', () => {
     expect(problemInWorkflow(given)).toEqual(expect.any(String));
   });
 
-  it('tells which request is wrong, in the words of a request', () => {
+  it('names the wrong request and its problem', () => {
     expect(problemOf({ requests: [request, { prompt: 'x', duration: 11 }, {}] })).toBe(
       'requests[1]: duration must be at most 10 (was 11)',
     );
@@ -70,16 +70,17 @@ describe('a batch', () => {
   });
 });
 
+const LIST = 'requests must be a list of at least one request';
 const WINDOW = 'window must be a whole number from 1 to 500';
 const ON_FAILURE = 'onFailure must be one of continue, stop';
 const FILE = 'requestsFrom must be the key of a file inside the storage, such as "batches/foxes.jsonl"';
-const PLACE =
-  'storage must end with / or have {workflowId} or {taskId} in it, so that each video has a place of its own';
-const KEY = 'idempotencyKey is for one job, and each item of a batch has its own';
-const INSIDE = /^storage must name a place inside the storage/;
-const LENGTH = /^\S+ must be milliseconds or a length of time such as "90s"/;
+const OWN_KEY =
+  'storage must end with / or contain {workflowId} or {taskId}, so that each video has its own key';
+const KEY = 'idempotencyKey is for a single job; each item of a batch has its own key';
+const INSIDE = /^storage must be a key inside the storage/;
+const DURATION = /^\S+ must be milliseconds or a duration such as "90s"/;
 
-describe('at the door and in the workflow, the same is refused', () => {
+describe('the client and the workflow refuse the same', () => {
   it.each<[object, string | RegExp]>([
     [{ window: 0 }, WINDOW],
     [{ window: 501 }, WINDOW],
@@ -88,24 +89,24 @@ describe('at the door and in the workflow, the same is refused', () => {
     [{ window: [20] }, WINDOW],
     [{ onFailure: 'retry' }, ON_FAILURE],
     [{ onFailure: true }, ON_FAILURE],
-    [{ storage: 'fox.mp4' }, PLACE],
-    [{ storage: 'foxes/{date}.{ext}' }, PLACE],
+    [{ storage: 'fox.mp4' }, OWN_KEY],
+    [{ storage: 'foxes/{date}.{ext}' }, OWN_KEY],
     [{ storage: '../foxes/' }, INSIDE],
     [{ storage: '/{workflowId}.mp4' }, INSIDE],
     [{ storage: '{user}/' }, INSIDE],
     [{ storage: '' }, INSIDE],
     [{ storage: 5 }, INSIDE],
     [{ idempotencyKey: 'key-1' }, KEY],
-    [{ deadline: 'soon' }, LENGTH],
-    [{ holdFor: 0 }, LENGTH],
-    [{ polling: { min: 'x' } }, LENGTH],
+    [{ deadline: 'soon' }, DURATION],
+    [{ holdFor: 0 }, DURATION],
+    [{ polling: { min: 'x' } }, DURATION],
     [{ onLostSubmit: 'retry' }, 'onLostSubmit must be one of hold, resubmit, fail'],
     [{ keepBad: 'yes' }, 'keepBad must be true or false'],
     [{ queues: { submit: ' ' } }, 'queues.submit must be the name of a task queue'],
   ])('%j', (wrong, problem) => {
-    const said = typeof problem === 'string' ? problem : expect.stringMatching(problem);
-    expect(problemOf({ requests, ...wrong })).toEqual(said);
-    expect(problemInWorkflow({ requests, ...wrong })).toEqual(said);
+    const sentence = typeof problem === 'string' ? problem : expect.stringMatching(problem);
+    expect(problemOf({ requests, ...wrong })).toEqual(sentence);
+    expect(problemInWorkflow({ requests, ...wrong })).toEqual(sentence);
   });
 
   it.each(['', 5, '../foxes.jsonl', '/foxes.jsonl', 'foxes/', '{date}.jsonl', 'C:/foxes.jsonl'])(
@@ -116,18 +117,14 @@ describe('at the door and in the workflow, the same is refused', () => {
     },
   );
 
-  it.each<[unknown, string]>([
-    [[], 'requests must have one at least'],
-    ['A red fox', 'requests must be a list'],
-    [request, 'requests must be a list'],
-  ])('requests that are %j', (wrong, problem) => {
-    expect(problemOf({ requests: wrong })).toBe(problem);
-    expect(problemInWorkflow({ requests: wrong })).toBe('requests must be a list with one request at least');
+  it.each([[[]], ['A red fox'], [request]])('requests that are %j', (wrong) => {
+    expect(problemOf({ requests: wrong })).toBe(LIST);
+    expect(problemInWorkflow({ requests: wrong })).toBe(LIST);
   });
 });
 
 it.each(['windw', 'request', 'taskId', 'prompt'])(
-  'a field that a batch does not have is told, with those it has: %s',
+  'a field that a batch does not have is refused, with the list of fields: %s',
   (name) => {
     expect(problemOf({ requests, [name]: 'x' })).toBe(
       `"${name}": not a field of a batch; the fields are requests, requestsFrom, window, onFailure, deadline, storage, polling, onLostSubmit, holdFor, keepBad, queues`,
@@ -135,16 +132,16 @@ it.each(['windw', 'request', 'taskId', 'prompt'])(
   },
 );
 
-it('what is left undefined is not there', () => {
+it('undefined counts as absent', () => {
   const unset = { requestsFrom: undefined, window: undefined, idempotencyKey: undefined, storage: undefined };
   expect(parseBatchInput({ requests, ...unset })).toEqual({ ok: true, input: { requests } });
 });
 
-it('what is wrong is told together where it can be', () => {
-  expect(problemOf({ requests: [], window: 0 })).toBe(`requests must have one at least; ${WINDOW}`);
+it('several problems are named together', () => {
+  expect(problemOf({ requests: [], window: 0 })).toBe(`${LIST}; ${WINDOW}`);
 });
 
-it('null counts as absent in the workflow, as some languages send it for what was not set', () => {
+it('null counts as absent in the workflow, because some SDKs send it for an unset field', () => {
   const unset = { requestsFrom: null, window: null, onFailure: null, storage: null };
   expect(problemInWorkflow({ requests, ...unset, idempotencyKey: null, deadline: null })).toBeUndefined();
 });

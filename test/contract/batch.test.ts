@@ -1,9 +1,17 @@
-import { type ItemResult, itemName, leftOf, parseResults, resultsKey } from '../../src/contract/batch';
-import { decisionCommands } from '../../src/contract/decision-commands';
-import { isPacked } from '../../src/contract/done-items';
+import {
+  doneBefore,
+  type ItemResult,
+  isPacked,
+  itemName,
+  packItems,
+  parseResults,
+  resultsKey,
+} from '../../src/contract/batch';
 import { FAILURES, type FailureType, isFailureType } from '../../src/contract/failure-table';
 import { isFileKey } from '../../src/contract/input-rules';
+import { jsonBytes } from '../../src/contract/sizes';
 import { stored } from '../support/item-results';
+import { fc } from '../support/properties';
 
 const failed = (item: number, failure: FailureType, taskId?: string): ItemResult => ({
   item,
@@ -14,7 +22,7 @@ const failed = (item: number, failure: FailureType, taskId?: string): ItemResult
   details: taskId === undefined ? {} : { taskId },
 });
 
-/** What is to become of an item that failed so, whether or not it had a task of its own. */
+/** Whether an item with such a failure is started again, with or without a task. */
 const AGAIN: Record<FailureType, 'left' | 'again'> = {
   InvalidRequest: 'left',
   SubmitUnconfirmed: 'left',
@@ -36,19 +44,19 @@ const AGAIN: Record<FailureType, 'left' | 'again'> = {
   Cancelled: 'again',
 };
 
-describe('when a batch goes on with an earlier one', () => {
+describe('when a batch continues an earlier one', () => {
   it.each(Object.keys(FAILURES).filter(isFailureType))(
-    'an item that failed with %s is left or begun again as the table says',
+    'an item that failed with %s is left or started again as the table says',
     (type) => {
       for (const result of [failed(7, type), failed(7, type, 'task-7')]) {
-        const { done, ...rest } = leftOf([result]);
+        const { done, ...rest } = doneBefore([result]);
         expect(isPacked(done, 7)).toBe(AGAIN[type] === 'left');
         expect(rest).toEqual({ succeeded: 0, failed: AGAIN[type] === 'left' ? 1 : 0 });
       }
     },
   );
 
-  it('what is stored is done, and so is what failed for good', () => {
+  it('stored items are done, and so are items that failed for good', () => {
     const results = [
       stored(1),
       failed(2, 'Cancelled', 'task-2'),
@@ -56,13 +64,13 @@ describe('when a batch goes on with an earlier one', () => {
       failed(4, 'Cancelled'),
       stored(6),
     ];
-    const { done, ...rest } = leftOf(results);
+    const { done, ...rest } = doneBefore(results);
     expect([1, 2, 3, 4, 5, 6, 7].filter((item) => isPacked(done, item))).toEqual([1, 3, 6]);
     expect(rest).toEqual({ succeeded: 2, failed: 1 });
   });
 
-  it('nothing is left of one that has no results', () => {
-    expect(leftOf([])).toEqual({ done: '', succeeded: 0, failed: 0 });
+  it('nothing is done without results', () => {
+    expect(doneBefore([])).toEqual({ done: '', succeeded: 0, failed: 0 });
   });
 });
 
@@ -73,7 +81,7 @@ describe('the results of a batch', () => {
   it.each([
     ['as they are written', `${first}\n${second}\n`],
     ['without the last line end', `${first}\n${second}`],
-    ['with blank lines and the line ends of Windows', `\n${first}\r\n \r\n${second}\r\n`],
+    ['with blank lines and Windows line ends', `\n${first}\r\n \r\n${second}\r\n`],
   ])('are read %s', (_what, content) => {
     expect(parseResults(content)).toEqual(results);
   });
@@ -90,12 +98,12 @@ describe('the results of a batch', () => {
     ['..', 'batches/%2E./results.jsonl'],
     ['a\\b {date}', 'batches/a%5Cb%20%7Bdate%7D/results.jsonl'],
     ['é🦊', 'batches/%C3%A9%F0%9F%A6%8A/results.jsonl'],
-  ])('of %j have a place of their own', (batch, key) => {
+  ])('of %j have their own key', (batch, key) => {
     expect(resultsKey(batch)).toBe(key);
     expect(isFileKey(key)).toBe(true);
   });
 
-  it('have a place that file systems take, and no other batch has, however long the name is', () => {
+  it('have a key that file systems allow and no other batch has, however long the name is', () => {
     const names = ['a', 'b', '.', '..', 'x'].map((end) => `${'x'.repeat(200)}${end}`);
     names.push('x'.repeat(200), '狐'.repeat(333));
     const keys = names.map(resultsKey);
@@ -111,13 +119,30 @@ it('an item is named after its batch and its number', () => {
   expect(itemName('foxes', 12)).toBe('foxes-12');
 });
 
-it.each([
-  [undefined, 'videogen decide foxes'],
-  [12, 'videogen decide foxes --item 12'],
-])('the ways out of a lost submit name the item, if there is one (%p)', (item, decide) => {
-  expect(decisionCommands('foxes', item).map(({ command }) => command)).toEqual([
-    `${decide} --adopt TASK_ID`,
-    `${decide} --resubmit`,
-    `${decide} --abandon`,
+const all = Array.from({ length: 320 }, (_, index) => index + 1);
+
+test('packing returns the same items, whatever their order and number', () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 300 })), (items) => {
+      const packed = packItems(items);
+      const found = all.filter((item) => isPacked(packed, item));
+      expect(found).toEqual(all.filter((item) => items.includes(item)));
+    }),
+  );
+});
+
+test('no items are packed as an empty text', () => {
+  expect(packItems([])).toBe('');
+  expect(isPacked('', 1)).toBe(false);
+});
+
+test('a million items, half of them done, fit into one Temporal payload', () => {
+  const packed = packItems(Array.from({ length: 500_000 }, (_, index) => 2 * index + 1));
+  expect(jsonBytes(packed)).toBeLessThan(300_000);
+  expect([1, 2, 999_999, 1_000_000].map((item) => isPacked(packed, item))).toEqual([
+    true,
+    false,
+    true,
+    false,
   ]);
 });

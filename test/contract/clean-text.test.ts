@@ -1,8 +1,47 @@
-import { printable, printableJson, shown } from '../../src/contract/clean-text';
+import { execFileSync } from 'node:child_process';
+import {
+  cleanText,
+  codeMarkdown,
+  inShell,
+  plainMarkdown,
+  printable,
+  printableJson,
+  shown,
+} from '../../src/contract/clean-text';
 import { hostileText, STEERING } from '../support/hostile-text';
 import { fc } from '../support/properties';
 
-test('what may be written to a terminal has no control character but the ends of its lines', () => {
+describe('the text of a service', () => {
+  it.each([
+    ['plain words', 'plain words'],
+    ['  spaces \t and\r\nlines\n', 'spaces and lines'],
+    ['\u001b[31mred\u001b[0m \u001b[1;4Hmoved', 'red moved'],
+    ['\u001b]0;title\u0007named \u001b]8;;https://x\u001b\\linked', 'named linked'],
+    ['\u001b]never ended', ']never ended'],
+    ['nul\u0000byte', 'nul byte'],
+    ['next\u0085line\u2028and\u2029paragraph', 'next line and paragraph'],
+    ['turned \u202Earound\u202C', 'turned around'],
+    ['\uFEFFmarked', 'marked'],
+    ['[31m stays when it is text', '[31m stays when it is text'],
+    ['数据 🦊 ü', '数据 🦊 ü'],
+    ['\n\u001b[2J', ''],
+  ])('%j is cleaned to %j', (text, clean) => {
+    expect(cleanText(text)).toBe(clean);
+  });
+
+  it('is cut, and then ends with an ellipsis', () => {
+    expect(cleanText('x'.repeat(500))).toBe('x'.repeat(500));
+    expect(cleanText('x'.repeat(501))).toBe(`${'x'.repeat(499)}…`);
+    expect(cleanText('abcdef', 4)).toBe('abc…');
+  });
+
+  it('is never cut inside a character', () => {
+    expect(cleanText('ab🦊🦊', 4)).toBe('ab…');
+    expect(cleanText('a🦊🦊', 4)).toBe('a🦊…');
+  });
+});
+
+test('text for a terminal has no control characters but line ends', () => {
   expect(printable('a\u001b[31mb\r\n\tc\u202e\u009bd\n')).toBe('ab \n c  d\n');
   fc.assert(fc.property(hostileText, (text) => !STEERING.test(printable(text))));
 });
@@ -12,7 +51,7 @@ test('a name is shown on one line', () => {
   fc.assert(fc.property(hostileText, (text) => !STEERING.test(shown(text)) && !shown(text).includes('\n')));
 });
 
-test('JSON on a terminal is read back to the letter', () => {
+test('JSON on a terminal parses to the exact value', () => {
   const value = fc.oneof(hostileText, fc.string({ unit: 'binary' }));
   fc.assert(
     fc.property(value, (text) => {
@@ -23,3 +62,51 @@ test('JSON on a terminal is read back to the letter', () => {
     }),
   );
 });
+
+test.each([
+  ['task_1', '`task_1`'],
+  ['a`b', '``a`b``'],
+  ['``', '``` `` ```'],
+  ['`a` ![x](y)', '`` `a` ![x](y) ``'],
+  ['', '`  `'],
+  ['a\n# b\u001b[2J\u202e', '`a # b `'],
+])('%j is inline code as %j', (text, markdown) => {
+  expect(codeMarkdown(text)).toBe(markdown);
+});
+
+test.each([
+  ['HTTP 429 slow down', 'HTTP 429 slow down'],
+  ['<img src=x> [a](b) `c` ![d](e)', '\\<img src=x\\> \\[a\\](b) \\`c\\` \\!\\[d\\](e)'],
+  ['a\n# b\u009b', 'a \\# b '],
+])('%j is plain text as %j', (text, markdown) => {
+  expect(plainMarkdown(text)).toBe(markdown);
+});
+
+test.each([
+  ['fox-1', 'fox-1'],
+  ['./foxes/red.jsonl', './foxes/red.jsonl'],
+  ['', "''"],
+  ['red fox', "'red fox'"],
+  ["fox's", "'fox'\\''s'"],
+  ['t1; touch x', "'t1; touch x'"],
+  ['$(touch x)', "'$(touch x)'"],
+  ['=ls', "'=ls'"],
+  ['~', "'~'"],
+  ['狐', "'狐'"],
+  ['a\u001b[2J!', `"$(printf 'a\\033\\1332J\\041')"`],
+  ['\u202ea%', `"$(printf '\\342\\200\\256a\\045')"`],
+  ['a\0b', `"$(printf 'ab')"`],
+])('%j is typed as %s', (argument, typed) => {
+  expect(inShell(argument)).toBe(typed);
+});
+
+test.each(['sh', 'bash'])(
+  '%s reads every argument unchanged, and no control character reaches the terminal',
+  (shell) => {
+    const given = fc.sample(hostileText, { numRuns: 1_000, seed: 10 });
+    const typed = given.map(inShell);
+    expect(typed.filter((word) => STEERING.test(word))).toEqual([]);
+    const read = execFileSync(shell, ['-c', `printf '%s\\0' ${typed.join(' ')}`], { encoding: 'utf8' });
+    expect(read.split('\0').slice(0, -1)).toEqual(given);
+  },
+);

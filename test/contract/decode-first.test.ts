@@ -6,7 +6,7 @@ import {
 } from '@temporalio/common';
 import { decodeFirst } from '../../src/contract/decode-first';
 
-/** Wraps what it encodes, and refuses what it did not. */
+/** Marks what it encodes, and refuses to decode anything without its mark. */
 const codec = (mark: number): PayloadCodec => ({
   encode: async (payloads) =>
     payloads.map(({ metadata, data }) => ({ metadata, data: Uint8Array.of(mark, ...(data ?? [])) })),
@@ -23,7 +23,7 @@ const converterOf = (payloadCodecs: PayloadCodec[]) => ({
   payloadCodecs,
 });
 
-it('reads the first value through all codecs, in the order opposite to that of writing', async () => {
+it('decodes the first payload through all codecs, in the reverse order of encoding', async () => {
   const codecs = [codec(1), codec(2)];
   let payloads: Payload[] = [{ taskId: 'task_1' }, 'second'].map((value) =>
     defaultPayloadConverter.toPayload(value),
@@ -32,6 +32,9 @@ it('reads the first value through all codecs, in the order opposite to that of w
   expect(await decodeFirst(converterOf(codecs), { payloads })).toEqual({ taskId: 'task_1' });
 });
 
-it.each([undefined, null, {}, { payloads: null }, { payloads: [] }])('finds nothing in %j', async (kept) => {
-  expect(await decodeFirst(converterOf([codec(1)]), kept)).toBeUndefined();
-});
+it.each([undefined, null, {}, { payloads: null }, { payloads: [] }])(
+  'finds nothing in %j',
+  async (stored) => {
+    expect(await decodeFirst(converterOf([codec(1)]), stored)).toBeUndefined();
+  },
+);

@@ -1,6 +1,6 @@
 import { describeDuration, durationMs } from '../../src/contract/duration';
 
-describe('a length of time', () => {
+describe('a duration', () => {
   it.each([
     [1, 1],
     [90_000, 90_000],
@@ -43,13 +43,13 @@ describe('a length of time', () => {
     expect(durationMs(value)).toBeUndefined();
   });
 
-  it('that is the longest allowed still ends at a date', () => {
+  it('that is the longest allowed still ends at a valid date', () => {
     const end = new Date(Date.now() + (durationMs('36525d') ?? Number.NaN));
     expect(end.toISOString()).toMatch(/^2\d{3}-/);
   });
 });
 
-describe('the words for a length of time', () => {
+describe('the words for a duration', () => {
   it.each([
     [1, '1 ms'],
     [999, '999 ms'],

@@ -11,7 +11,6 @@ import {
   TimeoutFailure,
   TimeoutType,
 } from '@temporalio/common';
-import { cleanText } from '../../src/contract/clean-text';
 import { FAILURES, type FailureRow, type FailureType, isFailureType } from '../../src/contract/failure-table';
 import {
   createFailure,
@@ -54,7 +53,7 @@ describe('the failure table', () => {
     expect(`${meaning}${advice}`).not.toMatch(/[|\n`]/);
   });
 
-  it.each(ROWS)('%s is told by an HTTP status that says error', (_type, { gatewayStatus }) => {
+  it.each(ROWS)('%s has an HTTP status that means an error', (_type, { gatewayStatus }) => {
     expect(gatewayStatus).toBeGreaterThanOrEqual(400);
     expect(gatewayStatus).toBeLessThan(600);
   });
@@ -72,12 +71,12 @@ describe('the failure table', () => {
     expect(repeated).toEqual(['RateLimited', 'ServiceFailed', 'ServiceUnreachable', 'StorageFailed']);
   });
 
-  it('ends a paid job during a look only for what the service itself said of the task', () => {
+  it('ends a paid job while polling only when the service reports that the task ended', () => {
     const final = ROWS.filter(([, { retry }]) => retry.poll === 'never').map(([type]) => type);
     expect(final).toEqual(['GenerationFailed', 'GenerationCancelled']);
   });
 
-  it('knows its own types and no property of all objects', () => {
+  it('knows its own types and no property that all objects have', () => {
     expect(TYPES).toHaveLength(ROWS.length);
     for (const other of ['constructor', 'toString', '__proto__', '', 'invalidRequest', undefined, null, 5]) {
       expect(isFailureType(other)).toBe(false);
@@ -86,15 +85,15 @@ describe('the failure table', () => {
 });
 
 describe('the message of a failure', () => {
-  it.each(TYPES)('%s tells what happened, to which task, and what to do', (type) => {
+  it.each(TYPES)('%s says what happened, to which task, and what to do', (type) => {
     const { meaning, advice } = FAILURES[type];
     expect(describeFailure(type)).toBe(`${meaning}. ${advice}`);
     expect(describeFailure(type, { taskId: 'task-1' })).toBe(`${meaning} (task task-1). ${advice}`);
   });
 
-  it('tells what the service said', () => {
+  it('includes what the service answered', () => {
     expect(describeFailure('RateLimited', { status: 429, code: 'slow', message: 'Too many' })).toBe(
-      'The service allows no more requests at the moment: HTTP 429 slow Too many. ' +
+      'The service accepts no more requests at the moment: HTTP 429 slow Too many. ' +
         'Start fewer jobs at once, or ask the service for a higher limit.',
     );
   });
@@ -111,44 +110,14 @@ describe('the message of a failure', () => {
   });
 });
 
-describe("a service's words", () => {
-  it.each([
-    ['plain words', 'plain words'],
-    ['  spaces \t and\r\nlines\n', 'spaces and lines'],
-    ['\u001b[31mred\u001b[0m \u001b[1;4Hmoved', 'red moved'],
-    ['\u001b]0;title\u0007named \u001b]8;;https://x\u001b\\linked', 'named linked'],
-    ['\u001b]never ended', ']never ended'],
-    ['nul\u0000byte', 'nul byte'],
-    ['next\u0085line\u2028and\u2029paragraph', 'next line and paragraph'],
-    ['turned \u202Earound\u202C', 'turned around'],
-    ['\uFEFFmarked', 'marked'],
-    ['[31m stays when it is text', '[31m stays when it is text'],
-    ['数据 🦊 ü', '数据 🦊 ü'],
-    ['\n\u001b[2J', ''],
-  ])('%j are cleaned to %j', (text, clean) => {
-    expect(cleanText(text)).toBe(clean);
-  });
-
-  it('are cut, and end with an ellipsis then', () => {
-    expect(cleanText('x'.repeat(500))).toBe('x'.repeat(500));
-    expect(cleanText('x'.repeat(501))).toBe(`${'x'.repeat(499)}…`);
-    expect(cleanText('abcdef', 4)).toBe('abc…');
-  });
-
-  it('are never cut within a character', () => {
-    expect(cleanText('ab🦊🦊', 4)).toBe('ab…');
-    expect(cleanText('a🦊🦊', 4)).toBe('a🦊…');
-  });
-});
-
 describe('a failure on its way through Temporal', () => {
-  it('is final unless it is said to be retryable', () => {
+  it('is not retryable by default', () => {
     expect(createFailure('NoVideo').nonRetryable).toBe(true);
     const retryable = createFailure('RateLimited', {}, { retryable: true, nextRetryDelayMs: 7_000 });
     expect(retryable).toMatchObject({ nonRetryable: false, nextRetryDelay: 7_000 });
   });
 
-  it.each(TYPES)('%s has a type there that no host has', (type) => {
+  it.each(TYPES)('%s has a type that no host uses', (type) => {
     expect(createFailure(type).type).toBe(`videogen.${type}`);
   });
 
@@ -160,7 +129,7 @@ describe('a failure on its way through Temporal', () => {
     ['a workflow', inWorkflow],
     ['a workflow and its activity', (failure: Error) => inWorkflow(inActivity(failure))],
     ['a workflow, its child and the activity', (failure: Error) => inWorkflow(inChild(inActivity(failure)))],
-    ['an error of someone else', (failure: Error) => new Error('wrapped', { cause: failure })],
+    ['an error of another library', (failure: Error) => new Error('wrapped', { cause: failure })],
   ])('is found, with its details and its cause, in %s', (_where, wrap) => {
     for (const type of TYPES) {
       const error = wrap(createFailure(type, details));
@@ -171,7 +140,7 @@ describe('a failure on its way through Temporal', () => {
     }
   });
 
-  it('is given back as it is when it is one already', () => {
+  it('is returned unchanged when it is a VideoFailure already', () => {
     const failure = new VideoFailure('NoVideo');
     expect(readFailure(failure)).toBe(failure);
     expect(readFailure(new Error('wrapped', { cause: failure }))).toBe(failure);
@@ -213,7 +182,7 @@ describe('a failure on its way through Temporal', () => {
       'an activity that ran out of time',
       inActivity(new TimeoutFailure('t', undefined, TimeoutType.HEARTBEAT)),
     ],
-    ['a failure of someone else', inActivity(ApplicationFailure.create({ type: 'OutOfCheese' }))],
+    ['a failure of another library', inActivity(ApplicationFailure.create({ type: 'OutOfCheese' }))],
     ['a failure without a type', ApplicationFailure.create({ message: 'm' })],
     ['the type constructor', ApplicationFailure.create({ type: 'videogen.constructor' })],
     ['the type toString', inActivity(ApplicationFailure.create({ type: 'videogen.toString' }))],
@@ -240,18 +209,18 @@ describe('a failure on its way through Temporal', () => {
   });
 });
 
-describe('a failed job, as a caller meets it', () => {
+describe('a failed job, as clients throw it', () => {
   const failure = new VideoFailure('StorageFailed', { taskId: 'task-1', message: 'disk full' });
 
   it('carries its message, task, advice and exit code', () => {
     const { advice, exitCode } = FAILURES.StorageFailed;
     expect(failure).toMatchObject({ name: 'VideoFailure', taskId: 'task-1', advice, exitCode });
     expect(failure.message).toBe(
-      `The video could not be stored (task task-1): disk full. ${FAILURES.StorageFailed.advice}`,
+      `The storage could not be read or written (task task-1): disk full. ${FAILURES.StorageFailed.advice}`,
     );
   });
 
-  it('is told from other errors, and by its type', () => {
+  it('is recognized among other errors, and by its type', () => {
     expect(isVideoFailure(failure)).toBe(true);
     expect(isVideoFailure(failure, 'StorageFailed')).toBe(true);
     const others: FailureType[] = TYPES.filter((type) => type !== 'StorageFailed');
@@ -262,7 +231,7 @@ describe('a failed job, as a caller meets it', () => {
   });
 });
 
-it('only an activity whose own time ran out is a timeout', () => {
+it('only an activity that timed out itself is a timeout', () => {
   const timeout = new TimeoutFailure('t', undefined, TimeoutType.SCHEDULE_TO_CLOSE);
   expect(readTimeout(inActivity(timeout))).toBe('while-running');
   for (const other of [
@@ -280,12 +249,12 @@ describe('the cause of a failure', () => {
   const encodedLength = (failure: Error) =>
     JSON.stringify(new DefaultFailureConverter().errorToFailure(failure, defaultPayloadConverter)).length;
 
-  it('is handed on as it is when it is short', () => {
+  it('stays unchanged when it is short', () => {
     const cause = new Error('no space left', { cause: new Error('ENOSPC') });
     expect(createFailure('StorageFailed', {}, { cause }).cause).toBe(cause);
   });
 
-  it('is cut when its words or those behind it are long', () => {
+  it('is cut when its message or that of a cause is long', () => {
     const long = 'x'.repeat(3_000_000);
     const ofLong = new Error('no space left', { cause: new Error(long, { cause: { long } }) });
     for (const cause of [new Error(long), new TypeError(long), ofLong]) {
@@ -295,7 +264,7 @@ describe('the cause of a failure', () => {
     }
   });
 
-  it('ends somewhere, however many are behind it', () => {
+  it('is cut after a few causes, however many there are', () => {
     let cause = new Error('the first');
     for (let count = 0; count < 1_000; count++) cause = new Error('one more', { cause });
     const failure = createFailure('StorageFailed', {}, { cause });

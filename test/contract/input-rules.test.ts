@@ -22,7 +22,7 @@ it.each<[unknown, string]>([
   [{ decision: 'adopt', taskId: 'task\ud800' }, 'taskId must be text'],
   [{ decision: 'resubmit', taskId: 'task_1' }, 'resubmit takes no taskId'],
   [{ decision: 'abandon', taskId: '' }, 'abandon takes no taskId'],
-])('%j is none, and is told why', (given, problem) => {
+])('%j is not a decision, with the reason', (given, problem) => {
   expect(decisionProblem(given)).toContain(problem);
 });
 

@@ -5,31 +5,31 @@ const request = { prompt: 'A red fox', duration: 5 };
 
 test.each([
   ['the same request', { request }, { request: { ...request } }],
-  ['its fields in another order', { request: { duration: 5, prompt: 'A red fox' } }, { request }],
+  ['fields in another order', { request: { duration: 5, prompt: 'A red fox' } }, { request }],
   ['a field that is not set', { request }, { request: { ...request, seed: undefined }, taskId: undefined }],
   ['the same task', { taskId: 'task_1' }, { taskId: 'task_1' }],
-])('%s is the same video', (_what, there, here) => {
-  expect(describeDifference(there, here)).toBeUndefined();
+])('%s means the same job', (_what, existing, given) => {
+  expect(describeDifference(existing, given)).toBeUndefined();
 });
 
-test('long values are compared by their digests, whichever side has them', () => {
+test('long values are compared by their digests, on either side', () => {
   const long = { ...request, image_url: `data:image/png;base64,${'A'.repeat(1_000_000)}` };
   const short = shortIdentity({ request: long });
   expect(short.request).toMatchObject(request);
   expect(jsonBytes(short)).toBeLessThan(500);
   expect(shortIdentity(short)).toEqual(short);
   const other = { ...long, image_url: `${long.image_url}A` };
-  for (const there of [short, { request: long }]) {
-    expect(describeDifference(there, { request: { ...long } })).toBeUndefined();
-    expect(describeDifference(there, shortIdentity({ request: long }))).toBeUndefined();
-    expect(describeDifference(there, { request: other })).toMatch(/^image_url/);
+  for (const existing of [short, { request: long }]) {
+    expect(describeDifference(existing, { request: { ...long } })).toBeUndefined();
+    expect(describeDifference(existing, shortIdentity({ request: long }))).toBeUndefined();
+    expect(describeDifference(existing, { request: other })).toMatch(/^image_url/);
   }
 });
 
 test.each([
   ['another value', { request }, { request: { ...request, duration: 10 } }, 'duration'],
-  ['a value less', { request }, { request: { prompt: 'A red fox' } }, 'duration'],
-  ['a value more', { request }, { request: { ...request, seed: 0 } }, 'seed'],
+  ['a missing value', { request }, { request: { prompt: 'A red fox' } }, 'duration'],
+  ['an additional value', { request }, { request: { ...request, seed: 0 } }, 'seed'],
   ['text that looks like a number', { request: { prompt: '5' } }, { request: { prompt: '6' } }, 'prompt'],
   ['another task', { taskId: 'task_1' }, { taskId: 'task_2' }, 'taskId'],
   [
@@ -38,34 +38,36 @@ test.each([
     { taskId: 'task_1' },
     'prompt, taskId',
   ],
-])('%s is named', (_what, there, here, words) => {
-  expect(describeDifference(there, here)).toBe(words);
+])('%s is named', (_what, existing, given, names) => {
+  expect(describeDifference(existing, given)).toBe(names);
 });
 
 test('several differences are all named', () => {
-  const here = { request: { prompt: 'A blue fox', duration: 10 } };
-  expect(describeDifference({ request }, here)).toBe('prompt, duration');
+  const given = { request: { prompt: 'A blue fox', duration: 10 } };
+  expect(describeDifference({ request }, given)).toBe('prompt, duration');
 });
 
-test('what another job is for is not told to whoever tries its name', () => {
+test('a caller who guesses a name does not learn what the other job is for', () => {
   const secret = { prompt: 'a face of our film', image_url: 'https://cdn.test/a.png?signature=s3cret' };
-  const told = describeConflict('fox', { request: secret }, { request: { prompt: 'A red fox' } });
-  expect(told).toBe('fox is the name of another job (it differs in prompt, image_url); choose another name');
+  const conflict = describeConflict('fox', { request: secret }, { request: { prompt: 'A red fox' } });
+  expect(conflict).toBe(
+    'fox is the name of another job (it differs in prompt, image_url); choose another name',
+  );
 });
 
-test('a job that says strange things of itself makes no strange message', () => {
-  const there = Object.fromEntries(
+test('a hostile memo makes no hostile message', () => {
+  const existing = Object.fromEntries(
     Array.from({ length: 5_000 }, (_, index) => [`${index}\u001b[2J\n\u202E${'x'.repeat(1_000)}`, 'y']),
   );
-  const told = describeDifference(there, { request: { prompt: 'A red fox' } }) ?? '';
-  expect(told).not.toMatch(/[\p{Cc}\p{Cf}]/u);
-  expect(told.length).toBeLessThan(500);
-  expect(told).toMatch(/ and 4\d\d\d more$/);
+  const difference = describeDifference(existing, { request: { prompt: 'A red fox' } }) ?? '';
+  expect(difference).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  expect(difference.length).toBeLessThan(500);
+  expect(difference).toMatch(/ and 4\d\d\d more$/);
 });
 
 test.each([undefined, null, 'text', 7, {}, { request: null }, { request: 'text' }])(
-  'a job that says %j of itself is another one',
-  (there) => {
-    expect(describeDifference(there, { request: { prompt: 'A red fox' } })).toBe('prompt');
+  'a job whose memo is %j is another job',
+  (existing) => {
+    expect(describeDifference(existing, { request: { prompt: 'A red fox' } })).toBe('prompt');
   },
 );

@@ -1,4 +1,7 @@
+import { readFailure } from '../../src/contract/failures';
+import type { JobInput } from '../../src/contract/job';
 import { parseJobInput } from '../../src/contract/job-input';
+import { checkInput } from '../../workflows/input';
 
 const request = { prompt: 'A red fox in the snow' };
 
@@ -6,6 +9,16 @@ function problemOf(given: unknown): string {
   const parsed = parseJobInput(given);
   if (parsed.ok) throw new Error(`accepted: ${JSON.stringify(parsed.input)}`);
   return parsed.problem;
+}
+
+/** What the workflow says about a job that any SDK started without our client. */
+function problemInWorkflow(given: unknown): string | undefined {
+  try {
+    checkInput(given as JobInput);
+    return undefined;
+  } catch (error) {
+    return readFailure(error)?.details.message;
+  }
 }
 
 describe('a job', () => {
@@ -19,11 +32,12 @@ describe('a job', () => {
     { request, storage: 'foxes/{date}/{workflowId}-{taskId}.{ext}', keepBad: true },
     { taskId: 'task-1', keepBad: false, queues: { submit: 'submits', download: 'downloads' } },
     { taskId: 'task-1', polling: { min: '60s', max: '1m' } },
-  ])('passes unchanged: %j', (input) => {
+  ])('passes unchanged, in the client and in the workflow: %j', (input) => {
     expect(parseJobInput(input)).toEqual({ ok: true, input });
+    expect(problemInWorkflow(input)).toBeUndefined();
   });
 
-  it('loses the spaces around a task id that was pasted', () => {
+  it('ignores spaces around a pasted task id', () => {
     expect(parseJobInput({ taskId: ' task-1\n' })).toEqual({ ok: true, input: { taskId: 'task-1' } });
   });
 
@@ -43,7 +57,7 @@ describe('a job', () => {
     },
   );
 
-  it("tells what is wrong with the request in the request's own words", () => {
+  it("repeats the request's own problems", () => {
     expect(problemOf({ request: { prompt: 'x', aspectRatio: '1:1' } })).toBe(
       '"aspectRatio" is not a field of the request; did you mean aspect_ratio?',
     );
@@ -55,8 +69,8 @@ describe('a job', () => {
 describe('an option of a job that is wrong', () => {
   const KEY_RULE = 'idempotencyKey must be 1 to 255 printable ASCII characters without spaces';
   const STORAGE_RULE =
-    'storage must name a place inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; {workflowId}, {taskId}, {date}, {ext} may stand in it; each name takes at most 240 bytes, and jobs/ and batches/ are reserved';
-  const length = 'must be milliseconds or a length of time such as "90s", "30m" or "2h"';
+    'storage must be a key inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; it may contain {workflowId}, {taskId}, {date}, {ext}; each name in it has at most 240 bytes, and jobs/ and batches/ are reserved';
+  const duration = 'must be milliseconds or a duration such as "90s", "30m" or "2h"';
 
   it.each([
     [{ taskId: '' }, 'taskId must be text of at most 1000 bytes without control characters, and not empty'],
@@ -66,13 +80,13 @@ describe('an option of a job that is wrong', () => {
       { taskId: 'x'.repeat(1_001) },
       'taskId must be text of at most 1000 bytes without control characters, and not empty',
     ],
-    [{ deadline: 'soon' }, `deadline ${length}`],
-    [{ deadline: '90' }, `deadline ${length}`],
-    [{ deadline: 0 }, `deadline ${length}`],
-    [{ deadline: -1 }, `deadline ${length}`],
-    [{ deadline: true }, `deadline ${length}`],
-    [{ deadline: null }, `deadline ${length}`],
-    [{ deadline: { hours: 1 } }, `deadline ${length}`],
+    [{ deadline: 'soon' }, `deadline ${duration}`],
+    [{ deadline: '90' }, `deadline ${duration}`],
+    [{ deadline: 0 }, `deadline ${duration}`],
+    [{ deadline: -1 }, `deadline ${duration}`],
+    [{ deadline: true }, `deadline ${duration}`],
+    [{ deadline: null }, `deadline ${duration}`],
+    [{ deadline: { hours: 1 } }, `deadline ${duration}`],
     [{ storage: '' }, STORAGE_RULE],
     [{ storage: 5 }, STORAGE_RULE],
     [{ storage: '{workflow}.mp4' }, STORAGE_RULE],
@@ -81,8 +95,8 @@ describe('an option of a job that is wrong', () => {
     [{ keepBad: 1 }, 'keepBad must be true or false'],
     [{ keepBad: null }, 'keepBad must be true or false'],
     [{ polling: 5 }, 'polling must be of type object'],
-    [{ polling: { min: 'x' } }, `polling.min ${length}`],
-    [{ polling: { max: 0 } }, `polling.max ${length}`],
+    [{ polling: { min: 'x' } }, `polling.min ${duration}`],
+    [{ polling: { max: 0 } }, `polling.max ${duration}`],
     [{ polling: { min: '1m', max: '59s' } }, 'polling must have a min that is not longer than its max'],
     [{ polling: { every: '5s' } }, '"every": not a field of polling; the fields are min, max'],
     [
@@ -91,7 +105,7 @@ describe('an option of a job that is wrong', () => {
     ],
     [{ onLostSubmit: 'retry' }, 'onLostSubmit must be one of hold, resubmit, fail'],
     [{ onLostSubmit: null }, 'onLostSubmit must be one of hold, resubmit, fail'],
-    [{ holdFor: 'long' }, `holdFor ${length}`],
+    [{ holdFor: 'long' }, `holdFor ${duration}`],
     [{ idempotencyKey: '' }, KEY_RULE],
     [{ idempotencyKey: 'with space' }, KEY_RULE],
     [{ idempotencyKey: 'key\nx: y' }, KEY_RULE],
@@ -103,11 +117,34 @@ describe('an option of a job that is wrong', () => {
     [{ queues: { download: '' } }, 'queues.download must be the name of a task queue'],
     [{ queues: { download: 5 } }, 'queues.download must be the name of a task queue'],
     [{ queues: { check: 'a' } }, '"check": not a field of queues; the fields are submit, download'],
-  ])('%j is told by its name and its rule', (wrong, problem) => {
+  ])('%j is named with its rule', (wrong, problem) => {
     expect(problemOf({ taskId: 'task-1', ...wrong })).toBe(problem);
   });
 
-  it('is told together with the others', () => {
+  it.each([
+    ['taskId', { taskId: ' ' }],
+    ['deadline', { deadline: 'soon' }],
+    ['storage', { storage: '../x' }],
+    ['polling.min', { polling: { min: 'x' } }],
+    ['polling.max', { polling: { max: 0 } }],
+    ['onLostSubmit', { onLostSubmit: 'retry' }],
+    ['holdFor', { holdFor: 'long' }],
+    ['idempotencyKey', { idempotencyKey: 'with space' }],
+    ['keepBad', { keepBad: 1 }],
+    ['queues.submit', { queues: { submit: ' ' } }],
+    ['queues.download', { queues: { download: 5 } }],
+  ])('%s gets the same sentence from the client and from the workflow', (name, wrong) => {
+    const input = { taskId: 'task-1', ...wrong };
+    expect(problemInWorkflow(input)).toMatch(new RegExp(`^${name} must be `));
+    expect(problemInWorkflow(input)).toBe(problemOf(input));
+  });
+
+  it('is absent in the workflow when it is null, because some SDKs send null for an unset field', () => {
+    const unset = { request: null, deadline: null, polling: { min: null }, queues: null, keepBad: null };
+    expect(problemInWorkflow({ taskId: 'task-1', ...unset })).toBeUndefined();
+  });
+
+  it('is named together with the others', () => {
     expect(problemOf({ taskId: '', storage: '' })).toBe(
       `taskId must be text of at most 1000 bytes without control characters, and not empty; ${STORAGE_RULE}`,
     );
@@ -133,12 +170,12 @@ it.each([
   'jobs/',
   'Jobs/fox.mp4',
   'batches/{workflowId}.mp4',
-])('a storage key that leaves the storage, or is no plain name, is refused: %s', (storage) => {
-  expect(problemOf({ taskId: 'task-1', storage })).toMatch(/^storage must name a place inside the storage/);
+])('a storage key that leaves the storage, or is not a plain name, is refused: %s', (storage) => {
+  expect(problemOf({ taskId: 'task-1', storage })).toMatch(/^storage must be a key inside the storage/);
 });
 
 it.each(['x'.repeat(240), `foxes/${'狐'.repeat(80)}`, 'foxes/jobs/red.mp4', 'jobs.mp4'])(
-  'a storage key that every file system takes is accepted: %s',
+  'a storage key that every file system allows is accepted: %s',
   (storage) => {
     expect(parseJobInput({ taskId: 'task-1', storage })).toMatchObject({ ok: true });
   },

@@ -15,7 +15,7 @@ describe('the requests of a file', () => {
     ['a line each', `${foxLine}\n${owlLine}\n`],
     ['no line break at the end', `${foxLine}\n${owlLine}`],
     ['blank lines between, before and after', `\n \n${foxLine}\n\t\n\n${owlLine}\n\n`],
-    ['the line ends of Windows', `${foxLine}\r\n\r\n${owlLine}\r\n`],
+    ['Windows line ends', `${foxLine}\r\n\r\n${owlLine}\r\n`],
     ['a byte order mark', `\uFEFF${foxLine}\n${owlLine}\n`],
     ['a byte order mark on a line of its own', `\uFEFF\r\n${foxLine}\r\n${owlLine}`],
     ['spaces around', `  ${foxLine} \n\t${owlLine}`],
@@ -23,12 +23,12 @@ describe('the requests of a file', () => {
     expect(parseRequestLines(text)).toEqual({ ok: true, requests: [fox, owl] });
   });
 
-  it('may have line separators in their texts that are no ends of lines of JSON', () => {
+  it('may contain Unicode line separators, which do not end a line of JSON', () => {
     const requests = [{ prompt: 'one\u2028two\u2029three\u0085four' }];
     expect(parseRequestLines(JSON.stringify(requests[0]))).toEqual({ ok: true, requests });
   });
 
-  it('may have further fields when the service has them', () => {
+  it('may have extra fields when the service accepts them', () => {
     const further = { ...fox, model: 'm1' };
     expect(parseRequestLines(JSON.stringify(further), ['model'])).toEqual({ ok: true, requests: [further] });
     expect(problemOf(JSON.stringify(further))).toMatch(/^line 1: "model" is not a field of the request/);
@@ -36,7 +36,7 @@ describe('the requests of a file', () => {
 });
 
 describe('a file with a mistake', () => {
-  it.each(['', '\n', ' \r\n\t\n', '\uFEFF'])('is one without a request: %j', (text) => {
+  it.each(['', '\n', ' \r\n\t\n', '\uFEFF'])('has no request: %j', (text) => {
     expect(problemOf(text)).toBe('there is no request in it');
   });
 
@@ -51,17 +51,17 @@ describe('a file with a mistake', () => {
     ['[{"prompt":"A red fox"}]', 'the request must be a JSON object with a prompt'],
     ['{}', 'prompt is missing'],
     ['{"prompt":"x","duration":11}', 'duration must be at most 10 (was 11)'],
-  ])('has the line %j, and is told what is wrong with it', (line, problem) => {
+  ])('has the line %j, which is named with its problem', (line, problem) => {
     expect(problemOf(line)).toBe(`line 1: ${problem}`);
   });
 
-  it('is told by the lines as an editor counts them, blank ones too', () => {
+  it('counts lines as editors do, with blank ones', () => {
     expect(problemOf(`\uFEFF\n${foxLine}\r\n\r\nfox\n${owlLine}\n{}\n`)).toBe(
       'line 4: not a JSON object on one line; line 6: prompt is missing',
     );
   });
 
-  it('lists every line that is wrong, for whoever has room for all', () => {
+  it('lists every wrong line, beside the sentence', () => {
     expect(parseRequestLines(`${'{}\n'.repeat(200)}fox\n${foxLine}`)).toMatchObject({
       ok: false,
       problems: [

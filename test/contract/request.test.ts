@@ -18,7 +18,7 @@ function problemOf(request: unknown): string {
 describe('a request that the interface allows', () => {
   it.each([
     { prompt: PROMPT },
-    { prompt: ' kept as it is, with its spaces\nand lines ' },
+    { prompt: ' unchanged, with its spaces\nand lines ' },
     { prompt: PROMPT, image_url: 'https://example.com/fox.png?size=2#top' },
     { prompt: PROMPT, image_url: 'http://localhost:8080/fox.png' },
     { prompt: PROMPT, image_url: 'data:image/png;base64,iVBORw0KGgo=' },
@@ -62,7 +62,7 @@ describe('a request that the interface allows', () => {
 describe('a rule that the interface does not state', () => {
   it.each([
     ['a shortest duration', { duration: 0 }],
-    ['a duration above nothing', { duration: -1 }],
+    ['a positive duration', { duration: -1 }],
     ['a longest prompt', { prompt: 'x'.repeat(1_000_000) }],
     ['a shortest prompt', { prompt: 'x' }],
     ['a seed of zero and up', { seed: -7 }],
@@ -109,18 +109,18 @@ describe('a field that is wrong', () => {
     ['seed', true, 'seed must be a number (was true)'],
     ['seed', null, 'seed must be a number (was null)'],
     ['seed', 7n, 'seed must be a number (was 7)'],
-    // Beyond these a number of JSON is no longer the one that was written, and would reproduce another video.
+    // JSON cannot represent larger integers exactly, so another seed would arrive.
     ['seed', 2 ** 53, 'seed must be at most 9007199254740991 (was 9007199254740992)'],
     ['seed', -(2 ** 53), 'seed must be at least -9007199254740991 (was -9007199254740992)'],
-  ])('%s %p is told as a rule and what was given', (field, value, problem) => {
+  ])('%s %p is described by the rule and the value', (field, value, problem) => {
     expect(problemOf({ prompt: PROMPT, [field]: value })).toBe(problem);
   });
 
-  it('is shown short when it is long', () => {
+  it('is shortened when it is long', () => {
     expect(problemOf({ prompt: PROMPT, resolution: '7'.repeat(10_000) }).length).toBeLessThan(130);
   });
 
-  it('is told, not thrown, when it cannot be written as JSON', () => {
+  it('is described, not thrown, when it cannot be written as JSON', () => {
     const circle: Record<string, unknown> = {};
     circle.circle = circle;
     const broken = { toJSON: () => circle.missing, toString: 5 };
@@ -158,7 +158,7 @@ describe('a field that the request does not have', () => {
     ['duration_seconds', 'duration'],
     ['resolutoin', 'resolution'],
     ['random_seed', 'seed'],
-  ])('%s is named with %s, which was meant', (name, meant) => {
+  ])('%s is named with %s, the probable field', (name, meant) => {
     expect(problemOf({ prompt: PROMPT, [name]: 'x' })).toBe(
       `"${name}" is not a field of the request; did you mean ${meant}?`,
     );
@@ -173,7 +173,7 @@ describe('a field that the request does not have', () => {
     },
   );
 
-  it('is refused even when it is called __proto__', () => {
+  it('is refused even if it is __proto__', () => {
     expect(problemOf(JSON.parse(`{"prompt":"x","__proto__":{"seed":1}}`))).toMatch(
       /^"__proto__" is not a field/,
     );
@@ -181,7 +181,7 @@ describe('a field that the request does not have', () => {
 });
 
 describe('several mistakes', () => {
-  it('are told in one line that names them all', () => {
+  it('are named in one line', () => {
     expect(problemOf({ promt: 'x', resolution: '4k', duration: 11, seed: 'x' })).toBe(
       'prompt is missing; resolution must be one of 480p, 720p, 1080p (was "4k"); ' +
         'duration must be at most 10 (was 11); seed must be a number (was "x"); ' +
@@ -189,7 +189,7 @@ describe('several mistakes', () => {
     );
   });
 
-  it('are counted when there are too many to name', () => {
+  it('are counted when there are too many to list', () => {
     const flood = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`field_${index}`, index]));
     const problem = problemOf(flood);
     expect(problem).toMatch(/^prompt is missing; "field_0" is not.+; and 4981 more$/);

@@ -5,7 +5,7 @@ import { SEARCH_ATTRIBUTES, searchAttributesOf } from '../../src/contract/search
 const valuesOf = (job: Parameters<typeof searchAttributesOf>[0]) =>
   searchAttributesOf(job).map(({ value }) => value);
 
-test('every phase has a value for each attribute: one without would not be there', () => {
+test('every phase has a value for each attribute, because Temporal drops attributes without one', () => {
   for (const phase of JOB_PHASES) {
     expect(valuesOf({ phase })).toEqual(['none', phase, phase === 'succeeded' ? phase : 'none']);
   }
@@ -17,7 +17,7 @@ test('every phase has a value for each attribute: one without would not be there
   ]);
 });
 
-test('a task id that is longer than a column of the server is cut', () => {
+test('a task id that is longer than the server can store is cut', () => {
   expect(valuesOf({ phase: 'waiting', taskId: 'x'.repeat(255) })[0]).toBe('x'.repeat(255));
   expect(valuesOf({ phase: 'waiting', taskId: 'x'.repeat(256) })[0]).toBe(`${'x'.repeat(254)}…`);
 });

@@ -3,7 +3,7 @@ import { sha256 } from '../../src/contract/sha256';
 
 const expected = (text: string) => createHash('sha256').update(text).digest('hex');
 
-test('the digest is that of Node, for every length around a block, and for long texts', () => {
+test('the digest equals that of Node, for every length around a block and for long texts', () => {
   for (let length = 0; length <= 200; length++) {
     const text = 'a fox '.repeat(40).slice(0, length);
     expect(sha256(text)).toBe(expected(text));

@@ -1,4 +1,10 @@
-import { describeDownload, describeRequest, describeVideo } from '../../src/contract/summaries';
+import {
+  describeBatch,
+  describeDownload,
+  describeRequest,
+  describeVideo,
+} from '../../src/contract/summaries';
+import { signedLinks } from '../support/signed-links';
 
 describe('the line that describes a request', () => {
   it.each([
@@ -27,7 +33,7 @@ describe('the line that describes a request', () => {
     expect(describeRequest({ prompt: '🦊'.repeat(60) })).toBe(`text to video: "${'🦊'.repeat(39)}…"`);
   });
 
-  it('is short enough for a summary of Temporal in any script', () => {
+  it('is short enough for a Temporal summary in any script', () => {
     const request = { resolution: '1080p', aspect_ratio: '21:9', duration: 10, image_url: 'https://x' };
     for (const letter of ['x', 'ж', '狐', '🦊']) {
       const line = describeRequest({ ...request, prompt: letter.repeat(1_000) });
@@ -38,16 +44,33 @@ describe('the line that describes a request', () => {
   it.each([
     ['nothing', {}],
     ['nulls', { prompt: null, image_url: null, resolution: null, aspect_ratio: null, duration: null }],
-    ['a prompt that is no text', { prompt: { toString: 5 }, duration: { valueOf: 1 } }],
+    ['a prompt that is not text', { prompt: { toString: 5 }, duration: { valueOf: 1 } }],
     ['lists', { prompt: [[{ toString: null }]], resolution: [{ toString: null }], aspect_ratio: [] }],
     ['symbols', { prompt: Symbol('fox'), resolution: Symbol('4k'), duration: Symbol('5') }],
-  ])('can be had of %s', (_what, garbage) => {
+  ])('does not fail for %s', (_what, garbage) => {
     expect(describeRequest(garbage)).toBe('text to video: ""');
   });
 
   it('stays short when a field is not', () => {
     const line = describeRequest({ prompt: 'x', resolution: 'y'.repeat(1e6), aspect_ratio: 'z'.repeat(1e6) });
     expect(line.length).toBeLessThan(60);
+  });
+
+  it('has no secret of a link, even where it is cut', () => {
+    const secret = 'a1B2c3D4e5F6g7H8i9J0';
+    for (const link of signedLinks(secret)) {
+      const request = { prompt: `As in ${link.trim()} so` };
+      for (const summary of [describeRequest(request), describeBatch({ requests: [request] })]) {
+        expect(summary).not.toContain(secret.slice(0, 8));
+      }
+    }
+    const prompt = `${'x'.repeat(50)} https://example.com/${secret}/fox.png`;
+    expect(describeRequest({ prompt })).not.toContain(secret.slice(0, 6));
+  });
+
+  it('does not fail for a link with more parts than a call can have arguments', () => {
+    const prompt = `https://example.com/${'a.'.repeat(500_000)}`;
+    expect(describeRequest({ prompt })).toMatch(/^text to video: "https:\/\/example\.com\/a\.a/);
   });
 });
 
@@ -64,16 +87,16 @@ describe('the line that describes a stored video', () => {
     [{ width: 1280 }, `video/mp4, 1948997 bytes, SHA-256 ${sha256}`],
     [{ durationSeconds: 5.041_666 }, `5.04 s, video/mp4, 1948997 bytes, SHA-256 ${sha256}`],
     [{ durationSeconds: 0.999 }, `1 s, video/mp4, 1948997 bytes, SHA-256 ${sha256}`],
-  ])('tells what is known of it, such as %j', (facts, line) => {
+  ])('has the known facts, such as %j', (facts, line) => {
     expect(describeVideo({ ...stored, ...facts })).toBe(line);
   });
 });
 
 it.each([
-  [{ bytes: 1_250_000, of: 5_000_000 }, '1.3 of 5.0 MB have come'],
-  [{ bytes: 0, of: 5_000_000 }, '0.0 of 5.0 MB have come'],
-  [{ bytes: 49_999 }, '0.0 MB have come'],
-  [{ bytes: 2_147_483_648 }, '2147.5 MB have come'],
-])('a download of %j is told as %s', (download, words) => {
+  [{ bytes: 1_250_000, of: 5_000_000 }, '1.3 of 5.0 MB downloaded'],
+  [{ bytes: 0, of: 5_000_000 }, '0.0 of 5.0 MB downloaded'],
+  [{ bytes: 49_999 }, '0.0 MB downloaded'],
+  [{ bytes: 2_147_483_648 }, '2147.5 MB downloaded'],
+])('a download of %j is described as %s', (download, words) => {
   expect(describeDownload(download)).toBe(words);
 });

@@ -130,7 +130,7 @@ test('a worker killed between the POST and its answer, and the job cancelled whe
   await startWorker({ VIDEOGEN_TEST_ROLES: 'jobs' });
   await job.cancel();
   const failure = String(await failureOf(job.result()));
-  expect(failure).toContain('a task may exist and be paid for: attempt 1 ended before its answer was known');
+  expect(failure).toContain('so a paid task may exist: attempt 1 ended before its answer was known');
   expect(failure).toContain('the job was cancelled before anybody decided');
   expect(emulator.generations()).toHaveLength(1);
 }, 120_000);

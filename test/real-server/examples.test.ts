@@ -108,7 +108,7 @@ describe('the trailer', () => {
     await expect(joinShots(shots())).rejects.toMatchObject({
       nonRetryable: true,
       message: expect.stringMatching(
-        /^Shot 2 is encoded otherwise than shot 1 \(.* 1280x720, .* 854x480\): ask/,
+        /^Shot 2 has another encoding than shot 1 \(.* 1280x720, .* 854x480\): ask/,
       ),
     });
   });

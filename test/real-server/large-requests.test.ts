@@ -139,7 +139,7 @@ test('a request that is larger is refused with its size and the limit, at the do
   await inWorld(env, {}, async ({ videos, emulator, taskQueue }) => {
     const request = requestOf(LARGEST_REQUEST_BYTES + 1);
     const sentence =
-      'the request is 1.6 MB; at most 1.5 MB fit into a message of Temporal: give image_url as a link';
+      'the request is 1.6 MB; at most 1.5 MB fit into a Temporal message: give image_url as a link';
     await expect(videos.start({ request })).rejects.toThrow(sentence);
     const { workflow } = env.temporal.client;
     const pastTheDoor = workflow.execute('generateVideo', {

@@ -1,4 +1,4 @@
-import { TASK_STATES } from '../../src/contract/task-state';
+import { TASK_STATES } from '../../src/contract/job';
 import { type AnswerReading, traceAnswer } from '../../src/service/read-answer';
 import { DEFAULT_RULES } from '../../src/service/reading-rules';
 import { failed, PROVIDERS, queued, running, succeeded, unknown, VIDEO } from './provider-answers';

@@ -1,4 +1,4 @@
-import { TASK_STATES } from '../../src/contract/task-state';
+import { TASK_STATES } from '../../src/contract/job';
 import { parseProfile, readingRules, type ServiceProfile } from '../../src/service/profile';
 import { type HttpAnswer, traceAnswer } from '../../src/service/read-answer';
 import { fc } from '../support/properties';

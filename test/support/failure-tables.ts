@@ -35,16 +35,16 @@ const CALLS: AnsweredCall[] = ['submit', 'resubmit', 'poll', 'download'];
 
 const WITHOUT_STATUS: Record<NoAnswer, string> = {
   'not-sent': 'no connection: refused, DNS, TLS, a key that cannot be read',
-  cut: 'the connection ended, or time ran out, before the whole answer',
-  unreadable: '2xx without what was asked for',
-  refused: '2xx that says no: an error, `success: false`',
+  cut: 'the connection ended, or timed out, before the whole answer',
+  unreadable: '2xx without the expected value',
+  refused: '2xx that reports an error, such as `success: false`',
   'not-allowed': 'a link to a private address, or one without TLS',
 };
 
 /** Which answer is which failure, by call, as the page about failures shows it. */
 export function answerTable(): string {
-  const unanswered = Object.entries(WITHOUT_STATUS).map(([kind, told]) => [
-    told,
+  const unanswered = Object.entries(WITHOUT_STATUS).map(([kind, description]) => [
+    description,
     ...CALLS.map((call) => BY_KIND[kind as NoAnswer][call]),
   ]);
   const known = new Set(Object.values(BY_STATUS).flatMap((answers) => Object.keys(answers).map(Number)));
@@ -58,7 +58,7 @@ export function answerTable(): string {
     ...CALLS.map((call) => failureOfStatus(call, hundred)),
   ]);
   return table(
-    ['Answer', 'Submit', 'Submit again', 'Poll', 'Download'],
+    ['Answer', 'Submit', 'Resubmit', 'Poll', 'Download'],
     joinAlike([...unanswered, ...answered, ...others]),
   );
 }

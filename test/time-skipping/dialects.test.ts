@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => env.teardown());
 
-const doubts = () => logs.filter(({ message }) => message === 'the answer can be read in two ways');
+const doubts = () => logs.filter(({ message }) => message === 'the answer is ambiguous');
 
 test('there are the twenty services of the survey, and the interface itself', () => {
   expect(DIALECT_NAMES).toHaveLength(21);

@@ -379,13 +379,13 @@ test('the same batch under a name joins it; other requests under it are refused'
 
 test.each([
   [{}, 'a batch needs either requests or requestsFrom, and not both'],
-  [{ requests: [] }, 'requests must be a list with one request at least'],
+  [{ requests: [] }, 'requests must be a list of at least one request'],
   [{ requestsFrom: '../etc/passwd' }, 'requestsFrom must be the key of a file inside the storage'],
   [{ requests: requests(1), window: 0 }, 'window must be a whole number from 1 to 500'],
   [{ requests: requests(1), onFailure: 'panic' }, 'onFailure must be one of continue, stop'],
   [
     { requests: requests(1), storage: 'fox.mp4' },
-    'storage must end with / or have {workflowId} or {taskId} in it',
+    'storage must end with / or contain {workflowId} or {taskId}',
   ],
   [{ requests: requests(1), deadline: 'soon' }, 'deadline must be milliseconds'],
   [{ requests: [...requests(1), null] }, 'requests[1]: '],

@@ -171,7 +171,7 @@ const MORE_ROWS: Record<string, HostileRow> = {
   'always trickles': {
     answers: [trickleFrom(LATE)],
     ends: 'ServiceUnreachable',
-    says: 'bytes came in',
+    says: 'bytes arrived in',
     hurried: true,
     toTheDeadline: true,
   },

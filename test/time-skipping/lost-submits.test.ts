@@ -49,7 +49,7 @@ test('a lost submit is held: progress and the Temporal UI tell what happened, wh
     const job = await heldJob(world, { holdFor: '2h' });
     const { hold } = await job.progress();
     expect(Date.parse(hold?.until ?? '') - Date.parse(hold?.since ?? '')).toBe(2 * HOUR);
-    expect(hold?.message).toContain('a task may exist and be paid for: read ECONNRESET');
+    expect(hold?.message).toContain('so a paid task may exist: read ECONNRESET');
     const details = await detailsOf(job);
     for (const told of [
       'Needs a decision',
@@ -212,7 +212,7 @@ describe('a task that is to be adopted', () => {
     ['the key is refused', { kind: 'refused', status: 401, message: 'no such key' }, 1, 'no such key'],
     ['the service fails', { kind: 'server-error' }, 3, 'HTTP 500'],
     ['the connection is cut', { kind: 'reset' }, 3, 'ECONNRESET'],
-    ['the answer is unreadable', { kind: 'bad-json' }, 3, 'not in its interface'],
+    ['the answer is unreadable', { kind: 'bad-json' }, 3, 'could not be understood'],
   ])(
     'and cannot be looked up because %s is refused with the reason',
     async (_why, fault, attempts, reason) => {

@@ -1,6 +1,6 @@
 import type { BatchProgress, ItemProgress } from '../../src/contract/batch';
-import { decideCommand } from '../../src/contract/decision-commands';
-import { codeMarkdown, plainMarkdown } from '../../src/contract/markdown';
+import { codeMarkdown, plainMarkdown } from '../../src/contract/clean-text';
+import { decideCommand } from '../../src/contract/lost-submit';
 
 /** Nobody reads more; the progress query returns all. */
 const MOST_ITEMS_SHOWN = 20;

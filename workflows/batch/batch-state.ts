@@ -7,16 +7,16 @@ import {
   type CarriedItem,
   type FailedItem,
   type ItemResult,
+  isPacked,
   itemName,
   type OpenedBatch,
   type StoredFile,
 } from '../../src/contract/batch';
-import { DEFAULT_WINDOW } from '../../src/contract/batch-rules';
-import { isPacked } from '../../src/contract/done-items';
 import { createFailure, type VideoFailure } from '../../src/contract/failures';
 import type { JobResult } from '../../src/contract/job';
 import {
   CARRIED_TEXT_BYTES,
+  DEFAULT_WINDOW,
   LONGEST_BATCH_HISTORY_EVENTS,
   LONGEST_CARRIED_TEXT_BYTES,
   LONGEST_RESULT_TEXT_BYTES,

@@ -1,5 +1,5 @@
 import { cleanText } from '../../contract/clean-text';
-import { errorCode } from '../../contract/error-code';
+import { errorCode } from '../../contract/errors';
 
 /** The first line of an error's message. Not by `instanceof`: errors of Node may be of another realm. */
 export function wordsOf(error: unknown): string {

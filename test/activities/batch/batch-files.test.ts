@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { createBatchFiles } from '../../../activities/batch/batch-files';
 import type { ItemResult } from '../../../src/contract/batch';
-import { packItems } from '../../../src/contract/done-items';
+import { packItems } from '../../../src/contract/batch';
 import { readFailure, type VideoFailure } from '../../../src/contract/failures';
 import { REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../../src/contract/policies';
 import type { VideoRequest } from '../../../src/contract/request';
@@ -19,8 +19,8 @@ const RESULTS = 'batches/foxes/results.jsonl';
 
 /** A folder as storage, with faults for the next calls. */
 function folderWithFaults() {
-  const folder = mkdtempSync(join(tmpdir(), 'videogen-batch-files-'));
-  const real = createFileStorage(folder);
+  const path = mkdtempSync(join(tmpdir(), 'videogen-batch-files-'));
+  const real = createFileStorage(path);
   const faults: Error[] = [];
   const orFault = async <T>(call: () => Promise<T>) => {
     const fault = faults.shift();
@@ -32,27 +32,27 @@ function folderWithFaults() {
     write: (...given) => orFault(() => real.write(...given)),
     read: (key) => orFault(() => real.read(key)),
   };
-  return { folder, faults, storage };
+  return { path, faults, storage };
 }
 
-let there: ReturnType<typeof folderWithFaults>;
+let folder: ReturnType<typeof folderWithFaults>;
 let files: ReturnType<typeof createBatchFiles>;
 beforeEach(() => {
-  there = folderWithFaults();
-  files = createBatchFiles(there.storage, ['model']);
+  folder = folderWithFaults();
+  files = createBatchFiles(folder.storage, ['model']);
 });
-afterEach(() => rmSync(there.folder, { recursive: true }));
+afterEach(() => rmSync(folder.path, { recursive: true }));
 
 const foxes = (count: number): VideoRequest[] =>
   Array.from({ length: count }, (_, index) => ({ prompt: `Fox ${index + 1}` }));
 const toLines = (all: object[]) => all.map((one) => `${JSON.stringify(one)}\n`).join('');
 const putText = (content: string) => {
-  mkdirSync(join(there.folder, 'in'), { recursive: true });
-  writeFileSync(join(there.folder, FROM), content);
+  mkdirSync(join(folder.path, 'in'), { recursive: true });
+  writeFileSync(join(folder.path, FROM), content);
 };
 const put = (requests: object[]) => putText(toLines(requests));
 
-/** The file under the name of a batch. */
+/** Opens the requests file under the name of a batch. */
 const open = (batch: string = randomUUID()) => files.openBatch({ batch, requestsFrom: FROM });
 
 async function readFrom(skip: number): Promise<VideoRequest[]> {
@@ -60,16 +60,16 @@ async function readFrom(skip: number): Promise<VideoRequest[]> {
   return files.readRequests({ from: FROM, sha256, skip });
 }
 
-/** The row of the table that a call ended with, and whether it is tried again. */
+/** The failure of a call, and whether it is retryable. */
 async function failed(call: Promise<unknown>): Promise<VideoFailure & { isRetried: boolean }> {
-  const error: unknown = await call.catch((met: unknown) => met);
+  const error: unknown = await call.catch((reason: unknown) => reason);
   const failure = readFailure(error);
   if (failure === undefined) throw new Error('expected a failure of the table', { cause: error });
   return Object.assign(failure, { isRetried: Reflect.get(Object(error), 'nonRetryable') === false });
 }
 
 describe('a file of requests', () => {
-  it('is counted when it is opened, and known by what is in it', async () => {
+  it('is counted when it is opened, and identified by its content', async () => {
     put(foxes(3));
     const opened = await open();
     expect(opened).toEqual({ items: 3, sha256: expect.stringMatching(/^[0-9a-f]{64}$/), earlier: NOTHING });
@@ -78,14 +78,14 @@ describe('a file of requests', () => {
     expect((await open()).sha256).not.toBe(opened.sha256);
   });
 
-  it('may have the further fields of the service', async () => {
+  it('may have the extra fields of the service', async () => {
     put([{ prompt: 'A fox', model: 'm1' }]);
     expect(await readFrom(0)).toEqual([{ prompt: 'A fox', model: 'm1' }]);
-    files = createBatchFiles(there.storage);
+    files = createBatchFiles(folder.storage);
     expect((await failed(readFrom(0))).message).toContain('"model" is not a field of the request');
   });
 
-  it('is read page by page, as many requests at once as are allowed', async () => {
+  it('is read page by page, with a limit of requests', async () => {
     const requests = foxes(2 * REQUESTS_AT_ONCE + 1);
     put(requests);
     expect(await readFrom(0)).toEqual(requests.slice(0, REQUESTS_AT_ONCE));
@@ -102,7 +102,7 @@ describe('a file of requests', () => {
     expect(await readFrom(9_999)).toEqual(requests.slice(-1));
   });
 
-  it.each(['x', '狐'])('is read in pages of so many bytes at the most, written with %s', async (letter) => {
+  it.each(['x', '狐'])('is read in pages with a limit of bytes, written with %s', async (letter) => {
     const prompt = letter.repeat(10_000);
     const requests = foxes(50).map((fox) => ({ prompt: `${fox.prompt}: ${prompt}` }));
     put(requests);
@@ -117,34 +117,31 @@ describe('a file of requests', () => {
     expect(read).toEqual(requests);
   });
 
-  it.each([0, 1])(
-    'with a request larger than a page, after %d others, is read all the same',
-    async (skip) => {
-      const requests = [...foxes(skip), { prompt: 'x'.repeat(REQUEST_BYTES_AT_ONCE + 1) }, ...foxes(1)];
-      put(requests);
-      if (skip > 0) expect(await readFrom(0)).toEqual(foxes(skip));
-      expect(await readFrom(skip)).toEqual([requests[skip]]);
-      expect(await readFrom(skip + 1)).toEqual(foxes(1));
-    },
-  );
+  it.each([0, 1])('with a request larger than a page, after %d others, is still read', async (skip) => {
+    const requests = [...foxes(skip), { prompt: 'x'.repeat(REQUEST_BYTES_AT_ONCE + 1) }, ...foxes(1)];
+    put(requests);
+    if (skip > 0) expect(await readFrom(0)).toEqual(foxes(skip));
+    expect(await readFrom(skip)).toEqual([requests[skip]]);
+    expect(await readFrom(skip + 1)).toEqual(foxes(1));
+  });
 
-  it('gives out one request alone when one is wanted', async () => {
+  it('returns a single request when asked for one', async () => {
     put(foxes(3));
     const { sha256 } = await open();
     expect(await files.readRequests({ from: FROM, sha256, skip: 1, most: 1 })).toEqual([foxes(3)[1]]);
   });
 
-  it('with a line that cannot go through Temporal is refused for good, with its size and the limit', async () => {
+  it('with a line that is too large for Temporal is refused for good, with its size and the limit', async () => {
     put([...foxes(1), { prompt: 'A fox', image_url: `data:image/png;base64,${'A'.repeat(1_600_000)}` }]);
     const failure = await failed(open());
     expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
     expect(failure.message).toContain(`${FROM}: line 2: the request is 1.7 MB; at most 1.5 MB fit`);
   });
 
-  it('that is larger than a worker takes is refused for good, and read no further', async () => {
+  it('that is larger than a worker accepts is refused for good, and not read to its end', async () => {
     let bytesRead = 0;
     const chunk = Buffer.alloc(1_000_000, ' ');
-    there.storage.read = async () =>
+    folder.storage.read = async () =>
       Readable.from(
         (function* () {
           for (;;) {
@@ -155,18 +152,20 @@ describe('a file of requests', () => {
       );
     const failure = await failed(open());
     expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
-    expect(failure.message).toContain(`${FROM}: it is over 100.0 MB; split it into several batches`);
+    expect(failure.message).toContain(
+      `${FROM}: the file is larger than 100.0 MB; split it into several batches`,
+    );
     expect(bytesRead).toBeLessThan(LARGEST_REQUESTS_FILE_BYTES + 100 * chunk.length);
   });
 
-  it('is the same however its lines are laid out', async () => {
+  it('is the same whatever its formatting', async () => {
     put(foxes(2));
     const { sha256 } = await open('foxes');
     putText('{ "prompt": "Fox 1" }\n\n{"prompt":"Fox 2"}');
     expect(await open('foxes')).toMatchObject({ sha256 });
   });
 
-  it('that has changed since the batch began ends it', async () => {
+  it('that has changed since the batch began ends the batch', async () => {
     put(foxes(3));
     const { sha256 } = await open();
     put(foxes(4));
@@ -177,25 +176,25 @@ describe('a file of requests', () => {
 
   it.each<[string, string | undefined, string]>([
     ['a mistake', '{"prompt":"x"}\n\n{}\n', `${FROM}: line 3: prompt is missing`],
-    ['no request in it', '\n', `${FROM}: there is no request in it`],
-    ['nobody who wrote it', undefined, `there is no ${FROM} in the storage of the worker`],
-  ])('with %s is refused for good', async (_what, content, words) => {
+    ['no request', '\n', `${FROM}: there is no request in it`],
+    ['no content at all', undefined, `there is no ${FROM} in the storage of the worker`],
+  ])('with %s is refused for good', async (_what, content, message) => {
     if (content !== undefined) putText(content);
     const failure = await failed(open());
     expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
-    expect(failure.message).toContain(words);
+    expect(failure.message).toContain(message);
   });
 });
 
-describe('requests of the input', () => {
+describe('requests in the input', () => {
   it.each<[string, object | null, string]>([
     ['without a prompt', {}, 'requests[1]: prompt is missing'],
-    ['that is none', null, 'requests[1]: '],
-  ])('with one %s are refused before anything is paid for', async (_what, wrong, words) => {
+    ['that is null', null, 'requests[1]: '],
+  ])('with one %s are refused before anything is paid for', async (_what, wrong, message) => {
     const requests = [...foxes(1), wrong as VideoRequest];
     const failure = await failed(files.openBatch({ batch: 'foxes', requests }));
     expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
-    expect(failure.message).toContain(words);
+    expect(failure.message).toContain(message);
   });
 });
 
@@ -209,35 +208,35 @@ describe('the results of a batch', () => {
     details: { taskId: `task-${item}` },
   });
   const record = (results: ItemResult[]) => files.recordResults({ batch: 'foxes', results });
-  const recorded = () => readFileSync(join(there.folder, RESULTS), 'utf8');
+  const recorded = () => readFileSync(join(folder.path, RESULTS), 'utf8');
 
-  it('are a line each, and told by key and address', async () => {
+  it('are one line each, and returned by key and URI', async () => {
     expect(await record([result(1), result(2)])).toEqual({
       key: RESULTS,
-      uri: pathToFileURL(join(there.folder, RESULTS)).href,
+      uri: pathToFileURL(join(folder.path, RESULTS)).href,
     });
     expect(recorded()).toBe(toLines([result(1), result(2)]));
   });
 
-  it('stand in the order of their items, in whichever they came', async () => {
+  it('are in the order of their items, whatever order they arrive in', async () => {
     await record([result(10), result(2)]);
     await record([result(9), result(1)]);
     expect(recorded()).toBe(toLines([1, 2, 9, 10].map((item) => result(item))));
   });
 
-  it('are the same when an attempt comes again, and the last word of an item counts', async () => {
+  it('are the same after a repeated attempt, and the last result of an item counts', async () => {
     await record([result(1), result(2, 'cancelled')]);
     await record([result(3), result(2, 'stored after all')]);
     await record([result(3), result(2, 'stored after all')]);
     expect(recorded()).toBe(toLines([result(1), result(2, 'stored after all'), result(3)]));
   });
 
-  it('may be none, and have a file all the same', async () => {
+  it('have a file even when there are none', async () => {
     await record([]);
     expect(recorded()).toBe('');
   });
 
-  it('tell the next batch of the name what is left to do', async () => {
+  it('say to the next batch of the same name which items are done', async () => {
     put(foxes(3));
     expect(await open('foxes')).toMatchObject({ earlier: NOTHING });
     await record([result(1), { ...result(2), failure: 'Cancelled' } as ItemResult]);
@@ -247,7 +246,7 @@ describe('the results of a batch', () => {
     expect(await files.openBatch({ batch: 'foxes', requests: foxes(3) })).toMatchObject({ earlier });
   });
 
-  it('are not taken for those of other requests', async () => {
+  it('are not mixed with those of other requests', async () => {
     put(foxes(3));
     await open('foxes');
     await record([result(1)]);
@@ -255,24 +254,24 @@ describe('the results of a batch', () => {
     const failure = await failed(open('foxes'));
     expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
     expect(failure.message).toContain(
-      'batches/foxes/requests.json in the storage says that the name was used',
+      'the name was used for other requests, according to batches/foxes/requests.json in the storage',
     );
     expect(recorded()).toBe(toLines([result(1)]));
   });
 
-  it.each(['results.jsonl', 'requests.json'])('wait for somebody to fix a damaged %s', async (name) => {
+  it.each(['results.jsonl', 'requests.json'])('wait until a damaged %s is repaired', async (name) => {
     put(foxes(3));
     await open('foxes');
     await record([result(1)]);
-    writeFileSync(join(there.folder, 'batches/foxes', name), '{"item":1,');
+    writeFileSync(join(folder.path, 'batches/foxes', name), '{"item":1,');
     const failure = await failed(open('foxes'));
     expect(failure).toMatchObject({ type: 'StorageFailed', isRetried: true });
     expect(failure.message).toContain(`batches/foxes/${name} is damaged`);
   });
 
-  it('that could not be read are not replaced by the new ones alone', async () => {
+  it('that could not be read are not replaced by the new ones', async () => {
     await record([result(1)]);
-    there.faults.push(new StorageFault('EIO'));
+    folder.faults.push(new StorageFault('EIO'));
     await failed(record([result(2)]));
     expect(recorded()).toBe(toLines([result(1)]));
     await record([result(2)]);
@@ -284,19 +283,19 @@ it.each<[string, () => Promise<unknown>]>([
   ['opening the requests', () => open()],
   ['reading them', () => files.readRequests({ from: FROM, sha256: '', skip: 0 })],
   ['recording results', () => files.recordResults({ batch: 'foxes', results: [] })],
-  ['opening those of the input', () => files.openBatch({ batch: 'foxes', requests: foxes(1) })],
-])('a storage that fails while %s is tried again', async (_what, call) => {
+  ['opening requests in the input', () => files.openBatch({ batch: 'foxes', requests: foxes(1) })],
+])('a storage that fails while %s is retried', async (_what, call) => {
   put(foxes(1));
   for (const fault of [new StorageFault('disk full'), new StorageFault('access denied', { isFinal: true })]) {
-    there.faults.push(fault);
+    folder.faults.push(fault);
     const failure = await failed(call());
     expect(failure).toMatchObject({ type: 'StorageFailed', isRetried: true });
     expect(failure.message).toContain(fault.message);
   }
 });
 
-it('a file that breaks off while it is read is the storage’s fault, and tried again', async () => {
-  there.storage.read = async () =>
+it('a file whose stream breaks is a fault of the storage, and retried', async () => {
+  folder.storage.read = async () =>
     new Readable({
       read() {
         this.destroy(new Error('connection reset'));

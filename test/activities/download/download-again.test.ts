@@ -15,29 +15,30 @@ beforeEach(() => {
 const download = (storage?: string, info = {}) =>
   world.run(world.activities.downloadVideo, { taskId, storage }, info);
 
-/** What one attempt gets over by itself, once and even twice, and what it ends with when there is no end of it. */
-const CONNECTIONS: [what: string, fault: Faults['download'], type: FailureType, said: string | RegExp][] = [
-  ['cut', { kind: 'cut', afterBytes: 20_000 }, 'ServiceUnreachable', /closed|ECONNRESET/],
-  ['cut at once', { kind: 'cut', afterBytes: 0 }, 'ServiceUnreachable', /closed|ECONNRESET/],
-  ['reset', { kind: 'reset' }, 'ServiceUnreachable', /ECONNRESET|closed/],
+/** Faults that one attempt survives twice, and the failure when they continue. */
+const CONNECTIONS: [what: string, fault: Faults['download'], type: FailureType, message: string | RegExp][] =
   [
-    'refused because the link has expired',
-    { kind: 'refused', status: 403, code: 'AccessDenied', message: 'Request has expired' },
-    'VideoUnavailable',
-    'HTTP 403 AccessDenied Request has expired',
-  ],
-  [
-    'refused because the link is of another key',
-    { kind: 'refused', status: 401, message: 'no' },
-    'VideoUnavailable',
-    'HTTP 401',
-  ],
-  ['not there', { kind: 'refused', status: 404, message: 'no' }, 'VideoUnavailable', 'HTTP 404'],
-  ['gone', { kind: 'refused', status: 410, message: 'gone' }, 'VideoUnavailable', 'HTTP 410'],
-];
+    ['cut', { kind: 'cut', afterBytes: 20_000 }, 'ServiceUnreachable', /closed|ECONNRESET/],
+    ['cut at once', { kind: 'cut', afterBytes: 0 }, 'ServiceUnreachable', /closed|ECONNRESET/],
+    ['reset', { kind: 'reset' }, 'ServiceUnreachable', /ECONNRESET|closed/],
+    [
+      'refused because the link has expired',
+      { kind: 'refused', status: 403, code: 'AccessDenied', message: 'Request has expired' },
+      'VideoUnavailable',
+      'HTTP 403 AccessDenied Request has expired',
+    ],
+    [
+      'refused because the link needs another key',
+      { kind: 'refused', status: 401, message: 'no' },
+      'VideoUnavailable',
+      'HTTP 401',
+    ],
+    ['not there', { kind: 'refused', status: 404, message: 'no' }, 'VideoUnavailable', 'HTTP 404'],
+    ['gone', { kind: 'refused', status: 410, message: 'gone' }, 'VideoUnavailable', 'HTTP 410'],
+  ];
 
 describe('a download that is', () => {
-  it.each(CONNECTIONS)('%s asks for a fresh link and goes on', async (_what, fault) => {
+  it.each(CONNECTIONS)('%s asks for a fresh link and resumes', async (_what, fault) => {
     world.emulator.next('download', fault, fault);
     const { video } = await download().result;
     expect(video.sha256).toBe(sha256(await world.emulator.video(taskId)));
@@ -46,16 +47,16 @@ describe('a download that is', () => {
     expect(await world.files()).toEqual(['test.mp4', 'test.mp4.json']);
   });
 
-  it.each(CONNECTIONS)('%s again and again is left to the retry policy', async (_what, fault, type, said) => {
+  it.each(CONNECTIONS)('%s repeatedly is left to the retry policy', async (_what, fault, type, message) => {
     world.emulator.next('download', fault, fault, fault);
     const { failure, details } = await failureOf(download(undefined, { attempt: 3 }));
     expect([failure.type, failure.nonRetryable]).toEqual([type, false]);
     expect(details).toMatchObject({ taskId, attempt: 3 });
-    expect(failure.message).toMatch(said);
+    expect(failure.message).toMatch(message);
     expect(failure.message).toContain(`(task ${taskId})`);
   });
 
-  it('refused for the eighth attempt is not tried again', async () => {
+  it('refused at the eighth attempt is not retried', async () => {
     const refused = { kind: 'refused', status: 403, message: 'no' } as const;
     world.emulator.next('download', refused, refused, refused);
     const { failure } = await failureOf(download(undefined, { attempt: 8 }));
@@ -64,7 +65,7 @@ describe('a download that is', () => {
   });
 });
 
-it('a download is not given up while each connection brings a good part of it', async () => {
+it('a download continues as long as each connection makes progress', async () => {
   const cut = { kind: 'cut', afterBytes: 70_000 } as const;
   world.emulator.next('download', cut, cut, cut, cut);
   await download().result;
@@ -73,8 +74,8 @@ it('a download is not given up while each connection brings a good part of it', 
 
 const ranges = () => world.emulator.calls.flatMap(({ call, range }) => (call === 'download' ? [range] : []));
 
-describe('an attempt after another one', () => {
-  /** Ends with a part of the video; what it told Temporal last is what the next one is told. */
+describe('the next attempt', () => {
+  /** Fails with a part of the video. Its last heartbeat is what the next attempt reads. */
   async function leavePart(info: object = { scheduleToCloseTimeoutMs: 3_600_000 }) {
     const cut = (afterBytes: number) => ({ kind: 'cut', afterBytes }) as const;
     world.emulator.next('download', cut(200_000), cut(10), cut(10), cut(10));
@@ -83,23 +84,23 @@ describe('an attempt after another one', () => {
     return attempt.beats.at(-1) as { key?: string; bytes: number };
   }
   const next = (heartbeatDetails: unknown) => download(undefined, { attempt: 2, heartbeatDetails });
-  const expectWhole = async (attempt: ReturnType<typeof next>) => {
+  const expectComplete = async (attempt: ReturnType<typeof next>) => {
     const { video } = await attempt.result;
     expect(video.sha256).toBe(sha256(await world.emulator.video(taskId)));
     expect(await world.files()).toEqual(['test.mp4', 'test.mp4.json']);
   };
 
-  it('goes on with what that one left, and nothing of it stays', async () => {
+  it('resumes what the last one left, and deletes the partial file', async () => {
     const note = await leavePart();
     expect(note.key).toBe('test.mp4');
-    // What was on its way when the connection broke is lost.
+    // Bytes that were still being written when the connection broke are lost.
     expect(note.bytes).toBeGreaterThan(100_000);
     expect(await world.files()).toHaveLength(1);
-    await expectWhole(next(note));
+    await expectComplete(next(note));
     expect(ranges().slice(4)).toEqual([`bytes=${note.bytes}-`]);
   });
 
-  it('tells of what that one left until it has something itself', async () => {
+  it('heartbeats with the note of the last one until it has its own', async () => {
     const note = await leavePart();
     world.emulator.next('status', { kind: 'server-error' });
     const attempt = next(note);
@@ -108,29 +109,29 @@ describe('an attempt after another one', () => {
   });
 
   it.each<[what: string, harm: (path: string) => Promise<void>]>([
-    ['is not there any more', (path) => rm(path)],
-    ['is shorter than was told', (path) => truncate(path, 99_999)],
+    ['is gone', (path) => rm(path)],
+    ['is shorter than noted', (path) => truncate(path, 99_999)],
     ['was changed, as by a power cut', (path) => writeFile(path, Buffer.alloc(300_000))],
-  ])('starts over when what that one left %s', async (_what, harm) => {
+  ])('starts over when the partial file %s', async (_what, harm) => {
     const note = await leavePart();
     const [part = ''] = await world.files();
     await harm(join(world.folder, part));
-    await expectWhole(next(note));
+    await expectComplete(next(note));
     expect(ranges().slice(4)).toEqual([undefined]);
   });
 
-  it('starts over when the video is another one by now', async () => {
+  it('starts over when the video has changed', async () => {
     const note = await leavePart();
-    await expectWhole(next({ ...note, validator: '"another"' }));
+    await expectComplete(next({ ...note, validator: '"another"' }));
     expect(ranges().slice(4)).toEqual([`bytes=${note.bytes}-`]);
   });
 
   it.each([undefined, null, 7, 'x', {}, { bytes: 1 }, { key: 'test.mp4', part: '../../x', bytes: 5 }])(
-    'starts over when that one told %j',
-    (note) => expectWhole(next(note)),
+    'starts over when the note is %j',
+    (note) => expectComplete(next(note)),
   );
 
-  it('has nothing to go on with when that one was the last', async () => {
+  it('finds no partial file after an attempt that Temporal does not retry', async () => {
     const inTime = { scheduleToCloseTimeoutMs: 60_000, scheduledTimestampMs: 0 };
     const last = await leavePart({ ...inTime, currentAttemptScheduledTimestampMs: 59_500 });
     expect(last.key).toBeUndefined();

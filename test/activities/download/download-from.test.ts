@@ -25,7 +25,7 @@ beforeEach(() => {
   ({ world, taskId } = here);
 });
 
-describe('from a file server of the test’s own, a download', () => {
+describe('from another file server, a download', () => {
   let files: RawServer;
   let service: RawServer;
   afterEach(async () => {
@@ -44,7 +44,7 @@ describe('from a file server of the test’s own, a download', () => {
     return world.run(downloadVideo, { taskId });
   }
 
-  it('does not take the key along', async () => {
+  it('does not send the API key', async () => {
     const video = await world.emulator.video(taskId);
     const attempt = await downloadFrom((request) =>
       reply(request, { headers: { 'content-type': 'video/mp4' }, body: video }),
@@ -57,7 +57,7 @@ describe('from a file server of the test’s own, a download', () => {
   });
 
   it.each(['video/mp4', 'video/webm', 'binary/octet-stream', 'text/html', ''])(
-    'is named after what it is, not after its type %j',
+    'is named after its content, not after the content type %j',
     async (type) => {
       const body = await world.emulator.video(taskId);
       const attempt = await downloadFrom((request) =>
@@ -69,7 +69,7 @@ describe('from a file server of the test’s own, a download', () => {
     },
   );
 
-  it('that is a QuickTime film is named so', async () => {
+  it('that is a QuickTime film gets its extension', async () => {
     const body = await world.emulator.video(taskId);
     body.write('qt  ', 8, 'latin1');
     const attempt = await downloadFrom((request) => reply(request, { body }));
@@ -77,7 +77,7 @@ describe('from a file server of the test’s own, a download', () => {
     expect(await world.files()).toEqual(['test.mov', 'test.mov.json']);
   });
 
-  it('whose length is not told is taken when it ends properly', async () => {
+  it('without a length is stored when it ends properly', async () => {
     const body = await world.emulator.video(taskId);
     const attempt = await downloadFrom(({ socket }) => {
       socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
@@ -89,18 +89,18 @@ describe('from a file server of the test’s own, a download', () => {
     expect(video).toMatchObject({ bytes: VIDEO_BYTES, sha256: sha256(body) });
   });
 
-  it('whose length neither the server nor the file tells is taken with a warning', async () => {
+  it('whose length neither the server nor the file states is stored with a warning', async () => {
     const file = await makeVideo('MP4 of fragments');
     const body = file.subarray(0, file.indexOf('mfra') - 4);
     const send = (head: string) => downloadFrom(({ socket }) => socket.write(head) && socket.end(body));
-    const untold = await (await send('HTTP/1.1 200 OK\r\n\r\n')).result;
-    expect(untold.video).toMatchObject({ bytes: body.length, durationSeconds: 4 });
-    expect(untold.warnings).toEqual([
-      'no length was sent with it and its container does not say where it ends, so it could not be checked that all of it came',
+    const unknown = await (await send('HTTP/1.1 200 OK\r\n\r\n')).result;
+    expect(unknown.video).toMatchObject({ bytes: body.length, durationSeconds: 4 });
+    expect(unknown.warnings).toEqual([
+      'the server sent no length and the container does not say where the video ends, so completeness could not be checked',
     ]);
   });
 
-  it('whose tables would take gigabytes to read is VideoCorrupt, as any that is broken', async () => {
+  it('whose tables would need gigabytes of memory is VideoCorrupt', async () => {
     const body = Buffer.from(await makeVideo('MP4 of fragments'));
     const run = body.indexOf('trun') - 4;
     body.writeUInt32BE(0, run + 8);
@@ -112,7 +112,7 @@ describe('from a file server of the test’s own, a download', () => {
     expect(await world.files()).toEqual([]);
   });
 
-  it('whose length is not told and that ends within the video is found out', async () => {
+  it('without a length that ends inside the video is VideoCorrupt', async () => {
     const body = await world.emulator.video(taskId);
     const attempt = await downloadFrom(({ socket }) => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n');
@@ -124,7 +124,7 @@ describe('from a file server of the test’s own, a download', () => {
     expect(await world.files()).toEqual([]);
   });
 
-  it('that is no video is kept aside for whoever asks for that', async () => {
+  it('that is not a complete video is stored as .bad when the job asks for it', async () => {
     const body = await world.emulator.video(taskId);
     files = await startRawServer((request) => reply(request, { body: body.subarray(0, 250_000) }));
     service = await startRawServer((request) =>
@@ -132,13 +132,13 @@ describe('from a file server of the test’s own, a download', () => {
     );
     const { downloadVideo } = world.activitiesAt(service.url);
     const { failure } = await failureOf(world.run(downloadVideo, { taskId, keepBad: true }));
-    const kept = join(world.folder, 'test.mp4.bad');
-    expect(failure.message).toContain(`it is kept at ${pathToFileURL(kept).href}`);
-    expect((await readFile(kept)).equals(body.subarray(0, 250_000))).toBe(true);
+    const bad = join(world.folder, 'test.mp4.bad');
+    expect(failure.message).toContain(`the bad file is stored at ${pathToFileURL(bad).href}`);
+    expect((await readFile(bad)).equals(body.subarray(0, 250_000))).toBe(true);
     expect(await world.files()).toEqual(['test.mp4.bad']);
   });
 
-  it('without an end is ended', async () => {
+  it('that never ends is stopped', async () => {
     const video = await world.emulator.video(taskId);
     files = await startRawServer(({ socket }) => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n');
@@ -162,33 +162,33 @@ describe('from a file server of the test’s own, a download', () => {
     await closed(socket);
   });
 
-  it.each<[what: string, answer: (request: RawRequest) => void, type: FailureType, said: RegExp]>([
+  it.each<[what: string, answer: (request: RawRequest) => void, type: FailureType, message: RegExp]>([
     [
-      'of no bytes is no video',
+      'of no bytes is not a video',
       (request) => reply(request, { headers: { 'content-type': 'video/mp4' }, body: '' }),
       'VideoCorrupt',
       /it is empty/,
     ],
     [
-      'of no bytes and no told length is no video',
+      'of no bytes and no length is not a video',
       ({ socket }) => socket.end('HTTP/1.1 200 OK\r\ncontent-type: video/mp4\r\n\r\n'),
       'VideoCorrupt',
       /it is empty/,
     ],
     [
-      'that ends before its told length is cut',
+      'that ends before its stated length is cut',
       ({ socket }) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nvideo'),
       'ServiceUnreachable',
       /closed/,
     ],
     [
-      'that ends within a chunk is cut',
+      'that ends inside a chunk is cut',
       ({ socket }) => socket.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nff\r\nvideo'),
       'ServiceUnreachable',
       /closed/,
     ],
     [
-      'of an XML error with status 200 is no video',
+      'of an XML error with status 200 is not a video',
       (request) => reply(request, { headers: { 'content-type': 'application/xml' }, body: '<Error/>' }),
       'VideoCorrupt',
       /it begins like XML/,
@@ -199,17 +199,17 @@ describe('from a file server of the test’s own, a download', () => {
       'VideoUnavailable',
       /refused: GET \/v\.mp4\?… HTTP/,
     ],
-  ])('%s', async (_what, answer, type, said) => {
+  ])('%s', async (_what, answer, type, message) => {
     const { failure } = await failureOf(await downloadFrom(answer));
     expect([failure.type, failure.nonRetryable]).toEqual([type, false]);
-    expect(failure.message).toMatch(said);
+    expect(failure.message).toMatch(message);
     expect(await world.files()).toEqual([]);
   });
 
-  it('lets the connection go when what comes is not a video', async () => {
+  it('closes the connection when the content is not a video', async () => {
     const headers = { 'content-type': 'text/html', 'content-length': 1_000_000 };
     const attempt = await downloadFrom((request) => reply(request, { headers, body: '<p>'.repeat(2_000) }), {
-      // No time limit is to end what the download itself must end.
+      // Without timeouts, only the download itself can end it.
       timeouts: { video: { headersTimeout: 0, bodyTimeout: 0 } },
     });
     const { failure } = await failureOf(attempt);

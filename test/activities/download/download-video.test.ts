@@ -20,7 +20,7 @@ beforeEach(() => {
 const download = (storage?: string, info = {}) =>
   world.run(world.activities.downloadVideo, { taskId, storage }, info);
 
-/** As a real service behind which one thing is not what it says. */
+/** The real service, with one method changed. */
 const downloadThrough = (change: Partial<VideoService>) => {
   const storage = createFileStorage(world.folder);
   const { downloadVideo } = createVideoActivities({ service: { ...world.service, ...change }, storage });
@@ -28,7 +28,7 @@ const downloadThrough = (change: Partial<VideoService>) => {
 };
 
 describe('a download', () => {
-  it('ends with a file that is the service’s video byte for byte', async () => {
+  it('stores the service’s video byte for byte', async () => {
     const { video: stored, warnings } = await download().result;
     const video = await world.emulator.video(taskId);
     expect(stored).toMatchObject({
@@ -43,7 +43,7 @@ describe('a download', () => {
     expect(await world.files()).toEqual(['test.mp4', 'test.mp4.json']);
   });
 
-  it('asks for a fresh link each time, and sends the key along to the service’s own files', async () => {
+  it('asks for a fresh link each time, and sends the key to the service’s own files', async () => {
     await download().result;
     await download().result;
     expect(world.emulator.calls.slice(1).map(({ call, authorized }) => [call, authorized])).toEqual([
@@ -57,9 +57,9 @@ describe('a download', () => {
   it.each([
     ['a key', 'foxes/red.mp4', 'foxes/red.mp4'],
     ['a prefix', 'foxes/', 'foxes/job%2F1.mp4'],
-    ['nothing', undefined, 'job%2F1.mp4'],
+    ['the default', undefined, 'job%2F1.mp4'],
     ['a template', '{date}/{taskId}/{workflowId}-1.{ext}', '2026-11-15/TASK/job%2F1-1.mp4'],
-  ])('goes where %s says', async (_what, storage, path) => {
+  ])('is stored under %s', async (_what, storage, path) => {
     const info = {
       workflowExecution: { workflowId: 'job/1', runId: 'r' },
       scheduledTimestampMs: Date.parse('2026-11-15T23:59:59Z'),
@@ -71,24 +71,24 @@ describe('a download', () => {
     expect((await world.emulator.video(taskId)).equals(await readFile(join(world.folder, file)))).toBe(true);
   });
 
-  it('that was stored already, by an attempt that could not say so, is stored once', async () => {
+  it('that an earlier attempt stored without reporting it is stored once', async () => {
     const first = await download().result;
     const again = await download(undefined, { attempt: 2 }).result;
     expect(again).toEqual(first);
     expect(await world.files()).toEqual(['test.mp4', 'test.mp4.json']);
   });
 
-  it('does not take the place of another file', async () => {
+  it('does not overwrite another file', async () => {
     await writeFile(join(world.folder, 'test.mp4'), 'another');
     const { failure } = await failureOf(download());
-    // There is no use in downloading it again.
+    // Downloading it again would not help.
     expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', true]);
     expect(failure.message).toContain('the key "test.mp4" is taken');
     expect(await readFile(join(world.folder, 'test.mp4'), 'utf8')).toBe('another');
     expect(await world.files()).toEqual(['test.mp4']);
   });
 
-  it('is told of beside it, unless that is not wanted', async () => {
+  it('has a sidecar, unless the worker turns it off', async () => {
     const image_url = 'https://images.example.com/fox.png?signature=s3cret';
     const request = { prompt: 'A red fox', image_url, seed: 7 };
     const submitted = await world.run(world.activities.submitVideo, { request }).result;
@@ -110,30 +110,30 @@ describe('a download', () => {
     expect(await world.files()).toEqual(['test.mp4']);
   });
 
-  it('is told of beside it, but not in place of something else', async () => {
-    const place = join(world.folder, 'test.mp4.json');
+  it('does not overwrite another file with its sidecar', async () => {
+    const path = join(world.folder, 'test.mp4.json');
     for (const other of ['my notes', '{"taskId":"another"}', '']) {
-      await writeFile(place, other);
+      await writeFile(path, other);
       const { warnings } = await download().result;
-      expect(warnings).toEqual(['test.mp4.json was there already and is left as it is']);
-      expect(await readFile(place, 'utf8')).toBe(other);
+      expect(warnings).toEqual(['test.mp4.json exists already and was not overwritten']);
+      expect(await readFile(path, 'utf8')).toBe(other);
     }
-    await writeFile(place, JSON.stringify({ taskId }));
+    await writeFile(path, JSON.stringify({ taskId }));
     expect((await download().result).warnings).toEqual([]);
-    expect(JSON.parse(await readFile(place, 'utf8'))).toMatchObject({ taskId, workflowId: 'test' });
+    expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({ taskId, workflowId: 'test' });
   });
 
-  it('is compared with what was asked for', async () => {
+  it('is compared with the request', async () => {
     const expected = { resolution: '1080p', aspect_ratio: '1:1', duration: 9 } as const;
     const { warnings } = await world.run(world.activities.downloadVideo, { taskId, expected }).result;
     expect(warnings).toEqual([
-      '1080p was asked for, it is 1280x720',
-      '1:1 was asked for, it is 1280x720',
-      '9 s were asked for, it is 5 s long',
+      '1080p was requested, but the video is 1280x720',
+      '1:1 was requested, but the video is 1280x720',
+      '9 s were requested, but the video is 5 s long',
     ]);
   });
 
-  it('beats from the start, with the bytes that have arrived', async () => {
+  it('heartbeats from the start, with the bytes that have arrived', async () => {
     world.emulator.next('download', { kind: 'stall', afterBytes: 1_000 });
     const attempt = download();
     await attempt.beat((details) => details !== undefined);
@@ -143,20 +143,20 @@ describe('a download', () => {
     await expect(attempt.result).rejects.toThrow();
   });
 
-  it('that stands still and is cancelled ends as cancelled and leaves nothing', async () => {
+  it('that stalls and is cancelled ends as cancelled and leaves nothing', async () => {
     world.emulator.next('download', { kind: 'stall', afterBytes: 1_000 });
     const attempt = download();
     await attempt.beat((details) => JSON.stringify(details) === '{"bytes":1000}');
     attempt.cancel();
     const error: unknown = await attempt.result.catch((reason: unknown) => reason);
-    // Temporal takes either for a cancellation.
+    // Temporal treats both as a cancellation.
     expect(error instanceof CancelledFailure || Reflect.get(Object(error), 'name') === 'AbortError').toBe(
       true,
     );
     expect(await world.files()).toEqual([]);
   });
 
-  it('that stands still for too long is given up, to be tried again', async () => {
+  it('that stalls for too long fails and is retryable', async () => {
     const stall = { kind: 'stall', afterBytes: 1_000 } as const;
     world.emulator.next('download', stall, stall, stall);
     const { downloadVideo } = world.activitiesAt(world.emulator.url, {
@@ -168,30 +168,30 @@ describe('a download', () => {
   });
 });
 
-describe('a download fails as its row says, with the task id and nothing left behind,', () => {
-  it.each<[what: string, fault: Faults['download'], type: FailureType, said: string | RegExp]>([
-    ['when the link brings a page', { kind: 'web-page' }, 'VideoCorrupt', 'it begins like a web page'],
-    ['when the link brings JSON', { kind: 'bad-json' }, 'VideoCorrupt', 'it begins like JSON'],
+describe('a download fails as the failure table says, with the task id, and leaves nothing behind,', () => {
+  it.each<[what: string, fault: Faults['download'], type: FailureType, message: string | RegExp]>([
+    ['when the link returns a web page', { kind: 'web-page' }, 'VideoCorrupt', 'it begins like a web page'],
+    ['when the link returns JSON', { kind: 'bad-json' }, 'VideoCorrupt', 'it begins like JSON'],
     [
       'when the storage of the service fails',
       { kind: 'server-error', status: 503 },
       'ServiceFailed',
       'HTTP 503',
     ],
-  ])('%s', async (_what, fault, type, said) => {
+  ])('%s', async (_what, fault, type, message) => {
     world.emulator.next('download', fault);
     const { failure, details } = await failureOf(download(undefined, { attempt: 3 }));
     expect([failure.type, failure.nonRetryable]).toEqual([type, false]);
     expect(details).toMatchObject({ taskId, attempt: 3 });
-    expect(failure.message).toMatch(said);
+    expect(failure.message).toMatch(message);
     expect(failure.message).toContain(`(task ${taskId})`);
     expect(await world.files()).toEqual([]);
   });
 
   it.each<[what: string, fault: Faults['status'], type: FailureType, retryable: boolean]>([
     ['when there is no video', { kind: 'no-video' }, 'NoVideo', true],
-    ['when the task runs after all', { kind: 'unknown-state', word: 'running' }, 'NoVideo', true],
-    ['when its state is not known', { kind: 'unknown-state', word: 'brewing' }, 'NoVideo', true],
+    ['when the task is running again', { kind: 'unknown-state', word: 'running' }, 'NoVideo', true],
+    ['when its state is unknown', { kind: 'unknown-state', word: 'brewing' }, 'NoVideo', true],
     ['when it was cancelled', { kind: 'unknown-state', word: 'cancelled' }, 'GenerationCancelled', false],
     [
       'when it failed',
@@ -211,7 +211,7 @@ describe('a download fails as its row says, with the task id and nothing left be
     expect(await world.files()).toEqual([]);
   });
 
-  it('when the file is of another length than was announced', async () => {
+  it('when the file has another length than announced', async () => {
     const attempt = downloadThrough({
       openVideo: async (link, options) => ({
         ...(await world.service.openVideo(link, options)),
@@ -224,7 +224,7 @@ describe('a download fails as its row says, with the task id and nothing left be
     expect(await world.files()).toEqual([]);
   });
 
-  it('when it is larger than allowed, without a byte of it', async () => {
+  it('when it is larger than allowed, without a byte stored', async () => {
     const storage = createFileStorage(world.folder);
     const small = createVideoActivities({
       service: world.service,
@@ -248,7 +248,7 @@ describe('a download fails as its row says, with the task id and nothing left be
     expect(await world.files()).toEqual(['a-file']);
   });
 
-  it('when a folder stands where the file should be', async () => {
+  it('when a folder has the name of the file', async () => {
     await mkdir(join(world.folder, 'test.mp4'));
     const { failure } = await failureOf(download());
     expect(failure.type).toBe('StorageFailed');

@@ -5,7 +5,7 @@ export const VIDEO_BYTES = 300_000;
 
 export const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
-/** A world with one task whose video is ready, anew for each test; nothing that is told in it may hold a secret. */
+/** A new world for each test, with one task whose video is ready. No result, failure or log may contain a secret. */
 export function useDownloadWorld() {
   const opened: { world?: ActivityWorld; taskId?: string } = {};
   beforeEach(async () => {
@@ -17,13 +17,13 @@ export function useDownloadWorld() {
   afterEach(async () => {
     const { world } = opened;
     expect(world?.emulator.scriptIsSpent()).toBe(true);
-    expect(world?.everythingTold()).not.toContain(world?.emulator.linkSignature);
-    expect(world?.everythingTold()).not.toContain(world?.emulator.apiKey);
+    expect(world?.everythingReported()).not.toContain(world?.emulator.linkSignature);
+    expect(world?.everythingReported()).not.toContain(world?.emulator.apiKey);
     await world?.close();
   });
   return {
     get world(): ActivityWorld {
-      if (!opened.world) throw new Error('there is a world within tests alone');
+      if (!opened.world) throw new Error('the world exists only inside tests');
       return opened.world;
     },
     get taskId(): string {

@@ -30,7 +30,7 @@ it('a sidecar of the same task is replaced without a warning', async () => {
   expect(await written()).toEqual(sidecar);
 });
 
-it('a folder in the place of the sidecar is a warning', async () => {
+it('a folder with the name of the sidecar is a warning', async () => {
   await mkdir(join(folder, 'fox.mp4.json'));
   const warning = await writeSidecar(storage, 'fox.mp4', sidecar);
   expect(warning).toMatch(/^fox\.mp4\.json could not be written: EISDIR/);
@@ -42,7 +42,7 @@ it('a name that is too long for the sidecar is a warning', async () => {
   expect(warning).toContain(`${key}.json could not be written: ENAMETOOLONG`);
 });
 
-it('a huge file in the place of the sidecar is left as it is, and no more than 1 MiB of it is read', async () => {
+it('a huge file with the name of the sidecar is not overwritten, and only its beginning is read', async () => {
   let readBytes = 0;
   const huge = Readable.from(
     (function* () {
@@ -54,12 +54,12 @@ it('a huge file in the place of the sidecar is left as it is, and no more than 1
   );
   const full: VideoStorage = { ...storage, read: async () => huge };
   const warning = await writeSidecar(full, 'fox.mp4', sidecar);
-  expect(warning).toBe('fox.mp4.json was there already and is left as it is');
+  expect(warning).toBe('fox.mp4.json exists already and was not overwritten');
   expect(readBytes).toBeLessThan(25 * MIB);
   expect(huge.destroyed).toBe(true);
 });
 
-it('whatever a storage throws is a warning in one short line', async () => {
+it('any error of the storage is a warning in one short line', async () => {
   const broken: VideoStorage = {
     ...storage,
     write: () => Promise.reject(new Error(`no\u001b[2J room\n${'x'.repeat(10_000)}`)),

@@ -6,22 +6,22 @@ const parts = {
   startedAtMs: Date.parse('2026-11-15T23:59:59.999Z'),
   extension: 'webm',
 };
-const key = (place?: string, template = DEFAULT_KEY_TEMPLATE, more = {}) =>
-  storageKey(place, template, { ...parts, ...more });
+const key = (jobKey?: string, template = DEFAULT_KEY_TEMPLATE, more = {}) =>
+  storageKey(jobKey, template, { ...parts, ...more });
 
-describe('a video goes', () => {
+describe('a video is stored', () => {
   it.each([
     ['a key', 'foxes/red.mp4', 'foxes/red.mp4'],
     ['a key without an extension', 'foxes/red', 'foxes/red'],
     ['a key with its own extension', 'foxes/red.{ext}', 'foxes/red.webm'],
     ['a prefix', 'foxes/', 'foxes/job%2F1.webm'],
     ['a prefix that is a template', '{date}/{taskId}/', '2026-11-15/task%201/job%2F1.webm'],
-    ['nothing', undefined, 'job%2F1.webm'],
-  ])('where %s says', (_what, place, expected) => {
-    expect(key(place)).toBe(expected);
+    ['the default', undefined, 'job%2F1.webm'],
+  ])('under %s', (_what, jobKey, expected) => {
+    expect(key(jobKey)).toBe(expected);
   });
 
-  it('where the worker’s template says, unless the job has a key', () => {
+  it('under the worker’s template, unless the job has a key', () => {
     expect(key(undefined, '{date}/{workflowId}/video.{ext}')).toBe('2026-11-15/job%2F1/video.webm');
     expect(key('foxes/', '{date}.{ext}')).toBe('foxes/2026-11-15.webm');
     expect(key('red.mp4', '{date}.{ext}')).toBe('red.mp4');
@@ -37,7 +37,7 @@ it.each(['.', '..', '.hidden', 'a/../b', 'a\\b', 'é 🦊', '%2F', 'a$&b', '{ext
   },
 );
 
-it('two ids are two names, however long they are', () => {
+it('different ids get different names, however long they are', () => {
   const names = ['a', 'b'].map((end) =>
     key(undefined, undefined, { workflowId: `${'x'.repeat(2_000)}${end}` }),
   );
@@ -45,7 +45,7 @@ it('two ids are two names, however long they are', () => {
   for (const name of names) expect(name.length).toBeLessThan(220);
 });
 
-it('what the placeholders stand for never makes a name too long for a file system, nor two names one', () => {
+it('long values of placeholders make neither a name that is too long nor two names equal', () => {
   const names = ['a', 'b'].map((end) =>
     key('狐狐/{workflowId}-{taskId}-狐.{ext}', undefined, {
       workflowId: 'x'.repeat(190),

@@ -12,17 +12,17 @@ beforeEach(async () => {
   world = await createActivityWorld();
 });
 afterEach(async () => {
-  expect(world.everythingTold()).not.toContain(world.emulator.apiKey);
+  expect(world.everythingReported()).not.toContain(world.emulator.apiKey);
   await world.close();
 });
 
 const submit = (request: unknown, info = {}) =>
   world.run(world.activities.submitVideo, { request: request as VideoRequest }, info);
 
-/** What names a POST: in the note, and in the record of the job. */
+/** The id of a POST, in the heartbeat and in the record of the job. */
 const SEND = expect.any(String);
 
-/** The last heartbeat of an attempt is what the next one finds. */
+/** The last heartbeat of an attempt, which the next one reads. */
 const noteOf = ({ beats }: { beats: unknown[] }) => beats.at(-1);
 
 describe('a submit', () => {
@@ -53,10 +53,10 @@ describe('a submit', () => {
     expect(attempt.beats).toHaveLength(0);
   });
 
-  it('beats while it waits, so that a dead worker is noticed', async () => {
+  it('heartbeats before and after the POST', async () => {
     const attempt = submit(REQUEST);
     const { taskId } = await attempt.result;
-    // The task is told before anything else is done with it: the attempt may end before it can report it.
+    // The task comes first: the attempt may end before it can return it.
     expect(attempt.beats).toEqual([{ sending: 1 }, { taskId }]);
   });
 
@@ -64,7 +64,7 @@ describe('a submit', () => {
     ['a 429', { kind: 'rate-limited' }],
     ['a 500', { kind: 'server-error' }],
     ['a 400', { kind: 'refused', status: 400, message: 'no' }],
-  ])('that met %s notes that it made no task before it throws', async (_what, fault) => {
+  ])('that got %s notes that it made no task before it throws', async (_what, fault) => {
     world.emulator.next('submit', fault);
     const attempt = submit(REQUEST);
     await failureOf(attempt);
@@ -72,7 +72,7 @@ describe('a submit', () => {
     expect(world.emulator.generations()).toHaveLength(0);
   });
 
-  it('that could not be sent notes that too, and may be tried again', async () => {
+  it('that could not be sent notes that too, and is retryable', async () => {
     const { submitVideo } = world.activitiesAt(`http://127.0.0.1:${await freePort()}`);
     const attempt = world.run(submitVideo, { request: REQUEST });
     const { failure } = await failureOf(attempt);
@@ -80,7 +80,7 @@ describe('a submit', () => {
     expect(noteOf(attempt)).toEqual({ settled: 1, send: SEND });
   });
 
-  it('whose key cannot be read just now is not sent, and may be tried again', async () => {
+  it('whose API key cannot be read is not sent, and is retryable', async () => {
     const { submitVideo } = world.activitiesAt(world.emulator.url, {
       apiKey: () => {
         throw new Error('no such file');
@@ -108,14 +108,14 @@ describe('a second attempt', () => {
     expect(world.emulator.generations()).toHaveLength(1);
   });
 
-  it('keeps the note of the first in its heartbeats until it knows its own end', async () => {
+  it('notes that it is sending, and then how it ended', async () => {
     world.emulator.next('submit', { kind: 'rate-limited' });
     const second = submit(REQUEST, { attempt: 2, heartbeatDetails: { settled: 1 } });
     await failureOf(second);
     expect(second.beats).toEqual([{ sending: 2 }, { settled: 2, send: SEND, keySent: true }]);
   });
 
-  it('remembers through a refusal that an attempt before was lost and sent again', async () => {
+  it('remembers an earlier lost attempt after a refusal', async () => {
     world.emulator.next('submit', { kind: 'reset' }, { kind: 'rate-limited' });
     const { submitVideo } = world.activities;
     const resubmit = { request: REQUEST, onLostSubmit: 'resubmit' } as const;
@@ -134,8 +134,8 @@ describe('a second attempt', () => {
   it.each([
     ['no note', 2, undefined],
     ['an empty note', 2, null],
-    ['a note of something else', 2, { bytes: 5 }],
-    ['a note that is no number', 2, { settled: '1' }],
+    ['another note', 2, { bytes: 5 }],
+    ['a note that is not a number', 2, { settled: '1' }],
     ['a text', 2, 'settled'],
     ['the note of the attempt before the last', 3, { settled: 1 }],
     ['a note of its own number', 2, { settled: 2 }],
@@ -153,7 +153,7 @@ describe('a second attempt', () => {
   });
 
   it.each([1, 2])(
-    'sends nothing when it finds a request under way, as attempt %d after a reset',
+    'sends nothing when an attempt was sending, as attempt %d after a reset',
     async (attempt) => {
       const run = submit(REQUEST, { attempt, heartbeatDetails: { settled: 1, sending: 2 } });
       const { failure, details } = await failureOf(run);
@@ -163,7 +163,7 @@ describe('a second attempt', () => {
     },
   );
 
-  it('sends nothing when the worker of the first was killed while it waited', async () => {
+  it('sends nothing when the worker of the first was killed while it waited for the answer', async () => {
     world.emulator.next('submit', { kind: 'hang' });
     const first = submit(REQUEST);
     await eventually('the POST arrives', () => world.emulator.calls.length === 1);
@@ -189,7 +189,7 @@ describe('a second attempt', () => {
   });
 });
 
-describe('a submit without a usable answer is unconfirmed, never sent again,', () => {
+describe('a submit without a usable answer is unconfirmed and never repeated,', () => {
   it.each<[string, Faults['submit']]>([
     ['when the connection is reset after the request arrived', { kind: 'reset' }],
     ['when the answer is half a JSON', { kind: 'bad-json' }],
@@ -198,14 +198,14 @@ describe('a submit without a usable answer is unconfirmed, never sent again,', (
     world.emulator.next('submit', fault);
     const { failure } = await failureOf(submit(REQUEST));
     expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
-    // The task exists and is paid for: that is why nobody may send the request again.
+    // The task exists and is paid for, so the request must not be repeated.
     expect(world.emulator.generations()).toHaveLength(1);
   });
 
   let server: RawServer;
   afterEach(() => server?.close());
 
-  it('when no answer comes and the connection is cut at last', async () => {
+  it('when the connection is cut without an answer', async () => {
     server = await startRawServer();
     const attempt = world.run(world.activitiesAt(server.url).submitVideo, { request: REQUEST });
     const { socket } = await server.nextRequest();
@@ -227,7 +227,7 @@ describe('a submit without a usable answer is unconfirmed, never sent again,', (
     expect(server.requests).toHaveLength(1);
   });
 
-  it('when the answer trickles and never comes to its end', async () => {
+  it('when the answer trickles and never ends', async () => {
     server = await startRawServer(({ socket }) => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{"task_id":"t"');
       const timer = setInterval(() => socket.write(' '), 20);
@@ -238,8 +238,8 @@ describe('a submit without a usable answer is unconfirmed, never sent again,', (
     const { failure, details } = await failureOf(world.run(submitVideo, { request: REQUEST }));
     expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
     expect(details.message).toBe('no complete answer within 300 ms');
-    const { failure: ofLook } = await failureOf(world.run(pollVideo, { taskId: 't' }));
-    expect([ofLook.type, ofLook.nonRetryable]).toEqual(['ServiceUnreachable', false]);
+    const { failure: ofPoll } = await failureOf(world.run(pollVideo, { taskId: 't' }));
+    expect([ofPoll.type, ofPoll.nonRetryable]).toEqual(['ServiceUnreachable', false]);
   });
 
   it.each([
@@ -248,31 +248,31 @@ describe('a submit without a usable answer is unconfirmed, never sent again,', (
       JSON.stringify({ task_id: 't1\u001b[2J; touch x\n', request_id: 'r1' }),
       't1; touch x',
     ],
-    ['text that turns around', JSON.stringify({ id: 'a\u202eb' }), 'a b'],
+    ['reversed text', JSON.stringify({ id: 'a\u202eb' }), 'a b'],
     ['half a character', '{"id":"a\\ud800"}', 'a'],
     ['more than an id has', JSON.stringify({ id: 'x'.repeat(1_001) }), expect.stringMatching(/^x{400,}…$/)],
-  ])('when it names a task by %s, which nobody could show or ask for', async (_what, body, told) => {
+  ])('when the task id has %s, and could be neither shown nor polled', async (_what, body, redacted) => {
     server = await startRawServer((request) => reply(request, { body }));
     const { submitVideo } = world.activitiesAt(server.url);
     const { failure, details } = await failureOf(world.run(submitVideo, { request: REQUEST }));
     expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
     const [, id] =
       /^the task id in the answer must be text of [^:]*: (.*)$/.exec(details.message ?? '') ?? [];
-    expect(id).toEqual(told);
+    expect(id).toEqual(redacted);
   });
 
   it.each([
-    ['nothing that is known', '{"ok":true}', '{"ok":true}', undefined],
+    ['nothing known', '{"ok":true}', '{"ok":true}', undefined],
     [
       'an error in a 200',
       '{"code":1102,"message":"No balance"}',
       '{"code":1102,"message":"No balance"}',
       '1102',
     ],
-    ['an id that is none', '{"task_id":""}', '{"task_id":""}', undefined],
+    ['an empty id', '{"task_id":""}', '{"task_id":""}', undefined],
     ['nothing', '', 'it is empty', undefined],
     [
-      'more than anybody reads',
+      'a very long text',
       `{"x":"${'y'.repeat(9_000)}"}`,
       expect.stringMatching(/^\{"x":"y{400,600}…$/),
       undefined,
@@ -284,11 +284,11 @@ describe('a submit without a usable answer is unconfirmed, never sent again,', (
     expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
     expect(details).toMatchObject({ attempt: 1, status: 200, onLostSubmit: 'hold' });
     expect(details.code).toBe(code);
-    const [, told] = /^the answer names no task: (.*)$/.exec(details.message ?? '') ?? [];
-    expect(told).toEqual(message);
+    const [, quoted] = /^the answer names no task: (.*)$/.exec(details.message ?? '') ?? [];
+    expect(quoted).toEqual(message);
   });
 
-  it('and is so although the service quotes the key', async () => {
+  it('even when the service quotes the key, which is redacted', async () => {
     server = await startRawServer((request) =>
       replyJson(request, { message: `hello ${world.emulator.apiKey}` }),
     );
@@ -298,16 +298,16 @@ describe('a submit without a usable answer is unconfirmed, never sent again,', (
   });
 });
 
-describe('a cancellation while the POST is under way', () => {
+describe('a cancellation during the POST', () => {
   it('does not abort it, and the task id is returned', async () => {
     const server = await startRawServer();
     const attempt = world.run(world.activitiesAt(server.url).submitVideo, { request: REQUEST });
     const request = await server.nextRequest();
     attempt.cancel();
-    // Another exchange with the same server: whatever an abort would have done has happened by then.
-    const look = world.run(world.activitiesAt(server.url).pollVideo, { taskId: 't' });
+    // A later exchange with the same server: an abort would have taken effect by then.
+    const poll = world.run(world.activitiesAt(server.url).pollVideo, { taskId: 't' });
     replyJson(await server.nextRequest(), { status: 'running' });
-    await look.result;
+    await poll.result;
     expect(request.socket.destroyed).toBe(false);
     replyJson(request, { task_id: 'task-1' });
     await expect(attempt.result).resolves.toMatchObject({ taskId: 'task-1' });
@@ -326,14 +326,14 @@ describe('the idempotency key', () => {
   const runOf = (workflowId: string, runId = 'run') => ({ workflowExecution: { workflowId, runId } });
   const retried = { attempt: 2, heartbeatDetails: { settled: 1 } };
 
-  it('is the same for every attempt, for every run and in whatever order the fields come', async () => {
+  it('is the same for every attempt, for every run and for every order of fields', async () => {
     const key = await keyOf(REQUEST, runOf('job-1', 'run-1'));
     expect(await keyOf(REQUEST, { ...runOf('job-1', 'run-1'), ...retried })).toBe(key);
     expect(await keyOf(REQUEST, runOf('job-1', 'run-2'))).toBe(key);
     expect(await keyOf({ seed: 7, resolution: '720p', prompt: 'A red fox' }, runOf('job-1'))).toBe(key);
   });
 
-  it('is another for another request, workflow or namespace', async () => {
+  it('differs for another request, workflow or namespace', async () => {
     const keys = [
       await keyOf(REQUEST, runOf('job-1')),
       await keyOf({ ...REQUEST, seed: 8 }, runOf('job-1')),
@@ -360,7 +360,7 @@ describe('a profile', () => {
   });
   afterEach(() => server.close());
 
-  it('lets further fields of the request through, as they are, and no others', async () => {
+  it('passes the extra fields of the request through, and no others', async () => {
     const { submitVideo } = world.activitiesAt(server.url, { profile: { requestFields: ['model', 'seed'] } });
     const request = { prompt: 'x', model: { name: 'm1' } };
     await world.run(submitVideo, { request }).result;
@@ -375,7 +375,7 @@ describe('a profile', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('tells the workflow how often the service wants to be asked', async () => {
+  it('passes the polling bounds of the service to the workflow', async () => {
     const profile = { polling: { min: '10s', max: 60_000 } };
     const { submitVideo, pollVideo } = world.activitiesAt(server.url, { profile });
     const polling = { min: 10_000, max: 60_000 };
@@ -390,12 +390,12 @@ describe('a profile', () => {
   });
 });
 
-it('an answer that names two tasks is warned of', async () => {
+it('an answer that names two tasks is logged as ambiguous', async () => {
   const server = await startRawServer((request) =>
     replyJson(request, { task_id: 'a', data: { task_id: 'b' } }),
   );
   const { submitVideo } = world.activitiesAt(server.url);
   expect(await world.run(submitVideo, { request: REQUEST }).result).toMatchObject({ taskId: 'a' });
-  expect(world.everythingTold()).toContain('task_id is a and data.task_id is b');
+  expect(world.everythingReported()).toContain('task_id is a and data.task_id is b');
   await server.close();
 });

@@ -1,21 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
-import { createVideoActivities, type VideoActivities } from '../../activities';
-import { noiseVideo } from '../../src/emulator';
-import { seededRandom } from '../../src/emulator/seeded-random';
-import { createVideoService, type VideoService } from '../../src/service';
-import { cutAt, resetAt, serve } from '../support/hostile-answers';
-import { type Answer, type HostileServer, startHostileServer } from '../support/hostile-server';
-import { type HostileSink, SINKS } from '../support/hostile-sinks';
-import { S3_SERVER_TIMEOUT_MS } from '../support/s3-server';
-import { REPLAY, SEED } from '../support/seed';
-import { runActivity } from './activity-world';
-import { sha256 } from './download/download-world';
+import { createVideoActivities, type VideoActivities } from '../../../activities';
+import { noiseVideo } from '../../../src/emulator';
+import { seededRandom } from '../../../src/emulator/seeded-random';
+import { createVideoService, type VideoService } from '../../../src/service';
+import { cutAt, resetAt, serve } from '../../support/hostile-answers';
+import { type Answer, type HostileServer, startHostileServer } from '../../support/hostile-server';
+import { type HostileSink, SINKS } from '../../support/hostile-sinks';
+import { S3_SERVER_TIMEOUT_MS } from '../../support/s3-server';
+import { REPLAY, SEED } from '../../support/seed';
+import { runActivity } from '../activity-world';
+import { sha256 } from './download-world';
 
 const KIB = 1024;
 const MIB = KIB * KIB;
 
-/** The first one is within the bytes by which a video is known, the second one right behind them. */
+/** The first cut is inside the bytes that show the container, the second right after them. */
 const FIRST_CUTS = [4_000, 4_100];
 
 const random = seededRandom(`cuts ${SEED}`);
@@ -37,7 +37,7 @@ describe.each([
   ['files', SINKS.files, 300 * KIB, 50],
   ['S3', SINKS.S3, 300 * KIB, 50],
   ['S3 in parts', SINKS.S3, 9 * MIB, 10],
-] as const)('on its way to %s, a video', (_where, startSink, length, cuts) => {
+] as const)('downloaded to %s, a video', (_where, startSink, length, cuts) => {
   let sink: HostileSink;
   let bytes: Buffer;
   let activities: VideoActivities;
@@ -48,7 +48,7 @@ describe.each([
   }, S3_SERVER_TIMEOUT_MS);
   afterAll(() => sink.close());
 
-  /** One attempt of the activity: it stores the whole video and leaves nothing else. */
+  /** Runs one attempt, which stores the complete video and nothing else, and returns the ranges it asked for. */
   async function ranges(...answers: Answer[]): Promise<(string | undefined)[]> {
     const taskId = `task-${randomUUID()}`;
     const asking = home.add(taskId, { bytes, answers });
@@ -61,7 +61,7 @@ describe.each([
     const stored = await sink.storage.read(`${folder}/video.mp4`);
     expect(stored && (await buffer(stored)).equals(bytes)).toBe(true);
     expect((await sink.everythingIn(folder)).sort()).toEqual(['video.mp4', 'video.mp4.json']);
-    // A range without the ETag of what is there would bring the rest of whatever there is by then.
+    // Without the ETag, a range could return the rest of another video.
     for (const { range, ifRange } of asking.videos) expect(ifRange).toBe(range && '"one"');
     return asking.videos.map(({ range }) => range);
   }
@@ -69,19 +69,16 @@ describe.each([
   describe(`that is cut once, ${REPLAY},`, () => {
     const offsets = [...FIRST_CUTS, ...randomCuts(cuts, length)];
 
-    test.each(offsets)('behind %d bytes, goes on there', async (offset) => {
+    test.each(offsets)('after %d bytes, resumes there', async (offset) => {
       const asked = await ranges(cutAt(offset / length), serve);
       expect(asked).toStrictEqual([undefined, `bytes=${Math.floor((offset / length) * length)}-`]);
     });
 
-    test.each(offsets.slice(0, 12))(
-      'behind %d bytes without a goodbye, goes on where it got to',
-      async (offset) => {
-        const asked = await ranges(resetAt(offset / length), serve);
-        expect(asked).toHaveLength(2);
-        const [, from = '0'] = /^bytes=(\d+)-$/.exec(asked[1] ?? '') ?? [];
-        expect(Number(from)).toBeLessThanOrEqual(offset);
-      },
-    );
+    test.each(offsets.slice(0, 12))('after %d bytes by a reset, resumes where it got to', async (offset) => {
+      const asked = await ranges(resetAt(offset / length), serve);
+      expect(asked).toHaveLength(2);
+      const [, from = '0'] = /^bytes=(\d+)-$/.exec(asked[1] ?? '') ?? [];
+      expect(Number(from)).toBeLessThanOrEqual(offset);
+    });
   });
 });

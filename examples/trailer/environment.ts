@@ -3,17 +3,17 @@ import { NativeConnection } from '@temporalio/worker';
 import { createVideoService, type VideoService } from 'temporal-videogen';
 import { createVideoTestEnvironment } from 'temporal-videogen/testing';
 
-/** Temporal, and the service that generates the shots. */
-export interface Place {
+/** The Temporal connection, and the service that generates the shots. */
+export interface Environment {
   connection: NativeConnection;
   namespace?: string;
-  /** That of the settings when there is none here. */
+  /** Without it, the plugin reads the service from the settings. */
   service?: VideoService;
   close(): Promise<void>;
 }
 
-/** As the settings say; without TEMPORAL_ADDRESS, a Temporal server and an emulated service for this run. */
-export async function openPlace(): Promise<Place> {
+/** Uses TEMPORAL_ADDRESS and the other settings, or starts a Temporal server and an emulated service for this run. */
+export async function openEnvironment(): Promise<Environment> {
   if (process.env.TEMPORAL_ADDRESS) {
     const { connectionOptions, namespace } = loadClientConnectConfig();
     const connection = await NativeConnection.connect(connectionOptions);

@@ -1,4 +1,0 @@
-/** The code of an error, such as ENOENT. Not by `instanceof`: errors of Node may be of another realm. */
-export function errorCode(error: unknown): unknown {
-  return Reflect.get(Object(error), 'code');
-}
