@@ -23,6 +23,7 @@ module.exports = {
     'OpenVideoOptions',
     'OpenedBatch',
     'Permit',
+    'Secrets',
     'Retry',
     'SharedPoll',
     'TaskReading',

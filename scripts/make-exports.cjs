@@ -13,7 +13,7 @@ const END = '<!-- exports:end -->';
 /** A name that several entry points export is described once, by the first of these. */
 const DESCRIBED_BY = ['contract', 'activities', 'workflows', '', 'plugin', 'nexus', 'testing', 'failures'];
 
-/** What each entry point exports, as `{ specifier, names: [{ name, kind, about, home }] }`. */
+/** What each entry point exports, as `{ specifier, names: [{ name, kind, about, hasExample, home }] }`. */
 function readExports() {
   const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
@@ -49,7 +49,14 @@ function describe(exported, checker) {
   const isAlias = exported.flags & ts.SymbolFlags.Alias;
   const symbol = isAlias ? checker.getAliasedSymbol(exported) : exported;
   const comment = ts.displayPartsToString(symbol.getDocumentationComment(checker));
-  return { name: exported.name, kind: kindOf(symbol), about: firstSentence(comment), symbol };
+  const hasExample = symbol.getJsDocTags(checker).some(({ name }) => name === 'example');
+  return {
+    name: exported.name,
+    kind: kindOf(symbol, checker),
+    about: firstSentence(comment),
+    hasExample,
+    symbol,
+  };
 }
 
 const KINDS = [
@@ -59,8 +66,11 @@ const KINDS = [
   [ts.SymbolFlags.Interface | ts.SymbolFlags.TypeAlias, 'type'],
 ];
 
-function kindOf({ flags, name }) {
+function kindOf(symbol, checker) {
+  const { flags, name } = symbol;
   const [, kind] = KINDS.find(([flag]) => flags & flag) ?? [];
+  if (kind === 'constant' && checker.getTypeOfSymbol(symbol).getCallSignatures().length > 0)
+    return 'function';
   if (kind === undefined) throw new Error(`${name} is exported and is of no kind that the reference knows.`);
   return kind;
 }
@@ -71,8 +81,8 @@ function firstSentence(comment) {
 }
 
 /** The tables in Markdown. */
-function exportTables() {
-  return readExports()
+function exportTables(found = readExports()) {
+  return found
     .map(({ specifier, names }) => {
       const own = names.filter(({ home }) => home === specifier);
       const homes = new Set(names.map(({ home }) => home));

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 
+/** Environment variables by name, as in `process.env`. */
 export type Environment = Record<string, string | undefined>;
 
 /** A setting is missing or wrong. The message is one line: the variable, the problem, the fix. */

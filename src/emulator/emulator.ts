@@ -9,6 +9,7 @@ import { Operations, type OperationsOptions } from './operations';
 import { type ReceivedCall, type RecordedCall, receive, routesOf } from './receive';
 import type { EmulatedTask } from './task-book';
 
+/** Options of startEmulator. */
 export interface EmulatorOptions extends Partial<OperationsOptions> {
   /** The loopback interface unless set. */
   host?: string;
@@ -23,6 +24,7 @@ export interface EmulatorOptions extends Partial<OperationsOptions> {
   onCall?: (call: RecordedCall) => void;
 }
 
+/** A running emulator: its address, the calls it received, and the faults to come. */
 export interface Emulator {
   url: string;
   apiKey: string;
@@ -50,7 +52,16 @@ type Answering = (subject: string, received: ReceivedCall) => EmulatedAnswer | P
 
 const LOOPBACK = '127.0.0.1';
 
-/** The video generation service on your own machine: its whole interface, and faults on demand. */
+/**
+ * The video generation service on your own machine: its whole interface, and faults on demand.
+ *
+ * @example
+ * ```ts
+ * const emulator = await startEmulator({ jobTimeMs: 1_000 });
+ * const service = createVideoService({ baseUrl: emulator.url, apiKey: () => emulator.apiKey });
+ * await emulator.close();
+ * ```
+ */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   const { host = LOOPBACK, port = 0, apiKey = 'emulator-key', cancelling = false } = options;
   const { jobTimeMs = 5_000, clock = Date.now, idempotencyKeys = 'ignored', dialect = 'default' } = options;

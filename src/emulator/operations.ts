@@ -12,6 +12,7 @@ import { type EmulatedTask, TaskBook, type TaskFailure, type TaskView } from './
 import { type EmulatedVideo, VideoShelf } from './video-shelf';
 import { type Telling, Wording } from './wording';
 
+/** How the emulated service generates videos. */
 export interface OperationsOptions {
   /** From the submit of a task to its video. */
   jobTimeMs: number;
