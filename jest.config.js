@@ -1,10 +1,15 @@
+const { availableParallelism } = require('node:os');
+
 const swc = [
   '@swc/jest',
   { jsc: { target: 'es2023', parser: { syntax: 'typescript' } }, sourceMaps: 'inline' },
 ];
 
 const shared = {
-  testEnvironment: 'node',
+  // Not in the folder of temporary files, which each run has its own of.
+  cacheDirectory: '<rootDir>/node_modules/.cache/jest',
+  testEnvironment: '<rootDir>/test/support/watchful-environment.cjs',
+  setupFiles: ['<rootDir>/test/support/watch-runtime.cjs'],
   transform: { '\\.ts$': swc },
   // jest cannot run the process that inspects videos, so it loads TypeScript by itself.
   moduleNameMapper: { '^[.]/inspect-entry$': '<rootDir>/test/support/inspect-entry.ts' },
@@ -18,9 +23,15 @@ const NEEDS_A_SERVER = ['<rootDir>/test/time-skipping/', '<rootDir>/test/real-se
 const NEEDS_A_TARBALL = ['<rootDir>/test/package/'];
 
 module.exports = {
-  maxWorkers: 2,
+  // Many files wait for servers and timeouts: one more than the cores keeps those busy meanwhile.
+  maxWorkers: Math.min(availableParallelism() + 1, 6),
+  testSequencer: '<rootDir>/test/support/longest-first.cjs',
   testTimeout: 60_000,
-  reporters: ['default', '<rootDir>/test/support/count-reporter.js'],
+  reporters: [
+    'default',
+    '<rootDir>/test/support/count-reporter.js',
+    '<rootDir>/test/support/times-reporter.cjs',
+  ],
   projects: [
     {
       ...shared,

@@ -3,7 +3,7 @@ const { name, exports: paths } = require('../package.json');
 
 const ROOT = join(__dirname, '..');
 
-/** What programs may import, as package.json's `exports` has it: nothing else lists the entry points. */
+/** The entry points of the package, read from `exports` in package.json, their only list. */
 exports.ENTRY_POINTS = Object.entries(paths)
   .filter(([, target]) => target.endsWith('.js'))
   .map(([path, target]) => ({

@@ -1,6 +1,6 @@
 /**
- * Writes what each entry point offers to `<name>.api.md` in this folder. With `--check` it writes nothing, and fails when a
- * report is not what the built declarations say: so every change of the interface is seen by whoever reviews the commit.
+ * Writes the exports of each entry point to `<name>.api.md` in this folder. With `--check` it writes nothing, and fails if a
+ * report differs from the built declarations, so that every change of the public API shows up in review.
  */
 const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
@@ -12,7 +12,7 @@ const ROOT = join(__dirname, '..');
 const check = process.argv.includes('--check');
 const scratch = mkdtempSync(join(tmpdir(), 'videogen-api-'));
 
-const configOf = ({ declaration, reportFile }) =>
+const createConfig = ({ declaration, reportFile }) =>
   ExtractorConfig.prepare({
     packageJsonFullPath: join(ROOT, 'package.json'),
     configObjectFullPath: undefined,
@@ -38,15 +38,15 @@ const configOf = ({ declaration, reportFile }) =>
     },
   });
 
-/** Its compiler is older than ours: a declaration beyond it is an error here. What to do about a change we say ourselves. */
-const leaveOut = new Set([
+/** Its compiler is older than ours, but a declaration that it cannot read is an error. We print our own advice. */
+const HIDDEN_MESSAGES = new Set([
   'console-preamble',
   'console-compiler-version-notice',
   'console-api-report-not-copied',
 ]);
 
 function main() {
-  const configs = ENTRY_POINTS.map(configOf);
+  const configs = ENTRY_POINTS.map(createConfig);
   const compilerState = CompilerState.create(configs[0], {
     additionalEntryPoints: configs.slice(1).map(({ mainEntryPointFilePath }) => mainEntryPointFilePath),
   });
@@ -56,7 +56,7 @@ function main() {
       localBuild: !check,
       printApiReportDiff: check,
       messageCallback: (message) => {
-        if (leaveOut.has(message.messageId)) message.logLevel = 'none';
+        if (HIDDEN_MESSAGES.has(message.messageId)) message.logLevel = 'none';
       },
     });
     if (errorCount > 0) process.exitCode = 1;
@@ -65,7 +65,7 @@ function main() {
   if (!check || changed.length === 0) return;
   const names = changed.map(({ reportFilePath }) => reportFilePath.slice(ROOT.length + 1));
   process.stderr.write(
-    `The interface is not as ${names.join(', ')} has it: if that is meant, run npm run api and commit what it writes.\n`,
+    `The public API differs from ${names.join(', ')}: if you meant to change it, run npm run api and commit the result.\n`,
   );
   process.exitCode = 1;
 }

@@ -7,9 +7,9 @@ module.exports = {
   tsconfig: join(__dirname, '../tsconfig.build.json'),
   out: join(__dirname, 'html'),
   readme: 'none',
-  // Links to the sources would need the address of a repository.
+  // Links to the sources need the URL of a repository.
   disableSources: true,
-  // Whatever type an exported name mentions is exported too, by one of the entry points.
+  // Fails if an exported type refers to a type that no entry point exports.
   treatWarningsAsErrors: true,
   // Parts of exported types that users pass on and never name: what a service or a rate limiter answers, what a workflow
   // carries over, the schemas that types are inferred from.
@@ -23,8 +23,8 @@ module.exports = {
     'OpenVideoOptions',
     'OpenedBatch',
     'Permit',
-    'Secrets',
     'Retry',
+    'Secrets',
     'SharedPoll',
     'TaskReading',
     'VideoBody',

@@ -1,7 +1,7 @@
 /**
- * The cost of many videos, in one batch workflow and in a workflow each: `npm run bench:batch`. Generations take a second;
- * one Temporal server, one worker and the emulator share the machine. Prints videos per second and the server's CPU time
- * per video. Set `VIDEOS` (in the batch), `JOBS` (a workflow each; 0 for none) and `WINDOW`: `VIDEOS=10000` is a long file.
+ * Compares many videos in one workflow with a workflow for each: `npm run bench:batch`. A generation takes a second. The
+ * Temporal server, one worker and the emulator share the machine. Prints videos per second and the server's CPU time per
+ * video. Set `VIDEOS` (in the batch; 10000 for a long file), `JOBS` (single workflows; 0 for none) and `WINDOW`.
  */
 const { readFileSync } = require('node:fs');
 const { Client, Connection } = require('@temporalio/client');
@@ -17,7 +17,7 @@ const { createVideoService } = require('../dist/src/service');
 const { createFileStorage } = require('../dist/src/storage');
 const { createVideoWorker } = require('../dist/src/worker/video-worker');
 
-const setting = (name, byDefault) => Number(process.env[name] ?? byDefault);
+const setting = (name, defaultValue) => Number(process.env[name] ?? defaultValue);
 const VIDEOS = setting('VIDEOS', 1_000);
 const JOBS = setting('JOBS', 200);
 const WINDOW = setting('WINDOW', 100);
@@ -25,21 +25,21 @@ const POLLING = { min: '1s', max: '1s' };
 const TASK_QUEUE = 'video-generation';
 const TICKS_PER_SECOND = 100;
 
-/** The CPU time of a process so far, on Linux. */
+/** CPU seconds that a process has used, from Linux. */
 function cpuSeconds(pid) {
   const afterName = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
   return (Number(afterName[11]) + Number(afterName[12])) / TICKS_PER_SECOND;
 }
 
-async function measured(server, count, work) {
+async function measure(server, count, work) {
   const [startedAt, before] = [Date.now(), cpuSeconds(server.pid)];
   await work();
   const seconds = (Date.now() - startedAt) / 1_000;
   const serverMs = (1_000 * (cpuSeconds(server.pid) - before)) / count;
-  return `${(count / seconds).toFixed(1)} videos/s, ${serverMs.toFixed(1)} ms of server CPU per video, ${seconds.toFixed(0)} s`;
+  return `${(count / seconds).toFixed(1)} videos/s, ${serverMs.toFixed(1)} ms of the server's CPU per video, ${seconds.toFixed(0)} s`;
 }
 
-async function runsOf(client, workflowId) {
+async function countRuns(client, workflowId) {
   let runs = 0;
   for await (const _ of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) runs++;
   return runs;
@@ -64,7 +64,7 @@ async function main() {
     const lines = Array.from({ length: VIDEOS }, (_, index) => `{"prompt":"Fox ${index + 1}"}\n`);
     await storage.write('foxes.jsonl', lines.join(''), 'application/x-ndjson');
     let result;
-    const batch = await measured(server, VIDEOS, async () => {
+    const batch = await measure(server, VIDEOS, async () => {
       const input = { requestsFrom: 'foxes.jsonl', window: WINDOW, polling: POLLING };
       result = await (await videos.startBatch(input, { workflowId: 'foxes' })).result();
     });
@@ -72,17 +72,17 @@ async function main() {
     process.stdout.write(
       `one workflow, ${VIDEOS} lines, window ${WINDOW}: ${batch}; ` +
         `${result.succeeded} stored, ${result.failed} failed, ${files} files, ${emulator.generations().length} paid, ` +
-        `${await runsOf(client, 'foxes')} runs\n`,
+        `${await countRuns(client, 'foxes')} runs\n`,
     );
     if (JOBS === 0) return;
-    const apart = await measured(server, JOBS, async () => {
+    const single = await measure(server, JOBS, async () => {
       const jobs = [];
       for (let index = 0; index < JOBS; index++) {
         jobs.push(await videos.start({ request: { prompt: `Fox ${index}` }, polling: POLLING }));
       }
       await Promise.all(jobs.map((job) => job.result()));
     });
-    process.stdout.write(`a workflow each, ${JOBS} at once: ${apart}\n`);
+    process.stdout.write(`a workflow each, ${JOBS} at once: ${single}\n`);
   });
   await service.close();
   await emulator.close();

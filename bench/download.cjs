@@ -1,6 +1,6 @@
-// Downloads a 1 GiB video from loopback to a file, with its SHA-256: our activity against curl with sha256sum, and against
-// undici with a hashing Transform and createWriteStream. Ours and the latter take turns in one warm process. Then a whole
-// job runs in its own worker, to measure memory. GIB=1 ROUNDS=5 npm run bench:download
+// Measures the download of one 1 GiB video from loopback to a file, with its SHA-256: ours, curl followed by sha256sum, and
+// undici with a hashing Transform and createWriteStream. Ours and undici take turns in one warm process, like that of a
+// worker. Then a whole job runs in its own worker process to measure memory. GIB=1 ROUNDS=5 npm run bench:download
 const { spawn, spawnSync } = require('node:child_process');
 const { createHash } = require('node:crypto');
 const { createWriteStream } = require('node:fs');
@@ -16,10 +16,10 @@ const ROUNDS = Number(process.env.ROUNDS ?? 5);
 const MIB = 1024 ** 2;
 
 async function main() {
-  const [, , part, base, folder] = process.argv;
+  const [, , part, baseUrl, folder] = process.argv;
   if (part === 'serve') return serve();
-  if (part === 'compare') return compare(base, folder);
-  if (part === 'worker') return inWorker(base, folder);
+  if (part === 'compare') return compare(baseUrl);
+  if (part === 'worker') return inWorker(baseUrl, folder);
   const server = spawn(process.execPath, [__filename, 'serve'], { stdio: ['pipe', 'pipe', 'inherit'] });
   const port = await new Promise((resolve) => server.stdout.once('data', (text) => resolve(Number(text))));
   const url = `http://127.0.0.1:${port}`;
@@ -29,14 +29,16 @@ async function main() {
       curls.push(await inFolder((folder) => curl(`${url}/video`, folder)));
     const runs = { curl: curls, ...(await inFolder((folder) => inProcess('compare', url, folder))) };
     const hashes = new Set(Object.values(runs).flatMap((some) => some.map(({ sha256 }) => sha256)));
-    if (hashes.size !== 1) throw new Error('the downloads differ');
+    if (hashes.size !== 1) throw new Error('The downloads differ: they have different SHA-256 sums.');
     for (const [name, some] of Object.entries(runs)) {
       print(`${name.padEnd(9)} ${some.map(({ seconds }) => seconds.toFixed(2)).join(' ')} s`);
     }
-    const speeds = Object.entries(runs).map(([name, some]) => `${name} ${speed(median(some))} MB/s`);
-    print(`median of ${ROUNDS}, ${BYTES} bytes with SHA-256: ${speeds.join(', ')}`);
+    const medians = Object.entries(runs).map(
+      ([name, some]) => `${name} ${megabytesPerSecond(median(some))} MB/s`,
+    );
+    print(`median of ${ROUNDS}, ${BYTES} bytes with SHA-256: ${medians.join(', ')}`);
     const { rssMib } = await inFolder((folder) => inProcess('worker', url, folder));
-    print(`a downloading worker used at most ${rssMib.toFixed(0)} MiB more than an idle one`);
+    print(`a worker that downloads it held at most ${rssMib.toFixed(0)} MiB more than an idle one`);
   } finally {
     server.kill();
   }
@@ -44,7 +46,7 @@ async function main() {
 
 async function inFolder(work) {
   const folder = await mkdtemp(join(tmpdir(), 'videogen-bench-'));
-  // Pending disk writes must not slow the next run.
+  // Pending writes to the disk must not slow this run.
   spawnSync('sync');
   try {
     return await work(folder);
@@ -56,9 +58,9 @@ async function inFolder(work) {
 const median = (runs) =>
   runs.map(({ seconds }) => seconds).sort((a, b) => a - b)[Math.floor(runs.length / 2)];
 const print = (line) => process.stdout.write(`${line}\n`);
-const speed = (seconds) => Math.round(BYTES / 1e6 / seconds);
+const megabytesPerSecond = (seconds) => Math.round(BYTES / 1e6 / seconds);
 
-/** The service and its file server: a small video, made large by a box of noise. */
+/** The service and its storage in one. The video is a small one with a large box of noise. */
 async function serve() {
   const { noiseVideo } = require('../dist/src/emulator');
   const noise = await noiseVideo({ prompt: 'bench' }, MIB);
@@ -90,7 +92,7 @@ async function serve() {
   process.stdin.on('end', () => process.exit()).resume();
 }
 
-/** The boxes before the last one, and the last one, which is the noise. */
+/** The boxes before the last one, and the last one, which is padding. */
 function splitBoxes(video) {
   let at = 0;
   for (;;) {
@@ -103,27 +105,27 @@ function splitBoxes(video) {
 function curl(url, folder) {
   const file = join(folder, 'video.mp4');
   const startedAt = performance.now();
-  const got = spawnSync('curl', ['--silent', '--fail', '--output', file, url]);
-  if (got.status !== 0) throw new Error(`curl ended with ${got.status ?? got.error}`);
+  const { status, error } = spawnSync('curl', ['--silent', '--fail', '--output', file, url]);
+  if (status !== 0) throw new Error(`curl ended with ${status ?? error}`);
   const [sha256] = spawnSync('sha256sum', [file], { encoding: 'utf8' }).stdout.split(' ');
   return { seconds: (performance.now() - startedAt) / 1_000, sha256 };
 }
 
-function inProcess(name, base, folder) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [__filename, name, base, folder], {
+function inProcess(name, baseUrl, folder) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [__filename, name, baseUrl, folder], {
     encoding: 'utf8',
   });
   if (status !== 0) throw new Error(`${name} failed: ${stderr}`);
   return JSON.parse(stdout.trim().split('\n').at(-1));
 }
 
-/** The first round warms up and does not count. */
-async function compare(base) {
+/** The first round only warms up the JavaScript engine. */
+async function compare(baseUrl) {
   const runs = { transform: [], ours: [] };
-  const ways = { transform, ours };
+  const downloads = { transform, ours };
   for (let round = 0; round <= ROUNDS; round++) {
-    for (const name of Object.keys(ways)) {
-      const run = await inFolder((folder) => measure(() => ways[name](base, folder)));
+    for (const name of Object.keys(downloads)) {
+      const run = await inFolder((folder) => measure(() => downloads[name](baseUrl, folder)));
       if (round > 0) runs[name].push(run);
     }
   }
@@ -172,7 +174,7 @@ async function transform(baseUrl, folder) {
   return hash.digest('hex');
 }
 
-/** A whole job on a Temporal server, in its own worker process. */
+/** A whole job on a Temporal server, in the process of its worker. */
 async function inWorker(baseUrl, folder) {
   const { createVideoTestEnvironment } = require('../dist/src/testing');
   const { createFileStorage, createVideoService } = require('../dist/src');
@@ -180,7 +182,7 @@ async function inWorker(baseUrl, folder) {
   const service = createVideoService({ baseUrl, apiKey: () => 'bench' });
   const worker = await env.createWorker({ service, storage: createFileStorage(folder) });
   const running = worker.run();
-  // Lets the memory of bundling the workflows settle.
+  // The memory that bundling the workflows took is not that of an idle worker.
   await new Promise((resolve) => setTimeout(resolve, 3_000));
   const measured = await measure(async () => (await env.videos.execute({ taskId: 'bench' })).video.sha256);
   worker.shutdown();

@@ -1,5 +1,5 @@
-// Breaks videos of every container in many ways and inspects them: no inspection may take long or much memory, and a second
-// reader must find a picture in each accepted file. FILES=10000 SEED=7 npm run fuzz:video
+// Breaks videos of every container in many ways and inspects them. No inspection may take long or much memory, and a second
+// reader must find a picture in each accepted video. FILES=10000 SEED=7 npm run fuzz:video
 const { spawnSync } = require('node:child_process');
 const { randomInt } = require('node:crypto');
 const { join } = require('node:path');

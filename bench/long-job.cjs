@@ -1,16 +1,16 @@
 /**
- * A job of 30 days and 50,000 polls, on a server that skips time: `npm run bench:long-job`, about 20 min on 2 idle cores.
- * Prints the result, the number of histories, and the length of the longest. Set `DAYS` and `POLLS`.
+ * Runs a job of 30 days and 50,000 polls on a time-skipping server: `npm run bench:long-job`, about 20 min on 2 idle cores.
+ * Prints its result, the number of its runs and the length of the longest history. Set `DAYS` and `POLLS`.
  */
 const { DefaultLogger, Runtime } = require('@temporalio/worker');
 const { createVideoTestEnvironment } = require('../dist/src/testing');
 
-const setting = (name, byDefault) => Number(process.env[name] ?? byDefault);
+const setting = (name, defaultValue) => Number(process.env[name] ?? defaultValue);
 const DAYS = setting('DAYS', 30);
 const POLLS = setting('POLLS', 50_000);
 const DAY_MS = 86_400_000;
 
-/** The lengths of a job's histories, from its first run to its last. */
+/** The length of each run's history, from the first run to the last. */
 async function historyLengths(client, workflowId, firstRunId) {
   const lengths = [];
   for (let runId = firstRunId; runId; ) {
@@ -47,7 +47,7 @@ async function main() {
     const lengths = await historyLengths(client, 'long-job', handle.firstExecutionRunId);
     process.stdout.write(
       `waited ${(waitedMs / DAY_MS).toFixed(2)} days with ${polls} polls, ` +
-        `in ${lengths.length} histories of at most ${Math.max(...lengths)} events, ` +
+        `in ${lengths.length} runs with histories of at most ${Math.max(...lengths)} events, ` +
         `for ${env.emulator.generations().length} generation, in ${seconds} s\n`,
     );
   });

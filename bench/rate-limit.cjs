@@ -1,19 +1,19 @@
 /**
- * How well 100 jobs share a service that runs 5 tasks at a time and answers 429 beyond: `npm run bench:rate-limit`, 7 min.
- * Prints how busy the service's slots were from the first to the last submit, and how many submits it refused. Set `JOBS`,
- * `SLOTS`, `JOB_SECONDS` and `WORKERS` (each with its own rate limiter, as in its own process).
+ * Measures how well 100 jobs share a service that runs 5 tasks at a time and answers 429 beyond that:
+ * `npm run bench:rate-limit`, 7 min. Prints how busy the 5 slots were from the first to the last submit, and how many submits
+ * were refused. Set `JOBS`, `SLOTS`, `JOB_SECONDS` and `WORKERS` (each has its own rate limiter, as in its own process).
  */
 const { DefaultLogger, Runtime } = require('@temporalio/worker');
 const { createVideoClient } = require('../dist/src/client/video-client');
 const { createVideoTestEnvironment } = require('../dist/src/testing');
 
-const setting = (name, byDefault) => Number(process.env[name] ?? byDefault);
+const setting = (name, defaultValue) => Number(process.env[name] ?? defaultValue);
 const JOBS = setting('JOBS', 100);
 const SLOTS = setting('SLOTS', 5);
 const JOB_MS = setting('JOB_SECONDS', 20) * 1_000;
 const WORKERS = setting('WORKERS', 1);
 
-/** The share of the slots that had a task, between the first and the last submit. */
+/** How much of the slots' time from the first to the last submit had a task. */
 function busyShare(tasks, endOf) {
   const submits = tasks.map((task) => task.submittedAtMs);
   const [from, to] = [Math.min(...submits), Math.max(...submits)];
@@ -22,7 +22,7 @@ function busyShare(tasks, endOf) {
 }
 
 async function main() {
-  // Otherwise each refusal is a warning of many lines.
+  // Each refusal would log a warning of many lines.
   Runtime.install({ logger: new DefaultLogger('ERROR') });
   const env = await createVideoTestEnvironment({
     server: 'dev',

@@ -7,27 +7,27 @@ const { existsSync, readFileSync } = require('node:fs');
 /** The form that npm itself writes; provenance compares it with the repository that builds the package. */
 const REPOSITORY = /^git\+(https:\/\/[^/]+\/[^/]+\/[^/]+)\.git$/;
 
-/** `repository` is the one place; `bugs` and `homepage` follow from it. */
+/** `bugs` and `homepage` must follow from `repository`. */
 function repositoryProblems({ repository, bugs, homepage }) {
   const url = repository?.url;
   if (url === undefined) {
     return [
-      'package.json names no repository, so npm cannot link the package to its source: npm pkg set repository.type=git repository.url=git+https://github.com/OWNER/NAME.git',
+      'package.json names no repository, so npm cannot link the package to its source: run npm pkg set repository.type=git repository.url=git+https://github.com/OWNER/NAME.git',
     ];
   }
   const [, page] = REPOSITORY.exec(url) ?? [];
   if (page === undefined) {
     return [
-      `package.json's repository.url is ${url}: write it as git+https://github.com/OWNER/NAME.git, as provenance needs it.`,
+      `package.json's repository.url is ${url}, which provenance cannot compare: write it as git+https://github.com/OWNER/NAME.git.`,
     ];
   }
   return [
     ...(bugs?.url === `${page}/issues`
       ? []
-      : [`package.json's bugs is not that of its repository: npm pkg set bugs.url=${page}/issues`]),
+      : [`package.json's bugs.url does not match its repository: run npm pkg set bugs.url=${page}/issues`]),
     ...(homepage === `${page}#readme`
       ? []
-      : [`package.json's homepage is not that of its repository: npm pkg set homepage=${page}#readme`]),
+      : [`package.json's homepage does not match its repository: run npm pkg set homepage=${page}#readme`]),
   ];
 }
 
@@ -36,21 +36,19 @@ function versionProblems({ version }, changelog, { GITHUB_REF_TYPE, GITHUB_REF_N
   return [
     ...(newest === version
       ? []
-      : [`CHANGELOG.md begins with ${newest ?? 'no version'}: begin it with "## ${version}".`]),
+      : [`CHANGELOG.md starts with ${newest ?? 'no version'}: start it with "## ${version}".`]),
     ...(GITHUB_REF_TYPE !== 'tag' || GITHUB_REF_NAME === `v${version}`
       ? []
       : [
-          `The tag is ${GITHUB_REF_NAME} and package.json says ${version}: tag the commit that sets the version.`,
+          `The tag is ${GITHUB_REF_NAME}, but the version in package.json is ${version}: tag the commit that sets the version.`,
         ]),
   ];
 }
 
-/** Nobody has to own the code, so this only reminds. */
+/** Only a reminder, since code owners are optional. */
 function reminders(codeOwners) {
-  const namesSomebody = /^[^#\s].*@/m.test(codeOwners);
-  return namesSomebody
-    ? []
-    : ['Reminder: .github/CODEOWNERS names nobody, so nobody is asked to review a change.'];
+  const hasOwner = /^[^#\s].*@/m.test(codeOwners);
+  return hasOwner ? [] : ['Reminder: .github/CODEOWNERS lists no owner, so GitHub requests no reviews.'];
 }
 
 const read = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '');

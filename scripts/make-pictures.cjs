@@ -1,6 +1,6 @@
 /**
- * Takes the pictures of the documentation in a browser: `CHROMIUM=/usr/bin/chromium npm run pictures`. One is a video of
- * the emulator as a browser plays it, the others are jobs in the Temporal UI.
+ * Takes the screenshots of the documentation in a browser: `CHROMIUM=/usr/bin/chromium npm run pictures`. One shows a video
+ * of the emulator, the others show jobs in the Temporal UI.
  */
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
@@ -14,7 +14,7 @@ const { startEmulator } = require('../dist/src/testing');
 
 const CLI = join(__dirname, '../dist/src/cli/main.js');
 const PICTURES = join(__dirname, '../docs/pictures');
-const ARGS = [
+const CHROMIUM_ARGS = [
   '--no-sandbox',
   '--disable-gpu',
   '--disable-background-networking',
@@ -26,18 +26,18 @@ const REQUEST = ['A red fox in the snow', '--resolution', '720p', '--duration', 
 
 function run(args, env) {
   const child = spawn(process.execPath, [CLI, ...args], { env: { ...process.env, ...env } });
-  const seen = { out: '', err: '' };
+  const output = { stdout: '', stderr: '' };
   child.stdout.on('data', (chunk) => {
-    seen.out += chunk;
+    output.stdout += chunk;
   });
   child.stderr.on('data', (chunk) => {
-    seen.err += chunk;
+    output.stderr += chunk;
   });
-  return { child, seen };
+  return { child, output };
 }
 
-async function until(isSo) {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 100));
+async function until(condition) {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 100));
 }
 
 async function playVideo(browser, file) {
@@ -66,14 +66,14 @@ async function playVideo(browser, file) {
   return played;
 }
 
-/** A `videogen dev` of its own, for as long as the work takes. */
+/** Runs `videogen dev` in its own folder while `work` runs. */
 async function withDev(settings, work) {
   const folder = mkdtempSync(join(tmpdir(), 'videogen-pictures-'));
   const env = { VIDEOGEN_DATA: join(folder, 'data'), VIDEOGEN_STORAGE: join(folder, 'videos'), ...settings };
   const dev = run(['dev'], env);
-  await until(() => dev.seen.err.includes('Ctrl-C'));
-  const [, address] = /^Temporal +(\S+)$/m.exec(dev.seen.err);
-  const [, ui] = /^Temporal UI +(\S+)$/m.exec(dev.seen.err);
+  await until(() => dev.output.stderr.includes('Ctrl-C'));
+  const [, address] = /^Temporal +(\S+)$/m.exec(dev.output.stderr);
+  const [, ui] = /^Temporal UI +(\S+)$/m.exec(dev.output.stderr);
   try {
     await work({ env, address, workflows: `${ui}/namespaces/default/workflows` });
   } finally {
@@ -89,58 +89,58 @@ async function open(browser, address, height) {
   return page;
 }
 
-/** What the UI draws goes on for a moment after the words are there. */
-async function picture(page, name, options) {
+/** Waits a moment: the UI still draws after its text is there. */
+async function takePicture(page, name, options) {
   await page.waitForTimeout(1_000);
   await page.screenshot({ path: join(PICTURES, name), ...options });
   await page.close();
 }
 
-/** One job from its beginning to its end. */
+/** One job from start to end. */
 async function oneJob(browser) {
   await withDev({}, async ({ env, workflows }) => {
     const generate = run(['generate', ...REQUEST, '--id', 'red-fox'], env);
     await once(generate.child, 'close');
-    process.stdout.write(`${JSON.stringify(await playVideo(browser, generate.seen.out.trim()))}\n`);
+    process.stdout.write(`${JSON.stringify(await playVideo(browser, generate.output.stdout.trim()))}\n`);
     const page = await open(browser, `${workflows}/red-fox`, 1_130);
     await page.getByText('next poll in').first().waitFor();
-    await picture(page, 'temporal-ui.png');
+    await takePicture(page, 'temporal-ui.png');
   });
 }
 
-/** A job that waits for a decision, and the list of it and others. */
+/** A job that waits for a decision, and a list of several jobs. */
 async function manyJobs(browser) {
-  let leaptMs = 0;
-  const emulator = await startEmulator({ jobTimeMs: 600_000, clock: () => Date.now() + leaptMs });
+  let skippedMs = 0;
+  const emulator = await startEmulator({ jobTimeMs: 600_000, clock: () => Date.now() + skippedMs });
   const settings = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: emulator.apiKey };
   await withDev(settings, async ({ address, workflows }) => {
     const videos = await createVideoClient({
       env: { TEMPORAL_ADDRESS: address, VIDEOGEN_SEARCH_ATTRIBUTES: 'true' },
     });
-    const untilPhase = async (workflowId, prompt, phase) => {
+    const startUntil = async (workflowId, prompt, phase) => {
       const request = { prompt, resolution: '720p', aspect_ratio: '16:9', duration: 5 };
       const job = await videos.start({ request, polling: { min: '2s' } }, { workflowId });
       for await (const progress of job.follow({ everyMs: 100 })) if (progress.phase === phase) return job;
     };
-    const done = await untilPhase('red-fox', 'A red fox in the snow', 'waiting');
+    const done = await startUntil('red-fox', 'A red fox in the snow', 'waiting');
     emulator.next('submit', { kind: 'failed-task', code: 'moderated', message: 'no real people' });
-    const failing = await untilPhase('famous-face', 'A famous person dances', 'waiting');
-    leaptMs += 600_000;
+    const failing = await startUntil('famous-face', 'A famous person dances', 'waiting');
+    skippedMs += 600_000;
     await done.result();
     await failing.result().catch(() => undefined);
     emulator.next('submit', { kind: 'refused', status: 400, message: 'no roads today' });
-    await untilPhase('endless-road', 'A road without an end', 'failed');
+    await startUntil('endless-road', 'A road without an end', 'failed');
     emulator.next('submit', { kind: 'reset' });
-    await untilPhase('hot-air-balloon', 'A hot air balloon over the hills', 'needs-decision');
-    await untilPhase('rainy-street', 'A street in the rain', 'waiting');
-    await untilPhase('paper-boat', 'A paper boat on a pond', 'waiting');
+    await startUntil('hot-air-balloon', 'A hot air balloon over the hills', 'needs-decision');
+    await startUntil('rainy-street', 'A street in the rain', 'waiting');
+    await startUntil('paper-boat', 'A paper boat on a pond', 'waiting');
     await videos.close();
 
     const details = await open(browser, `${workflows}/hot-air-balloon`, 1_160);
     await details.getByText('User Metadata').click();
     const shown = details.locator('iframe').last().contentFrame();
     await shown.getByText('Needs a decision').waitFor();
-    await picture(details, 'temporal-ui-details.png');
+    await takePicture(details, 'temporal-ui-details.png');
 
     const query = "VideoPhase != 'succeeded'";
     const list = await open(browser, `${workflows}?query=${encodeURIComponent(query)}`, 900);
@@ -153,7 +153,7 @@ async function manyJobs(browser) {
     }
     await list.getByTestId('drawer-close-button').click();
     const clip = { x: 0, y: 0, width: 1_280, height: 480 };
-    await picture(list, 'temporal-ui-list.png', { clip });
+    await takePicture(list, 'temporal-ui-list.png', { clip });
   });
   await emulator.close();
 }
@@ -161,7 +161,7 @@ async function manyJobs(browser) {
 async function main() {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: ARGS,
+    args: CHROMIUM_ARGS,
   });
   await oneJob(browser);
   await manyJobs(browser);

@@ -1,4 +1,4 @@
-/** Writes profile.schema.json, with which editors complete and check profiles: `npm run schema`. */
+/** Writes profile.schema.json, so that editors complete and check profiles: `npm run schema`. */
 const { writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { profileJsonSchema } = require('../dist/src/service/profile');

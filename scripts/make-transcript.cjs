@@ -1,4 +1,4 @@
-/** Puts what `npm start` prints into the README, between its two marks: `npm run transcript`. */
+/** Writes the output of `npm start` into the README, between its two markers: `npm run transcript`. */
 const { spawnSync } = require('node:child_process');
 const { mkdtempSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');
@@ -9,7 +9,7 @@ const END = '<!-- transcript:end -->';
 
 const root = join(__dirname, '..');
 const folder = mkdtempSync(join(tmpdir(), 'videogen-transcript-'));
-// Standard output and standard error in the order in which a person sees them.
+// A shell merges stdout and stderr in the order in which a terminal shows them.
 const { output } = spawnSync('sh', ['-c', 'npm start --silent 2>&1'], {
   cwd: root,
   encoding: 'utf8',
@@ -17,7 +17,7 @@ const { output } = spawnSync('sh', ['-c', 'npm start --silent 2>&1'], {
 });
 rmSync(folder, { recursive: true, force: true });
 
-const shown = (output[1] ?? '')
+const lines = (output[1] ?? '')
   .split('\n')
   .filter((line) => line !== '' && !line.startsWith('npm warn'))
   .map((line) =>
@@ -26,6 +26,6 @@ const shown = (output[1] ?? '')
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const [before, rest] = readme.split(START);
 const after = rest.split(END)[1];
-const transcript = ['```console', '$ npm ci && npm start', ...shown, '```'].join('\n');
+const transcript = ['```console', '$ npm ci && npm start', ...lines, '```'].join('\n');
 writeFileSync(join(root, 'README.md'), `${before}${START}\n${transcript}\n${END}${after}`);
 process.stdout.write(`${transcript}\n`);

@@ -5,7 +5,7 @@ export {
   type VideoActivities,
   type VideoActivityDeps,
 } from '../activities';
-export { TemporalUnreachable } from './client/connect';
+export { TemporalUnreachable } from './client/temporal-unreachable';
 export type { VideoBatch } from './client/video-batch';
 export {
   createVideoClient,

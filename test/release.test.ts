@@ -71,11 +71,15 @@ test.each<[string, Given, string]>([
     { manifest: { homepage: undefined } },
     'npm pkg set homepage=https://github.com/foxes/videos#readme',
   ],
-  ['with a tag of another version', { tag: 'v1.2.4' }, 'The tag is v1.2.4 and package.json says 1.2.3'],
+  [
+    'with a tag of another version',
+    { tag: 'v1.2.4' },
+    'The tag is v1.2.4, but the version in package.json is 1.2.3',
+  ],
   [
     'with changes that have no version yet',
     { changelog: '## Unreleased\n\n## 1.2.3\n' },
-    'CHANGELOG.md begins with Unreleased',
+    'CHANGELOG.md starts with Unreleased',
   ],
 ])('a package %s is refused in one sentence that names the fix', (_what, given, sentence) => {
   const { status, said } = check(given);
@@ -86,7 +90,7 @@ test.each<[string, Given, string]>([
 test('code that nobody owns is published with a reminder', () => {
   const { status, said } = check({ codeOwners: '# * @OWNER\n' });
   expect(status).toBe(0);
-  expect(said).toEqual([expect.stringContaining('Reminder: .github/CODEOWNERS names nobody')]);
+  expect(said).toEqual([expect.stringContaining('Reminder: .github/CODEOWNERS lists no owner')]);
 });
 
 test("the changelog's newest version is the package's", () => {

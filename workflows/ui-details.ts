@@ -50,7 +50,8 @@ function describeHold(
     decisionCommands(workflowId)
       .map(({ when, command }) => `- ${when}: ${codeMarkdown(command)}`)
       .join('\n'),
-    'Or send the update (or the signal) `decideSubmit` with `{"decision":"adopt","taskId":"…"}`, `{"decision":"resubmit"}` or `{"decision":"abandon"}`.',
+    // In the words of its buttons.
+    'Or here in the Temporal UI: More Actions, Send an Update, select `decideSubmit` and enter `{"decision":"adopt","taskId":"TASK_ID"}`, `{"decision":"resubmit"}` or `{"decision":"abandon"}`. Send a Signal takes the same.',
   ].join('\n\n');
 }
 

@@ -5,7 +5,6 @@ import { EXIT, reportError } from './exit-codes';
 import { tellOfJoined } from './joined-job';
 import { openTemporal } from './open-temporal';
 import type { DecideOptions } from './options';
-import { quietRuntime } from './quiet-runtime';
 import { type Terminal, tell } from './terminal';
 
 /** `videogen decide`: settles a submit whose answer was lost, as somebody who looked at the service knows best. */
@@ -17,7 +16,6 @@ export async function decide(
   try {
     const decision = readDecision(options);
     const item = readItem(options.item);
-    quietRuntime();
     const place = await openTemporal(terminal, { forNewJob: false });
     try {
       const job = place.videos.handle(workflowId);

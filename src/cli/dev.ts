@@ -4,7 +4,6 @@ import { inShell } from '../contract';
 import { EXIT } from './exit-codes';
 import { openLocalStack } from './local-stack';
 import type { DevOptions } from './options';
-import { quietRuntime } from './quiet-runtime';
 import { redrawOn, type Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
 
@@ -13,7 +12,6 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
   const tell = (line: string) => terminal.err(`${line}\n`);
   const port = readPort('--port', options.port);
   const uiPort = readPort('--ui-port', options.uiPort);
-  quietRuntime('WARN');
   const stack = await openLocalStack({
     env: terminal.env,
     terminal,
@@ -22,6 +20,7 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
     port,
     uiPort,
     forEverybody: true,
+    logLevel: 'WARN',
   });
   try {
     if (stack.runBy !== undefined) {

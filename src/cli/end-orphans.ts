@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endServersOn, isAlive } from '../temporal-server';
 import { answers } from '../temporal-server/loopback-port';
-import { connectLocally } from './local-client';
 import type { StackNote } from './stack-note';
 
 const LOOK_AGAIN_MS = 200;
@@ -23,6 +22,8 @@ export async function endOrphans(dbFilename: string, note: StackNote | undefined
  * there is no server.
  */
 async function answersAsServer(note: StackNote): Promise<boolean> {
+  // Seldom needed, and it loads Temporal's SDK, which a start has no time for yet.
+  const { connectLocally }: typeof import('./local-client') = require('./local-client');
   const port = Number(note.address.split(':').at(-1));
   const giveUpAtMs = Date.now() + ORPHAN_ANSWERS_WITHIN_MS;
   while (isAlive(note.serverPid) && Date.now() < giveUpAtMs && (await answers(port))) {

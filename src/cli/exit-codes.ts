@@ -1,4 +1,4 @@
-import { TemporalUnreachable } from '../client/connect';
+import { TemporalUnreachable } from '../client/temporal-unreachable';
 import { ConfigError } from '../config/service-config';
 import {
   adoptCommand,

@@ -37,12 +37,15 @@ export async function explain(
   file: string,
   options: ExplainOptions,
   terminal: Terminal,
-  input: NodeJS.ReadableStream = process.stdin,
+  input?: NodeJS.ReadableStream,
 ): Promise<number> {
   try {
     const status = readStatus(options.status);
     const saved =
-      file === '-' ? savedIn(await textOf(input), 'standard input', status) : savedAt(file, status);
+      // Whoever asks for standard input opens it.
+      file === '-'
+        ? savedIn(await textOf(input ?? process.stdin), 'standard input', status)
+        : savedAt(file, status);
     if (saved.length === 0) throw new ConfigError(`There are no answers in ${file}.`);
     const inUse = readProfile(terminal.env) ?? {};
     // What is shown may be passed on, and what was saved by hand may hold the key.

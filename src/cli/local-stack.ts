@@ -1,7 +1,6 @@
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
-import { findSearchAttributes, problemOf, registerSearchAttributes } from '../client/search-attributes';
 import { localTaskQueue, resolveQueues } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
@@ -20,14 +19,20 @@ import { Closers } from './closers';
 import { closeDataFiles, makeDataFolder } from './data-folder';
 import { endOrphans } from './end-orphans';
 import { LeftWaiting } from './left-waiting';
-import { connectLocally, retainLong } from './local-client';
-import { openService, startWorkers } from './local-workers';
 import { readStackNote, removeStackNote, writeStackNote } from './stack-note';
 import type { Terminal } from './terminal';
 
 const LOOK_AGAIN_MS = 200;
 /** Most wait for a moment only. */
 const TELL_AFTER_MS = 3_000;
+
+/** All that loads Temporal's SDK, which takes as long as the server takes to start: one is done while the other goes on. */
+const load = {
+  client: (): typeof import('./local-client') => require('./local-client'),
+  workers: (): typeof import('./local-workers') => require('./local-workers'),
+  searchAttributes: (): typeof import('../client/search-attributes') =>
+    require('../client/search-attributes'),
+};
 
 /** Temporal, and a worker for the service and the storage that the environment names, on this machine. */
 export interface LocalStack {
@@ -61,6 +66,8 @@ export interface LocalStackOptions {
   uiPort?: number;
   /** Serve the task queue of the settings as well, for jobs that other programs start. */
   forEverybody?: boolean;
+  /** What of the SDK's log is shown; errors unless set. */
+  logLevel?: 'WARN';
 }
 
 /** Joins the stack that runs on this machine already, or starts one. Jobs are in a file there and outlive both. */
@@ -120,7 +127,7 @@ async function startStack(
   { folder, lock, storage }: Ground,
   options: LocalStackOptions,
 ): Promise<LocalStack> {
-  const { env, tell, redraw, port, uiPort } = options;
+  const { env, tell, redraw, port, uiPort, logLevel } = options;
   const closers = new Closers(() => lock.release());
   try {
     const dbFilename = join(folder, 'temporal.db');
@@ -132,17 +139,21 @@ async function startStack(
       uiPort,
       dbFilename,
       logFile: join(folder, 'temporal.log'),
+      onStarted: () => void load.workers(),
     });
-    closers.add(() => server.stop());
+    // What it has accepted is on disk; a polite end would only wait two seconds for pollers of its own.
+    closers.add(() => server.kill());
     await closeDataFiles(folder);
     const { address, namespace, uiUrl } = server;
-    const client = await connectLocally({ address, namespace }, '20s');
-    await retainLong(client);
-    const searchable = await isSearchable(client, registerSearchAttributes);
-    const service = await openService(env, folder, closers);
+    const client = await load.client().connectLocally({ address, namespace }, '20s');
+    const [searchable, service] = await Promise.all([
+      isSearchable(client, load.searchAttributes().registerSearchAttributes),
+      load.workers().openService(env, folder, closers),
+      load.client().retainLong(client),
+    ]);
     const taskQueue = localTaskQueue(env);
     const queues = options.forEverybody ? [taskQueue, resolveQueues({}, env).taskQueue] : [taskQueue];
-    await startWorkers({ env, address, queues, service, storage }, closers);
+    await load.workers().startWorkers({ env, address, queues, service, storage, logLevel }, closers);
     const isEmulated = !namesAService(env);
     const stored = storageAddress(readStorageConfig(env));
     await writeStackNote(folder, {
@@ -167,7 +178,7 @@ async function startStack(
       serviceUrl: service.baseUrl,
       emulatorKey: isEmulated ? service.apiKey() : undefined,
       workFor: (other, queue) =>
-        workFor({ env, address, openService: async () => service }, other, queue, closers),
+        workFor({ env, address, logLevel, openService: async () => service }, other, queue, closers),
       close: () => closers.close(),
     };
   } catch (error) {
@@ -180,29 +191,32 @@ async function startStack(
 async function joinStack(
   folder: string,
   storage: VideoStorage,
-  { env }: LocalStackOptions,
+  { env, logLevel }: LocalStackOptions,
 ): Promise<LocalStack | undefined> {
   const note = await readStackNote(folder);
   if (!note || !isAlive(note.pid)) return undefined;
   const closers = new Closers();
-  const client = await connectLocally(note).catch(() => undefined);
+  const client = await load
+    .client()
+    .connectLocally(note)
+    .catch(() => undefined);
   if (!client) return undefined;
   try {
     const { uiUrl, address, pid } = note;
     const taskQueue = localTaskQueue(env);
-    const service = () => openService(env, folder, closers, note.emulator);
+    const service = () => load.workers().openService(env, folder, closers, note.emulator);
     const stack = {
       client,
       address,
       taskQueue,
       uiUrl,
       // The server of another version may have none.
-      searchable: await isSearchable(client, findSearchAttributes),
+      searchable: await isSearchable(client, load.searchAttributes().findSearchAttributes),
       storage: storageAddress(readStorageConfig(env)),
       runBy: { pid, storage: note.storage },
       ended: untilEnded(pid),
       workFor: (other: string, queue: string) =>
-        workFor({ env, address, openService: service }, other, queue, closers),
+        workFor({ env, address, logLevel, openService: service }, other, queue, closers),
       close: () => closers.close(),
     };
     const wanted = namesAService(env) ? readServiceConfig(env).baseUrl : undefined;
@@ -211,7 +225,8 @@ async function joinStack(
     }
     // Its worker works for another service, or stores elsewhere.
     const own = await service();
-    await startWorkers({ env, address, queues: [taskQueue], service: own, storage }, closers);
+    const queues = [taskQueue];
+    await load.workers().startWorkers({ env, address, queues, service: own, storage, logLevel }, closers);
     return { ...stack, serviceUrl: own.baseUrl };
   } catch (error) {
     await closers.close();
@@ -222,6 +237,7 @@ async function joinStack(
 interface Here {
   env: Environment;
   address: string;
+  logLevel: LocalStackOptions['logLevel'];
   openService(): Promise<VideoServiceOptions>;
 }
 
@@ -230,8 +246,10 @@ async function workFor(here: Here, storage: string, queue: string, closers: Clos
   const env = { ...here.env, VIDEOGEN_STORAGE: storage.replace(/ at .*$/, '') };
   if (localTaskQueue(env) !== queue) return false;
   const service = await here.openService();
-  const { address } = here;
-  await startWorkers({ env, address, queues: [queue], service, storage: await openStorage(env) }, closers);
+  const { address, logLevel } = here;
+  const queues = [queue];
+  const opened = await openStorage(env);
+  await load.workers().startWorkers({ env, address, queues, service, storage: opened, logLevel }, closers);
   return true;
 }
 
@@ -242,8 +260,8 @@ async function untilEnded(pid: number): Promise<void> {
 /** Jobs go without what cannot be had. */
 async function isSearchable(
   { connection, options: { namespace } }: Client,
-  look: typeof findSearchAttributes,
+  look: ReturnType<typeof load.searchAttributes>['findSearchAttributes'],
 ): Promise<boolean> {
   const found = await look({ connection, namespace }).catch(() => undefined);
-  return found !== undefined && problemOf(found, namespace) === undefined;
+  return found !== undefined && load.searchAttributes().problemOf(found, namespace) === undefined;
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { NativeConnection } from '@temporalio/worker';
+import { type LogLevel, NativeConnection } from '@temporalio/worker';
 import { localTaskQueue } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
 import { startEmulator } from '../emulator';
@@ -7,10 +7,9 @@ import { createVideoService, RateLimiter, type VideoServiceOptions } from '../se
 import type { VideoStorage } from '../storage';
 import { createVideoWorker } from '../worker/video-worker';
 import type { Closers } from './closers';
+import { EMULATED_JOB_MS } from './emulated-job';
+import { quietRuntime } from './quiet-runtime';
 import type { StackNote } from './stack-note';
-
-/** Emulated generations are short, so that the first minute is one. */
-export const EMULATED_JOB_MS = 4_000;
 
 /** The service that the environment names, or an emulator: the one that runs already, or one of our own. */
 export async function openService(
@@ -21,9 +20,25 @@ export async function openService(
 ): Promise<VideoServiceOptions> {
   if (namesAService(env)) return readServiceConfig(env);
   if (running !== undefined) return { baseUrl: running.url, apiKey: () => running.key };
+  let isPainting = false;
+  /** Its video is painted while it is waited for; of many tasks one at a time, the rest when they are asked for. */
+  const paintAhead = () => {
+    const task = emulator.generations().at(-1);
+    if (task === undefined || isPainting) return;
+    isPainting = true;
+    void emulator
+      .video(task.taskId)
+      .catch(() => undefined)
+      .finally(() => {
+        isPainting = false;
+      });
+  };
   const emulator = await startEmulator({
     jobTimeMs: EMULATED_JOB_MS,
     tasksFile: join(folder, 'emulated-tasks.jsonl'),
+    onCall: ({ call }) => {
+      if (call === 'submit') paintAhead();
+    },
   });
   closers.add(() => emulator.close());
   return { baseUrl: emulator.url, apiKey: () => emulator.apiKey };
@@ -37,12 +52,15 @@ export interface LocalWorkers {
   service: VideoServiceOptions;
   /** One that was probed. */
   storage: VideoStorage;
+  /** What of the SDK's log is shown. */
+  logLevel: LogLevel | undefined;
 }
 
 export async function startWorkers(
-  { env, address, queues, service: serviceOptions, storage }: LocalWorkers,
+  { env, address, queues, service: serviceOptions, storage, logLevel }: LocalWorkers,
   closers: Closers,
 ): Promise<void> {
+  quietRuntime(logLevel);
   const service = createVideoService(serviceOptions);
   closers.add(() => service.close());
   const connection = await NativeConnection.connect({ address });

@@ -1,10 +1,10 @@
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
-import { connectClient } from '../client/connect';
-import { createVideoClient, type VideoClient } from '../client/video-client';
+import type { VideoClient } from '../client/video-client';
 import { namesAService } from '../config/service-config';
 import { readSearchAttributes, readTemporalAddress } from '../config/temporal-config';
-import { shown } from '../contract';
+import { describeDuration, shown } from '../contract';
 import { devCommand } from './commands';
+import { EMULATED_JOB_MS } from './emulated-job';
 import { openLocalStack } from './local-stack';
 import { redrawOn, type Terminal, tell } from './terminal';
 
@@ -27,6 +27,12 @@ export interface Place {
   close(): Promise<void>;
 }
 
+/** Both load Temporal's SDK; a server of this machine is started before that. */
+const load = {
+  client: (): typeof import('../client/video-client') => require('../client/video-client'),
+  connect: (): typeof import('../client/connect') => require('../client/connect'),
+};
+
 const NEVER = new Promise<never>(() => undefined);
 
 /** `forNewJob` tells which service a job would be for; one that exists has its own. */
@@ -36,14 +42,14 @@ export async function openTemporal(
 ): Promise<Place> {
   const { env } = terminal;
   if (readTemporalAddress(env) !== undefined) {
-    const client = await connectClient(env);
-    const videos = await createVideoClient({ env, client });
+    const client = await load.connect().connectClient(env);
+    const videos = await load.client().createVideoClient({ env, client });
     return { videos, describe: describedBy(client), ended: NEVER, close: async () => undefined };
   }
   if (forNewJob && !namesAService(env)) {
     tell(
       terminal,
-      'Using the emulated video service; set VIDEO_API_BASE_URL and VIDEO_API_KEY to use a real one.',
+      `Using the emulated video service, whose videos take ${describeDuration(EMULATED_JOB_MS)}; set VIDEO_API_BASE_URL and VIDEO_API_KEY to use a real one.`,
     );
   }
   const { client, taskQueue, searchable, ...stack } = await openLocalStack({
@@ -53,7 +59,7 @@ export async function openTemporal(
     redraw: redrawOn(terminal),
   });
   // The stack of this machine does downloads where it does the rest, whatever queue the settings name for them.
-  const videos = await createVideoClient({
+  const videos = await load.client().createVideoClient({
     env,
     client,
     taskQueue,

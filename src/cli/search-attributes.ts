@@ -1,10 +1,10 @@
-import { TemporalUnreachable } from '../client/connect';
 import {
   findSearchAttributes,
   problemOf,
   registerSearchAttributes,
   type SearchAttributeState,
 } from '../client/search-attributes';
+import { TemporalUnreachable } from '../client/temporal-unreachable';
 import { ConfigError } from '../config/service-config';
 import { printableJson } from '../contract';
 import { Closers } from './closers';

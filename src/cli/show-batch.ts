@@ -1,32 +1,21 @@
-import type { VideoBatch } from '../client/video-batch';
 import { type BatchProgress, decisionCommands, type ItemProgress } from '../contract';
 import { batchLine, batchScreen } from './batch-lines';
 import { type Terminal, tell } from './terminal';
+import { type Watched, watchProgress } from './watch-progress';
 
-const ASK_EVERY_MS = 500;
 const REDRAW_EVERY_MS = 200;
 
 /** Shows a batch's progress until `stop` is called: a line for each item that runs on a terminal, a line a change in a pipe. */
-export function showBatch(
-  batch: Pick<VideoBatch, 'workflowId' | 'progress'>,
-  terminal: Terminal,
-): { stop(): void } {
+export function showBatch(batch: Watched<BatchProgress>, terminal: Terminal): { stop(): void } {
   let latest: BatchProgress | undefined;
   let drawn = 0;
   let lastPlain = '';
-  let asking = false;
-  let stopped = false;
   const toldHolds = new Set<string>();
 
-  const ask = async () => {
-    if (asking) return;
-    asking = true;
-    // Until a worker has begun there is nobody to answer; what cannot be asked now is asked again.
-    latest = await batch.progress().catch(() => latest);
-    asking = false;
-    if (stopped || !latest) return;
-    for (const item of latest.running) showHold(item);
-    if (terminal.columns() === undefined) showPlain(latest);
+  const show = (progress: BatchProgress) => {
+    latest = progress;
+    for (const item of progress.running) showHold(item);
+    if (terminal.columns() === undefined) showPlain(progress);
   };
   const showPlain = (progress: BatchProgress) => {
     const line = batchLine(progress);
@@ -59,11 +48,12 @@ export function showBatch(
     drawn = lines.length;
   };
 
-  const timers = [setInterval(() => void ask(), ASK_EVERY_MS), setInterval(redraw, REDRAW_EVERY_MS)];
+  const watched = watchProgress(batch, show);
+  const redrawing = setInterval(redraw, REDRAW_EVERY_MS);
   return {
     stop() {
-      stopped = true;
-      timers.forEach(clearInterval);
+      watched.stop();
+      clearInterval(redrawing);
       clear();
     },
   };

@@ -1,32 +1,21 @@
-import type { VideoJob } from '../client/video-job';
 import { decisionCommands, type JobProgress } from '../contract';
 import { plainLine, progressLine } from './progress-line';
 import { CLEAR_LINE, type Terminal, tell } from './terminal';
+import { type Watched, watchProgress } from './watch-progress';
 
-const ASK_EVERY_MS = 500;
 const REDRAW_EVERY_MS = 200;
 
 /** Shows a job's progress until `stop` is called: one line that is redrawn on a terminal, a line a change in a pipe. */
-export function showProgress(
-  job: Pick<VideoJob, 'workflowId' | 'progress'>,
-  terminal: Terminal,
-): { stop(): void } {
+export function showProgress(job: Watched<JobProgress>, terminal: Terminal): { stop(): void } {
   let latest: JobProgress | undefined;
   let lastPlain = '';
   let shownHold: string | undefined;
-  let asking = false;
-  let stopped = false;
 
-  const ask = async () => {
-    if (asking) return;
-    asking = true;
-    // Until a worker has begun there is nobody to answer; what cannot be asked now is asked again.
-    latest = await job.progress().catch(() => latest);
-    asking = false;
-    if (stopped || !latest) return;
-    if (latest.hold && latest.hold.since !== shownHold) showHold(latest.hold);
-    shownHold = latest.hold?.since;
-    if (terminal.columns() === undefined) showPlain(latest);
+  const show = (progress: JobProgress) => {
+    latest = progress;
+    if (progress.hold && progress.hold.since !== shownHold) showHold(progress.hold);
+    shownHold = progress.hold?.since;
+    if (terminal.columns() === undefined) showPlain(progress);
   };
   const showPlain = (progress: JobProgress) => {
     const line = plainLine(progress);
@@ -48,11 +37,12 @@ export function showProgress(
     }
   };
 
-  const timers = [setInterval(() => void ask(), ASK_EVERY_MS), setInterval(redraw, REDRAW_EVERY_MS)];
+  const watched = watchProgress(job, show);
+  const redrawing = setInterval(redraw, REDRAW_EVERY_MS);
   return {
     stop() {
-      stopped = true;
-      timers.forEach(clearInterval);
+      watched.stop();
+      clearInterval(redrawing);
       if (latest && terminal.columns() !== undefined) terminal.steer(CLEAR_LINE);
     },
   };

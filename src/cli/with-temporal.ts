@@ -1,6 +1,5 @@
 import { EXIT } from './exit-codes';
 import { openTemporal, type Place, tellOfUi } from './open-temporal';
-import { quietRuntime } from './quiet-runtime';
 import { type Terminal, tell } from './terminal';
 
 export interface Work {
@@ -13,7 +12,6 @@ export interface Work {
 
 /** Does the work where Temporal is, again if that ends meanwhile: what was started is kept, and goes on with the next. */
 export async function withTemporal(terminal: Terminal, { what, isNew, run }: Work): Promise<number> {
-  quietRuntime();
   for (;;) {
     const place = await openTemporal(terminal, { forNewJob: isNew });
     try {

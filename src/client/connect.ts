@@ -4,6 +4,7 @@ import { NativeConnection } from '@temporalio/worker';
 import type { Environment } from '../config/service-config';
 import { readTemporalConfig } from '../config/temporal-config';
 import { redact } from '../service';
+import { TemporalUnreachable } from './temporal-unreachable';
 
 const DEFAULT_ADDRESS = '127.0.0.1:7233';
 
@@ -22,11 +23,6 @@ export async function connectWorker(
   const { connectionOptions, namespace } = readTemporalConfig(env);
   const connection = await orUnreachable(connectionOptions, NativeConnection.connect(connectionOptions));
   return { connection, namespace };
-}
-
-/** The server cannot be reached. The message has the address, the reason and the fix, but no key. */
-export class TemporalUnreachable extends Error {
-  override readonly name = 'TemporalUnreachable';
 }
 
 async function orUnreachable<T>(options: ConnectionOptions, connecting: Promise<T>): Promise<T> {

@@ -4,7 +4,14 @@ import { readFailure } from '../contract/failures';
 import type { ItemDecision } from '../contract/lost-submit';
 import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from './workflow-handle';
 
-/** One batch of videos. Its methods ask Temporal, so they work in any process. */
+/**
+ * One batch of videos, from `startBatch` or `batch`. Its methods ask Temporal, so they work in any process.
+ *
+ * @example
+ * ```ts
+ * for await (const { succeeded, failed } of videos.batch('foxes').follow()) console.log(succeeded, failed);
+ * ```
+ */
 export interface VideoBatch {
   workflowId: string;
   /** Whether Temporal has a batch with this workflow id. */

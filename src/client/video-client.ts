@@ -55,11 +55,27 @@ export interface VideoClient {
   submit(input: JobInput, options?: StartOptions): Promise<{ job: VideoJob; taskId: string }>;
   /** Starts or joins a job and waits for its result. Rejects with a VideoFailure. */
   execute(input: JobInput, options?: StartOptions): Promise<JobResult>;
-  /** A job that was started before, here or elsewhere, by its workflow id. */
+  /**
+   * A job that was started before, here or elsewhere, running or ended, by its workflow id. Sends nothing by itself.
+   *
+   * @example
+   * ```ts
+   * const job = videos.handle('fox-1');
+   * if (await job.exists()) console.log((await job.progress()).phase);
+   * const { video } = await job.result();
+   * ```
+   */
   handle(workflowId: string): VideoJob;
   /** Starts a batch, or joins the one that already has the workflow id. A batch that ended with items left continues. */
   startBatch(input: BatchInput, options?: StartOptions): Promise<VideoBatch>;
-  /** A batch that was started before, by its workflow id. */
+  /**
+   * A batch that was started before, by its workflow id, as `handle` is for a job.
+   *
+   * @example
+   * ```ts
+   * const { succeeded, failed } = await videos.batch('foxes').result();
+   * ```
+   */
   batch(workflowId: string): VideoBatch;
   /** Closes the connection, unless you gave the client. */
   close(): Promise<void>;

@@ -7,7 +7,16 @@ import { adoptCommand } from '../contract/lost-submit';
 import { taskIdInMemo, waitForTask } from './wait-for-task';
 import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from './workflow-handle';
 
-/** One job. Its methods ask Temporal, so they work in any process. */
+/**
+ * One job, from `start` or `handle`. Its methods ask Temporal, so they work in any process.
+ *
+ * @example
+ * ```ts
+ * const job = videos.handle('fox-1');
+ * for await (const { phase, taskId } of job.follow()) console.log(phase, taskId);
+ * const { video } = await job.result();
+ * ```
+ */
 export interface VideoJob {
   workflowId: string;
   /** Whether Temporal has a job with this workflow id. */

@@ -1,15 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import { errorCode } from '../contract/errors';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../contract/lost-submit';
-import {
-  BUILT_IN_PROFILES,
-  builtInProfile,
-  parseProfile,
-  type ServiceProfile,
-  type VideoServiceOptions,
-} from '../service';
+import type { VideoServiceOptions } from '../service';
+import { BUILT_IN_PROFILES, builtInProfile } from '../service/built-in-profiles';
+import { parseProfile, type ServiceProfile } from '../service/profile';
 import {
   type Environment,
   httpUrl,
@@ -162,8 +157,9 @@ function readProfileFile(file: string): ServiceProfile | string {
   }
   let given: unknown;
   try {
-    // JSON is YAML too.
-    given = parseYaml(content);
+    // JSON is YAML too. The parser is loaded only here, because few have a profile in a file and it loads slowly.
+    const { parse }: typeof import('yaml') = require('yaml');
+    given = parse(content);
   } catch (error) {
     const problem = error instanceof Error ? error.message.split('\n')[0]?.replace(/:$/, '') : String(error);
     return `names a file that is not YAML (${problem})`;

@@ -69,7 +69,7 @@ export const FAILURES = {
   SubmitUnconfirmed: {
     meaning: 'The request was sent but no task id came back, so a paid task may exist',
     advice:
-      'Check at the service whether the task exists. If it does, adopt it with its task id; submit again only if it does not.',
+      'Check at the service whether the task exists. If it does, adopt it with its task id; submit again only if it does not. While the job is held, decide with videogen decide, or in the Temporal UI: More Actions, Send an Update, decideSubmit.',
     retry: { submit: 'hold', poll: '-', download: '-' },
     gatewayStatus: 502,
     exitCode: 8,

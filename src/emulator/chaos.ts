@@ -1,22 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { checkName, shownValue } from './check-arguments';
+import { checkName, showValue } from './check-arguments';
 import type { EmulatedCall, Faults } from './faults';
 import { FAULT_NAMES, type FaultName, namedFault } from './named-faults';
 import { seededRandom } from './seeded-random';
 
 /** Random faults of the emulator. */
 export interface ChaosOptions {
-  /** How likely each call meets a fault, from 0 to 1. */
+  /** The probability that a call meets a fault, from 0 to 1. */
   rate: number;
-  /** The same one again brings each call of a kind, the first, the second and so on, the same faults. */
+  /** Repeats a run: the first, second, … call of each kind meets the same faults again. Random unless set. */
   seed?: string;
-  /** Which ones; those of CHAOS_FAULTS unless set. */
+  /** The faults to choose from; CHAOS_FAULTS unless set. */
   faults?: readonly FaultName[];
 }
 
 /**
- * What may go wrong by chance. Not among them is what ends a task or takes minutes, and what could pass for an empty
- * video. Answers of submits are lost, for that is what chaos is for: the generation is counted all the same.
+ * The faults that chaos chooses from. It leaves out those that end a task, take minutes or could pass for an empty
+ * video. It includes lost answers to submits, whose generations still count.
  */
 export const CHAOS_FAULTS = [
   'submit:rate-limited',
@@ -56,17 +56,17 @@ export const CHAOS_FAULTS = [
   'cancel:reset',
 ] as const satisfies readonly FaultName[];
 
-/** Faults by chance, that can be had again. */
+/** Random faults that a seed repeats. */
 export class Chaos {
   readonly seed: string;
   private readonly rate: number;
   private readonly faults: readonly FaultName[];
-  private readonly chance = new Map<EmulatedCall, () => number>();
-  private readonly looked = new Set<string>();
+  private readonly randoms = new Map<EmulatedCall, () => number>();
+  private readonly polled = new Set<string>();
 
   constructor({ rate, seed = randomBytes(4).toString('hex'), faults = CHAOS_FAULTS }: ChaosOptions) {
     if (!(rate >= 0 && rate <= 1)) {
-      throw new RangeError(`The rate of chaos is ${shownValue(rate)}: give 0 to 1.`);
+      throw new RangeError(`The rate of chaos is ${showValue(rate)}: give 0 to 1.`);
     }
     for (const name of faults) checkName('A fault of chaos', name, FAULT_NAMES);
     this.rate = rate;
@@ -74,31 +74,31 @@ export class Chaos {
     this.faults = faults;
   }
 
-  /** `subject` is what the call is about: a task, for a look. */
+  /** `subject` is what the call is about: for a poll, the task id. */
   draw<Call extends EmulatedCall>(call: Call, subject: string): Faults[Call] | undefined {
-    const random = this.chanceOf(call);
-    // Both are drawn at every call, so that the next call's do not hang on what became of this one.
-    const [whether, which] = [random(), random()];
-    const first = this.isFirstLook(call, subject);
-    if (whether >= this.rate) return undefined;
+    const random = this.randomFor(call);
+    // Every call draws two numbers, so that the next call does not depend on what this one meets.
+    const [chance, choice] = [random(), random()];
+    const isFirstPoll = this.isFirstPoll(call, subject);
+    if (chance >= this.rate) return undefined;
     const names = this.faults.filter((name) => name.startsWith(`${call}:`));
-    const name = names[Math.floor(which * names.length)];
-    // A service may not know a task that it has just made. Later that would be the loss of a paid one.
-    if (name === undefined || (name === 'status:not-found' && !first)) return undefined;
+    const name = names[Math.floor(choice * names.length)];
+    // A service may not yet know a task that it just made. A later 404 would mean that a paid task is lost.
+    if (name === undefined || (name === 'status:not-found' && !isFirstPoll)) return undefined;
     return namedFault(call, name.slice(call.length + 1));
   }
 
-  private chanceOf(call: EmulatedCall): () => number {
-    const known = this.chance.get(call);
+  private randomFor(call: EmulatedCall): () => number {
+    const known = this.randoms.get(call);
     if (known) return known;
     const random = seededRandom(`${this.seed} ${call}`);
-    this.chance.set(call, random);
+    this.randoms.set(call, random);
     return random;
   }
 
-  private isFirstLook(call: EmulatedCall, taskId: string): boolean {
-    if (call !== 'status' || this.looked.has(taskId)) return false;
-    this.looked.add(taskId);
+  private isFirstPoll(call: EmulatedCall, taskId: string): boolean {
+    if (call !== 'status' || this.polled.has(taskId)) return false;
+    this.polled.add(taskId);
     return true;
   }
 }

@@ -2,25 +2,26 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net';
 import { type EmulatedAnswer, send } from './answers';
 import { Chaos, type ChaosOptions } from './chaos';
-import { checkName, shownValue } from './check-arguments';
+import { checkName, showValue } from './check-arguments';
 import { DIALECT_NAMES } from './dialects';
 import { type EmulatedCall, FaultScript, type Faults } from './faults';
 import { Operations, type OperationsOptions } from './operations';
 import { type ReceivedCall, type RecordedCall, receive, routesOf } from './receive';
-import type { EmulatedTask } from './task-book';
+import type { EmulatedTask } from './task-store';
 
 /** Options of startEmulator. */
 export interface EmulatorOptions extends Partial<OperationsOptions> {
-  /** The loopback interface unless set. */
+  /** The host to listen on; 127.0.0.1 unless set. */
   host?: string;
-  /** A free one unless set. */
+  /** The port to listen on; a free one unless set. */
   port?: number;
+  /** The key that callers must send; `emulator-key` unless set. */
   apiKey?: string;
-  /** Whether there is `DELETE /v1/videos/{task_id}`, which the interface does not have. Not unless set. */
+  /** Adds `DELETE /v1/videos/{task_id}`, which the interface does not have. Off unless set. */
   cancelling?: boolean;
-  /** Faults by chance, for calls that no script has one for. None unless set. */
+  /** Random faults for calls that have no scripted fault. None unless set. */
   chaos?: ChaosOptions;
-  /** Told each call once it has been answered, or is known to get no answer. */
+  /** Called after each call has its answer, or is known to get none. */
   onCall?: (call: RecordedCall) => void;
 }
 
@@ -28,32 +29,33 @@ export interface EmulatorOptions extends Partial<OperationsOptions> {
 export interface Emulator {
   url: string;
   apiKey: string;
-  /** A secret of its links, for tests that look for links where none may be. */
+  /** A secret in every link, so that tests can search for links where none may appear. */
   linkSignature: string;
-  /** With which the same chaos comes again. */
+  /** The seed that repeats this chaos. */
   chaosSeed?: string;
+  /** All calls so far, in order. */
   calls: readonly RecordedCall[];
   /** The generations that a user would have paid for. */
   generations(): EmulatedTask[];
-  /** When the service was or will be done with a task, by its clock: it succeeded, failed or was cancelled. */
+  /** When a task ended or will end, by the emulator's clock: it succeeds, fails or is cancelled. */
   endOf(task: EmulatedTask): number;
-  /** Under which id its callers know a task: its own one, but for some dialects. */
+  /** The id of a task in answers and paths. In some dialects it differs from `taskId`. */
   idOf(task: EmulatedTask): string;
-  /** What the video of a task is, byte for byte. Its callers' id is known here as well. */
+  /** The bytes of a task's video. Takes `taskId` or the id from `idOf`. */
   video(taskId: string): Promise<Buffer>;
-  /** Faults for the next calls of a kind, in order. */
+  /** Scripts faults for the next calls of a kind, in order. */
   next<Call extends EmulatedCall>(call: Call, ...faults: Faults[Call][]): void;
   /** True when every scripted fault has happened. */
   scriptIsSpent(): boolean;
   close(): Promise<void>;
 }
 
-type Answering = (subject: string, received: ReceivedCall) => EmulatedAnswer | Promise<EmulatedAnswer>;
+type AnswerCall = (subject: string, received: ReceivedCall) => EmulatedAnswer | Promise<EmulatedAnswer>;
 
 const LOOPBACK = '127.0.0.1';
 
 /**
- * The video generation service on your own machine: its whole interface, and faults on demand.
+ * Starts the video service on your own machine, with its whole interface and faults on demand.
  *
  * @example
  * ```ts
@@ -76,21 +78,21 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     script.take(call) ?? chaos?.draw(call, subject);
   const calls: RecordedCall[] = [];
 
-  const answers: Record<EmulatedCall, Answering> = {
+  const answers: Record<EmulatedCall, AnswerCall> = {
     submit: (subject, { record, headers, problem }) => {
-      if (problem !== undefined) return operations.wording.refused(400, 'invalid_request', problem);
+      if (problem !== undefined) return operations.writer.refused(400, 'invalid_request', problem);
       const submission = { ...record, origin: originOf(headers) ?? url, needsImage: subject === 'image' };
       return operations.submit(submission, faultFor('submit', subject));
     },
     status: (taskId, { headers }) =>
       operations.status(taskId, originOf(headers) ?? url, faultFor('status', taskId)),
     download: (taskId, { record, query, keyless, headers }) => {
-      // A Range is for GET alone; of an answer to HEAD Node sends no body by itself.
-      const asked = record.method === 'GET' ? headers : {};
+      // Range applies to GET alone. Node sends no body in answer to HEAD.
+      const requestHeaders = record.method === 'GET' ? headers : {};
       const fault = faultFor('download', taskId);
       return keyless
-        ? operations.download(taskId, query.get('signature'), asked, fault)
-        : operations.content(taskId, asked, fault);
+        ? operations.download(taskId, query.get('signature'), requestHeaders, fault)
+        : operations.content(taskId, requestHeaders, fault);
     },
     cancel: (taskId, { headers }) =>
       operations.cancel(taskId, originOf(headers) ?? url, faultFor('cancel', taskId)),
@@ -103,30 +105,30 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   const answer = async (received: ReceivedCall): Promise<EmulatedAnswer> => {
     const { call, method, path, authorized } = received.record;
     if (!authorized && !received.keyless) {
-      return operations.wording.refused(401, 'unauthorized', 'the API key is missing or invalid');
+      return operations.writer.refused(401, 'unauthorized', 'the API key is missing or invalid');
     }
     if (call === 'other') {
       const problem = ['not_found', `no such operation: ${method} ${path}`] as const;
       return received.keyless
-        ? operations.wording.refusedByStorage(404, ...problem)
-        : operations.wording.refused(404, ...problem);
+        ? operations.writer.refusedByFileServer(404, ...problem)
+        : operations.writer.refused(404, ...problem);
     }
     return answers[call](decodeURIComponent(received.subject), received);
   };
 
-  /** The request's fault more likely than ours: an address or an id that cannot be decoded. */
-  const unforeseen = (error: unknown): EmulatedAnswer =>
-    operations.wording.refused(400, 'invalid_request', String(error));
+  /** Most likely the request's fault: a URL or an id that cannot be decoded. */
+  const badRequest = (error: unknown): EmulatedAnswer =>
+    operations.writer.refused(400, 'invalid_request', String(error));
 
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
     const received = await receive(request, { apiKey, routes });
     calls.push(received.record);
-    received.record.status = send(response, await answer(received).catch(unforeseen));
+    received.record.status = send(response, await answer(received).catch(badRequest));
     options.onCall?.(received.record);
   };
 
   const server = createServer((request, response) => {
-    handle(request, response).catch((error) => send(response, unforeseen(error)));
+    handle(request, response).catch((error) => send(response, badRequest(error)));
   });
   const url = `http://${host}:${await listen(server, host, port)}`;
 
@@ -136,11 +138,11 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     linkSignature: operations.signature,
     chaosSeed: chaos?.seed,
     calls,
-    generations: () => [...operations.book.tasks.values()],
-    endOf: (task) => operations.book.endOf(task),
-    idOf: (task) => operations.wording.idOf(task),
+    generations: () => [...operations.store.tasks.values()],
+    endOf: (task) => operations.store.endOf(task),
+    idOf: (task) => operations.writer.idOf(task),
     video: async (taskId) => {
-      const task = operations.book.tasks.get(taskId) ?? operations.task(taskId);
+      const task = operations.store.tasks.get(taskId) ?? operations.taskById(taskId);
       if (!task) throw new Error(`The emulator has no task ${taskId}.`);
       return (await operations.video(task)).bytes;
     },
@@ -158,11 +160,11 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
 function checkJobTime(jobTimeMs: unknown): void {
   if (typeof jobTimeMs === 'number' && jobTimeMs >= 0) return;
   throw new RangeError(
-    `startEmulator: jobTimeMs is ${shownValue(jobTimeMs)}: give milliseconds, such as 5000.`,
+    `startEmulator: jobTimeMs is ${showValue(jobTimeMs)}: give milliseconds, such as 5000.`,
   );
 }
 
-/** A link leads back to where it was asked for: inside a container network that is another name than ours. */
+/** Links use the host by which the caller reached us: in a container network it differs from ours. */
 function originOf(headers: IncomingHttpHeaders): string | undefined {
   return headers.host && `http://${headers.host}`;
 }

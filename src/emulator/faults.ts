@@ -1,14 +1,14 @@
-import { checkName, shownValue } from './check-arguments';
+import { checkName, showValue } from './check-arguments';
 
-/** Turns a call down: nothing has been done for it. */
+/** The service refuses the call and does nothing for it. */
 export type Refusal =
   | { kind: 'rate-limited'; retryAfter?: number | Date }
   | { kind: 'server-error'; status?: number }
   | { kind: 'refused'; status: number; code?: string; message: string };
 
-/** What was asked for is done, and its answer lost: such a submit makes its task, which costs, such a cancel ends it. */
+/** The service does what was asked, but its answer is lost: a submit makes a paid task, a cancel ends its task. */
 export type LostAnswer =
-  /** The connection is reset before an answer. */
+  /** The connection is reset instead of an answer. */
   | { kind: 'reset' }
   /** No answer ever comes. */
   | { kind: 'hang' }
@@ -17,39 +17,39 @@ export type LostAnswer =
   /** The connection is closed after half of the body that the headers announce. */
   | { kind: 'cut-body' }
   | { kind: 'bad-json' }
-  /** A body of no bytes, under 200 unless set. */
+  /** An empty body, with status 200 unless set. */
   | { kind: 'empty'; status?: number }
   | { kind: 'empty-accepted' };
 
-/** Instead of an answer, whatever was asked. */
+/** A fault that any call can meet. */
 export type AnswerFault = Refusal | LostAnswer;
 
-/** The task ends badly when its time has come; asked for its status with this fault, at once. */
+/** The task fails: given for a submit, when its job time is over; given for a status call, at once. */
 export type FailedTask = { kind: 'failed-task'; code: string; message: string };
 
-/** The answer is the right one, and comes late. */
+/** The answer is correct but late. */
 export type LateAnswer = { kind: 'late'; ms: number };
 
-/** The answer is lost, and late: the task exists for a while before its caller knows. */
+/** The connection is reset late: the task exists for a while before its caller gets the error. */
 export type LateReset = { kind: 'reset-late'; ms: number };
 
 /** A fault in the answer to a poll. */
 export type StatusFault = { kind: 'unknown-state'; word: string | number } | { kind: 'no-video' };
 
-/** A download that ends within what it should bring, stands still within it, or is a page instead. */
+/** A download that is cut off, stalls, or is a web page. */
 export type FileFault =
   | { kind: 'cut'; afterBytes: number }
   | { kind: 'stall'; afterBytes: number }
   | { kind: 'web-page' };
 
-/** What can go wrong with each call. */
+/** The faults that each call can meet. */
 export interface Faults {
   submit: AnswerFault | FailedTask | LateAnswer | LateReset;
   status: AnswerFault | FailedTask | StatusFault | LateAnswer;
   download: AnswerFault | FileFault | LateAnswer;
-  /** Only where the emulator was started with `cancelling`. */
+  /** Only if the emulator was started with `cancelling`. */
   cancel: AnswerFault;
-  /** The call that turns a file's id into its link: only in the dialect `minimax`. */
+  /** The call that returns the link to a file by its id; only in the dialect `minimax`. */
   retrieve: AnswerFault;
 }
 
@@ -65,7 +65,7 @@ export function isRefusal<Fault extends { kind: string }>(fault: Fault): fault i
 type Fault = Faults[EmulatedCall];
 type RequiredFields<Of> = { [Name in keyof Of as object extends Pick<Of, Name> ? never : Name]: true };
 
-/** The fields that a fault cannot do without, beside its kind. */
+/** The required fields of each kind of fault. */
 const FAULT_FIELDS: {
   [Kind in Fault['kind']]: Omit<RequiredFields<Extract<Fault, { kind: Kind }>>, 'kind'>;
 } = {
@@ -102,7 +102,7 @@ const ANSWER_KINDS = [
   'empty-accepted',
 ] as const satisfies readonly AnswerFault['kind'][];
 
-/** The kinds of faults that each call can meet. */
+/** The kinds of `Faults` as values, to check the arguments of JavaScript callers. */
 const FAULT_KINDS: { [Call in EmulatedCall]: readonly Faults[Call]['kind'][] } = {
   submit: [...ANSWER_KINDS, 'failed-task', 'late', 'reset-late'],
   status: [...ANSWER_KINDS, 'failed-task', 'unknown-state', 'no-video', 'late'],
@@ -116,7 +116,7 @@ const CALLS = ['submit', 'status', 'download', 'cancel', 'retrieve'] as const sa
 function checkFault(call: EmulatedCall, fault: unknown): void {
   if (typeof fault !== 'object' || fault === null) {
     throw new RangeError(
-      `emulator.next('${call}', …): the fault is ${shownValue(fault)}: give an object, such as { kind: 'reset' }.`,
+      `emulator.next('${call}', …): the fault is ${showValue(fault)}: give an object, such as { kind: 'reset' }.`,
     );
   }
   const kind = checkName(
@@ -141,7 +141,7 @@ export class FaultScript {
 
   add<Call extends EmulatedCall>(call: Call, faults: Faults[Call][]): void {
     checkName('emulator.next: the call', call, CALLS);
-    // All before any: a script is taken whole or not at all.
+    // Checks all faults before it adds one, so that a script is added as a whole or not at all.
     for (const fault of faults) checkFault(call, fault);
     this.queues[call].push(...faults);
   }

@@ -15,7 +15,7 @@ export type {
   StatusFault,
 } from './faults';
 export { type FaultName, NAMED_FAULTS, namedFault } from './named-faults';
-export { noiseVideo } from './noise-video';
 export type { OperationsOptions } from './operations';
 export type { RecordedCall } from './receive';
-export type { EmulatedTask, TaskFailure } from './task-book';
+export type { EmulatedTask, TaskFailure } from './task-store';
+export { noiseVideo } from './video/make-video';

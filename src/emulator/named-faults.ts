@@ -13,10 +13,10 @@ const ANSWER_FAULTS = {
 } satisfies Record<string, AnswerFault>;
 
 const LATE: LateAnswer = { kind: 'late', ms: 1_000 };
-/** Within the head of any video, and behind the first bytes. */
+/** Past the first bytes of any video, but still in its header. */
 const EARLY_BYTES = 1_000;
 
-/** Faults that need no further word, by call and name; scripts in TypeScript have more. */
+/** Faults by call and name, for commands. Scripts in TypeScript can set more of their details. */
 export const NAMED_FAULTS = {
   submit: { ...ANSWER_FAULTS, late: LATE, 'reset-late': { kind: 'reset-late', ms: 1_000 } },
   status: {
@@ -37,7 +37,7 @@ export const NAMED_FAULTS = {
   retrieve: ANSWER_FAULTS,
 } satisfies { [Call in EmulatedCall]: Record<string, Faults[Call]> };
 
-/** `submit:reset`, `download:cut` and the like. */
+/** A call and a fault by name, such as `submit:reset` or `download:cut`. */
 export type FaultName = {
   [Call in EmulatedCall]: `${Call}:${keyof (typeof NAMED_FAULTS)[Call] & string}`;
 }[EmulatedCall];
@@ -48,7 +48,7 @@ export const FAULT_NAMES: readonly string[] = Object.entries(NAMED_FAULTS).flatM
 
 const BY_CALL: { [Call in EmulatedCall]: Record<string, Faults[Call]> } = NAMED_FAULTS;
 
-/** Undefined when there is none of that name. */
+/** Undefined if the call has no fault of that name. */
 export function namedFault<Call extends EmulatedCall>(call: Call, name: string): Faults[Call] | undefined {
   const faults = BY_CALL[call];
   return Object.hasOwn(faults, name) ? faults[name] : undefined;

@@ -2,60 +2,58 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseRequest, type VideoRequest } from '../contract/request';
-import { type EmulatedAnswer, lostAnswer, type WrittenAnswer, written } from './answers';
+import { type EmulatedAnswer, fileAnswer, type HttpAnswer, lostAnswer, textAnswer } from './answers';
+import { type DescribedTask, DialectWriter } from './dialect-writer';
 import type { DialectName } from './dialects';
 import { type Faults, isRefusal, type LateAnswer, type LateReset } from './faults';
-import { fileAnswer } from './file-answer';
-import { noiseVideo } from './noise-video';
-import { pictureVideo } from './picture-video';
-import { type EmulatedTask, TaskBook, type TaskFailure, type TaskView } from './task-book';
-import { type EmulatedVideo, VideoShelf } from './video-shelf';
-import { type Telling, Wording } from './wording';
+import { type EmulatedTask, type TaskFailure, TaskStore, type TaskView } from './task-store';
+import { noiseVideo, pictureVideo } from './video/make-video';
+import { type EmulatedVideo, VideoCache } from './video/video-cache';
 
 /** How the emulated service generates videos. */
 export interface OperationsOptions {
-  /** From the submit of a task to its video. */
+  /** How long a task takes from its submit to its video. */
   jobTimeMs: number;
-  /** Files of that many bytes of noise in place of videos that play: for tests that have no time, or want a size. */
+  /** Serves files of this many bytes of noise instead of painted videos: faster to make, and of a known size. */
   videoBytes?: number;
-  /** What time it is for the tasks. */
+  /** The time by which tasks run. */
   clock: () => number | Promise<number>;
-  /** Where tasks are kept beyond the life of the emulator. */
+  /** A file for the tasks, so that they survive a restart of the emulator. */
   tasksFile?: string;
-  /** How many tasks are worked on at once: a submit beyond them is refused. As many as come unless set. */
+  /** How many tasks run at once; further submits are refused. No limit unless set. */
   concurrentTasks?: number;
-  /** Whether a second submit under a key is the first one again. Ignored unless set, as most services do. */
+  /** `honoured`: a second submit with the same key gets the first task. `ignored` unless set, as in most services. */
   idempotencyKeys: 'ignored' | 'honoured';
-  /** After whose answers its own are worded. */
+  /** The service whose answers the emulator imitates. */
   dialect: DialectName;
 }
 
 export interface Submission {
   body?: unknown;
-  /** Where the caller found the service. */
+  /** The URL at which the caller reached the service. */
   origin: string;
   needsImage: boolean;
   idempotencyKey?: string;
 }
 
-/** What the service does once it knows who asks: section 4 of its interface, and the files behind its links. */
+/** The calls of the service after authorization: section 4 of its interface, and the files behind its links. */
 export class Operations {
-  readonly book: TaskBook;
-  readonly wording: Wording;
-  /** Links carry a secret, as signed links do, so that tests can look for it where it must not be. */
+  readonly store: TaskStore;
+  readonly writer: DialectWriter;
+  /** Signs the links, so that tests can search for it where no link may appear. */
   readonly signature = randomBytes(16).toString('hex');
-  private readonly shelf: VideoShelf;
+  private readonly videos: VideoCache;
   private readonly closing = new AbortController();
-  /** By the names under which callers know them. */
-  private readonly tasks = new Map<string, EmulatedTask>();
-  private readonly files = new Map<string, EmulatedTask>();
+  /** By their ids in the dialect. */
+  private readonly tasksById = new Map<string, EmulatedTask>();
+  private readonly tasksByFileId = new Map<string, EmulatedTask>();
 
   constructor(private readonly options: OperationsOptions) {
-    this.book = new TaskBook(options.jobTimeMs, options.tasksFile);
-    this.wording = new Wording(options.dialect);
-    for (const task of this.book.tasks.values()) this.name(task);
+    this.store = new TaskStore(options.jobTimeMs, options.tasksFile);
+    this.writer = new DialectWriter(options.dialect);
+    for (const task of this.store.tasks.values()) this.addIds(task);
     const { videoBytes } = options;
-    this.shelf = new VideoShelf(async (request) =>
+    this.videos = new VideoCache(async (request) =>
       videoBytes === undefined ? pictureVideo(request, this.closing.signal) : noiseVideo(request, videoBytes),
     );
   }
@@ -65,142 +63,144 @@ export class Operations {
     fault?: Faults['submit'],
   ): Promise<EmulatedAnswer> {
     const parsed = parseRequest(body);
-    if (!parsed.ok) return this.wording.refused(400, 'invalid_request', parsed.problem);
+    if (!parsed.ok) return this.writer.refused(400, 'invalid_request', parsed.problem);
     if (needsImage && parsed.request.image_url === undefined) {
-      return this.wording.refused(400, 'invalid_request', 'image_url is missing');
+      return this.writer.refused(400, 'invalid_request', 'image_url is missing');
     }
-    if (fault && isRefusal(fault)) return this.wording.refusedAsTold(fault);
+    if (fault && isRefusal(fault)) return this.writer.scriptedRefusal(fault);
     const failure = fault?.kind === 'failed-task' ? { code: fault.code, message: fault.message } : undefined;
     const admitted = this.admit(parsed.request, await this.options.clock(), { idempotencyKey, failure });
     if ('refused' in admitted) return admitted.refused;
     const { task } = admitted;
-    const accepted = this.wording.accepted({ task, view: { status: 'queued', progress: 0 }, origin });
+    const accepted = this.writer.accepted({ task, view: { status: 'queued', progress: 0 }, origin });
     if (!fault) return accepted;
     switch (fault.kind) {
       case 'failed-task':
         return accepted;
       case 'late':
-        return late(fault, () => accepted);
+        return sleepThen(fault, () => accepted);
       case 'reset-late':
-        return late(fault, () => ({ kind: 'reset' }));
+        return sleepThen(fault, () => ({ kind: 'reset' }));
       default:
         return lostAnswer(fault, () => accepted);
     }
   }
 
   async status(id: string, origin: string, fault?: Faults['status']): Promise<EmulatedAnswer> {
-    const task = this.task(id);
-    if (!task) return this.wording.notFound(id);
-    if (fault && isRefusal(fault)) return this.wording.refusedAsTold(fault);
+    const task = this.taskById(id);
+    if (!task) return this.writer.notFound(id);
+    if (fault && isRefusal(fault)) return this.writer.scriptedRefusal(fault);
     const nowMs = await this.options.clock();
     const videoPath = this.linkPath(task);
-    const tell = (view: Telling['view'], more = {}) => this.wording.looked({ task, view, origin, ...more });
-    const seen = () => tell(this.book.view(task, nowMs), { videoPath });
-    if (!fault) return seen();
+    const describe = (view: DescribedTask['view'], more = {}) =>
+      this.writer.status({ task, view, origin, ...more });
+    const correctAnswer = () => describe(this.store.view(task, nowMs), { videoPath });
+    if (!fault) return correctAnswer();
     switch (fault.kind) {
       case 'failed-task':
-        this.book.fail(task, fault, nowMs);
-        return seen();
+        this.store.fail(task, fault, nowMs);
+        return correctAnswer();
       case 'unknown-state':
-        return tell({ status: 'unknown', word: fault.word });
+        return describe({ status: 'unknown', word: fault.word });
       case 'no-video':
-        return tell({ status: 'succeeded' });
+        return describe({ status: 'succeeded' });
       case 'late':
-        return late(fault, seen);
+        return sleepThen(fault, correctAnswer);
       default:
-        return lostAnswer(fault, seen);
+        return lostAnswer(fault, correctAnswer);
     }
   }
 
-  /** The interface has no such call; a service that has one answers like this. */
+  /** Not part of the interface: services that can cancel answer like this. */
   async cancel(id: string, origin: string, fault?: Faults['cancel']): Promise<EmulatedAnswer> {
-    const task = this.task(id);
-    if (!task) return this.wording.notFound(id);
-    if (fault && isRefusal(fault)) return this.wording.refusedAsTold(fault);
+    const task = this.taskById(id);
+    if (!task) return this.writer.notFound(id);
+    if (fault && isRefusal(fault)) return this.writer.scriptedRefusal(fault);
     const nowMs = await this.options.clock();
-    const cancelled = this.book.cancel(task, nowMs);
-    const view = this.book.view(task, nowMs);
+    const cancelled = this.store.cancel(task, nowMs);
+    const view = this.store.view(task, nowMs);
     const answer = cancelled
-      ? // A dialect may tell of a task that has failed as of a call that has.
-        { ...this.wording.looked({ task, view, origin }), status: 200 }
-      : this.wording.refused(409, 'task_over', `the task is over: it is ${view.status}`);
+      ? // Some dialects answer the poll of a failed task with an HTTP error, but this call succeeded.
+        { ...this.writer.status({ task, view, origin }), status: 200 }
+      : this.writer.refused(409, 'task_over', `the task is over: it is ${view.status}`);
     return fault ? lostAnswer(fault, () => answer) : answer;
   }
 
-  /** The file behind a link, which needs no key. The headers ask for a part of it, or for all of it. */
+  /** The file behind a link, which needs no API key. */
   async download(
     taskId: string,
     signature: string | null,
     headers: IncomingHttpHeaders,
     fault?: Faults['download'],
   ): Promise<EmulatedAnswer> {
-    const task = this.book.tasks.get(taskId);
+    const task = this.store.tasks.get(taskId);
     if (!task || signature !== this.signature) {
-      return this.wording.refusedByStorage(403, 'forbidden', 'the link is not valid');
+      return this.writer.refusedByFileServer(403, 'forbidden', 'the link is not valid');
     }
     return this.file(task, headers, fault);
   }
 
-  /** The file of a task, where the dialect has a call for it. */
+  /** The file of a task, in dialects with a call for it. */
   async content(
     id: string,
     headers: IncomingHttpHeaders,
     fault?: Faults['download'],
   ): Promise<EmulatedAnswer> {
-    const task = this.task(id);
-    if (!task) return this.wording.notFound(id);
+    const task = this.taskById(id);
+    if (!task) return this.writer.notFound(id);
     if ((await this.view(task)).status !== 'succeeded') {
-      return this.wording.refused(404, 'not_ready', 'the video is not ready: look at the task');
+      return this.writer.refused(404, 'not_ready', 'the video is not ready: poll the task');
     }
     return this.file(task, headers, fault);
   }
 
-  /** The link to a file by its id, where the dialect keeps files apart. */
+  /** The link to a file by its id, in dialects with files. */
   async retrieve(fileId: string, origin: string, fault?: Faults['retrieve']): Promise<EmulatedAnswer> {
-    const task = this.files.get(fileId);
+    const task = this.tasksByFileId.get(fileId);
     if (!task || (await this.view(task)).status !== 'succeeded') {
-      return this.wording.refused(404, 'not_found', 'no such file');
+      return this.writer.refused(404, 'not_found', 'no such file');
     }
-    if (fault && isRefusal(fault)) return this.wording.refusedAsTold(fault);
-    const found = async () => {
+    if (fault && isRefusal(fault)) return this.writer.scriptedRefusal(fault);
+    const correctAnswer = async () => {
       const { bytes } = await this.video(task);
-      return this.wording.retrieved(task, { url: origin + this.linkPath(task), bytes: bytes.length });
+      return this.writer.retrieved(task, { url: origin + this.linkPath(task), bytes: bytes.length });
     };
-    return fault ? lostAnswer(fault, found) : found();
+    return fault ? lostAnswer(fault, correctAnswer) : correctAnswer();
   }
 
-  /** By the name under which callers know it. */
-  task(id: string): EmulatedTask | undefined {
-    return this.tasks.get(id);
+  /** Finds a task by its id in the dialect. */
+  taskById(id: string): EmulatedTask | undefined {
+    return this.tasksById.get(id);
   }
 
   video({ request }: EmulatedTask): Promise<EmulatedVideo> {
-    return this.shelf.get(request);
+    return this.videos.get(request);
   }
 
-  /** No work goes on for a service that is gone. */
+  /** Stops the making of videos. */
   close(): void {
     this.closing.abort();
   }
 
   /**
-   * The task of a submit, new or known by its key, or why there is none. Nothing is waited for in between, so that two
-   * submits at once neither take the same place nor make a task each under the same key.
+   * Finds or makes the task of a submit. It must stay synchronous: two submits at once must neither both pass the limit
+   * nor make two tasks for one key.
    */
   private admit(
     request: VideoRequest,
     nowMs: number,
     { idempotencyKey, failure }: { idempotencyKey?: string; failure?: TaskFailure },
-  ): { task: EmulatedTask } | { refused: WrittenAnswer } {
+  ): { task: EmulatedTask } | { refused: HttpAnswer } {
     const { concurrentTasks = Infinity, idempotencyKeys } = this.options;
     const known =
-      idempotencyKeys === 'honoured' && idempotencyKey !== undefined && this.book.withKey(idempotencyKey);
+      idempotencyKeys === 'honoured' && idempotencyKey !== undefined && this.store.withKey(idempotencyKey);
     if (known && !isSameRequest(known.request, request)) return { refused: this.keyReused() };
-    // It has its place already, or needs none any more.
+    // A known task never counts against the limit a second time.
     if (known) return { task: known };
-    if (this.book.busy(nowMs) >= concurrentTasks) return { refused: this.tooManyTasks(concurrentTasks) };
-    const task = this.book.create(request, nowMs, { idempotencyKey, failure });
-    this.name(task);
+    if (this.store.countActive(nowMs) >= concurrentTasks)
+      return { refused: this.tooManyTasks(concurrentTasks) };
+    const task = this.store.create(request, nowMs, { idempotencyKey, failure });
+    this.addIds(task);
     return { task };
   }
 
@@ -209,54 +209,56 @@ export class Operations {
     headers: IncomingHttpHeaders,
     fault?: Faults['download'],
   ): Promise<EmulatedAnswer> {
-    if (fault && isRefusal(fault)) return this.wording.refusedAsTold(fault);
-    const file = async () => fileAnswer(await this.video(task), headers);
-    if (!fault) return file();
+    if (fault && isRefusal(fault)) return this.writer.scriptedRefusal(fault);
+    const correctAnswer = async () => fileAnswer(await this.video(task), headers);
+    if (!fault) return correctAnswer();
     switch (fault.kind) {
       case 'cut':
       case 'stall':
-        return { ...(await file()), end: { after: fault.afterBytes, how: fault.kind } };
+        return { ...(await correctAnswer()), end: { after: fault.afterBytes, how: fault.kind } };
       case 'web-page':
-        return written(200, 'text/html', '<p>This link has expired.</p>');
+        return textAnswer(200, 'text/html', '<p>This link has expired.</p>');
       case 'late':
-        return late(fault, file);
+        return sleepThen(fault, correctAnswer);
       default:
-        return lostAnswer(fault, file);
+        return lostAnswer(fault, correctAnswer);
     }
   }
 
-  private name(task: EmulatedTask): void {
-    this.tasks.set(this.wording.idOf(task), task);
-    const fileId = this.wording.fileIdOf(task);
-    if (fileId !== undefined) this.files.set(fileId, task);
+  private addIds(task: EmulatedTask): void {
+    this.tasksById.set(this.writer.idOf(task), task);
+    const fileId = this.writer.fileIdOf(task);
+    if (fileId !== undefined) this.tasksByFileId.set(fileId, task);
   }
 
   private async view(task: EmulatedTask): Promise<TaskView> {
-    return this.book.view(task, await this.options.clock());
+    return this.store.view(task, await this.options.clock());
   }
 
   private linkPath({ taskId }: EmulatedTask): string {
     return `/files/${taskId}.mp4?signature=${this.signature}`;
   }
 
-  private keyReused(): WrittenAnswer {
+  private keyReused(): HttpAnswer {
     const message = 'the idempotency key was used for another request: a new request needs a new key';
-    return this.wording.refused(422, 'idempotency_key_reused', message);
+    return this.writer.refused(422, 'idempotency_key_reused', message);
   }
 
-  /** Without Retry-After: when a place is free is not known to a service either. */
-  private tooManyTasks(most: number): WrittenAnswer {
-    const message = `too many tasks at once: ${most} are being worked on, and more are not allowed`;
-    return this.wording.refused(429, 'concurrency_limit', message);
+  /** Without Retry-After, since services do not know when a task ends. */
+  private tooManyTasks(limit: number): HttpAnswer {
+    return this.writer.refused(429, 'concurrency_limit', `too many tasks at once: the limit is ${limit}`);
   }
 }
 
-async function late<Answer>({ ms }: LateAnswer | LateReset, answer: () => Answer): Promise<Awaited<Answer>> {
+async function sleepThen<Answer>(
+  { ms }: LateAnswer | LateReset,
+  answer: () => Answer,
+): Promise<Awaited<Answer>> {
   await sleep(ms, undefined, { ref: false });
   return await answer();
 }
 
-/** Parsed requests have their fields in the order of the schema. */
+/** Parsing puts the fields of a request in the order of the schema. */
 function isSameRequest(one: VideoRequest, other: VideoRequest): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { DIALECTS, type DialectName } from './dialects';
 import type { EmulatedCall } from './faults';
 
-/** One call as the emulator saw it. The key is not kept, only whether it was right. */
+/** One call that the emulator received. It records whether the API key was right, but not the key. */
 export interface RecordedCall {
   call: EmulatedCall | 'other';
   method: string;
@@ -10,29 +10,29 @@ export interface RecordedCall {
   authorized: boolean;
   idempotencyKey?: string;
   contentType?: string;
-  /** Which part of a file was asked for. */
+  /** The `Range` header. */
   range?: string;
   body?: unknown;
-  /** When its request had been read, by the clock of the machine. */
+  /** When the request had been read, by the machine's clock. */
   atMs: number;
-  /** What it was answered with: missing until then, and for good if no status line was sent. */
+  /** The status of the answer; missing until it is sent, and if none is sent. */
   status?: number;
 }
 
-/** What the answer hangs on beyond the record, which holds no secret. */
+/** A call with what its answer needs beyond the record. The record holds no secrets. */
 export interface ReceivedCall {
   record: RecordedCall;
-  /** What the path names, still encoded. */
+  /** The task or file that the path names, still percent-encoded. */
   subject: string;
   query: URLSearchParams;
-  /** Whether whoever comes without a key is heard: a link is a key of its own. */
+  /** True if the call needs no API key, since its link is signed. */
   keyless: boolean;
   headers: IncomingHttpHeaders;
-  /** Why there is no body in the record. */
+  /** Why the record has no body. */
   problem?: string;
 }
 
-const LARGEST_REQUEST_BYTES = 2 * 1024 * 1024;
+const MAX_REQUEST_BYTES = 2 * 1024 * 1024;
 
 interface Route {
   methods: string[];
@@ -41,7 +41,7 @@ interface Route {
   keyless?: true;
 }
 
-/** Section 4 of the interface, the files behind the links, and what some services have besides. */
+/** Section 4 of the interface, the files behind the links, and the extra calls of some services. */
 export function routesOf({ dialect, cancelling }: { dialect: DialectName; cancelling: boolean }): Route[] {
   const { idHasSlashes, video } = DIALECTS[dialect];
   const task = idHasSlashes ? /^\/v1\/videos\/(.+)$/ : /^\/v1\/videos\/([^/]+)$/;
@@ -61,7 +61,7 @@ export function routesOf({ dialect, cancelling }: { dialect: DialectName; cancel
   return routes;
 }
 
-/** Reads a request to its end, and finds out which call it is. */
+/** Reads a whole request and finds its route. */
 export async function receive(
   request: IncomingMessage,
   { apiKey, routes }: { apiKey: string; routes: Route[] },
@@ -76,7 +76,7 @@ export async function receive(
       method,
       path: pathname,
       authorized: headers.authorization === `Bearer ${apiKey}`,
-      // An empty one is none: it would be the same for everybody.
+      // An empty key counts as none, or all callers would share it.
       idempotencyKey: headers['idempotency-key']?.toString() || undefined,
       contentType: headers['content-type'],
       range: headers.range,
@@ -94,11 +94,11 @@ export async function receive(
 async function readJson(request: IncomingMessage): Promise<{ body?: unknown; problem?: string }> {
   let text = '';
   for await (const chunk of request.setEncoding('utf8')) {
-    // What is too large is still read to its end: a client that is sending does not see the answer.
-    if (text.length <= LARGEST_REQUEST_BYTES) text += chunk;
+    // Reads on even if it is too large: a client that is still sending does not see the answer.
+    if (text.length <= MAX_REQUEST_BYTES) text += chunk;
   }
   if (text === '') return {};
-  if (text.length > LARGEST_REQUEST_BYTES) return { problem: 'the request is too large' };
+  if (text.length > MAX_REQUEST_BYTES) return { problem: 'the request is too large' };
   try {
     return { body: JSON.parse(text) };
   } catch {

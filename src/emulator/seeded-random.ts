@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Numbers from 0 to below 1, the same ones for the same text (mulberry32). */
+/** Random numbers from 0 to below 1 (mulberry32). The same text gives the same numbers. */
 export function seededRandom(text: string): () => number {
   let state = createHash('sha256').update(text).digest().readUInt32LE(0);
   return () => {

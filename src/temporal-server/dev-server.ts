@@ -1,7 +1,6 @@
 import { freePort, isPortFree, LOOPBACK } from './loopback-port';
 import { databaseArguments } from './orphan-servers';
 import { ServerProcess } from './server-process';
-import { untilReady } from './until-ready';
 import { whyNotReady } from './why-not-ready';
 
 export interface DevServerOptions {
@@ -20,6 +19,8 @@ export interface DevServerOptions {
   readonly logFile?: string | undefined;
   /** Settings of the server by their names, such as `matching.enableFairness`. */
   readonly dynamicConfig?: Readonly<Record<string, string>> | undefined;
+  /** Called as soon as the process runs, long before it can be used. */
+  readonly onStarted?: (() => void) | undefined;
 }
 
 export interface DevServer {
@@ -43,7 +44,10 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
   const uiPort = options.headless === true ? undefined : await chosenPort(options.uiPort);
   const args = startArguments({ ...options, port, uiPort, namespace });
   const server = await ServerProcess.start(options.executable, args, { logFile: options.logFile });
+  options.onStarted?.();
   const address = `${LOOPBACK}:${port}`;
+  // What asks the server takes as long to load as the server takes to start.
+  const { untilReady }: typeof import('./until-ready') = require('./until-ready');
   const flaw = await whyNotReady(server, (signal) => untilReady(port, namespace, signal));
   if (flaw !== undefined) {
     await server.end('SIGKILL');

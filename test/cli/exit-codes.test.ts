@@ -1,5 +1,5 @@
 import { EXIT, errorObject, exitCodeOf, reportError } from '../../src/cli/exit-codes';
-import { TemporalUnreachable } from '../../src/client/connect';
+import { TemporalUnreachable } from '../../src/client/temporal-unreachable';
 import { ConfigError } from '../../src/config/service-config';
 import { DecisionRefused, FAILURES, type FailureType, VideoFailure } from '../../src/contract';
 import { ServerUnavailable } from '../../src/temporal-server';

@@ -10,6 +10,7 @@ import { type JobProgress, VideoFailure } from '../../src/contract';
 import { hostileText, STEERING } from '../support/hostile-text';
 import { fc } from '../support/properties';
 import { FakeTerminal } from './fake-terminal';
+import { followed } from './followed';
 
 let folder: string;
 beforeAll(async () => {
@@ -112,9 +113,10 @@ describe('a job that waits for a decision', () => {
 
   const told = async (workflowId: string, item?: number) => {
     const terminal = new FakeTerminal();
-    const job = { workflowId, progress: async () => progress({ phase: 'needs-decision', hold }) };
-    const running = [{ item: item ?? 0, name: workflowId, ...(await job.progress()) }];
-    const batch = { workflowId, progress: async () => ({ items: 5, succeeded: 0, failed: 0, running }) };
+    const held = progress({ phase: 'needs-decision', hold });
+    const job = followed(workflowId, async () => held);
+    const running = [{ item: item ?? 0, name: workflowId, ...held }];
+    const batch = followed(workflowId, async () => ({ items: 5, succeeded: 0, failed: 0, running }));
     const shown = item === undefined ? showProgress(job, terminal) : showBatch(batch, terminal);
     await jest.advanceTimersByTimeAsync(1_000);
     shown.stop();
@@ -148,7 +150,7 @@ test.each([undefined, 80])(
       const terminal = new FakeTerminal({}, columns);
       const task = { state: 'running', word } as const;
       const problem = { type: 'RateLimited', message: word, count: 1 } as const;
-      const job = { workflowId: 'fox', progress: async () => progress({ taskId: word, task, problem }) };
+      const job = followed('fox', async () => progress({ taskId: word, task, problem }));
       const shown = showProgress(job, terminal);
       await jest.advanceTimersByTimeAsync(1_000);
       shown.stop();

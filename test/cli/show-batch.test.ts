@@ -2,6 +2,7 @@ import { batchScreen } from '../../src/cli/batch-lines';
 import { showBatch } from '../../src/cli/show-batch';
 import type { BatchProgress, ItemProgress } from '../../src/contract';
 import { FakeTerminal } from './fake-terminal';
+import { followed } from './followed';
 import { screenOf } from './screen';
 
 const ROWS = 12;
@@ -33,7 +34,7 @@ function batchWith(...answers: (BatchProgress | undefined)[]) {
     if (!answer) throw new Error('no worker yet');
     return answer;
   };
-  return { workflowId: 'foxes', progress };
+  return followed('foxes', progress);
 }
 
 const ASK_MS = 500;
@@ -72,7 +73,10 @@ test.each([120, 40, 20, 9, 5])(
     terminal.err('$ videogen batch\n'.slice(-columns));
     const before = screenOf(terminal.stderr, columns);
     let latest = seen(0, []);
-    const progress = showBatch({ workflowId: 'foxes', progress: async () => latest }, terminal);
+    const progress = showBatch(
+      followed('foxes', async () => latest),
+      terminal,
+    );
     for (latest of answers) {
       await jest.advanceTimersByTimeAsync(2 * ASK_MS);
       const drawn = screenOf(terminal.stderr, columns);

@@ -1,6 +1,7 @@
 import { showProgress } from '../../src/cli/show-progress';
 import type { JobProgress } from '../../src/contract';
 import { FakeTerminal } from './fake-terminal';
+import { followed } from './followed';
 
 const seen = (percent: number): JobProgress => ({
   phase: 'waiting',
@@ -18,7 +19,7 @@ function jobWith(...answers: (JobProgress | undefined)[]) {
     if (!answer) throw new Error('no worker yet');
     return answer;
   };
-  return { workflowId: 'fox', progress };
+  return followed('fox', progress);
 }
 
 beforeEach(() => {

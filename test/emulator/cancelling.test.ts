@@ -15,12 +15,12 @@ beforeEach(() => {
 afterEach(() => emulator.close());
 
 const submit = async () => taskIdOf(await service.submit());
-const viewOf = async (taskId: string) => (await service.look(taskId)).body;
+const viewOf = async (taskId: string) => (await service.poll(taskId)).body;
 
 describe('a service that can cancel', () => {
   beforeEach(() => start({ cancelling: true, concurrentTasks: 1 }));
 
-  it('cancels a task that is queued or running, for good', async () => {
+  it('cancels a queued or running task for good', async () => {
     for (const passed of [0, 500]) {
       const taskId = await submit();
       nowMs += passed;
@@ -32,7 +32,7 @@ describe('a service that can cancel', () => {
     }
   });
 
-  it('cancels that task alone', async () => {
+  it('cancels only that task', async () => {
     await emulator.close();
     await start({ cancelling: true });
     const [one, other] = [await submit(), await submit()];
@@ -40,7 +40,7 @@ describe('a service that can cancel', () => {
     expect(await viewOf(other)).toMatchObject({ status: 'queued' });
   });
 
-  it('has its place free from then on', async () => {
+  it('accepts another task in place of the cancelled one', async () => {
     const taskId = await submit();
     expect((await service.submit()).status).toBe(429);
     nowMs += 300;
@@ -56,10 +56,10 @@ describe('a service that can cancel', () => {
       'failed',
       async (taskId) => {
         emulator.next('status', { kind: 'failed-task', code: 'nsfw', message: 'Not this.' });
-        await service.look(taskId);
+        await service.poll(taskId);
       },
     ],
-  ])('answers with HTTP 409 when the task is %s already, which it stays', async (how, end) => {
+  ])('answers HTTP 409 if the task is %s already, and leaves it so', async (how, end) => {
     const taskId = await submit();
     await end(taskId);
     const { status, body } = await service.cancel(taskId);
@@ -70,18 +70,18 @@ describe('a service that can cancel', () => {
     expect(await viewOf(taskId)).toMatchObject({ status: how });
   });
 
-  it('answers with HTTP 404 for a task that does not exist', async () => {
+  it('answers HTTP 404 for an unknown task', async () => {
     const { status, body } = await service.cancel('no-such-task');
     expect([status, body]).toEqual([404, { error: { code: 'not_found', message: 'no such task' } }]);
   });
 
-  it('asks for the key', async () => {
+  it('requires the API key', async () => {
     const taskId = await submit();
     expect((await service.cancel(taskId, { authorization: 'Bearer wrong' })).status).toBe(401);
     expect(await viewOf(taskId)).toMatchObject({ status: 'queued' });
   });
 
-  it('still counts a cancelled task as one that a user has paid for', async () => {
+  it('counts a cancelled task as a generation that a user paid for', async () => {
     await service.cancel(await submit());
     expect(emulator.generations()).toHaveLength(1);
   });
@@ -101,7 +101,7 @@ describe('a service that can cancel', () => {
     ['a 429', { kind: 'rate-limited' }, 429],
     ['a 500', { kind: 'server-error' }, 500],
     ['a 422', { kind: 'refused', status: 422, message: 'no' }, 422],
-  ])('cancels nothing when the call is refused with %s', async (_what, fault, status) => {
+  ])('cancels nothing if it refuses the call with %s', async (_what, fault, status) => {
     const taskId = await submit();
     emulator.next('cancel', fault);
     expect((await service.cancel(taskId)).status).toBe(status);
@@ -115,7 +115,7 @@ describe('a service that can cancel', () => {
     { kind: 'cut-body' },
     { kind: 'bad-json' },
     { kind: 'empty' },
-  ])('has cancelled when the answer is lost by %j', async (fault) => {
+  ])('has cancelled the task even if %j loses the answer', async (fault) => {
     const taskId = await submit();
     emulator.next('cancel', fault);
     await expect(service.cancel(taskId)).rejects.toThrow();
@@ -124,7 +124,7 @@ describe('a service that can cancel', () => {
   });
 });
 
-it('a service as the interface has it knows no such call', async () => {
+it('a service without cancelling answers HTTP 404', async () => {
   await start({});
   const taskId = await submit();
   const { status, body } = await service.cancel(taskId);

@@ -20,46 +20,46 @@ async function whileRunning(
   }
 }
 
-test('--concurrent-tasks bounds what the command’s service works on at once', () =>
+test('--concurrent-tasks limits how many tasks the service runs at once', () =>
   whileRunning(['--concurrent-tasks', '2'], async ({ submit }) => {
     const answers = [await submit(), await submit(), await submit()];
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
   }));
 
-test('--honour-keys makes one task of two submits under one key', () =>
+test('--honour-keys makes one task of two submits with the same key', () =>
   whileRunning(['--honour-keys'], async ({ submit }) => {
     const [one, two] = [await submit(FOX, 'k-1'), await submit(FOX, 'k-1')];
     expect(taskIdOf(two)).toBe(taskIdOf(one));
   }));
 
-test('without them the command’s service has no limit and ignores keys', () =>
+test('without options the service has no limit and ignores keys', () =>
   whileRunning([], async ({ submit }) => {
     const answers = [await submit(FOX, 'k-1'), await submit(FOX, 'k-1'), await submit(FOX, 'k-1')];
     expect(new Set(answers.map(taskIdOf)).size).toBe(3);
   }));
 
-test('--fault cuts the answers of the command’s service', () =>
+test('--fault cuts the answers of the service', () =>
   whileRunning(['--fault', 'submit:cut-headers', 'submit:cut-body', 'submit:empty'], async ({ submit }) => {
     for (let i = 0; i < 3; i++) await expect(submit()).rejects.toThrow();
     expect((await submit()).status).toBe(200);
   }));
 
-test('--dialect words the answers of the command’s service after another', () =>
+test('--dialect makes the service answer like another one', () =>
   whileRunning(['--dialect', 'pixverse'], async ({ submit }) => {
     expect((await submit()).body).toMatchObject({ ErrCode: 0, Resp: { video_id: expect.any(Number) } });
   }));
 
-test('--chaos lets calls fail, scripted faults first, and says how to have the same again', () =>
+test('--chaos makes calls fail, after scripted faults, and prints how to repeat it', () =>
   whileRunning(
     ['--chaos', '1', '--chaos-seed', 'fox', '--fault', 'submit:empty-acceptedx2'],
     async ({ submit }, terminal) => {
       for (let i = 0; i < 2; i++) await expect(submit()).rejects.toThrow(/JSON/);
-      const said = 'Chaos: each call meets a fault with a probability of 1; again with --chaos-seed fox.\n';
-      expect(terminal.stderr).toContain(said);
+      const line = 'Chaos: each call meets a fault with a probability of 1; again with --chaos-seed fox.\n';
+      expect(terminal.stderr).toContain(line);
     },
   ));
 
-test('--chaos without a seed tells the one it took', () =>
+test('--chaos without a seed prints the seed it chose', () =>
   whileRunning(['--chaos', '0'], async ({ submit }, terminal) => {
     expect((await submit()).status).toBe(200);
     expect(terminal.stderr).toMatch(/again with --chaos-seed [0-9a-f]{8}\.\n/);
@@ -76,7 +76,7 @@ test.each([
   [['--chaos=-1'], /^--chaos is "-1": give a number/],
   [['--chaos='], /^--chaos is "": give a number/],
   [['--chaos-seed', 'fox'], /^--chaos-seed repeats a chaos: give --chaos as well, such as --chaos 0\.1\.\n$/],
-])('%j is refused in one sentence with the choices', async (options, sentence) => {
+])('%j is refused in one sentence that names the choices', async (options, sentence) => {
   const terminal = new FakeTerminal();
   expect(await run(['emulator', ...options], terminal)).toBe(2);
   expect([terminal.stdout, terminal.stderr]).toEqual(['', expect.stringMatching(sentence)]);
@@ -94,7 +94,7 @@ test.each(['x', '0', '-1', '2.5', '', 'Infinity'])(
   },
 );
 
-test('the help of the command lists its options', async () => {
+test('the help lists the options, dialects and faults', async () => {
   const terminal = new FakeTerminal();
   expect(await run(['emulator', '--help'], terminal)).toBe(0);
   for (const option of [
@@ -113,12 +113,12 @@ test('the help of the command lists its options', async () => {
   expect(terminal.stdout).toContain('\n  submit    rate-limited* ');
 });
 
-test('each call is a line, with the task that it made, so that a lost one can be found', () =>
+test('each call prints a line with the task that it made, so that a lost task can be found', () =>
   whileRunning(['--fault', 'submit:reset'], async ({ submit }, terminal) => {
     await expect(submit()).rejects.toThrow();
     await submit();
     const lines = () => terminal.stderr.split('\n').filter((line) => line.startsWith('POST'));
-    await eventually('both are told', () => lines().length === 2);
+    await eventually('both lines are printed', () => lines().length === 2);
     expect(lines()).toEqual([
       expect.stringMatching(/^POST \/v1\/videos\/text-to-video: no answer, made task_[0-9a-f-]+$/),
       expect.stringMatching(/^POST \/v1\/videos\/text-to-video: 200, made task_[0-9a-f-]+$/),

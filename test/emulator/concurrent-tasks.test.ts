@@ -1,5 +1,5 @@
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
-import { clockForAllAtOnce, serviceClient, taskIdOf } from './service-client';
+import { clockAfterCalls, serviceClient, taskIdOf } from './service-client';
 
 let nowMs: number;
 let emulator: Emulator;
@@ -17,17 +17,17 @@ afterEach(() => emulator.close());
 const submitAll = (count: number) => Promise.all(Array.from({ length: count }, () => service.submit()));
 const statuses = (answers: { status: number }[]) => answers.map(({ status }) => status).sort();
 
-describe('of a service that works on two tasks at once', () => {
+describe('a service with a limit of two tasks at once', () => {
   beforeEach(() => start({ concurrentTasks: 2 }));
 
-  it('the third submit is refused with HTTP 429, says why, names no time and makes no task', async () => {
+  it('refuses the third submit with HTTP 429 and the reason, without Retry-After and without a task', async () => {
     expect(statuses(await submitAll(2))).toEqual([200, 200]);
     const { status, headers, body } = await service.submit();
     expect(status).toBe(429);
     expect(body).toEqual({
       error: {
         code: 'concurrency_limit',
-        message: 'too many tasks at once: 2 are being worked on, and more are not allowed',
+        message: 'too many tasks at once: the limit is 2',
       },
     });
     expect(headers).not.toHaveProperty('retry-after');
@@ -35,7 +35,7 @@ describe('of a service that works on two tasks at once', () => {
     expect(emulator.calls.map((call) => call.status)).toEqual([200, 200, 429]);
   });
 
-  it('a place is taken until the video is ready, and not a millisecond longer', async () => {
+  it('counts a task until its video is ready, and not a millisecond longer', async () => {
     await service.submit();
     nowMs += 500;
     await service.submit();
@@ -45,16 +45,16 @@ describe('of a service that works on two tasks at once', () => {
     expect(statuses(await submitAll(2))).toEqual([200, 429]);
   });
 
-  it('a place is free when its task has failed at a look', async () => {
+  it('stops counting a task that a poll finds failed', async () => {
     const taskId = taskIdOf(await service.submit());
     await service.submit();
     emulator.next('status', { kind: 'failed-task', code: 'nsfw', message: 'Not this.' });
     nowMs += 100;
-    await service.look(taskId);
+    await service.poll(taskId);
     expect(statuses(await submitAll(2))).toEqual([200, 429]);
   });
 
-  it('a task that is to fail holds its place until then', async () => {
+  it('counts a task that will fail until it fails', async () => {
     emulator.next('submit', { kind: 'failed-task', code: 'nsfw', message: 'Not this.' });
     await submitAll(2);
     nowMs += 999;
@@ -63,38 +63,38 @@ describe('of a service that works on two tasks at once', () => {
     expect((await service.submit()).status).toBe(200);
   });
 
-  it('a task whose answer was lost holds its place', async () => {
+  it('counts a task whose answer was lost', async () => {
     emulator.next('submit', { kind: 'reset' }, { kind: 'cut-body' });
     for (let i = 0; i < 2; i++) await expect(service.submit()).rejects.toThrow();
     expect((await service.submit()).status).toBe(429);
   });
 
-  it('a submit that is refused for another reason takes no place', async () => {
+  it('does not count a submit that it refused for another reason', async () => {
     emulator.next('submit', { kind: 'server-error' }, { kind: 'rate-limited' });
     expect(statuses(await submitAll(2))).toEqual([429, 500]);
     expect((await service.submit({})).status).toBe(400);
     expect(statuses(await submitAll(2))).toEqual([200, 200]);
   });
 
-  it('looks are answered while all places are taken', async () => {
+  it('answers polls while the limit is reached', async () => {
     const taskId = taskIdOf(await service.submit());
     await service.submit();
-    expect(await service.look(taskId)).toMatchObject({ status: 200, body: { status: 'queued' } });
+    expect(await service.poll(taskId)).toMatchObject({ status: 200, body: { status: 'queued' } });
   });
 });
 
-it('of submits that all come before one is decided, as many are accepted as there are places', async () => {
-  await start({ concurrentTasks: 5, clock: clockForAllAtOnce(12, () => emulator.calls, nowMs) });
+it('submits that arrive together never exceed the limit', async () => {
+  await start({ concurrentTasks: 5, clock: clockAfterCalls(12, () => emulator.calls, nowMs) });
   expect(statuses(await submitAll(12))).toEqual([...Array(5).fill(200), ...Array(7).fill(429)]);
   expect(emulator.generations()).toHaveLength(5);
 });
 
-it('a service without a limit takes whatever comes', async () => {
+it('a service without a limit accepts every submit', async () => {
   await start({});
   expect(statuses(await submitAll(30))).toEqual(Array(30).fill(200));
 });
 
-it('a service that takes no time never has too much to do', async () => {
+it('a service whose tasks take no time never reaches its limit', async () => {
   await start({ concurrentTasks: 1, jobTimeMs: 0 });
   expect(statuses(await submitAll(3))).toEqual([200, 200, 200]);
 });
@@ -102,7 +102,7 @@ it('a service that takes no time never has too much to do', async () => {
 describe('the end of a task', () => {
   const ends = () => emulator.generations().map((task) => emulator.endOf(task));
 
-  it('is known from its submit on', async () => {
+  it('is known as soon as it is submitted', async () => {
     await start({});
     await service.submit();
     nowMs += 300;
@@ -110,14 +110,14 @@ describe('the end of a task', () => {
     expect(ends()).toEqual([11_000, 11_300]);
   });
 
-  it('is when it failed at a look, and no later than its time was up', async () => {
+  it('is when a poll finds it failed, but no later than its job time', async () => {
     await start({});
     const [early, late] = (await submitAll(2)).map(taskIdOf);
     emulator.next('status', ...Array(2).fill({ kind: 'failed-task', code: 'nsfw', message: 'Not this.' }));
     nowMs += 300;
-    await service.look(early ?? '');
+    await service.poll(early ?? '');
     nowMs += 5_000;
-    await service.look(late ?? '');
+    await service.poll(late ?? '');
     const endOf = new Map(emulator.generations().map((task) => [task.taskId, emulator.endOf(task)]));
     expect([endOf.get(early ?? ''), endOf.get(late ?? '')]).toEqual([10_300, 11_000]);
   });

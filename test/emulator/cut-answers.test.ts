@@ -21,24 +21,24 @@ interface Call {
   body?: string;
 }
 
-const ask = ({ method, path, body }: Call) => {
+const send = ({ method, path, body }: Call) => {
   const headers = { authorization: `Bearer ${emulator.apiKey}` };
   return request(emulator.url + path, { method, headers, body, dispatcher: agent });
 };
 
 const SUBMIT: Call = { method: 'POST', path: '/v1/videos/text-to-video', body: '{"prompt":"A red fox"}' };
 const makeTask = async (): Promise<string> =>
-  Reflect.get(Object(await (await ask(SUBMIT)).body.json()), 'task_id');
-const look = async (): Promise<Call> => ({ method: 'GET', path: `/v1/videos/${await makeTask()}` });
+  Reflect.get(Object(await (await send(SUBMIT)).body.json()), 'task_id');
+const pollCall = async (): Promise<Call> => ({ method: 'GET', path: `/v1/videos/${await makeTask()}` });
 const lastTask = () => emulator.generations().at(-1)?.taskId ?? '';
 const linkOf = (taskId: string) => `/files/${taskId}.mp4?signature=${emulator.linkSignature}`;
 
-/** Each call, and the body that is right for it. */
-const CALLS: [call: EmulatedCall, prepare: () => Promise<Call>, whole: () => Promise<string>][] = [
+/** Each call, and its complete body. */
+const CALLS: [call: EmulatedCall, prepare: () => Promise<Call>, completeBody: () => Promise<string>][] = [
   ['submit', async () => SUBMIT, async () => JSON.stringify({ task_id: lastTask(), status: 'queued' })],
   [
     'status',
-    look,
+    pollCall,
     async () => {
       const task_id = lastTask();
       const video_url = emulator.url + linkOf(task_id);
@@ -52,8 +52,8 @@ const CALLS: [call: EmulatedCall, prepare: () => Promise<Call>, whole: () => Pro
   ],
 ];
 
-/** Everything that comes back, byte for byte, until the other side closes. */
-async function bytesOf({ method, path, body = '' }: Call): Promise<string> {
+/** All bytes of the answer until the server closes the connection. */
+async function answerBytes({ method, path, body = '' }: Call): Promise<string> {
   const { host, hostname, port } = new URL(emulator.url);
   const socket = connect(Number(port), hostname);
   const head = [
@@ -69,51 +69,51 @@ async function bytesOf({ method, path, body = '' }: Call): Promise<string> {
   return Buffer.concat(chunks).toString('latin1');
 }
 
-describe.each(CALLS)('the answer to a %s', (call, prepare, whole) => {
-  it('cut within its headers ends in the middle of one, under a status line of 200', async () => {
-    const asked = await prepare();
+describe.each(CALLS)('the answer to a %s', (call, prepare, completeBody) => {
+  it('with cut-headers ends in the middle of a header, after the status line of a 200', async () => {
+    const prepared = await prepare();
     emulator.next(call, { kind: 'cut-headers' });
-    expect(await bytesOf(asked)).toBe('HTTP/1.1 200 OK\r\ncontent-ty');
-    expect((await ask(asked)).statusCode).toBe(200);
+    expect(await answerBytes(prepared)).toBe('HTTP/1.1 200 OK\r\ncontent-ty');
+    expect((await send(prepared)).statusCode).toBe(200);
   });
 
-  it('cut within its body announces the whole and brings half of what is right', async () => {
-    const asked = await prepare();
+  it('with cut-body announces the complete body and sends half of it', async () => {
+    const prepared = await prepare();
     emulator.next(call, { kind: 'cut-body' });
-    const bytes = await bytesOf(asked);
-    const right = await whole();
+    const bytes = await answerBytes(prepared);
+    const body = await completeBody();
     expect(bytes).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
-    expect(bytes).toMatch(new RegExp(`\r\ncontent-length: ${right.length}\r\n`, 'i'));
+    expect(bytes).toMatch(new RegExp(`\r\ncontent-length: ${body.length}\r\n`, 'i'));
     const start = bytes.indexOf('\r\n\r\n') + 4;
-    expect(bytes.slice(start)).toBe(right.slice(0, Math.floor(right.length / 2)));
-    expect((await ask(asked)).statusCode).toBe(200);
+    expect(bytes.slice(start)).toBe(body.slice(0, Math.floor(body.length / 2)));
+    expect((await send(prepared)).statusCode).toBe(200);
   });
 
-  it('is no answer to a client when it is cut within its headers', async () => {
-    const asked = await prepare();
+  it('with cut-headers is a socket error for a client', async () => {
+    const prepared = await prepare();
     emulator.next(call, { kind: 'cut-headers' });
-    await expect(ask(asked)).rejects.toMatchObject({ code: 'UND_ERR_SOCKET' });
+    await expect(send(prepared)).rejects.toMatchObject({ code: 'UND_ERR_SOCKET' });
   });
 
-  it('is one that a client cannot read to its end when it is cut within its body', async () => {
-    const asked = await prepare();
+  it('with cut-body is a socket error while a client reads the body', async () => {
+    const prepared = await prepare();
     emulator.next(call, { kind: 'cut-body' });
-    const { statusCode, body } = await ask(asked);
+    const { statusCode, body } = await send(prepared);
     expect(statusCode).toBe(200);
     await expect(body.arrayBuffer()).rejects.toMatchObject({ code: 'UND_ERR_SOCKET' });
   });
 
   it.each<[what: string, fault: AnswerFault]>([
     ['a reset', { kind: 'reset' }],
-    ['a cut within the headers', { kind: 'cut-headers' }],
-    ['a cut within the body', { kind: 'cut-body' }],
-  ])('is lost to %s alone: the next one is whole', async (_what, fault) => {
-    const asked = await prepare();
+    ['cut-headers', { kind: 'cut-headers' }],
+    ['cut-body', { kind: 'cut-body' }],
+  ])('is lost only while there is %s: the next one is complete', async (_what, fault) => {
+    const prepared = await prepare();
     emulator.next(call, fault, fault);
     for (let i = 0; i < 2; i++) {
-      await expect(ask(asked).then(({ body }) => body.arrayBuffer())).rejects.toThrow();
+      await expect(send(prepared).then(({ body }) => body.arrayBuffer())).rejects.toThrow();
     }
-    const { statusCode, headers, body } = await ask(asked);
+    const { statusCode, headers, body } = await send(prepared);
     expect(statusCode).toBe(200);
     expect((await body.arrayBuffer()).byteLength).toBe(Number(headers['content-length']));
   });

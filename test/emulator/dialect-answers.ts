@@ -1,32 +1,32 @@
 import type { DialectName } from '../../src/emulator';
 
-/** What callers of one kind of service expect to read; further fields do not matter to them. */
+/** The answers that clients of one kind of service expect. Further fields do not matter to them. */
 export interface DialectAnswers {
   id: RegExp;
-  /** Where the submit's answer names the task. */
+  /** Path of the task id in the answer to a submit. */
   idAt: string;
   submitStatus?: number;
   submitted: (id: string) => object;
-  queued: Look;
-  running: Look;
-  succeeded: Look;
-  /** Where the link is in it, if it is there. */
+  queued: Expected;
+  running: Expected;
+  succeeded: Expected;
+  /** Path of the link in it, if it has one. */
   videoAt?: string;
-  /** Fields beside it that hold links to something else. */
-  besides?: string[];
-  failed: Look;
-  cancelled: Look;
-  /** With the service's own HTTP status for each. */
+  /** Paths of links beside it that lead elsewhere. */
+  decoysAt?: string[];
+  failed: Expected;
+  cancelled: Expected;
+  /** Each with the service's own HTTP status. */
   refusals: Record<
     'badRequest' | 'unauthorized' | 'notFound' | 'tooMany',
     [status: number, body: (message: unknown) => unknown]
   >;
 }
 
-/** A body under HTTP 200, or any answer. */
-type Look = (id: string) => object | [status: number, body: object | ''];
+/** A body with HTTP 200, or a status and a body. */
+type Expected = (id: string) => object | [status: number, body: object | ''];
 
-/** Of the task that fails in the tests. */
+/** The error of the task that fails in the tests. */
 export const FAILURE = { code: 'bad_prompt', message: 'Not this.' };
 const CANCELLED = { code: 'cancelled', message: 'the task was cancelled' };
 
@@ -50,20 +50,20 @@ const CODES: Record<number, string> = {
 };
 const nested = refusals((status, message) => ({ error: { code: CODES[status], message } }));
 
-/** All looks of a service whose answers differ in the word and one field. */
-function looks(
+/** All answers to polls of a service in which only the word and one field differ. */
+function pollAnswers(
   [queued, running, succeeded, failed, cancelled]: Words,
-  tell: (word: unknown, id: string, more: object) => object,
+  bodyOf: (word: unknown, id: string, more: object) => object,
   errorOf: (error: { code: string; message: string }) => object,
   progress: { queued?: object; running?: object } = {},
 ) {
   return {
-    queued: (id: string) => tell(queued, id, progress.queued ?? {}),
-    running: (id: string) => tell(running, id, progress.running ?? {}),
-    succeeded: (id: string) => tell(succeeded, id, {}),
-    failed: (id: string) => tell(failed, id, errorOf(FAILURE)),
+    queued: (id: string) => bodyOf(queued, id, progress.queued ?? {}),
+    running: (id: string) => bodyOf(running, id, progress.running ?? {}),
+    succeeded: (id: string) => bodyOf(succeeded, id, {}),
+    failed: (id: string) => bodyOf(failed, id, errorOf(FAILURE)),
     cancelled: (id: string) =>
-      cancelled === undefined ? tell(failed, id, errorOf(CANCELLED)) : tell(cancelled, id, {}),
+      cancelled === undefined ? bodyOf(failed, id, errorOf(CANCELLED)) : bodyOf(cancelled, id, {}),
   };
 }
 
@@ -80,7 +80,7 @@ export const ANSWERS: Record<DialectName, DialectAnswers> = {
     id: /^task_/,
     idAt: 'task_id',
     submitted: (id) => ({ task_id: id, status: 'queued' }),
-    ...looks(
+    ...pollAnswers(
       ARK_WORDS,
       (status, id, more) => ({ task_id: id, status, ...more }),
       (error) => ({ error }),
@@ -96,20 +96,20 @@ export const ANSWERS: Record<DialectName, DialectAnswers> = {
     id: /^cgt-/,
     idAt: 'id',
     submitted: (id) => ({ id }),
-    ...looks(
+    ...pollAnswers(
       ARK_WORDS,
       (status, id, more) => ({ id, status, ...more }),
       (error) => ({ error }),
     ),
     videoAt: 'content.video_url',
-    besides: ['content.last_frame_url'],
+    decoysAt: ['content.last_frame_url'],
     refusals: nested,
   },
   runway: {
     id: UUID,
     idAt: 'id',
     submitted: (id) => ({ id }),
-    ...looks(
+    ...pollAnswers(
       ['PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'],
       (status, id, more) => ({ id, status, ...more }),
       ({ code, message }) => ({ failure: message, failureCode: code }),
@@ -138,7 +138,7 @@ export const ANSWERS: Record<DialectName, DialectAnswers> = {
     idAt: 'id',
     submitStatus: 201,
     submitted: (id) => ({ id, status: 'starting', output: null, error: null }),
-    ...looks(
+    ...pollAnswers(
       ['starting', 'processing', 'succeeded', 'failed', 'canceled'],
       (status, id, more) => ({ id, status, error: null, ...more }),
       ({ message }) => ({ error: message, output: null }),
@@ -150,7 +150,7 @@ export const ANSWERS: Record<DialectName, DialectAnswers> = {
     id: /^video_[0-9a-f]{32}$/,
     idAt: 'id',
     submitted: (id) => ({ id, object: 'video', status: 'queued', progress: 0 }),
-    ...looks(
+    ...pollAnswers(
       ['queued', 'in_progress', 'completed', 'failed'],
       (status, id, more) => ({ id, object: 'video', status, ...more }),
       (error) => ({ error }),
@@ -177,20 +177,20 @@ export const ANSWERS: Record<DialectName, DialectAnswers> = {
     idAt: 'id',
     submitStatus: 201,
     submitted: (id) => ({ id, state: 'queued', assets: null }),
-    ...looks(
+    ...pollAnswers(
       ['queued', 'dreaming', 'completed', 'failed'],
       (state, id, more) => ({ id, state, failure_reason: null, ...more }),
       ({ message }) => ({ failure_reason: message }),
     ),
     videoAt: 'assets.video',
-    besides: ['assets.image'],
+    decoysAt: ['assets.image'],
     refusals: refusals((_, message) => ({ detail: message })),
   },
   kling: {
     id: DIGITS,
     idAt: 'data.task_id',
     submitted: (id) => ({ ...KLING_OK, data: { task_id: id, task_status: 'submitted' } }),
-    ...looks(
+    ...pollAnswers(
       ['submitted', 'processing', 'succeed', 'failed'],
       (word, id, more) => ({
         ...KLING_OK,
@@ -199,7 +199,7 @@ export const ANSWERS: Record<DialectName, DialectAnswers> = {
       ({ message }) => ({ task_status_msg: message }),
     ),
     videoAt: 'data.task_result.videos.0.url',
-    besides: ['data.task_result.videos.0.watermark_url'],
+    decoysAt: ['data.task_result.videos.0.watermark_url'],
     refusals: refusals((status, message) => ({
       code: { 400: 1201, 401: 1000, 404: 1203, 429: 1303 }[status],
       message,
@@ -232,7 +232,7 @@ export const ANSWERS: Record<DialectName, DialectAnswers> = {
     id: HEX,
     idAt: 'task_id',
     submitted: (id) => ({ task_id: id }),
-    ...looks(
+    ...pollAnswers(
       ARK_WORDS,
       (status, id, more) => ({ task: { id, status, ...more } }),
       (error) => ({ error }),
@@ -244,13 +244,13 @@ export const ANSWERS: Record<DialectName, DialectAnswers> = {
     id: HEX,
     idAt: 'task_id',
     submitted: (id) => ({ task_id: id, state: 'created' }),
-    ...looks(
+    ...pollAnswers(
       ['queueing', 'processing', 'success', 'failed'],
       (state, id, more) => ({ id, state, err_code: '', ...more }),
       ({ code }) => ({ err_code: code, creations: [] }),
     ),
     videoAt: 'creations.0.url',
-    besides: ['creations.0.cover_url', 'creations.0.watermarked_url'],
+    decoysAt: ['creations.0.cover_url', 'creations.0.watermarked_url'],
     refusals: refusals((status, message) => ({ code: status, reason: CODES[status], message })),
   },
   dashscope: {
@@ -260,7 +260,7 @@ export const ANSWERS: Record<DialectName, DialectAnswers> = {
       request_id: expect.not.stringMatching(id),
       output: { task_id: id, task_status: 'PENDING' },
     }),
-    ...looks(
+    ...pollAnswers(
       ['PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELED'],
       (word, id, more) => ({ output: { task_id: id, task_status: word, ...more } }),
       (error) => error,
@@ -287,7 +287,7 @@ export const ANSWERS: Record<DialectName, DialectAnswers> = {
     id: HEX,
     idAt: 'data.id',
     submitted: (id) => ({ code: 200, message: 'success', data: { id, status: 'created', outputs: [] } }),
-    ...looks(
+    ...pollAnswers(
       ['created', 'processing', 'completed', 'failed'],
       (status, id, more) => ({ code: 200, data: { id, status, error: '', ...more } }),
       ({ message }) => ({ error: message, outputs: [] }),
@@ -299,13 +299,13 @@ export const ANSWERS: Record<DialectName, DialectAnswers> = {
     id: HEX,
     idAt: 'data.taskId',
     submitted: (id) => ({ code: 200, msg: 'success', data: { taskId: id } }),
-    ...looks(
+    ...pollAnswers(
       ['queuing', 'generating', 'success', 'fail'],
       (state, id, more) => ({ code: 200, data: { taskId: id, state, failCode: null, ...more } }),
       ({ code, message }) => ({ failCode: code, failMsg: message, resultJson: '' }),
     ),
     videoAt: 'data.resultJson.resultUrls.0',
-    besides: ['data.resultJson.resultWaterMarkUrls.0', 'data.param.input.image_url'],
+    decoysAt: ['data.resultJson.resultWaterMarkUrls.0', 'data.param.input.image_url'],
     refusals: refusals((status, message) => ({ code: status, msg: message, data: null }), UNDER_200),
   },
   pixverse: {
@@ -331,7 +331,7 @@ export const ANSWERS: Record<DialectName, DialectAnswers> = {
     id: /^task_/,
     idAt: 'task_id',
     submitted: (id) => ({ task_id: id, status: 'queued' }),
-    ...looks(
+    ...pollAnswers(
       ['queued', 'in_progress', 'completed', 'failed'],
       (status, id, more) => ({ task_id: id, status, error: { code: 0, message: '' }, ...more }),
       (error) => ({ error, url: '' }),
@@ -344,7 +344,7 @@ export const ANSWERS: Record<DialectName, DialectAnswers> = {
     id: /^task-unified-/,
     idAt: 'id',
     submitted: (id) => ({ id, status: 'pending', progress: 0 }),
-    ...looks(
+    ...pollAnswers(
       ['pending', 'processing', 'completed', 'failed'],
       (status, id, more) => ({ id, status, ...more }),
       (error) => ({ error }),
@@ -357,7 +357,7 @@ export const ANSWERS: Record<DialectName, DialectAnswers> = {
     id: UUID,
     idAt: 'request_id',
     submitted: (id) => ({ request_id: id, status: 'queued' }),
-    ...looks(
+    ...pollAnswers(
       ['queued', 'in_progress', 'completed', 'failed', 'canceled'],
       (status, id, more) => ({ request_id: id, status, ...more }),
       ({ message }) => ({ error: message }),
@@ -369,7 +369,7 @@ export const ANSWERS: Record<DialectName, DialectAnswers> = {
     id: UUID,
     idAt: 'id',
     submitted: (id) => ({ id, status: 'queued' }),
-    ...looks(
+    ...pollAnswers(
       ['queued', 'in_progress', 'completed', 'failed'],
       (status, id, more) => ({ id, status, ...more }),
       (error) => ({ error }),

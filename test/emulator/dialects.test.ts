@@ -20,16 +20,16 @@ async function start(options: EmulatorOptions): Promise<void> {
 }
 afterEach(() => emulator.close());
 
-async function ask(path: string, { key = emulator.apiKey, ...init }: RequestInit & { key?: string } = {}) {
+async function call(path: string, { key = emulator.apiKey, ...init }: RequestInit & { key?: string } = {}) {
   const headers = { authorization: `Bearer ${key}` };
   const response = await fetch(emulator.url + path, { ...init, headers });
   const text = await response.text();
   return { status: response.status, headers: response.headers, text, body: text && readJson(text) };
 }
-/** As clients do that know of large integers. */
+/** As clients do that can read large integers. */
 const readJson = (text: string): unknown => JSON.parse(text.replace(/(?<=:)\d{16,}/g, '"$&"'));
 
-/** A string with JSON in it is walked through as well. */
+/** The value at a path, also inside strings that hold JSON. */
 function at(value: unknown, path: string): unknown {
   return path.split('.').reduce((inner: unknown, key) => {
     const holder = typeof inner === 'string' ? JSON.parse(inner) : inner;
@@ -38,18 +38,18 @@ function at(value: unknown, path: string): unknown {
 }
 
 const post = (body: object = FOX, path = 'text-to-video', key?: string) =>
-  ask(`/v1/videos/${path}`, { method: 'POST', body: JSON.stringify(body), key });
-const look = (id: string) => ask(`/v1/videos/${encodeURIComponent(id)}`);
+  call(`/v1/videos/${path}`, { method: 'POST', body: JSON.stringify(body), key });
+const poll = (id: string) => call(`/v1/videos/${encodeURIComponent(id)}`);
 
 describe.each(DIALECT_NAMES)('in the dialect %s', (dialect) => {
-  const told = ANSWERS[dialect];
+  const answers = ANSWERS[dialect];
   beforeEach(() => start({ dialect }));
 
-  const submit = async (): Promise<string> => String(at((await post()).body, told.idAt));
+  const submit = async (): Promise<string> => String(at((await post()).body, answers.idAt));
 
-  async function expectLook(id: string, expected: ReturnType<(typeof told)['queued']>): Promise<void> {
+  async function expectPoll(id: string, expected: ReturnType<(typeof answers)['queued']>): Promise<void> {
     const [status, body] = Array.isArray(expected) ? expected : [200, expected];
-    const answer = await look(id);
+    const answer = await poll(id);
     expect(answer.status).toBe(status);
     expect(answer.headers.get('content-type')).toBe('application/json');
     if (body === '') expect(answer.text).toBe('');
@@ -60,40 +60,40 @@ describe.each(DIALECT_NAMES)('in the dialect %s', (dialect) => {
     'a submit to %s is accepted and names its task',
     async (path) => {
       const { status, body } = await post({ ...FOX, image_url: 'https://example.com/fox.png' }, path);
-      expect(status).toBe(told.submitStatus ?? 200);
-      const id = String(at(body, told.idAt));
-      expect(id).toMatch(told.id);
-      expect(body).toMatchObject(told.submitted(id));
+      expect(status).toBe(answers.submitStatus ?? 200);
+      const id = String(at(body, answers.idAt));
+      expect(id).toMatch(answers.id);
+      expect(body).toMatchObject(answers.submitted(id));
       expect(emulator.generations().map((task) => emulator.idOf(task))).toEqual([id]);
     },
   );
 
-  it('a task is queued, then runs, then has succeeded', async () => {
+  it('a task is queued, then running, then succeeded', async () => {
     const id = await submit();
-    await expectLook(id, told.queued(id));
+    await expectPoll(id, answers.queued(id));
     nowMs = 420;
-    await expectLook(id, told.running(id));
-    expect((await look(id)).text).not.toContain('/files/');
+    await expectPoll(id, answers.running(id));
+    expect((await poll(id)).text).not.toContain('/files/');
     nowMs = 1_000;
-    await expectLook(id, told.succeeded(id));
+    await expectPoll(id, answers.succeeded(id));
   });
 
-  it('the video is had as clients of such a service get theirs', async () => {
+  it('clients get the video as they do from such a service', async () => {
     const id = await submit();
     nowMs = 1_000;
-    const { body, text } = await look(id);
+    const { body, text } = await poll(id);
     const fetchers: Partial<Record<typeof dialect, () => Promise<Response>>> = {
       openai: () =>
         fetch(`${emulator.url}/v1/videos/${id}/content`, {
           headers: { authorization: `Bearer ${emulator.apiKey}` },
         }),
       minimax: async () => {
-        const file = await ask(`/v1/files/retrieve?file_id=${at(body, 'file_id')}`);
+        const file = await call(`/v1/files/retrieve?file_id=${at(body, 'file_id')}`);
         return fetch(String(at(file.body, 'file.download_url')));
       },
     };
-    if (told.videoAt === undefined) expect(text).not.toContain('/files/');
-    const link = new URL(String(at(body, told.videoAt ?? '')), emulator.url);
+    if (answers.videoAt === undefined) expect(text).not.toContain('/files/');
+    const link = new URL(String(at(body, answers.videoAt ?? '')), emulator.url);
     const response = await (fetchers[dialect] ?? (() => fetch(link)))();
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'video/mp4']);
     const bytes = Buffer.from(await response.arrayBuffer());
@@ -101,11 +101,11 @@ describe.each(DIALECT_NAMES)('in the dialect %s', (dialect) => {
     expect(emulator.calls.at(-1)).toMatchObject({ call: 'download', status: 200 });
   });
 
-  it('what stands beside the video leads nowhere, and whoever follows it is recorded', async () => {
+  it('the other links beside the video answer 404, and the call is recorded', async () => {
     const id = await submit();
     nowMs = 1_000;
-    const { body } = await look(id);
-    for (const path of told.besides ?? []) {
+    const { body } = await poll(id);
+    for (const path of answers.decoysAt ?? []) {
       const link = String(at(body, path));
       expect(link).toMatch(new RegExp(`^${emulator.url}/stills/`));
       await fetch(link);
@@ -117,43 +117,43 @@ describe.each(DIALECT_NAMES)('in the dialect %s', (dialect) => {
     }
   });
 
-  it('a task that failed says why', async () => {
+  it('a failed task has its reason', async () => {
     emulator.next('submit', { kind: 'failed-task', ...FAILURE });
     const id = await submit();
     nowMs = 1_000;
-    await expectLook(id, told.failed(id));
+    await expectPoll(id, answers.failed(id));
     const later = await submit();
     emulator.next('status', { kind: 'failed-task', ...FAILURE });
-    await expectLook(later, told.failed(later));
+    await expectPoll(later, answers.failed(later));
   });
 
-  it('a task that was cancelled is told as such, or as failed where there is no word for it', async () => {
+  it('a cancelled task is cancelled, or failed if the dialect has no word for it', async () => {
     const id = await submit();
-    const { status } = await ask(`/v1/videos/${encodeURIComponent(id)}`, { method: 'DELETE' });
+    const { status } = await call(`/v1/videos/${encodeURIComponent(id)}`, { method: 'DELETE' });
     expect(status).toBe(200);
-    await expectLook(id, told.cancelled(id));
+    await expectPoll(id, answers.cancelled(id));
   });
 
-  it('refusals have its shape and its status', async () => {
+  it('refusals have the shape and the status of the dialect', async () => {
     await emulator.close();
     await start({ dialect, concurrentTasks: 1 });
     await submit();
-    const { badRequest, unauthorized, notFound, tooMany } = told.refusals;
-    const answers = [
+    const { badRequest, unauthorized, notFound, tooMany } = answers.refusals;
+    const refused = [
       [await post({}), badRequest, 'prompt is missing'],
       [await post(FOX, 'image-to-video'), badRequest, 'image_url is missing'],
       [await post(FOX, 'text-to-video', 'wrong'), unauthorized, 'the API key is missing or invalid'],
-      [await look('no-such-task'), notFound, 'no such task'],
-      [await post(), tooMany, expect.stringContaining('too many tasks at once: 1 are')],
+      [await poll('no-such-task'), notFound, 'no such task'],
+      [await post(), tooMany, 'too many tasks at once: the limit is 1'],
     ] as const;
-    for (const [answer, [status, body], message] of answers) {
+    for (const [answer, [status, body], message] of refused) {
       expect([answer.status, answer.body]).toEqual([status, expect.objectContaining({})]);
       expect(answer.body).toMatchObject(Object(body(message)));
     }
     expect(emulator.generations()).toHaveLength(1);
   });
 
-  it('a scripted refusal has its shape, and the status that was asked for', async () => {
+  it('a scripted refusal has the shape of the dialect and the scripted status', async () => {
     const id = await submit();
     emulator.next('submit', { kind: 'rate-limited', retryAfter: 7 });
     emulator.next(
@@ -164,38 +164,38 @@ describe.each(DIALECT_NAMES)('in the dialect %s', (dialect) => {
     const limited = await post();
     expect([limited.status, limited.headers.get('retry-after')]).toEqual([429, '7']);
     expect(limited.text).toContain('too many requests');
-    expect((await look(id)).status).toBe(503);
-    const teapot = await look(id);
+    expect((await poll(id)).status).toBe(503);
+    const teapot = await poll(id);
     expect([teapot.status, teapot.text]).toEqual([418, expect.stringContaining('tea')]);
     expect(emulator.scriptIsSpent()).toBe(true);
   });
 
-  it('a scripted word and a video that is missing come in its shape', async () => {
+  it('a scripted word and a missing video have the shape of the dialect', async () => {
     const id = await submit();
     emulator.next('status', { kind: 'unknown-state', word: 'brewing' }, { kind: 'no-video' });
-    expect((await look(id)).text).toContain('brewing');
-    const { status, text } = await look(id);
+    expect((await poll(id)).text).toContain('brewing');
+    const { status, text } = await poll(id);
     expect([status, text]).toEqual([200, expect.not.stringContaining('/files/')]);
   });
 
-  it('answers are lost as in any other', async () => {
+  it('answers can be lost as in any other', async () => {
     emulator.next('submit', { kind: 'reset' }, { kind: 'cut-body' });
     for (let i = 0; i < 2; i++) await expect(post()).rejects.toThrow();
     expect(emulator.generations()).toHaveLength(2);
   });
 
-  it('a link that is not valid is refused with HTTP 403, whatever the service says under 200', async () => {
+  it('an invalid link is refused with HTTP 403, even if the service puts errors under 200', async () => {
     await submit();
     const [task] = emulator.generations();
     const { status } = await fetch(`${emulator.url}/files/${task?.taskId}.mp4?signature=wrong`);
     expect(status).toBe(403);
   });
 
-  it('a task is known by its id in that dialect alone', async () => {
+  it('a task is found only by its id in the dialect', async () => {
     const id = await submit();
     const [own = ''] = emulator.generations().map(({ taskId }) => taskId);
     expect((await emulator.video(own)).equals(await emulator.video(id))).toBe(true);
-    const known = (await look(own)).text === (await look(id)).text;
+    const known = (await poll(own)).text === (await poll(id)).text;
     expect(known).toBe(own === id);
   });
 });
@@ -203,16 +203,16 @@ describe.each(DIALECT_NAMES)('in the dialect %s', (dialect) => {
 describe('an id of PixVerse', () => {
   beforeEach(() => start({ dialect: 'pixverse' }));
 
-  it('is written as a number that JSON.parse makes another one of', async () => {
+  it('is a number that JSON.parse rounds to another', async () => {
     for (let i = 0; i < 20; i++) {
       const { text } = await post();
       const [, id = ''] = /"video_id":(\d{18})\}/.exec(text) ?? [];
-      expect((await look(id)).text).toContain(`"id":${id},`);
-      // Beyond 2^53 all of JavaScript's are even.
+      expect((await poll(id)).text).toContain(`"id":${id},`);
+      // Beyond 2^53, all JavaScript numbers are even.
       expect(BigInt(id) % 2n).toBe(1n);
       const rounded = String(at(JSON.parse(text), 'Resp.video_id'));
       expect(rounded).not.toBe(id);
-      expect(at((await look(rounded)).body, 'ErrCode')).toBe(400018);
+      expect(at((await poll(rounded)).body, 'ErrCode')).toBe(400018);
     }
   });
 });
@@ -221,35 +221,35 @@ it.each([
   ['pixverse', 'Resp.status', 7],
   ['higgsfield', 'status', 'nsfw'],
   ['minimax', 'base_resp.status_code', 1026],
-] as const)('%s has a word of its own for what its filter caught', async (dialect, path, word) => {
+] as const)('%s has a special state for what its content filter stopped', async (dialect, path, word) => {
   await start({ dialect });
   await post();
   const id = emulator.generations().map((task) => emulator.idOf(task))[0] ?? '';
   emulator.next('status', { kind: 'failed-task', code: 'nsfw', message: 'Not this.' });
-  expect(at((await look(id)).body, path)).toBe(word);
+  expect(at((await poll(id)).body, path)).toBe(word);
 });
 
-it('a number that nobody knows may be scripted where states are numbers', async () => {
+it('an unknown number can be scripted if states are numbers', async () => {
   await start({ dialect: 'pixverse' });
   await post();
   emulator.next('status', { kind: 'unknown-state', word: 6 });
   const id = emulator.generations().map((task) => emulator.idOf(task))[0] ?? '';
-  expect(at((await look(id)).body, 'Resp.status')).toBe(6);
+  expect(at((await poll(id)).body, 'Resp.status')).toBe(6);
 });
 
 describe('an operation of Veo', () => {
-  it('is found whether the slashes of its name are encoded or not, and cancelled so too', async () => {
+  it('can be polled and cancelled with the slashes of its name encoded or not', async () => {
     await start({ dialect: 'veo' });
     const name = String(at((await post()).body, 'name'));
-    expect((await ask(`/v1/videos/${name}`)).body).toEqual({ name, done: false });
-    expect((await ask(`/v1/videos/${name.replaceAll('/', '%2f')}`)).body).toEqual({ name, done: false });
+    expect((await call(`/v1/videos/${name}`)).body).toEqual({ name, done: false });
+    expect((await call(`/v1/videos/${name.replaceAll('/', '%2f')}`)).body).toEqual({ name, done: false });
     expect(emulator.calls.slice(1)).toMatchObject([{ call: 'status' }, { call: 'status' }]);
-    expect((await ask(`/v1/videos/${name}`, { method: 'DELETE' })).body).toMatchObject({ done: true });
+    expect((await call(`/v1/videos/${name}`, { method: 'DELETE' })).body).toMatchObject({ done: true });
   });
 });
 
 describe('the content of OpenAI', () => {
-  const content = (id: string, init = {}) => ask(`/v1/videos/${id}/content`, init);
+  const content = (id: string, init = {}) => call(`/v1/videos/${id}/content`, init);
   let id: string;
   beforeEach(async () => {
     await start({ dialect: 'openai' });
@@ -261,18 +261,18 @@ describe('the content of OpenAI', () => {
     expect((await content(id, { key: 'wrong' })).status).toBe(401);
   });
 
-  it('is not found before it is ready, nor of a task that failed or does not exist', async () => {
+  it('is a 404 before it is ready, and for a failed or unknown task', async () => {
     expect((await content(id)).body).toMatchObject({ error: { code: 'not_ready' } });
     nowMs = 999;
     expect((await content(id)).status).toBe(404);
     emulator.next('status', { kind: 'failed-task', ...FAILURE });
-    await look(id);
+    await poll(id);
     nowMs = 1_000;
     expect((await content(id)).status).toBe(404);
     expect((await content('video_0')).body).toMatchObject({ error: { code: 'not_found' } });
   });
 
-  it('comes in parts and with the faults of a download', async () => {
+  it('supports ranges and the faults of a download', async () => {
     nowMs = 1_000;
     const headers = { authorization: `Bearer ${emulator.apiKey}`, range: 'bytes=0-9' };
     expect((await fetch(`${emulator.url}/v1/videos/${id}/content`, { headers })).status).toBe(206);
@@ -282,16 +282,16 @@ describe('the content of OpenAI', () => {
 });
 
 describe('the files of MiniMax', () => {
-  const retrieve = (fileId: unknown, key?: string) => ask(`/v1/files/retrieve?file_id=${fileId}`, { key });
+  const retrieve = (fileId: unknown, key?: string) => call(`/v1/files/retrieve?file_id=${fileId}`, { key });
   let fileId: unknown;
   beforeEach(async () => {
     await start({ dialect: 'minimax' });
     const id = String(at((await post()).body, 'task_id'));
     nowMs = 1_000;
-    fileId = at((await look(id)).body, 'file_id');
+    fileId = at((await poll(id)).body, 'file_id');
   });
 
-  it('are told with their link, and with an id that is a number here', async () => {
+  it('are returned with their link, and with an id that is a number here', async () => {
     const { text, body } = await retrieve(fileId);
     expect(text).toContain(`"file_id":${fileId},`);
     expect(body).toEqual({
@@ -308,17 +308,17 @@ describe('the files of MiniMax', () => {
     expect(emulator.calls.at(-1)).toMatchObject({ call: 'retrieve', path: '/v1/files/retrieve' });
   });
 
-  it('are refused without the key, before there is a video, and under an id that is none', async () => {
+  it('are refused without the key, before the video is ready, and for an unknown id', async () => {
     const codeOf = async (answer: ReturnType<typeof retrieve>) =>
       at((await answer).body, 'base_resp.status_code');
     expect(await codeOf(retrieve(fileId, 'wrong'))).toBe(1004);
     expect(await codeOf(retrieve('1'))).toBe(2013);
-    expect(await codeOf(ask('/v1/files/retrieve'))).toBe(2013);
+    expect(await codeOf(call('/v1/files/retrieve'))).toBe(2013);
     nowMs = 500;
     expect(await codeOf(retrieve(fileId))).toBe(2013);
   });
 
-  it('have faults of their own', async () => {
+  it('have their own faults', async () => {
     emulator.next('retrieve', { kind: 'rate-limited' }, { kind: 'reset' });
     expect((await retrieve(fileId)).status).toBe(429);
     await expect(retrieve(fileId)).rejects.toThrow();
@@ -327,36 +327,36 @@ describe('the files of MiniMax', () => {
 });
 
 it.each(['pixverse', 'minimax', 'veo'] as const)(
-  'the tasks of a file are known by their ids in %s when the emulator is started again',
+  'tasks from a file are found by their ids in %s after a restart of the emulator',
   async (dialect) => {
     const folder = mkdtempSync(join(tmpdir(), 'videogen-dialects-'));
     try {
       await start({ dialect, tasksFile: join(folder, 'tasks.jsonl') });
       await post();
       const id = emulator.generations().map((task) => emulator.idOf(task))[0] ?? '';
-      const seen = await look(id);
+      const before = await poll(id);
       await emulator.close();
       await start({ dialect, tasksFile: join(folder, 'tasks.jsonl') });
-      expect((await look(id)).text).toBe(seen.text);
+      expect((await poll(id)).text).toBe(before.text);
     } finally {
       rmSync(folder, { recursive: true });
     }
   },
 );
 
-it('a link may be relative, as those of new-api are', async () => {
+it('links of new-api are relative', async () => {
   await start({ dialect: 'new-api' });
   const id = String(at((await post()).body, 'task_id'));
   nowMs = 1_000;
-  expect(at((await look(id)).body, 'url')).toMatch(/^\/files\/task_/);
+  expect(at((await poll(id)).body, 'url')).toMatch(/^\/files\/task_/);
 });
 
 it.each(['default', 'ark', 'kling'] as const)(
-  'what only one service has, the content and the files, %s does not have',
+  '%s has neither the content of OpenAI nor the files of MiniMax',
   async (dialect) => {
     await start({ dialect });
     for (const path of ['/v1/videos/a/content', '/v1/files/retrieve?file_id=1']) {
-      expect((await ask(path)).text).toContain('no such operation');
+      expect((await call(path)).text).toContain('no such operation');
     }
   },
 );

@@ -29,15 +29,15 @@ describe('a download', () => {
 
   const get = async (headers: Record<string, string> = {}, method = 'GET') => {
     const response = await fetch(link, { headers, method });
-    const { status, headers: answered } = response;
+    const { status, headers: answerHeaders } = response;
     return {
       status,
-      header: (name: string) => answered.get(name),
+      header: (name: string) => answerHeaders.get(name),
       body: Buffer.from(await response.arrayBuffer()),
     };
   };
 
-  it('without a range is the whole file, and says that ranges may be asked for', async () => {
+  it('without a range is the whole file, with Accept-Ranges', async () => {
     const { status, header, body } = await get();
     expect([status, header('content-length'), header('accept-ranges')]).toEqual([200, `${SIZE}`, 'bytes']);
     expect(header('content-range')).toBeNull();
@@ -55,7 +55,7 @@ describe('a download', () => {
     ['bytes=-500', 9_500, SIZE - 1],
     ['bytes=-20000', 0, SIZE - 1],
     ['Bytes=5-6', 5, 6],
-  ])('of the range %s is that part', async (range, first, last) => {
+  ])('with the range %s is that part', async (range, first, last) => {
     const { status, header, body } = await get({ range });
     expect(status).toBe(206);
     expect(header('content-range')).toBe(`bytes ${first}-${last}/${SIZE}`);
@@ -65,7 +65,7 @@ describe('a download', () => {
   });
 
   it.each(['bytes=10000-', 'bytes=10000-10001', 'bytes=99999999999999999999-', 'bytes=-0'])(
-    'of the range %s, which the file does not have, is refused with HTTP 416 and the length',
+    'with the range %s, which lies outside the file, is refused with HTTP 416 and the length',
     async (range) => {
       const { status, header, body } = await get({ range });
       expect([status, header('content-range'), body.length]).toEqual([416, `bytes */${SIZE}`, 0]);
@@ -81,12 +81,12 @@ describe('a download', () => {
     'bytes 0-1',
     'lines=0-1',
     'bytes=1.5-2',
-  ])('of the range %s, which cannot be read or is more than one, is the whole file', async (range) => {
+  ])('with the range %s, which is invalid or more than one, is the whole file', async (range) => {
     const { status, body } = await get({ range });
     expect([status, body.length]).toEqual([200, SIZE]);
   });
 
-  it('goes on where it was if the file is the same, and from the start if it is not', async () => {
+  it('with If-Range resumes an unchanged file and restarts a changed one', async () => {
     const etag = (await get()).header('etag') ?? '';
     const range = 'bytes=4000-';
     expect(await get({ range, 'if-range': etag })).toMatchObject({
@@ -99,7 +99,7 @@ describe('a download', () => {
     expect((await get({ range: 'bytes=20000-', 'if-range': '"another"' })).status).toBe(200);
   });
 
-  it('asked for with HEAD says everything about the file and brings nothing of it', async () => {
+  it('by HEAD has the headers of the file and no body', async () => {
     const { status, header, body } = await get({ range: 'bytes=0-1' }, 'HEAD');
     expect([status, header('content-length'), header('content-type')]).toEqual([200, `${SIZE}`, 'video/mp4']);
     expect(header('etag')).toBe((await get()).header('etag'));
@@ -107,48 +107,48 @@ describe('a download', () => {
     expect(emulator.calls.at(-2)).toMatchObject({ call: 'download', method: 'HEAD' });
   });
 
-  it('of a range may be cut as well, and goes on after that', async () => {
+  it('of a range can be cut, and then resumed', async () => {
     emulator.next('download', { kind: 'cut', afterBytes: 300 });
-    const { got, whole } = await readUntilItEnds(link, { range: 'bytes=1000-' });
-    expect(whole).toBe(false);
-    expect(got.equals(video.subarray(1_000, 1_300))).toBe(true);
+    const { received, complete } = await readUntilClosed(link, { range: 'bytes=1000-' });
+    expect(complete).toBe(false);
+    expect(received.equals(video.subarray(1_000, 1_300))).toBe(true);
     const rest = await get({ range: 'bytes=1300-' });
     expect(rest.body.equals(video.subarray(1_300))).toBe(true);
   });
 });
 
-async function readUntilItEnds(url: string, headers: Record<string, string>) {
+async function readUntilClosed(url: string, headers: Record<string, string>) {
   const sent = httpRequest(url, { headers }).end();
   const [response]: IncomingMessage[] = await once(sent, 'response');
   const chunks: Buffer[] = [];
   response?.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', () => {});
   await new Promise((resolve) => response?.once('close', resolve));
-  return { got: Buffer.concat(chunks), whole: response?.complete };
+  return { received: Buffer.concat(chunks), complete: response?.complete };
 }
 
 describe('while a video is made', () => {
   const LARGE = { prompt: 'A red fox', resolution: '1080p', duration: 10 };
 
-  it('the status of its task is told all the time', async () => {
+  it('polls of its task are answered all the time', async () => {
     const file = fetch(await makeLink({}, LARGE)).then(
       async (answer) => (await answer.arrayBuffer()).byteLength,
     );
     const taskId = emulator.generations()[0]?.taskId ?? '';
-    let looks = 0;
+    let polls = 0;
     let bytes: number | undefined;
     void file.then((length) => {
       bytes = length;
     });
     while (bytes === undefined) {
       expect(await call(taskId)).toMatchObject({ status: 'succeeded' });
-      looks++;
+      polls++;
     }
     expect(bytes).toBeGreaterThan(1_000_000);
-    // One or two if nobody got a turn before the end. How long each took is for the machine to say.
-    expect(looks).toBeGreaterThan(10);
+    // One or two if the event loop was blocked. How long each takes depends on the machine.
+    expect(polls).toBeGreaterThan(10);
   });
 
-  it('the emulator may be closed, and the work ends', async () => {
+  it('the emulator can be closed, which stops the work', async () => {
     const url = await makeLink({}, LARGE);
     const unfinished = emulator.video(emulator.generations()[0]?.taskId ?? '');
     const download = expect(fetch(url)).rejects.toThrow();

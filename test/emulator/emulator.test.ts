@@ -39,6 +39,12 @@ interface Answer {
   body: unknown;
 }
 
+/** Read to its end: a connection with something still on it stays. */
+async function fetchVideo(link: string, init?: RequestInit) {
+  const response = await fetch(link, init);
+  return { response, bytes: Buffer.from(await response.arrayBuffer()) };
+}
+
 const AUTHORIZED = { authorization: `Bearer ${KEY}` };
 
 async function ask(path: string, init: RequestInit = {}, at = emulator): Promise<Answer> {
@@ -66,16 +72,16 @@ async function submit(body: unknown = FOX, at = emulator): Promise<string> {
   return field(answer.body, 'task_id');
 }
 
-const look = (taskId: string, at = emulator) => ask(`/v1/videos/${taskId}`, {}, at);
+const poll = (taskId: string, at = emulator) => ask(`/v1/videos/${taskId}`, {}, at);
 
 async function linkOf(taskId: string, at = emulator): Promise<string> {
   nowMs += 100_000;
-  return field((await look(taskId, at)).body, 'video_url');
+  return field((await poll(taskId, at)).body, 'video_url');
 }
 
 describe('sections 2 and 4: a generation request', () => {
   it.each<[what: string, path: string, request: object]>([
-    ['text to video with a prompt alone', TEXT, FOX],
+    ['text to video with only a prompt', TEXT, FOX],
     ['image to video with a prompt and an image', IMAGE, FOX_IMAGE],
     ['text to video with an image, which the interface leaves open', TEXT, FOX_IMAGE],
     ['the resolution 480p', TEXT, { ...FOX, resolution: '480p' }],
@@ -101,17 +107,17 @@ describe('sections 2 and 4: a generation request', () => {
   it.each([
     ['without a prompt', TEXT, {}, 'prompt is missing'],
     ['with an empty prompt', TEXT, { prompt: ' ' }, 'prompt must not be empty'],
-    ['with a prompt that is no text', TEXT, { prompt: 5 }, 'prompt must be a string'],
+    ['with a prompt that is not a string', TEXT, { prompt: 5 }, 'prompt must be a string'],
     ['for image to video without an image', IMAGE, FOX, 'image_url is missing'],
     ['for image to video without a prompt', IMAGE, { image_url: FOX_IMAGE.image_url }, 'prompt is missing'],
-    ['with an image that is no URL', IMAGE, { ...FOX, image_url: 'fox' }, 'image_url must be a URL'],
+    ['with an image that is not a URL', IMAGE, { ...FOX, image_url: 'fox' }, 'image_url must be a URL'],
     ['with an unknown resolution', TEXT, { ...FOX, resolution: '4k' }, 'resolution must be one of 480p'],
     ['with an unknown ratio', TEXT, { ...FOX, aspect_ratio: '2:1' }, 'aspect_ratio must be one of 16:9'],
     ['with a duration beyond 10', TEXT, { ...FOX, duration: 11 }, 'duration must be at most 10'],
     ['with half a second', TEXT, { ...FOX, duration: 1.5 }, 'duration must be a whole number'],
-    ['with a seed that is no integer', TEXT, { ...FOX, seed: 0.5 }, 'seed must be a whole number'],
-    ['with a seed that is a text', TEXT, { ...FOX, seed: '7' }, 'seed must be a'],
-    ['with a field that does not exist', TEXT, { ...FOX, size: 'big' }, '"size" is not a field'],
+    ['with a seed that is not an integer', TEXT, { ...FOX, seed: 0.5 }, 'seed must be a whole number'],
+    ['with a seed that is a string', TEXT, { ...FOX, seed: '7' }, 'seed must be a'],
+    ['with an unknown field', TEXT, { ...FOX, size: 'big' }, '"size" is not a field'],
     ['that is a list', TEXT, [], 'must be a JSON object'],
     ['that is broken JSON', TEXT, '{"prompt":', 'the body is not JSON'],
     ['that is empty', TEXT, '', 'must be a JSON object'],
@@ -127,53 +133,53 @@ describe('sections 2 and 4: a generation request', () => {
 });
 
 describe('section 3: the task', () => {
-  it('goes from queued over running to succeeded in the time that was set', async () => {
+  it('is queued, then running, then succeeded after its job time', async () => {
     const taskId = await submit();
-    const seen: unknown[] = [];
+    const answers: unknown[] = [];
     for (const passed of [0, 9_999, 10_000, 50_000, 99_999, 100_000, 10_000_000]) {
       nowMs = 1_000_000 + passed;
-      seen.push((await look(taskId)).body);
+      answers.push((await poll(taskId)).body);
     }
-    const done = {
+    const succeeded = {
       task_id: taskId,
       status: 'succeeded',
       video_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/files\/task_[^/]+\.mp4\?signature=\w+$/),
     };
-    expect(seen).toEqual([
+    expect(answers).toEqual([
       { task_id: taskId, status: 'queued', progress: 0 },
       { task_id: taskId, status: 'queued', progress: 9 },
       { task_id: taskId, status: 'running', progress: 10 },
       { task_id: taskId, status: 'running', progress: 50 },
       { task_id: taskId, status: 'running', progress: 99 },
-      done,
-      done,
+      succeeded,
+      succeeded,
     ]);
   });
 
-  it('makes progress that never goes back, from 0 to below 100', async () => {
+  it('reports progress from 0 to below 100 that never decreases', async () => {
     const taskId = await submit();
     const progress: number[] = [];
     for (nowMs = 1_000_000; nowMs < 1_100_000; nowMs += 3_333) {
-      progress.push(Number(field((await look(taskId)).body, 'progress')));
+      progress.push(Number(field((await poll(taskId)).body, 'progress')));
     }
     expect(progress).toEqual([...progress].sort((a, b) => a - b));
     expect(progress[0]).toBe(0);
     expect(progress.at(-1)).toBeLessThan(100);
   });
 
-  it('is done at once when no time was set', async () => {
+  it('succeeds at once if the job time is 0', async () => {
     const quick = await start({ jobTimeMs: 0 });
-    expect((await look(await submit(FOX, quick), quick)).body).toMatchObject({ status: 'succeeded' });
+    expect((await poll(await submit(FOX, quick), quick)).body).toMatchObject({ status: 'succeeded' });
   });
 
-  it('may live by a clock that has to be asked for, such as Temporal’s', async () => {
+  it('can run by an asynchronous clock, such as Temporal’s', async () => {
     const other = await start({ clock: async () => nowMs });
     const taskId = await submit(FOX, other);
     nowMs += 50_000;
-    expect((await look(taskId, other)).body).toMatchObject({ status: 'running', progress: 50 });
+    expect((await poll(taskId, other)).body).toMatchObject({ status: 'running', progress: 50 });
   });
 
-  it('has an id of its own each time', async () => {
+  it('has a new id each time', async () => {
     const ids = [await submit(), await submit(), await submit()];
     expect(new Set(ids).size).toBe(3);
     expect(emulator.generations().map(({ taskId }) => taskId)).toEqual(ids);
@@ -192,7 +198,7 @@ describe('section 4: the endpoints', () => {
     ['PUT', TEXT],
     ['DELETE', '/v1/videos/a'],
     ['PATCH', '/v1/videos/a'],
-  ])('%s %s is none of them and is answered with HTTP 404', async (method, path) => {
+  ])('%s %s is not one of them and is a 404', async (method, path) => {
     const { status, body } = await ask(path, { method });
     expect(status).toBe(404);
     expect(body).toMatchObject({
@@ -201,16 +207,13 @@ describe('section 4: the endpoints', () => {
     expect(emulator.calls).toMatchObject([{ call: 'other', method, path }]);
   });
 
-  it.each(['no-such-task', 'text-to-video', 'a%2Fb'])(
-    'a task %s that does not exist is a 404',
-    async (taskId) => {
-      const { status, body } = await look(taskId);
-      expect([status, body]).toEqual([404, { error: { code: 'not_found', message: 'no such task' } }]);
-    },
-  );
+  it.each(['no-such-task', 'text-to-video', 'a%2Fb'])('the unknown task %s is a 404', async (taskId) => {
+    const { status, body } = await poll(taskId);
+    expect([status, body]).toEqual([404, { error: { code: 'not_found', message: 'no such task' } }]);
+  });
 
   it('an id that cannot be decoded is a 400', async () => {
-    expect((await look('%E0%A4%A')).status).toBe(400);
+    expect((await poll('%E0%A4%A')).status).toBe(400);
   });
 });
 
@@ -218,19 +221,19 @@ describe('section 5: the key', () => {
   const attempts: [what: string, headers: Record<string, string>][] = [
     ['is missing', {}],
     ['is wrong', { authorization: 'Bearer wrong' }],
-    ['is right but for its end', { authorization: `Bearer ${KEY}x` }],
-    ['comes alone', { authorization: KEY }],
-    ['comes under another scheme', { authorization: `Basic ${KEY}` }],
-    ['comes in another header', { 'x-api-key': KEY }],
+    ['has one character too many', { authorization: `Bearer ${KEY}x` }],
+    ['has no scheme', { authorization: KEY }],
+    ['has another scheme', { authorization: `Basic ${KEY}` }],
+    ['is in another header', { 'x-api-key': KEY }],
   ];
 
   describe.each(attempts)('that %s', (_what, headers) => {
     it.each([
       ['a submit', 'POST', TEXT],
       ['an image submit', 'POST', IMAGE],
-      ['a look', 'GET', '/v1/videos/a'],
+      ['a poll', 'GET', '/v1/videos/a'],
       ['anything else', 'GET', '/'],
-    ])('is refused to %s with HTTP 401', async (_call, method, path) => {
+    ])('makes %s a 401', async (_call, method, path) => {
       const body = method === 'POST' ? JSON.stringify(FOX_IMAGE) : undefined;
       const answer = await ask(path, { method, headers, body });
       expect(answer.status).toBe(401);
@@ -242,18 +245,13 @@ describe('section 5: the key', () => {
     });
   });
 
-  it('is asked for before the request is looked at', async () => {
+  it('is checked before the body', async () => {
     expect((await ask(TEXT, { method: 'POST', headers: {}, body: '{"broken' })).status).toBe(401);
   });
 });
 
 describe('the video', () => {
-  const fetchVideo = async (link: string, init?: RequestInit) => {
-    const response = await fetch(link, init);
-    return { response, bytes: Buffer.from(await response.arrayBuffer()) };
-  };
-
-  it('is had from its link without a key', async () => {
+  it('can be downloaded from its link without a key', async () => {
     const taskId = await submit();
     const { response, bytes } = await fetchVideo(await linkOf(taskId));
     expect(response.status).toBe(200);
@@ -274,7 +272,7 @@ describe('the video', () => {
     expect(response.status).toBe(403);
   });
 
-  it('has the size that was set, and at least that of a short video', async () => {
+  it('has the set size, or that of the smallest video if that is more', async () => {
     for (const [videoBytes, expected] of [
       [1_000_003, 1_000_003],
       [0, (await noiseVideo(FOX, 0)).length],
@@ -287,7 +285,7 @@ describe('the video', () => {
     }
   });
 
-  it('is the same for the same seed and request, in whatever order its fields come', async () => {
+  it('is the same for the same request, in whatever order its fields come', async () => {
     const first = await emulator.video(await submit({ ...FOX, seed: 7, duration: 5 }));
     const second = await emulator.video(await submit({ duration: 5, seed: 7, ...FOX }));
     const elsewhere = await start();
@@ -297,7 +295,7 @@ describe('the video', () => {
   });
 
   it.each([{ seed: 8 }, { prompt: 'A blue fox' }, { duration: 6 }, { resolution: '480p' }])(
-    'is another for a request with %j',
+    'differs for a request with %j',
     async (change) => {
       const request = { ...FOX, seed: 7, duration: 5 };
       const first = await emulator.video(await submit(request));
@@ -306,17 +304,17 @@ describe('the video', () => {
     },
   );
 
-  it('of a task that does not exist is not to be had', async () => {
+  it('of an unknown task is an error', async () => {
     await expect(emulator.video('no-such-task')).rejects.toThrow('The emulator has no task no-such-task.');
   });
 });
 
 describe('the record', () => {
-  it('shows what was asked, in order', async () => {
+  it('lists the calls in order', async () => {
     const headers = { ...AUTHORIZED, 'content-type': 'application/json', 'idempotency-key': 'k-1' };
     const answer = await ask(IMAGE, { method: 'POST', headers, body: JSON.stringify(FOX_IMAGE) });
     const taskId = field(answer.body, 'task_id');
-    await fetch(await linkOf(taskId));
+    await fetchVideo(await linkOf(taskId));
     const answered = { status: 200, atMs: expect.any(Number) };
     expect(emulator.calls).toEqual([
       {
@@ -334,7 +332,7 @@ describe('the record', () => {
     ]);
   });
 
-  it('shows when each call came, by the clock of the machine and not by that of the tasks', async () => {
+  it('has the time of each call by the machine’s clock, not that of the tasks', async () => {
     const before = Date.now();
     await submit();
     await submit();
@@ -342,22 +340,22 @@ describe('the record', () => {
     expect(all).toEqual([...all].sort((a, b) => a - b));
   });
 
-  it('shows what each call was answered with, be it whatever', async () => {
+  it('has the status of each answer', async () => {
     const link = await linkOf(await submit());
-    await fetch(link, { headers: { range: 'bytes=0-9' } });
+    await fetchVideo(link, { headers: { range: 'bytes=0-9' } });
     await post(TEXT, {});
     await ask(TEXT, { method: 'POST', headers: {} });
-    await look('no-such-task');
-    await look('%E0%A4%A');
+    await poll('no-such-task');
+    await poll('%E0%A4%A');
     await ask('/elsewhere');
     emulator.next('submit', { kind: 'rate-limited' });
     await post(TEXT, FOX);
     expect(emulator.calls.map(({ status }) => status)).toEqual([200, 200, 206, 400, 401, 404, 400, 404, 429]);
   });
 
-  it('never shows the key, right or wrong, nor the signature of a link', async () => {
+  it('never contains a key, right or wrong, or the signature of a link', async () => {
     const link = await linkOf(await submit());
-    await fetch(link, { headers: AUTHORIZED });
+    await fetchVideo(link, { headers: AUTHORIZED });
     await ask('/', { headers: { authorization: 'Bearer wrong-key' } });
     expect(link).toContain(emulator.linkSignature);
     expect(JSON.stringify(emulator.calls)).not.toMatch(
@@ -367,7 +365,7 @@ describe('the record', () => {
 });
 
 describe('the emulator', () => {
-  it('may run twice at once, each with its own key, tasks and links', async () => {
+  it('can run twice at once, each with its own key, tasks and links', async () => {
     const other = await start({ apiKey: 'other-key-0123456789' });
     expect(other.url).not.toBe(emulator.url);
     expect(other.linkSignature).not.toBe(emulator.linkSignature);
@@ -382,7 +380,7 @@ describe('the emulator', () => {
     expect(there.status).toBe(404);
   });
 
-  it('has a key of its own when none is given, and listens on loopback alone', async () => {
+  it('has a default key, and listens only on loopback', async () => {
     const other = await start({ apiKey: undefined });
     expect(other.apiKey).toBe('emulator-key');
     expect(other.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
@@ -393,13 +391,13 @@ describe('the emulator', () => {
     await expect(startEmulator({ port })).rejects.toMatchObject({ cause: { code: 'EADDRINUSE' } });
   });
 
-  it('listens on the port that was asked for', async () => {
+  it('listens on the given port', async () => {
     const port = Number(new URL(emulator.url).port);
     await emulator.close();
     expect((await start({ port })).url).toBe(`http://127.0.0.1:${port}`);
   });
 
-  it('ends every connection when it is closed: hanging, standing still and idle ones', async () => {
+  it('closes every connection when it is closed: hanging, stalled and idle ones', async () => {
     const link = await linkOf(await submit());
     emulator.next('submit', { kind: 'hang' });
     emulator.next('download', { kind: 'stall', afterBytes: 10 });
@@ -408,14 +406,15 @@ describe('the emulator', () => {
     const idleClosed = once(idle, 'close');
     const hanging = expect(post(TEXT, FOX)).rejects.toThrow();
     const stalled = await fetch(link);
-    const standing = expect(stalled.arrayBuffer()).rejects.toThrow();
+    const aborted = expect(stalled.arrayBuffer()).rejects.toThrow();
     await emulator.close();
-    await Promise.all([hanging, standing, idleClosed]);
-    await expect(look('a')).rejects.toThrow();
+    await Promise.all([hanging, aborted, idleClosed]);
+    await expect(poll('a')).rejects.toThrow();
   });
 
-  it('may be closed twice', async () => {
+  it('can be closed twice, also while it is closing', async () => {
+    await Promise.all([emulator.close(), emulator.close()]);
     await emulator.close();
-    await emulator.close();
+    await expect(poll('a')).rejects.toThrow();
   });
 });

@@ -16,7 +16,7 @@ const authorized = (init: RequestInit = {}): RequestInit => ({
   headers: { authorization: `Bearer ${emulator.apiKey}`, 'content-type': 'application/json' },
 });
 const submit = (body = FOX) => fetch(emulator.url + TEXT, authorized({ method: 'POST', body }));
-const look = (taskId: string) => fetch(`${emulator.url}/v1/videos/${taskId}`, authorized());
+const poll = (taskId: string) => fetch(`${emulator.url}/v1/videos/${taskId}`, authorized());
 
 async function makeTask(): Promise<string> {
   return Reflect.get(Object(await (await submit()).json()), 'task_id');
@@ -24,17 +24,17 @@ async function makeTask(): Promise<string> {
 async function makeLink(): Promise<string> {
   const taskId = await makeTask();
   nowMs += 1_000;
-  return Reflect.get(Object(await (await look(taskId)).json()), 'video_url');
+  return Reflect.get(Object(await (await poll(taskId)).json()), 'video_url');
 }
 
-/** The same fault for each of the three calls. */
+/** The three calls that every service has. */
 const CALLS: [call: keyof Faults, prepare: () => Promise<() => Promise<Response>>][] = [
   ['submit', async () => () => submit()],
   [
     'status',
     async () => {
       const taskId = await makeTask();
-      return () => look(taskId);
+      return () => poll(taskId);
     },
   ],
   [
@@ -60,7 +60,7 @@ const ANSWERS: [what: string, fault: AnswerFault, status: number, body: string, 
     ['a 500', { kind: 'server-error' }, 500, 'internal server error', null],
     ['a 503', { kind: 'server-error', status: 503 }, 503, 'internal server error', null],
     [
-      'a refusal of the test’s choice',
+      'a scripted refusal',
       { kind: 'refused', status: 418, code: 'teapot', message: 'short and stout' },
       418,
       '{"error":{"code":"teapot","message":"short and stout"}}',
@@ -74,32 +74,32 @@ const ANSWERS: [what: string, fault: AnswerFault, status: number, body: string, 
 
 describe.each(CALLS)('the next %s', (call, prepare) => {
   it.each(ANSWERS)(
-    'is answered with %s, and the one after it as always',
+    'gets %s, and the one after it a normal answer',
     async (_what, fault, status, body, retryAfter) => {
-      const ask = await prepare();
+      const send = await prepare();
       emulator.next(call, fault);
       expect(emulator.scriptIsSpent()).toBe(false);
-      const answer = await ask();
+      const answer = await send();
       expect(emulator.scriptIsSpent()).toBe(true);
       expect(answer.status).toBe(status);
       expect(answer.headers.get('retry-after')).toBe(retryAfter);
       expect(await answer.text()).toEqual(body === '' ? '' : expect.stringContaining(body));
-      expect((await ask()).status).toBe(200);
+      expect((await send()).status).toBe(200);
     },
   );
 
-  it('loses its connection, and the one after it does not', async () => {
-    const ask = await prepare();
+  it('loses its connection, but not the one after it', async () => {
+    const send = await prepare();
     emulator.next(call, { kind: 'reset' });
-    await expect(ask()).rejects.toThrow();
-    expect((await ask()).status).toBe(200);
+    await expect(send()).rejects.toThrow();
+    expect((await send()).status).toBe(200);
   });
 
-  it('gets no answer at all until the emulator is closed', async () => {
-    const ask = await prepare();
+  it('gets no answer until the emulator is closed', async () => {
+    const send = await prepare();
     emulator.next(call, { kind: 'hang' });
-    // Which of the two arrives first, and hangs, is not for the test to say.
-    const both = [ask(), ask()];
+    // Either of the two may arrive first and hang.
+    const both = [send(), send()];
     expect((await Promise.race(both)).status).toBe(200);
     await emulator.close();
     const ends = await Promise.allSettled(both);
@@ -108,53 +108,53 @@ describe.each(CALLS)('the next %s', (call, prepare) => {
     expect(answered.sort()).toEqual([200, undefined]);
   });
 
-  it.each<[shown: string, fault: AnswerFault, status: number | undefined]>([
+  it.each<[recorded: string, fault: AnswerFault, status: number | undefined]>([
     ['no status after a reset', { kind: 'reset' }, undefined],
     ['the status whose headers were cut', { kind: 'cut-headers' }, 200],
     ['the status whose body was cut', { kind: 'cut-body' }, 200],
     ['the status of an empty answer', { kind: 'empty', status: 203 }, 203],
     ['the status of a refusal', { kind: 'refused', status: 409, message: 'no' }, 409],
-  ])('is shown with %s', async (_shown, fault, status) => {
-    const ask = await prepare();
+  ])('is recorded with %s', async (_recorded, fault, status) => {
+    const send = await prepare();
     emulator.next(call, fault);
-    await ask()
+    await send()
       .then((answer) => answer.text())
       .catch(() => undefined);
     expect(emulator.calls.at(-1)).toMatchObject({ call, status });
   });
 
-  it('may be answered late, and rightly', async () => {
-    const ask = await prepare();
+  it('can get its correct answer late', async () => {
+    const send = await prepare();
     if (call !== 'cancel' && call !== 'retrieve') emulator.next(call, { kind: 'late', ms: 200 });
     const before = performance.now();
-    expect((await ask()).status).toBe(200);
+    expect((await send()).status).toBe(200);
     expect(performance.now() - before).toBeGreaterThan(195);
     expect(emulator.scriptIsSpent()).toBe(true);
   });
 
-  it('takes faults in the order in which they were given', async () => {
-    const ask = await prepare();
+  it('meets faults in the order of the script', async () => {
+    const send = await prepare();
     emulator.next(call, { kind: 'server-error', status: 500 }, { kind: 'server-error', status: 502 });
     emulator.next(call, { kind: 'server-error', status: 503 });
     const statuses = [];
-    for (let i = 0; i < 4; i++) statuses.push((await ask()).status);
+    for (let i = 0; i < 4; i++) statuses.push((await send()).status);
     expect(statuses).toEqual([500, 502, 503, 200]);
   });
 
-  it('is not touched by faults of the other calls', async () => {
-    const ask = await prepare();
+  it('does not meet the faults of other calls', async () => {
+    const send = await prepare();
     for (const [other] of CALLS) if (other !== call) emulator.next(other, { kind: 'server-error' });
-    expect((await ask()).status).toBe(200);
+    expect((await send()).status).toBe(200);
     expect(emulator.scriptIsSpent()).toBe(false);
   });
 });
 
 describe('a submit', () => {
   it.each<[what: string, fault: Faults['submit']]>([
-    ['refused for its rate', { kind: 'rate-limited' }],
-    ['refused by a 500', { kind: 'server-error' }],
-    ['refused by a 400', { kind: 'refused', status: 400, message: 'no' }],
-  ])('%s is no generation that a user would pay for', async (_what, fault) => {
+    ['refused with a 429', { kind: 'rate-limited' }],
+    ['refused with a 500', { kind: 'server-error' }],
+    ['refused with a 400', { kind: 'refused', status: 400, message: 'no' }],
+  ])('%s is not a paid generation', async (_what, fault) => {
     emulator.next('submit', fault);
     await submit();
     expect(emulator.generations()).toHaveLength(0);
@@ -164,18 +164,18 @@ describe('a submit', () => {
   it.each<[what: string, fault: Faults['submit']]>([
     ['whose connection is lost', { kind: 'reset' }],
     ['whose answer is broken', { kind: 'bad-json' }],
-    ['whose answer is cut within its headers', { kind: 'cut-headers' }],
-    ['whose answer is cut within its body', { kind: 'cut-body' }],
+    ['whose answer is cut in its headers', { kind: 'cut-headers' }],
+    ['whose answer is cut in its body', { kind: 'cut-body' }],
     ['whose answer is empty', { kind: 'empty' }],
     ['whose answer is an empty 202', { kind: 'empty-accepted' }],
-    ['whose task is to fail', { kind: 'failed-task', code: 'c', message: 'm' }],
-  ])('%s is a generation that a user has paid for', async (_what, fault) => {
+    ['whose task will fail', { kind: 'failed-task', code: 'c', message: 'm' }],
+  ])('%s is a paid generation', async (_what, fault) => {
     emulator.next('submit', fault);
     await submit().catch(() => undefined);
     expect(emulator.generations()).toMatchObject([{ request: { prompt: 'A red fox' } }]);
   });
 
-  it('that hangs is a generation that a user has paid for', async () => {
+  it('that hangs is a paid generation', async () => {
     emulator.next('submit', { kind: 'hang' });
     const both = [submit(), submit()];
     await Promise.race(both);
@@ -184,13 +184,13 @@ describe('a submit', () => {
     expect(emulator.generations()).toHaveLength(2);
   });
 
-  it('that is answered late is answered rightly', async () => {
+  it('that gets a late answer gets its own task', async () => {
     emulator.next('submit', { kind: 'late', ms: 1 });
     const taskId = await makeTask();
     expect(emulator.generations()).toMatchObject([{ taskId }]);
   });
 
-  it('that is answered late has made its task before its caller knows', async () => {
+  it('that gets a late answer makes its task before the answer', async () => {
     emulator.next('submit', { kind: 'late', ms: 600_000 });
     const both = [submit(), submit()];
     await Promise.race(both);
@@ -200,7 +200,7 @@ describe('a submit', () => {
     expect(ends.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
   });
 
-  it('that is invalid is refused as such, whatever the script says', async () => {
+  it('that is invalid is refused as such, before any scripted fault', async () => {
     emulator.next('submit', { kind: 'reset' });
     expect((await submit('{}')).status).toBe(400);
     expect(emulator.generations()).toHaveLength(0);
@@ -209,9 +209,9 @@ describe('a submit', () => {
 
 describe('a task', () => {
   const failure = { code: 'nsfw', message: 'Not this.' };
-  const view = async (taskId: string): Promise<unknown> => (await look(taskId)).json();
+  const view = async (taskId: string): Promise<unknown> => (await poll(taskId)).json();
 
-  it('that is to fail from its submit on runs its time, then fails for good', async () => {
+  it('whose submit met failed-task runs for its job time, then fails for good', async () => {
     emulator.next('submit', { kind: 'failed-task', ...failure });
     const taskId = await makeTask();
     nowMs = 500;
@@ -221,7 +221,7 @@ describe('a task', () => {
     expect(await view(taskId)).toEqual({ task_id: taskId, status: 'failed', error: failure });
   });
 
-  it('that fails at a look has failed at once and for good', async () => {
+  it('whose poll met failed-task has failed at once and for good', async () => {
     const taskId = await makeTask();
     emulator.next('status', { kind: 'failed-task', ...failure });
     for (nowMs of [0, 500, 2_000]) {
@@ -229,14 +229,14 @@ describe('a task', () => {
     }
   });
 
-  it('may be in a state that nobody knows, once', async () => {
+  it('can be in an unknown state, once', async () => {
     const taskId = await makeTask();
     emulator.next('status', { kind: 'unknown-state', word: 'brewing' });
     expect(await view(taskId)).toEqual({ task_id: taskId, status: 'brewing' });
     expect(await view(taskId)).toMatchObject({ status: 'queued' });
   });
 
-  it('may have succeeded and have no video yet', async () => {
+  it('can have succeeded without a video yet', async () => {
     const taskId = await makeTask();
     nowMs = 1_000;
     emulator.next('status', { kind: 'no-video' });
@@ -246,7 +246,7 @@ describe('a task', () => {
 });
 
 describe('a download', () => {
-  it('that is cut announces the whole and ends within it', async () => {
+  it('that is cut announces the whole length and ends early', async () => {
     const link = await makeLink();
     emulator.next('download', { kind: 'cut', afterBytes: 4_000 });
     const response = await fetch(link);
@@ -255,7 +255,7 @@ describe('a download', () => {
     await expect(response.arrayBuffer()).rejects.toThrow();
   });
 
-  it('that stands still brings what was set and no more', async () => {
+  it('that stalls sends the set number of bytes and no more', async () => {
     const link = await makeLink();
     emulator.next('download', { kind: 'stall', afterBytes: 4_000 });
     const response = await fetch(link);
@@ -268,7 +268,7 @@ describe('a download', () => {
     await rest;
   });
 
-  it('may be a page with status 200', async () => {
+  it('can be a web page with status 200', async () => {
     const link = await makeLink();
     emulator.next('download', { kind: 'web-page' });
     const response = await fetch(link);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Emulator, type EmulatorOptions, type Faults, startEmulator } from '../../src/emulator';
-import { clockForAllAtOnce, FOX, serviceClient, taskIdOf } from './service-client';
+import { clockAfterCalls, FOX, serviceClient, taskIdOf } from './service-client';
 
 let nowMs: number;
 let emulator: Emulator;
@@ -17,10 +17,10 @@ beforeEach(() => {
 });
 afterEach(() => emulator.close());
 
-describe('a key that is honoured', () => {
+describe('an honoured key', () => {
   beforeEach(() => start({ idempotencyKeys: 'honoured' }));
 
-  it('gets the same task for the same request, however late', async () => {
+  it('returns the same task for the same request, however late', async () => {
     const first = await service.submit(FOX, 'k-1');
     nowMs += 100_000;
     const second = await service.submit(FOX, 'k-1');
@@ -29,14 +29,14 @@ describe('a key that is honoured', () => {
     expect(emulator.calls).toHaveLength(2);
   });
 
-  it('gets it in whatever order the fields of the request come', async () => {
+  it('returns it in whatever order the fields of the request come', async () => {
     const first = await service.submit({ ...FOX, seed: 7, duration: 5 }, 'k-1');
     const second = await service.submit({ duration: 5, seed: 7, ...FOX }, 'k-1');
     expect(second.body).toEqual(first.body);
   });
 
   it.each([{ prompt: 'An owl' }, { ...FOX, seed: 7 }])(
-    'is refused with HTTP 422 for another request, %j, which makes no task',
+    'is refused with HTTP 422 for another request, %j, without a task',
     async (other) => {
       await service.submit(FOX, 'k-1');
       const { status, body } = await service.submit(other, 'k-1');
@@ -51,7 +51,7 @@ describe('a key that is honoured', () => {
     },
   );
 
-  it('is no other key, and none is no key at all', async () => {
+  it('is case-sensitive, and a missing or empty key never matches', async () => {
     const answers = [
       await service.submit(FOX, 'k-1'),
       await service.submit(FOX, 'K-1'),
@@ -63,9 +63,9 @@ describe('a key that is honoured', () => {
     expect(new Set(answers.map(taskIdOf)).size).toBe(6);
   });
 
-  it('makes one task of submits that all come before one is decided', async () => {
+  it('makes one task of submits that arrive together', async () => {
     await emulator.close();
-    const clock = clockForAllAtOnce(8, () => emulator.calls, nowMs);
+    const clock = clockAfterCalls(8, () => emulator.calls, nowMs);
     await start({ idempotencyKeys: 'honoured', clock });
     const answers = await Promise.all(Array.from({ length: 8 }, () => service.submit(FOX, 'k-1')));
     expect(new Set(answers.map(taskIdOf)).size).toBe(1);
@@ -73,7 +73,7 @@ describe('a key that is honoured', () => {
   });
 
   it.each<Faults['submit']>([{ kind: 'reset' }, { kind: 'cut-headers' }, { kind: 'cut-body' }])(
-    'finds the task whose answer was lost by %j, and it may be lost again',
+    'finds the task whose answer %j lost, even twice',
     async (fault) => {
       emulator.next('submit', fault, fault);
       for (let i = 0; i < 2; i++) await expect(service.submit(FOX, 'k-1')).rejects.toThrow();
@@ -83,14 +83,14 @@ describe('a key that is honoured', () => {
     },
   );
 
-  it('is still unused after a submit that was refused', async () => {
+  it('is still unused after a refused submit', async () => {
     emulator.next('submit', { kind: 'server-error' });
     expect((await service.submit(FOX, 'k-1')).status).toBe(500);
     expect((await service.submit({ prompt: '' }, 'k-1')).status).toBe(400);
     expect((await service.submit({ prompt: 'An owl' }, 'k-1')).status).toBe(200);
   });
 
-  it('is found while all places are taken, and is still unused when there was none', async () => {
+  it('finds its task while the limit is reached, and is still unused after a 429', async () => {
     await emulator.close();
     await start({ idempotencyKeys: 'honoured', concurrentTasks: 1 });
     const first = await service.submit(FOX, 'k-1');
@@ -101,7 +101,7 @@ describe('a key that is honoured', () => {
   });
 });
 
-it('a key outlives the emulator with its task', async () => {
+it('a key survives a restart of the emulator with its task', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'videogen-keys-'));
   const options: EmulatorOptions = { idempotencyKeys: 'honoured', tasksFile: join(folder, 'tasks.jsonl') };
   await start(options);
@@ -113,7 +113,7 @@ it('a key outlives the emulator with its task', async () => {
   rmSync(folder, { recursive: true });
 });
 
-it('a key that is ignored makes a task each time, which says under which key it was submitted', async () => {
+it('an ignored key makes a task each time, which records the key', async () => {
   await start({});
   const answers = [await service.submit(FOX, 'k-1'), await service.submit({ prompt: 'An owl' }, 'k-1')];
   expect(answers.map(({ status }) => status)).toEqual([200, 200]);

@@ -1,7 +1,7 @@
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { createVideoTestEnvironment } from '../../src/testing';
 
-/** As JavaScript hands arguments over: nothing has checked them. */
+/** Calls without type checks, as JavaScript does. */
 const unchecked = (name: string, target: object): ((...given: unknown[]) => unknown) =>
   Reflect.get(target, name).bind(target);
 
@@ -42,7 +42,7 @@ describe('emulator.next', () => {
     expect(emulator.scriptIsSpent()).toBe(true);
   });
 
-  it('takes none of the faults when one of them is wrong', () => {
+  it('adds no fault if one of them is wrong', () => {
     expect(() => unchecked('next', emulator)('submit', { kind: 'reset' }, {})).toThrow(RangeError);
     expect(emulator.scriptIsSpent()).toBe(true);
   });
@@ -67,7 +67,7 @@ describe('startEmulator', () => {
   });
 });
 
-it('createVideoTestEnvironment names its servers before it starts one', async () => {
+it('createVideoTestEnvironment checks the name of its server before it starts one', async () => {
   await expect(
     unchecked('createVideoTestEnvironment', { createVideoTestEnvironment })({ server: 'prod' }),
   ).rejects.toThrow("createVideoTestEnvironment: server is 'prod': give one of time-skipping, dev.");

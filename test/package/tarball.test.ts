@@ -51,6 +51,7 @@ test('what the servers are built from and the bundle are in the package, and no 
       'dist/workflows/bundle.json',
     ]),
   );
+  expect(files).not.toContain('dist/.made-from.json');
   const rooms = new Set(files.map((file) => file.split('/')[0]));
   expect([...rooms].sort()).toEqual(
     ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md', 'activities', 'dist', 'docs']

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
+import { EMULATED_JOB_MS } from '../../src/cli/emulated-job';
 import { EXIT } from '../../src/cli/exit-codes';
-import { EMULATED_JOB_MS } from '../../src/cli/local-workers';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { localTaskQueue } from '../../src/config/queues';
 import { DEFAULT_TASK_QUEUE, POLL_NOW_SIGNAL, WORKFLOW_TYPE } from '../../src/contract/names';
@@ -69,7 +69,9 @@ test('two commands with one id are one job and one generation, and so is a third
     expect(end).toMatchObject({ code: 0 });
     // One line for the program; everything else is for the person.
     expect(end.out).toMatch(/^\{[^\n]*\}\n$/);
-    expect(end.err).toMatch(/^Using the emulated video service; set VIDEO_API_BASE_URL/);
+    expect(end.err).toMatch(
+      /^Using the emulated video service, whose videos take 3 s; set VIDEO_API_BASE_URL/,
+    );
     expect(end.err).toMatch(
       /^Job fox on task queue video-generation-emulator-[0-9a-f]{8}, shown at http:\/\/127\.0\.0\.1:\d+\/namespaces\/default\/workflows\/fox$/m,
     );

@@ -7,7 +7,7 @@ import { Client, Connection } from '@temporalio/client';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { type DevServer, PortInUse, startDevServer } from '../../src/temporal-server';
-import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-process';
+import { startWorkerProcess, type WorkerProcess } from '../support/worker-process';
 import { failureOf, pause, untilProgress } from '../support/world';
 
 const request = { prompt: 'A red fox' };
@@ -15,9 +15,6 @@ const request = { prompt: 'A red fox' };
 let folder: string;
 let server: DevServer;
 let connection: Connection;
-let emulator: Emulator;
-let videos: VideoClient;
-let taskQueue: string;
 
 const startServer = (port?: number) =>
   startDevServer({
@@ -42,39 +39,47 @@ async function startServerAgain(port: number): Promise<DevServer> {
   }
 }
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'videogen-crashes-'));
-  server = await startServer();
-  connection = await Connection.connect({ address: server.address });
-});
-beforeEach(async () => {
-  emulator = await startEmulator({ jobTimeMs: 2_000 });
+/** One test's own service, storage, queue and workers. */
+interface Place {
+  emulator: Emulator;
+  videos: VideoClient;
+  startWorker(env?: Record<string, string>): Promise<WorkerProcess>;
+  /** Names of downloads that are not whole. */
+  partialFiles(): Promise<string[]>;
+  storage(name: string): string;
+}
+
+async function inPlace(work: (place: Place) => Promise<void>): Promise<void> {
+  const emulator = await startEmulator({ jobTimeMs: 2_000 });
   // A queue for each test: a task handed to a worker that is being killed is lost with it.
-  taskQueue = `crashes-${randomUUID()}`;
-  videos = await createVideoClient({ client: new Client({ connection }), taskQueue });
-});
-afterEach(async () => {
-  await killLeftoverWorkers();
-  await emulator.close();
-});
-afterAll(async () => {
-  await connection.close();
-  await server.stop();
-  await rm(folder, { recursive: true, force: true });
-});
-
-const startWorker = (env: Record<string, string> = {}) =>
-  startWorkerProcess({
-    TEMPORAL_ADDRESS: server.address,
-    VIDEO_API_BASE_URL: emulator.url,
-    VIDEO_API_KEY: emulator.apiKey,
-    VIDEOGEN_TASK_QUEUE: taskQueue,
-    VIDEOGEN_STORAGE: join(folder, 'videos'),
-    ...env,
-  });
-
-const partialFiles = async () =>
-  (await readdir(join(folder, 'videos')).catch(() => [])).filter((name) => name.endsWith('.part'));
+  const taskQueue = `crashes-${randomUUID()}`;
+  const storage = (name: string) => join(folder, taskQueue, name);
+  const workers: WorkerProcess[] = [];
+  try {
+    await work({
+      emulator,
+      videos: await createVideoClient({ client: new Client({ connection }), taskQueue }),
+      async startWorker(env = {}) {
+        const worker = await startWorkerProcess({
+          TEMPORAL_ADDRESS: server.address,
+          VIDEO_API_BASE_URL: emulator.url,
+          VIDEO_API_KEY: emulator.apiKey,
+          VIDEOGEN_TASK_QUEUE: taskQueue,
+          VIDEOGEN_STORAGE: storage('videos'),
+          ...env,
+        });
+        workers.push(worker);
+        return worker;
+      },
+      partialFiles: async () =>
+        (await readdir(storage('videos')).catch(() => [])).filter((name) => name.endsWith('.part')),
+      storage,
+    });
+  } finally {
+    await Promise.all(workers.map((worker) => worker.kill('SIGKILL')));
+    await emulator.close();
+  }
+}
 
 /** Waits until Temporal has noticed that the attempt before is over. */
 async function untilAttempt(attempt: number, { workflowId }: { workflowId: string }): Promise<void> {
@@ -82,65 +87,83 @@ async function untilAttempt(attempt: number, { workflowId }: { workflowId: strin
   while ((await handle.describe()).raw.pendingActivities?.[0]?.attempt !== attempt) await pause();
 }
 
-test('a worker killed while waiting and another while downloading: the job ends well on a third', async () => {
-  const job = await videos.start({ request, polling: SEEN_WAITING });
-  const first = await startWorker();
-  await untilProgress(job, ({ phase }) => phase === 'waiting');
-  await first.kill('SIGKILL');
+/** All that can happen to workers, side by side: most of the time is Temporal's, which waits for their heartbeats. */
+const KILLED_WORKERS: Record<string, (place: Place) => Promise<void>> = {
+  async 'a worker killed while waiting and another while downloading: the job ends well on a third'({
+    emulator,
+    videos,
+    startWorker,
+    partialFiles,
+  }) {
+    const job = await videos.start({ request, polling: SEEN_WAITING });
+    const first = await startWorker();
+    await untilProgress(job, ({ phase }) => phase === 'waiting');
+    await first.kill('SIGKILL');
 
-  emulator.next('download', { kind: 'stall', afterBytes: 10_000 });
-  const second = await startWorker();
-  while ((await partialFiles()).length === 0) await pause();
-  await second.kill('SIGKILL');
+    emulator.next('download', { kind: 'stall', afterBytes: 10_000 });
+    const second = await startWorker();
+    while ((await partialFiles()).length === 0) await pause();
+    await second.kill('SIGKILL');
 
-  await startWorker();
-  const { taskId, video } = await job.result();
-  const file = await readFile(fileURLToPath(video.uri));
-  expect(file.equals(await emulator.video(taskId))).toBe(true);
-  expect(await partialFiles()).toEqual([]);
-  expect(emulator.generations()).toHaveLength(1);
-  expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
-}, 120_000);
+    await startWorker();
+    const { taskId, video } = await job.result();
+    const file = await readFile(fileURLToPath(video.uri));
+    expect(file.equals(await emulator.video(taskId))).toBe(true);
+    expect(await partialFiles()).toEqual([]);
+    expect(emulator.generations()).toHaveLength(1);
+    expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
+  },
 
-test('a worker killed between the POST and its answer never posts twice: the job is held, and goes on as decided', async () => {
-  emulator.next('submit', { kind: 'hang' });
-  const job = await videos.start({ request, polling: { min: '1s', max: '1s' } });
-  const first = await startWorker();
-  while (emulator.generations().length === 0) await pause();
-  await first.kill('SIGKILL');
+  async 'a worker killed between the POST and its answer never posts twice: the job is held, and goes on as decided'({
+    emulator,
+    videos,
+    startWorker,
+  }) {
+    emulator.next('submit', { kind: 'hang' });
+    const job = await videos.start({ request, polling: { min: '1s', max: '1s' } });
+    const first = await startWorker();
+    while (emulator.generations().length === 0) await pause();
+    await first.kill('SIGKILL');
 
-  await startWorker();
-  const { hold } = await untilProgress(job, ({ phase }) => phase === 'needs-decision');
-  expect(hold?.message).toContain('attempt 1 ended before its answer was known');
-  const [task] = emulator.generations();
-  await job.decideSubmit({ decision: 'adopt', taskId: task?.taskId ?? '' });
-  expect((await job.result()).taskId).toBe(task?.taskId);
-  expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
-  expect(emulator.generations()).toHaveLength(1);
-}, 120_000);
+    await startWorker();
+    const { hold } = await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+    expect(hold?.message).toContain('attempt 1 ended before its answer was known');
+    const [task] = emulator.generations();
+    await job.decideSubmit({ decision: 'adopt', taskId: task?.taskId ?? '' });
+    expect((await job.result()).taskId).toBe(task?.taskId);
+    expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
+    expect(emulator.generations()).toHaveLength(1);
+  },
 
-test('a worker killed between the POST and its answer, and the job cancelled where nobody submits: a task may exist', async () => {
-  emulator.next('submit', { kind: 'hang' });
-  const job = await videos.start({ request });
-  const first = await startWorker();
-  while (emulator.generations().length === 0) await pause();
-  await first.kill('SIGKILL');
-  await untilAttempt(2, job);
+  async 'a worker killed between the POST and its answer, and the job cancelled where nobody submits: a task may exist'({
+    emulator,
+    videos,
+    startWorker,
+  }) {
+    emulator.next('submit', { kind: 'hang' });
+    const job = await videos.start({ request });
+    const first = await startWorker();
+    while (emulator.generations().length === 0) await pause();
+    await first.kill('SIGKILL');
+    await untilAttempt(2, job);
 
-  await startWorker({ VIDEOGEN_TEST_ROLES: 'jobs' });
-  await job.cancel();
-  const failure = String(await failureOf(job.result()));
-  expect(failure).toContain('so a paid task may exist: attempt 1 ended before its answer was known');
-  expect(failure).toContain('the job was cancelled before anybody decided');
-  expect(emulator.generations()).toHaveLength(1);
-}, 120_000);
+    await startWorker({ VIDEOGEN_TEST_ROLES: 'jobs' });
+    await job.cancel();
+    const failure = String(await failureOf(job.result()));
+    expect(failure).toContain('so a paid task may exist: attempt 1 ended before its answer was known');
+    expect(failure).toContain('the job was cancelled before anybody decided');
+    expect(emulator.generations()).toHaveLength(1);
+  },
 
-test.each([
-  ['that shares the storage', 'videos'],
-  ['that has a storage of its own', 'other-videos'],
-])(
-  'a submit whose worker was killed and that was reset without its notes is lost for a worker %s',
-  async (_which, storage) => {
+  'a submit whose worker was killed and that was reset without its notes is lost for a worker that shares the storage':
+    resetWithoutNotes('videos'),
+
+  'a submit whose worker was killed and that was reset without its notes is lost for a worker that has a storage of its own':
+    resetWithoutNotes('other-videos'),
+};
+
+function resetWithoutNotes(secondStorage: string) {
+  return async ({ emulator, videos, startWorker, storage }: Place) => {
     emulator.next('submit', { kind: 'hang' });
     const job = await videos.start({ request });
     const first = await startWorker();
@@ -154,23 +177,58 @@ test.each([
       resetHeartbeat: true,
     });
 
-    await startWorker({ VIDEOGEN_STORAGE: join(folder, storage) });
+    await startWorker({ VIDEOGEN_STORAGE: storage(secondStorage) });
     const { phase } = await untilProgress(job, (progress) => progress.phase !== 'submitting');
     expect(phase).toBe('needs-decision');
     expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
+  };
+}
+
+const ends = new Map<string, Promise<unknown>>();
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'videogen-crashes-'));
+  server = await startServer();
+  connection = await Connection.connect({ address: server.address });
+  for (const [what, work] of Object.entries(KILLED_WORKERS)) {
+    ends.set(
+      what,
+      inPlace(work).then(
+        () => undefined,
+        (error: unknown) => error,
+      ),
+    );
+  }
+});
+afterAll(async () => {
+  await Promise.all(ends.values());
+  await connection.close();
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test.each(Object.keys(KILLED_WORKERS))(
+  '%s',
+  async (what) => {
+    const error = await ends.get(what);
+    if (error !== undefined) throw error;
   },
-  120_000,
+  240_000,
 );
 
 test('the server killed and started again on its database file: the job goes on', async () => {
-  const job = await videos.start({ request, polling: SEEN_WAITING });
-  await startWorker();
-  const { taskId } = await untilProgress(job, ({ phase }) => phase === 'waiting');
-  const port = Number(server.address.split(':').at(-1));
-  await server.kill();
-  server = await startServerAgain(port);
+  // It is the server of the others, too.
+  await Promise.all(ends.values());
+  await inPlace(async ({ emulator, videos, startWorker }) => {
+    const job = await videos.start({ request, polling: SEEN_WAITING });
+    await startWorker();
+    const { taskId } = await untilProgress(job, ({ phase }) => phase === 'waiting');
+    const port = Number(server.address.split(':').at(-1));
+    await server.kill();
+    server = await startServerAgain(port);
 
-  const result = await job.result();
-  expect(result.taskId).toBe(taskId);
-  expect(emulator.generations()).toHaveLength(1);
+    const result = await job.result();
+    expect(result.taskId).toBe(taskId);
+    expect(emulator.generations()).toHaveLength(1);
+  });
 }, 120_000);

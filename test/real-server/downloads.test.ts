@@ -10,7 +10,7 @@ import { createVideoClient, type VideoClient } from '../../src/client/video-clie
 import type { VideoJob } from '../../src/client/video-job';
 import type { JobProgress } from '../../src/contract';
 import { DOWNLOAD_PROGRESS_SIGNAL } from '../../src/contract/names';
-import { noiseVideo } from '../../src/emulator/noise-video';
+import { noiseVideo } from '../../src/emulator';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
 import { newPartName, partMark } from '../../src/storage/part-files';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';

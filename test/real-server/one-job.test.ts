@@ -96,6 +96,19 @@ describe('a job that another program started, without our memo', () => {
     });
   });
 
+  test('is found by its name alone, while it runs and after its end; a name that nobody used is not', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async ({ videos, taskQueue }) => {
+      const workflowId = await startElsewhere(taskQueue, { request, polling: QUICKLY });
+      const job = videos.handle(workflowId);
+      expect(await job.exists()).toBe(true);
+      const phases: string[] = [];
+      for await (const { phase } of job.follow({ everyMs: 100 })) phases.push(phase);
+      expect(phases.at(-1)).toBe('succeeded');
+      expect(await videos.handle(workflowId).result()).toEqual(await job.result());
+      expect(await videos.handle(newName()).exists()).toBe(false);
+    });
+  });
+
   test('is not joined by another request, which is told what differs', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ videos, taskQueue }) => {
       const workflowId = await startElsewhere(taskQueue, { request, polling: QUICKLY });

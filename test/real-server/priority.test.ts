@@ -10,7 +10,12 @@ import { bundlePath, inWorld } from '../support/world';
 let env: VideoTestEnvironment;
 beforeAll(async () => {
   captureLogs();
-  const dynamicConfig = { ...ONE_PARTITION, 'matching.enableFairness': 'true' };
+  const dynamicConfig = {
+    ...ONE_PARTITION,
+    'matching.enableFairness': 'true',
+    // An activity that comes with the answer to its workflow task waits on no queue, and is told no priority.
+    'system.enableActivityEagerExecution': 'false',
+  };
   env = await createVideoTestEnvironment({ server: 'dev', dynamicConfig, emulator: { jobTimeMs: 0 } });
 });
 afterAll(() => env.teardown());

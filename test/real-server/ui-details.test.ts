@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { createVideoActivities } from '../../activities';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -44,6 +45,18 @@ async function currentDetailsOf(workflowId: string): Promise<string> {
   );
   return currentDetails;
 }
+
+test('the buttons that a lost submit is settled with are called as the UI of the dev server calls them', () => {
+  // The UI is part of the program, its words as they are.
+  const program = readFileSync(process.env.VIDEOGEN_TEMPORAL_CLI ?? '');
+  for (const words of [
+    '"more-actions":"More Actions"',
+    'update:"Send an Update"',
+    'signal:"Send a Signal"',
+  ]) {
+    expect([words, program.includes(words)]).toEqual([words, true]);
+  }
+});
 
 test('every timer and every activity of jobs and batches has a summary', async () => {
   let release = () => {};

@@ -16,7 +16,9 @@ afterEach(async () => {
 
 async function serve(answer: (request: RawRequest) => void): Promise<RawServer & { service: VideoService }> {
   const server = await startRawServer(answer);
-  const service = createVideoService({ baseUrl: server.url, apiKey: () => 'key' });
+  // No time limit is to close what the service itself must close.
+  const timeouts = { video: { headersTimeout: 0, bodyTimeout: 0 } };
+  const service = createVideoService({ baseUrl: server.url, apiKey: () => 'key', timeouts });
   opened.push(server, service);
   return { ...server, service };
 }

@@ -2,10 +2,9 @@
 // because loading the translator takes longer than all the rest.
 const { createHash } = require('node:crypto');
 const { mkdirSync, readFileSync, renameSync, writeFileSync } = require('node:fs');
-const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 
-const CACHE = join(tmpdir(), `videogen-typescript-${process.getuid?.() ?? 0}`);
+const CACHE = join(__dirname, '../../node_modules/.cache/videogen-tests/typescript');
 
 function translate(source, filename) {
   const name = createHash('sha256').update(source).digest('hex');

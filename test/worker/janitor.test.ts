@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Runtime } from '@temporalio/worker';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
 import { newPartName, partMark } from '../../src/storage/part-files';
 import { startJanitor } from '../../src/worker/janitor';
@@ -23,6 +24,9 @@ afterEach(() => {
   jest.useRealTimers();
   rmSync(folder, { recursive: true });
 });
+
+// No worker of this file is the last one, which would end it.
+afterAll(() => Runtime.instance().shutdown());
 
 /** As a worker that was killed leaves it. */
 function leavePart(hoursAgo: number, within = ''): string {

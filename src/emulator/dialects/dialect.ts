@@ -1,29 +1,29 @@
 import { createHash } from 'node:crypto';
-import type { TaskFailure, TaskView } from '../task-book';
+import type { TaskFailure, TaskView } from '../task-store';
 
 export type StateWord = string | number | boolean;
 
-/** What an answer may tell of a task. */
-export interface ToldTask {
+/** What an answer can contain about a task. */
+export interface TaskFacts {
   id: string | bigint;
   state: TaskView['status'] | 'unknown';
-  /** The dialect's own for the state. */
+  /** The dialect's word for the state. */
   word: StateWord;
-  /** While the task is queued or running. */
+  /** Set while the task is queued or running. */
   percent?: number;
-  /** Of a video that is there, where the dialect has links in its answers. */
+  /** Set if the video is ready and the dialect has links in its answers. */
   videoUrl?: string;
-  /** Of a video that is there, where the dialect keeps files apart. */
+  /** Set if the video is ready and the dialect has files. */
   fileId?: bigint;
   error?: TaskFailure;
   submittedAtMs: number;
-  /** Where the service is, for links to its own calls. */
+  /** The URL of the service, for links to its calls. */
   origin: string;
-  /** A link to a picture beside the video. It leads nowhere: whoever follows it took the wrong one. */
+  /** A decoy link beside the video's. It answers 404: a client that follows it read the wrong field. */
   stillUrl(name: string): string;
 }
 
-export interface Refused {
+export interface RefusalFacts {
   status: number;
   code: string;
   message: string;
@@ -36,52 +36,54 @@ export interface RetrievedFile {
   createdAtMs: number;
 }
 
-/** A body under the usual HTTP status, or under one of the dialect's own. */
-export type Reply = object | HttpReply;
+/** A body with the usual HTTP status, or with the dialect's own status. */
+export type Reply = object | ReplyWithStatus;
 
-export class HttpReply {
+export class ReplyWithStatus {
   constructor(
     readonly status: number,
-    /** None is an answer of no bytes. */
+    /** Without one, the answer is empty. */
     readonly body?: object,
   ) {}
 }
 
-export const http = (status: number, body?: object): HttpReply => new HttpReply(status, body);
+export const withStatus = (status: number, body?: object): ReplyWithStatus =>
+  new ReplyWithStatus(status, body);
 
-/** How one kind of service words its answers. What it is asked, and where, is the interface's in all of them. */
+/** The answers of one kind of service. Requests and paths are those of the interface in every dialect. */
 export interface Dialect {
-  /** A task that was cancelled has failed where there is no word for it. */
+  /** Without a word for cancelled, a cancelled task is reported as failed. */
   words: Record<'queued' | 'running' | 'succeeded' | 'failed', StateWord> & { cancelled?: StateWord };
-  /** Under which name callers know a task; the emulator's own unless set. An integer is written as a number. */
+  /** The id in answers and paths; the emulator's own unless set. A bigint is written as a JSON number. */
   idOf?(taskId: string): string | bigint;
-  /** Such a name may come with its slashes encoded or as they are. */
+  /** Paths may have the slashes of an id encoded or not. */
   idHasSlashes?: true;
-  accepted(task: ToldTask): Reply;
-  looked(task: ToldTask): Reply;
-  refused(refused: Refused): Reply;
-  /** A look at a task that does not exist; refused as not found unless set. */
+  accepted(task: TaskFacts): Reply;
+  /** The answer to a poll. */
+  status(task: TaskFacts): Reply;
+  refused(refusal: RefusalFacts): Reply;
+  /** The answer to a poll for an unknown task; refused with 404 unless set. */
   notFound?(id: string): Reply;
-  /** Where the video is if no link in the answer leads to it: behind a call of its own, or behind a file's id. */
+  /** How clients reach the video; by an absolute link in the answer unless set. */
   video?:
     | { at: 'relative-link' }
     | { at: 'content' }
     | { at: 'file'; idOf(taskId: string): bigint; retrieved(file: RetrievedFile): Reply };
 }
 
-/** `task_` and a UUID, without what only we write. */
+/** The UUID in an id of the emulator, which is `task_` and a UUID. */
 export const uuidOf = (taskId: string): string => taskId.replace(/^task_/, '');
 export const hexOf = (taskId: string): string => uuidOf(taskId).replaceAll('-', '');
 
-/** 18 digits that no JavaScript number can hold: beyond 2^53 those are all even. */
+/** An odd number of 18 digits. JavaScript numbers cannot hold it: beyond 2^53 they are all even. */
 export function integerOf(text: string): bigint {
   const random = createHash('sha256').update(text).digest().readBigUInt64LE(0);
   return 100_000_000_000_000_000n + (random % 450_000_000_000_000_000n) * 2n + 1n;
 }
 
-/** Services have a word or a number of their own for what their filter caught. */
+/** Some services have a special state for videos that their content filter stopped. */
 export function isModerated(error: TaskFailure | undefined): boolean {
   return error !== undefined && /nsfw|moderat|sensitive|safety/i.test(error.code);
 }
 
-export const seconds = (ms: number): number => Math.floor(ms / 1_000);
+export const toSeconds = (ms: number): number => Math.floor(ms / 1_000);

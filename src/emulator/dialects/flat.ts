@@ -1,6 +1,6 @@
-import { type Dialect, hexOf, http, isModerated, seconds, uuidOf } from './dialect';
+import { type Dialect, hexOf, isModerated, toSeconds, uuidOf, withStatus } from './dialect';
 
-/** Services whose answer is the task itself. */
+/** Services whose answers are the task itself. */
 
 const defaultDialect: Dialect = {
   words: {
@@ -11,7 +11,7 @@ const defaultDialect: Dialect = {
     cancelled: 'cancelled',
   },
   accepted: ({ id, word }) => ({ task_id: id, status: word }),
-  looked: ({ id, word, percent, error, videoUrl }) => ({
+  status: ({ id, word, percent, error, videoUrl }) => ({
     task_id: id,
     status: word,
     progress: percent,
@@ -32,13 +32,13 @@ const ark: Dialect = {
   },
   idOf: (taskId) => `cgt-${uuidOf(taskId)}`,
   accepted: ({ id }) => ({ id }),
-  looked: ({ id, word, error, videoUrl, submittedAtMs, stillUrl }) => ({
+  status: ({ id, word, error, videoUrl, submittedAtMs, stillUrl }) => ({
     id,
     model: 'seedance-1-0-pro',
     status: word,
     error,
     content: videoUrl && { last_frame_url: stillUrl('last-frame.png'), video_url: videoUrl },
-    created_at: seconds(submittedAtMs),
+    created_at: toSeconds(submittedAtMs),
   }),
   refused: ({ code, message }) => ({ error: { code, message, param: '', type: 'BadRequest' } }),
 };
@@ -53,7 +53,7 @@ const runway: Dialect = {
   },
   idOf: uuidOf,
   accepted: ({ id }) => ({ id }),
-  looked: ({ id, word, state, percent = 0, error, videoUrl, submittedAtMs }) => ({
+  status: ({ id, word, state, percent = 0, error, videoUrl, submittedAtMs }) => ({
     id,
     status: word,
     createdAt: new Date(submittedAtMs).toISOString(),
@@ -74,8 +74,8 @@ const replicate: Dialect = {
     cancelled: 'canceled',
   },
   idOf: (taskId) => hexOf(taskId).slice(0, 26),
-  accepted: (task) => http(201, replicate.looked(task)),
-  looked: ({ id, word, error, videoUrl, origin }) => ({
+  accepted: (task) => withStatus(201, replicate.status(task)),
+  status: ({ id, word, error, videoUrl, origin }) => ({
     id,
     status: word,
     urls: { get: `${origin}/v1/videos/${id}`, cancel: `${origin}/v1/videos/${id}/cancel` },
@@ -89,14 +89,14 @@ const openai: Dialect = {
   words: { queued: 'queued', running: 'in_progress', succeeded: 'completed', failed: 'failed' },
   idOf: (taskId) => `video_${hexOf(taskId)}`,
   video: { at: 'content' },
-  accepted: (task) => openai.looked(task),
-  looked: ({ id, state, word, percent, error, submittedAtMs }) => ({
+  accepted: (task) => openai.status(task),
+  status: ({ id, state, word, percent, error, submittedAtMs }) => ({
     id,
     object: 'video',
     model: 'sora-2',
     status: word,
     progress: state === 'succeeded' ? 100 : (percent ?? 0),
-    created_at: seconds(submittedAtMs),
+    created_at: toSeconds(submittedAtMs),
     error: error ?? null,
   }),
   refused: ({ code, message }) => ({ error: { message, type: 'invalid_request_error', param: null, code } }),
@@ -105,8 +105,8 @@ const openai: Dialect = {
 const luma: Dialect = {
   words: { queued: 'queued', running: 'dreaming', succeeded: 'completed', failed: 'failed' },
   idOf: uuidOf,
-  accepted: (task) => http(201, luma.looked(task)),
-  looked: ({ id, word, error, videoUrl, submittedAtMs, stillUrl }) => ({
+  accepted: (task) => withStatus(201, luma.status(task)),
+  status: ({ id, word, error, videoUrl, submittedAtMs, stillUrl }) => ({
     id,
     generation_type: 'video',
     state: word,
@@ -121,7 +121,7 @@ const vidu: Dialect = {
   words: { queued: 'queueing', running: 'processing', succeeded: 'success', failed: 'failed' },
   idOf: hexOf,
   accepted: ({ id }) => ({ task_id: id, state: 'created' }),
-  looked: ({ id, word, error, videoUrl, stillUrl }) => ({
+  status: ({ id, word, error, videoUrl, stillUrl }) => ({
     id,
     state: word,
     err_code: error?.code ?? '',
@@ -143,7 +143,7 @@ const newApi: Dialect = {
   words: { queued: 'queued', running: 'in_progress', succeeded: 'completed', failed: 'failed' },
   video: { at: 'relative-link' },
   accepted: ({ id, word }) => ({ task_id: id, status: word }),
-  looked: ({ id, word, percent, error, videoUrl }) => ({
+  status: ({ id, word, percent, error, videoUrl }) => ({
     task_id: id,
     status: word,
     progress: percent === undefined ? undefined : `${percent}%`,
@@ -157,13 +157,13 @@ const newApi: Dialect = {
 const evolink: Dialect = {
   words: { queued: 'pending', running: 'processing', succeeded: 'completed', failed: 'failed' },
   idOf: (taskId) => `task-unified-${hexOf(taskId)}`,
-  accepted: (task) => evolink.looked(task),
-  looked: ({ id, state, word, percent, error, videoUrl, submittedAtMs }) => ({
+  accepted: (task) => evolink.status(task),
+  status: ({ id, state, word, percent, error, videoUrl, submittedAtMs }) => ({
     id,
     object: 'video.generation.task',
     status: word,
     progress: state === 'succeeded' ? 100 : (percent ?? 0),
-    created: seconds(submittedAtMs),
+    created: toSeconds(submittedAtMs),
     results: videoUrl && [videoUrl],
     error,
   }),
@@ -179,24 +179,24 @@ const higgsfield: Dialect = {
     cancelled: 'canceled',
   },
   idOf: uuidOf,
-  accepted: (task) => higgsfield.looked(task),
-  looked: ({ id, word, error, videoUrl, origin }) => ({
+  accepted: (task) => higgsfield.status(task),
+  status: ({ id, word, error, videoUrl, origin }) => ({
     request_id: id,
     status: isModerated(error) ? 'nsfw' : word,
     status_url: `${origin}/v1/videos/${id}`,
     video: videoUrl && { url: videoUrl },
     error: error?.message,
   }),
-  // Its limit of tasks at a time is no 429: only the text tells it from a request that is wrong.
+  // Too many tasks at once is a 400, which only its text distinguishes from an invalid request.
   refused: ({ status, code, message }) =>
-    http(code === 'concurrency_limit' ? 400 : status, { detail: message }),
+    withStatus(code === 'concurrency_limit' ? 400 : status, { detail: message }),
 };
 
 const inworld: Dialect = {
   words: { queued: 'queued', running: 'in_progress', succeeded: 'completed', failed: 'failed' },
   idOf: uuidOf,
   accepted: ({ id, word }) => ({ id, status: word }),
-  looked: ({ id, word, error, videoUrl }) => ({
+  status: ({ id, word, error, videoUrl }) => ({
     id,
     status: word,
     output: videoUrl && { videos: [{ url: videoUrl }] },
@@ -205,7 +205,7 @@ const inworld: Dialect = {
   refused: ({ status, message }) => ({ code: RPC_CODES[status] ?? 2, message, details: [] }),
 };
 
-/** The codes of gRPC for HTTP's. */
+/** gRPC codes by HTTP status. */
 const RPC_CODES: Record<number, number> = { 400: 3, 401: 16, 404: 5, 429: 8, 500: 13, 503: 14 };
 
 export const FLAT_DIALECTS = {

@@ -27,7 +27,7 @@ export const DIALECT_NAMES = [
   'inworld',
 ] as const;
 
-/** After whose answers the emulator words its own. */
+/** The service whose answers the emulator imitates. */
 export type DialectName = (typeof DIALECT_NAMES)[number];
 
 export const DIALECTS: Record<DialectName, Dialect> = { ...FLAT_DIALECTS, ...WRAPPED_DIALECTS };

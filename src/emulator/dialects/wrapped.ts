@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { type Dialect, hexOf, http, integerOf, isModerated, seconds, uuidOf } from './dialect';
+import { type Dialect, hexOf, integerOf, isModerated, toSeconds, uuidOf, withStatus } from './dialect';
 
-/** Services that put the task into an envelope, or tell of it in ways of their own. */
+/** Services that wrap the task in an envelope, or report it in unusual ways. */
 
 const fal: Dialect = {
   words: { queued: 'IN_QUEUE', running: 'IN_PROGRESS', succeeded: 'COMPLETED', failed: 'COMPLETED' },
   idOf: uuidOf,
-  accepted: (task) => fal.looked(task),
-  looked: ({ id, state, word, error, videoUrl, origin }) =>
+  accepted: (task) => fal.status(task),
+  status: ({ id, state, word, error, videoUrl, origin }) =>
     error
-      ? http(422, { detail: [{ loc: ['body'], msg: error.message, type: error.code }] })
+      ? withStatus(422, { detail: [{ loc: ['body'], msg: error.message, type: error.code }] })
       : {
           status: word,
           request_id: id,
@@ -20,17 +20,17 @@ const fal: Dialect = {
         },
   refused: ({ status, code, message }) =>
     status === 400
-      ? http(422, { detail: [{ loc: ['body'], msg: message, type: code }] })
+      ? withStatus(422, { detail: [{ loc: ['body'], msg: message, type: code }] })
       : { detail: message },
 };
 
-/** An operation of Google's: done or not, with a response or an error. */
+/** A Google long-running operation: done or not, with a response or an error. */
 const veo: Dialect = {
   words: { queued: false, running: false, succeeded: true, failed: true },
   idOf: (taskId) => `models/veo-3.1-generate-preview/operations/${hexOf(taskId).slice(0, 12)}`,
   idHasSlashes: true,
   accepted: ({ id }) => ({ name: id }),
-  looked: ({ id, word, error, videoUrl }) => ({
+  status: ({ id, word, error, videoUrl }) => ({
     name: id,
     done: word,
     error: error && {
@@ -61,7 +61,7 @@ const kling: Dialect = {
     ...klingEnvelope(0, 'SUCCEED'),
     data: { task_id: id, task_status: word, created_at: submittedAtMs },
   }),
-  looked: ({ id, word, error, videoUrl, submittedAtMs, stillUrl }) => ({
+  status: ({ id, word, error, videoUrl, submittedAtMs, stillUrl }) => ({
     ...klingEnvelope(0, 'SUCCEED'),
     data: {
       task_id: id,
@@ -81,18 +81,18 @@ const KLING_CODES: Record<number, number> = { 400: 1201, 401: 1000, 404: 1203, 4
 
 const klingEnvelope = (code: number, message: string) => ({ code, message, request_id: randomUUID() });
 
-/** The first interface of MiniMax: the video is behind a file, and what is wrong is told under HTTP 200. */
+/** MiniMax's first interface: the video is a file with its own id, and errors come with HTTP 200. */
 const minimax: Dialect = {
   words: { queued: 'Queueing', running: 'Processing', succeeded: 'Success', failed: 'Fail' },
   idOf: (taskId) => String(integerOf(taskId)),
   accepted: ({ id }) => ({ task_id: id, ...MINIMAX_OK }),
-  looked: ({ id, word, error, fileId }) => ({
+  status: ({ id, word, error, fileId }) => ({
     task_id: id,
     status: word,
     file_id: String(fileId ?? ''),
     ...(error ? minimaxError(isModerated(error) ? 1026 : 1000, error.message) : MINIMAX_OK),
   }),
-  refused: ({ status, message }) => http(200, minimaxError(MINIMAX_CODES[status] ?? 1000, message)),
+  refused: ({ status, message }) => withStatus(200, minimaxError(MINIMAX_CODES[status] ?? 1000, message)),
   video: {
     at: 'file',
     idOf: (taskId) => integerOf(`file of ${taskId}`),
@@ -100,7 +100,7 @@ const minimax: Dialect = {
       file: {
         file_id: id,
         bytes,
-        created_at: seconds(createdAtMs),
+        created_at: toSeconds(createdAtMs),
         filename: 'output.mp4',
         purpose: 'video_generation',
         download_url: url,
@@ -126,7 +126,7 @@ const minimaxV2: Dialect = {
   },
   idOf: hexOf,
   accepted: ({ id }) => ({ task_id: id }),
-  looked: ({ id, word, error, videoUrl }) => ({
+  status: ({ id, word, error, videoUrl }) => ({
     task: { id, status: word, content: videoUrl && { type: 'video', url: videoUrl }, error },
   }),
   refused: ({ code, message }) => ({ error: { code, message } }),
@@ -142,7 +142,7 @@ const dashscope: Dialect = {
   },
   idOf: uuidOf,
   accepted: ({ id, word }) => ({ output: { task_id: id, task_status: word }, request_id: randomUUID() }),
-  looked: ({ id, word, error, videoUrl }) => ({
+  status: ({ id, word, error, videoUrl }) => ({
     request_id: randomUUID(),
     output: { task_id: id, task_status: word, video_url: videoUrl, ...error },
   }),
@@ -154,9 +154,9 @@ const xai: Dialect = {
   words: { queued: 'pending', running: 'pending', succeeded: 'done', failed: 'failed' },
   idOf: uuidOf,
   accepted: ({ id }) => ({ request_id: id }),
-  looked: ({ state, word, error, videoUrl }) =>
+  status: ({ state, word, error, videoUrl }) =>
     state === 'queued' || state === 'running'
-      ? http(202)
+      ? withStatus(202)
       : { status: word, video: videoUrl && { url: videoUrl, duration: 5 }, error },
   refused: ({ code, message }) => ({ code, error: message }),
 };
@@ -164,8 +164,8 @@ const xai: Dialect = {
 const wavespeed: Dialect = {
   words: { queued: 'created', running: 'processing', succeeded: 'completed', failed: 'failed' },
   idOf: hexOf,
-  accepted: (task) => wavespeed.looked(task),
-  looked: ({ id, word, error, videoUrl, origin }) => ({
+  accepted: (task) => wavespeed.status(task),
+  status: ({ id, word, error, videoUrl, origin }) => ({
     code: 200,
     message: 'success',
     data: {
@@ -179,12 +179,12 @@ const wavespeed: Dialect = {
   refused: ({ status, message }) => ({ code: status, message }),
 };
 
-/** Its result is JSON in a string, and what is wrong is told under HTTP 200. */
+/** Results are JSON in a string, and errors come with HTTP 200. */
 const kie: Dialect = {
   words: { queued: 'queuing', running: 'generating', succeeded: 'success', failed: 'fail' },
   idOf: hexOf,
   accepted: ({ id }) => ({ code: 200, msg: 'success', data: { taskId: id } }),
-  looked: ({ id, word, error, videoUrl, stillUrl }) => ({
+  status: ({ id, word, error, videoUrl, stillUrl }) => ({
     code: 200,
     msg: 'success',
     data: {
@@ -201,21 +201,21 @@ const kie: Dialect = {
       failMsg: error?.message ?? null,
     },
   }),
-  refused: ({ status, message }) => http(200, { code: status, msg: message, data: null }),
+  refused: ({ status, message }) => withStatus(200, { code: status, msg: message, data: null }),
 };
 
-/** Its states are numbers, its ids too large for JavaScript's, and what is wrong is told under HTTP 200. */
+/** States are numbers, ids exceed JavaScript's safe integers, and errors come with HTTP 200. */
 const pixverse: Dialect = {
   words: { queued: 5, running: 5, succeeded: 1, failed: 8 },
   idOf: integerOf,
   accepted: ({ id }) => ({ ErrCode: 0, ErrMsg: 'success', Resp: { video_id: id } }),
-  looked: ({ id, word, error, videoUrl }) => ({
+  status: ({ id, word, error, videoUrl }) => ({
     ErrCode: 0,
     ErrMsg: 'success',
     Resp: { id, status: isModerated(error) ? 7 : word, url: videoUrl ?? '' },
   }),
   refused: ({ status, message }) =>
-    http(200, { ErrCode: PIXVERSE_CODES[status] ?? 99999, ErrMsg: message, Resp: null }),
+    withStatus(200, { ErrCode: PIXVERSE_CODES[status] ?? 99999, ErrMsg: message, Resp: null }),
 };
 
 const PIXVERSE_CODES: Record<number, number> = { 400: 400017, 401: 10005, 404: 400018, 429: 500044 };

@@ -1,6 +1,6 @@
-import { type Colour, LUMA_SIDE, type Picture } from '../media';
+import { type Colour, LUMA_SIDE, type Picture } from '../../media';
 
-/** A part of the picture, from its left and top to before its right and bottom; infinite where it ends with it. */
+/** A rectangle of the picture. Right and bottom are exclusive; infinite means to the edge of the picture. */
 export interface Box {
   left: number;
   top: number;
@@ -8,35 +8,40 @@ export interface Box {
   bottom: number;
 }
 
-/** A thing as it is in one frame. */
-export interface Placed {
-  /** Nothing of it is outside. */
+/** What a layer draws in one frame. */
+export interface Shape {
+  /** Contains the whole shape. */
   box: Box;
-  colourAt(x: number, y: number, under: Colour): Colour;
+  /** `below` is the colour of the layers below at this point. */
+  colourAt(x: number, y: number, below: Colour): Colour;
 }
 
-/** One thing in the picture: where and how it is in a frame. The same object again means that nothing has changed. */
-export type Layer = (frame: number) => Placed;
+/** One thing in the picture. It returns the same object as for the previous frame if nothing changed. */
+export type Layer = (frame: number) => Shape;
 
-/** Paints a frame over the one before, the first layer lowest: only the macroblocks in which something changes. */
+export function still(shape: Shape): Layer {
+  return () => shape;
+}
+
+/** Paints a frame over the previous one, the first layer lowest, and only the macroblocks where a layer changed. */
 export function paintLayers(picture: Picture, layers: Layer[], frame: number): void {
-  const touched = new Set<number>();
+  const changed = new Set<number>();
   for (const layer of layers) {
     const before = frame > 0 ? layer(frame - 1) : undefined;
     const now = layer(frame);
     if (now === before) continue;
-    addMacroblocks(touched, picture, now.box);
-    if (before) addMacroblocks(touched, picture, before.box);
+    addMacroblocks(changed, picture, now.box);
+    if (before) addMacroblocks(changed, picture, before.box);
   }
-  const all = layers.map((layer) => layer(frame));
-  for (const macroblock of touched) {
+  const shapes = layers.map((layer) => layer(frame));
+  for (const macroblock of changed) {
     const left = (macroblock % picture.columns) * LUMA_SIDE;
     const top = Math.floor(macroblock / picture.columns) * LUMA_SIDE;
     const here = { left, top, right: left + LUMA_SIDE, bottom: top + LUMA_SIDE };
-    const present = all.filter(({ box }) => overlap(box, here));
+    const shapesHere = shapes.filter(({ box }) => overlap(box, here));
     picture.paint(macroblock, (x, y) => {
       let colour: Colour = 0;
-      for (const layer of present) colour = layer.colourAt(x, y, colour);
+      for (const shape of shapesHere) colour = shape.colourAt(x, y, colour);
       return colour;
     });
   }

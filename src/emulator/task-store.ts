@@ -3,14 +3,14 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { requestSchema, type VideoRequest } from '../contract/request';
 
-/** All times are by the emulator's clock. */
+/** A task of the emulated service. All times are by the emulator's clock. */
 export interface EmulatedTask {
   taskId: string;
   request: VideoRequest;
   submittedAtMs: number;
-  /** Under which it was submitted. */
+  /** The `Idempotency-Key` of its submit. */
   idempotencyKey?: string;
-  /** Set when the task is to end badly: when its time has come, or at `atMs`. */
+  /** Set if the task fails: at `atMs`, or else when its job time is over. */
   failure?: TaskFailure & { atMs?: number };
   cancelledAtMs?: number;
 }
@@ -27,14 +27,14 @@ export type TaskView =
   | { status: 'failed'; error: TaskFailure }
   | { status: 'cancelled' };
 
-/** A task is queued for this share of its time, then running. */
+/** A task is queued for this share of its job time, then running. */
 const QUEUED_SHARE = 0.1;
 
-/** The tasks of the emulated service: each one is a generation that a user would have paid for. */
-export class TaskBook {
+/** The tasks of the emulated service. Each is a generation that a user would have paid for. */
+export class TaskStore {
   readonly tasks = new Map<string, EmulatedTask>();
 
-  /** With a file, tasks outlive the emulator, as those of a service do. */
+  /** With a file, tasks survive a restart of the emulator, as those of a real service do. */
   constructor(
     private readonly jobTimeMs: number,
     private readonly file?: string,
@@ -53,34 +53,34 @@ export class TaskBook {
       submittedAtMs: nowMs,
       ...more,
     };
-    this.keep(task);
+    this.save(task);
     return task;
   }
 
   fail(task: EmulatedTask, { code, message }: TaskFailure, nowMs: number): void {
     task.failure = { code, message, atMs: nowMs };
-    this.keep(task);
+    this.save(task);
   }
 
-  /** A task that is over cannot be cancelled any more. */
+  /** Returns false if the task is over already. */
   cancel(task: EmulatedTask, nowMs: number): boolean {
     if (nowMs >= this.endOf(task)) return false;
     task.cancelledAtMs = nowMs;
-    this.keep(task);
+    this.save(task);
     return true;
   }
 
-  /** The first one under the key. */
+  /** The first task that was submitted with this key. */
   withKey(key: string): EmulatedTask | undefined {
     return [...this.tasks.values()].find(({ idempotencyKey }) => idempotencyKey === key);
   }
 
-  /** How many are being worked on. */
-  busy(nowMs: number): number {
+  /** The number of tasks that are queued or running. */
+  countActive(nowMs: number): number {
     return [...this.tasks.values()].filter((task) => nowMs < this.endOf(task)).length;
   }
 
-  /** When nothing is done for it any more, which may be yet to come. */
+  /** When the task ends, or ended: it may lie in the future. */
   endOf({ submittedAtMs, failure, cancelledAtMs = Infinity }: EmulatedTask): number {
     return Math.min(submittedAtMs + this.jobTimeMs, failure?.atMs ?? Infinity, cancelledAtMs);
   }
@@ -97,8 +97,8 @@ export class TaskBook {
     return { status: 'failed', error: { code, message } };
   }
 
-  /** A task that has changed is written again: the last line about it holds. */
-  private keep(task: EmulatedTask): void {
+  /** Appends a changed task again: the last line of a task counts. */
+  private save(task: EmulatedTask): void {
     this.tasks.set(task.taskId, task);
     if (this.file !== undefined) appendFileSync(this.file, `${JSON.stringify(task)}\n`);
   }
@@ -113,7 +113,7 @@ const taskSchema = z.object({
   cancelledAtMs: z.number().optional(),
 });
 
-/** A line that was cut by a crash is a task that nobody was told of; the next one must not be added to it. */
+/** Skips a line that a crash cut off, and ends it, so that the next task starts a line. Its caller got no answer. */
 function readTasks(file: string): EmulatedTask[] {
   if (!existsSync(file)) return [];
   const lines = readFileSync(file, 'utf8').split('\n');

@@ -1,16 +1,16 @@
-import { ASPECT_RATIOS, RESOLUTIONS, type VideoRequest } from '../../src/contract';
-import { paintLayers } from '../../src/emulator/layer';
-import { pictureVideo } from '../../src/emulator/picture-video';
-import { scene } from '../../src/emulator/scene';
-import { Picture } from '../../src/media';
-import { inspect } from '../media/inspect';
+import { ASPECT_RATIOS, RESOLUTIONS, type VideoRequest } from '../../../src/contract';
+import { paintLayers } from '../../../src/emulator/video/layer';
+import { pictureVideo } from '../../../src/emulator/video/make-video';
+import { scene } from '../../../src/emulator/video/scene';
+import { Picture } from '../../../src/media';
+import { inspect } from '../../media/inspect';
 
 const FOX: VideoRequest = { prompt: 'A red fox in the snow', resolution: '480p', duration: 1, seed: 7 };
 const MEGABYTE = 1_000_000;
 
-const lookedAt = async (request: VideoRequest) => inspect(await pictureVideo(request));
+const inspectVideoOf = async (request: VideoRequest) => inspect(await pictureVideo(request));
 
-describe('a video has the form that was asked for', () => {
+describe('a video has the requested form', () => {
   const SIZES: Record<string, Record<string, [width: number, height: number]>> = {
     '480p': {
       '16:9': [854, 480],
@@ -43,15 +43,15 @@ describe('a video has the form that was asked for', () => {
 
   it.each(forms)('$resolution in $aspect_ratio', async ({ resolution, aspect_ratio }) => {
     const [width, height] = SIZES[resolution]?.[aspect_ratio] ?? [];
-    expect(await lookedAt({ ...FOX, resolution, aspect_ratio })).toEqual({
+    expect(await inspectVideoOf({ ...FOX, resolution, aspect_ratio })).toEqual({
       kind: 'video',
       facts: { container: 'mp4', codec: 'avc', width, height, durationSeconds: 1 },
       end: 'checked',
     });
   });
 
-  it('720p, 16:9 and 5 seconds when the request does not say', async () => {
-    expect(await lookedAt({ prompt: 'A fox' })).toMatchObject({
+  it('720p, 16:9 and 5 seconds by default', async () => {
+    expect(await inspectVideoOf({ prompt: 'A fox' })).toMatchObject({
       facts: { width: 1280, height: 720, durationSeconds: 5 },
     });
   });
@@ -63,7 +63,7 @@ describe('a video has the form that was asked for', () => {
     [0, 5],
     [-4, 5],
   ])('the duration %i makes %i seconds', async (duration, durationSeconds) => {
-    expect(await lookedAt({ ...FOX, duration })).toMatchObject({ facts: { durationSeconds } });
+    expect(await inspectVideoOf({ ...FOX, duration })).toMatchObject({ facts: { durationSeconds } });
   });
 });
 
@@ -84,11 +84,11 @@ describe('the bytes of a video', () => {
     { image_url: 'https://example.com/fox.png' },
     { duration: 2 },
     { aspect_ratio: '9:16' },
-  ])('are others for a request with %j', async (change) => {
+  ])('differ for a request with %j', async (change) => {
     expect((await pictureVideo(FOX)).equals(await pictureVideo({ ...FOX, ...change }))).toBe(false);
   });
 
-  it.each<[most: number, what: string, change: Partial<VideoRequest>]>([
+  it.each<[limit: number, what: string, change: Partial<VideoRequest>]>([
     [1 * MEGABYTE, '480p for a second', {}],
     [3 * MEGABYTE, '720p for 5 seconds', { resolution: '720p', duration: 5 }],
     [7 * MEGABYTE, '1080p for 10 seconds', { resolution: '1080p', duration: 10 }],
@@ -97,8 +97,8 @@ describe('the bytes of a video', () => {
       '1080p in 21:9 for 10 seconds',
       { resolution: '1080p', duration: 10, aspect_ratio: '21:9' },
     ],
-  ])('are at most %i for %s', async (most, _what, change) => {
-    expect((await pictureVideo({ ...FOX, ...change })).length).toBeLessThan(most);
+  ])('are fewer than %i for %s', async (limit, _what, change) => {
+    expect((await pictureVideo({ ...FOX, ...change })).length).toBeLessThan(limit);
   });
 });
 
@@ -107,18 +107,18 @@ describe.each([
   ['of control characters', '\u0000\u0007\u001b[31m\u202e\u2028'],
   ['of 10,000 characters without a space', 'fox'.repeat(3_334)],
   ['of 10,000 accents on one letter', `e${'\u0301'.repeat(10_000)}`],
-  ['of words with nothing in them', ' \t\u200b \u00ad '],
+  ['of invisible characters', ' \t\u200b \u00ad '],
   ['of half a character', '\ud83e'],
   ['in other scripts', '雪の中の赤い狐 лиса в снегу ثعلب'],
 ])('a prompt %s', (_what, prompt) => {
-  it('makes a video as any other', async () => {
-    expect(await lookedAt({ ...FOX, prompt })).toMatchObject({
+  it('makes a normal video', async () => {
+    expect(await inspectVideoOf({ ...FOX, prompt })).toMatchObject({
       facts: { width: 854, height: 480, durationSeconds: 1 },
     });
   });
 });
 
-describe('what one sees', () => {
+describe('the picture', () => {
   const shot = { width: 854, height: 480, frames: 50, framesPerSecond: 10 };
 
   function pictures(request: VideoRequest, frames: number): Buffer[] {
@@ -133,45 +133,45 @@ describe('what one sees', () => {
     [...macroblocks].filter(
       (m) => !a.subarray(m * 384, m * 384 + 384).equals(b.subarray(m * 384, m * 384 + 384)),
     );
-  /** Where the clock has its last digit in this size. */
+  /** The macroblocks of the clock's last digit at this size. */
   const lastDigit = [1, 2, 3, 4].flatMap((row) => [16, 17].map((column) => row * 54 + column));
 
-  it('is another picture in every frame, and the clock shows another tenth of a second', () => {
-    const seen = pictures(FOX, 50);
-    for (const [frame, picture] of seen.entries()) {
-      const next = seen[frame + 1];
+  it('changes in every frame, at least in the clock’s tenths of a second', () => {
+    const frames = pictures(FOX, 50);
+    for (const [frame, picture] of frames.entries()) {
+      const next = frames[frame + 1];
       if (next) expect(changed(picture, next, lastDigit)).not.toEqual([]);
     }
   });
 
-  it('changes in a small part of the picture only', () => {
+  it('changes only in a small part from frame to frame', () => {
     const [first, second] = pictures(FOX, 2);
-    const parts = changed(first ?? Buffer.alloc(0), second ?? Buffer.alloc(0), Array(1620).keys());
-    expect(parts.length).toBeGreaterThan(20);
-    expect(parts.length).toBeLessThan(300);
+    const blocks = changed(first ?? Buffer.alloc(0), second ?? Buffer.alloc(0), Array(1620).keys());
+    expect(blocks.length).toBeGreaterThan(20);
+    expect(blocks.length).toBeLessThan(300);
   });
 
-  it('is what a painter would see who starts at that frame', () => {
+  it('is the same if painting starts at that frame', () => {
     const layers = scene(FOX, shot);
-    const afresh = new Picture(shot.width, shot.height);
-    const all = layers.map((layer) => layer(30));
-    for (let macroblock = 0; macroblock < afresh.macroblocks; macroblock++) {
-      afresh.paint(macroblock, (x, y) => all.reduce((under, { colourAt }) => colourAt(x, y, under), 0));
+    const fresh = new Picture(shot.width, shot.height);
+    const shapes = layers.map((layer) => layer(30));
+    for (let macroblock = 0; macroblock < fresh.macroblocks; macroblock++) {
+      fresh.paint(macroblock, (x, y) => shapes.reduce((below, { colourAt }) => colourAt(x, y, below), 0));
     }
     const painted = pictures(FOX, 31).at(-1) ?? Buffer.alloc(0);
-    expect(changed(afresh.data, painted, visible(afresh))).toEqual([]);
+    expect(changed(fresh.data, painted, visible(fresh))).toEqual([]);
   });
 
-  it('has other colours for another seed, nearly everywhere', () => {
+  it('has other colours for another seed, almost everywhere', () => {
     for (const seed of [0, 1, 2, 3, 11, 12, -1]) {
       const [one] = pictures({ ...FOX, seed }, 1);
       const [other] = pictures({ ...FOX, seed: seed + 1 }, 1);
-      const same = changed(one ?? Buffer.alloc(0), other ?? Buffer.alloc(0), Array(1620).keys());
-      expect(same.length).toBeGreaterThan(1600);
+      const different = changed(one ?? Buffer.alloc(0), other ?? Buffer.alloc(0), Array(1620).keys());
+      expect(different.length).toBeGreaterThan(1600);
     }
   });
 
-  /** Macroblocks that are shown in whole: beyond the edge layers need not agree. */
+  /** Fully visible macroblocks: layers may differ beyond the edge of the picture. */
   const visible = ({ columns, rows }: Picture) =>
     Array.from({ length: columns * rows }, (_, macroblock) => macroblock).filter(
       (macroblock) => macroblock % columns < columns - 1 && macroblock < columns * (rows - 1),

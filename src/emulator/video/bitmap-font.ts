@@ -1,10 +1,10 @@
 const GLYPH_WIDTH = 5;
 export const GLYPH_HEIGHT = 7;
-/** From one character to the next, and from one line to the next. */
+/** Distance from one character, or line, to the next. */
 export const ADVANCE = GLYPH_WIDTH + 1;
 export const LINE_HEIGHT = GLYPH_HEIGHT + 3;
 
-/** Seven rows of five dots each, as hexadecimal numbers: the highest of five bits is the dot to the left. */
+/** Seven rows of five dots, each row a hexadecimal number whose highest bit is the leftmost dot. */
 const GLYPHS: Record<string, string> = {
   ' ': '00 00 00 00 00 00 00',
   A: '0e 11 11 1f 11 11 11',
@@ -80,7 +80,7 @@ const ROWS = new Map(
     rows.split(' ').map((row) => Number.parseInt(row, 16)),
   ]),
 );
-/** Stands for a character that the font does not have. */
+/** Drawn for a character that the font lacks. */
 const BLOCK = [0x1f, 0x1f, 0x1f, 0x1f, 0x1f, 0x1f, 0x1f];
 
 export function fontHas(character: string): boolean {
@@ -88,9 +88,8 @@ export function fontHas(character: string): boolean {
 }
 
 /** One line of text as dots. */
-export class Lettering {
+export class TextBitmap {
   readonly width: number;
-  /** A row of flags for each row of dots. */
   private readonly rows: boolean[][];
 
   constructor(text: string) {
@@ -106,5 +105,5 @@ export class Lettering {
   }
 }
 
-/** From left to right, with the gap to the next character. */
+/** Left to right; the last column is the gap to the next character. */
 const COLUMN_BITS = [0x10, 0x08, 0x04, 0x02, 0x01, 0];

@@ -1,0 +1,69 @@
+const { accessSync, constants, readdirSync } = require('node:fs');
+const { homedir } = require('node:os');
+const { delimiter, join } = require('node:path');
+
+/** What the tests run beside Node and npm. `made` is what a tool makes once and keeps: where all of it is there, nobody needs the tool. */
+const TOOLS = [
+  {
+    name: 'java',
+    for: 'the time-skipping server of test/time-skipping',
+    get: 'a Java runtime, 11 or newer: apt-get install default-jre-headless, or brew install openjdk',
+  },
+  {
+    name: 'mvn',
+    for: "that server's jars, fetched once",
+    get: 'Maven: apt-get install maven, or brew install maven',
+    made: ['temporal-test-server-'],
+  },
+  {
+    name: 'go',
+    for: 'an S3 server and actionlint, built once',
+    get: 'Go 1.26.4 or newer: https://go.dev/dl, or brew install go',
+    made: ['versitygw-', 'actionlint-'],
+  },
+  {
+    name: 'python3',
+    for: "the test of Temporal's Python SDK",
+    get: 'Python 3.10 or newer with venv and pip: apt-get install python3-venv python3-pip, or brew install python',
+  },
+  ...['bash', 'ps', 'tar', 'mkfifo', 'sleep'].map((name) => ({
+    name,
+    for: 'several tests',
+    get: `${name} of your system: apt-get install bash procps tar coreutils`,
+  })),
+];
+
+/** One short block for people: which tools are not here, which tests fail without them, and how to get them. */
+function toolsBlock(env = process.env) {
+  const kept = keptIn(env);
+  const missing = TOOLS.filter(
+    ({ name, made }) => !isOnPath(name, env) && !made?.every((one) => kept.has(one)),
+  );
+  if (missing.length === 0)
+    return `All tools of the tests are here: ${TOOLS.map(({ name }) => name).join(', ')}.\n`;
+  const lines = missing.map(({ name, for: use, get }) => `  ${name}: for ${use}. Get ${get}.\n`);
+  return `Not on PATH, so that tests will fail:\n${lines.join('')}`;
+}
+
+function isOnPath(name, { PATH = '' }) {
+  return PATH.split(delimiter).some((folder) => {
+    try {
+      accessSync(join(folder, name), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** The beginnings of names in the folder where programs are kept that were built or fetched once. */
+function keptIn({ VIDEOGEN_CACHE, XDG_CACHE_HOME, HOME = homedir() }) {
+  const folder = VIDEOGEN_CACHE || join(XDG_CACHE_HOME || join(HOME, '.cache'), 'temporal-videogen');
+  try {
+    return new Set(readdirSync(folder).map((name) => name.replace(/-\d.*$/, '-')));
+  } catch {
+    return new Set();
+  }
+}
+
+module.exports = { toolsBlock };

@@ -1,0 +1,44 @@
+import { FAILURES } from '../../src/contract/failure-table';
+import { decisionProblem } from '../../src/contract/input-rules';
+import { batchDetails } from '../../workflows/batch/batch-details';
+import { currentDetails } from '../../workflows/ui-details';
+
+const job = {
+  phase: 'needs-decision',
+  polls: 0,
+  startedAt: '2026-01-01T00:00:00.000Z',
+  deadlineAt: '2026-01-01T01:00:00.000Z',
+  hold: { since: '2026-01-01T00:00:01.000Z', until: '2026-01-02T00:00:01.000Z', message: 'It was lost.' },
+} as const;
+const ofJob = currentDetails(job, undefined, 'fox');
+const running = [{ ...job, item: 3, name: 'foxes-3' }];
+const ofBatch = batchDetails({ items: 40, succeeded: 0, failed: 0, running }, 'foxes');
+
+/** The buttons that lead to the form; test/real-server/ui-details.test.ts looks for them in the UI itself. */
+const BUTTONS = 'More Actions, Send an Update, select `decideSubmit` and enter';
+
+test.each([
+  ['a job', ofJob],
+  ['a batch', ofBatch],
+])('a lost submit of %s is told with the way to settle it in the UI that shows it', (_what, details) => {
+  expect(details).toContain(`Or here in the Temporal UI: ${BUTTONS}`);
+});
+
+test('what is to be entered there are decisions', () => {
+  const entered = (details: string) => [...details.matchAll(/`(\{.*?\})`/g)].map(([, json = '']) => json);
+  expect(entered(ofJob).map((json) => JSON.parse(json).decision)).toEqual(['adopt', 'resubmit', 'abandon']);
+  expect(entered(ofJob).map((json) => decisionProblem(JSON.parse(json)))).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  const [ofItem = ''] = entered(ofBatch);
+  const decision = JSON.parse(ofItem.replace('NUMBER', '3'));
+  expect([decision.item, decisionProblem(decision)]).toEqual([3, undefined]);
+});
+
+test('the advice of the failure names the same way', () => {
+  expect(FAILURES.SubmitUnconfirmed.advice).toContain(
+    'in the Temporal UI: More Actions, Send an Update, decideSubmit.',
+  );
+});
