@@ -39,7 +39,7 @@ export interface VideoService {
  *
  * @example
  * ```ts
- * const service = createVideoService({ baseUrl: 'https://api.example.com', apiKey: () => process.env.VIDEO_API_KEY ?? '' });
+ * const service = createVideoService({ baseUrl: 'https://api.example.com', apiKey: () => 'sk-…' });
  * const activities = createVideoActivities({ service, storage: createFileStorage('./videos') });
  * ```
  */
