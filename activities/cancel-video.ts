@@ -2,6 +2,7 @@ import { cancellationSignal, log } from '@temporalio/activity';
 import { type CancelAnswer, ServiceFault, type VideoService } from '../src/service';
 import { toFailure } from './to-failure';
 
+/** Input of the activity cancelVideo. */
 export interface CancelVideoInput {
   taskId: string;
 }

@@ -19,6 +19,7 @@ export type { FindLostSubmitInput } from './submit/submit-note';
 export type { SubmitVideoInput } from './submit/submit-video';
 export type { SubmittedTask } from './submit/submitted-task';
 
+/** What createVideoActivities needs. */
 export interface VideoActivityDeps extends DownloadOptions {
   service: VideoService;
   storage: VideoStorage;
@@ -28,7 +29,15 @@ export interface VideoActivityDeps extends DownloadOptions {
   rateLimiter?: RateLimiter;
 }
 
-/** The activities of jobs and batches, for a worker. */
+/**
+ * The activities of jobs and batches, for a worker.
+ *
+ * @example
+ * ```ts
+ * const activities = createVideoActivities({ service, storage: createFileStorage('./videos') });
+ * const worker = await Worker.create({ taskQueue: 'films', workflowsPath, activities });
+ * ```
+ */
 export function createVideoActivities({
   service,
   storage,
@@ -49,4 +58,5 @@ export function createVideoActivities({
   };
 }
 
+/** The activities by name, as a worker registers them. */
 export type VideoActivities = ReturnType<typeof createVideoActivities>;

@@ -9,6 +9,7 @@ import { whileHeartbeating } from './attempt';
 import { callWithinLimits } from './rate-limited-call';
 import { toFailure } from './to-failure';
 
+/** Input of the activity pollVideo. */
 export interface PollVideoInput {
   taskId: string;
 }
@@ -23,6 +24,7 @@ export function createPollVideo(pollTask: PollTask) {
   };
 }
 
+/** Input of the activity pollVideos. */
 export interface PollVideosInput {
   taskIds: string[];
 }

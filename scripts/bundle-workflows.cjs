@@ -23,10 +23,10 @@ async function bundleWorkflows() {
 }
 
 async function writeBundle() {
-  const { BUNDLED_WITH, bundlePlaces } = require('../dist/src/worker/own-workflows');
-  const places = bundlePlaces();
-  writeFileSync(places.code, await bundleWorkflows());
-  writeFileSync(places.madeWith, JSON.stringify(BUNDLED_WITH));
+  const { SDK_OF_BUNDLE, bundleFiles } = require('../dist/src/worker/own-workflows');
+  const files = bundleFiles();
+  writeFileSync(files.code, await bundleWorkflows());
+  writeFileSync(files.sdk, JSON.stringify(SDK_OF_BUNDLE));
 }
 
 module.exports = { bundleWorkflows, writeBundle };

@@ -1,3 +1,3 @@
-/** How a failure is told apart, for workflows of a host's too: nothing here needs more than their sandbox has. */
+/** Recognizing failures. Your own workflows may import it: it needs nothing that the workflow sandbox does not have. */
 export { FAILURES, type FailureRow, type FailureType, isFailureType } from './contract/failure-table';
 export { type FailureDetails, isVideoFailure, readFailure, VideoFailure } from './contract/failures';

@@ -1,13 +1,7 @@
 export {
-  type CancelVideoInput,
   createVideoActivities,
-  type DownloadedVideo,
   type DownloadOptions,
   type DownloadPace,
-  type DownloadVideoInput,
-  type PollVideoInput,
-  type SubmittedTask,
-  type SubmitVideoInput,
   type VideoActivities,
   type VideoActivityDeps,
 } from '../activities';
@@ -22,28 +16,17 @@ export {
 export type { VideoJob } from './client/video-job';
 export type { FollowOptions } from './client/workflow-handle';
 export { ConfigError, type Environment } from './config/service-config';
-export * from './contract';
+export * from './contract/public';
 export {
-  type AnswerReading,
   type AnswerTimeouts,
-  type CallOutcome,
-  type CancelAnswer,
   createVideoService,
-  type OpenVideoOptions,
-  type Permit,
   RateLimiter,
   type RateLimiterOptions,
-  type ResumePoint,
-  type Secrets,
   type ServiceAnswer,
-  type ServiceMessage,
   type ServiceProfile,
   type ServiceTimeouts,
-  type TaskReading,
-  type VideoBody,
   type VideoService,
   type VideoServiceOptions,
-  type VideoState,
 } from './service';
 export {
   createFileStorage,

@@ -39,31 +39,49 @@ export {
   type TaskFailure,
 } from './emulator';
 
+/** Options of createVideoTestEnvironment. */
 export interface VideoTestEnvironmentOptions {
-  /** `time-skipping` for waits, retries and deadlines; `dev` for kills, heartbeats and visibility. */
+  /** `time-skipping` for waits, retries and deadlines; `dev` for kills, heartbeats and visibility. Default: `time-skipping`. */
   server?: 'time-skipping' | 'dev';
-  /** Settings of a `dev` server by their names, such as `matching.enableFairness`. */
+  /** Dynamic config of a `dev` server, by name, such as `matching.enableFairness`. */
   dynamicConfig?: Record<string, string>;
+  /** How the emulated video service behaves. */
   emulator?: EmulatorOptions;
-  /** Read to find Temporal's programs; the process's own unless set. */
+  /** The settings with which Temporal's servers are found. Default: `process.env`. */
   env?: Environment;
+  /** Called with a line of text while a server is fetched or built. */
   onProgress?: (line: string) => void;
 }
 
-/** A real Temporal server, the emulated video service, and everything between them. */
+/** A real Temporal server, the emulated video service, and what connects them. */
 export interface VideoTestEnvironment {
+  /** The SDK's own test environment, with its client and connection. */
   temporal: TestWorkflowEnvironment;
+  /** The emulated video service. */
   emulator: Emulator;
+  /** A client for jobs and batches on this server. */
   videos: VideoClient;
-  /** Where the videos of its workers go; removed at the end. */
+  /** The folder with the videos of its workers; `teardown()` removes it. */
   storageFolder: string;
+  /** Creates a worker that calls the emulator. */
   createWorker(options?: VideoWorkerOptions): Promise<VideoWorker>;
-  /** For a worker of your own, made with `temporal.nativeConnection`; it calls the emulator and reads no settings. */
+  /** Creates a plugin that calls the emulator and reads no settings, for your own worker on `temporal.nativeConnection`. */
   createPlugin(options?: VideoPluginOptions): VideoPlugin;
+  /** Stops the server and the emulator and removes the videos. */
   teardown(): Promise<void>;
 }
 
-/** The one place where test environments are made: the time-skipping server is to be replaced upstream one day. */
+/**
+ * Starts a Temporal server and an emulated video service for tests.
+ *
+ * @example
+ * ```ts
+ * const env = await createVideoTestEnvironment();
+ * const worker = await env.createWorker();
+ * const { video } = await worker.runUntil(env.videos.execute({ request: { prompt: 'A red fox in the snow' } }));
+ * await env.teardown();
+ * ```
+ */
 export async function createVideoTestEnvironment(
   options: VideoTestEnvironmentOptions = {},
 ): Promise<VideoTestEnvironment> {
@@ -73,7 +91,7 @@ export async function createVideoTestEnvironment(
     { ...readServerOptions(env), onProgress },
     dynamicConfig,
   );
-  // Tasks of the emulator age with Temporal's clock, so that a skipped hour is an hour for them too.
+  // The emulator uses Temporal's clock, so that a skipped hour is an hour for its tasks too.
   const emulator = await startEmulator({ clock: () => temporal.currentTimeMs(), ...options.emulator });
   const storageFolder = await mkdtemp(join(tmpdir(), 'videogen-test-'));
   const service = createVideoService({ baseUrl: emulator.url, apiKey: () => emulator.apiKey });
@@ -86,7 +104,7 @@ export async function createVideoTestEnvironment(
     videos: await createVideoClient({
       client: temporal.client,
       taskQueue: DEFAULT_TASK_QUEUE,
-      // A fresh server has none registered, whatever the settings of the process say.
+      // A new server has none registered, whatever the environment says.
       searchAttributes: false,
     }),
     createWorker: (workerOptions) =>

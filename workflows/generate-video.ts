@@ -25,7 +25,14 @@ import { ifContinued, resetRunsSince } from './runs';
 import { submit } from './submit';
 import { currentDetails, updateSearchAttributes } from './ui-details';
 
-/** One request in; one stored video or one explained failure out. */
+/**
+ * One request in; one stored video or one explained failure out.
+ *
+ * @example
+ * ```ts
+ * const { video } = await executeChild(generateVideo, { args: [{ request: { prompt: 'A red fox in the snow' } }] });
+ * ```
+ */
 export async function generateVideo(input: JobInput, carried?: CarriedJob): Promise<JobResult> {
   const job = startJob(input, ifContinued(carried));
   answerMessages(job);

@@ -23,10 +23,14 @@ import { checkDecision, takeDecision, takeSignalled } from './decisions';
 import { refused } from './input';
 import type { Job } from './job';
 
+/** Query: the progress of a job. */
 export const progress = defineQuery<JobProgress>(PROGRESS_QUERY);
+/** Update: waits for the task id of a job. */
 export const waitForTask = defineUpdate<string, [identity?: JobIdentity]>(WAIT_FOR_TASK_UPDATE);
+/** Update: settles the lost submit of a job. */
 export const decideSubmit = defineUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE);
 export const decideSubmitSignal = defineSignal<[SubmitDecision, id?: string]>(DECIDE_SUBMIT_SIGNAL);
+/** Signal: has a job poll its task now. */
 export const pollNow = defineSignal(POLL_NOW_SIGNAL);
 export const downloadProgress = defineSignal<[ReportedDownload]>(DOWNLOAD_PROGRESS_SIGNAL);
 

@@ -23,6 +23,7 @@ import {
 } from '../../src/contract/sizes';
 import { asStorageFault, StorageFault, type VideoStorage } from '../../src/storage';
 
+/** Input of the activity openBatch. */
 export interface OpenBatchInput {
   /** The name of the batch. */
   batch: string;
@@ -31,6 +32,7 @@ export interface OpenBatchInput {
   requestsFrom?: string;
 }
 
+/** Input of the activity readRequests. */
 export interface ReadRequestsInput {
   /** The key of the file with the requests. */
   from: string;
@@ -42,6 +44,7 @@ export interface ReadRequestsInput {
   most?: number;
 }
 
+/** Input of the activity recordResults. */
 export interface RecordResultsInput {
   /** The name of the batch. */
   batch: string;

@@ -16,6 +16,7 @@ import { DEFAULT_KEY_TEMPLATE, storageKey } from './storage-key';
 import { readPartNote, VideoDownload } from './video-download';
 import type { DownloadPace } from './watch-pace';
 
+/** Input of the activity downloadVideo. */
 export interface DownloadVideoInput extends NamedJob {
   taskId: string;
   /** The fields of the request that the video is compared with; an adopted task has none. */
@@ -30,11 +31,13 @@ export interface DownloadVideoInput extends NamedJob {
   startedAtMs?: number;
 }
 
+/** Result of the activity downloadVideo. */
 export interface DownloadedVideo {
   video: StoredVideo;
   warnings: string[];
 }
 
+/** What a worker stores, under which keys, and how large it may be. */
 export interface DownloadOptions {
   /** The key of videos whose job sets none; `{workflowId}.{ext}` by default. */
   keyTemplate?: string;

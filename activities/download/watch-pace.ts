@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { describeDuration } from '../../src/contract/duration';
 import { ServiceFault } from '../../src/service';
 
+/** How slow a download may be before it is retried. */
 export interface DownloadPace {
   /** In each window, at least `leastBytes` must arrive, unless the storage is the slow part. */
   windowMs: number;

@@ -7,6 +7,7 @@ import { JobRecordFile, jobDigest } from '../job-record';
 import { toFailure } from '../to-failure';
 import { recordedTask, type SubmittedTask, submittedTask } from './submitted-task';
 
+/** Input of the activity recallSubmit. */
 export interface RecallSubmitInput extends NamedJob {
   request: VideoRequest;
   /** The task that an operator adopted: it is written to the record. */

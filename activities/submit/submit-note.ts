@@ -73,6 +73,7 @@ export function describeLostAttempt(attempt: number): string {
     : `attempt ${attempt} ended before its answer was known`;
 }
 
+/** Input of the activity findLostSubmit. */
 export interface FindLostSubmitInput {
   /** The activity id of an item's submit; a job with its own workflow has only one submit. */
   activityId?: string;

@@ -20,6 +20,7 @@ import {
 } from './submit-note';
 import { recordedTask, type SubmittedTask, submittedTask } from './submitted-task';
 
+/** Input of the activity submitVideo. */
 export interface SubmitVideoInput extends NamedJob {
   request: VideoRequest;
   /** The caller's key; made from namespace, name and request by default. */

@@ -1,5 +1,5 @@
+import { resolveQueues } from '../config/queues';
 import { ConfigError, namesAService } from '../config/service-config';
-import { readTaskQueue } from '../config/temporal-config';
 import { inShell } from '../contract';
 import { EXIT } from './exit-codes';
 import { openLocalStack } from './local-stack';
@@ -30,7 +30,7 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
     }
     tell(`Temporal       ${stack.address}`);
     tell(`Temporal UI    ${stack.uiUrl}`);
-    tell(`Task queues    ${readTaskQueue(terminal.env)}, for jobs that your programs start`);
+    tell(`Task queues    ${resolveQueues({}, terminal.env).taskQueue}, for jobs that your programs start`);
     // A queue for each service and storage, so that jobs of the command line never get to a worker of another.
     tell(`               ${stack.taskQueue}, for videogen generate and batch`);
     tell(`Video service  ${stack.serviceUrl}${namesAService(terminal.env) ? '' : ' (the emulator)'}`);

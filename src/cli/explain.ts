@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { stringify } from 'yaml';
-import { ConfigError, type Environment, readProfile } from '../config/service-config';
+import { ConfigError, type Environment, readApiKey, readProfile } from '../config/service-config';
 import { printableJson } from '../contract';
 import { errorCode } from '../contract/errors';
 import { TASK_ID_RULE } from '../contract/input-rules';
@@ -22,7 +22,6 @@ import {
   type TracedReading,
   traceAnswer,
 } from '../service';
-import { readKey } from './doctor/service-settings';
 import { EXIT, reportError } from './exit-codes';
 import type { ExplainOptions } from './options';
 import type { Terminal } from './terminal';
@@ -67,7 +66,7 @@ export async function explain(
 /** The key of the settings, if there is one. */
 function keysIn(env: Environment): string[] {
   try {
-    return [readKey(env)()];
+    return [readApiKey(env)()];
   } catch {
     return [];
   }

@@ -1,7 +1,6 @@
+import { localQueuePrefix, resolveQueues } from '../config/queues';
 import type { Environment } from '../config/service-config';
-import { readTaskQueue } from '../config/temporal-config';
 import { shown } from '../contract';
-import { queuesOfService } from './local-queue';
 import type { Place } from './open-temporal';
 import { type Terminal, tell } from './terminal';
 
@@ -51,8 +50,8 @@ async function ofOtherQueue(
   if (place.taskQueue === undefined || place.taskQueue === taskQueue) return undefined;
   const isOver = status.name !== 'RUNNING';
   // Programs start jobs there, and `dev` works on them with whatever service it has.
-  if (taskQueue === readTaskQueue(env)) return isOver ? undefined : ofOtherProgram(taskQueue);
-  if (!taskQueue.startsWith(queuesOfService(env))) return OF_OTHER_SERVICE;
+  if (taskQueue === resolveQueues({}, env).taskQueue) return isOver ? undefined : ofOtherProgram(taskQueue);
+  if (!taskQueue.startsWith(localQueuePrefix(env))) return OF_OTHER_SERVICE;
   return ofOtherStorage(asStarted.address, isOver || (await goesOnHere(place, asStarted, taskQueue)));
 }
 

@@ -1,9 +1,10 @@
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
+import { localTaskQueue, resolveQueues } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
-import { readDataFolder, readServerOptions, readTaskQueue } from '../config/temporal-config';
+import { readDataFolder, readServerOptions } from '../config/temporal-config';
 import type { VideoServiceOptions } from '../service';
 import { createStorage, storageAddress, type VideoStorage } from '../storage';
 import {
@@ -18,7 +19,6 @@ import { Closers } from './closers';
 import { closeDataFiles, makeDataFolder } from './data-folder';
 import { endOrphans } from './end-orphans';
 import { LeftWaiting } from './left-waiting';
-import { localQueue } from './local-queue';
 import { readStackNote, removeStackNote, writeStackNote } from './stack-note';
 import type { Terminal } from './terminal';
 
@@ -151,8 +151,8 @@ async function startStack(
       load.workers().openService(env, folder, closers),
       load.client().retainLong(client),
     ]);
-    const taskQueue = localQueue(env);
-    const queues = options.forEverybody ? [taskQueue, readTaskQueue(env)] : [taskQueue];
+    const taskQueue = localTaskQueue(env);
+    const queues = options.forEverybody ? [taskQueue, resolveQueues({}, env).taskQueue] : [taskQueue];
     await load.workers().startWorkers({ env, address, queues, service, storage, logLevel }, closers);
     const isEmulated = !namesAService(env);
     const stored = storageAddress(readStorageConfig(env));
@@ -203,7 +203,7 @@ async function joinStack(
   if (!client) return undefined;
   try {
     const { uiUrl, address, pid } = note;
-    const taskQueue = localQueue(env);
+    const taskQueue = localTaskQueue(env);
     const service = () => load.workers().openService(env, folder, closers, note.emulator);
     const stack = {
       client,
@@ -244,7 +244,7 @@ interface Here {
 /** A job stays with its storage. Where the environment differs in nothing else, it can go on here all the same. */
 async function workFor(here: Here, storage: string, queue: string, closers: Closers): Promise<boolean> {
   const env = { ...here.env, VIDEOGEN_STORAGE: storage.replace(/ at .*$/, '') };
-  if (localQueue(env) !== queue) return false;
+  if (localTaskQueue(env) !== queue) return false;
   const service = await here.openService();
   const { address, logLevel } = here;
   const queues = [queue];

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { type LogLevel, NativeConnection } from '@temporalio/worker';
+import { localTaskQueue } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
 import { startEmulator } from '../emulator';
 import { createVideoService, RateLimiter, type VideoServiceOptions } from '../service';
@@ -7,7 +8,6 @@ import type { VideoStorage } from '../storage';
 import { createVideoWorker } from '../worker/video-worker';
 import type { Closers } from './closers';
 import { EMULATED_JOB_MS } from './emulated-job';
-import { localQueue } from './local-queue';
 import { quietRuntime } from './quiet-runtime';
 import type { StackNote } from './stack-note';
 
@@ -68,7 +68,7 @@ export async function startWorkers(
   const rateLimiter = new RateLimiter();
   for (const taskQueue of queues) {
     // A queue that services share would hand the one's downloads to the other's worker.
-    const downloadQueue = taskQueue === localQueue(env) ? taskQueue : undefined;
+    const downloadQueue = taskQueue === localTaskQueue(env) ? taskQueue : undefined;
     const worker = await createVideoWorker({
       env,
       connection,

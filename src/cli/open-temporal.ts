@@ -1,7 +1,7 @@
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
 import type { VideoClient } from '../client/video-client';
 import { namesAService } from '../config/service-config';
-import { readSearchAttributes, readTaskQueue, readTemporalAddress } from '../config/temporal-config';
+import { readSearchAttributes, readTemporalAddress } from '../config/temporal-config';
 import { describeDuration, shown } from '../contract';
 import { devCommand } from './commands';
 import { EMULATED_JOB_MS } from './emulated-job';
@@ -43,7 +43,7 @@ export async function openTemporal(
   const { env } = terminal;
   if (readTemporalAddress(env) !== undefined) {
     const client = await load.connect().connectClient(env);
-    const videos = await load.client().createVideoClient({ env, client, taskQueue: readTaskQueue(env) });
+    const videos = await load.client().createVideoClient({ env, client });
     return { videos, describe: describedBy(client), ended: NEVER, close: async () => undefined };
   }
   if (forNewJob && !namesAService(env)) {

@@ -1,7 +1,5 @@
+import { resolveQueues } from '../config/queues';
 import { ConfigError, type Environment, readServiceConfig } from '../config/service-config';
-import { readDownloadQueue } from '../config/storage-config';
-import { readTaskQueue } from '../config/temporal-config';
-import { submitQueueOf } from '../contract';
 import { createVideoService, recordAnswers } from '../service';
 import { createVideoWorker, WORKER_ROLES, type WorkerRole } from '../worker/video-worker';
 import { EXIT } from './exit-codes';
@@ -43,12 +41,12 @@ function readRole(given: string): WorkerRole {
 
 /** `task queue q` for a worker that does everything, `the downloads of q-downloads` for one that does not. */
 function describeWork(roles: readonly WorkerRole[] | undefined, env: Environment): string {
-  const taskQueue = readTaskQueue(env);
+  const { taskQueue, submitQueue, downloadQueue } = resolveQueues({}, env);
   if (roles === undefined) return `task queue ${taskQueue}`;
   const queues: Record<WorkerRole, string> = {
     jobs: taskQueue,
-    submits: submitQueueOf(taskQueue),
-    downloads: readDownloadQueue(env) ?? taskQueue,
+    submits: submitQueue,
+    downloads: downloadQueue,
   };
   return roles.map((role) => `the ${role} of ${queues[role]}`).join(' and ');
 }

@@ -10,7 +10,7 @@ const DEFAULT_ADDRESS = '127.0.0.1:7233';
 
 type ConnectionOptions = ClientConnectConfig['connectionOptions'];
 
-/** A connection to Temporal as the environment names it. The caller closes it. */
+/** Connects to Temporal with the settings of the environment. The caller closes the connection. */
 export async function connectClient(env?: Environment): Promise<Client> {
   const { connectionOptions, namespace } = readTemporalConfig(env);
   const connection = await orUnreachable(connectionOptions, Connection.connect(connectionOptions));
@@ -33,7 +33,7 @@ async function orUnreachable<T>(options: ConnectionOptions, connecting: Promise<
   }
 }
 
-/** Without its cause: gRPC quotes the headers that it does not like, and the key is in one of them. */
+/** Without the error as its cause: gRPC quotes headers that it refuses, and one of them is the key. */
 export function unreachable(
   { address = DEFAULT_ADDRESS, apiKey, metadata = {} }: ConnectionOptions,
   error: unknown,
@@ -41,6 +41,6 @@ export function unreachable(
   const keys = [apiKey, ...Object.values(metadata)].filter((value) => typeof value === 'string');
   const reason = redact(String(error).split('\n')[0] ?? '', { keys, others: [] });
   return new TemporalUnreachable(
-    `Temporal cannot be reached at ${address} (${reason}): start a server there, or set TEMPORAL_ADDRESS to one that runs.`,
+    `Temporal cannot be reached at ${address} (${reason}): start a server there, or set TEMPORAL_ADDRESS to a running server.`,
   );
 }

@@ -14,11 +14,11 @@ import type { ItemDecision, SubmitDecision } from '../contract/lost-submit';
 import { DECISION_REFUSED, DecisionRefused } from '../contract/lost-submit';
 import { DECIDE_SUBMIT_SIGNAL, DECIDE_SUBMIT_UPDATE, PROGRESS_QUERY } from '../contract/names';
 
-const ASK_EVERY_MS = 200;
-/** Longer than a task is looked up that is to be adopted. */
+const QUERY_EVERY_MS = 200;
+/** Longer than a job takes to look up the task that it is to adopt. */
 const CONFIRMED_WITHIN_MS = 3 * 60_000;
 
-/** Settles a lost submit; what cannot be taken is a DecisionRefused that says why. */
+/** Settles a lost submit. Rejects with a DecisionRefused, which says why, if the job cannot take the decision. */
 export async function decideSubmit(
   handle: WorkflowHandle,
   decision: SubmitDecision | ItemDecision,
@@ -26,15 +26,16 @@ export async function decideSubmit(
   try {
     await handle.executeUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE, { args: [decision] });
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) throw await notThere(handle);
-    if (takesNoUpdate(error)) return decideBySignal(handle, decision);
+    if (error instanceof WorkflowNotFoundError) throw await explainNotFound(handle);
+    if (hasNoUpdatesLeft(error)) return decideBySignal(handle, decision);
     const { cause } = error instanceof WorkflowUpdateFailedError ? error : {};
     if (!(cause instanceof ApplicationFailure && cause.type === DECISION_REFUSED)) throw error;
     throw new DecisionRefused(cause.message, { cause: error });
   }
 }
 
-async function notThere(handle: WorkflowHandle): Promise<DecisionRefused> {
+/** Temporal also answers so for a workflow that has ended. */
+async function explainNotFound(handle: WorkflowHandle): Promise<DecisionRefused> {
   try {
     await handle.describe();
     return new DecisionRefused(`No decision is needed: ${handle.workflowId} has ended.`);
@@ -44,41 +45,47 @@ async function notThere(handle: WorkflowHandle): Promise<DecisionRefused> {
   }
 }
 
-/** RESOURCE_EXHAUSTED when too many updates are under way, FAILED_PRECONDITION when a run has had too many. */
+/** RESOURCE_EXHAUSTED for too many updates at once, FAILED_PRECONDITION for too many in one run. */
 const NO_MORE_UPDATES = [8, 9];
 
-function takesNoUpdate(error: unknown): boolean {
+function hasNoUpdatesLeft(error: unknown): boolean {
   const { cause } = error instanceof ServiceError ? error : {};
   return isGrpcServiceError(cause) && NO_MORE_UPDATES.includes(cause.code);
 }
 
-/** Temporal takes signals also when somebody has used up the updates. Nobody answers one, so the progress is asked. */
+/** Temporal takes signals even when the updates are used up. A signal has no answer, so the progress is queried for it. */
 async function decideBySignal(
   handle: WorkflowHandle,
   decision: SubmitDecision | ItemDecision,
 ): Promise<void> {
-  const ask = async () => asked(await handle.query<JobProgress | BatchProgress>(PROGRESS_QUERY), decision);
-  const before = (await ask())?.hold;
+  const query = async () =>
+    progressFor(decision, await handle.query<JobProgress | BatchProgress>(PROGRESS_QUERY));
+  const before = (await query())?.hold;
   if (before === undefined) throw new DecisionRefused('No decision is needed: nothing is held.');
   const id = randomUUID();
   await handle.signal(DECIDE_SUBMIT_SIGNAL, decision, id);
-  for (const giveUpAt = Date.now() + CONFIRMED_WITHIN_MS; Date.now() < giveUpAt; await sleep(ASK_EVERY_MS)) {
-    const now = await ask();
+  for (
+    const giveUpAt = Date.now() + CONFIRMED_WITHIN_MS;
+    Date.now() < giveUpAt;
+    await sleep(QUERY_EVERY_MS)
+  ) {
+    const now = await query();
     if (now?.signalled?.id === id) {
       if (now.signalled.refused === undefined) return;
       throw new DecisionRefused(now.signalled.refused);
     }
-    // Gone on, and perhaps ended, before it was asked.
+    // The job has moved on, and may have ended, between two queries.
     if (now?.hold?.since !== before.since) return;
   }
   throw new DecisionRefused(
-    `The decision was sent to ${handle.workflowId} and is not confirmed yet: look at its progress before you decide again.`,
+    `The decision was sent to ${handle.workflowId} and is not confirmed yet: check its progress before you decide again.`,
   );
 }
 
-function asked(
-  progress: JobProgress | BatchProgress,
+/** The progress of the job, or of the item that the decision is for. */
+function progressFor(
   decision: SubmitDecision | ItemDecision,
+  progress: JobProgress | BatchProgress,
 ): JobProgress | undefined {
   if (!('running' in progress)) return progress;
   return progress.running.find(({ item }) => 'item' in decision && item === decision.item);

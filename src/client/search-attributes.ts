@@ -5,31 +5,31 @@ import { cleanText, inShell, shown } from '../contract/clean-text';
 import { errorCode } from '../contract/errors';
 import { SEARCH_ATTRIBUTES } from '../contract/search-attributes';
 
-/** Types of search attributes by their numbers in Temporal's API. */
+/** Types of search attributes, by their numbers in Temporal's API. */
 const TYPES = ['unspecified', 'Text', 'Keyword', 'Int', 'Double', 'Bool', 'Datetime', 'KeywordList'];
 const KEYWORD = TYPES.indexOf('Keyword');
 
-/** Of gRPC. */
+/** Status codes of gRPC. */
 const INVALID_ARGUMENT = 3;
 const NOT_FOUND = 5;
 const PERMISSION_DENIED = 7;
 const UNIMPLEMENTED = 12;
 
-/** Servers tell each other of a new attribute within seconds. */
+/** All servers of a cluster know a new attribute within seconds. */
 const VISIBLE_WITHIN_MS = 30_000;
-const LOOK_AGAIN_MS = 200;
+const LIST_EVERY_MS = 200;
 
 export type SearchAttributeState =
   | { name: string; state: 'registered' | 'missing' }
   | { name: string; state: 'of-another-type'; type: string };
 
-/** A namespace of a server that can be asked. */
+/** A namespace, and a connection to its server. */
 export interface SearchableNamespace {
   connection: Pick<ConnectionLike, 'operatorService'>;
   namespace: string;
 }
 
-/** Which of our search attributes the namespace has. */
+/** The state of our search attributes in a namespace. */
 export async function findSearchAttributes({
   connection,
   namespace,
@@ -48,10 +48,10 @@ export async function findSearchAttributes({
   });
 }
 
-/** Registers those that are missing and waits until the server knows them. One of another type is left as it is. */
-export async function registerSearchAttributes(place: SearchableNamespace): Promise<SearchAttributeState[]> {
-  const { connection, namespace } = place;
-  const missing = namesOf(await findSearchAttributes(place), 'missing');
+/** Registers the missing ones and waits until the server knows them. One of another type stays as it is. */
+export async function registerSearchAttributes(within: SearchableNamespace): Promise<SearchAttributeState[]> {
+  const { connection, namespace } = within;
+  const missing = namesOf(await findSearchAttributes(within), 'missing');
   if (missing.length > 0) {
     const searchAttributes = Object.fromEntries(missing.map((name) => [name, KEYWORD]));
     await connection.operatorService
@@ -61,13 +61,13 @@ export async function registerSearchAttributes(place: SearchableNamespace): Prom
       });
   }
   for (const giveUpAt = Date.now() + VISIBLE_WITHIN_MS; ; ) {
-    const found = await findSearchAttributes(place);
+    const found = await findSearchAttributes(within);
     if (namesOf(found, 'missing').length === 0 || Date.now() > giveUpAt) return found;
-    await sleep(LOOK_AGAIN_MS);
+    await sleep(LIST_EVERY_MS);
   }
 }
 
-/** What keeps jobs from having them in this namespace, and what to do; undefined when nothing does. */
+/** Why jobs cannot have them in this namespace, and the fix; undefined when they can. */
 export function problemOf(
   found: readonly SearchAttributeState[],
   namespace: string,
@@ -75,7 +75,7 @@ export function problemOf(
   const other = found.find((one) => one.state === 'of-another-type');
   if (other) {
     return {
-      problem: `the search attribute ${other.name} is of type ${other.type} in the namespace ${namespace}, and not Keyword`,
+      problem: `the search attribute ${other.name} has the type ${other.type} in the namespace ${namespace}, not Keyword`,
       fix: 'use another namespace',
     };
   }
@@ -83,26 +83,28 @@ export function problemOf(
   if (missing.length === 0) return undefined;
   return {
     problem: `${listed(missing)} not registered in the namespace ${namespace}`,
-    fix: 'register with: videogen search-attributes --register',
+    fix: 'register them with: videogen search-attributes --register',
   };
 }
 
 const SWITCH_OFF = 'or start jobs without them (searchAttributes: false, VIDEOGEN_SEARCH_ATTRIBUTES=false)';
 
-/** A start that the server refused because of them, in one sentence; any other error as it is. */
+/** One sentence for a start that the server refused because of search attributes; any other error as it is. */
 export async function explainStart(error: unknown, { connection, options }: Client): Promise<unknown> {
-  const said = refusedFor(error);
-  if (said === undefined) return error;
+  const message = refusedFor(error);
+  if (message === undefined) return error;
   const { namespace } = options;
   const found = await findSearchAttributes({ connection, namespace }).catch(() => []);
   const { problem, fix } = problemOf(found, namespace) ?? {
-    problem: `the server takes no search attributes of ours in the namespace ${namespace} (${said})`,
-    fix: 'see what it has with: videogen search-attributes',
+    problem: `the server refused our search attributes in the namespace ${namespace} (${message})`,
+    fix: 'list those it has with: videogen search-attributes',
   };
-  return new ConfigError(`The job was not started, ${problem}: ${fix}, ${SWITCH_OFF}.`, { cause: error });
+  return new ConfigError(`The job was not started because ${problem}: ${fix}, ${SWITCH_OFF}.`, {
+    cause: error,
+  });
 }
 
-/** The server's words, if they are about one of ours. An update with start has them one level further up. */
+/** The server's message, if it names one of our search attributes. An update-with-start has it one cause deeper. */
 function refusedFor(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { message } = cause;
@@ -113,19 +115,19 @@ function refusedFor(error: unknown): string | undefined {
   return undefined;
 }
 
-/** What a server answers that does not let its search attributes be seen or changed. */
+/** One sentence for a server that does not let us list or change search attributes; any other error as it is. */
 export function refusal(error: unknown, namespace: string): unknown {
-  const said = error instanceof Error ? cleanText(error.message) : String(error);
+  const message = error instanceof Error ? cleanText(error.message) : String(error);
   switch (errorCode(error)) {
     case NOT_FOUND:
       return new ConfigError(
-        `There is no namespace ${shown(namespace)}: make it with: temporal operator namespace create --namespace ${inShell(namespace)}, or correct TEMPORAL_NAMESPACE.`,
+        `There is no namespace ${shown(namespace)}: create it with: temporal operator namespace create --namespace ${inShell(namespace)}, or correct TEMPORAL_NAMESPACE.`,
         { cause: error },
       );
     case PERMISSION_DENIED:
     case UNIMPLEMENTED:
       return new ConfigError(
-        `The server does not offer this to us (${said}): have ${SEARCH_ATTRIBUTES.join(', ')} registered as Keyword by whoever runs the namespace ${namespace}; in Temporal Cloud that is done in the Cloud UI or with tcld.`,
+        `The server does not allow this (${message}): ask those who run the namespace ${namespace} to register ${SEARCH_ATTRIBUTES.join(', ')} as Keyword; in Temporal Cloud this is done in the Cloud UI or with tcld.`,
         { cause: error },
       );
     default:

@@ -1,89 +1,105 @@
 import {
+  type Client,
   WorkflowExecutionAlreadyStartedError,
   type WorkflowExecutionDescription,
+  type WorkflowExecutionStatusName,
   type WorkflowHandle,
+  type WorkflowStartOptions,
 } from '@temporalio/client';
 import type { WorkflowIdReusePolicy } from '@temporalio/common';
+import type { BatchResult } from '../contract/batch';
 import { decodeFirst } from '../contract/decode-first';
 import { NOTHING_SENT } from '../contract/failure-table';
 import { readFailure, VideoFailure } from '../contract/failures';
 import { describeConflict } from '../contract/job-identity';
 import { IDENTITY_MEMO, LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../contract/names';
 
-/** What has the name already, as it was found; it is for the same. */
-export type Found = WorkflowExecutionDescription;
+/** The job or batch that already has the workflow id. */
+export type Existing = WorkflowExecutionDescription;
 
-export interface Start<Started> {
-  /** What it is for: whatever has the name and is for something else is refused. */
-  wanted: object;
-  workflowType: string;
-  /** What a workflow of this type is for, read from its input. */
-  wantedIn(input: object): object;
-  /** Starts it under the name, or throws that there is one. */
-  start(workflowIdReusePolicy: WorkflowIdReusePolicy): Promise<Started>;
-  /** The policy with which one that has ended is started afresh; undefined when it is joined as it ended. */
-  afresh(found: Found): Promise<WorkflowIdReusePolicy | undefined>;
+export type PreparedOptions<Input> = Omit<WorkflowStartOptions, 'args' | 'taskQueue'> & {
+  workflowId: string;
+  args: [Input];
+};
+
+/** A job or batch that is ready to be started. */
+export interface PreparedStart<Input> {
+  /** The workflow type. */
+  type: string;
+  /** What makes it the same as another: an existing workflow with another identity is a conflict. */
+  identity: object;
+  /** The identity of another workflow of this type, read from its input. */
+  identityOf(input: object): object;
+  options: PreparedOptions<Input>;
+  /** The reuse policy for starting an ended one again; undefined when the caller joins it as it ended. */
+  restartPolicy(handle: WorkflowHandle, existing: Existing): Promise<WorkflowIdReusePolicy | undefined>;
 }
 
-/** Others may start and end under the name while it is asked about; after so many it is joined as it was found. */
-const MOST_STARTS = 5;
+/** Other callers may start and end the same workflow id meanwhile; after this many attempts it is joined as it is. */
+const MAX_RESTARTS = 5;
 
-/** What was started, or what has the name already. */
-export async function startOrJoin<Started>(
-  handle: WorkflowHandle,
-  order: Start<Started>,
-): Promise<{ started: Started } | { found: Found }> {
-  const { wanted, start, afresh } = order;
-  // What ended may have paid for something, however it ended: its name is used again only after a look at it.
-  let policy: WorkflowIdReusePolicy = 'REJECT_DUPLICATE';
-  for (let left = MOST_STARTS; ; left--) {
+/**
+ * Starts the workflow, or finds the one with the same identity that already has its id. How it is started is the caller's:
+ * a client starts it directly, a Nexus operation with its links and callback.
+ */
+export async function startOrJoin<Input, Started>(
+  client: Client,
+  prepared: PreparedStart<Input>,
+  start: (options: PreparedOptions<Input>) => Promise<Started>,
+): Promise<{ started: Started } | { existing: Existing }> {
+  const { identity, options, restartPolicy } = prepared;
+  const handle = client.workflow.getHandle(options.workflowId);
+  // An ended job may have paid for a task, however it ended: its id is reused only after it was examined.
+  let workflowIdReusePolicy: WorkflowIdReusePolicy = 'REJECT_DUPLICATE';
+  for (let restarts = 0; ; restarts++) {
     try {
-      return { started: await start(policy) };
+      return { started: await start({ workflowIdReusePolicy, ...options }) };
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-      const found = await handle.describe();
-      const there = found.memo?.[IDENTITY_MEMO] ?? (await wantedOnRecord(handle, found, order));
-      const other = describeConflict(handle.workflowId, there, wanted);
-      if (other !== undefined) throw new VideoFailure('InvalidRequest', { message: other });
-      const again = found.status.name === 'RUNNING' || left === 0 ? undefined : await afresh(found);
-      if (again === undefined) return { found };
-      policy = again;
+      const existing = await handle.describe();
+      const theirs = existing.memo?.[IDENTITY_MEMO] ?? (await identityInHistory(handle, existing, prepared));
+      const conflict = describeConflict(handle.workflowId, theirs, identity);
+      if (conflict !== undefined) throw new VideoFailure('InvalidRequest', { message: conflict });
+      if (existing.status.name === 'RUNNING' || restarts === MAX_RESTARTS) return { existing };
+      const policy = await restartPolicy(handle, existing);
+      if (policy === undefined) return { existing };
+      workflowIdReusePolicy = policy;
     }
   }
 }
 
-/** Programs in other languages write no memo: what they want is in the input of the workflow that they started. */
-async function wantedOnRecord(
+/** Programs in other languages write no memo, so the identity of their job is read from its input. */
+async function identityInHistory<Input>(
   { client, workflowId }: WorkflowHandle,
-  { type, runId }: Found,
-  { workflowType, wantedIn }: Pick<Start<unknown>, 'workflowType' | 'wantedIn'>,
+  existing: Existing,
+  { type, identityOf }: PreparedStart<Input>,
 ): Promise<object | undefined> {
-  if (type !== workflowType) return undefined;
+  if (existing.type !== type) return undefined;
   const { history } = await client.workflowService.getWorkflowExecutionHistory({
     namespace: client.options.namespace,
-    execution: { workflowId, runId },
+    execution: { workflowId, runId: existing.runId },
     maximumPageSize: 1,
   });
   const { input } = history?.events?.[0]?.workflowExecutionStartedEventAttributes ?? {};
-  // What cannot be decoded here was written by somebody with other codecs, and is not known to be the same.
+  // An input that cannot be decoded here was written with other codecs, and counts as another job's.
   const first = await decodeFirst(client.options.loadedDataConverter, input).catch(() => undefined);
-  return typeof first === 'object' && first !== null ? wantedIn(first) : undefined;
+  return typeof first === 'object' && first !== null ? identityOf(first) : undefined;
 }
 
 /**
- * A job is started afresh when the one that ended has sent nothing that may be paid for. Not after one that succeeded
- * meanwhile: Temporal sees to that as it starts it.
+ * A job may start again when the ended one sent nothing that may be paid for. Under this policy Temporal refuses the start
+ * if another caller's job has succeeded meanwhile.
  */
-export async function jobAfresh(
+export async function jobRestartPolicy(
   handle: WorkflowHandle,
-  found: Found,
+  existing: Existing,
 ): Promise<WorkflowIdReusePolicy | undefined> {
-  return (await hasSentNothing(handle, found)) ? 'ALLOW_DUPLICATE_FAILED_ONLY' : undefined;
+  return (await hasSentNothing(handle, existing)) ? 'ALLOW_DUPLICATE_FAILED_ONLY' : undefined;
 }
 
-async function hasSentNothing(handle: WorkflowHandle, { status, memo, raw }: Found): Promise<boolean> {
+async function hasSentNothing(handle: WorkflowHandle, { status, memo, raw }: Existing): Promise<boolean> {
   if (memo?.[TASK_ID_MEMO] !== undefined || memo?.[LOST_SUBMIT_MEMO] !== undefined) return false;
-  // A run before the reset may have sent something that this one did not come to know of.
+  // A run before the reset may have sent something that this run does not know of.
   if (raw.workflowExtendedInfo?.lastResetTime) return false;
   if (status.name === 'CANCELLED') return true;
   if (status.name !== 'FAILED') return false;
@@ -92,4 +108,22 @@ async function hasSentNothing(handle: WorkflowHandle, { status, memo, raw }: Fou
     (error: unknown) => readFailure(error),
   );
   return failure !== undefined && failure.taskId === undefined && NOTHING_SENT[failure.type];
+}
+
+const ENDED_EARLY: readonly WorkflowExecutionStatusName[] = [
+  'FAILED',
+  'CANCELLED',
+  'TERMINATED',
+  'TIMED_OUT',
+];
+
+/** A batch may start again when items are left: whatever it paid for is recorded in the storage. */
+export async function batchRestartPolicy(
+  handle: WorkflowHandle,
+  { status }: Existing,
+): Promise<WorkflowIdReusePolicy | undefined> {
+  if (ENDED_EARLY.includes(status.name)) return 'ALLOW_DUPLICATE';
+  if (status.name !== 'COMPLETED') return undefined;
+  const { failed }: BatchResult = await handle.result();
+  return failed > 0 ? 'ALLOW_DUPLICATE' : undefined;
 }

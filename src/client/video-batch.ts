@@ -5,7 +5,7 @@ import type { ItemDecision } from '../contract/lost-submit';
 import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from './workflow-handle';
 
 /**
- * One batch of videos, wherever it runs: what `startBatch` answers with, and `batch` for one that is there already.
+ * One batch of videos, from `startBatch` or `batch`. Its methods ask Temporal, so they work in any process.
  *
  * @example
  * ```ts
@@ -14,17 +14,21 @@ import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from 
  */
 export interface VideoBatch {
   workflowId: string;
+  /** Whether Temporal has a batch with this workflow id. */
   exists(): Promise<boolean>;
+  /** The task queue on which a worker must run for the batch to continue. */
   taskQueue(): Promise<string>;
+  /** Where the batch is now. Needs a running worker. */
   progress(): Promise<BatchProgress>;
-  /** Where the batch is, each time that has changed, until it has ended. */
+  /** Yields the progress at each change until the batch ends. */
   follow(options?: FollowOptions): AsyncIterable<BatchProgress>;
+  /** Has the batch poll its tasks now instead of at the next planned time. */
   pollNow(): Promise<void>;
   /** Settles the lost submit of an item, while the item's phase is `needs-decision`. */
   decideSubmit(decision: ItemDecision): Promise<void>;
-  /** Begins no more items and ends those that run. What was paid for is in the results, with its task id. */
+  /** Starts no more items and ends the running ones. The results list what was paid for, with its task id. */
   cancel(): Promise<void>;
-  /** How many were stored, and where the results of all are. A VideoFailure when the batch stopped for a failed item. */
+  /** Waits for the counts and the location of the results. Rejects with a VideoFailure if a failed item stopped the batch. */
   result(): Promise<BatchResult>;
 }
 

@@ -1,65 +1,62 @@
-import { createHash, randomUUID } from 'node:crypto';
 import {
   type Client,
   WorkflowExecutionAlreadyStartedError,
-  type WorkflowExecutionStatusName,
-  type WorkflowHandle,
   type WorkflowStartOptions,
 } from '@temporalio/client';
-import { TypedSearchAttributes } from '@temporalio/common';
+import { queuesInInput, resolveQueues } from '../config/queues';
 import { type Environment, readProfile } from '../config/service-config';
-import { readDownloadQueue } from '../config/storage-config';
-import { readSearchAttributes, readTaskQueue } from '../config/temporal-config';
-import type { BatchInput, BatchResult } from '../contract/batch';
-import { parseBatchInput } from '../contract/batch-input';
-import { VideoFailure } from '../contract/failures';
-import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
+import { readSearchAttributes } from '../config/temporal-config';
+import type { BatchInput } from '../contract/batch';
 import type { JobInput, JobResult } from '../contract/job';
-import { identityOf } from '../contract/job-identity';
-import { parseJobInput } from '../contract/job-input';
-import { BATCH_WORKFLOW_TYPE, IDENTITY_MEMO, submitQueueOf, WORKFLOW_TYPE } from '../contract/names';
-import { firstSearchAttributes } from '../contract/search-attributes';
-import { staticBatchDetails, staticJobDetails } from '../contract/static-details';
-import { describeBatch, describeJob } from '../contract/summaries';
 import { connectClient } from './connect';
+import { prepareBatch, prepareJob } from './prepare-start';
 import { explainStart } from './search-attributes';
-import { jobAfresh, startOrJoin } from './start-or-join';
+import { type PreparedOptions, startOrJoin } from './start-or-join';
 import { batchOf, type VideoBatch } from './video-batch';
 import { jobOf, type VideoJob } from './video-job';
 
+/** What createVideoClient may be given; the environment says the rest. */
 export interface VideoClientOptions {
-  /** Read for whatever is not given here; the process's own unless set. */
+  /** The settings for whatever is not given here. Default: `process.env`. */
   env?: Environment;
+  /** Your own client, which you close. Default: one that connects with the `TEMPORAL_…` settings. */
   client?: Client;
+  /** The task queue of the jobs. Default: `VIDEOGEN_TASK_QUEUE`, or `video-generation`. */
   taskQueue?: string;
-  /** Where the jobs' submits wait; `<taskQueue>-submit` unless set, as a worker has it. The task queue itself for one. */
+  /** The task queue of their submits. Default: `<taskQueue>-submit`. Must be the same as the worker's. */
   submitQueue?: string;
-  /** Where the jobs' downloads wait, when not on the task queue; what VIDEOGEN_DOWNLOAD_QUEUE names unless set. */
+  /** The task queue of their downloads. Default: `VIDEOGEN_DOWNLOAD_QUEUE`, or the task queue of the jobs. */
   downloadQueue?: string;
-  /** Fields that requests may have beyond the interface; those of the profile that the environment names unless set. */
+  /** Request fields that the service takes beyond the interface. Default: those of the profile in `VIDEOGEN_PROFILE`. */
   requestFields?: readonly string[];
   /**
-   * Whether jobs can be found by VideoTaskId, VideoPhase and VideoOutcome; the namespace must have them registered. What
-   * VIDEOGEN_SEARCH_ATTRIBUTES says unless set. Batches have none.
+   * Whether jobs get the search attributes VideoTaskId, VideoPhase and VideoOutcome, which the namespace must have
+   * registered. Batches get none. Default: `VIDEOGEN_SEARCH_ATTRIBUTES`, or false.
    */
   searchAttributes?: boolean;
 }
 
+/** Options for the start of one job or batch. */
 export interface StartOptions {
-  /** The name of the job. The same request under it joins the job, whether it runs or has ended; another is refused. */
+  /**
+   * The workflow id, a random one unless set. The same request with the same id joins the job, running or ended; another
+   * request with that id is refused.
+   */
   workflowId?: string;
-  /** Anything else that Temporal offers at a start, such as `priority` or `memo`. */
+  /** Start options of Temporal's, such as `priority` or `memo`. */
   temporal?: Partial<WorkflowStartOptions>;
 }
 
+/** Starts and finds jobs and batches. */
 export interface VideoClient {
-  /** Starts a job, or joins the one that has the name already. Needs no worker to be running. */
+  /** Starts a job, or joins the one that already has the workflow id. Needs no running worker. */
   start(input: JobInput, options?: StartOptions): Promise<VideoJob>;
-  /** The same in one call with waiting for the task id: when it resolves, the service has accepted the request. */
+  /** Starts or joins a job and waits for its task id: when it resolves, the service has accepted the request. */
   submit(input: JobInput, options?: StartOptions): Promise<{ job: VideoJob; taskId: string }>;
+  /** Starts or joins a job and waits for its result. Rejects with a VideoFailure. */
   execute(input: JobInput, options?: StartOptions): Promise<JobResult>;
   /**
-   * The job of a name, whoever started it, while it runs and after its end. Starts nothing and asks nothing by itself.
+   * A job that was started before, here or elsewhere, running or ended, by its workflow id. Sends nothing by itself.
    *
    * @example
    * ```ts
@@ -69,10 +66,10 @@ export interface VideoClient {
    * ```
    */
   handle(workflowId: string): VideoJob;
-  /** Starts a batch, or joins the one that has the name already; one that stopped or was cancelled goes on. */
+  /** Starts a batch, or joins the one that already has the workflow id. A batch that ended with items left continues. */
   startBatch(input: BatchInput, options?: StartOptions): Promise<VideoBatch>;
   /**
-   * The batch of a name, as `handle` is for a job.
+   * A batch that was started before, by its workflow id, as `handle` is for a job.
    *
    * @example
    * ```ts
@@ -80,108 +77,53 @@ export interface VideoClient {
    * ```
    */
   batch(workflowId: string): VideoBatch;
+  /** Closes the connection, unless you gave the client. */
   close(): Promise<void>;
 }
 
+/**
+ * Connects to Temporal and creates a client for jobs and batches.
+ *
+ * @example
+ * ```ts
+ * const videos = await createVideoClient();
+ * const job = await videos.start({ request: { prompt: 'A red fox in the snow' } }, { workflowId: 'red-fox' });
+ * const { video } = await job.result();
+ * await videos.close();
+ * ```
+ */
 export async function createVideoClient(options: VideoClientOptions = {}): Promise<VideoClient> {
   const { env } = options;
-  const taskQueue = options.taskQueue ?? readTaskQueue(env);
+  const queues = resolveQueues(options, env);
+  const { taskQueue } = queues;
+  const requestFields = options.requestFields ?? readProfile(env)?.requestFields ?? [];
+  const searchAttributes = options.searchAttributes ?? readSearchAttributes(env) ?? false;
+  const settings = { queues: queuesInInput(queues), requestFields, searchAttributes };
   const client = options.client ?? (await connectClient(env));
 
-  const requestFields = options.requestFields ?? readProfile(env)?.requestFields ?? [];
-  const submitQueue = options.submitQueue ?? submitQueueOf(taskQueue);
-  const downloadQueue = options.downloadQueue ?? readDownloadQueue(env);
-  const searchable = options.searchAttributes ?? readSearchAttributes(env) ?? false;
-  const queues = {
-    ...(submitQueue !== taskQueue && { submit: submitQueue }),
-    ...(downloadQueue !== undefined && downloadQueue !== taskQueue && { download: downloadQueue }),
+  const send =
+    (type: string) =>
+    <Input>(startOptions: PreparedOptions<Input>) =>
+      client.workflow.start(type, { ...startOptions, taskQueue }).catch(async (error: unknown) => {
+        if (error instanceof WorkflowExecutionAlreadyStartedError || !searchAttributes) throw error;
+        throw await explainStart(error, client);
+      });
+
+  const start: VideoClient['start'] = async (given, startOptions) => {
+    const job = prepareJob(given, { ...startOptions, ...settings });
+    const outcome = await startOrJoin(client, job, send(job.type));
+    const endedAt = 'existing' in outcome ? outcome.existing.closeTime : undefined;
+    return jobOf(client.workflow.getHandle(job.options.workflowId), { identity: job.identity, endedAt });
   };
 
-  const withQueues = <Input extends JobInput | BatchInput>(input: Input): Input => ({
-    ...input,
-    queues: { ...queues, ...input.queues },
-  });
-
-  /** What every start has: what people see, and a memo of what is wanted, for whoever comes with the name again. */
-  const startOptionsOf = (
-    input: JobInput | BatchInput,
-    wanted: object,
-    shown: { staticSummary: string; staticDetails: string },
-    { workflowId, temporal }: StartOptions & { workflowId: string },
-  ) =>
-    ({
-      ...shown,
-      ...temporal,
-      memo: { ...temporal?.memo, [IDENTITY_MEMO]: wanted },
-      workflowIdConflictPolicy: 'FAIL',
-      taskQueue,
-      workflowId,
-      args: [input],
-    }) satisfies WorkflowStartOptions;
-
-  const prepare = (given: JobInput, options: StartOptions = {}) => {
-    const parsed = parseJobInput(given, requestFields);
-    if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
-    const wanted = identityOf(parsed.input);
-    const { workflowId = `video-${randomUUID()}`, temporal } = options;
-    checkWorkflowId(workflowId);
-    const input = withQueues(parsed.input);
-    const shown = { staticSummary: describeJob(input), staticDetails: staticJobDetails(input) };
-    const startOptions = {
-      ...startOptionsOf(input, wanted, shown, { temporal, workflowId }),
-      ...(searchable && { typedSearchAttributes: attributesOf(input, temporal) }),
-    };
-    return { wanted, startOptions };
+  const startBatch: VideoClient['startBatch'] = async (given, startOptions) => {
+    const batch = prepareBatch(given, { ...startOptions, ...settings });
+    await startOrJoin(client, batch, send(batch.type));
+    return batchOf(client.workflow.getHandle(batch.options.workflowId));
   };
 
-  const explained = (error: unknown) => (searchable ? explainStart(error, client) : error);
-
-  const startOrExplain = (type: string, startOptions: WorkflowStartOptions) =>
-    client.workflow.start(type, startOptions).catch(async (error: unknown) => {
-      throw error instanceof WorkflowExecutionAlreadyStartedError ? error : await explained(error);
-    });
-
-  const start: VideoClient['start'] = async (given, givenOptions) => {
-    const { wanted, startOptions } = prepare(given, givenOptions);
-    const handle = client.workflow.getHandle(startOptions.workflowId);
-    const outcome = await startOrJoin(handle, {
-      wanted,
-      workflowType: WORKFLOW_TYPE,
-      wantedIn: identityOf,
-      start: (workflowIdReusePolicy) =>
-        startOrExplain(WORKFLOW_TYPE, { workflowIdReusePolicy, ...startOptions }),
-      afresh: (found) => jobAfresh(handle, found),
-    });
-    return jobOf(handle, { wanted, endedAt: 'found' in outcome ? outcome.found.closeTime : undefined });
-  };
-
-  const startBatch: VideoClient['startBatch'] = async (given, options = {}) => {
-    const parsed = parseBatchInput(given, requestFields);
-    if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
-    const wanted = batchWanted(parsed.input);
-    const { workflowId = `batch-${randomUUID()}` } = options;
-    checkWorkflowId(workflowId);
-    const input = withQueues(parsed.input);
-    const shown = { staticSummary: describeBatch(input), staticDetails: staticBatchDetails(input) };
-    const startOptions = startOptionsOf(input, wanted, shown, { ...options, workflowId });
-    const handle = client.workflow.getHandle(workflowId);
-    await startOrJoin(handle, {
-      wanted,
-      workflowType: BATCH_WORKFLOW_TYPE,
-      wantedIn: (input) => {
-        const known = parseBatchInput(withoutNulls(input), requestFields);
-        return known.ok ? batchWanted(known.input) : {};
-      },
-      start: (workflowIdReusePolicy) =>
-        startOrExplain(BATCH_WORKFLOW_TYPE, { workflowIdReusePolicy, ...startOptions }),
-      afresh: async ({ status }) =>
-        (await leftSomething(handle, status.name)) ? 'ALLOW_DUPLICATE' : undefined,
-    });
-    return batchOf(handle);
-  };
-
-  const submit: VideoClient['submit'] = async (given, givenOptions) => {
-    const job = await start(given, givenOptions);
+  const submit: VideoClient['submit'] = async (given, startOptions) => {
+    const job = await start(given, startOptions);
     return { job, taskId: await job.taskId() };
   };
 
@@ -196,44 +138,4 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
       if (!options.client) await client.connection.close();
     },
   };
-}
-
-function checkWorkflowId(workflowId: unknown): void {
-  if (isWorkflowId(workflowId)) return;
-  throw new VideoFailure('InvalidRequest', { message: `workflowId ${WORKFLOW_ID_RULE}` });
-}
-
-const ENDED_EARLY: readonly WorkflowExecutionStatusName[] = [
-  'FAILED',
-  'CANCELLED',
-  'TERMINATED',
-  'TIMED_OUT',
-];
-
-/** Whether a batch has ended with items that may go better now: what it paid for is on record in the storage, however it ended. */
-async function leftSomething(handle: WorkflowHandle, status: WorkflowExecutionStatusName): Promise<boolean> {
-  if (status !== 'COMPLETED') return ENDED_EARLY.includes(status);
-  const { failed }: BatchResult = await handle.result();
-  return failed > 0;
-}
-
-/** Ours, beside those that the caller has for the job; the caller's own value of one of ours stays. */
-function attributesOf(input: JobInput, temporal: StartOptions['temporal']): TypedSearchAttributes {
-  const { typedSearchAttributes: theirs = [] } = temporal ?? {};
-  const ours = new TypedSearchAttributes(firstSearchAttributes(input));
-  return ours.updateCopy(Array.isArray(theirs) ? theirs : theirs.getAll());
-}
-
-function batchWanted({ requests, requestsFrom }: BatchInput): object {
-  return requests ? { requests: digestOf(requests) } : { requestsFrom };
-}
-
-/** Some languages send null for what was not set. */
-function withoutNulls(input: object): object {
-  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null));
-}
-
-/** A memo is no place for thousands of requests. */
-function digestOf(requests: object[]): string {
-  return createHash('sha256').update(JSON.stringify(requests)).digest('hex').slice(0, 16);
 }

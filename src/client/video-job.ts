@@ -8,7 +8,7 @@ import { taskIdInMemo, waitForTask } from './wait-for-task';
 import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from './workflow-handle';
 
 /**
- * One job, wherever it runs: what `start` answers with, and `handle` for a job that is there already.
+ * One job, from `start` or `handle`. Its methods ask Temporal, so they work in any process.
  *
  * @example
  * ```ts
@@ -19,49 +19,56 @@ import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from 
  */
 export interface VideoJob {
   workflowId: string;
-  /** Whether Temporal knows a job of that name. */
+  /** Whether Temporal has a job with this workflow id. */
   exists(): Promise<boolean>;
-  /** Where a worker has to work for it to go on. */
+  /** The task queue on which a worker must run for the job to continue. */
   taskQueue(): Promise<string>;
   /**
-   * The task id, as soon as there is one. Fails with SubmitUnconfirmed while the job is held for a decision, which its
-   * message asks for.
+   * Waits for the task id. Rejects with SubmitUnconfirmed, which says how to decide, while the job waits for a decision.
    */
   taskId(): Promise<string>;
+  /** Where the job is now. Needs a running worker. */
   progress(): Promise<JobProgress>;
-  /** `for await (const progress of job.follow())`: where the job is, each time that has changed, until it has ended. */
+  /**
+   * Yields the progress at each change until the job ends.
+   *
+   * @example
+   * ```ts
+   * for await (const { phase, task } of job.follow()) console.log(phase, task?.percent);
+   * ```
+   */
   follow(options?: FollowOptions): AsyncIterable<JobProgress>;
-  /** Has the job look at its task now instead of at the next planned time. */
+  /** Has the job poll its task now instead of at the next planned time. */
   pollNow(): Promise<void>;
-  /** Settles a submit whose answer was lost, while the job's phase is `needs-decision`. */
+  /** Settles a lost submit while the job's phase is `needs-decision`. Rejects with a DecisionRefused otherwise. */
   decideSubmit(decision: SubmitDecision): Promise<void>;
-  /** Ends the job. The service may go on with the task. */
+  /** Ends the job. The service may continue with the task. */
   cancel(): Promise<void>;
-  /** The stored video, or a VideoFailure that names what happened, the task and what to do. */
+  /** Waits for the stored video. Rejects with a VideoFailure that has the type, the task id and the advice. */
   result(): Promise<JobResult>;
 }
 
 export interface KnownJob {
-  /** What the caller takes the job to be for; without it, whatever has the name. */
-  wanted?: JobIdentity;
-  /** When it had ended, if it had when it was joined. */
+  /** What the caller expects the job to be for; without it, any job with the workflow id is meant. */
+  identity?: JobIdentity;
+  /** When the job ended, if it had ended before it was joined. */
   endedAt?: Date;
 }
 
-export function jobOf(handle: WorkflowHandle, { wanted, endedAt }: KnownJob = {}): VideoJob {
-  const explained = <T>(outcome: Promise<T>): Promise<T> =>
+export function jobOf(handle: WorkflowHandle, { identity, endedAt }: KnownJob = {}): VideoJob {
+  const orExplain = <T>(outcome: Promise<T>): Promise<T> =>
     outcome.catch(async (error: unknown) => {
       const failure = await explain(handle, error);
       throw endedAt && failure instanceof VideoFailure ? endedBefore(failure, handle, endedAt) : failure;
     });
   return {
     ...followedWorkflow<JobProgress, SubmitDecision>(handle),
-    taskId: () => explained(waitForTask(handle, wanted)),
-    result: () => explained(resultOf<JobResult>(handle)),
+    taskId: () => orExplain(waitForTask(handle, identity)),
+    result: () => orExplain(resultOf<JobResult>(handle)),
   };
 }
 
-/** Temporal tells of a cancellation, a termination or its own time limit without the task id; the memo has it. */
+/** Temporal reports a cancellation, a termination and its own timeout without the task id; the memo has it. */
 async function explain(handle: WorkflowHandle, error: unknown): Promise<unknown> {
   const failure = endedByTemporal(error) ?? readFailure(error);
   if (failure === undefined || failure.taskId !== undefined) return failure ?? error;
@@ -70,19 +77,17 @@ async function explain(handle: WorkflowHandle, error: unknown): Promise<unknown>
   return new VideoFailure(failure.type, { ...failure.details, taskId }, { cause: error });
 }
 
-/** A failure that is not new: nothing was tried again under the name, and the message says how to. */
+/** The failure of a job that ended before it was joined. The message says that nothing was tried again, and how to. */
 function endedBefore(failure: VideoFailure, { workflowId }: WorkflowHandle, endedAt: Date): VideoFailure {
   const command = adoptCommand(failure);
-  const note = [
-    `the job ${workflowId} ended so at ${endedAt.toISOString()}, and nothing was tried again under its name`,
-    command ? `adopt its task under another name (${command}), or` : 'to try again,',
-    'choose another name',
-  ];
-  const { message } = failure.details;
-  const told = `${note[0]}: ${note[1]} ${note[2]}`;
+  const fix = command
+    ? `adopt its task under another name (${command}), or choose another name`
+    : 'to try again, choose another name';
+  const note = `the job ${workflowId} ended so at ${endedAt.toISOString()}, and nothing was tried again under its name: ${fix}`;
+  const message = failure.details.message?.replace(/[.\s]+$/, '');
   return new VideoFailure(
     failure.type,
-    { ...failure.details, message: [message?.replace(/[.\s]+$/, ''), told].filter(Boolean).join('; ') },
+    { ...failure.details, message: [message, note].filter(Boolean).join('; ') },
     { cause: failure },
   );
 }

@@ -5,30 +5,30 @@ import { readFailure } from '../contract/failures';
 import type { JobIdentity } from '../contract/job-identity';
 import { TASK_ID_MEMO, WAIT_FOR_TASK_UPDATE } from '../contract/names';
 
-/** Holds of one job that are walked past, and runs of it that end while it is asked. */
-const MOST_QUESTIONS = 50;
+/** For holds that are over, and for runs that end while the update waits. */
+const MAX_UPDATES = 50;
 
 /**
- * The task id, as soon as there is one. All who wait for the same video share one update by its id, however many they are
- * and however often they ask: Temporal takes ten updates at a time and 2,000 in the life of a run.
+ * Waits for the task id. All callers of the same video share one update by its id: Temporal takes ten updates at once and
+ * 2,000 in one run.
  */
-export async function waitForTask(handle: WorkflowHandle, wanted?: JobIdentity): Promise<string> {
-  const name = wanted === undefined ? 'task' : `task-${digestOf(wanted)}`;
-  const ask = (id: string) =>
-    wanted === undefined
+export async function waitForTask(handle: WorkflowHandle, identity?: JobIdentity): Promise<string> {
+  const name = identity === undefined ? 'task' : `task-${digestOf(identity)}`;
+  const update = (id: string) =>
+    identity === undefined
       ? handle.executeUpdate<string, []>(WAIT_FOR_TASK_UPDATE, { updateId: id })
-      : handle.executeUpdate<string, [JobIdentity]>(WAIT_FOR_TASK_UPDATE, { updateId: id, args: [wanted] });
+      : handle.executeUpdate<string, [JobIdentity]>(WAIT_FOR_TASK_UPDATE, { updateId: id, args: [identity] });
   let updateId = name;
   let heldBefore: string | undefined;
-  for (let left = MOST_QUESTIONS; ; left--) {
+  for (let left = MAX_UPDATES; ; left--) {
     try {
-      return await ask(updateId);
+      return await update(updateId);
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) return taskOfEnded(handle);
       if (left === 0) throw error;
       const heldSince = readFailure(error)?.details.heldSince;
       if (heldSince !== undefined) {
-        // Temporal repeats what it once answered under an id, also when that hold is over; told twice, it is not.
+        // Temporal repeats its answer to an update id even when that hold is over. The same hold twice is a hold now.
         if (heldSince === heldBefore) throw error;
         heldBefore = heldSince;
         updateId = `${name}-after-${heldSince}`;
@@ -41,7 +41,7 @@ export async function waitForTask(handle: WorkflowHandle, wanted?: JobIdentity):
   }
 }
 
-/** A job that has ended answers no more; its memo and its result do. */
+/** An ended job takes no updates; its memo and its result have the task id. */
 async function taskOfEnded(handle: WorkflowHandle): Promise<string> {
   return (await taskIdInMemo(handle)) ?? (await handle.result()).taskId;
 }
@@ -51,13 +51,13 @@ export async function taskIdInMemo(handle: WorkflowHandle): Promise<string | und
   return typeof taskId === 'string' ? taskId : undefined;
 }
 
-/** A reset or a termination ends a run with the updates that it was to answer. */
+/** A reset or a termination ends a run together with its open updates. */
 function endedWithItsRun(error: unknown): boolean {
   if (!(error instanceof WorkflowUpdateFailedError)) return false;
   const { cause } = error;
   return cause instanceof ApplicationFailure && cause.type === 'AcceptedUpdateCompletedWorkflow';
 }
 
-function digestOf(wanted: JobIdentity): string {
-  return createHash('sha256').update(JSON.stringify(wanted)).digest('hex').slice(0, 16);
+function digestOf(identity: JobIdentity): string {
+  return createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16);
 }

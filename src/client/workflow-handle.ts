@@ -6,14 +6,15 @@ import type { SubmitDecision } from '../contract/lost-submit';
 import { POLL_NOW_SIGNAL, PROGRESS_QUERY } from '../contract/names';
 import { decideSubmit } from './decide-submit';
 
+/** Options for following a job or a batch. */
 export interface FollowOptions {
-  /** How often is asked; a second unless set. Each question is an Action of Temporal's. */
+  /** Milliseconds between two queries. Default: 1000. Temporal Cloud bills each query as an Action. */
   everyMs?: number;
-  /** Ends the following, as when whoever was told has left. The workflow goes on. */
+  /** Stops following when it is aborted. The job or batch continues. */
   signal?: AbortSignal;
 }
 
-/** What jobs and batches have in common, being workflows. */
+/** What a job and a batch have in common. */
 export function followedWorkflow<Progress, Decision extends SubmitDecision>(handle: WorkflowHandle) {
   return {
     workflowId: handle.workflowId,
@@ -39,25 +40,25 @@ async function exists(handle: WorkflowHandle): Promise<boolean> {
   }
 }
 
-/** Where it is, now and each time that has changed, until it has ended or nobody wants to know. */
+/** Yields the progress now and at each change, until the workflow ends or the signal is aborted. */
 async function* follow<Progress>(
   handle: WorkflowHandle,
   { everyMs = 1_000, signal }: FollowOptions = {},
 ): AsyncGenerator<Progress, void, undefined> {
-  let told: string | undefined;
+  let last: string | undefined;
   while (!signal?.aborted) {
     const { status } = await handle.describe();
-    // While no worker runs there is nobody to answer; what cannot be asked now is asked again.
+    // No worker may be running to answer; then the next query may succeed.
     const progress = await handle.query<Progress>(PROGRESS_QUERY).catch(() => undefined);
     const text = JSON.stringify(progress);
-    if (progress !== undefined && text !== told) yield progress;
-    told = text ?? told;
+    if (progress !== undefined && text !== last) yield progress;
+    last = text ?? last;
     if (status.name !== 'RUNNING') return;
     await sleep(everyMs, undefined, { signal }).catch(() => undefined);
   }
 }
 
-/** A reset ends a run and begins another: the workflow goes on under its name. */
+/** A reset terminates a run and starts another, which has the result. */
 export async function resultOf<Result>(handle: WorkflowHandle): Promise<Result> {
   for (;;) {
     try {
@@ -69,7 +70,7 @@ export async function resultOf<Result>(handle: WorkflowHandle): Promise<Result> 
   }
 }
 
-/** The end of a job, or of a batch, that Temporal tells in its own way: a cancellation, a termination or a time limit. */
+/** The failure for an end that is Temporal's own: a cancellation, a termination or a timeout of the workflow. */
 export function endedByTemporal(error: unknown): VideoFailure | undefined {
   const cause = causeOf(error);
   if (cause instanceof CancelledFailure) return new VideoFailure('Cancelled', {}, { cause: error });
@@ -77,7 +78,7 @@ export function endedByTemporal(error: unknown): VideoFailure | undefined {
     return new VideoFailure('Cancelled', { message: `terminated: ${cause.message}` }, { cause: error });
   }
   if (cause instanceof TimeoutFailure) {
-    const message = 'it was started with a time limit of Temporal, which ended it';
+    const message = 'the workflow was started with a timeout of Temporal, which ended it';
     return new VideoFailure('DeadlineExceeded', { message }, { cause: error });
   }
   return undefined;

@@ -1,97 +1,51 @@
 import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
 import type { DownloadOptions } from '../../activities';
 import { isPlainKey, isStorageKey, KEY_PLACEHOLDERS } from '../contract/input-rules';
 import type { S3Connection, StorageConfig } from '../storage';
-import { ConfigError, type Environment, flagOf, withoutBlanks } from './service-config';
+import {
+  type Environment,
+  FLAG_FIX,
+  flag,
+  httpUrl,
+  quoted,
+  readerOf,
+  type SettingGroup,
+  text,
+  withoutBlanks,
+} from './read-setting';
 
-const A_PLACE = 'give a folder, an absolute file:// URL such as file:///srv/videos, or s3://bucket/prefix';
+type Location = { kind: 'file'; folder: string } | { kind: 's3'; bucket: string; prefix: string };
 
-/** Where videos go: a folder of the machine, or a bucket. */
-export function readStorageConfig(env: Environment = process.env): StorageConfig {
-  const place = (env.VIDEOGEN_STORAGE ?? './videos').trim();
-  if (place === '') throw new ConfigError(`VIDEOGEN_STORAGE is empty: ${A_PLACE}, or unset it for ./videos.`);
+const location = text.min(1, 'is empty').transform((given, { addIssue }): Location => {
+  const found = parseLocation(given);
+  if (typeof found !== 'string') return found;
+  addIssue(found);
+  return z.NEVER;
+});
+
+/** The location, or what is wrong with it. */
+function parseLocation(given: string): Location | string {
   // One letter and a colon are a drive.
-  const scheme = /^[a-z][a-z0-9+.-]+:(\/\/)?/i.exec(place)?.[0].toLowerCase();
-  if (scheme === undefined) return { kind: 'file', folder: place };
-  if (scheme === 's3://') return readBucket(place, env);
-  if (scheme === 'file://') return { kind: 'file', folder: readFileUrl(place) };
-  throw new ConfigError(`VIDEOGEN_STORAGE starts with ${scheme}, which is not supported: ${A_PLACE}.`);
-}
-
-function readFileUrl(place: string): string {
+  const scheme = /^[a-z][a-z0-9+.-]+:(\/\/)?/i.exec(given)?.[0].toLowerCase();
+  if (scheme === undefined) return { kind: 'file', folder: given };
+  if (scheme === 's3://') return parseBucket(given);
+  if (scheme !== 'file://') return `starts with ${scheme}, which is not supported`;
   try {
-    return fileURLToPath(place);
+    return { kind: 'file', folder: fileURLToPath(given) };
   } catch {
-    throw new ConfigError(
-      `VIDEOGEN_STORAGE is a file: URL that names no folder of this machine: ${A_PLACE}.`,
-    );
+    return 'is a file: URL that names no folder of this machine';
   }
 }
 
-function readBucket(place: string, env: Environment): StorageConfig {
-  const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]*)\/?(.*?)\/*$/i.exec(place) ?? [];
-  if (!/^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$/i.test(bucket) || (prefix !== '' && !isPlainKey(prefix))) {
-    throw new ConfigError('VIDEOGEN_STORAGE names no bucket: give s3://bucket or s3://bucket/prefix.');
-  }
-  const conditionalPuts = readConditionalPuts(env);
-  return { kind: 's3', bucket, prefix, conditionalPuts, ...readS3Connection(env) };
+function parseBucket(given: string): Location | string {
+  const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]*)\/?(.*?)\/*$/i.exec(given) ?? [];
+  const isValid =
+    /^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$/i.test(bucket) && (prefix === '' || isPlainKey(prefix));
+  return isValid ? { kind: 's3', bucket, prefix } : 'does not name a bucket';
 }
 
-/** Whether the S3 server is trusted to refuse a put where something is; yes unless set. */
-export function readConditionalPuts(env: Environment = process.env): boolean | undefined {
-  return flagOf('VIDEOGEN_S3_CONDITIONAL_PUTS', env);
-}
-
-/** The rest of what the AWS SDK knows (profiles, roles, web identities) it finds by itself. */
-export function readS3Connection(env: Environment = process.env): S3Connection {
-  const set = withoutBlanks(env);
-  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = set;
-  return {
-    endpoint: readEndpoint('AWS_ENDPOINT_URL_S3', set) ?? readEndpoint('AWS_ENDPOINT_URL', set),
-    region: set.AWS_REGION ?? set.AWS_DEFAULT_REGION,
-    pathStyle: flagOf('VIDEOGEN_S3_PATH_STYLE', env),
-    ...(accessKeyId &&
-      secretAccessKey && {
-        credentials: { accessKeyId, secretAccessKey, sessionToken: set.AWS_SESSION_TOKEN },
-      }),
-  };
-}
-
-/** The address is told in logs and by the doctor, so there may be no password in it. */
-function readEndpoint(variable: string, env: Environment): string | undefined {
-  const given = env[variable]?.trim();
-  if (given === undefined) return undefined;
-  const url = URL.canParse(given) ? new URL(given) : undefined;
-  if (url && ['http:', 'https:'].includes(url.protocol) && !url.username && !url.password) return given;
-  throw new ConfigError(
-    `${variable} is not an http(s) URL without a user: set it to the address of the S3 server, such as https://s3.example.com, or unset it.`,
-  );
-}
-
-/** What a worker stores, under which names, and how much of it. */
-export function readDownloadOptions(env: Environment = process.env): DownloadOptions {
-  return Object.freeze({
-    keyTemplate: readKeyTemplate(env),
-    largestVideoBytes: readLargestVideo(env),
-    sidecar: readSidecar(env),
-  });
-}
-
-/** The task queue of downloads, when they have one of their own. */
-export function readDownloadQueue(env: Environment = process.env): string | undefined {
-  return withoutBlanks(env).VIDEOGEN_DOWNLOAD_QUEUE?.trim();
-}
-
-export function readKeyTemplate(env: Environment = process.env): string | undefined {
-  const template = withoutBlanks(env).VIDEOGEN_KEY_TEMPLATE?.trim();
-  if (template === undefined || (isStorageKey(template) && !template.endsWith('/'))) return template;
-  const known = KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ');
-  throw new ConfigError(
-    `VIDEOGEN_KEY_TEMPLATE is ${JSON.stringify(template)}: give a key inside the storage with any of ${known} in it, such as {date}/{workflowId}.{ext}.`,
-  );
-}
-
-const UNITS: Record<string, number> = {
+const UNIT_BYTES: Record<string, number> = {
   '': 1,
   kb: 1e3,
   mb: 1e6,
@@ -101,17 +55,105 @@ const UNITS: Record<string, number> = {
   gib: 1024 ** 3,
 };
 
-export function readLargestVideo(env: Environment = process.env): number | undefined {
-  const given = withoutBlanks(env).VIDEOGEN_LARGEST_VIDEO?.trim();
-  if (given === undefined) return undefined;
-  const [, count, unit = ''] = /^(\d+(?:\.\d+)?)\s*([kmg]i?b)?$/i.exec(given) ?? [];
-  const bytes = Math.floor(Number(count) * (UNITS[unit.toLowerCase()] ?? 1));
-  if (bytes > 0) return bytes;
-  throw new ConfigError(
-    `VIDEOGEN_LARGEST_VIDEO is ${JSON.stringify(given)}: give a size such as 500MB or 2GiB, or unset it for 2GiB.`,
-  );
+const byteCount = text
+  .regex(/^\d+(\.\d+)?\s*([kmg]i?b)?$/i, quoted)
+  .transform((size) => {
+    const [, count, unit = ''] = /^([\d.]+)\s*(.*)$/.exec(size.toLowerCase()) ?? [];
+    return Math.floor(Number(count) * (UNIT_BYTES[unit] ?? 1));
+  })
+  .refine((bytes) => bytes > 0, 'is less than a byte');
+
+const S3_ENDPOINT_PROBLEM = 'is not an http(s) URL without a user';
+
+/** Logs and the doctor show the address, so it may not have a password in it. */
+const s3Endpoint = httpUrl(S3_ENDPOINT_PROBLEM).refine((address) => {
+  const { username, password } = new URL(address);
+  return !(username || password);
+}, S3_ENDPOINT_PROBLEM);
+
+const S3_ENDPOINT = {
+  type: s3Endpoint.optional(),
+  unset: "AWS's own",
+  fix: 'set it to the address of the S3 server, such as https://s3.example.com, or unset it',
+};
+
+const PLACEHOLDERS = KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ');
+
+export const STORAGE_SETTINGS = {
+  VIDEOGEN_STORAGE: {
+    type: location.default({ kind: 'file', folder: './videos' }),
+    meaning: 'Where videos go: a folder, its `file://` URL, or `s3://bucket/prefix`.',
+    page: 'downloads-and-storage.md',
+    unset: '`./videos`',
+    fix: 'give a folder, an absolute file:// URL such as file:///srv/videos, or s3://bucket/prefix, or unset it for ./videos',
+    refusesBlank: true,
+  },
+  VIDEOGEN_KEY_TEMPLATE: {
+    type: text.refine((key) => isStorageKey(key) && !key.endsWith('/'), quoted).optional(),
+    meaning: 'The key of a video whose job names none.',
+    page: 'downloads-and-storage.md#keys',
+    unset: '`{workflowId}.{ext}`',
+    fix: `give a key inside the storage with any of ${PLACEHOLDERS} in it, such as {date}/{workflowId}.{ext}`,
+  },
+  VIDEOGEN_SIDECAR: {
+    type: flag.optional(),
+    meaning: '`false` for no sidecar `<key>.json` beside the videos.',
+    unset: '`true`',
+    fix: FLAG_FIX,
+  },
+  VIDEOGEN_LARGEST_VIDEO: {
+    type: byteCount.optional(),
+    meaning: 'The largest video that is stored: `500MB`, `4GiB`.',
+    unset: '`2GiB`',
+    fix: 'give a size such as 500MB or 2GiB, or unset it for 2GiB',
+  },
+  VIDEOGEN_S3_PATH_STYLE: {
+    type: flag.optional(),
+    meaning: '`true` for S3 servers that want the bucket in the path.',
+    unset: '`false`',
+    fix: FLAG_FIX,
+  },
+  VIDEOGEN_S3_CONDITIONAL_PUTS: {
+    type: flag.optional(),
+    meaning:
+      '`false` for S3 servers that ignore `If-None-Match`, which are refused otherwise. A worker then checks before each put whether the key is free.',
+    unset: '`true`',
+    fix: FLAG_FIX,
+  },
+  AWS_ENDPOINT_URL_S3: { ...S3_ENDPOINT, meaning: 'Address of the S3 server.' },
+  AWS_ENDPOINT_URL: { ...S3_ENDPOINT, meaning: 'The same for all AWS services.' },
+} satisfies SettingGroup;
+
+const read = readerOf(STORAGE_SETTINGS);
+
+/** Where videos go: a folder of this machine, or a bucket. */
+export function readStorageConfig(env?: Environment): StorageConfig {
+  const found = read('VIDEOGEN_STORAGE', env);
+  if (found.kind === 'file') return found;
+  const conditionalPuts = read('VIDEOGEN_S3_CONDITIONAL_PUTS', env);
+  return { ...found, conditionalPuts, ...readS3Connection(env) };
 }
 
-export function readSidecar(env: Environment = process.env): boolean | undefined {
-  return flagOf('VIDEOGEN_SIDECAR', env);
+/** How to reach S3. The AWS SDK finds profiles, roles and web identities by itself. */
+export function readS3Connection(env: Environment = process.env): S3Connection {
+  const set = withoutBlanks(env);
+  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = set;
+  return {
+    endpoint: read('AWS_ENDPOINT_URL_S3', env) ?? read('AWS_ENDPOINT_URL', env),
+    region: set.AWS_REGION ?? set.AWS_DEFAULT_REGION,
+    pathStyle: read('VIDEOGEN_S3_PATH_STYLE', env),
+    ...(accessKeyId &&
+      secretAccessKey && {
+        credentials: { accessKeyId, secretAccessKey, sessionToken: set.AWS_SESSION_TOKEN },
+      }),
+  };
+}
+
+/** What a worker stores, under which keys, and how large it may be. */
+export function readDownloadOptions(env?: Environment): DownloadOptions {
+  return Object.freeze({
+    keyTemplate: read('VIDEOGEN_KEY_TEMPLATE', env),
+    largestVideoBytes: read('VIDEOGEN_LARGEST_VIDEO', env),
+    sidecar: read('VIDEOGEN_SIDECAR', env),
+  });
 }

@@ -2,68 +2,135 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { type ClientConnectConfig, loadClientConnectConfig } from '@temporalio/envconfig';
-import { DEFAULT_TASK_QUEUE } from '../contract/names';
+import { z } from 'zod';
 import type { ServerOptions } from '../temporal-server';
-import { ConfigError, type Environment, flagOf, withoutBlanks } from './service-config';
+import {
+  ConfigError,
+  type Environment,
+  FLAG_FIX,
+  flag,
+  problemWith,
+  readerOf,
+  type SettingGroup,
+  text,
+  withoutBlanks,
+} from './read-setting';
 
-export function readTaskQueue(env: Environment = process.env): string {
-  const queue = (env.VIDEOGEN_TASK_QUEUE ?? DEFAULT_TASK_QUEUE).trim();
-  if (queue !== '') return queue;
-  throw new ConfigError(
-    `VIDEOGEN_TASK_QUEUE is empty: name a task queue, or unset it for ${DEFAULT_TASK_QUEUE}.`,
-  );
-}
+/** The SDK silently takes any other word for false. */
+const sdkFlag = z.enum(['true', 'false', '1', '0'], 'is neither true nor false');
 
-/** The bound on submits, for all workers of the submit queue together; undefined for none. */
-export function readSubmitsPerSecond(env: Environment = process.env): number | undefined {
-  const { VIDEOGEN_SUBMITS_PER_SECOND: given } = withoutBlanks(env);
-  if (given === undefined) return undefined;
-  const perSecond = Number(given);
-  if (perSecond > 0 && perSecond < Number.POSITIVE_INFINITY) return perSecond;
-  throw new ConfigError(
-    `VIDEOGEN_SUBMITS_PER_SECOND is ${JSON.stringify(given)}: give a number above 0, such as 2 or 0.5, or unset it.`,
-  );
-}
+export const TEMPORAL_SETTINGS = {
+  TEMPORAL_ADDRESS: {
+    type: text.optional(),
+    meaning: "Host and port of Temporal's server.",
+    unset: '`127.0.0.1:7233`',
+    fix: 'give the host and the port, such as 127.0.0.1:7233',
+  },
+  TEMPORAL_NAMESPACE: {
+    type: text.optional(),
+    meaning: 'The namespace of jobs and workers.',
+    unset: '`default`',
+    fix: 'name a namespace, or unset it',
+  },
+  TEMPORAL_API_KEY: {
+    type: z.string().optional(),
+    meaning: 'The key for Temporal, such as one of Temporal Cloud.',
+    unset: 'none',
+    fix: 'set it to the key as it was given, on one line',
+  },
+  TEMPORAL_TLS: {
+    type: sdkFlag.optional(),
+    meaning: '`true` to connect with TLS; the certificates are in `TEMPORAL_TLS_…`.',
+    unset: '`true` with an API key',
+    fix: FLAG_FIX,
+  },
+  TEMPORAL_TLS_DISABLE_HOST_VERIFICATION: {
+    type: sdkFlag.optional(),
+    meaning: "`true` to accept a certificate with another host's name.",
+    unset: '`false`',
+    fix: FLAG_FIX,
+  },
+  TEMPORAL_CONFIG_FILE: {
+    // The SDK silently takes a missing file for an empty one.
+    type: z.string().refine(existsSync, 'names a file that does not exist').optional(),
+    meaning: "Temporal's profile file.",
+    unset: "the one of Temporal's CLI",
+    fix: 'correct or unset it',
+  },
+  TEMPORAL_PROFILE: {
+    type: text.optional(),
+    meaning: 'The profile in that file.',
+    unset: '`default`',
+    fix: 'name a profile of the file, or unset it',
+  },
+  VIDEOGEN_SEARCH_ATTRIBUTES: {
+    type: flag.optional(),
+    meaning: '`true` for a client whose jobs can be found by search attributes.',
+    page: 'temporal-ui.md#search-attributes',
+    unset: '`false`; `true` on the server of `generate` and `dev`',
+    fix: FLAG_FIX,
+  },
+  VIDEOGEN_DEPLOYMENT_NAME: {
+    type: text
+      .refine((name) => !/[.:]/.test(name), {
+        error: ({ input }) => `is ${JSON.stringify(input)}, and Temporal takes no dot or colon in it`,
+      })
+      .optional(),
+    meaning: 'The worker deployment that a worker belongs to.',
+    page: 'versions-and-rollout.md',
+    unset: 'no versions',
+    fix: 'choose another name, such as videos',
+  },
+  VIDEOGEN_BUILD_ID: {
+    type: text.optional(),
+    meaning: 'The version of that deployment. Jobs end on the version that they began on.',
+    page: 'versions-and-rollout.md',
+    unset: 'no versions',
+    fix: 'set it to the version of your build',
+  },
+} satisfies SettingGroup;
 
-/** The version of a worker deployment that a worker is; undefined for a worker without versions. */
+const read = readerOf(TEMPORAL_SETTINGS);
+
+/** The worker deployment version that a worker has; undefined for a worker without versions. */
 export function readDeploymentVersion(
-  env: Environment = process.env,
+  env?: Environment,
 ): { deploymentName: string; buildId: string } | undefined {
-  const set = withoutBlanks(env);
-  const deploymentName = set.VIDEOGEN_DEPLOYMENT_NAME?.trim();
-  const buildId = set.VIDEOGEN_BUILD_ID?.trim();
+  const deploymentName = read('VIDEOGEN_DEPLOYMENT_NAME', env);
+  const buildId = read('VIDEOGEN_BUILD_ID', env);
+  if (deploymentName !== undefined && buildId !== undefined) return { deploymentName, buildId };
   if (deploymentName === undefined && buildId === undefined) return undefined;
-  if (deploymentName === undefined || buildId === undefined) {
-    const [missing, there] =
-      buildId === undefined
-        ? ['VIDEOGEN_BUILD_ID', 'VIDEOGEN_DEPLOYMENT_NAME']
-        : ['VIDEOGEN_DEPLOYMENT_NAME', 'VIDEOGEN_BUILD_ID'];
-    throw new ConfigError(`${missing} is not set, and ${there} is: set both, or neither.`);
-  }
-  if (!/[.:]/.test(deploymentName)) return { deploymentName, buildId };
-  throw new ConfigError(
-    `VIDEOGEN_DEPLOYMENT_NAME is ${JSON.stringify(deploymentName)}, and Temporal takes none with a dot or a colon: choose another, such as videos.`,
-  );
+  const [missing, present] =
+    buildId === undefined
+      ? ['VIDEOGEN_BUILD_ID', 'VIDEOGEN_DEPLOYMENT_NAME']
+      : ['VIDEOGEN_DEPLOYMENT_NAME', 'VIDEOGEN_BUILD_ID'];
+  throw problemWith(missing, { fix: 'set both, or neither' }, `is not set, and ${present} is`);
 }
 
-/** Whether a client's jobs can be found by search attributes, which the namespace must have registered. */
-export function readSearchAttributes(env: Environment = process.env): boolean | undefined {
-  return flagOf('VIDEOGEN_SEARCH_ATTRIBUTES', env);
+/** Whether a client's jobs get search attributes, which the namespace must have registered. */
+export function readSearchAttributes(env?: Environment): boolean | undefined {
+  return read('VIDEOGEN_SEARCH_ATTRIBUTES', env);
 }
 
-/** How to reach Temporal: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS…, or a profile file. */
+/** How to reach Temporal, as all its SDKs read it: from TEMPORAL_… and the profile file. */
 export function readTemporalConfig(env: Environment = process.env): ClientConnectConfig {
+  for (const name of CHECKED_BEFORE_THE_SDK) read(name, env);
   const set = withoutBlanks(env);
-  checkTemporalSettings(set);
   const { connectionOptions, ...config } = loadTemporalConfig(set);
   return Object.freeze({ ...config, connectionOptions: checkConnection(connectionOptions) });
 }
+
+const CHECKED_BEFORE_THE_SDK = [
+  'TEMPORAL_CONFIG_FILE',
+  'TEMPORAL_TLS',
+  'TEMPORAL_TLS_DISABLE_HOST_VERIFICATION',
+] as const;
 
 function loadTemporalConfig(set: Record<string, string>): ClientConnectConfig {
   try {
     return loadClientConnectConfig({ overrideEnvVars: set });
   } catch (error) {
-    // Further lines quote the profile file, and there may be a key in it.
+    // Further lines quote the profile file, which may have a key in it.
     const problem = String(error)
       .split('\n')[0]
       ?.replace(/^Error: /, '');
@@ -74,19 +141,7 @@ function loadTemporalConfig(set: Record<string, string>): ClientConnectConfig {
   }
 }
 
-/** What the SDK's reader takes for something else without a word: no file for the defaults, `yes` for no TLS. */
-function checkTemporalSettings(env: Environment): void {
-  if (env.TEMPORAL_CONFIG_FILE !== undefined && !existsSync(env.TEMPORAL_CONFIG_FILE)) {
-    throw new ConfigError('TEMPORAL_CONFIG_FILE names a file that does not exist: correct or unset it.');
-  }
-  for (const variable of ['TEMPORAL_TLS', 'TEMPORAL_TLS_DISABLE_HOST_VERIFICATION']) {
-    if (!['true', 'false', '1', '0', undefined].includes(env[variable])) {
-      throw new ConfigError(`${variable} is neither true nor false: set it to one of them, or unset it.`);
-    }
-  }
-}
-
-/** What gRPC would refuse with the value in its words, and an address that is told to everybody. */
+/** gRPC's own error would quote a wrong value; logs show the address, so it may have no password in it. */
 function checkConnection(options: ClientConnectConfig['connectionOptions']): typeof options {
   const { address, apiKey, metadata } = options;
   if (address !== undefined && !/^[^@?#\s\p{Cc}]+$/u.test(address)) {
@@ -107,40 +162,75 @@ function checkMetadata<Value>(metadata: Record<string, Value>): Record<string, V
   return Object.fromEntries(
     Object.entries(metadata).map(([name, value]) => {
       const variable = `TEMPORAL_GRPC_META_${name.toUpperCase().replaceAll('-', '_')}`;
-      const place = `${variable}, or ${name} in Temporal's profile file,`;
-      return [name, typeof value === 'string' ? headerValue(place, value) : value];
+      const subject = `${variable}, or ${name} in Temporal's profile file,`;
+      return [name, typeof value === 'string' ? headerValue(subject, value) : value];
     }),
   );
 }
 
-/** Never told itself: it is a key, or may be. */
-function headerValue(place: string, value: string): string {
+/** The value is not shown: it may be a key. */
+function headerValue(subject: string, value: string): string {
   const trimmed = value.trim();
   if (/^[\x20-\x7e]*$/.test(trimmed)) return trimmed;
   throw new ConfigError(
-    `${place} holds a line break, a control character or one outside ASCII: put the value there as it was given, on one line.`,
+    `${subject} holds a line break, a control character or one outside ASCII: put the value there as it was given, on one line.`,
   );
 }
 
-/** Where to look for Temporal's own programs, and where to keep those that had to be fetched or built. */
+/** The address of a Temporal server, if the environment names one. */
+export function readTemporalAddress(env?: Environment): string | undefined {
+  return readTemporalConfig(env).connectionOptions.address;
+}
+
+export const LOCAL_SETTINGS = {
+  VIDEOGEN_DATA: {
+    type: z.string().optional(),
+    meaning: 'Where `generate` and `dev` keep the database of their own Temporal server.',
+    page: 'cli.md',
+    unset: '`~/.local/share/temporal-videogen`',
+    fix: 'name a folder, or unset it',
+  },
+  VIDEOGEN_CACHE: {
+    type: z.string().optional(),
+    meaning: "Where downloaded and built Temporal servers and the tests' tools are stored.",
+    page: 'cli.md#where-the-temporal-server-comes-from',
+    unset: '`~/.cache/temporal-videogen`',
+    fix: 'name a folder, or unset it',
+  },
+  VIDEOGEN_TEMPORAL_CLI: {
+    type: z.string().optional(),
+    meaning: 'A `temporal` CLI to use as the dev server.',
+    unset: 'found',
+    fix: 'name the file, or unset it',
+  },
+  VIDEOGEN_TEST_SERVER: {
+    type: z.string().optional(),
+    meaning: 'A time-skipping test server to use.',
+    unset: 'found',
+    fix: 'name the file, or unset it',
+  },
+} satisfies SettingGroup;
+
+const readLocal = readerOf(LOCAL_SETTINGS);
+
+/** Where Temporal's servers are found, and where those are stored that had to be fetched or built. */
 export function readServerOptions(env: Environment = process.env): ServerOptions {
-  const set = withoutBlanks(env);
+  const { XDG_CACHE_HOME, PATH } = withoutBlanks(env);
   return Object.freeze({
     cacheFolder:
-      set.VIDEOGEN_CACHE ?? join(set.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'temporal-videogen'),
-    temporalCli: set.VIDEOGEN_TEMPORAL_CLI,
-    testServer: set.VIDEOGEN_TEST_SERVER,
-    searchPath: set.PATH,
+      readLocal('VIDEOGEN_CACHE', env) ??
+      join(XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'temporal-videogen'),
+    temporalCli: readLocal('VIDEOGEN_TEMPORAL_CLI', env),
+    testServer: readLocal('VIDEOGEN_TEST_SERVER', env),
+    searchPath: PATH,
   });
 }
 
-/** Where a Temporal server of our own keeps its database between runs. */
+/** Where this machine's own Temporal server keeps its database between runs. */
 export function readDataFolder(env: Environment = process.env): string {
-  const { VIDEOGEN_DATA, XDG_DATA_HOME } = withoutBlanks(env);
-  return VIDEOGEN_DATA ?? join(XDG_DATA_HOME ?? join(homedir(), '.local', 'share'), 'temporal-videogen');
-}
-
-/** The address of a Temporal server that somebody else runs, if one is named. */
-export function readTemporalAddress(env: Environment = process.env): string | undefined {
-  return readTemporalConfig(env).connectionOptions.address;
+  const { XDG_DATA_HOME } = withoutBlanks(env);
+  return (
+    readLocal('VIDEOGEN_DATA', env) ??
+    join(XDG_DATA_HOME ?? join(homedir(), '.local', 'share'), 'temporal-videogen')
+  );
 }

@@ -11,6 +11,7 @@ import { fieldSchemas, JOB_OPTION_FIELDS, parseJobInput } from './job-input';
 import { parseRequest } from './request';
 import { requestsSizeProblem } from './sizes';
 
+/** A valid batch, or what is wrong with it. */
 export type ParsedBatchInput = { ok: true; input: BatchInput } | { ok: false; problem: string };
 
 const batchSchema = z.looseObject(fieldSchemas(BATCH_FIELDS));
@@ -20,7 +21,15 @@ const FIELD_NAMES = [
   ...JOB_OPTION_FIELDS.filter((name) => name !== 'idempotencyKey'),
 ];
 
-/** Parses what a caller passes for a batch. The options that all items share are parsed as those of a job. */
+/**
+ * Parses what a caller passes for a batch. The options that all items share are parsed as those of a job.
+ *
+ * @example
+ * ```ts
+ * const parsed = parseBatchInput({ requestsFrom: 'foxes.jsonl', window: 5 });
+ * if (!parsed.ok) console.error(parsed.problem);
+ * ```
+ */
 export function parseBatchInput(given: unknown, requestFields: readonly string[] = []): ParsedBatchInput {
   const parsed = batchSchema.safeParse(given);
   if (!parsed.success) return refused(parsed.error.issues.map(describe).join('; '));

@@ -16,6 +16,7 @@ export type BatchInput = (
 /** What a batch does when an item fails: `continue` with the rest, or `stop` starting new items. */
 export const ON_FAILURE = ['continue', 'stop'] as const;
 
+/** One of ON_FAILURE. */
 export type OnFailure = (typeof ON_FAILURE)[number];
 
 /** The options of a job apply to each item. The deadline of an item runs from its own start. */
@@ -44,6 +45,7 @@ export interface BatchProgress {
   stopping?: string;
 }
 
+/** The progress of one item of a batch. */
 export interface ItemProgress extends JobProgress {
   /** The number of the item: its position among the requests, from 1, not counting empty lines. */
   item: number;
@@ -58,6 +60,7 @@ export interface BatchResult {
   results: StoredFile;
 }
 
+/** A file in the storage. */
 export interface StoredFile {
   key: string;
   uri: string;
@@ -135,10 +138,24 @@ export interface OpenedBatch {
   earlier: EarlierBatch;
 }
 
-/** The name of an item: the id that a job for it alone would have. */
+/**
+ * The name of an item: the id that a job for it alone would have.
+ *
+ * @example
+ * ```ts
+ * itemName('foxes', 3); // 'foxes-3'
+ * ```
+ */
 export const itemName = (batch: string, item: number) => `${batch}-${item}`;
 
-/** The storage key of the results of a batch. */
+/**
+ * The storage key of the results of a batch.
+ *
+ * @example
+ * ```ts
+ * resultsKey('foxes'); // 'batches/foxes/results.jsonl'
+ * ```
+ */
 export const resultsKey = (batch: string) => `batches/${folderOf(batch)}/results.jsonl`;
 
 /** The storage key of the file that says which requests the results belong to. */
@@ -150,7 +167,14 @@ function folderOf(batch: string): string {
   return names.map((name) => name.replace(/^\./, '%2E')).join('/');
 }
 
-/** Parses a results file of a batch. */
+/**
+ * Parses a results file of a batch.
+ *
+ * @example
+ * ```ts
+ * const failed = parseResults(content).filter(({ outcome }) => outcome === 'failed');
+ * ```
+ */
 export function parseResults(content: string): ItemResult[] {
   const lines = content.split('\n').filter((line) => line.trim() !== '');
   return lines.map((line) => JSON.parse(line));

@@ -8,6 +8,7 @@ export type Call = 'submit' | 'poll' | 'download';
  */
 export type Retry = 'never' | 'policy' | 'poll-again' | 'hold' | '-';
 
+/** What the table says about one failure type. */
 export interface FailureRow {
   /** What happened, as the first sentence of the message. */
   meaning: string;
@@ -158,6 +159,7 @@ export const FAILURES = {
   },
 } as const satisfies Record<string, FailureRow>;
 
+/** The type of a failure: a key of FAILURES. */
 export type FailureType = keyof typeof FAILURES;
 
 /**
@@ -204,7 +206,14 @@ export function fromTemporalType(type: unknown): FailureType | undefined {
   return isFailureType(row) ? row : undefined;
 }
 
-/** True for a type of the failure table. */
+/**
+ * True for a type of the failure table.
+ *
+ * @example
+ * ```ts
+ * if (isFailureType(text)) console.log(FAILURES[text].advice);
+ * ```
+ */
 export function isFailureType(type: unknown): type is FailureType {
   return typeof type === 'string' && Object.hasOwn(FAILURES, type);
 }

@@ -113,7 +113,14 @@ export class VideoFailure extends Error {
   }
 }
 
-/** True for a failure of this package, or for one of the given type. */
+/**
+ * True for a failure of this package, or for one of the given type.
+ *
+ * @example
+ * ```ts
+ * if (isVideoFailure(error, 'GenerationFailed')) console.log(error.taskId, error.message);
+ * ```
+ */
 export function isVideoFailure<Type extends FailureType>(
   error: unknown,
   type?: Type,
@@ -124,6 +131,11 @@ export function isVideoFailure<Type extends FailureType>(
 /**
  * The failure of this package inside an error from Temporal, however deeply it is wrapped. Undefined for the host's own
  * failures, and for a cancellation of anything but a job or a batch.
+ *
+ * @example
+ * ```ts
+ * if (readFailure(error)?.type === 'GenerationFailed') return 'no video';
+ * ```
  */
 export function readFailure(error: unknown): VideoFailure | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {

@@ -50,11 +50,18 @@ const FIELD_NAMES: Record<string, string[]> = {
   queues: Object.keys(JOB_FIELDS.queues.fields),
 };
 
+/** A valid job, or what is wrong with it. */
 export type ParsedJobInput = { ok: true; input: JobInput } | { ok: false; problem: string };
 
 /**
  * Parses what a caller passes to the client, the CLI, the gateway or Nexus. `requestFields` are the fields that the
  * service accepts beyond the interface.
+ *
+ * @example
+ * ```ts
+ * const parsed = parseJobInput({ request: { prompt: 'A red fox in the snow' }, deadline: '2h' });
+ * if (!parsed.ok) console.error(parsed.problem);
+ * ```
  */
 export function parseJobInput(given: unknown, requestFields: readonly string[] = []): ParsedJobInput {
   const parsed = jobInputSchema.safeParse(given);

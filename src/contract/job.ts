@@ -9,6 +9,7 @@ import type { ExpectedVideo, VideoFacts } from './video-facts';
 export type JobInput = ({ request: VideoRequest; taskId?: never } | { taskId: string; request?: never }) &
   JobOptions;
 
+/** Options of a job, beside its request or task id. */
 export interface JobOptions {
   /** How long the job may take, from its start to the video; 1 hour by default. */
   deadline?: DurationText;
@@ -34,6 +35,7 @@ export interface JobOptions {
 /** The states of a task, whatever the service calls them. */
 export const TASK_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'unknown'] as const;
 
+/** One of TASK_STATES. */
 export type TaskState = (typeof TASK_STATES)[number];
 
 /** What one poll learned about a task. It contains no link, because links are secrets and expire. */
@@ -49,6 +51,7 @@ export interface PollBounds {
   max?: number;
 }
 
+/** The phases of a job, in their usual order. */
 export const JOB_PHASES = [
   'submitting',
   'needs-decision',
@@ -59,6 +62,7 @@ export const JOB_PHASES = [
   'cancelled',
 ] as const;
 
+/** One of JOB_PHASES. */
 export type JobPhase = (typeof JOB_PHASES)[number];
 
 /** The answer to the query `progress`. Times are ISO 8601. */
@@ -82,6 +86,7 @@ export interface JobProgress {
   problem?: { type: FailureType; message: string; count: number };
 }
 
+/** The last decision that came as a signal. */
 export interface SignalledDecision {
   /** The id that the sender gave the signal. */
   id?: string;
@@ -89,6 +94,7 @@ export interface SignalledDecision {
   refused?: string;
 }
 
+/** How much of a video has been downloaded. */
 export interface DownloadProgress {
   bytes: number;
   /** The size of the whole video, if the service sent it. */
@@ -109,6 +115,7 @@ export interface StoredVideo extends Omit<VideoFacts, 'container'> {
   contentType: string;
 }
 
+/** The result of a job that succeeded. */
 export interface JobResult {
   taskId: string;
   video: StoredVideo;

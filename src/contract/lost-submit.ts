@@ -7,6 +7,7 @@ import { type FailureType, toTemporalType } from './failure-table';
  */
 export const LOST_SUBMIT_POLICIES = ['hold', 'resubmit', 'fail'] as const;
 
+/** One of LOST_SUBMIT_POLICIES. */
 export type LostSubmitPolicy = (typeof LOST_SUBMIT_POLICIES)[number];
 
 /** How an operator settles a lost submit, after checking at the service whether the task exists. */

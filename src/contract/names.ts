@@ -1,19 +1,33 @@
-/** The names that callers in any language use. */
+/** The workflow type of a job. */
 export const WORKFLOW_TYPE = 'generateVideo';
+/** The workflow type of a batch. */
 export const BATCH_WORKFLOW_TYPE = 'generateVideos';
 /** The Nexus service for callers in other namespaces. */
 export const NEXUS_SERVICE = 'VideoGeneration';
+/** The query for the progress of a job or batch. */
 export const PROGRESS_QUERY = 'progress';
+/** The update that waits for the task id of a job. */
 export const WAIT_FOR_TASK_UPDATE = 'waitForTask';
+/** The update that settles a lost submit. */
 export const DECIDE_SUBMIT_UPDATE = 'decideSubmit';
-/** The same decision as a signal, for a workflow that accepts no more updates. A signal has no answer. */
+/** The signal that settles a lost submit, for a workflow that accepts no more updates. A signal has no answer. */
 export const DECIDE_SUBMIT_SIGNAL = 'decideSubmit';
+/** The signal that has a job or batch poll now. */
 export const POLL_NOW_SIGNAL = 'pollNow';
 /** Sent by long downloads. */
 export const DOWNLOAD_PROGRESS_SIGNAL = 'downloadProgress';
+/** The task queue of clients and workers that set none. */
 export const DEFAULT_TASK_QUEUE = 'video-generation';
 
-/** Submits have their own task queue, so that few run at a time, in order of priority, and do not block quick work. */
+/**
+ * The task queue for the submits of jobs on a task queue. It is their own, so that few run at a time, in order of
+ * priority, and do not block quick work.
+ *
+ * @example
+ * ```ts
+ * submitQueueOf('films'); // 'films-submit'
+ * ```
+ */
 export const submitQueueOf = (taskQueue: string) => `${taskQueue}-submit`;
 
 /** The memo with a job's identity: a second start under the same name is compared with it. */

@@ -9,11 +9,20 @@ export interface LineProblem {
   problem: string;
 }
 
+/** The requests of a JSONL file, or what is wrong with each line. */
 export type ParsedRequests =
   | { ok: true; requests: VideoRequest[] }
   | { ok: false; problem: string; problems: LineProblem[] };
 
-/** Parses a JSONL file with one request per line, or names the problems of its lines, as a list and as one sentence. */
+/**
+ * Parses a JSONL file with one request per line, or names the problems of its lines, as a list and as one sentence.
+ *
+ * @example
+ * ```ts
+ * const parsed = parseRequestLines(await readFile('foxes.jsonl', 'utf8'));
+ * if (!parsed.ok) console.error(parsed.problem);
+ * ```
+ */
 export function parseRequestLines(text: string, requestFields: readonly string[] = []): ParsedRequests {
   const requests: VideoRequest[] = [];
   const problems: LineProblem[] = [];

@@ -2,8 +2,11 @@ import { z } from 'zod';
 import { editDistance } from './edit-distance';
 import { requestSizeProblem } from './sizes';
 
+/** The values of `resolution`. */
 export const RESOLUTIONS = ['480p', '720p', '1080p'] as const;
+/** The values of `aspect_ratio`. */
 export const ASPECT_RATIOS = ['16:9', '9:16', '4:3', '3:4', '21:9', '1:1'] as const;
+/** The largest `duration`, in seconds. */
 export const MAX_DURATION_SECONDS = 10;
 
 /** A failure has to fit into a Temporal message, whatever it was given. */
@@ -22,13 +25,21 @@ export const requestSchema = z.strictObject({
   seed: z.int().optional(),
 });
 
+/** What the video service is asked for: a prompt, and fields such as resolution and duration. */
 export type VideoRequest = z.infer<typeof requestSchema>;
 
+/** A valid request, or what is wrong with it. */
 export type ParsedRequest = { ok: true; request: VideoRequest } | { ok: false; problem: string };
 
 /**
  * Parses a request, or names every wrong field and its rule in one sentence. `requestFields` are those that the service
  * accepts beyond the interface; they pass unchecked.
+ *
+ * @example
+ * ```ts
+ * const parsed = parseRequest({ prompt: 'A red fox in the snow', duration: 5 });
+ * if (!parsed.ok) console.error(parsed.problem);
+ * ```
  */
 export function parseRequest(input: unknown, requestFields: readonly string[] = []): ParsedRequest {
   const { known, extra } = isRecord(input) ? divide(input, requestFields) : { known: input, extra: {} };

@@ -8,6 +8,7 @@ const TASK_ID = defineSearchAttributeKey('VideoTaskId', 'KEYWORD');
 const PHASE = defineSearchAttributeKey('VideoPhase', 'KEYWORD');
 const OUTCOME = defineSearchAttributeKey('VideoOutcome', 'KEYWORD');
 
+/** The search attributes of jobs, all of type Keyword. */
 export const SEARCH_ATTRIBUTES = [TASK_ID.name, PHASE.name, OUTCOME.name] as const;
 
 /** Stands for a value that is not known yet: Temporal drops attributes without a value. */

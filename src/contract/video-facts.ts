@@ -1,6 +1,7 @@
 import type { VideoRequest } from './request';
 
 export const CONTAINER_NAMES = ['mp4', 'mov', 'webm', 'mkv', 'ts'] as const;
+/** The container format of a video file. */
 export type Container = (typeof CONTAINER_NAMES)[number];
 
 /** The facts that were read from a video file. A fact that could not be read is left out. */

@@ -4,6 +4,7 @@ import type { EmulatedCall, Faults } from './faults';
 import { FAULT_NAMES, type FaultName, namedFault } from './named-faults';
 import { seededRandom } from './seeded-random';
 
+/** Random faults of the emulator. */
 export interface ChaosOptions {
   /** The probability that a call meets a fault, from 0 to 1. */
   rate: number;

@@ -9,6 +9,7 @@ import { Operations, type OperationsOptions } from './operations';
 import { type ReceivedCall, type RecordedCall, receive, routesOf } from './receive';
 import type { EmulatedTask } from './task-store';
 
+/** Options of startEmulator. */
 export interface EmulatorOptions extends Partial<OperationsOptions> {
   /** The host to listen on; 127.0.0.1 unless set. */
   host?: string;
@@ -24,6 +25,7 @@ export interface EmulatorOptions extends Partial<OperationsOptions> {
   onCall?: (call: RecordedCall) => void;
 }
 
+/** A running emulator: its address, the calls it received, and the faults to come. */
 export interface Emulator {
   url: string;
   apiKey: string;
@@ -52,7 +54,16 @@ type AnswerCall = (subject: string, received: ReceivedCall) => EmulatedAnswer | 
 
 const LOOPBACK = '127.0.0.1';
 
-/** Starts the video service on your own machine, with its whole interface and faults on demand. */
+/**
+ * Starts the video service on your own machine, with its whole interface and faults on demand.
+ *
+ * @example
+ * ```ts
+ * const emulator = await startEmulator({ jobTimeMs: 1_000 });
+ * const service = createVideoService({ baseUrl: emulator.url, apiKey: () => emulator.apiKey });
+ * await emulator.close();
+ * ```
+ */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   const { host = LOOPBACK, port = 0, apiKey = 'emulator-key', cancelling = false } = options;
   const { jobTimeMs = 5_000, clock = Date.now, idempotencyKeys = 'ignored', dialect = 'default' } = options;

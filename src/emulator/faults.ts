@@ -33,6 +33,7 @@ export type LateAnswer = { kind: 'late'; ms: number };
 /** The connection is reset late: the task exists for a while before its caller gets the error. */
 export type LateReset = { kind: 'reset-late'; ms: number };
 
+/** A fault in the answer to a poll. */
 export type StatusFault = { kind: 'unknown-state'; word: string | number } | { kind: 'no-video' };
 
 /** A download that is cut off, stalls, or is a web page. */
@@ -52,6 +53,7 @@ export interface Faults {
   retrieve: AnswerFault;
 }
 
+/** A kind of call that can meet a fault. */
 export type EmulatedCall = keyof Faults;
 
 const REFUSALS: Record<Refusal['kind'], true> = { 'rate-limited': true, 'server-error': true, refused: true };

@@ -10,6 +10,7 @@ import { type EmulatedTask, type TaskFailure, TaskStore, type TaskView } from '.
 import { noiseVideo, pictureVideo } from './video/make-video';
 import { type EmulatedVideo, VideoCache } from './video/video-cache';
 
+/** How the emulated service generates videos. */
 export interface OperationsOptions {
   /** How long a task takes from its submit to its video. */
   jobTimeMs: number;

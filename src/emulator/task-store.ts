@@ -15,6 +15,7 @@ export interface EmulatedTask {
   cancelledAtMs?: number;
 }
 
+/** The reason that the emulated service gives for a failed task. */
 export interface TaskFailure {
   code: string;
   message: string;

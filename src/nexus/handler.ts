@@ -1,5 +1,4 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
-import type { WorkflowIdReusePolicy } from '@temporalio/common';
 import { getClient, startWorkflow, WorkflowRunOperationHandler } from '@temporalio/nexus';
 import { version as nexus } from '@temporalio/nexus/package.json';
 import {
@@ -12,23 +11,20 @@ import {
   serviceHandler,
 } from 'nexus-rpc';
 import type { generateVideo } from '../../workflows';
-import { type Found, jobAfresh, startOrJoin } from '../client/start-or-join';
+import { parseWorkflowId, prepareJob } from '../client/prepare-start';
+import { type Existing, type PreparedOptions, startOrJoin } from '../client/start-or-join';
 import { jobOf } from '../client/video-job';
 import { createFailure, isVideoFailure, readFailure } from '../contract/failures';
-import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput, JobProgress, JobResult } from '../contract/job';
-import { identityOf, type JobIdentity } from '../contract/job-identity';
-import { parseJobInput } from '../contract/job-input';
-import { IDENTITY_MEMO, PROGRESS_QUERY, WORKFLOW_TYPE } from '../contract/names';
-import { staticJobDetails } from '../contract/static-details';
-import { describeJob } from '../contract/summaries';
+import { PROGRESS_QUERY, WORKFLOW_TYPE } from '../contract/names';
 import { checkSdkVersions } from '../worker/sdk-versions';
 import { videoGeneration } from './service';
 
+/** Options of createVideoNexusHandler. */
 export interface VideoNexusOptions {
-  /** Task queues of submits and downloads, when they do not wait on the queue of the worker that has the handler. */
+  /** The task queues of submits and downloads. Default: that of the worker with the handler. */
   queues?: JobInput['queues'];
-  /** Fields that requests may have beyond the interface. */
+  /** Request fields that the service takes beyond the interface. */
   requestFields?: readonly string[];
 }
 
@@ -37,94 +33,54 @@ export function createHandler({ queues, requestFields }: VideoNexusOptions = {})
   return serviceHandler(videoGeneration, {
     generateVideo: {
       async start(context: StartOperationContext, given): Promise<HandlerStartOperationResult<JobResult>> {
-        const order = readOrder(given, { requestId: context.requestId, queues, requestFields });
-        const handle = getClient().workflow.getHandle(order.workflowId);
-        const outcome = await startOrJoin(handle, {
-          wanted: order.wanted,
-          workflowType: WORKFLOW_TYPE,
-          wantedIn: identityOf,
-          start: (reuse) => jobs.start(context, { ...order, reuse }),
-          afresh: (found) => jobAfresh(handle, found),
-        }).catch((error: unknown) => {
-          throw isVideoFailure(error, 'InvalidRequest')
-            ? refused('CONFLICT', error.details.message ?? error.message)
-            : error;
-        });
-        return 'started' in outcome ? outcome.started : join(context, order, outcome.found);
+        // The request id stays the same when Temporal sends the operation again.
+        const { workflowId = `video-nexus-${context.requestId}`, ...input } = Object(given);
+        const job = orRefuse(() => prepareJob(input, { workflowId, queues, requestFields }));
+        const outcome = await startOrJoin(getClient(), job, (options) => jobs.start(context, options)).catch(
+          (error: unknown) => {
+            throw refusalOf('CONFLICT', error);
+          },
+        );
+        return 'started' in outcome ? outcome.started : join(context, job.options, outcome.existing);
       },
       cancel: (context: CancelOperationContext, token: string) => jobs.cancel(context, token),
     },
     async progress(_context, given) {
-      const workflowId = readName(Object(given).workflowId);
+      const workflowId = orRefuse(() => parseWorkflowId(Object(given).workflowId));
       const progress = await progressOf(getClient(), workflowId);
-      if (progress === undefined) throw refused('NOT_FOUND', `there is no job ${workflowId}`);
+      if (progress === undefined) throw refusal('NOT_FOUND', `there is no job ${workflowId}`);
       return progress;
     },
   });
 }
 
-/** What a caller ordered, parsed. */
-interface Order {
-  workflowId: string;
-  input: JobInput;
-  wanted: JobIdentity;
-  /** Whether it is known to be the same as what runs under the name. */
-  joins?: boolean;
-  /** What may have had the name before. */
-  reuse?: WorkflowIdReusePolicy;
-}
-
-const jobs = new WorkflowRunOperationHandler<Order, JobResult>(
-  (context, { workflowId, input, wanted, joins, reuse = 'REJECT_DUPLICATE' }) =>
-    startWorkflow<typeof generateVideo>(context, WORKFLOW_TYPE, {
-      staticSummary: describeJob(input),
-      staticDetails: staticJobDetails(input),
-      workflowIdReusePolicy: reuse,
-      workflowIdConflictPolicy: joins ? 'USE_EXISTING' : 'FAIL',
-      memo: { [IDENTITY_MEMO]: wanted },
-      workflowId,
-      args: [input],
-    }),
+/**
+ * Starts through @temporalio/nexus and not through the client: only that attaches the caller's links and completion
+ * callback. So a running job is joined by another start, which adds the callback to it.
+ */
+const jobs = new WorkflowRunOperationHandler<PreparedOptions<JobInput>, JobResult>((context, options) =>
+  startWorkflow<typeof generateVideo>(context, WORKFLOW_TYPE, options),
 );
 
-/** Without a name of the caller's it is that of the request, which is the same when Temporal sends it again. */
-function readOrder(
-  given: unknown,
-  { requestId, queues, requestFields }: VideoNexusOptions & { requestId: string },
-): Order {
-  const { workflowId = `video-nexus-${requestId}`, ...job } = Object(given);
-  const parsed = parseJobInput(job, requestFields);
-  if (!parsed.ok) throw refused('BAD_REQUEST', parsed.problem);
-  const input: JobInput = { ...parsed.input, queues: { ...queues, ...parsed.input.queues } };
-  return { workflowId: readName(workflowId), input, wanted: identityOf(parsed.input) };
-}
-
-function readName(workflowId: unknown): string {
-  if (isWorkflowId(workflowId)) return workflowId;
-  throw refused('BAD_REQUEST', `workflowId ${WORKFLOW_ID_RULE}`);
-}
-
-/** The caller reads it as any failure of a job; Temporal tries none of these again. */
-function refused(type: 'BAD_REQUEST' | 'CONFLICT' | 'NOT_FOUND', message: string): HandlerError {
-  const cause = createFailure('InvalidRequest', { message });
-  return new HandlerError(type, cause.message, { cause });
-}
-
-/** Joins the job that has the name already; one that has ended answers at once. */
+/** Joins the job that already has the workflow id. One that has ended can call nobody back, so its end is the answer. */
 async function join(
   context: StartOperationContext,
-  order: Order,
-  { status, closeTime }: Found,
+  options: PreparedOptions<JobInput>,
+  { status, closeTime }: Existing,
 ): Promise<HandlerStartOperationResult<JobResult>> {
-  const handle = getClient().workflow.getHandle<typeof generateVideo>(order.workflowId);
   if (status.name === 'RUNNING') {
     try {
-      return await jobs.start(context, { ...order, joins: true });
+      return await jobs.start(context, {
+        ...options,
+        workflowIdReusePolicy: 'REJECT_DUPLICATE',
+        workflowIdConflictPolicy: 'USE_EXISTING',
+      });
     } catch (error) {
-      // It has ended since it was asked.
+      // The job has ended since it was described.
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     }
   }
+  const handle = getClient().workflow.getHandle(options.workflowId);
   try {
     return HandlerStartOperationResult.sync(await jobOf(handle, { endedAt: closeTime }).result());
   } catch (error) {
@@ -135,7 +91,28 @@ async function join(
   }
 }
 
-/** Of jobs alone: whoever calls from another namespace has no business with other workflows. */
+type RefusalType = 'BAD_REQUEST' | 'CONFLICT' | 'NOT_FOUND';
+
+function orRefuse<T>(parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    throw refusalOf('BAD_REQUEST', error);
+  }
+}
+
+function refusalOf(type: RefusalType, error: unknown): unknown {
+  if (!isVideoFailure(error, 'InvalidRequest')) return error;
+  return refusal(type, error.details.message ?? error.message);
+}
+
+/** The caller reads it like any failure of a job. Temporal does not retry these types. */
+function refusal(type: RefusalType, message: string): HandlerError {
+  const cause = createFailure('InvalidRequest', { message });
+  return new HandlerError(type, cause.message, { cause });
+}
+
+/** Only of jobs: callers in other namespaces may not see other workflows. */
 async function progressOf(client: Client, workflowId: string): Promise<JobProgress | undefined> {
   const handle = client.workflow.getHandle(workflowId);
   try {

@@ -4,8 +4,14 @@ import { errorCode } from '../contract/errors';
 import type { VideoNexusOptions } from './handler';
 
 /**
- * What answers callers in other namespaces, for the `nexusServices` of a worker that does jobs. It is loaded when somebody
- * wants it: Temporal's packages for Nexus are no more than optional peers of this one.
+ * Creates the handler of the Nexus service, for the `nexusServices` of a worker that runs jobs. Needs the optional packages
+ * `@temporalio/nexus` and `nexus-rpc`, which it loads only here.
+ *
+ * @example
+ * ```ts
+ * const handler = createVideoNexusHandler({ queues: { submit: 'video-generation-submit' } });
+ * const worker = await createVideoWorker({ worker: { nexusServices: [handler] } });
+ * ```
  */
 export function createVideoNexusHandler(options?: VideoNexusOptions): ServiceHandler {
   return loadHandler().createHandler(options);

@@ -4,15 +4,22 @@ import { NEXUS_SERVICE } from '../contract/names';
 
 export type { JobInput, JobProgress, JobResult } from '../contract/job';
 
-/** A job, and its name when the caller wants to choose it: the same request under one name is one job. */
+/** The input of a job, with its workflow id if the caller chooses one: the same request with the same id is one job. */
 export type NexusJobInput = JobInput & { workflowId?: string };
 
 /**
- * What callers in other namespaces may ask for. Their workflows import this file; what answers them is in nexus-handler.ts, which parses and talks to Temporal and cannot be loaded in a workflow.
+ * The Nexus service for callers in other namespaces. Their workflows import it, so it contains no code: the handler, which
+ * parses and calls Temporal, could not be loaded in a workflow.
+ *
+ * @example
+ * ```ts
+ * const videos = createNexusServiceClient({ service: videoGeneration, endpoint: 'videos' });
+ * const { video } = await videos.executeOperation('generateVideo', { request: { prompt: 'A red fox in the snow' } });
+ * ```
  */
 export const videoGeneration = service(NEXUS_SERVICE, {
-  /** Ends when the video is stored. A cancellation cancels the job. */
+  /** Completes when the video is stored. Cancelling the operation cancels the job. */
   generateVideo: operation<NexusJobInput, JobResult>(),
-  /** Where a job is that was started under a name. */
+  /** The progress of a job, by its workflow id. */
   progress: operation<{ workflowId: string }, JobProgress>(),
 });

@@ -1,2 +1,2 @@
-// What is exported is known when it is loaded and not before, which no `export` can say.
+// CommonJS, because the names of the exports are known only when the host's module has run. bundle.ts says the rest.
 module.exports = require('./combine').combine(require('./no-host'), require('../../workflows'));

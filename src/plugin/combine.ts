@@ -1,11 +1,11 @@
-/** What a module of workflows exports; of that, functions are workflows. */
+/** The exports of a module of workflows. Those that are functions are workflows. */
 export type WorkflowModule = Record<string, unknown>;
 
 export const isWorkflow = (exported: unknown) => typeof exported === 'function';
 
 /**
- * A host's workflows and ours in one module. The host's exports are taken as they are, with a `default` that answers for
- * every other name; of ours the workflows alone, so that a host may call its own messages what ours are called.
+ * A host's workflows and ours in one module. The host keeps all its exports, also a `default` that answers for every other
+ * name. Of ours only the workflows are added, so that the host's messages may have the names of ours.
  */
 export function combine(host: WorkflowModule, ours: WorkflowModule): WorkflowModule {
   const workflows = Object.entries(ours).filter(([, exported]) => isWorkflow(exported));
@@ -14,11 +14,11 @@ export function combine(host: WorkflowModule, ours: WorkflowModule): WorkflowMod
   return { ...host, ...Object.fromEntries(workflows) };
 }
 
-/** The sentence for a name that a host and this package both have. */
 export function describeTaken(kind: 'workflow' | 'activity', name: string): string {
-  return `The ${kind} ${name} is your worker's own and one of temporal-videogen: rename or remove your own.`;
+  return `Your worker and temporal-videogen both have the ${kind} ${name}: rename or remove your own.`;
 }
 
+/** Crosses the border of the sandbox by its name. */
 export class NameTaken extends Error {
   override readonly name = 'NameTaken';
 }

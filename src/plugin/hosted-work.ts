@@ -1,46 +1,43 @@
 import { Runtime, Worker, type WorkerOptions, type WorkerPlugin } from '@temporalio/worker';
+import type { WorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
-import {
-  activityWorkers,
-  behavingWell,
-  runBeside,
-  type WorkQueues,
-  withoutOwnTasks,
-} from '../worker/activity-workers';
+import { activityWorkers, runBeside, withOwnDefaults, withoutOwnTasks } from '../worker/activity-workers';
 import { startJanitor } from '../worker/janitor';
 import type { VideoWork } from '../worker/video-work';
 import { describeTaken } from './combine';
 
-/** What a host's worker does for us, until it has run. */
+/** What the plugin added to a host's worker, and needs again when that worker runs. */
 export interface HostedWork {
   work: VideoWork;
-  queues: WorkQueues;
-  /** What the workers beside the host's have of its options. */
+  queues: WorkerQueues;
+  /** The host's options for the workers beside its own. */
   host: Partial<WorkerOptions>;
 }
 
-/** The work that a host's worker was given and has not begun, by one of its activities: a worker is known by nothing else. */
-const waiting = new WeakMap<object, HostedWork>();
+/** By one of the activities: between `configureWorker` and `runWorker` the SDK carries nothing else of ours. */
+const hostedWork = new WeakMap<object, HostedWork>();
 
-/** The host's activities and ours. */
-export function withActivities(ofHost: object = {}, added: HostedWork): object {
-  const { activities } = added.work;
-  const taken = Object.keys(ofHost).find((name) => Object.hasOwn(activities, name));
-  if (taken !== undefined) throw new ConfigError(describeTaken('activity', taken));
-  waiting.set(activities.pollVideo, added);
-  return { ...ofHost, ...activities };
+/** Remembers the work until its worker runs. */
+export function rememberWork(hosted: HostedWork): void {
+  hostedWork.set(hosted.work.activities.pollVideo, hosted);
 }
 
-/** The work of a worker that is about to run, once: the SDK calls a plugin as often as it is mentioned. */
+/** The work of a worker that starts to run; only once, because the SDK calls a plugin as often as it is named. */
 export function takeWork({ options: { activities } }: Worker): HostedWork | undefined {
   const pollVideo = activities.get('pollVideo');
   if (pollVideo === undefined) return undefined;
-  const found = waiting.get(pollVideo);
-  waiting.delete(pollVideo);
+  const found = hostedWork.get(pollVideo);
+  hostedWork.delete(pollVideo);
   return found;
 }
 
-/** Runs what our jobs need beside the host's worker, for as long as that runs. */
+/** Refuses a host's activity with the name of one of ours: the SDK would silently replace it. */
+export function checkActivityNames(ofHost: object = {}, { activities }: VideoWork): void {
+  const taken = Object.keys(ofHost).find((name) => Object.hasOwn(activities, name));
+  if (taken !== undefined) throw new ConfigError(describeTaken('activity', taken));
+}
+
+/** Runs the janitor and the workers of further queues for as long as the host's worker runs. */
 export async function runHosted(
   { work, queues, host }: HostedWork,
   worker: Worker,
@@ -50,26 +47,29 @@ export async function runHosted(
   const createOthers = async () => {
     const created: Worker[] = [];
     for (const { options } of others) {
-      created.push(await Worker.create(behavingWell({ ...host, ...options })));
+      created.push(await Worker.create(withOwnDefaults({ ...host, ...options })));
     }
     return created;
   };
-  const stopTidying = startJanitor(work.storage);
-  // The host's worker runs already, and has other work.
+  const stopJanitor = startJanitor(work.storage);
+  // Only logged: the host's worker runs already, and has other work.
   work.storage.probe?.().catch((error: unknown) => Runtime.instance().logger.error(String(error)));
   try {
     await (others.length > 0 ? runBeside(worker, running, createOthers) : running);
   } finally {
-    stopTidying();
+    stopJanitor();
     await work.close();
   }
 }
 
 /**
- * What workers beside the host's have of its options, as they are when the given plugin sees them. Plugins before it have
- * done their part, and those of the connection are added by the SDK once more.
+ * The options of the host for the workers beside its own, as the given plugin gets them. Plugins before it have already
+ * changed them, and the SDK adds those of the connection again.
  */
-export function forWorkersBeside(options: WorkerOptions, plugin: WorkerPlugin): Partial<WorkerOptions> {
+export function optionsForWorkersBeside(
+  options: WorkerOptions,
+  plugin: WorkerPlugin,
+): Partial<WorkerOptions> {
   const { plugins = [], connection } = options;
   const ofConnection = new Set<object>(connection?.plugins);
   const later = plugins.slice(plugins.indexOf(plugin) + 1);

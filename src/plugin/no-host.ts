@@ -1,2 +1,2 @@
-/** Stands where the plugin puts the workflows of a host when it bundles them with ours. */
+/** The bundler resolves this module to the host's workflows; see bundle.ts. */
 export {};

@@ -2,70 +2,94 @@ import { SimplePlugin } from '@temporalio/plugin';
 import type { BundleOptions, ReplayWorkerOptions, Worker, WorkerOptions } from '@temporalio/worker';
 import type { ServiceHandler } from 'nexus-rpc';
 import { createVideoClient, type VideoClient, type VideoClientOptions } from '../client/video-client';
+import {
+  type Queues,
+  queuesInInput,
+  resolveQueues,
+  resolveWorkerQueues,
+  type WorkerQueues,
+} from '../config/queues';
 import { readProfile } from '../config/service-config';
-import { readDownloadQueue } from '../config/storage-config';
-import { readSubmitsPerSecond } from '../config/temporal-config';
 import { createVideoNexusHandler } from '../nexus/load-handler';
 import { RateLimiter } from '../service';
-import { behavingWell, checkQueues, type WorkQueues } from '../worker/activity-workers';
+import { withOwnDefaults } from '../worker/activity-workers';
 import { PLUGIN_NAME, withOwnWorkflows } from '../worker/own-workflows';
 import { bundleQuietly } from '../worker/quiet-bundler';
 import { checkSdkVersions, checkWorkerCopy } from '../worker/sdk-versions';
 import { hasPreparedWork, prepareWork, type VideoWorkOptions } from '../worker/video-work';
 import { bundleBesideHost, checkHostBundle } from './bundle';
-import { forWorkersBeside, runHosted, takeWork, withActivities } from './hosted-work';
+import {
+  checkActivityNames,
+  optionsForWorkersBeside,
+  rememberWork,
+  runHosted,
+  takeWork,
+} from './hosted-work';
 
 export type { VideoNexusOptions } from '../nexus/handler';
 export { createVideoNexusHandler };
 
+/** Options of VideoPlugin; the environment says the rest. */
 export interface VideoPluginOptions extends VideoWorkOptions {
-  /** Task queues of submits and downloads, when they do not wait on the worker's own; a worker for each runs beside it. */
+  /** Task queues of submits and downloads, each with a worker beside yours. Default: your worker's own task queue. */
   queues?: { submit?: string; download?: string };
-  /** How many submits a second all workers of the submit queue together may begin; no bound unless set. */
+  /** How many submits per second all workers of the submit queue together may start. Default: no limit. */
   submitsPerSecond?: number;
-  /** Whether callers in other namespaces may order videos of the worker, as the Nexus service VideoGeneration. */
+  /** Whether your worker serves the Nexus service VideoGeneration, for callers in other namespaces. */
   nexus?: boolean;
 }
 
+/** Options of the plugin's own createVideoClient. */
 export interface HostClientOptions extends Omit<VideoClientOptions, 'submitQueue' | 'downloadQueue'> {
-  /** That of the worker which has the plugin. */
+  /** The task queue of the worker that has the plugin. */
   taskQueue: string;
 }
 
 /**
- * Adds video generation to a worker of one's own: the workflows and activities beside those it has, on its task queue.
- * Settings that are not given are read when a worker is made, so that a client may have the plugin without any.
+ * Adds video generation to your own worker: our workflows and activities beside yours, on your task queue. It reads the
+ * settings only when a worker is created, so a client or a connection may have the plugin without any.
+ *
+ * @example
+ * ```ts
+ * const worker = await Worker.create({
+ *   taskQueue: 'films',
+ *   workflowsPath: require.resolve('./workflows'),
+ *   plugins: [new VideoPlugin()],
+ * });
+ * ```
  */
 export class VideoPlugin extends SimplePlugin {
   private readonly given: VideoPluginOptions;
 
   constructor(options: VideoPluginOptions = {}) {
     super({ name: PLUGIN_NAME });
-    // One for all workers of the plugin: they call the same service.
+    // All workers with this plugin call the same service, so they share one rate limiter.
     this.given = { rateLimiter: new RateLimiter(), ...options };
   }
 
-  /** A client that starts jobs where the workers with this plugin do them. */
+  /** Creates a client that starts jobs on the queues of the workers with this plugin. */
   createVideoClient({ taskQueue, env = this.given.env, ...rest }: HostClientOptions): Promise<VideoClient> {
-    const { submitQueue, downloadQueue } = this.queuesOf(taskQueue);
+    const { submitQueue, downloadQueue } = resolveQueues(this.queuesOf(taskQueue), this.given.env);
     return createVideoClient({ ...rest, env, taskQueue, submitQueue, downloadQueue });
   }
 
-  /** Does nothing for a worker that does the work already: a plugin of a connection is also that of our own workers. */
+  /** Leaves a worker alone that has our activities already: workers get the plugins of their connection too. */
   override configureWorker(options: WorkerOptions): WorkerOptions {
     if (hasPreparedWork(options.activities)) return options;
     checkSdkVersions();
     checkWorkerCopy(options.connection);
-    const queues = this.queuesOf(options.taskQueue);
-    checkQueues(queues);
+    const queues = resolveWorkerQueues(this.queuesOf(options.taskQueue), this.given.env);
     if (options.workflowBundle) checkHostBundle(options.workflowBundle);
     const work = prepareWork(this.given);
-    const host = forWorkersBeside(options, this);
-    const activities = withActivities(options.activities, { work, queues, host });
-    const nexusServices = this.given.nexus
-      ? [...(options.nexusServices ?? []), this.nexusService(queues)]
-      : options.nexusServices;
-    return super.configureWorker(behavingWell({ ...withOwnWorkflows(options), activities, nexusServices }));
+    checkActivityNames(options.activities, work);
+    rememberWork({ work, queues, host: optionsForWorkersBeside(options, this) });
+    // A plugin for this one worker: what it adds depends on the worker's task queue.
+    const added = new SimplePlugin({
+      name: this.name,
+      activities: work.activities,
+      ...(this.given.nexus && { nexusServices: [this.nexusService(queues)] }),
+    });
+    return added.configureWorker(withOwnDefaults(withOwnWorkflows(options)));
   }
 
   override configureReplayWorker(options: ReplayWorkerOptions): ReplayWorkerOptions {
@@ -79,28 +103,25 @@ export class VideoPlugin extends SimplePlugin {
 
   override runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
     checkWorkerCopy(worker);
-    // At once: whoever called run() may shut the worker down in the next line.
+    // Started at once: the caller of run() may shut the worker down in its next line.
     const running = super.runWorker(worker, next);
     const hosted = takeWork(worker);
     return hosted ? runHosted(hosted, worker, running) : running;
   }
 
-  private nexusService({ taskQueue, submitQueue, downloadQueue }: WorkQueues): ServiceHandler {
-    const queues = {
-      ...(submitQueue !== taskQueue && { submit: submitQueue }),
-      ...(downloadQueue !== taskQueue && { download: downloadQueue }),
-    };
+  private nexusService(queues: Queues): ServiceHandler {
     const { requestFields } = readProfile(this.given.env) ?? {};
-    return createVideoNexusHandler({ queues, requestFields });
+    return createVideoNexusHandler({ queues: queuesInInput(queues), requestFields });
   }
 
-  private queuesOf(taskQueue: string): WorkQueues {
-    const { env, queues, submitsPerSecond } = this.given;
+  /** Unlike our own worker, a host's worker does submits on its task queue unless they are given one. */
+  private queuesOf(taskQueue: string): Partial<WorkerQueues> & { taskQueue: string } {
+    const { queues, submitsPerSecond } = this.given;
     return {
       taskQueue,
       submitQueue: queues?.submit ?? taskQueue,
-      downloadQueue: queues?.download ?? readDownloadQueue(env) ?? taskQueue,
-      submitsPerSecond: submitsPerSecond ?? readSubmitsPerSecond(env),
+      downloadQueue: queues?.download,
+      submitsPerSecond,
     };
   }
 }

@@ -172,6 +172,7 @@ export const profileSchema = z
   })
   .describe('How one video service differs from the interface that temporal-videogen expects.');
 
+/** How a service differs from the interface: its paths, fields, headers and words. */
 export type ServiceProfile = z.input<typeof profileSchema>;
 
 export type ParsedProfile = { ok: true; profile: ServiceProfile } | { ok: false; problem: string };

@@ -13,6 +13,7 @@ const UNLIMITED_FROM = 16;
 /** More free slots than submits use up before the next refusal or probe. */
 const MAX_FREE_SLOTS = 100;
 
+/** Options of a RateLimiter. */
 export interface RateLimiterOptions {
   /** Milliseconds from any origin; `performance.now` by default. It must never go back, which would prolong a pause. */
   clock?: () => number;

@@ -38,6 +38,7 @@ export interface ServiceAnswer {
   secrets: Secrets;
 }
 
+/** Options of createVideoService. */
 export interface VideoServiceOptions {
   baseUrl: string;
   /** Called for every request, so that a rotated key is used at once. */

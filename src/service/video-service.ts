@@ -34,6 +34,15 @@ export interface VideoService {
   close(): Promise<void>;
 }
 
+/**
+ * Creates a client of a video service. Close it when you no longer need it.
+ *
+ * @example
+ * ```ts
+ * const service = createVideoService({ baseUrl: 'https://api.example.com', apiKey: () => 'sk-…' });
+ * const activities = createVideoActivities({ service, storage: createFileStorage('./videos') });
+ * ```
+ */
 export function createVideoService(options: VideoServiceOptions): VideoService {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const service = new ServiceConnection(options, timeouts);

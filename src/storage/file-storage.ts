@@ -11,7 +11,14 @@ import type { VideoStorage } from './storage';
 import { asStorageFault, readWithFaults, StorageFault } from './storage-fault';
 import { fixForFolder } from './storage-fixes';
 
-/** Stores videos as files in one folder. A video is written under a temporary name and then renamed. */
+/**
+ * Stores videos as files in one folder. A video is written under a temporary name and then renamed.
+ *
+ * @example
+ * ```ts
+ * const storage = createFileStorage('./videos');
+ * ```
+ */
 export function createFileStorage(folder: string): VideoStorage {
   const root = resolve(folder);
   const pathOf = (key: string) => pathInside(root, key);

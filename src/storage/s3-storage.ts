@@ -8,6 +8,7 @@ import type { VideoStorage } from './storage';
 import { asStorageFault, readWithFaults, StorageFault } from './storage-fault';
 import { fixForBucket, IGNORES_IF_NONE_MATCH } from './storage-fixes';
 
+/** Options of createS3Storage. */
 export interface S3StorageOptions extends S3Connection {
   bucket: string;
   /** The folder of all keys. */
@@ -21,7 +22,14 @@ export interface S3StorageOptions extends S3Connection {
 
 const SCHEME = 's3://';
 
-/** Stores videos as objects of a bucket. The AWS SDK is loaded on first use. */
+/**
+ * Stores videos as objects of a bucket. The AWS SDK is loaded on first use.
+ *
+ * @example
+ * ```ts
+ * const storage = createS3Storage({ bucket: 'videos', prefix: 'foxes', region: 'eu-central-1' });
+ * ```
+ */
 export function createS3Storage({
   bucket: name,
   prefix = '',

@@ -2,6 +2,7 @@ import { finished, PassThrough, type Readable } from 'node:stream';
 import { cleanText } from '../contract/clean-text';
 import { errorCode } from '../contract/errors';
 
+/** Options of a StorageFault: whether a retry is useless, and the error code. */
 export interface StorageFaultOptions extends ErrorOptions {
   isFinal?: boolean;
   code?: string;

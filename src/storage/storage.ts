@@ -16,6 +16,7 @@ export interface VideoStorage {
   sweep?(olderThanMs: number): Promise<number>;
 }
 
+/** What a storage is told when a download starts. */
 export interface ReceiveOptions {
   /** Whose video it is. Parts that earlier attempts of this owner left under the key are removed when this one ends. */
   owner: string;
@@ -38,6 +39,7 @@ export interface IncomingVideo {
   setAside?(key: string): Promise<{ uri: string }>;
 }
 
+/** Size and digest of a complete download, for the storage to check. */
 export interface WholeVideo {
   bytes: number;
   sha256: string;

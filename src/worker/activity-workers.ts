@@ -1,19 +1,19 @@
 import type { Worker, WorkerOptions } from '@temporalio/worker';
-import { ConfigError } from '../config/service-config';
+import type { WorkerQueues } from '../config/queues';
 import { submitTuner } from './submit-slots';
 import type { VideoWork } from './video-work';
 
 /**
- * After a shutdown signal, what runs may finish for this long. A download is then given up (another worker takes it
- * over); a submit is waited for even longer, because its answer names a paid task.
+ * How long running activities may finish after a shutdown signal. Then a download is cancelled, and another worker resumes
+ * it; a submit still finishes, because its answer names a paid task.
  */
 const SHUTDOWN_GRACE_TIME = '20s';
 
-/** A cancelled download learns of it with its next heartbeat; the SDK's own bound would be most of the heartbeat timeout. */
+/** A cancelled download learns of it from its next heartbeat; by default the SDK sends them too rarely for that. */
 const HEARTBEAT_THROTTLE = '5s';
 
-/** With what our activities need of any worker that does them, where it is not set. */
-export function behavingWell<Options extends Partial<WorkerOptions>>(options: Options): Options {
+/** Adds what our activities need of a worker, where it is not set. */
+export function withOwnDefaults<Options extends Partial<WorkerOptions>>(options: Options): Options {
   return {
     ...options,
     shutdownGraceTime: options.shutdownGraceTime ?? SHUTDOWN_GRACE_TIME,
@@ -21,44 +21,21 @@ export function behavingWell<Options extends Partial<WorkerOptions>>(options: Op
   };
 }
 
-/** A POST takes a second or so; more at once would only find a service's limit sooner. */
-const MOST_SUBMITS_AT_ONCE = 8;
+/** A POST takes about a second; more at once would only meet the service's rate limit sooner. */
+const MAX_CONCURRENT_SUBMITS = 8;
 
-/** Each has its disk and its share of the line. */
-const MOST_DOWNLOADS_AT_ONCE = 10;
-
-/** Where the parts of a job wait; submits and downloads may have a queue of their own. */
-export interface WorkQueues {
-  taskQueue: string;
-  submitQueue: string;
-  downloadQueue: string;
-  /** How many submits a second all workers of the submit queue together may begin. */
-  submitsPerSecond?: number;
-}
-
-/** A worker that would get tasks it does not know is told so: its jobs would wait without a word. */
-export function checkQueues({ taskQueue, submitQueue, downloadQueue, submitsPerSecond }: WorkQueues): void {
-  if (submitQueue === downloadQueue && submitQueue !== taskQueue) {
-    throw new ConfigError(
-      `The queue of the downloads (VIDEOGEN_DOWNLOAD_QUEUE, or queues.download of the plugin) is ${JSON.stringify(downloadQueue)}, where the submits wait: name another.`,
-    );
-  }
-  if (submitsPerSecond !== undefined && submitQueue === taskQueue) {
-    throw new ConfigError(
-      'submitsPerSecond (VIDEOGEN_SUBMITS_PER_SECOND) bounds a task queue: give submits one of their own.',
-    );
-  }
-}
+/** Downloads share the disk and the network. */
+const MAX_CONCURRENT_DOWNLOADS = 10;
 
 export interface ActivityWorker {
   role: 'submits' | 'downloads';
   options: Partial<WorkerOptions> & { taskQueue: string };
 }
 
-/** The workers of one kind of activity each that the queues ask for, beside the worker of the jobs. */
+/** The workers beside that of the jobs: one for submits and one for downloads, if they have a queue of their own. */
 export function activityWorkers(
   { activities, rateLimiter }: VideoWork,
-  queues: WorkQueues,
+  queues: WorkerQueues,
 ): ActivityWorker[] {
   const { taskQueue, submitQueue, downloadQueue, submitsPerSecond } = queues;
   const workers: ActivityWorker[] = [
@@ -67,7 +44,7 @@ export function activityWorkers(
       options: {
         taskQueue: submitQueue,
         activities: { submitVideo: activities.submitVideo },
-        tuner: submitTuner(rateLimiter, MOST_SUBMITS_AT_ONCE),
+        tuner: submitTuner(rateLimiter, MAX_CONCURRENT_SUBMITS),
         maxTaskQueueActivitiesPerSecond: submitsPerSecond,
       },
     },
@@ -76,14 +53,14 @@ export function activityWorkers(
       options: {
         taskQueue: downloadQueue,
         activities: { downloadVideo: activities.downloadVideo },
-        maxConcurrentActivityTaskExecutions: MOST_DOWNLOADS_AT_ONCE,
+        maxConcurrentActivityTaskExecutions: MAX_CONCURRENT_DOWNLOADS,
       },
     },
   ];
   return workers.filter(({ options }) => options.taskQueue !== taskQueue);
 }
 
-/** What was set for a worker's own workflows and activities is not for those that only submit or download. */
+/** Drops the options for workflows and other activities, which a worker that only submits or downloads does not run. */
 export function withoutOwnTasks({
   workflowBundle,
   workflowsPath,
@@ -102,37 +79,37 @@ export function withoutOwnTasks({
   return rest;
 }
 
-/** One that ends takes the others with it: half a worker would leave jobs waiting without a word. */
+/** Runs all workers until one ends, then shuts the others down: without one of them jobs would silently wait. */
 export async function runTogether(workers: readonly Worker[]): Promise<void> {
   await untilAllEnded(workers.map((worker) => worker.run().finally(() => shutDown(workers))));
 }
 
-/** Runs the others while the given one runs, which is told to end when one of them does. */
+/** Runs other workers for as long as the given one runs, and shuts that one down when one of the others ends. */
 export async function runBeside(
   worker: Worker,
   running: Promise<void>,
   createOthers: () => Promise<Worker[]>,
 ): Promise<void> {
   let others: Worker[] = [];
-  let isOver = false;
-  const endOthers = () => {
-    isOver = true;
+  let hasEnded = false;
+  const shutDownOthers = () => {
+    hasEnded = true;
     shutDown(others);
   };
   const runOthers = async () => {
     others = await createOthers();
     const ended = runTogether(others);
-    if (isOver) shutDown(others);
+    if (hasEnded) shutDown(others);
     await ended;
   };
-  await untilAllEnded([running.finally(endOthers), runOthers().finally(() => shutDown([worker]))]);
+  await untilAllEnded([running.finally(shutDownOthers), runOthers().finally(() => shutDown([worker]))]);
 }
 
 export function shutDown(workers: readonly Worker[]): void {
   for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
 }
 
-/** Rejects with the first failure, and not before everything has ended. */
+/** Waits for everything to end, then rejects with the first failure. */
 async function untilAllEnded(running: Promise<void>[]): Promise<void> {
   try {
     await Promise.all(running);

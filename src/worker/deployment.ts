@@ -3,8 +3,8 @@ import type { Environment } from '../config/service-config';
 import { readDeploymentVersion } from '../config/temporal-config';
 
 /**
- * Which version of which deployment a worker is: as the caller says (`undefined` for none), or else as the environment
- * does. A job then ends on the version that it began on: its workflow need not know how later ones differ.
+ * The worker deployment version: the caller's (`undefined` for none), or else that of the environment. Jobs are pinned to
+ * the version that they started on, so that a changed workflow never replays their history.
  */
 export function deploymentOptions(
   given: Partial<WorkerOptions> = {},

@@ -3,23 +3,23 @@ import { cleanText } from '../contract/clean-text';
 import type { VideoStorage } from '../storage';
 
 const HOUR_MS = 3_600_000;
-/** No attempt at a download goes on for so long without writing. */
-const LEFT_AFTER_MS = 24 * HOUR_MS;
+/** No running download goes this long without writing. */
+const LEFTOVER_AFTER_MS = 24 * HOUR_MS;
 
-/** Clears away now and then what killed workers left in the storage; answers how to stop that. */
+/** Removes unfinished downloads of killed workers from the storage, every hour. Returns a function that stops it. */
 export function startJanitor(storage: VideoStorage): () => void {
   const sweep = async () => {
     const { logger } = Runtime.instance();
     try {
-      const removed = (await storage.sweep?.(LEFT_AFTER_MS)) ?? 0;
-      if (removed > 0) logger.info('removed what unfinished downloads had left', { removed });
+      const removed = (await storage.sweep?.(LEFTOVER_AFTER_MS)) ?? 0;
+      if (removed > 0) logger.info('removed leftovers of unfinished downloads', { removed });
     } catch (error) {
-      logger.warn('could not look for what unfinished downloads left', { error: cleanText(String(error)) });
+      logger.warn('could not remove leftovers of unfinished downloads', { error: cleanText(String(error)) });
     }
   };
   void sweep();
   const timer = setInterval(() => void sweep(), HOUR_MS);
-  // It is no reason to keep a process alive.
+  // The timer alone does not keep the process alive.
   timer.unref();
   return () => clearInterval(timer);
 }

@@ -7,19 +7,19 @@ import { version as workflow } from '@temporalio/workflow/package.json';
 
 export const OWN_WORKFLOWS = require.resolve('../../workflows');
 
-/** What of the SDK is in a bundle, and what runs it. */
-export const BUNDLED_WITH = { common, worker, workflow };
+/** The versions of the SDK's packages that are in a bundle or run it. */
+export const SDK_OF_BUNDLE = { common, worker, workflow };
 
-/** Where `npm run build` puts the bundle of our workflows: beside the compiled ones, so that sources never meet it. */
-export function bundlePlaces(folder = dirname(OWN_WORKFLOWS)): { code: string; madeWith: string } {
-  return { code: join(folder, 'bundle.js'), madeWith: join(folder, 'bundle.json') };
+/** The files that `npm run build` writes: beside the compiled workflows, so that a run from sources never finds them. */
+export function bundleFiles(folder = dirname(OWN_WORKFLOWS)): { code: string; sdk: string } {
+  return { code: join(folder, 'bundle.js'), sdk: join(folder, 'bundle.json') };
 }
 
-/** The bundle that was built with this package, if it was built with the SDK that is installed. */
-export function findBundle(folder?: string, installed: object = BUNDLED_WITH): string | undefined {
-  const { code, madeWith } = bundlePlaces(folder);
+/** The path of the prebuilt bundle, if it was built with the installed SDK. */
+export function findBundle(folder?: string, installed: object = SDK_OF_BUNDLE): string | undefined {
+  const { code, sdk } = bundleFiles(folder);
   try {
-    return readFileSync(madeWith, 'utf8') === JSON.stringify(installed) ? code : undefined;
+    return readFileSync(sdk, 'utf8') === JSON.stringify(installed) ? code : undefined;
   } catch {
     return undefined;
   }
@@ -36,27 +36,27 @@ type Options = Pick<
   | 'connection'
 >;
 
-/** A worker without workflows gets ours: the bundle that is there, or one that it makes when it starts. */
+/** Gives a worker without workflows ours: the prebuilt bundle, or one that it builds when it starts. */
 export function withOwnWorkflows<Given extends Partial<Options>>(options: Given, find = findBundle): Given {
   if (options.workflowBundle || options.workflowsPath) return options;
-  const codePath = wantsItsOwnBundle(options) ? undefined : find();
+  const codePath = needsOwnBundle(options) ? undefined : find();
   return codePath === undefined
     ? { ...options, workflowsPath: OWN_WORKFLOWS }
     : { ...options, workflowBundle: { codePath } };
 }
 
-/** What of a worker's options goes into its bundle. */
-function wantsItsOwnBundle(options: Partial<Options>): boolean {
+/** Whether the options add something to the bundle. */
+function needsOwnBundle(options: Partial<Options>): boolean {
   const { bundlerOptions, interceptors, dataConverter, plugins = [], connection } = options;
   return (
     bundlerOptions !== undefined ||
     (interceptors?.workflowModules ?? []).length > 0 ||
     dataConverter?.payloadConverterPath !== undefined ||
     dataConverter?.failureConverterPath !== undefined ||
-    // Others may add to it, and some only tell so when it is made.
+    // Another plugin may add to the bundle while it is built.
     ![...plugins, ...(connection?.plugins ?? [])].every(({ name }) => name.startsWith(PLUGIN_NAME))
   );
 }
 
-/** How the names of our own plugins begin. */
+/** The names of all our plugins start with it. */
 export const PLUGIN_NAME = 'temporal-videogen';

@@ -1,7 +1,7 @@
 import { type BundleOptions, type BundlerPlugin, DefaultLogger, type WorkerPlugin } from '@temporalio/worker';
 import { PLUGIN_NAME } from './own-workflows';
 
-/** The bundler lists every module of a bundle that came well: that is for whoever debugs. What went wrong is told. */
+/** The bundler lists every module at INFO; this makes it DEBUG. Warnings and errors keep their level. */
 export function bundleQuietly(options: BundleOptions): BundleOptions {
   const logger = options.logger ?? new DefaultLogger('INFO');
   return {
@@ -12,7 +12,7 @@ export function bundleQuietly(options: BundleOptions): BundleOptions {
   };
 }
 
-/** For workers of our own. */
+/** The same as a plugin, for our own workers. */
 export const QUIET_BUNDLER: WorkerPlugin & BundlerPlugin = {
   name: `${PLUGIN_NAME} quiet bundler`,
   configureBundler: bundleQuietly,

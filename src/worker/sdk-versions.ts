@@ -12,36 +12,36 @@ import { z } from 'zod';
 import { ConfigError } from '../config/service-config';
 import { packageRoot } from '../temporal-server/package-root';
 
-/** As this package finds them, which in a host with two copies of one may not be as the host does. */
-const FOUND = { activity, client, common, envconfig, plugin, worker, workflow };
+/** As this package resolves them. A host with two copies of one may resolve another version. */
+const RESOLVED = { activity, client, common, envconfig, plugin, worker, workflow };
 
 const manifestSchema = z.object({ peerDependencies: z.object({ '@temporalio/worker': z.string() }) });
 
 /**
- * Temporal's packages work together in one version: otherwise values of one are no values of the other. Those that are
- * optional are checked by who loads them.
+ * Temporal's packages must all have one version: with two, `instanceof` fails between them. The caller passes the versions
+ * of optional packages that it loads.
  */
 export function checkSdkVersions(optional: Record<string, string> = {}): void {
   const manifest = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'));
   const problem = sdkProblem(
-    { ...FOUND, ...optional },
+    { ...RESOLVED, ...optional },
     manifestSchema.parse(manifest).peerDependencies['@temporalio/worker'],
   );
   if (problem !== undefined) throw new ConfigError(problem);
 }
 
-/** What is wrong with the versions of Temporal's packages; undefined when nothing is. */
+/** The problem with the versions of Temporal's packages and its fix; undefined when there is none. */
 export function sdkProblem(found: Record<string, string>, range: string): string | undefined {
   const versions = [...new Set(Object.values(found))].sort(byVersion);
   const newest = versions.at(-1) ?? '';
-  const wanted = isInRange(newest, range) ? newest : range;
-  if (versions.length === 1 && wanted === newest) return undefined;
-  const told = versions.map((version) => `${packagesOf(found, version)} ${version}`).join(' and ');
+  const needed = isInRange(newest, range) ? newest : range;
+  if (versions.length === 1 && needed === newest) return undefined;
+  const list = versions.map((version) => `${packagesOf(found, version)} ${version}`).join(' and ');
   const problem =
     versions.length > 1
-      ? `Temporal's packages are of ${versions.length} versions`
+      ? `Temporal's packages have ${versions.length} versions`
       : `Temporal's packages are not in the range ${range} of temporal-videogen`;
-  return `${problem}, ${told}: install ${packagesOf(found)} in one version, ${wanted}.`;
+  return `${problem}, ${list}: install ${packagesOf(found)} in one version, ${needed}.`;
 }
 
 const packagesOf = (found: Record<string, string>, of?: string) =>
@@ -52,16 +52,16 @@ const packagesOf = (found: Record<string, string>, of?: string) =>
 
 const byVersion = (a: string, b: string) => a.localeCompare(b, 'en', { numeric: true });
 
-/** For a range such as ^1.24.0, the only kind in our manifest. */
+/** For ranges such as ^1.24.0; our package.json has no others. */
 function isInRange(version: string, range: string): boolean {
-  const least = range.replace('^', '');
-  return byVersion(version, least) >= 0 && version.split('.')[0] === least.split('.')[0];
+  const lowest = range.replace('^', '');
+  return byVersion(version, lowest) >= 0 && version.split('.')[0] === lowest.split('.')[0];
 }
 
-/** Two copies of one version are as bad as two versions, and only what a host hands over tells of them. */
+/** Two copies of one version are as bad as two versions. Only an object that the host passes shows its copy. */
 export function checkWorkerCopy(given: unknown): void {
   if (given === undefined || given instanceof NativeConnection || given instanceof Worker) return;
   throw new ConfigError(
-    'Your worker is of another copy of @temporalio/worker than the one that temporal-videogen finds: see npm ls @temporalio/worker, and install it once, beside both.',
+    'Two copies of @temporalio/worker are installed, one for your worker and one for temporal-videogen: run `npm ls @temporalio/worker` and dedupe.',
   );
 }

@@ -8,34 +8,34 @@ import type {
 } from '@temporalio/worker';
 import type { RateLimiter } from '../service';
 
-/** A worker for submits does nothing else, but the SDK wants a number for each kind of task. */
+/** A worker for submits gets no other tasks, but the SDK requires a supplier for each kind. */
 const UNUSED: FixedSizeSlotSupplier = { type: 'fixed-size', numSlots: 1 };
 
-/** For a worker that does submits alone, `most` of them at once when the rate limiter is open. */
-export function submitTuner(rateLimiter: RateLimiter, most: number): TunerHolder {
+/** For a worker that only submits: at most `max` submits at once, fewer while the rate limiter allows fewer. */
+export function submitTuner(rateLimiter: RateLimiter, max: number): TunerHolder {
   return {
-    activityTaskSlotSupplier: submitSlots(rateLimiter, most),
+    activityTaskSlotSupplier: submitSlots(rateLimiter, max),
     workflowTaskSlotSupplier: UNUSED,
     localActivityTaskSlotSupplier: UNUSED,
     nexusTaskSlotSupplier: UNUSED,
   };
 }
 
-/** Lets a worker ask Temporal for submits only while the rate limiter lets them through: the backlog waits in Temporal. */
-export function submitSlots(rateLimiter: RateLimiter, most: number): CustomSlotSupplier<ActivitySlotInfo> {
-  return new SubmitSlots(rateLimiter, most);
+/** A worker fetches submits from Temporal only while the rate limiter allows them, so the backlog waits in Temporal. */
+export function submitSlots(rateLimiter: RateLimiter, max: number): CustomSlotSupplier<ActivitySlotInfo> {
+  return new SubmitSlots(rateLimiter, max);
 }
 
 class SubmitSlots implements CustomSlotSupplier<ActivitySlotInfo> {
   readonly type = 'custom';
   private reserved = 0;
-  /** In order of asking. */
+  /** In the order of their requests. */
   private readonly waiting = new Set<() => void>();
   private stopWatching: () => void = () => undefined;
 
   constructor(
     private readonly rateLimiter: RateLimiter,
-    private readonly most: number,
+    private readonly max: number,
   ) {}
 
   reserveSlot(_context: SlotReserveContext, signal: AbortSignal): Promise<SlotPermit> {
@@ -44,7 +44,7 @@ class SubmitSlots implements CustomSlotSupplier<ActivitySlotInfo> {
       const giveUp = () => {
         this.waiting.delete(give);
         this.serve();
-        // The SDK takes any other error for a mistake of ours and logs it.
+        // The SDK logs any other error as a bug in the supplier.
         reject(signal.reason);
       };
       if (signal.aborted) return giveUp();
@@ -68,7 +68,7 @@ class SubmitSlots implements CustomSlotSupplier<ActivitySlotInfo> {
   }
 
   private hasRoom(): boolean {
-    return this.reserved < Math.min(this.most, this.rateLimiter.submitAllowance());
+    return this.reserved < Math.min(this.max, this.rateLimiter.submitAllowance());
   }
 
   private serve(): void {
@@ -81,7 +81,7 @@ class SubmitSlots implements CustomSlotSupplier<ActivitySlotInfo> {
     this.watch();
   }
 
-  /** Watches the rate limiter only while somebody waits, so that the rate limiter does not hold on to a worker that has ended. */
+  /** Watches the rate limiter only while a request waits, so that the limiter keeps no reference to an ended worker. */
   private watch(): void {
     this.stopWatching();
     this.stopWatching = () => undefined;

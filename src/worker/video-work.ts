@@ -5,15 +5,17 @@ import type { LostSubmitPolicy } from '../contract/lost-submit';
 import { createVideoService, RateLimiter, type VideoService } from '../service';
 import { createStorage, type VideoStorage } from '../storage';
 
-/** What the work of a worker is done with; what is not given is read from the environment. */
+/** What a worker's activities use; the environment says the rest. */
 export interface VideoWorkOptions extends DownloadOptions {
-  /** Read for whatever is not given here; the process's own unless set. */
+  /** The settings for whatever is not given here. Default: `process.env`. */
   env?: Environment;
-  /** For jobs that do not say it themselves; `hold` unless set. */
+  /** What to do about a lost submit of a job that does not say it. Default: `VIDEOGEN_ON_LOST_SUBMIT`, or `hold`. */
   onLostSubmit?: LostSubmitPolicy;
+  /** The video service, which you close. Default: the one in `VIDEO_API_BASE_URL`. */
   service?: VideoService;
+  /** Where videos go. Default: `VIDEOGEN_STORAGE`. */
   storage?: VideoStorage;
-  /** Shared by workers of one process that call the same service. */
+  /** Give the same one to all workers of a process that call the same service. */
   rateLimiter?: RateLimiter;
 }
 
@@ -21,14 +23,14 @@ export interface VideoWork {
   activities: VideoActivities;
   storage: VideoStorage;
   rateLimiter: RateLimiter;
-  /** Closes the service, unless it came from the caller: then it is the caller's to close. */
+  /** Closes the service, unless the caller gave it. */
   close(): Promise<void>;
 }
 
-/** Every activity that was made here, so that a worker which has them is known. */
+/** Every activity created here, to recognize a worker that has them. */
 const prepared = new WeakSet<object>();
 
-/** Whether a worker does such work already. */
+/** Whether these activities include some that were created here. */
 export function hasPreparedWork(activities: object = {}): boolean {
   return Object.values(activities).some((activity) => prepared.has(Object(activity)));
 }
@@ -56,7 +58,7 @@ export function prepareWork(options: VideoWorkOptions): VideoWork {
   };
 }
 
-/** What is not given is read. */
+/** The given options, and those of the environment for the rest. */
 function downloadOptions({ env, keyTemplate, largestVideoBytes, sidecar, pace }: VideoWorkOptions) {
   const read = readDownloadOptions(env);
   return {

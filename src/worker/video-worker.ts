@@ -1,84 +1,84 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { connectWorker } from '../client/connect';
+import { type Queues, resolveWorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
-import { readDownloadQueue } from '../config/storage-config';
-import { readSubmitsPerSecond, readTaskQueue } from '../config/temporal-config';
-import { submitQueueOf } from '../contract/names';
-import {
-  activityWorkers,
-  behavingWell,
-  checkQueues,
-  runTogether,
-  shutDown,
-  type WorkQueues,
-  withoutOwnTasks,
-} from './activity-workers';
+import { activityWorkers, runTogether, shutDown, withOwnDefaults, withoutOwnTasks } from './activity-workers';
 import { deploymentOptions } from './deployment';
 import { startJanitor } from './janitor';
 import { withOwnWorkflows } from './own-workflows';
 import { QUIET_BUNDLER } from './quiet-bundler';
 import { prepareWork, type VideoWork, type VideoWorkOptions } from './video-work';
 
-/** What one worker may do: the workflows and looks, the submits, the downloads where they have a queue of their own. */
+/** What a worker may do: run jobs and poll their tasks, submit, and download if downloads have a queue of their own. */
 export const WORKER_ROLES = ['jobs', 'submits', 'downloads'] as const;
 
+/** One of WORKER_ROLES. */
 export type WorkerRole = (typeof WORKER_ROLES)[number];
 
+/** What createVideoWorker may be given; the environment says the rest. */
 export interface VideoWorkerOptions extends VideoWorkOptions {
+  /** Your own connection, which you close. Default: one with the `TEMPORAL_…` settings. */
   connection?: NativeConnection;
+  /** Default: `TEMPORAL_NAMESPACE`, or `default`. */
   namespace?: string;
+  /** The task queue of the jobs. Default: `VIDEOGEN_TASK_QUEUE`, or `video-generation`. */
   taskQueue?: string;
-  /** Where jobs' submits wait; `<taskQueue>-submit` unless set, as a client has it. The task queue itself for one. */
+  /** The task queue of their submits. Default: `<taskQueue>-submit`. Must be the same as the client's. */
   submitQueue?: string;
-  /** Where jobs' downloads wait, when not on the task queue; what VIDEOGEN_DOWNLOAD_QUEUE names unless set. */
+  /** The task queue of their downloads. Default: `VIDEOGEN_DOWNLOAD_QUEUE`, or the task queue of the jobs. */
   downloadQueue?: string;
-  /** What this worker does; everything unless set. What has no queue of its own is done with the jobs. */
+  /** What this worker does. Default: everything. A part without a queue of its own belongs to `jobs`. */
   roles?: readonly WorkerRole[];
-  /** How many submits a second all workers of the submit queue together may begin; no bound unless set. */
+  /** How many submits per second all workers of the submit queue together may start. Default: no limit. */
   submitsPerSecond?: number;
-  /** Anything else of the SDK's worker, such as `workflowBundle` or `maxConcurrentActivityTaskExecutions`. */
+  /** Other options of the SDK's worker, such as `workflowBundle` or `maxConcurrentActivityTaskExecutions`. */
   worker?: Partial<WorkerOptions>;
 }
 
+/** A worker for video jobs: one worker of the SDK for each queue. */
 export interface VideoWorker {
   /**
-   * Works until SIGINT, SIGTERM or `shutdown()`, then drains. Rejects when the worker meets a fatal error: await it at
-   * the end of the program, or leave it unawaited, and the process ends with the error.
+   * Runs until SIGINT, SIGTERM or `shutdown()`, then drains. Rejects after a fatal error: await it at the end of the
+   * program; unawaited, it ends the process with that error.
    */
   run(): Promise<void>;
-  /** Works while the given work lasts, then drains. */
+  /** Runs until the given work is done, then drains. */
   runUntil<T>(work: Promise<T> | (() => Promise<T>)): Promise<T>;
+  /** Lets running activities finish, then ends `run()`. */
   shutdown(): void;
 }
 
+/**
+ * Creates a worker that runs jobs and batches and calls the video service. Fails before it starts if a setting is wrong or
+ * the storage cannot be used.
+ *
+ * @example
+ * ```ts
+ * const worker = await createVideoWorker();
+ * await worker.run();
+ * ```
+ */
 export async function createVideoWorker(options: VideoWorkerOptions = {}): Promise<VideoWorker> {
   const { env } = options;
-  const taskQueue = options.taskQueue ?? readTaskQueue(env);
-  const queues: WorkQueues = {
-    taskQueue,
-    submitQueue: options.submitQueue ?? submitQueueOf(taskQueue),
-    downloadQueue: options.downloadQueue ?? readDownloadQueue(env) ?? taskQueue,
-    submitsPerSecond: options.submitsPerSecond ?? readSubmitsPerSecond(env),
-  };
-  checkQueues(queues);
+  const queues = resolveWorkerQueues(options, env);
   const roles = checkRoles(options.roles ?? WORKER_ROLES, queues);
   const workerDeploymentOptions = deploymentOptions(options.worker, env);
   const work = prepareWork(options);
   await probeStorage(work);
   const { connection, namespace } = options.connection ? options : await connectWorker(env);
-  const shared = behavingWell({
+  const shared = withOwnDefaults({
     connection,
     namespace: options.namespace ?? namespace,
-    // The same for each queue: what a job of one version has to do, only workers of that version get.
+    // The same for each queue, so that the activities of a job run on the version of its workflow.
     workerDeploymentOptions,
   });
 
-  const whileTidying = async <T>(run: () => Promise<T>): Promise<T> => {
-    const stopTidying = roles.some(storesVideos) ? startJanitor(work.storage) : () => undefined;
-    return run().finally(stopTidying);
+  const withJanitor = async <T>(run: () => Promise<T>): Promise<T> => {
+    const stopJanitor = roles.some(writesVideos) ? startJanitor(work.storage) : () => undefined;
+    return run().finally(stopJanitor);
   };
 
-  /** What came from the caller is the caller's to close. */
+  /** The caller closes what the caller gave. */
   const closeOwn = async () => {
     await work.close();
     if (!options.connection) await connection?.close();
@@ -91,7 +91,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
         await Worker.create(
           withOwnWorkflows({
             ...shared,
-            taskQueue,
+            taskQueue: queues.taskQueue,
             activities: work.activities,
             ...options.worker,
             plugins: [...(options.worker?.plugins ?? []), QUIET_BUNDLER],
@@ -104,8 +104,8 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
       workers.push(await Worker.create({ ...shared, ...withoutOwnTasks(options.worker), ...own }));
     }
     return {
-      run: () => whileTidying(() => runTogether(workers)).finally(closeOwn),
-      runUntil: (work) => whileTidying(() => runAllUntil(workers, work)).finally(closeOwn),
+      run: () => withJanitor(() => runTogether(workers)).finally(closeOwn),
+      runUntil: (work) => withJanitor(() => runAllUntil(workers, work)).finally(closeOwn),
       shutdown: () => shutDown(workers),
     };
   } catch (error) {
@@ -114,10 +114,10 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   }
 }
 
-/** Who only submits leaves nothing half written. */
-const storesVideos = (role: WorkerRole) => role !== 'submits';
+/** A worker that only submits leaves no unfinished downloads. */
+const writesVideos = (role: WorkerRole) => role !== 'submits';
 
-/** A worker that cannot store could only fail jobs that are paid for, or submit none: it does not begin. */
+/** A worker that cannot write to the storage would fail jobs that are paid for, so it does not start. */
 async function probeStorage({ storage, close }: VideoWork): Promise<void> {
   try {
     await storage.probe?.();
@@ -127,8 +127,8 @@ async function probeStorage({ storage, close }: VideoWork): Promise<void> {
   }
 }
 
-/** A worker that would do nothing, or get tasks it does not know, is told so: its jobs would wait without a word. */
-function checkRoles(roles: readonly WorkerRole[], queues: WorkQueues): readonly WorkerRole[] {
+/** Refuses roles with which the worker would get no tasks: its jobs would silently wait. */
+function checkRoles(roles: readonly WorkerRole[], queues: Queues): readonly WorkerRole[] {
   const { taskQueue, submitQueue, downloadQueue } = queues;
   const choices = WORKER_ROLES.join(', ');
   const unknown = roles.find((role) => !WORKER_ROLES.includes(role));
@@ -143,12 +143,12 @@ function checkRoles(roles: readonly WorkerRole[], queues: WorkQueues): readonly 
   if (roles.includes('jobs')) return roles;
   if (roles.includes('downloads') && downloadQueue === taskQueue) {
     throw new ConfigError(
-      'VIDEOGEN_DOWNLOAD_QUEUE names no task queue beside that of the jobs, whose workers do the downloads: set it to one for this worker and for whoever starts jobs.',
+      'VIDEOGEN_DOWNLOAD_QUEUE names no queue of its own, so the workers of the jobs do the downloads: set it to another task queue, for this worker and for the clients.',
     );
   }
   if (roles.includes('submits') && submitQueue === taskQueue) {
     throw new ConfigError(
-      'Submits wait on the task queue of the jobs, whose workers do them: give submits a queue of their own, or this worker the role jobs.',
+      'Submits have no queue of their own, so the workers of the jobs do them: set submitQueue to another task queue, or give this worker the role jobs.',
     );
   }
   return roles;

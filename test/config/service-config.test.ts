@@ -2,7 +2,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { homedir, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import {
-  ConfigError,
   type Environment,
   namesAService,
   readEmulatorKey,
@@ -14,11 +13,10 @@ import {
   readDataFolder,
   readDeploymentVersion,
   readServerOptions,
-  readSubmitsPerSecond,
-  readTaskQueue,
   readTemporalAddress,
   readTemporalConfig,
 } from '../../src/config/temporal-config';
+import { refusal as refusalOf } from './refusal';
 
 const KEY = 'sk-very-secret';
 const BASE = { VIDEO_API_BASE_URL: 'https://api.example.com', VIDEO_API_KEY: KEY };
@@ -34,18 +32,8 @@ const fileWith = (name: string, text: string) => {
   return join(folder, name);
 };
 
-/** The message of the ConfigError, seen to be one line that names the variable, the problem and the fix. */
-function refusal(read: () => unknown): string {
-  try {
-    read();
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    expect(error.message).toMatch(/^[A-Z]+_[A-Z_]+\b[^\n\r]+: [a-z][^\n\r]+\.$/);
-    expect(error.message).not.toContain(KEY);
-    return error.message;
-  }
-  throw new Error('it was accepted');
-}
+/** No message repeats the key. */
+const refusal = (read: () => unknown) => refusalOf(read, { without: KEY });
 
 describe('VIDEO_API_BASE_URL', () => {
   const read = (VIDEO_API_BASE_URL?: string) => readServiceConfig({ ...BASE, VIDEO_API_BASE_URL }).baseUrl;
@@ -86,18 +74,18 @@ describe('VIDEO_API_BASE_URL', () => {
 describe('VIDEO_API_KEY', () => {
   const read = (key?: string) => readServiceConfig({ ...BASE, VIDEO_API_KEY: key }).apiKey();
 
-  it('is handed over by a function, so that it is in no printed configuration', () => {
+  it('is returned by a function, so that no printed configuration contains it', () => {
     const config = readServiceConfig(BASE);
     expect(config.apiKey()).toBe(KEY);
     expect(JSON.stringify(config)).not.toContain(KEY);
     expect(Object.isFrozen(config)).toBe(true);
   });
 
-  it('loses the white space around it', () => {
+  it('is trimmed', () => {
     expect(read(` ${KEY}\n`)).toBe(KEY);
   });
 
-  it('that is not set is refused, with both ways to set it', () => {
+  it('is refused when it is not set, with both ways to set it', () => {
     const message = refusal(() => read());
     expect(message).toMatch(/^VIDEO_API_KEY is not set: .*VIDEO_API_KEY_FILE/);
   });
@@ -113,7 +101,7 @@ describe('VIDEO_API_KEY', () => {
     `${KEY}\u00e9`,
     `${KEY}\u0000x`,
     `“${KEY}”`,
-  ])('%j is refused without a word of it', (key) => {
+  ])('%j is refused, and not quoted', (key) => {
     expect(refusal(() => read(key))).toMatch(/^VIDEO_API_KEY holds a space, a line break or .* ASCII: /);
   });
 });
@@ -138,26 +126,26 @@ describe('VIDEO_API_KEY_FILE', () => {
     expect(apiKey()).toBe('sk-newer');
   });
 
-  it('beside VIDEO_API_KEY is refused', () => {
+  it('is refused together with VIDEO_API_KEY', () => {
     expect(refusal(() => read(fileWith('key', KEY), KEY))).toBe(
       'VIDEO_API_KEY and VIDEO_API_KEY_FILE are both set: unset one of them.',
     );
   });
 
-  it('counts alone when the other is set to nothing, as a compose file does', () => {
+  it('is used when VIDEO_API_KEY is blank, as in a compose file, and the other way round', () => {
     expect(read(fileWith('key', KEY), '').apiKey()).toBe(KEY);
     expect(read('', KEY).apiKey()).toBe(KEY);
   });
 
-  it('names a file that is missing', () => {
+  it('is refused when the file is missing', () => {
     expect(refusal(() => read(join(folder, 'none')))).toMatch(/^VIDEO_API_KEY_FILE names .*\(ENOENT\): /);
   });
 
-  it('names a folder', () => {
+  it('is refused when it names a folder', () => {
     expect(refusal(() => read(folder))).toMatch(/^VIDEO_API_KEY_FILE names .*\(EISDIR\): /);
   });
 
-  it.each(['', '\n'])('names a file that is empty: %j', (text) => {
+  it.each(['', '\n'])('is refused when the file is empty: %j', (text) => {
     expect(refusal(() => read(fileWith('key', text)))).toMatch(/^VIDEO_API_KEY_FILE is empty: /);
   });
 
@@ -168,22 +156,8 @@ describe('VIDEO_API_KEY_FILE', () => {
     },
   );
 
-  it('is not printed, because some people put the key itself there', () => {
+  it('is not quoted, because some people put the key itself there', () => {
     expect(refusal(() => read(KEY))).toMatch(/^VIDEO_API_KEY_FILE names a file that cannot be read/);
-  });
-});
-
-describe('VIDEOGEN_TASK_QUEUE', () => {
-  it.each([
-    [undefined, 'video-generation'],
-    ['foxes', 'foxes'],
-    [' foxes ', 'foxes'],
-  ])('%j is the queue %j', (VIDEOGEN_TASK_QUEUE, queue) => {
-    expect(readTaskQueue({ VIDEOGEN_TASK_QUEUE })).toBe(queue);
-  });
-
-  it.each(['', ' '])('%j is refused', (VIDEOGEN_TASK_QUEUE) => {
-    expect(refusal(() => readTaskQueue({ VIDEOGEN_TASK_QUEUE }))).toMatch(/^VIDEOGEN_TASK_QUEUE is empty: /);
   });
 });
 
@@ -200,24 +174,7 @@ describe('VIDEOGEN_ON_LOST_SUBMIT', () => {
 
   it.each(['retry', 'Hold', 'true'])('%j is refused', (VIDEOGEN_ON_LOST_SUBMIT) => {
     expect(refusal(() => readLostSubmitPolicy({ VIDEOGEN_ON_LOST_SUBMIT }))).toMatch(
-      /must be one of hold, resubmit, fail/,
-    );
-  });
-});
-
-describe('VIDEOGEN_SUBMITS_PER_SECOND', () => {
-  it.each([
-    [undefined, undefined],
-    ['', undefined],
-    ['2', 2],
-    ['0.5', 0.5],
-  ])('%j means %j', (VIDEOGEN_SUBMITS_PER_SECOND, perSecond) => {
-    expect(readSubmitsPerSecond({ VIDEOGEN_SUBMITS_PER_SECOND })).toBe(perSecond);
-  });
-
-  it.each(['0', '-1', 'many', 'Infinity', 'NaN'])('%j is refused', (VIDEOGEN_SUBMITS_PER_SECOND) => {
-    expect(refusal(() => readSubmitsPerSecond({ VIDEOGEN_SUBMITS_PER_SECOND }))).toMatch(
-      /give a number above 0/,
+      /: set it to one of hold, resubmit, fail, or unset it/,
     );
   });
 });
@@ -241,7 +198,7 @@ describe('VIDEOGEN_DEPLOYMENT_NAME and VIDEOGEN_BUILD_ID', () => {
     [
       'videos.eu',
       '1',
-      /^VIDEOGEN_DEPLOYMENT_NAME is "videos\.eu", and Temporal takes none with a dot or a colon: /,
+      /^VIDEOGEN_DEPLOYMENT_NAME is "videos\.eu", and Temporal takes no dot or colon in it: /,
     ],
     ['videos:eu', '1', /^VIDEOGEN_DEPLOYMENT_NAME is "videos:eu", /],
   ])('%j and %j are refused', (deploymentName, buildId, message) => {
@@ -286,13 +243,13 @@ describe('TEMPORAL_*', () => {
     expect(Object.isFrozen(config)).toBe(true);
   });
 
-  it("leaves the SDK's defaults when nothing, or nothing but blanks, is set", () => {
+  it("keeps the SDK's defaults when nothing is set, or only blanks", () => {
     const blank = { TEMPORAL_ADDRESS: '', TEMPORAL_NAMESPACE: ' ', TEMPORAL_API_KEY: '', TEMPORAL_TLS: '' };
     expect(readTemporalConfig(blank)).toEqual(readTemporalConfig({}));
     expect(readTemporalConfig({}).connectionOptions.address).toBeUndefined();
   });
 
-  it('reads the profile of a file, and the variables before it', () => {
+  it('reads the profile of a file; variables take precedence', () => {
     const TEMPORAL_CONFIG_FILE = fileWith(
       'temporal.toml',
       '[profile.cloud]\naddress = "cloud:7233"\nnamespace = "n"\n[profile.cloud.grpc_meta]\nteam = "a"\n',
@@ -315,7 +272,7 @@ describe('TEMPORAL_*', () => {
     });
   });
 
-  it('takes an API key and headers with the line break that ends a file', () => {
+  it('trims an API key and headers, which may end with the line break of a file', () => {
     const env = { TEMPORAL_API_KEY: `${KEY}\r\n`, TEMPORAL_GRPC_META_TEAM: 'a b\n' };
     expect(readTemporalConfig(env).connectionOptions).toMatchObject({
       apiKey: KEY,
@@ -333,7 +290,7 @@ describe('TEMPORAL_*', () => {
     ['TEMPORAL_ADDRESS', `https://${KEY}@temporal.example.com:7233`],
     ['TEMPORAL_ADDRESS', `temporal.example.com:7233?token=${KEY}`],
     ['TEMPORAL_ADDRESS', `temporal.example.com:7233\n${KEY}`],
-  ])('refuses what no header or address can hold, by the name of %s alone', (name, value) => {
+  ])('refuses a %s that no header or address can hold, without quoting it', (name, value) => {
     expect(refusal(() => readTemporalConfig({ [name]: value }))).toMatch(new RegExp(`^${name}, `));
   });
 
@@ -379,8 +336,8 @@ describe('TEMPORAL_*', () => {
   });
 });
 
-describe("the places of Temporal's own programs", () => {
-  it('are the defaults of the user when nothing, or nothing but blanks, is set', () => {
+describe("the paths of Temporal's servers", () => {
+  it('have defaults below the home folder when nothing is set, or only blanks', () => {
     const cacheFolder = join(homedir(), '.cache', 'temporal-videogen');
     expect(readServerOptions({})).toEqual({ cacheFolder });
     const blank = {
@@ -392,7 +349,7 @@ describe("the places of Temporal's own programs", () => {
     expect(readServerOptions(blank)).toEqual({ cacheFolder });
   });
 
-  it('are those that are set', () => {
+  it('are those of the settings', () => {
     expect(readServerOptions({ XDG_CACHE_HOME: '/c', VIDEOGEN_TEMPORAL_CLI: '/t', PATH: '/bin' })).toEqual({
       cacheFolder: '/c/temporal-videogen',
       temporalCli: '/t',
@@ -407,27 +364,27 @@ describe("the places of Temporal's own programs", () => {
   });
 });
 
-describe('the folder for a Temporal server of our own', () => {
+describe("the data folder of this machine's own Temporal server", () => {
   it.each<[Environment, string]>([
     [{}, join(homedir(), '.local', 'share', 'temporal-videogen')],
     [{ VIDEOGEN_DATA: '', XDG_DATA_HOME: ' ' }, join(homedir(), '.local', 'share', 'temporal-videogen')],
     [{ XDG_DATA_HOME: '/d' }, '/d/temporal-videogen'],
     [{ XDG_DATA_HOME: '/d', VIDEOGEN_DATA: '/v' }, '/v'],
-  ])('with %j is %s', (env, place) => {
-    expect(readDataFolder(env)).toBe(place);
+  ])('with %j is %s', (env, folder) => {
+    expect(readDataFolder(env)).toBe(folder);
   });
 });
 
-describe('whether somebody else runs', () => {
+describe('the environment names', () => {
   it.each<[Environment, string | undefined]>([
     [{}, undefined],
     [{ TEMPORAL_ADDRESS: ' ' }, undefined],
     [{ TEMPORAL_ADDRESS: 'temporal:7233' }, 'temporal:7233'],
-  ])('Temporal is told by its address: %j', (env, address) => {
+  ])('a Temporal server by its address: %j', (env, address) => {
     expect(readTemporalAddress(env)).toBe(address);
   });
 
-  it('Temporal is told by a profile as well', () => {
+  it('a Temporal server by a profile too', () => {
     const TEMPORAL_CONFIG_FILE = fileWith('temporal.toml', '[profile.default]\naddress = "cloud:7233"\n');
     expect(readTemporalAddress({ TEMPORAL_CONFIG_FILE })).toBe('cloud:7233');
   });
@@ -436,24 +393,24 @@ describe('whether somebody else runs', () => {
     [{}, false],
     [{ VIDEO_API_BASE_URL: ' ' }, false],
     [{ VIDEO_API_KEY: KEY }, false],
-    [{ VIDEO_API_BASE_URL: 'not a URL, which is told when it is read' }, true],
-  ])('the video service is told by its address: %j', (env, named) => {
+    [{ VIDEO_API_BASE_URL: 'not a URL' }, true],
+  ])('a video service by its address: %j', (env, named) => {
     expect(namesAService(env)).toBe(named);
   });
 });
 
 describe("the emulator's key", () => {
-  it('is its own when none, or nothing but blanks, is set', () => {
+  it('is none when nothing is set, or only blanks', () => {
     expect(readEmulatorKey({})).toBeUndefined();
     expect(readEmulatorKey({ VIDEO_API_KEY: '', VIDEO_API_KEY_FILE: ' ' })).toBeUndefined();
   });
 
-  it('is the one that is set, or that is in a file', () => {
+  it('is the one in the variable or in the file', () => {
     expect(readEmulatorKey({ VIDEO_API_KEY: ` ${KEY}` })).toBe(KEY);
     expect(readEmulatorKey({ VIDEO_API_KEY_FILE: fileWith('key', `${KEY}\n`) })).toBe(KEY);
   });
 
-  it('is refused by the rules of every key', () => {
+  it('follows the rules of every key', () => {
     expect(refusal(() => readEmulatorKey({ VIDEO_API_KEY: `${KEY} x` }))).toMatch(
       /^VIDEO_API_KEY holds a space/,
     );
@@ -475,11 +432,9 @@ describe('the environment', () => {
   const READS_ONE =
     /process\s*\.\s*env\s*(?:\?\.|[.[])|\}\s*(?::[^=;]*)?=\s*process\s*\.\s*env\b|from 'node:process'/;
 
-  it('is read by one file alone', () => {
+  it('is passed to the readers of src/config, and nowhere read variable by variable', () => {
     const readers = sources.filter((file) => READS_ONE.test(readFileSync(file, 'utf8')));
-    expect(
-      readers.map((file) => relative(root, file)).filter((file) => file !== 'src/config/service-config.ts'),
-    ).toEqual([]);
+    expect(readers.map((file) => relative(root, file))).toEqual([]);
     expect(sources.length).toBeGreaterThan(30);
   });
 
@@ -521,15 +476,15 @@ describe('VIDEOGEN_PROFILE', () => {
     ['a misspelt field', 'read:\n  taskID: x\n', 'read.taskID is not known'],
     ['an empty file', '', 'the profile must be of type object'],
     ['a list', '- a\n', 'the profile must be of type object'],
-    ['what is no YAML', 'read: [\n', 'names a file that is no YAML'],
+    ['text that is not YAML', 'read: [\n', 'names a file that is not YAML'],
   ])('with %s is refused', (_what, content, problem) => {
     const file = fileWith('profile.yaml', content);
     expect(refusal(() => readProfile({ VIDEOGEN_PROFILE: file }))).toContain(problem);
   });
 
-  it('that is no file is refused with the names that are known', () => {
-    const told = refusal(() => readProfile({ VIDEOGEN_PROFILE: 'sora' }));
-    expect(told).toContain('openai');
-    expect(told).toContain('ENOENT');
+  it('that is not a file is refused with the names of the built-in profiles', () => {
+    const message = refusal(() => readProfile({ VIDEOGEN_PROFILE: 'sora' }));
+    expect(message).toContain('openai');
+    expect(message).toContain('ENOENT');
   });
 });

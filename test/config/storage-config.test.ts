@@ -1,25 +1,9 @@
 import { pathToFileURL } from 'node:url';
-import { ConfigError } from '../../src/config/service-config';
-import {
-  readDownloadOptions,
-  readDownloadQueue,
-  readS3Connection,
-  readStorageConfig,
-} from '../../src/config/storage-config';
+import { readDownloadOptions, readS3Connection, readStorageConfig } from '../../src/config/storage-config';
+import { refusal } from './refusal';
 
-const A_PLACE = 'give a folder, an absolute file:// URL such as file:///srv/videos, or s3://bucket/prefix';
-
-/** The message of the ConfigError, seen to be one line that names the variable, the problem and the fix. */
-function refusal(read: () => unknown): string {
-  try {
-    read();
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    expect(error.message).toMatch(/^[A-Z]+_[A-Z0-9_]+\b[^\n\r]+: [a-z][^\n\r]+\.$/);
-    return error.message;
-  }
-  throw new Error('it was accepted');
-}
+const FIX =
+  'give a folder, an absolute file:// URL such as file:///srv/videos, or s3://bucket/prefix, or unset it for ./videos.';
 
 describe('VIDEOGEN_STORAGE', () => {
   it.each([
@@ -45,20 +29,20 @@ describe('VIDEOGEN_STORAGE', () => {
   });
 
   it.each([
-    ['', `is empty: ${A_PLACE}, or unset it for ./videos.`],
-    [' ', `is empty: ${A_PLACE}, or unset it for ./videos.`],
-    ['https://user:sk-very-secret@host/videos', `starts with https://, which is not supported: ${A_PLACE}.`],
-    ['file:videos', `starts with file:, which is not supported: ${A_PLACE}.`],
-    ['file://server/videos', `is a file: URL that names no folder of this machine: ${A_PLACE}.`],
-    ['file:///srv%2Fvideos', `is a file: URL that names no folder of this machine: ${A_PLACE}.`],
-    ['s3://', 'names no bucket: give s3://bucket or s3://bucket/prefix.'],
-    ['s3://a b/c', 'names no bucket: give s3://bucket or s3://bucket/prefix.'],
-    ['s3://videos/../c', 'names no bucket: give s3://bucket or s3://bucket/prefix.'],
+    ['', `is empty: ${FIX}`],
+    [' ', `is empty: ${FIX}`],
+    ['https://user:sk-very-secret@host/videos', `starts with https://, which is not supported: ${FIX}`],
+    ['file:videos', `starts with file:, which is not supported: ${FIX}`],
+    ['file://server/videos', `is a file: URL that names no folder of this machine: ${FIX}`],
+    ['file:///srv%2Fvideos', `is a file: URL that names no folder of this machine: ${FIX}`],
+    ['s3://', `does not name a bucket: ${FIX}`],
+    ['s3://a b/c', `does not name a bucket: ${FIX}`],
+    ['s3://videos/../c', `does not name a bucket: ${FIX}`],
   ])('%j is refused: it %s', (VIDEOGEN_STORAGE, problem) => {
     expect(refusal(() => readStorageConfig({ VIDEOGEN_STORAGE }))).toBe(`VIDEOGEN_STORAGE ${problem}`);
   });
 
-  it('in S3 is reached as the environment says, and as the AWS SDK finds where it says nothing', () => {
+  it('in S3 uses the connection of the environment, and leaves the rest to the AWS SDK', () => {
     const bucket = { VIDEOGEN_STORAGE: 's3://videos' };
     expect(
       readStorageConfig({
@@ -84,7 +68,7 @@ describe('VIDEOGEN_STORAGE', () => {
 
 describe.each(['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'])('%s', (variable) => {
   it.each(['minio:9000', 'ftp://minio', 'nonsense', 'https://id:sk-very-secret@minio'])(
-    'may not be %j, which nobody repeats',
+    'may not be %j, which is not quoted',
     (address) => {
       expect(refusal(() => readS3Connection({ [variable]: address }))).toBe(
         `${variable} is not an http(s) URL without a user: set it to the address of the S3 server, such as https://s3.example.com, or unset it.`,
@@ -92,7 +76,7 @@ describe.each(['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'])('%s', (variable) => {
     },
   );
 
-  it('is nobody’s matter where videos are files', () => {
+  it('is not read when videos go to a folder', () => {
     const env = { VIDEOGEN_STORAGE: './videos', [variable]: 'nonsense' };
     expect(readStorageConfig(env)).toEqual({ kind: 'file', folder: './videos' });
   });
@@ -163,9 +147,3 @@ describe.each(['VIDEOGEN_SIDECAR', 'VIDEOGEN_S3_PATH_STYLE', 'VIDEOGEN_S3_CONDIT
     });
   },
 );
-
-it('VIDEOGEN_DOWNLOAD_QUEUE names a task queue, or none', () => {
-  expect(readDownloadQueue({ VIDEOGEN_DOWNLOAD_QUEUE: ' downloads ' })).toBe('downloads');
-  expect(readDownloadQueue({ VIDEOGEN_DOWNLOAD_QUEUE: ' ' })).toBeUndefined();
-  expect(readDownloadQueue({})).toBeUndefined();
-});

@@ -25,7 +25,7 @@ test('a task id that is longer than the server can store is cut', () => {
 test('a server that does not let them be registered is told as such, with who can', () => {
   const error = Object.assign(new Error('7 PERMISSION_DENIED: Request unauthorized.'), { code: 7 });
   expect(String(refusal(error, 'films'))).toBe(
-    'ConfigError: The server does not offer this to us (7 PERMISSION_DENIED: Request unauthorized.): have VideoTaskId, VideoPhase, VideoOutcome registered as Keyword by whoever runs the namespace films; in Temporal Cloud that is done in the Cloud UI or with tcld.',
+    'ConfigError: The server does not allow this (7 PERMISSION_DENIED: Request unauthorized.): ask those who run the namespace films to register VideoTaskId, VideoPhase, VideoOutcome as Keyword; in Temporal Cloud this is done in the Cloud UI or with tcld.',
   );
   const other = Object.assign(new Error('14 UNAVAILABLE: gone'), { code: 14 });
   expect(refusal(other, 'films')).toBe(other);

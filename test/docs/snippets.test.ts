@@ -1,17 +1,21 @@
 import { join } from 'node:path';
 import ts from 'typescript';
+import { exports as entryPoints } from '../../package.json';
 import { parseJobInput } from '../../src/contract';
 import { blocksOf, pageNames, readPage, readReadme } from '../support/docs-page';
 
 const root = join(__dirname, '../..');
 const texts = [readReadme(), ...pageNames().map(readPage)];
 
-/** The package as its users import it, told from the sources. */
-const PATHS = {
-  'temporal-videogen': ['./src/index.ts'],
-  'temporal-videogen/workflows': ['./workflows/index.ts'],
-  'temporal-videogen/*': ['./src/*.ts'],
-};
+/** The sources behind what users import. */
+const PATHS = Object.fromEntries(
+  Object.entries(entryPoints)
+    .filter(([, target]) => target.endsWith('.js'))
+    .map(([path, target]) => [
+      path.replace('.', 'temporal-videogen'),
+      [target.replace(/^[.][/]dist[/](.*)[.]js$/, './$1.ts')],
+    ]),
+);
 
 /** What the compiler says of each snippet. One program for all: most of the time goes into the packages' own types. */
 function problemsOf(snippets: string[]): string[][] {

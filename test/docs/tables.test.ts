@@ -1,19 +1,19 @@
 import { readPage, readReadme } from '../support/docs-page';
-import { exportTable } from '../support/export-table';
 import { answerTable, failureTable, meaningTable } from '../support/failure-tables';
+import { settingsTable } from '../support/settings-table';
 
 /** Tables that the code decides, each between two comments of its page. */
 const FILES = {
   meanings: 'README.md',
   failures: 'docs/failures.md',
   answers: 'docs/failures.md',
-  exports: 'docs/reference.md',
+  settings: 'docs/configuration.md',
 };
 const TABLES = {
   meanings: meaningTable(),
   failures: failureTable(),
   answers: answerTable(),
-  exports: exportTable(),
+  settings: settingsTable(),
 };
 type Name = keyof typeof TABLES;
 
@@ -37,10 +37,10 @@ const SHOWN: Record<Name, string> = {
   meanings: readme,
   failures: page,
   answers: page,
-  exports: readPage('reference.md'),
+  settings: readPage('configuration.md'),
 };
 
-it.each(['meanings', 'failures', 'answers', 'exports'] as const)(
+it.each(['meanings', 'failures', 'answers', 'settings'] as const)(
   'the documented table of %s is that of the code',
   (name) => {
     expect(() => checkTable(name, SHOWN[name])).not.toThrow();
@@ -62,20 +62,10 @@ it.each<[string, Name, string]>([
     'answers',
     page.replace('| 429 | RateLimited |', '| 429 | ServiceFailed |'),
   ],
-  [
-    'a name that is not exported',
-    'exports',
-    SHOWN.exports.replace('`VideoPluginOptions`', '`PluginOptions`'),
-  ],
+  ['another default', 'settings', SHOWN.settings.replace('`2GiB`', '`4GiB`')],
   ['no table', 'failures', page.replace(start('failures'), '')],
   ['a table without an end', 'answers', page.replace(end('answers'), '')],
   ['two tables', 'failures', `${page}\n${page}`],
 ])('a page with %s in its %s is refused, with what to paste', (_what, name, other) => {
   expect(() => checkTable(name, other)).toThrow(TABLES[name]);
-});
-
-test('the table of exports names what the entry points export, types among it', () => {
-  const [, plugin = ''] = /^\| `temporal-videogen\/plugin` \| (.*) \|$/m.exec(TABLES.exports) ?? [];
-  expect(plugin.split(', ')).toEqual(expect.arrayContaining(['`VideoPlugin`', '`VideoPluginOptions`']));
-  expect(TABLES.exports).toContain('`createVideoClient`');
 });

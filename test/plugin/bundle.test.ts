@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createHostProject, type HostProject } from '../support/host-project';
 
-/** How hosts write and compile workflows: what each file exports is told where, and often only while it runs. */
+/** How hosts write and compile workflows. What a file exports is often known only when it runs. */
 const OWN = 'async function ownWorkflow() { return 1; }';
 const VIDEO = 'async function generateVideo() { return 2; }';
 const TSC_STAR = `var __exportStar = function(m, exports) { for (var p in m) if (p !== "default" && !Object.prototype.hasOwnProperty.call(exports, p)) exports[p] = m[p]; };`;
@@ -45,7 +45,7 @@ const SHAPES: Record<string, Shape> = {
     fine: { 'workflows.mjs': "export * from './own.mjs';", 'own.mjs': `export ${OWN}` },
     taken: { 'workflows.mjs': "export * from './own.mjs';", 'own.mjs': `export ${OWN} export ${VIDEO}` },
   },
-  'a module that asks for the time while it is loaded': {
+  'a module that reads the time while it loads': {
     file: 'workflows.js',
     fine: { 'workflows.js': `exports.since = Date.now(); exports.ownWorkflow = ${OWN}` },
     taken: {
@@ -75,12 +75,12 @@ const SCRIPT = `
 const { bundleWorkflowCode, DefaultLogger, Runtime, Worker } = require('@temporalio/worker');
 const { historyFromJSON } = require('@temporalio/common/lib/proto-utils');
 const { VideoPlugin } = require('temporal-videogen/plugin');
-const { loadWorkflowExports } = require('./node_modules/temporal-videogen/dist/src/plugin/workflow-exports');
+const { loadWorkflowExports } = require('./node_modules/temporal-videogen/dist/src/plugin/bundle');
 const logger = new DefaultLogger('ERROR', () => undefined);
 Runtime.install({ logger });
-const bundle = async (place, plugins) => {
+const bundle = async (workflowsPath, plugins) => {
   try {
-    const { code } = await bundleWorkflowCode({ workflowsPath: place, plugins, logger });
+    const { code } = await bundleWorkflowCode({ workflowsPath, plugins, logger });
     const exported = Object.entries(loadWorkflowExports(code));
     return {
       workflows: exported.filter(([, one]) => typeof one === 'function').map(([name]) => name).sort(),
@@ -93,8 +93,8 @@ const bundle = async (place, plugins) => {
 async function main() {
   const plugin = new VideoPlugin();
   const found = {};
-  for (const place of PLACES) found[place] = await bundle(require('path').join(__dirname, place), [plugin]);
-  found.twice = await bundle(require('path').join(__dirname, PLACES[0]), [plugin, plugin, new VideoPlugin()]);
+  for (const file of FILES) found[file] = await bundle(require('path').join(__dirname, file), [plugin]);
+  found.twice = await bundle(require('path').join(__dirname, FILES[0]), [plugin, plugin, new VideoPlugin()]);
   found.nothing = await bundle(undefined, [plugin]);
   const { workflowBundle } = plugin.configureReplayWorker({ plugins: [plugin] });
   found.replays = await Worker.runReplayHistory({ plugins: [plugin] }, historyFromJSON(HISTORY), 'well')
@@ -110,11 +110,11 @@ describe('bundled with the plugin', () => {
 
   beforeAll(() => {
     host = createHostProject();
-    const places: string[] = [];
+    const paths: string[] = [];
     Object.values(SHAPES).forEach(({ file, ...kinds }, index) => {
       for (const [kind, files] of Object.entries(kinds)) {
         const folder = `${kind}-${index}`;
-        places.push(`${folder}/${file}`);
+        paths.push(`${folder}/${file}`);
         host.write(
           Object.fromEntries(Object.entries(files).map(([name, text]) => [`${folder}/${name}`, text])),
         );
@@ -122,16 +122,16 @@ describe('bundled with the plugin', () => {
     });
     const history = readFileSync(join(__dirname, '../histories/well.json'), 'utf8');
     host.write({
-      'bundle.js': SCRIPT.replaceAll('PLACES', JSON.stringify(places)).replace('HISTORY', () => history),
+      'bundle.js': SCRIPT.replaceAll('FILES', JSON.stringify(paths)).replace('HISTORY', () => history),
     });
     found = JSON.parse(JSON.stringify(host.run('bundle.js')));
   }, BUNDLING_MAX_MS);
   afterAll(() => host.remove());
 
   it.each(Object.entries(SHAPES))('%s has the host’s workflows and ours', (name, { file }) => {
-    const place = `fine-${Object.keys(SHAPES).indexOf(name)}/${file}`;
+    const path = `fine-${Object.keys(SHAPES).indexOf(name)}/${file}`;
     const others = name === 'a workflow for every other name' ? ['default'] : [];
-    expect(found[place]).toEqual({
+    expect(found[path]).toEqual({
       workflows: [...others, 'generateVideo', 'generateVideos', 'ownWorkflow'],
       zod: false,
     });
@@ -140,21 +140,21 @@ describe('bundled with the plugin', () => {
   it.each(Object.entries(SHAPES))(
     '%s with a generateVideo of its own is refused in a sentence',
     (name, { file }) => {
-      const place = `taken-${Object.keys(SHAPES).indexOf(name)}/${file}`;
-      expect(found[place]).toBe(
-        "ConfigError: The workflow generateVideo is your worker's own and one of temporal-videogen: rename or remove your own.",
+      const path = `taken-${Object.keys(SHAPES).indexOf(name)}/${file}`;
+      expect(found[path]).toBe(
+        'ConfigError: Your worker and temporal-videogen both have the workflow generateVideo: rename or remove your own.',
       );
     },
   );
 
-  it('it may be mentioned more than once', () => {
+  it('by several plugins, it has the same workflows', () => {
     expect(found.twice).toEqual({
       workflows: ['generateVideo', 'generateVideos', 'ownWorkflow'],
       zod: false,
     });
   });
 
-  it('ours are all there is for a host without workflows', () => {
+  it('for a host without workflows, it has ours alone', () => {
     expect(found.nothing).toEqual({ workflows: ['generateVideo', 'generateVideos'], zod: false });
   });
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type WorkerOptions } from '@temporalio/worker';
 import { ConfigError } from '../../src/config/service-config';
-import { forWorkersBeside } from '../../src/plugin/hosted-work';
+import { optionsForWorkersBeside } from '../../src/plugin/hosted-work';
 import { VideoPlugin, type VideoPluginOptions } from '../../src/plugin/video-plugin';
 import { sdkProblem } from '../../src/worker/sdk-versions';
 import { createHostProject } from '../support/host-project';
@@ -32,7 +32,7 @@ const bundleOf = async (file: string, plugins: VideoPlugin[] = []) =>
   });
 
 describe('a worker with the plugin', () => {
-  it('has its own activities and ours, and what ours need where it is not set', () => {
+  it('has its own activities and ours, and the options that ours need unless they are set', () => {
     const own = async () => 1;
     const { activities, ...options } = configure({ activities: { own } });
     expect(Object.keys(activities ?? {})).toEqual([
@@ -57,16 +57,16 @@ describe('a worker with the plugin', () => {
 
   it('may not have an activity of the same name', () => {
     expect(refusal(() => configure({ activities: { submitVideo: async () => 'mine' } }))).toBe(
-      "The activity submitVideo is your worker's own and one of temporal-videogen: rename or remove your own.",
+      'Your worker and temporal-videogen both have the activity submitVideo: rename or remove your own.',
     );
   });
 
-  it('that gets it a second time is left as it is', () => {
+  it('is not changed by a second plugin', () => {
     const once = configure();
     expect(new VideoPlugin({ env: {} }).configureWorker(once)).toBe(once);
   });
 
-  it('is told which setting is missing when it is made, and not before', () => {
+  it('fails for a missing setting when it is created, not before', () => {
     const plugin = new VideoPlugin({ env: {} });
     expect(plugin.configureClient({ namespace: 'n' })).toEqual({ namespace: 'n' });
     expect(refusal(() => plugin.configureWorker({ taskQueue: 'q' }))).toMatch(
@@ -74,15 +74,17 @@ describe('a worker with the plugin', () => {
     );
   });
 
-  it('has queues that make sense', () => {
+  it('is refused queues on which it would get the wrong tasks', () => {
     expect(refusal(() => configure({}, { queues: { submit: 's', download: 's' } }))).toMatch(
-      /^The queue of the downloads \(.* queues\.download of the plugin\) is "s", where the submits wait: name another\.$/,
+      /^VIDEOGEN_DOWNLOAD_QUEUE \(or queues\.download of the plugin\) is "s", the queue of the submits: name another queue\.$/,
     );
-    expect(refusal(() => configure({}, { submitsPerSecond: 2 }))).toMatch(/give submits one of their own/);
+    expect(refusal(() => configure({}, { submitsPerSecond: 2 }))).toMatch(
+      /give submits a queue of their own/,
+    );
     expect(configure({}, { submitsPerSecond: 2, queues: { submit: 's' } }).taskQueue).toBe('q');
   });
 
-  it('has its deployment, and nothing of its own work, shared by the workers beside it', () => {
+  it('shares its deployment with the workers beside it, but not its own workflows and activities', () => {
     const workerDeploymentOptions = {
       useWorkerVersioning: true,
       version: { deploymentName: 'films', buildId: '1.4.2' },
@@ -90,7 +92,7 @@ describe('a worker with the plugin', () => {
     } as const;
     const plugin = new VideoPlugin();
     const host = { taskQueue: 'q', identity: 'me', workerDeploymentOptions, plugins: [plugin] };
-    const beside = forWorkersBeside(
+    const beside = optionsForWorkersBeside(
       { ...host, activities: { own: async () => 1 }, workflowsPath: 'w' },
       plugin,
     );
@@ -99,7 +101,7 @@ describe('a worker with the plugin', () => {
     expect(Object.keys(beside)).not.toContain('workflowsPath');
   });
 
-  it('may bring a bundle that has our workflows, and is told how to when it has not', async () => {
+  it('may bring a bundle with our workflows; another is refused with the fix', async () => {
     const ours = await bundleOf('../support/host-workflows', [new VideoPlugin()]);
     expect(configure({ workflowBundle: ours }).workflowBundle).toBe(ours);
 
@@ -122,7 +124,7 @@ describe('the versions of Temporal’s packages', () => {
     [{ client: '1.30.2', worker: '1.30.2' }, undefined],
     [
       { client: '1.24.0', worker: '1.24.1', workflow: '1.24.0' },
-      "Temporal's packages are of 2 versions, @temporalio/client, @temporalio/workflow 1.24.0 and @temporalio/worker 1.24.1: install @temporalio/client, @temporalio/worker, @temporalio/workflow in one version, 1.24.1.",
+      "Temporal's packages have 2 versions, @temporalio/client, @temporalio/workflow 1.24.0 and @temporalio/worker 1.24.1: install @temporalio/client, @temporalio/worker, @temporalio/workflow in one version, 1.24.1.",
     ],
     [
       { client: '1.9.0', worker: '1.9.0' },
@@ -130,13 +132,13 @@ describe('the versions of Temporal’s packages', () => {
     ],
     [
       { client: '2.0.0', worker: '1.24.0' },
-      "Temporal's packages are of 2 versions, @temporalio/worker 1.24.0 and @temporalio/client 2.0.0: install @temporalio/client, @temporalio/worker in one version, ^1.24.0.",
+      "Temporal's packages have 2 versions, @temporalio/worker 1.24.0 and @temporalio/client 2.0.0: install @temporalio/client, @temporalio/worker in one version, ^1.24.0.",
     ],
   ])('%j', (found, problem) => {
     expect(sdkProblem(found, '^1.24.0')).toBe(problem);
   });
 
-  it('are looked at where they are installed, also for a second copy', () => {
+  it('are checked where they are installed, and so is a second copy', () => {
     const host = createHostProject({
       '@temporalio/activity': '@temporalio/activity',
       'temporal-videogen/node_modules/@temporalio/worker': '@temporalio/worker',
@@ -151,9 +153,7 @@ describe('the versions of Temporal’s packages', () => {
           try { console.log(JSON.stringify(Object.keys(new VideoPlugin({ env }).configureWorker({ taskQueue: 'q', connection })))); }
           catch (error) { console.log(JSON.stringify(String(error))); }`,
       });
-      expect(host.run('say.js')).toMatch(
-        /^ConfigError: Your worker is of another copy of @temporalio\/worker /,
-      );
+      expect(host.run('say.js')).toMatch(/^ConfigError: Two copies of @temporalio\/worker are installed, /);
       const manifest = JSON.stringify({
         name: '@temporalio/activity',
         version: '1.23.4',
@@ -161,7 +161,7 @@ describe('the versions of Temporal’s packages', () => {
       });
       host.write({ 'node_modules/@temporalio/activity/package.json': manifest });
       expect(host.run('say.js')).toMatch(
-        /^ConfigError: Temporal's packages are of 2 versions, @temporalio\/activity 1\.23\.4 and /,
+        /^ConfigError: Temporal's packages have 2 versions, @temporalio\/activity 1\.23\.4 and /,
       );
     } finally {
       host.remove();

@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { EMULATED_JOB_MS } from '../../src/cli/emulated-job';
 import { EXIT } from '../../src/cli/exit-codes';
-import { localQueue } from '../../src/cli/local-queue';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
+import { localTaskQueue } from '../../src/config/queues';
 import { DEFAULT_TASK_QUEUE, POLL_NOW_SIGNAL, WORKFLOW_TYPE } from '../../src/contract/names';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { type CliEnd, endOf, Home, lastLine, until, untilErr } from '../cli/cli-process';
@@ -54,7 +54,9 @@ const isAlive = (pid: number) => {
 async function withVideos(use: (videos: VideoClient) => Promise<unknown>): Promise<void> {
   const connection = await Connection.connect({ address: home.note()?.address });
   const client = new Client({ connection });
-  await use(await createVideoClient({ client, taskQueue: localQueue({ VIDEOGEN_STORAGE: home.videos }) }));
+  await use(
+    await createVideoClient({ client, taskQueue: localTaskQueue({ VIDEOGEN_STORAGE: home.videos }) }),
+  );
   await connection.close();
 }
 
@@ -241,7 +243,7 @@ test('a job goes on when dev ends, and dev knows it again after a kill', async (
   const uiUrl = /^Temporal UI {4}(http:\S+)$/m.exec(dev.err())?.[1] ?? '';
   expect((await fetch(uiUrl)).status).toBe(200);
   expect(dev.err()).toMatch(/^Temporal {7}127\.0\.0\.1:\d+$/m);
-  const ownQueue = localQueue({ VIDEOGEN_STORAGE: home.videos });
+  const ownQueue = localTaskQueue({ VIDEOGEN_STORAGE: home.videos });
   expect(dev.err()).toContain(`
 Task queues    video-generation, for jobs that your programs start
                ${ownQueue}, for videogen generate and batch

@@ -136,7 +136,7 @@ test('a fatal error of the worker ends its process', async () => {
 test('client and worker say in one sentence that Temporal cannot be reached', async () => {
   const nowhere = { ...settings, TEMPORAL_ADDRESS: '127.0.0.1:1' };
   const sentence =
-    /^Temporal cannot be reached at 127\.0\.0\.1:1 \(.+\): start a server there, or set TEMPORAL_ADDRESS to one that runs\.$/;
+    /^Temporal cannot be reached at 127\.0\.0\.1:1 \(.+\): start a server there, or set TEMPORAL_ADDRESS to a running server\.$/;
   expect(await failureOf(createVideoClient({ env: nowhere }))).toMatchObject({
     message: expect.stringMatching(sentence),
   });

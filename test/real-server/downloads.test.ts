@@ -142,11 +142,11 @@ describe('downloads with a queue of their own', () => {
     await downloads.runUntil(() =>
       submits.runUntil(async () => {
         const job = await videos.start({ request, polling });
-        while (!told('could not look for what unfinished downloads left')) await pause();
+        while (!told('could not remove leftovers of unfinished downloads')) await pause();
         // Who only submits has not swept either.
         expect(existsSync(left)).toBe(true);
         await jobs.runUntil(job.result());
-        while (!told('removed what unfinished downloads had left')) await pause();
+        while (!told('removed leftovers of unfinished downloads')) await pause();
         expect(existsSync(left)).toBe(false);
       }),
     );

@@ -193,7 +193,9 @@ describe('a host’s worker with the plugin', () => {
 
   it('is not made when a name is taken, or when its bundle has not our workflows', async () => {
     const taken = createHost(newPlugin(), { activities: { downloadVideo: think } });
-    expect(String(await failureOf(taken))).toContain("The activity downloadVideo is your worker's own");
+    expect(String(await failureOf(taken))).toContain(
+      'Your worker and temporal-videogen both have the activity downloadVideo',
+    );
     const own = await bundleWorkflowCode({
       workflowsPath: require.resolve('../support/host-workflows'),
       logger: new DefaultLogger('ERROR'),

@@ -70,7 +70,7 @@ describe('in a namespace that has them not', () => {
       const error = await failureOf(start({ request }));
       expect(error).toBeInstanceOf(ConfigError);
       expect(String(error)).toBe(
-        'ConfigError: The job was not started, the search attributes VideoTaskId, VideoPhase and VideoOutcome are not registered in the namespace default: register with: videogen search-attributes --register, or start jobs without them (searchAttributes: false, VIDEOGEN_SEARCH_ATTRIBUTES=false).',
+        'ConfigError: The job was not started because the search attributes VideoTaskId, VideoPhase and VideoOutcome are not registered in the namespace default: register them with: videogen search-attributes --register, or start jobs without them (searchAttributes: false, VIDEOGEN_SEARCH_ATTRIBUTES=false).',
       );
     }
   });
@@ -92,7 +92,7 @@ describe('in a namespace that has them not', () => {
       code: 0,
       out: 'VideoTaskId   missing\nVideoPhase    missing\nVideoOutcome  missing\n',
       err: expect.stringMatching(
-        /^Search attributes of the namespace default at [\d.:]+:\nThe search attributes VideoTaskId, VideoPhase and VideoOutcome are not registered in the namespace default: register with: videogen search-attributes --register\.\n$/,
+        /^Search attributes of the namespace default at [\d.:]+:\nThe search attributes VideoTaskId, VideoPhase and VideoOutcome are not registered in the namespace default: register them with: videogen search-attributes --register\.\n$/,
       ),
     });
     const terminal = new FakeTerminal({
@@ -107,7 +107,7 @@ describe('in a namespace that has them not', () => {
   test('a namespace that does not exist is told as such', async () => {
     const terminal = new FakeTerminal({ TEMPORAL_ADDRESS: env.temporal.address, TEMPORAL_NAMESPACE: 'none' });
     expect(await run(['search-attributes', '--register', '--json'], terminal)).toBe(2);
-    expect(terminal.stderr).toMatch(/^There is no namespace none: make it with: .+\.\n$/);
+    expect(terminal.stderr).toMatch(/^There is no namespace none: create it with: .+\.\n$/);
     expect(JSON.parse(terminal.stdout)).toMatchObject({ error: { type: 'ConfigError' } });
   });
 
@@ -117,14 +117,16 @@ describe('in a namespace that has them not', () => {
     await operatorService.addSearchAttributes({ namespace, searchAttributes: { VideoOutcome: 3 } });
     const { code, out, err } = await videogen('search-attributes', '--register');
     const sentence =
-      'he search attribute VideoOutcome is of type Int in the namespace default, and not Keyword: use another namespace';
+      'he search attribute VideoOutcome has the type Int in the namespace default, not Keyword: use another namespace';
     expect([code, out]).toEqual([
       2,
       'VideoTaskId   registered\nVideoPhase    registered\nVideoOutcome  of another type: Int\n',
     ]);
     expect(err).toContain(`T${sentence}.\n`);
     const error = await failureOf((await searchable(place)).submit({ request }));
-    expect(String(error)).toContain(`The job was not started, t${sentence}, or start jobs without them`);
+    expect(String(error)).toContain(
+      `The job was not started because t${sentence}, or start jobs without them`,
+    );
     await operatorService.removeSearchAttributes({ namespace, searchAttributes: ['VideoOutcome'] });
   });
 });

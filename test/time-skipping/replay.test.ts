@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
 import { Worker } from '@temporalio/worker';
-import { bundlePlaces } from '../../src/worker/own-workflows';
+import { bundleFiles } from '../../src/worker/own-workflows';
 import { captureLogs } from '../support/logs';
 import { bundlePath } from '../support/world';
 
@@ -23,7 +23,7 @@ test.each(names)('today’s workflow replays the recorded job %s', async (name) 
 });
 
 test.each(names)('the bundle in the package replays the recorded job %s', async (name) => {
-  const { code } = bundlePlaces(join(__dirname, '../../dist/workflows'));
+  const { code } = bundleFiles(join(__dirname, '../../dist/workflows'));
   await replay(name.replace('.json', ''), read(name), code);
 });
 

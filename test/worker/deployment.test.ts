@@ -9,22 +9,22 @@ const pinned = {
 } as const;
 
 describe('the version of a worker', () => {
-  it('is none unless somebody says so', () => {
+  it('is none by default', () => {
     expect(deploymentOptions(undefined, {})).toBeUndefined();
     expect(deploymentOptions({}, {})).toBeUndefined();
   });
 
-  it('is what the settings say, with jobs that stay on it', () => {
+  it('is that of the settings, and jobs are pinned to it', () => {
     expect(deploymentOptions({ maxCachedWorkflows: 5 }, SET)).toEqual(pinned);
   });
 
-  it('is what the program says before what the settings say, even if that is none', () => {
+  it('is that of the program before that of the settings, even if that is none', () => {
     const own = { ...pinned, defaultVersioningBehavior: 'AUTO_UPGRADE' } as const;
     expect(deploymentOptions({ workerDeploymentOptions: own }, SET)).toBe(own);
     expect(deploymentOptions({ workerDeploymentOptions: undefined }, SET)).toBeUndefined();
   });
 
-  it('is refused by half', () => {
+  it('is refused when only half of it is set', () => {
     expect(() => deploymentOptions({}, { VIDEOGEN_BUILD_ID: '1.4.2' })).toThrow(ConfigError);
   });
 });

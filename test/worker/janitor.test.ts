@@ -38,24 +38,24 @@ function leavePart(hoursAgo: number, within = ''): string {
   return file;
 }
 
-const told = () => logs.map(({ level, message, meta }) => [level, message, meta]);
+const logged = () => logs.map(({ level, message, meta }) => [level, message, meta]);
 
-test('what nobody has written to for a day is removed at the start, and what may still grow is not', async () => {
+test('files without a write for a day are removed at the start, newer ones are not', async () => {
   const old = [leavePart(25), leavePart(1_000, 'foxes/red')];
   const young = [leavePart(23), leavePart(0, 'foxes/red')];
   const video = join(folder, 'fox.mp4');
   writeFileSync(video, 'a whole fox');
   utimesSync(video, 0, 0);
   stop = startJanitor(createFileStorage(folder));
-  await eventually('it has told what it did', () => told().length > 0);
-  expect(told()).toEqual([
-    ['INFO', 'removed what unfinished downloads had left', expect.objectContaining({ removed: 2 })],
+  await eventually('something is logged', () => logged().length > 0);
+  expect(logged()).toEqual([
+    ['INFO', 'removed leftovers of unfinished downloads', expect.objectContaining({ removed: 2 })],
   ]);
   expect(old.filter(existsSync)).toEqual([]);
   expect([...young, video].filter(existsSync)).toHaveLength(3);
 });
 
-test('it comes again every hour until it is stopped, and says nothing when there was nothing', async () => {
+test('it sweeps every hour until it is stopped, and logs only what it removed', async () => {
   let sweeps = 0;
   const { sweep = async () => 0, ...rest } = createFileStorage(folder);
   const storage: VideoStorage = {
@@ -68,13 +68,13 @@ test('it comes again every hour until it is stopped, and says nothing when there
   };
   stop = startJanitor(storage);
   await eventually('the first sweep', () => sweeps === 1);
-  expect(told()).toEqual([]);
+  expect(logged()).toEqual([]);
 
   const old = leavePart(25);
   jest.advanceTimersByTime(HOUR_MS - 1);
   expect(existsSync(old)).toBe(true);
   jest.advanceTimersByTime(1);
-  await eventually('it has told what it did', () => told().length > 0);
+  await eventually('something is logged', () => logged().length > 0);
   expect(existsSync(old)).toBe(false);
 
   stop();
@@ -82,28 +82,28 @@ test('it comes again every hour until it is stopped, and says nothing when there
   expect(sweeps).toBe(2);
 });
 
-test('a storage that cannot be swept now is a warning, and is swept again an hour later', async () => {
+test('a sweep that fails is a warning, and the next comes an hour later', async () => {
   let sweeps = 0;
   const sweep = async () => {
     sweeps += 1;
     throw new StorageFault('EACCES: permission denied');
   };
   stop = startJanitor({ ...createFileStorage(folder), sweep });
-  await eventually('the first warning', () => told().length === 1);
+  await eventually('the first warning', () => logged().length === 1);
   jest.advanceTimersByTime(HOUR_MS);
-  await eventually('the second warning', () => told().length === 2);
-  expect(told()[1]).toEqual([
+  await eventually('the second warning', () => logged().length === 2);
+  expect(logged()[1]).toEqual([
     'WARN',
-    'could not look for what unfinished downloads left',
+    'could not remove leftovers of unfinished downloads',
     expect.objectContaining({ error: 'StorageFault: EACCES: permission denied' }),
   ]);
   expect(sweeps).toBe(2);
 });
 
-test('a storage that has nothing to sweep is left alone', async () => {
+test('a storage without sweep is left alone', async () => {
   const { sweep: _, ...storage } = createFileStorage(folder);
   stop = startJanitor(storage);
   jest.advanceTimersByTime(HOUR_MS);
   await new Promise(setImmediate);
-  expect(told()).toEqual([]);
+  expect(logged()).toEqual([]);
 });

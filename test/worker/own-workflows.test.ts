@@ -6,38 +6,38 @@ import { SimplePlugin } from '@temporalio/plugin';
 import type { WorkerOptions } from '@temporalio/worker';
 import { VideoPlugin } from '../../src/plugin/video-plugin';
 import {
-  BUNDLED_WITH,
-  bundlePlaces,
+  bundleFiles,
   findBundle,
   OWN_WORKFLOWS,
+  SDK_OF_BUNDLE,
   withOwnWorkflows,
 } from '../../src/worker/own-workflows';
 import { QUIET_BUNDLER } from '../../src/worker/quiet-bundler';
 
-const root = join(__dirname, '..', '..');
+const root = join(__dirname, '../..');
 const built = join(root, 'dist/workflows');
 
 describe('the bundle of our workflows', () => {
-  it('is used with the SDK that it was made with, and with no other', () => {
+  it('is used with the SDK that it was built with, and with no other', () => {
     expect(findBundle(built)).toBe(join(built, 'bundle.js'));
-    for (const name of Object.keys(BUNDLED_WITH)) {
-      expect(findBundle(built, { ...BUNDLED_WITH, [name]: '1.24.1' })).toBeUndefined();
+    for (const name of Object.keys(SDK_OF_BUNDLE)) {
+      expect(findBundle(built, { ...SDK_OF_BUNDLE, [name]: '1.24.1' })).toBeUndefined();
     }
   });
 
-  it('is not there for sources, whatever was built before', () => {
-    expect(existsSync(bundlePlaces(built).code)).toBe(true);
+  it('is not found by a run from sources, whatever was built before', () => {
+    expect(existsSync(bundleFiles(built).code)).toBe(true);
     expect(findBundle()).toBeUndefined();
   });
 
-  it('is not used when it is not known what it was made with', () => {
+  it('is not used without the versions of its SDK', () => {
     const folder = mkdtempSync(join(tmpdir(), 'videogen-bundle-'));
-    writeFileSync(bundlePlaces(folder).code, '');
+    writeFileSync(bundleFiles(folder).code, '');
     expect(findBundle(folder)).toBeUndefined();
     rmSync(folder, { recursive: true });
   });
 
-  it('is the workflows that were compiled, and names no folder of the machine that made it', () => {
+  it('has the compiled workflows, and no path of the machine that built it', () => {
     const script =
       "require('./scripts/bundle-workflows.cjs').bundleWorkflows().then((code) => console.log(code))";
     const code = execFileSync(process.execPath, ['-e', script], {
@@ -45,10 +45,12 @@ describe('the bundle of our workflows', () => {
       encoding: 'utf8',
       maxBuffer: 20 * 1024 * 1024,
     });
-    const kept = readFileSync(bundlePlaces(built).code, 'utf8');
-    expect(kept === code.trimEnd()).toBe(true);
+    const shipped = readFileSync(bundleFiles(built).code, 'utf8');
+    expect(shipped === code.trimEnd()).toBe(true);
 
-    const [runs = '', map = ''] = kept.split('sourceMappingURL=data:application/json;charset=utf-8;base64,');
+    const [runs = '', map = ''] = shipped.split(
+      'sourceMappingURL=data:application/json;charset=utf-8;base64,',
+    );
     const { sources } = JSON.parse(Buffer.from(map, 'base64').toString());
     expect(runs).not.toContain(root);
     expect(sources).toContain('./workflows/generate-video.ts');
@@ -60,7 +62,7 @@ describe('a worker without workflows', () => {
   const find = () => '/bundle.js';
   const configured = (options: Partial<WorkerOptions>) => withOwnWorkflows(options, find);
 
-  it('has the bundle, whichever of our plugins it has', () => {
+  it('gets the bundle, whichever of our plugins it has', () => {
     const plugins = [new VideoPlugin(), QUIET_BUNDLER];
     expect(configured({ plugins })).toEqual({ plugins, workflowBundle: { codePath: '/bundle.js' } });
   });
@@ -70,12 +72,12 @@ describe('a worker without workflows', () => {
     ['interceptors in its workflows', { interceptors: { workflowModules: ['/a'] } }],
     ['a payload converter', { dataConverter: { payloadConverterPath: '/a' } }],
     ['a failure converter', { dataConverter: { failureConverterPath: '/a' } }],
-    ["somebody else's plugin", { plugins: [new VideoPlugin(), new SimplePlugin({ name: 'a' })] }],
-  ])('makes its own when it has %s, which go into it', (_what, options) => {
+    ["another package's plugin", { plugins: [new VideoPlugin(), new SimplePlugin({ name: 'a' })] }],
+  ])('builds its own when it has %s, which go into it', (_what, options) => {
     expect(configured(options)).toEqual({ ...options, workflowsPath: OWN_WORKFLOWS });
   });
 
-  it('makes its own when there is no bundle', () => {
+  it('builds its own when there is no bundle', () => {
     expect(withOwnWorkflows({}, () => undefined)).toEqual({ workflowsPath: OWN_WORKFLOWS });
   });
 });

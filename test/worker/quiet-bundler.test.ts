@@ -8,19 +8,16 @@ test.each([
     'by the plugin',
     (options: Parameters<typeof bundleQuietly>[0]) => new VideoPlugin().configureBundler(options),
   ],
-])(
-  'a bundler that is quietened %s lists its modules for whoever debugs, and tells what is wrong',
-  (_, quieten) => {
-    const told: [LogLevel, string][] = [];
-    const logger = new DefaultLogger('TRACE', ({ level, message }) => told.push([level, message]));
-    const { logger: quiet } = quieten({ workflowsPath: __filename, logger });
-    quiet?.info('modules by path');
-    quiet?.warn('too large');
-    quiet?.error('not found');
-    expect(told).toEqual([
-      ['DEBUG', 'modules by path'],
-      ['WARN', 'too large'],
-      ['ERROR', 'not found'],
-    ]);
-  },
-);
+])('a bundler that is quietened %s lists its modules at DEBUG, and still logs problems', (_, quieten) => {
+  const lines: [LogLevel, string][] = [];
+  const logger = new DefaultLogger('TRACE', ({ level, message }) => lines.push([level, message]));
+  const { logger: quiet } = quieten({ workflowsPath: __filename, logger });
+  quiet?.info('modules by path');
+  quiet?.warn('too large');
+  quiet?.error('not found');
+  expect(lines).toEqual([
+    ['DEBUG', 'modules by path'],
+    ['WARN', 'too large'],
+    ['ERROR', 'not found'],
+  ]);
+});

@@ -25,8 +25,8 @@ function setUp(most = 3) {
     if (!permit.granted) throw new Error('the rate limiter grants no permit');
     permit.release(outcome);
   };
-  const shut = () => submit({ kind: 'limited', retryAfterMs: 5_000 });
-  return { rateLimiter, slots, given, reserve, submit, shut, listeners };
+  const close = () => submit({ kind: 'limited', retryAfterMs: 5_000 });
+  return { rateLimiter, slots, given, reserve, submit, close, listeners };
 }
 
 function countListeners(rateLimiter: RateLimiter): () => number {
@@ -43,7 +43,7 @@ function countListeners(rateLimiter: RateLimiter): () => number {
   return () => count;
 }
 
-/** Promises that are settled get to tell so. */
+/** Lets handlers of settled promises run. */
 const settle = () => jest.advanceTimersByTimeAsync(0);
 
 describe('submit slots', () => {
@@ -54,7 +54,7 @@ describe('submit slots', () => {
     jest.useRealTimers();
   });
 
-  it('are as many as the worker may have while the rate limiter is open, given in the order of asking', async () => {
+  it('are as many as the worker may have while the rate limiter is open, in the order of the requests', async () => {
     const { slots, given, reserve } = setUp(2);
     for (const name of ['first', 'second', 'third', 'fourth']) void reserve(name);
     await settle();
@@ -64,9 +64,9 @@ describe('submit slots', () => {
     expect(given).toEqual(['first', 'second', 'third']);
   });
 
-  it('are none while the rate limiter is shut, and one when its time has come', async () => {
-    const { given, reserve, shut } = setUp();
-    shut();
+  it('are none while the rate limiter is closed, and one when its wait is over', async () => {
+    const { given, reserve, close } = setUp();
+    close();
     void reserve('first');
     void reserve('second');
     await jest.advanceTimersByTimeAsync(4_999);
@@ -75,7 +75,7 @@ describe('submit slots', () => {
     expect(given).toEqual(['first']);
   });
 
-  it('are given when the rate limiter hears of an ended task', async () => {
+  it('are given when a task ends', async () => {
     const { rateLimiter, given, reserve, submit } = setUp();
     submit({ kind: 'limited' });
     void reserve('first');
@@ -86,12 +86,12 @@ describe('submit slots', () => {
     expect(given).toEqual(['first']);
   });
 
-  it('follow a rate limiter that shuts later than somebody began to wait', async () => {
-    const { slots, given, reserve, shut } = setUp(1);
+  it('follow a rate limiter that closes while a request waits', async () => {
+    const { slots, given, reserve, close } = setUp(1);
     void reserve('first');
     void reserve('second');
     await settle();
-    shut();
+    close();
     slots.releaseSlot(RELEASED);
     await jest.advanceTimersByTimeAsync(4_999);
     expect(given).toEqual(['first']);
@@ -99,9 +99,9 @@ describe('submit slots', () => {
     expect(given).toEqual(['first', 'second']);
   });
 
-  it('become more as the rate limiter widens', async () => {
-    const { given, reserve, submit, shut } = setUp(20);
-    shut();
+  it('become more as the rate limiter allows more', async () => {
+    const { given, reserve, submit, close } = setUp(20);
+    close();
     for (let asked = 0; asked < 5; asked += 1) void reserve(`${asked}`);
     await jest.advanceTimersByTimeAsync(5_000);
     const counts: number[] = [];
@@ -113,12 +113,12 @@ describe('submit slots', () => {
     expect(counts).toEqual([1, 2, 4, 5]);
   });
 
-  it('are given at once or not at all to who does not wait, and never before who does', async () => {
-    const { slots, reserve, given, shut } = setUp(1);
+  it('are given at once or not at all to a request that does not wait, and never before one that waits', async () => {
+    const { slots, reserve, given, close } = setUp(1);
     expect(slots.tryReserveSlot(CONTEXT)).toEqual({});
     expect(slots.tryReserveSlot(CONTEXT)).toBeNull();
     slots.releaseSlot(RELEASED);
-    shut();
+    close();
     void reserve('first');
     // The rate limiter's time has come, and the timer is late.
     jest.setSystemTime(Date.now() + 5_000);
@@ -127,15 +127,15 @@ describe('submit slots', () => {
     expect(given).toEqual(['first']);
   });
 
-  it('are not given while the rate limiter is shut to who does not wait', () => {
-    const { slots, shut } = setUp();
-    shut();
+  it('are not given to a request that does not wait while the rate limiter is closed', () => {
+    const { slots, close } = setUp();
+    close();
     expect(slots.tryReserveSlot(CONTEXT)).toBeNull();
   });
 
-  it('are not kept for who gave up, and leave neither a timer nor a listener behind', async () => {
-    const { given, reserve, shut, listeners } = setUp(1);
-    shut();
+  it('are not reserved for an aborted request, which leaves neither a timer nor a listener', async () => {
+    const { given, reserve, close, listeners } = setUp(1);
+    close();
     const controller = new AbortController();
     const first = reserve('first', controller.signal);
     expect([jest.getTimerCount(), listeners()]).toEqual([1, 1]);
@@ -149,14 +149,14 @@ describe('submit slots', () => {
     expect([jest.getTimerCount(), listeners()]).toEqual([0, 0]);
   });
 
-  it('are refused to who has given up before asking', async () => {
+  it('are refused to a request that is aborted before it starts', async () => {
     const { slots, reserve } = setUp(1);
     const signal = AbortSignal.abort();
     await expect(reserve('first', signal)).rejects.toBe(signal.reason);
     expect(slots.tryReserveSlot(CONTEXT)).toEqual({});
   });
 
-  it('stay with who gives up after the slot was given', async () => {
+  it('stay reserved for a request that is aborted after it got one', async () => {
     const { slots, given, reserve } = setUp(1);
     const controller = new AbortController();
     void reserve('first', controller.signal);
@@ -168,14 +168,14 @@ describe('submit slots', () => {
   });
 
   it('do not keep the process alive', () => {
-    const { reserve, shut } = setUp();
+    const { reserve, close } = setUp();
     const timers = jest.spyOn(globalThis, 'setTimeout');
-    shut();
+    close();
     void reserve('first');
     expect(timers.mock.results.map(({ value }) => value.hasRef())).toEqual([false]);
   });
 
-  it('come with some for each other kind of task, which the SDK asks for', () => {
+  it('come with a supplier for each other kind of task, which the SDK requires', () => {
     const { activityTaskSlotSupplier, ...others } = submitTuner(new RateLimiter(), 3);
     expect(activityTaskSlotSupplier.type).toBe('custom');
     expect(Object.keys(others).sort()).toEqual([

@@ -3,14 +3,14 @@ import { StorageUnusable } from '../../src/storage';
 import { createVideoWorker, type VideoWorkerOptions, type WorkerRole } from '../../src/worker/video-worker';
 import { failureOf } from '../support/world';
 
-/** What a worker says that is asked for no more than its roles and queues: no service is named. */
+/** The error of a worker with these roles and queues; without a service it never starts. */
 async function refusal(options: VideoWorkerOptions): Promise<string> {
   const failure = await failureOf(createVideoWorker({ env: {}, taskQueue: 'q', ...options }));
   expect(failure).toBeInstanceOf(ConfigError);
   return failure instanceof Error ? failure.message : '';
 }
 
-const NEXT_IN_LINE = /^VIDEO_API_BASE_URL is not set/;
+const NO_SERVICE = /^VIDEO_API_BASE_URL is not set/;
 
 describe('a worker', () => {
   it.each<[readonly WorkerRole[] | undefined, VideoWorkerOptions]>([
@@ -24,23 +24,23 @@ describe('a worker', () => {
     [['downloads'], { downloadQueue: 'd' }],
     [['downloads'], { env: { VIDEOGEN_DOWNLOAD_QUEUE: 'd' }, submitQueue: 'q' }],
     [['submits', 'downloads'], { downloadQueue: 'd' }],
-    // What has no queue of its own is done with the jobs.
+    // A part without a queue of its own belongs to the jobs.
     [['jobs', 'downloads'], {}],
     [['jobs', 'submits'], { submitQueue: 'q' }],
-  ])('may do %j with the queues of %j', async (roles, queues) => {
-    expect(await refusal({ roles, ...queues })).toMatch(NEXT_IN_LINE);
+  ])('may have the roles %j with the queues %j', async (roles, queues) => {
+    expect(await refusal({ roles, ...queues })).toMatch(NO_SERVICE);
   });
 
-  it('has to do something', async () => {
+  it('needs a role', async () => {
     expect(await refusal({ roles: [] })).toBe(
       'A worker without a role does nothing: give any of jobs, submits, downloads, or leave roles out.',
     );
   });
 
-  it('has no role of another name', async () => {
-    const roles: WorkerRole[] = JSON.parse('["jobs", "looks"]');
+  it('refuses an unknown role', async () => {
+    const roles: WorkerRole[] = JSON.parse('["jobs", "polls"]');
     expect(await refusal({ roles })).toBe(
-      'A worker has no role "looks": give any of jobs, submits, downloads.',
+      'A worker has no role "polls": give any of jobs, submits, downloads.',
     );
   });
 
@@ -49,35 +49,35 @@ describe('a worker', () => {
     [['downloads'], { downloadQueue: 'q' }],
     [['downloads'], { env: { VIDEOGEN_DOWNLOAD_QUEUE: 'q' } }],
     [['downloads', 'submits'], {}],
-  ])('that does %j without the jobs needs a queue of downloads: %j', async (roles, queues) => {
+  ])('with the roles %j needs a queue for downloads: %j', async (roles, queues) => {
     expect(await refusal({ roles, ...queues })).toMatch(
-      /^VIDEOGEN_DOWNLOAD_QUEUE names no task queue beside that of the jobs, /,
+      /^VIDEOGEN_DOWNLOAD_QUEUE names no queue of its own, /,
     );
   });
 
   it.each<[WorkerRole[], VideoWorkerOptions]>([
     [['submits'], { submitQueue: 'q' }],
     [['submits', 'downloads'], { submitQueue: 'q', downloadQueue: 'd' }],
-  ])('that does %j without the jobs needs a queue of submits: %j', async (roles, queues) => {
-    expect(await refusal({ roles, ...queues })).toMatch(/^Submits wait on the task queue of the jobs, /);
+  ])('with the roles %j needs a queue for submits: %j', async (roles, queues) => {
+    expect(await refusal({ roles, ...queues })).toMatch(/^Submits have no queue of their own, /);
   });
 
   it.each<[WorkerRole[] | undefined, VideoWorkerOptions]>([
     [undefined, { downloadQueue: 'q-submit' }],
     [['jobs'], { env: { VIDEOGEN_DOWNLOAD_QUEUE: 'q-submit' } }],
     [['downloads'], { submitQueue: 'd', downloadQueue: 'd' }],
-  ])('that does %j is not handed submits and downloads by one queue: %j', async (roles, queues) => {
+  ])('with the roles %j refuses one queue for submits and downloads: %j', async (roles, queues) => {
     expect(await refusal({ roles, ...queues })).toMatch(
-      /^The queue of the downloads \(VIDEOGEN_DOWNLOAD_QUEUE, .*\) is "(q-submit|d)", where the submits wait: /,
+      /^VIDEOGEN_DOWNLOAD_QUEUE .* is "(q-submit|d)", the queue of the submits: /,
     );
   });
 
   it.each<[WorkerRole[] | undefined]>([
     [undefined],
     [['downloads']],
-    // Who submits writes the records of jobs.
+    // A submit writes the job's record.
     [['submits']],
-  ])('that does %j does not begin with a storage that it cannot use', async (roles) => {
+  ])('with the roles %j does not start with a storage that it cannot use', async (roles) => {
     const env = {
       VIDEO_API_BASE_URL: 'http://127.0.0.1:1',
       VIDEO_API_KEY: 'sk-x',

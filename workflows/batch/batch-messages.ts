@@ -9,8 +9,10 @@ import { downloadProgress, pollNow } from '../messages';
 import type { BatchPoller } from './batch-poller';
 import type { BatchState } from './batch-state';
 
+/** Query: the progress of a batch. */
 export const batchProgress = defineQuery<BatchProgress>(PROGRESS_QUERY);
 export const decideItemSignal = defineSignal<[ItemDecision, id?: string]>(DECIDE_SUBMIT_SIGNAL);
+/** Update: settles the lost submit of an item of a batch. */
 export const decideItem = defineUpdate<void, [ItemDecision]>(DECIDE_SUBMIT_UPDATE);
 
 /** Handles the messages that a running batch accepts. */

@@ -21,7 +21,14 @@ import { BatchPoller } from './batch-poller';
 import { BatchRequests } from './batch-requests';
 import { BatchState } from './batch-state';
 
-/** Many requests in; one stored video or one explained failure for each of them out. */
+/**
+ * Many requests in; one stored video or one explained failure for each of them out.
+ *
+ * @example
+ * ```ts
+ * const { succeeded, results } = await executeChild(generateVideos, { args: [{ requestsFrom: 'foxes.jsonl' }] });
+ * ```
+ */
 export async function generateVideos(input: BatchInput, carried?: CarriedBatch): Promise<BatchResult> {
   const before = ifContinued(carried);
   const batch = new BatchState(input, before);

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { readProfile } from '../../config/service-config';
+import { readApiKey, readProfile } from '../../config/service-config';
 import { cleanText } from '../../contract/clean-text';
 import { createVideoService, ServiceFault, type TaskReading } from '../../service';
 import { type Check, type Finding, ok, warning, wrong } from './check';
 import { CALL_LIMIT_MS } from './limits';
 import { namedService } from './named-service';
-import { readKey } from './service-settings';
 
 const SET_KEY = 'Set VIDEO_API_KEY (or the file of VIDEO_API_KEY_FILE) to a key of this service.';
 const SET_ADDRESS = 'Set VIDEO_API_BASE_URL to the address of the video service, without /v1.';
@@ -65,7 +64,7 @@ export const checkKey: Check = {
     const patience = { headersTimeout: CALL_LIMIT_MS, bodyTimeout: CALL_LIMIT_MS };
     const service = createVideoService({
       baseUrl: named.baseUrl,
-      apiKey: readKey(context.env),
+      apiKey: readApiKey(context.env),
       profile: readProfile(context.env),
       timeouts: { connect: CALL_LIMIT_MS, poll: patience },
     });

@@ -1,81 +1,20 @@
 import { resolve } from 'node:path';
-import {
-  ConfigError,
-  type Environment,
-  namesAService,
-  readDownloadAllow,
-  readEmulatorKey,
-  readLostSubmitPolicy,
-  readProfile,
-  withoutBlanks,
-} from '../../config/service-config';
-import {
-  readConditionalPuts,
-  readDownloadOptions,
-  readDownloadQueue,
-  readKeyTemplate,
-  readLargestVideo,
-  readS3Connection,
-  readSidecar,
-  readStorageConfig,
-} from '../../config/storage-config';
-import {
-  readDataFolder,
-  readDeploymentVersion,
-  readSearchAttributes,
-  readServerOptions,
-  readSubmitsPerSecond,
-  readTaskQueue,
-  readTemporalAddress,
-  readTemporalConfig,
-} from '../../config/temporal-config';
+import { settingProblems } from '../../config/all-settings';
+import { withoutBlanks } from '../../config/read-setting';
+import { ConfigError, type Environment, namesAService } from '../../config/service-config';
+import { readDataFolder, readTemporalAddress } from '../../config/temporal-config';
 import { shown } from '../../contract';
 import { checkDataFolder } from '../data-folder';
 import { type Check, type Finding, ok, warning, wrong } from './check';
-import { readBaseUrl, readKey } from './service-settings';
 import { unknownSettings } from './setting-names';
-
-type Reader = (env: Environment) => unknown;
-
-/** Without a service the emulator is used, which needs neither. */
-const ofNamedService =
-  (read: Reader): Reader =>
-  (env) =>
-    namesAService(env) ? read(env) : undefined;
-
-/** By the readers of the settings, each asked apart so that one mistake does not hide another. */
-export const SETTINGS: Record<string, readonly Reader[]> = {
-  readServiceConfig: [ofNamedService(readBaseUrl), ofNamedService(readKey)],
-  readEmulatorKey: [readEmulatorKey],
-  readTaskQueue: [readTaskQueue],
-  readLostSubmitPolicy: [readLostSubmitPolicy],
-  readSubmitsPerSecond: [readSubmitsPerSecond],
-  readDeploymentVersion: [readDeploymentVersion],
-  readProfile: [readProfile],
-  readSearchAttributes: [readSearchAttributes],
-  readStorageConfig: [readStorageConfig],
-  readS3Connection: [readS3Connection],
-  readConditionalPuts: [readConditionalPuts],
-  readDownloadOptions: [readDownloadOptions],
-  readKeyTemplate: [readKeyTemplate],
-  readLargestVideo: [readLargestVideo],
-  readSidecar: [readSidecar],
-  readDownloadQueue: [readDownloadQueue],
-  readDownloadAllow: [readDownloadAllow],
-  readTemporalConfig: [readTemporalConfig],
-  readTemporalAddress: [readTemporalAddress],
-  readServerOptions: [readServerOptions],
-  readDataFolder: [readDataFolder],
-};
 
 export const checkSettings: Check = {
   name: 'settings',
   async run({ env }) {
-    const readers = Object.values(SETTINGS).flat();
     const unknown = unknownSettings(env);
     const strangers = unknown.filter(({ meant }) => meant === undefined).map(({ name }) => name);
     const problems = new Set([
-      ...readers.flatMap((read) => problemOf(() => read(env))),
+      ...settingProblems(env),
       ...keyWithoutService(env),
       ...(await dataFolderProblem(env)),
       ...unknown.flatMap(({ name, meant }) => (meant ? [misspelt(name, meant)] : [])),
@@ -113,16 +52,6 @@ function keyWithoutService(env: Environment): string[] {
 async function dataFolderProblem(env: Environment): Promise<string[]> {
   try {
     if (readTemporalAddress(env) === undefined) await checkDataFolder(resolve(readDataFolder(env)));
-    return [];
-  } catch (error) {
-    if (error instanceof ConfigError) return [error.message];
-    throw error;
-  }
-}
-
-function problemOf(read: () => unknown): string[] {
-  try {
-    read();
     return [];
   } catch (error) {
     if (error instanceof ConfigError) return [error.message];

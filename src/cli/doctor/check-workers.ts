@@ -1,5 +1,4 @@
-import { readDownloadQueue } from '../../config/storage-config';
-import { readTaskQueue } from '../../config/temporal-config';
+import { resolveQueues } from '../../config/queues';
 import { describeDuration } from '../../contract';
 import { submitQueueOf } from '../../contract/names';
 import { type Check, type Finding, ok, warning, wrong } from './check';
@@ -32,13 +31,12 @@ export const checkWorkers: Check = {
   needs: ['temporal', 'namespace'],
   async run({ env, temporal }) {
     const place = await temporal();
-    const queue = readTaskQueue(env);
+    const { taskQueue: queue, submitQueue, downloadQueue } = resolveQueues({}, env);
     if (!('connection' in place)) return ok('generate brings its own');
-    const downloadQueue = readDownloadQueue(env) ?? queue;
     const [workflows, activities, submits, downloaders] = await Promise.all([
       pollersOf(place, queue, 'workflows'),
       pollersOf(place, queue, 'activities'),
-      pollersOf(place, submitQueueOf(queue), 'activities'),
+      pollersOf(place, submitQueue, 'activities'),
       pollersOf(place, downloadQueue, 'activities'),
     ]);
     const downloads = downloadQueue === queue ? undefined : { queue: downloadQueue, pollers: downloaders };

@@ -1,7 +1,6 @@
-import { namesAService } from '../../config/service-config';
+import { namesAService, readBaseUrl } from '../../config/service-config';
 import { readTemporalAddress } from '../../config/temporal-config';
 import type { Context } from './context';
-import { readBaseUrl } from './service-settings';
 
 type NamedService = { kind: 'named'; baseUrl: string } | { kind: 'none'; found: string };
 

@@ -1,31 +1,6 @@
-import { type Environment, withoutBlanks } from '../../config/service-config';
+import { SETTING_NAMES } from '../../config/all-settings';
+import { type Environment, withoutBlanks } from '../../config/read-setting';
 import { editDistance } from '../../contract/edit-distance';
-
-/** Every setting of ours that the readers of the environment know. */
-export const SETTING_NAMES = [
-  'VIDEO_API_BASE_URL',
-  'VIDEO_API_KEY',
-  'VIDEO_API_KEY_FILE',
-  'VIDEOGEN_STORAGE',
-  'VIDEOGEN_TASK_QUEUE',
-  'VIDEOGEN_PROFILE',
-  'VIDEOGEN_ON_LOST_SUBMIT',
-  'VIDEOGEN_SUBMITS_PER_SECOND',
-  'VIDEOGEN_DOWNLOAD_QUEUE',
-  'VIDEOGEN_DOWNLOAD_ALLOW',
-  'VIDEOGEN_KEY_TEMPLATE',
-  'VIDEOGEN_LARGEST_VIDEO',
-  'VIDEOGEN_SIDECAR',
-  'VIDEOGEN_S3_PATH_STYLE',
-  'VIDEOGEN_S3_CONDITIONAL_PUTS',
-  'VIDEOGEN_SEARCH_ATTRIBUTES',
-  'VIDEOGEN_DEPLOYMENT_NAME',
-  'VIDEOGEN_BUILD_ID',
-  'VIDEOGEN_DATA',
-  'VIDEOGEN_CACHE',
-  'VIDEOGEN_TEMPORAL_CLI',
-  'VIDEOGEN_TEST_SERVER',
-] as const;
 
 /** Of Temporal's own settings those that people type. There are more, so that only a near miss is told. */
 const TEMPORAL_NAMES = ['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE', 'TEMPORAL_API_KEY', 'TEMPORAL_PROFILE'];

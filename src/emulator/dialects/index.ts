@@ -2,6 +2,7 @@ import type { Dialect } from './dialect';
 import { FLAT_DIALECTS } from './flat';
 import { WRAPPED_DIALECTS } from './wrapped';
 
+/** The services whose paths and answers the emulator can imitate. */
 export const DIALECT_NAMES = [
   'default',
   'ark',

@@ -1,0 +1,116 @@
+// Writes the tables of exported names into docs/reference.md, from the sources of the entry points: name, kind, and the first
+// sentence of its doc comment. `npm run docs:exports` runs it; a test compares.
+const { readFileSync, writeFileSync } = require('node:fs');
+const { join } = require('node:path');
+const ts = require('typescript');
+const { ENTRY_POINTS } = require('../api/entry-points.cjs');
+
+const ROOT = join(__dirname, '..');
+const PAGE = join(ROOT, 'docs/reference.md');
+const START = '<!-- exports:start -->';
+const END = '<!-- exports:end -->';
+
+/** A name that several entry points export is described once, by the first of these. */
+const DESCRIBED_BY = ['contract', 'activities', 'workflows', '', 'plugin', 'nexus', 'testing', 'failures'];
+
+/** What each entry point exports, as `{ specifier, names: [{ name, kind, about, hasExample, home }] }`. */
+function readExports() {
+  const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile);
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
+  const program = ts.createProgram(
+    ENTRY_POINTS.map(({ source }) => source),
+    options,
+  );
+  const checker = program.getTypeChecker();
+  const found = ENTRY_POINTS.map(({ specifier, source }) => ({
+    specifier,
+    names: checker
+      .getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(source)))
+      .map((symbol) => describe(symbol, checker))
+      .sort((a, b) => a.name.localeCompare(b.name, 'en')),
+  }));
+  const homes = new Map();
+  for (const { specifier, names } of found.toSorted((a, b) => rank(a) - rank(b))) {
+    for (const { symbol } of names) if (!homes.has(symbol)) homes.set(symbol, specifier);
+  }
+  return found.map(({ specifier, names }) => ({
+    specifier,
+    names: names.map(({ symbol, ...rest }) => ({ ...rest, home: homes.get(symbol) })),
+  }));
+}
+
+function rank({ specifier }) {
+  const index = DESCRIBED_BY.indexOf(specifier.split('/')[1] ?? '');
+  if (index < 0) throw new Error(`${specifier} is not in DESCRIBED_BY: add it.`);
+  return index;
+}
+
+function describe(exported, checker) {
+  const isAlias = exported.flags & ts.SymbolFlags.Alias;
+  const symbol = isAlias ? checker.getAliasedSymbol(exported) : exported;
+  const comment = ts.displayPartsToString(symbol.getDocumentationComment(checker));
+  const hasExample = symbol.getJsDocTags(checker).some(({ name }) => name === 'example');
+  return {
+    name: exported.name,
+    kind: kindOf(symbol, checker),
+    about: firstSentence(comment),
+    hasExample,
+    symbol,
+  };
+}
+
+const KINDS = [
+  [ts.SymbolFlags.Class, 'class'],
+  [ts.SymbolFlags.Function, 'function'],
+  [ts.SymbolFlags.Variable, 'constant'],
+  [ts.SymbolFlags.Interface | ts.SymbolFlags.TypeAlias, 'type'],
+];
+
+function kindOf(symbol, checker) {
+  const { flags, name } = symbol;
+  const [, kind] = KINDS.find(([flag]) => flags & flag) ?? [];
+  if (kind === 'constant' && checker.getTypeOfSymbol(symbol).getCallSignatures().length > 0)
+    return 'function';
+  if (kind === undefined) throw new Error(`${name} is exported and is of no kind that the reference knows.`);
+  return kind;
+}
+
+function firstSentence(comment) {
+  const text = comment.replace(/\s+/g, ' ').trim();
+  return /^.*?[.!?](?= |$)/.exec(text)?.[0] ?? text;
+}
+
+/** The tables in Markdown. */
+function exportTables(found = readExports()) {
+  return found
+    .map(({ specifier, names }) => {
+      const own = names.filter(({ home }) => home === specifier);
+      const homes = new Set(names.map(({ home }) => home));
+      homes.delete(specifier);
+      const others = [...homes].map((home) => {
+        const list = names.filter((one) => one.home === home).map(({ name }) => `\`${name}\``);
+        return `From \`${home}\`: ${list.join(', ')}.`;
+      });
+      return [`### \`${specifier}\``, ...(own.length > 0 ? [table(own)] : []), ...others].join('\n\n');
+    })
+    .join('\n\n');
+}
+
+function table(names) {
+  const rows = names.map(
+    ({ name, kind, about }) => `| \`${name}\` | ${kind} | ${about.replaceAll('|', '\\|')} |`,
+  );
+  return ['| Name | Kind | What it is |', '| --- | --- | --- |', ...rows].join('\n');
+}
+
+function writeTables() {
+  const page = readFileSync(PAGE, 'utf8');
+  const [before, rest] = page.split(START);
+  const after = rest?.split(END)[1];
+  if (after === undefined) throw new Error(`${PAGE} has no ${START} and ${END}: add them.`);
+  writeFileSync(PAGE, `${before}${START}\n${exportTables()}\n${END}${after}`);
+}
+
+module.exports = { exportTables, readExports };
+
+if (require.main === module) writeTables();

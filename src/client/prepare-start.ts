@@ -1,0 +1,115 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { WorkflowStartOptions } from '@temporalio/client';
+import { TypedSearchAttributes } from '@temporalio/common';
+import type { BatchInput } from '../contract/batch';
+import { parseBatchInput } from '../contract/batch-input';
+import { VideoFailure } from '../contract/failures';
+import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
+import type { JobInput } from '../contract/job';
+import { identityOf, type JobIdentity } from '../contract/job-identity';
+import { parseJobInput } from '../contract/job-input';
+import { BATCH_WORKFLOW_TYPE, IDENTITY_MEMO, WORKFLOW_TYPE } from '../contract/names';
+import { firstSearchAttributes } from '../contract/search-attributes';
+import { staticBatchDetails, staticJobDetails } from '../contract/static-details';
+import { describeBatch, describeJob } from '../contract/summaries';
+import { batchRestartPolicy, jobRestartPolicy, type PreparedStart } from './start-or-join';
+
+type TemporalOptions = Partial<WorkflowStartOptions>;
+
+/** What a caller may set for one start, and what all starts of a client or a Nexus handler have in common. */
+export interface StartSettings {
+  workflowId?: string;
+  /** Other start options of Temporal's, such as `priority` or `memo`. */
+  temporal?: TemporalOptions;
+  queues?: JobInput['queues'];
+  requestFields?: readonly string[];
+  /** Whether the job gets search attributes at its start. */
+  searchAttributes?: boolean;
+}
+
+/** Parses a job and builds its start; throws InvalidRequest for input that breaks a rule. */
+export function prepareJob(
+  given: unknown,
+  settings: StartSettings = {},
+): PreparedStart<JobInput> & { identity: JobIdentity } {
+  const parsed = parseJobInput(given, settings.requestFields);
+  if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
+  const input = withQueues(parsed.input, settings);
+  const identity = identityOf(input);
+  const { workflowId = `video-${randomUUID()}`, temporal, searchAttributes } = settings;
+  return {
+    type: WORKFLOW_TYPE,
+    identity,
+    identityOf,
+    options: {
+      staticSummary: describeJob(input),
+      staticDetails: staticJobDetails(input),
+      ...commonOptions(workflowId, identity, temporal),
+      ...(searchAttributes && { typedSearchAttributes: withOwnAttributes(input, temporal) }),
+      args: [input],
+    },
+    restartPolicy: jobRestartPolicy,
+  };
+}
+
+/** The same for a batch, which has no search attributes. */
+export function prepareBatch(given: unknown, settings: StartSettings = {}): PreparedStart<BatchInput> {
+  const parsed = parseBatchInput(given, settings.requestFields);
+  if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
+  const input = withQueues(parsed.input, settings);
+  const identity = batchIdentity(input);
+  const { workflowId = `batch-${randomUUID()}`, temporal } = settings;
+  return {
+    type: BATCH_WORKFLOW_TYPE,
+    identity,
+    identityOf: (given) => {
+      const other = parseBatchInput(withoutNulls(given), settings.requestFields);
+      return other.ok ? batchIdentity(other.input) : {};
+    },
+    options: {
+      staticSummary: describeBatch(input),
+      staticDetails: staticBatchDetails(input),
+      ...commonOptions(workflowId, identity, temporal),
+      args: [input],
+    },
+    restartPolicy: batchRestartPolicy,
+  };
+}
+
+/** Throws InvalidRequest for a workflow id that Temporal or the storage could not take. */
+export function parseWorkflowId(given: unknown): string {
+  if (isWorkflowId(given)) return given;
+  throw new VideoFailure('InvalidRequest', { message: `workflowId ${WORKFLOW_ID_RULE}` });
+}
+
+/** The memo holds the identity, so that a later start under the same workflow id can be compared with it. */
+function commonOptions(workflowId: string, identity: object, temporal: TemporalOptions = {}) {
+  return {
+    ...temporal,
+    memo: { ...temporal.memo, [IDENTITY_MEMO]: identity },
+    workflowIdConflictPolicy: 'FAIL',
+    workflowId: parseWorkflowId(workflowId),
+  } satisfies TemporalOptions;
+}
+
+function withQueues<Input extends JobInput | BatchInput>(input: Input, { queues }: StartSettings): Input {
+  return { ...input, queues: { ...queues, ...input.queues } };
+}
+
+/** The job's first search attributes and the caller's; a value of the caller's wins. */
+function withOwnAttributes(input: JobInput, temporal: TemporalOptions = {}): TypedSearchAttributes {
+  const { typedSearchAttributes: given = [] } = temporal;
+  const own = new TypedSearchAttributes(firstSearchAttributes(input));
+  return own.updateCopy(Array.isArray(given) ? given : given.getAll());
+}
+
+/** A digest, because a memo cannot hold thousands of requests. */
+function batchIdentity({ requests, requestsFrom }: BatchInput): object {
+  if (requests === undefined) return { requestsFrom };
+  return { requests: createHash('sha256').update(JSON.stringify(requests)).digest('hex').slice(0, 16) };
+}
+
+/** Some languages send null for an unset field. */
+function withoutNulls(input: object): object {
+  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null));
+}

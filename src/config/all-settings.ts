@@ -1,0 +1,54 @@
+import { QUEUE_SETTINGS } from './queues';
+import { ConfigError, type Environment, readSetting, type SettingGroup } from './read-setting';
+import { namesAService, readApiKey, readEmulatorKey, SERVICE_SETTINGS } from './service-config';
+import { STORAGE_SETTINGS } from './storage-config';
+import {
+  LOCAL_SETTINGS,
+  readDeploymentVersion,
+  readTemporalConfig,
+  TEMPORAL_SETTINGS,
+} from './temporal-config';
+
+/** Every setting there is, in the order of the configuration page. */
+export const SETTINGS = {
+  'Video service': SERVICE_SETTINGS,
+  'Task queues': QUEUE_SETTINGS,
+  Storage: STORAGE_SETTINGS,
+  Temporal: TEMPORAL_SETTINGS,
+  'Temporal servers on this machine': LOCAL_SETTINGS,
+} satisfies Record<string, SettingGroup>;
+
+/** The names of our own settings, for those who look for a misspelt one. */
+export const SETTING_NAMES: readonly string[] = Object.values(SETTINGS)
+  .flatMap((group) => Object.keys(group))
+  .filter((name) => /^VIDEO(GEN|_API)_/.test(name));
+
+/** Rules about more than one setting, and about files that they name. */
+const COMBINED: readonly ((env: Environment) => unknown)[] = [
+  (env) => (namesAService(env) ? readApiKey(env) : readEmulatorKey(env)),
+  readDeploymentVersion,
+  readTemporalConfig,
+];
+
+/** What is wrong with the settings, a line each. Each is read by itself, so that one mistake does not hide another. */
+export function settingProblems(env: Environment): string[] {
+  const each = Object.values(SETTINGS).flatMap((group) =>
+    Object.entries<SettingGroup[string]>(group).map(
+      ([name, setting]) =>
+        () =>
+          readSetting(name, setting, env),
+    ),
+  );
+  const combined = COMBINED.map((read) => () => read(env));
+  return [...new Set([...each, ...combined].flatMap(problemOf))];
+}
+
+function problemOf(read: () => unknown): string[] {
+  try {
+    read();
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return [error.message];
+    throw error;
+  }
+}

@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import type { JobInput } from '../contract/job';
+import { DEFAULT_TASK_QUEUE, submitQueueOf } from '../contract/names';
+import { storageAddress } from '../storage';
+import { ConfigError, type Environment, quoted, readerOf, type SettingGroup, text } from './read-setting';
+import { namesAService, readBaseUrl } from './service-config';
+import { readStorageConfig } from './storage-config';
+
+export const QUEUE_SETTINGS = {
+  VIDEOGEN_TASK_QUEUE: {
+    type: text.min(1, 'is empty').default(DEFAULT_TASK_QUEUE),
+    meaning: 'Task queue of worker and client.',
+    fix: `name a task queue, or unset it for ${DEFAULT_TASK_QUEUE}`,
+    refusesBlank: true,
+  },
+  VIDEOGEN_DOWNLOAD_QUEUE: {
+    type: text.optional(),
+    meaning: 'Task queue of the downloads, for workers and clients.',
+    page: 'deployment.md#workers-for-one-part-of-the-work',
+    unset: "the jobs' own",
+    fix: 'name a task queue, or unset it',
+  },
+  VIDEOGEN_SUBMITS_PER_SECOND: {
+    type: text
+      .refine((given) => isPositive(Number(given)), quoted)
+      .transform(Number)
+      .optional(),
+    meaning: 'How many submits per second all workers of a queue together may start.',
+    page: 'rate-limits.md',
+    unset: 'no limit',
+    fix: 'give a number above 0, such as 2 or 0.5, or unset it',
+  },
+} satisfies SettingGroup;
+
+const read = readerOf(QUEUE_SETTINGS);
+
+const isPositive = (value: number) => value > 0 && value < Number.POSITIVE_INFINITY;
+
+/** The task queues of jobs, their submits and their downloads; a part without a queue of its own has that of the jobs. */
+export interface Queues {
+  taskQueue: string;
+  submitQueue: string;
+  downloadQueue: string;
+}
+
+/** The queues for workers, with the limit on how many submits per second all of them together may start. */
+export interface WorkerQueues extends Queues {
+  submitsPerSecond: number | undefined;
+}
+
+/** The queues as the options say, and as the environment says for what they leave open. */
+export function resolveQueues(options: Partial<Queues> = {}, env?: Environment): Queues {
+  const taskQueue = options.taskQueue ?? read('VIDEOGEN_TASK_QUEUE', env);
+  return {
+    taskQueue,
+    submitQueue: options.submitQueue ?? submitQueueOf(taskQueue),
+    downloadQueue: options.downloadQueue ?? read('VIDEOGEN_DOWNLOAD_QUEUE', env) ?? taskQueue,
+  };
+}
+
+/** The same for a worker. Refuses queues on which a worker would get tasks that it does not know. */
+export function resolveWorkerQueues(options: Partial<WorkerQueues> = {}, env?: Environment): WorkerQueues {
+  const queues = resolveQueues(options, env);
+  const { taskQueue, submitQueue, downloadQueue } = queues;
+  const submitsPerSecond = options.submitsPerSecond ?? read('VIDEOGEN_SUBMITS_PER_SECOND', env);
+  if (submitQueue === downloadQueue && submitQueue !== taskQueue) {
+    throw new ConfigError(
+      `VIDEOGEN_DOWNLOAD_QUEUE (or queues.download of the plugin) is ${JSON.stringify(downloadQueue)}, the queue of the submits: name another queue.`,
+    );
+  }
+  if (submitsPerSecond !== undefined && submitQueue === taskQueue) {
+    throw new ConfigError(
+      'VIDEOGEN_SUBMITS_PER_SECOND (or submitsPerSecond) limits a whole task queue: give submits a queue of their own.',
+    );
+  }
+  return { ...queues, submitsPerSecond };
+}
+
+/** What a job or batch carries in its input: the queues that differ from its own task queue. */
+export function queuesInInput({
+  taskQueue,
+  submitQueue,
+  downloadQueue,
+}: Queues): NonNullable<JobInput['queues']> {
+  return {
+    ...(submitQueue !== taskQueue && { submit: submitQueue }),
+    ...(downloadQueue !== taskQueue && { download: downloadQueue }),
+  };
+}
+
+/**
+ * The task queue of `generate`, `batch` and `dev` on this machine's own server. Each pair of service and storage has its
+ * own, so that a job never reaches a worker that calls another service or stores its video elsewhere.
+ */
+export function localTaskQueue(env?: Environment): string {
+  return `${localQueuePrefix(env)}${digestOf(storageAddress(readStorageConfig(env)))}`;
+}
+
+/** The start of the local queues of one service, whatever the storage is. */
+export function localQueuePrefix(env?: Environment): string {
+  const service = namesAService(env) ? digestOf(readBaseUrl(env)) : 'emulator';
+  return `${read('VIDEOGEN_TASK_QUEUE', env)}-${service}-`;
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 8);
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+
+/** Environment variables by name, as in `process.env`. */
+export type Environment = Record<string, string | undefined>;
+
+/** A setting is missing or wrong. The message is one line: the variable, the problem, the fix. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+/** One environment variable. Readers, `videogen doctor` and the configuration page are made from it. */
+export interface Setting<Value = unknown> {
+  /** Reads the text. The message of an issue is the problem and follows the variable's name. */
+  type: z.ZodType<Value, string | undefined>;
+  /** What it means, in one sentence. */
+  meaning: string;
+  /** The page of the documentation with more about it. */
+  page?: string;
+  /** What applies while it is unset, if the type has no default. */
+  unset?: string;
+  /** What to do about a problem; follows the problem in its sentence. */
+  fix: string;
+  /** Blank is a mistake. Elsewhere it means unset, because compose files and CI systems hand unset variables over blank. */
+  refusesBlank?: boolean;
+}
+
+export type SettingGroup = Record<string, Setting>;
+
+/** Reads single settings of a group; throws a ConfigError for a value that is wrong. */
+export function readerOf<Values>(group: { [Name in keyof Values]: Setting<Values[Name]> }) {
+  return <Name extends keyof Values & string>(name: Name, env: Environment = process.env): Values[Name] =>
+    readSetting(name, group[name], env);
+}
+
+export function readSetting<Value>(name: string, setting: Setting<Value>, env: Environment): Value {
+  const isUnset = isBlank(env[name]) && !setting.refusesBlank;
+  const result = setting.type.safeParse(isUnset ? undefined : env[name]);
+  if (result.success) return result.data;
+  throw problemWith(name, setting, result.error.issues[0]?.message ?? 'is wrong');
+}
+
+/** `VIDEOGEN_STORAGE starts with gs://, which is not supported: give a folder, …` */
+export function problemWith(name: string, { fix }: Pick<Setting, 'fix'>, problem: string): ConfigError {
+  return new ConfigError(`${name} ${problem}: ${fix}.`);
+}
+
+const isBlank = (value: string | undefined) => value?.trim() === '';
+
+export function withoutBlanks(env: Environment): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).filter((entry): entry is [string, string] => {
+      const [name, value] = entry;
+      // Blank, such a variable removes the header that the profile file sets.
+      return value !== undefined && (!isBlank(value) || name.startsWith('TEMPORAL_GRPC_META_'));
+    }),
+  );
+}
+
+export const text = z.string().trim();
+
+export const flag = text.pipe(
+  z.stringbool({
+    truthy: ['true', '1'],
+    falsy: ['false', '0'],
+    error: ({ input }) => `is ${JSON.stringify(input)}, neither true nor false`,
+  }),
+);
+
+export const FLAG_FIX = 'set it to one of them, or unset it';
+
+/** For values that may be shown. */
+export const quoted = { error: ({ input }: { input?: unknown }) => `is ${JSON.stringify(input)}` };
+
+export const httpUrl = (problem: string) =>
+  text.pipe(z.url({ protocol: /^https?$/, error: problem, abort: true }));

@@ -1,0 +1,101 @@
+import {
+  localQueuePrefix,
+  localTaskQueue,
+  type Queues,
+  queuesInInput,
+  resolveQueues,
+  resolveWorkerQueues,
+  type WorkerQueues,
+} from '../../src/config/queues';
+import type { Environment } from '../../src/config/service-config';
+import { refusal } from './refusal';
+
+describe('VIDEOGEN_TASK_QUEUE', () => {
+  it.each([
+    [undefined, 'video-generation'],
+    ['foxes', 'foxes'],
+    [' foxes ', 'foxes'],
+  ])('%j is the queue %j', (VIDEOGEN_TASK_QUEUE, queue) => {
+    expect(resolveQueues({}, { VIDEOGEN_TASK_QUEUE }).taskQueue).toBe(queue);
+  });
+
+  it.each(['', ' '])('%j is refused', (VIDEOGEN_TASK_QUEUE) => {
+    expect(refusal(() => resolveQueues({}, { VIDEOGEN_TASK_QUEUE }))).toMatch(
+      /^VIDEOGEN_TASK_QUEUE is empty: /,
+    );
+  });
+});
+
+describe('VIDEOGEN_SUBMITS_PER_SECOND', () => {
+  const read = (VIDEOGEN_SUBMITS_PER_SECOND?: string) =>
+    resolveWorkerQueues({}, { VIDEOGEN_SUBMITS_PER_SECOND }).submitsPerSecond;
+
+  it.each([
+    [undefined, undefined],
+    ['', undefined],
+    ['2', 2],
+    ['0.5', 0.5],
+  ])('%j means %j', (given, perSecond) => {
+    expect(read(given)).toBe(perSecond);
+  });
+
+  it.each(['0', '-1', 'many', 'Infinity', 'NaN'])('%j is refused', (given) => {
+    expect(refusal(() => read(given))).toMatch(/give a number above 0/);
+  });
+});
+
+describe('the queues of jobs, submits and downloads', () => {
+  it.each<[Partial<Queues>, Environment, [string, string, string]]>([
+    [{}, {}, ['video-generation', 'video-generation-submit', 'video-generation']],
+    [{ taskQueue: 'q' }, { VIDEOGEN_TASK_QUEUE: 'other' }, ['q', 'q-submit', 'q']],
+    [{ taskQueue: 'q', submitQueue: 'q' }, {}, ['q', 'q', 'q']],
+    [{ taskQueue: 'q' }, { VIDEOGEN_DOWNLOAD_QUEUE: ' d ' }, ['q', 'q-submit', 'd']],
+    [{ taskQueue: 'q' }, { VIDEOGEN_DOWNLOAD_QUEUE: ' ' }, ['q', 'q-submit', 'q']],
+    [{ taskQueue: 'q', downloadQueue: 'own' }, { VIDEOGEN_DOWNLOAD_QUEUE: 'd' }, ['q', 'q-submit', 'own']],
+  ])('given %j and %j are %j', (options, env, [taskQueue, submitQueue, downloadQueue]) => {
+    const queues = { taskQueue, submitQueue, downloadQueue };
+    expect(resolveQueues(options, env)).toEqual(queues);
+    expect(resolveWorkerQueues(options, env)).toEqual({ ...queues, submitsPerSecond: undefined });
+  });
+
+  it.each<[Partial<WorkerQueues>, RegExp]>([
+    [
+      { submitQueue: 'd', downloadQueue: 'd' },
+      /^VIDEOGEN_DOWNLOAD_QUEUE .* is "d", the queue of the submits: name another queue\.$/,
+    ],
+    [{ downloadQueue: 'q-submit' }, /^VIDEOGEN_DOWNLOAD_QUEUE /],
+    [{ submitQueue: 'q', submitsPerSecond: 2 }, /^VIDEOGEN_SUBMITS_PER_SECOND .*: give submits a queue/],
+  ])('given %j are refused for a worker, and left to a client', (options, message) => {
+    expect(refusal(() => resolveWorkerQueues({ taskQueue: 'q', ...options }, {}))).toMatch(message);
+    expect(() => resolveQueues({ taskQueue: 'q', ...options }, {})).not.toThrow();
+  });
+
+  it.each<[Queues, object]>([
+    [{ taskQueue: 'q', submitQueue: 'q', downloadQueue: 'q' }, {}],
+    [{ taskQueue: 'q', submitQueue: 's', downloadQueue: 'q' }, { submit: 's' }],
+    [
+      { taskQueue: 'q', submitQueue: 's', downloadQueue: 'd' },
+      { submit: 's', download: 'd' },
+    ],
+  ])('%j are %j in the input of a job', (queues, carried) => {
+    expect(queuesInInput(queues)).toEqual(carried);
+  });
+});
+
+describe("the queue on this machine's own server", () => {
+  const service = { VIDEO_API_BASE_URL: 'https://api.example.com', VIDEO_API_KEY: 'sk' };
+  const storage = { VIDEOGEN_STORAGE: '/srv/videos' };
+
+  it('differs by service and by storage, and by nothing else', () => {
+    const environments = [storage, {}, { ...service, ...storage }, service];
+    expect(new Set(environments.map(localTaskQueue)).size).toBe(environments.length);
+    expect(localTaskQueue({ ...service, VIDEO_API_KEY: 'other' })).toBe(localTaskQueue(service));
+  });
+
+  it('begins alike for all storages of one service', () => {
+    expect(localQueuePrefix(storage)).toBe('video-generation-emulator-');
+    for (const env of [service, { ...service, ...storage }]) {
+      expect(localTaskQueue(env)).toMatch(new RegExp(`^${localQueuePrefix(service)}`));
+    }
+  });
+});

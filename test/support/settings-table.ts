@@ -1,0 +1,27 @@
+import { SETTINGS } from '../../src/config/all-settings';
+import type { Setting } from '../../src/config/read-setting';
+
+/** The settings as the configuration page shows them: a table for each group. */
+export function settingsTable(): string {
+  return Object.entries(SETTINGS)
+    .map(([group, settings]) => {
+      const rows = Object.entries<Setting>(settings).map(([name, setting]) => row(name, setting));
+      return [`## ${group}`, '', '| Variable | Meaning | Default |', '| --- | --- | --- |', ...rows].join(
+        '\n',
+      );
+    })
+    .join('\n\n');
+}
+
+function row(name: string, { meaning, page, unset, type }: Setting): string {
+  const more = page === undefined ? '' : ` [More](${page})`;
+  return ['', `\`${name}\``, `${meaning}${more}`, unset ?? defaultOf(type), '']
+    .join(' | ')
+    .trim()
+    .replace('|  |', '| |');
+}
+
+function defaultOf(type: Setting['type']): string {
+  const value = type.parse(undefined);
+  return value === undefined ? '' : `\`${value}\``;
+}
