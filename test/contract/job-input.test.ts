@@ -32,6 +32,7 @@ describe('a job', () => {
     { request, storage: 'foxes/{date}/{workflowId}-{taskId}.{ext}', keepBad: true },
     { taskId: 'task-1', keepBad: false, queues: { submit: 'submits', download: 'downloads' } },
     { taskId: 'task-1', polling: { min: '60s', max: '1m' } },
+    { request, idempotencyKey: 'x'.repeat(255) },
   ])('passes unchanged, in the client and in the workflow: %j', (input) => {
     expect(parseJobInput(input)).toEqual({ ok: true, input });
     expect(problemInWorkflow(input)).toBeUndefined();

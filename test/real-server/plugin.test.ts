@@ -14,6 +14,7 @@ import { VideoPlugin, type VideoPluginOptions } from '../../src/plugin/video-plu
 import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { closed, replyJson, startRawServer } from '../service/raw-server';
 import type { makeTrailer } from '../support/host-workflows';
 import { captureLogs } from '../support/logs';
 import { failureOf, pause } from '../support/world';
@@ -184,11 +185,32 @@ describe('a host’s worker with the plugin', () => {
   });
 
   it('leaves a service open that it was given', async () => {
-    const closed: string[] = [];
-    const given: VideoService = { ...service, close: async () => void closed.push('given') };
+    const ended: string[] = [];
+    const given: VideoService = { ...service, close: async () => void ended.push('given') };
     const host = await createHost(newPlugin({ service: given }));
     await host.runUntil(async () => undefined);
-    expect(closed).toEqual([]);
+    expect(ended).toEqual([]);
+  });
+
+  it('closes the service that it made, with its connections', async () => {
+    // As long as undici keeps one that nobody closes.
+    const headers = { 'keep-alive': 'timeout=600' };
+    const server = await startRawServer((asked) =>
+      replyJson(asked, { error: 'unknown' }, { status: 404, headers }),
+    );
+    const settings = { VIDEO_API_BASE_URL: server.url, VIDEO_API_KEY: 'sk-0123456789' };
+    const taskQueue = `host-${randomUUID()}`;
+    const host = await createHost(newPlugin({ env: settings, service: undefined }), { taskQueue });
+    const videos = await createVideoClient({
+      client: env.temporal.client,
+      taskQueue,
+      submitQueue: taskQueue,
+    });
+    const failure = await host.runUntil(() => failureOf(videos.execute({ taskId: 'nobody' })));
+    expect(failure).toMatchObject({ type: 'TaskUnknown' });
+    const { socket } = await server.nextRequest();
+    await closed(socket);
+    await server.close();
   });
 
   it('is not made when a name is taken, or when its bundle has not our workflows', async () => {

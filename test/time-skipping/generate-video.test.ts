@@ -115,18 +115,26 @@ test('waitForTask answers with the task id while the video is still being made',
   });
 });
 
-test('pollNow cuts a wait short', async () => {
+test('pollNow cuts a wait short, as often as it is asked for, and the job waits on', async () => {
   await inWorld(env, { jobTimeMs: 30_000 }, async ({ videos }) => {
     const job = await videos.start({
       request: { prompt: 'A red fox' },
       deadline: '10h',
       polling: { min: '2h', max: '2h' },
     });
-    await untilProgress(job, ({ nextPollAt }) => nextPollAt !== undefined);
+    const { nextPollAt } = await untilProgress(job, (now) => now.nextPollAt !== undefined);
+    await env.temporal.sleep(10_000);
+    await job.pollNow();
+    const early = await untilProgress(
+      job,
+      ({ polls, nextPollAt: next }) => polls === 1 && next !== nextPollAt,
+    );
+    expect(early).toMatchObject({ phase: 'waiting', task: { state: 'running' } });
+    expect(Date.parse(early.nextPollAt ?? '')).toBeGreaterThan(Date.parse(nextPollAt ?? ''));
     await env.temporal.sleep(40_000);
     await job.pollNow();
     const result = await job.result();
-    expect(result.polls).toBe(1);
+    expect(result.polls).toBe(2);
     expect(result.waitedMs).toBeLessThan(60 * MINUTE);
   });
 });
@@ -148,21 +156,34 @@ test('the caller’s key names the file', async () => {
   });
 });
 
-test('a wait too long for one history continues as new and keeps its task, its clock and its count', async () => {
-  const jobTimeMs = atLength(3, 25) * MINUTE;
+test('a wait too long for one history continues as new and keeps its task, its clock, its count and its bounds', async () => {
+  const jobTimeMs = atLength(4, 25) * MINUTE;
+  const profile = { polling: { min: '5s', max: '5s' } };
   const worker = { workflowBundle: shortHistories() };
-  await inWorld(env, { jobTimeMs, worker }, async ({ emulator, videos }) => {
-    const job = await videos.start({ request: { prompt: 'Slow' }, polling: { min: '5s', max: '5s' } });
-    const firstRun = await env.temporal.client.workflow.getHandle(job.workflowId).describe();
-    const result = await job.result();
+  await inWorld(env, { jobTimeMs, profile, worker }, async ({ emulator, videos }) => {
+    emulator.next('submit', { kind: 'reset' });
+    const job = await videos.start({ request: { prompt: 'Slow' }, deadline: '1h' });
+    const held = await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+    await env.temporal.sleep(MINUTE);
+    await job.decideSubmit({ decision: 'adopt', taskId: emulator.generations()[0]?.taskId ?? '' });
+    const { deadlineAt } = await untilProgress(job, ({ phase }) => phase === 'waiting');
+    expect(Date.parse(deadlineAt) - Date.parse(held.deadlineAt)).toBeGreaterThanOrEqual(MINUTE);
 
-    const first = await env.temporal.client.workflow.getHandle(job.workflowId, firstRun.runId).describe();
-    const last = await env.temporal.client.workflow.getHandle(job.workflowId).describe();
+    const { workflow } = env.temporal.client;
+    const firstRun = await workflow.getHandle(job.workflowId).describe();
+    const result = await job.result();
+    const first = await workflow.getHandle(job.workflowId, firstRun.runId).describe();
+    const last = await workflow.getHandle(job.workflowId).describe();
     expect(first.status.name).toBe('CONTINUED_AS_NEW');
     expect(last.runId).not.toBe(firstRun.runId);
     expect(last.memo).toMatchObject({ taskId: result.taskId });
-    expect(result.polls).toBe(emulator.calls.filter(({ call }) => call === 'status').length - 1);
-    expect(result.waitedMs).toBeGreaterThanOrEqual(jobTimeMs);
+    expect(await job.progress()).toMatchObject({ phase: 'succeeded', deadlineAt });
+    // One look was at the task that was to be adopted, and one for the link of its video.
+    expect(result.polls).toBe(emulator.calls.filter(({ call }) => call === 'status').length - 2);
+    // Since the task was adopted.
+    expect(result.waitedMs).toBeGreaterThanOrEqual(jobTimeMs - 1.1 * MINUTE);
+    const pauses = timers(await historyOf(env.temporal.client, job.workflowId)).map(({ ms }) => ms);
+    expect(new Set(pauses)).toEqual(new Set([5_000]));
     expect(emulator.generations()).toHaveLength(1);
     expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
   });

@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import type { JobInput } from '../../src/contract';
-import type { Emulator } from '../../src/emulator';
+import { type Emulator, noiseVideo } from '../../src/emulator';
+import { createVideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { reply, replyJson, startRawServer } from '../service/raw-server';
 import { historyOf } from '../support/history';
 import { captureLogs, type LogLine } from '../support/logs';
 import { filesIn, recordsIn } from '../support/stored-files';
-import { inWorld, pause } from '../support/world';
+import { inWorld, pause, type World } from '../support/world';
 
 const apiKey = `sk-${randomUUID()}`;
 const request = { prompt: 'A red fox' };
@@ -76,39 +78,92 @@ beforeAll(async () => {
 });
 afterAll(() => env.teardown());
 
+type Seen = Record<string, string>;
+
+/** Runs a job to whatever end, and notes everything that tells of it, by where it stands. */
+async function noteAll(
+  seen: Seen,
+  name: string,
+  { videos, storageFolder }: Pick<World, 'videos' | 'storageFolder'>,
+  input: JobInput,
+): Promise<void> {
+  const job = await videos.start(input);
+  const outcome = await job.result().catch((error: unknown) => error);
+  seen[`${name}: outcome`] = inspect(outcome, { depth: 20 });
+  seen[`${name}: progress`] = JSON.stringify(await job.progress());
+  const handle = env.temporal.client.workflow.getHandle(job.workflowId);
+  seen[`${name}: details`] = JSON.stringify(await handle.query('__temporal_workflow_metadata'));
+  seen[`${name}: memo`] = JSON.stringify((await handle.describe()).memo);
+  const history = await historyOf(env.temporal.client, job.workflowId);
+  seen[`${name}: history`] = decodePayloads(historyToJSON(history));
+  const files = [...(await filesIn(storageFolder)), ...(await recordsIn(storageFolder))];
+  for (const file of files) {
+    seen[`${name}: file ${file}`] = (await readFile(join(storageFolder, file))).toString('latin1');
+  }
+}
+
+/** Log lines arrive a little later than what they tell of. */
+async function noteLogs(seen: Seen, downloads: number): Promise<void> {
+  while (logs.filter(({ message }) => message === 'downloaded').length < downloads) await pause();
+  seen.logs = inspect(logs, { depth: 20, maxArrayLength: null, maxStringLength: null });
+}
+
+function expectNone(secrets: readonly string[], seen: Seen): void {
+  for (const secret of secrets) {
+    expect(Object.keys(seen).filter((where) => seen[where]?.includes(secret))).toEqual([]);
+  }
+}
+
 test('neither the API key nor a link is in any history, log, error, answer or file', async () => {
-  const seen: Record<string, string> = {};
+  const seen: Seen = {};
   const secrets = [apiKey, ...SPELLINGS];
   for (const [name, input, prepare] of jobs) {
-    await inWorld(env, { apiKey, jobTimeMs: 1_000 }, async ({ emulator, videos, storageFolder }) => {
+    await inWorld(env, { apiKey, jobTimeMs: 1_000 }, async (world) => {
+      const { emulator } = world;
       secrets.push(emulator.linkSignature);
       prepare(emulator);
-      const job = await videos.start(input);
-      const outcome = await job.result().catch((error: unknown) => error);
-      seen[`${name}: outcome`] = inspect(outcome, { depth: 20 });
-      seen[`${name}: progress`] = JSON.stringify(await job.progress());
-      const handle = env.temporal.client.workflow.getHandle(job.workflowId);
-      seen[`${name}: details`] = JSON.stringify(await handle.query('__temporal_workflow_metadata'));
-      seen[`${name}: memo`] = JSON.stringify((await handle.describe()).memo);
-      const history = await historyOf(env.temporal.client, job.workflowId);
-      seen[`${name}: history`] = decodePayloads(historyToJSON(history));
-      const files = [...(await filesIn(storageFolder)), ...(await recordsIn(storageFolder))];
-      for (const file of files) {
-        seen[`${name}: file ${file}`] = (await readFile(join(storageFolder, file))).toString('latin1');
-      }
+      await noteAll(seen, name, world, input);
       expect(emulator.scriptIsSpent()).toBe(true);
     });
   }
-  while (logs.filter(({ message }) => message === 'downloaded').length < 3) await pause();
-  seen.logs = inspect(logs, { depth: 20, maxArrayLength: null, maxStringLength: null });
+  await noteLogs(seen, 3);
 
   expect(Object.keys(seen).length).toBeGreaterThan(3 * jobs.length);
   expect(seen['well: history']).toContain('A red fox');
   expect(seen.logs).toContain('submitted');
-  for (const secret of secrets) {
-    expect(Object.keys(seen).filter((where) => seen[where]?.includes(secret))).toEqual([]);
-  }
+  expectNone(secrets, seen);
 }, 120_000);
+
+test('nor are a secret header of a profile and a key in an answer that can be read in two ways', async () => {
+  const secretHeader = `workspace-${randomUUID()}`;
+  const secrets = [apiKey, secretHeader];
+  const video = await noiseVideo(request, 64 * 1024);
+  const server = await startRawServer((asked) => {
+    if (asked.line.includes('/v.mp4')) return reply(asked, { body: video });
+    // A second id, and an error beside a success, each with what was sent along.
+    const task = { task_id: 'task-1', taskId: `of-${secretHeader}-${apiKey}` };
+    if (asked.line.startsWith('POST')) return replyJson(asked, task);
+    const error = { code: secretHeader, message: `${asked.headers['x-workspace']} and ${apiKey}` };
+    replyJson(asked, { ...task, status: 'succeeded', video_url: '/v.mp4', error });
+  });
+  const profile = { headers: { 'x-workspace': secretHeader } };
+  const service = createVideoService({ baseUrl: server.url, apiKey: () => apiKey, profile });
+  const seen: Seen = {};
+  logs.length = 0;
+  await inWorld(env, { wrapService: () => service }, (world) =>
+    noteAll(seen, 'doubtful', world, { request }),
+  );
+  await noteLogs(seen, 1);
+  await service.close();
+  await server.close();
+
+  expect(server.requests.map(({ headers }) => headers['x-workspace'])).toContain(secretHeader);
+  expect(seen['doubtful: outcome']).toContain('task-1');
+  expect(
+    logs.filter(({ message }) => message === 'the answer can be read in two ways').length,
+  ).toBeGreaterThan(1);
+  expectNone(secrets, seen);
+});
 
 /** Payloads stand in a history as base64: opened beside it, so that a secret in one is found. */
 function decodePayloads(json: string): string {

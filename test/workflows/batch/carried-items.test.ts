@@ -49,7 +49,7 @@ async function waiting(item: number): Promise<Job> {
     percent: 99.99999999999999,
     polling: { min: 86_400_000 },
   });
-  for (let count = 0; count < 50; count++) job.recordPollFailure(new VideoFailure('ServiceFailed', details));
+  for (let count = 0; count < 10; count++) job.recordPollFailure(new VideoFailure('ServiceFailed', details));
   return job;
 }
 
