@@ -1,4 +1,5 @@
 const { readdirSync, readFileSync, readlinkSync } = require('node:fs');
+const { join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 /** Servers that were told to end, and children of jest that notice its end, have so long. */
@@ -19,8 +20,19 @@ async function leftIn(scratch) {
   for (const { pid } of processes) kill(pid);
   return [
     ...processes.map(({ pid, command }) => `the process ${pid}, which was killed: ${command.slice(0, 200)}`),
-    ...readdirSync(scratch).map((name) => `${name} in the folder of temporary files`),
+    ...readdirSync(scratch).map(
+      (name) => `${name} in the folder of temporary files${within(join(scratch, name))}`,
+    ),
   ];
+}
+
+function within(path) {
+  try {
+    const names = readdirSync(path, { recursive: true });
+    return `, with ${names.slice(0, 5).join(', ') || 'nothing in it'}`;
+  } catch {
+    return '';
+  }
 }
 
 /** On systems without /proc there is nothing to be found. */
