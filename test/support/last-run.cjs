@@ -6,7 +6,7 @@ const ROOT = join(__dirname, '../..');
 /** Git ignores it. */
 const LAST_RUN = join(ROOT, 'node_modules/.cache/videogen-tests/last-run.json');
 
-/** How long each file of the last run took, with its tests; none before the first run. */
+/** The times of the files and tests of the last run. Empty before the first run. */
 function lastRun() {
   try {
     return JSON.parse(readFileSync(LAST_RUN, 'utf8'));

@@ -2,7 +2,7 @@ const { mkdirSync, writeFileSync } = require('node:fs');
 const { dirname, relative } = require('node:path');
 const { LAST_RUN, ROOT } = require('./last-run.cjs');
 
-/** Writes down how long each file and each test took, for `npm run test:slow` and for the order of the next run. */
+/** Stores the time of each file and test, for `npm run test:slow` and for the order of the next run. */
 module.exports = class TimesReporter {
   files = [];
 
