@@ -20,8 +20,8 @@ export interface Attempt<T> {
   result: Promise<T>;
   beats: unknown[];
   cancel(): void;
-  /** Resolves as soon as there is a heartbeat like that. */
-  beat(like: (details: unknown) => boolean): Promise<void>;
+  /** Resolves at the first heartbeat that matches. */
+  beat(matches: (details: unknown) => boolean): Promise<void>;
 }
 
 export interface ActivityWorld {
