@@ -89,9 +89,9 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
         result,
         beats,
         cancel: () => environment.cancel(),
-        beat: (like) =>
+        beat: (matches) =>
           new Promise((resolve) => {
-            const check = () => beats.some(like) && resolve();
+            const check = () => beats.some(matches) && resolve();
             environment.on('beat', check);
             check();
           }),
