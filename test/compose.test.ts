@@ -257,7 +257,7 @@ describe('docker-compose.yml', () => {
     ['an image without a version', 'temporalio/ui:2.54.1', 'temporalio/ui', 'pins every image'],
     ['the latest image', 'ui:2.54.1', 'ui:latest', 'pins every image'],
     ['an image of a major version', 'postgres:16.15', 'postgres:16', 'pins every image'],
-    ['a server of another version', /server:[\d.]+/, 'server:1.30.0', 'runs the Temporal server'],
+    ['a server of another version', /server:[\d.]+/, 'server:1.30.0', 'runs the Temporal version'],
     ['a root user', '"1000:1000"', '"0:0"', 'runs our services'],
     ['a user of the image', / {2}user: ".*\n/, '', 'runs our services'],
     ['a program that is process 1', 'init: true', 'init: false', 'runs our services'],
