@@ -1,7 +1,7 @@
 /**
- * The first minute of a newcomer: `npm run bench:first-minute`. Prints how long `npm ci && npm start` takes in a fresh clone of
- * the last commit with every cache empty (npm's, ours, Go's, Maven's, Python's), and then how long `npm start` takes once all is
- * there, each RUNS times (3 unless set), with when each step was reached. Configuration of package indexes and proxies is yours.
+ * Measures the first minute of a new user: `npm run bench:first-minute`. Prints how long `npm ci && npm start` takes in a fresh
+ * clone of the last commit with all caches empty (npm's, ours, Go's, Maven's, Python's), then how long `npm start` takes with
+ * full caches, each RUNS times (3 unless set), with the time of each step. Your settings for package indexes and proxies apply.
  */
 const { spawn, execFileSync } = require('node:child_process');
 const { cpus, homedir, loadavg, tmpdir } = require('node:os');
@@ -10,38 +10,38 @@ const { join } = require('node:path');
 
 const ROOT = join(__dirname, '..');
 const RUNS = Number(process.env.RUNS ?? 3);
-/** What the repository promises, on 2 cores that do nothing else. */
-const LIMITS = { cold: 60, warm: 8 };
+/** What the repository promises, in seconds on 2 idle cores. */
+const LIMITS_SECONDS = { cold: 60, warm: 8 };
 
-/** What `npm start` prints when it gets there. */
+/** The output of `npm start` that shows each step. */
 const STEPS = [
-  ['translated', /^Using the emulated/],
+  ['compiled', /^Using the emulated/],
   ['fetching the server', /^Fetching the Temporal/],
   ['job started', /^Job /],
   ['video', /^Stored /],
 ];
 
-const CONFIGURES = ['npm_config_userconfig', 'npm_config_globalconfig', 'npm_config_registry'];
-/** Everything that names a cache or a setting of ours; a home of its own makes the rest. */
-const NAMES_A_CACHE =
+const NPM_CONFIG = ['npm_config_userconfig', 'npm_config_globalconfig', 'npm_config_registry'];
+/** Variables for caches and for our settings. The separate home folder covers all other caches. */
+const CACHE_OR_SETTING =
   /^(npm_|XDG_|GOPATH$|GOMODCACHE$|GOCACHE$|MAVEN_|PIP_CACHE_DIR$|UV_CACHE_DIR$|VIDEO_API_|VIDEOGEN_|TEMPORAL_)/i;
 
 function environmentOf(home) {
-  const kept = Object.entries(process.env).filter(
-    ([name]) => CONFIGURES.includes(name) || !NAMES_A_CACHE.test(name),
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => NPM_CONFIG.includes(name) || !CACHE_OR_SETTING.test(name),
   );
   const npmrc = join(homedir(), '.npmrc');
   const pipConf = join(homedir(), '.config/pip/pip.conf');
   return {
     ...(existsSync(npmrc) && { npm_config_userconfig: npmrc }),
     ...(existsSync(pipConf) && { PIP_CONFIG_FILE: pipConf }),
-    ...Object.fromEntries(kept),
+    ...Object.fromEntries(inherited),
     HOME: home,
     MAVEN_OPTS: `-Duser.home=${home}`,
   };
 }
 
-/** Runs a command of a person's; answers how long it took, and when it came to which step. */
+/** Runs a command. Returns how long it took, and when it reached each step. */
 function run(command, { cwd, env }) {
   return new Promise((resolve, reject) => {
     const startedAt = performance.now();
@@ -66,47 +66,47 @@ function run(command, { cwd, env }) {
 }
 
 const inSeconds = (seconds) => `${seconds.toFixed(1)} s`;
-const told = ({ took, reached }) =>
+const describeSteps = ({ took, reached }) =>
   [...reached, ['end', took]].map(([step, at]) => `${step} ${at.toFixed(1)}`).join(', ');
 
-function tell(line) {
+function print(line) {
   process.stdout.write(`${line}\n`);
 }
 
-function tellWorst(name, times) {
+function printWorst(name, times) {
   const worst = Math.max(...times);
-  const limit = LIMITS[name];
-  tell(`${name}: at most ${inSeconds(worst)} of ${limit} s${worst > limit ? ': TOO SLOW' : ''}`);
+  const limit = LIMITS_SECONDS[name];
+  print(`${name}: at most ${inSeconds(worst)} of ${limit} s${worst > limit ? ': TOO SLOW' : ''}`);
   if (worst > limit) process.exitCode = 1;
 }
 
 async function main() {
   const folder = mkdtempSync(join(tmpdir(), 'videogen-first-minute-'));
   try {
-    tell(`${cpus().length} cores, load ${loadavg()[0].toFixed(1)}, Node ${process.version}`);
+    print(`${cpus().length} cores, load ${loadavg()[0].toFixed(1)}, Node ${process.version}`);
     const cold = [];
-    let place;
+    let options;
     for (let number = 1; number <= RUNS; number++) {
       const home = join(folder, `home-${number}`);
       const cwd = join(folder, `clone-${number}`);
       mkdirSync(home);
       execFileSync('git', ['clone', '--quiet', ROOT, cwd]);
-      place = { cwd, env: environmentOf(home) };
-      const install = await run('npm ci', place);
-      const start = await run('npm start', place);
+      options = { cwd, env: environmentOf(home) };
+      const install = await run('npm ci', options);
+      const start = await run('npm start', options);
       cold.push(install.took + start.took);
-      tell(
-        `cold ${number}: ${inSeconds(cold.at(-1))} = npm ci ${inSeconds(install.took)} + npm start (${told(start)})`,
+      print(
+        `cold ${number}: ${inSeconds(cold.at(-1))} = npm ci ${inSeconds(install.took)} + npm start (${describeSteps(start)})`,
       );
     }
     const warm = [];
     for (let number = 1; number <= RUNS; number++) {
-      const start = await run('npm start', place);
+      const start = await run('npm start', options);
       warm.push(start.took);
-      tell(`warm ${number}: ${inSeconds(start.took)} (${told(start)})`);
+      print(`warm ${number}: ${inSeconds(start.took)} (${describeSteps(start)})`);
     }
-    tellWorst('cold', cold);
-    tellWorst('warm', warm);
+    printWorst('cold', cold);
+    printWorst('warm', warm);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -1,12 +1,12 @@
-// Bundles the compiled workflows once, so that no worker has to when it starts: dist/workflows/bundle.js, and beside it the
-// versions of the SDK it was made with.
+// Bundles the compiled workflows into dist/workflows/bundle.js, so that workers need not do it when they start, and writes
+// the versions of the SDK that bundled them beside it.
 const { writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { bundleWorkflowCode, DefaultLogger } = require('@temporalio/worker');
 
 const ROOT = join(__dirname, '..');
 
-/** The same bytes wherever it is made: files are named as they lie in the package, and their sources are beside it. */
+/** The result is the same on every machine: source maps have paths relative to the package, and no sources. */
 async function bundleWorkflows() {
   const { OWN_WORKFLOWS } = require('../dist/src/worker/own-workflows');
   const { code } = await bundleWorkflowCode({

@@ -1,15 +1,15 @@
-// What `npm start` runs first: translates the sources that have changed into dist, without looking at types, and bundles the
-// workflows when they have changed. With --compiled, tsc has translated everything already.
+// The first step of `npm start`: compiles changed sources into dist without checking types, and bundles the workflows when
+// they have changed. With --compiled, tsc has already compiled everything.
 const { createHash } = require('node:crypto');
 const fs = require('node:fs');
 const { dirname, join } = require('node:path');
 
 const ROOT = join(__dirname, '..');
 const DIST = join(ROOT, 'dist');
-/** The sources that dist was made from, by their hashes. */
+/** The hashes of the sources that dist was made from. */
 const RECORD = join(DIST, '.made-from.json');
 const FOLDERS = ['src', 'workflows', 'activities'];
-/** What ends up in the bundle; lint holds the workflows to it. */
+/** The sources in the bundle. Lint allows workflows to import nothing else. */
 const BUNDLED = /^(workflows|src\/contract)\//;
 
 const hashOf = (...parts) => {
@@ -38,14 +38,14 @@ function hashSources() {
 
 const outputOf = (file) => join(DIST, file.replace(/\.ts$/, '.js'));
 
-/** Another start may read the file in this moment. */
-function writeWhole(file, text) {
+/** Renames the file into place, because another start may be reading it. */
+function writeAtomically(file, text) {
   const temporary = `${file}.${process.pid}`;
   fs.writeFileSync(temporary, text);
   fs.renameSync(temporary, file);
 }
 
-function translate(files) {
+function compile(files) {
   if (files.length === 0) return;
   const { transformSync } = require('@swc/core');
   for (const file of files) {
@@ -60,8 +60,8 @@ function translate(files) {
       jsc: { target: 'es2023', parser: { syntax: 'typescript' } },
     });
     fs.mkdirSync(dirname(output), { recursive: true });
-    writeWhole(`${output}.map`, map);
-    writeWhole(output, `${code}//# sourceMappingURL=${output.split('/').at(-1)}.map\n`);
+    writeAtomically(`${output}.map`, map);
+    writeAtomically(output, `${code}//# sourceMappingURL=${output.split('/').at(-1)}.map\n`);
   }
 }
 
@@ -80,15 +80,14 @@ async function main() {
   const before = readRecord();
   const sources = hashSources();
   const isCurrent = (file) => before.sources[file] === sources[file] && fs.existsSync(outputOf(file));
-  if (!process.argv.includes('--compiled'))
-    translate(Object.keys(sources).filter((file) => !isCurrent(file)));
-  for (const gone of Object.keys(before.sources).filter((file) => !(file in sources))) {
-    for (const output of [outputOf(gone), `${outputOf(gone)}.map`]) fs.rmSync(output, { force: true });
+  if (!process.argv.includes('--compiled')) compile(Object.keys(sources).filter((file) => !isCurrent(file)));
+  for (const removed of Object.keys(before.sources).filter((file) => !(file in sources))) {
+    for (const output of [outputOf(removed), `${outputOf(removed)}.map`]) fs.rmSync(output, { force: true });
   }
   fs.chmodSync(join(DIST, 'src/cli/main.js'), 0o755);
   const bundleHash = await bundle(sources, before.bundle);
   const after = JSON.stringify({ sources, bundle: bundleHash });
-  if (after !== JSON.stringify(before)) writeWhole(RECORD, after);
+  if (after !== JSON.stringify(before)) writeAtomically(RECORD, after);
 }
 
 main().catch((error) => {

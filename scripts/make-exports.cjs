@@ -71,7 +71,8 @@ function kindOf(symbol, checker) {
   const [, kind] = KINDS.find(([flag]) => flags & flag) ?? [];
   if (kind === 'constant' && checker.getTypeOfSymbol(symbol).getCallSignatures().length > 0)
     return 'function';
-  if (kind === undefined) throw new Error(`${name} is exported and is of no kind that the reference knows.`);
+  if (kind === undefined)
+    throw new Error(`${name} is exported, but the reference has no kind for it: add it to KINDS.`);
   return kind;
 }
 

@@ -23,15 +23,15 @@ beforeAll(async () => {
   });
 }, GO_TOOL_TIMEOUT_MS);
 
-/** Without the linters of other languages, which not every machine has. */
+/** Without linters for other languages, which not every machine has. */
 const lint = (file: string) =>
   runTool(actionlint, ['-no-color', '-shellcheck=', '-pyflakes=', file], { cwd: ROOT, timeoutMs: 60_000 });
 
-test.each(names)('actionlint has nothing against %s', async (name) => {
+test.each(names)('actionlint accepts %s', async (name) => {
   await lint(join(WORKFLOWS, name));
 });
 
-test('actionlint has something against a workflow with a mistake', async () => {
+test('actionlint refuses a workflow with a mistake', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'videogen-ci-'));
   try {
     const mistaken = join(folder, 'ci.yml');
@@ -42,7 +42,7 @@ test('actionlint has something against a workflow with a mistake', async () => {
   }
 });
 
-test("the workflow runs the README's test command on the oldest Node that we ask for, and on later ones", () => {
+test("the workflow runs the README's test command on the oldest supported Node and on later ones", () => {
   const { test: job } = parse(text).jobs;
   expect(job.steps.at(-1)).toEqual({ run: 'npm ci && npm test' });
   expect(read('README.md')).toContain('`npm ci && npm test`');
@@ -51,7 +51,7 @@ test("the workflow runs the README's test command on the oldest Node that we ask
   expect(later.length).toBeGreaterThan(0);
 });
 
-test('.nvmrc is one of the versions that the tests run on, and the one that releases and nightly runs use', () => {
+test('.nvmrc is one of the versions that the tests run on, and releases and nightly runs use it', () => {
   const version = read('.nvmrc').trim();
   expect(parse(text).jobs.test.strategy.matrix.node).toContain(Number(version));
   expect(read('.github/workflows/release.yml')).toContain('node-version-file: .nvmrc');
@@ -59,7 +59,7 @@ test('.nvmrc is one of the versions that the tests run on, and the one that rele
 });
 
 test.each([...names.map((name) => `.github/workflows/${name}`), ACTION])(
-  'every action that %s uses is pinned to a commit, and its version stands beside it',
+  'every action in %s is pinned to a commit, with its version in a comment',
   (file) => {
     const used = read(file).match(/\buses: .*/g) ?? [];
     expect(used.length).toBeGreaterThan(0);
@@ -69,13 +69,13 @@ test.each([...names.map((name) => `.github/workflows/${name}`), ACTION])(
   },
 );
 
-test('one action has one commit everywhere', () => {
+test('an action is pinned to the same commit everywhere', () => {
   const all = [...names.map((name) => `.github/workflows/${name}`), ACTION].map(read).join('\n');
   const pins = new Set(all.match(/actions\/[a-z-]+@.*/g));
   expect(new Set([...pins].map((pin) => pin.split('@')[0])).size).toBe(pins.size);
 });
 
-test.each(names)('%s may read the contents and no more, unless a job says why', (name) => {
+test.each(names)('%s has no permission but to read the contents, except to publish a release', (name) => {
   const { permissions, jobs } = parse(read(`.github/workflows/${name}`));
   const asked = [permissions, ...Object.values<{ permissions?: object }>(jobs).map((job) => job.permissions)];
   const allowed = name === 'release.yml' ? { contents: 'read', 'id-token': 'write' } : { contents: 'read' };
@@ -95,7 +95,7 @@ test('a release is published with provenance, from a tag, after all tests, and n
   expect(JSON.stringify(steps)).not.toContain('cache');
 });
 
-test('the nightly workflow runs scripts that exist, and all that are too long for every change', () => {
+test('the nightly workflow runs every script that takes too long for each change', () => {
   const { run } = parse(read('.github/workflows/nightly.yml')).jobs;
   expect(run.steps.at(-1).run).toMatch(/^npm run \$\{\{ matrix\.script \}\}$/);
   const long = Object.keys(scripts).filter((name) => /^(bench|fuzz):|:nightly$/.test(name));

@@ -18,7 +18,7 @@ const dockerignore = read('.dockerignore');
 const SETTING_NAMES = new Set(Object.values(SETTINGS).flatMap((group) => Object.keys(group)));
 const manifest = JSON.parse(read('package.json'));
 
-/** The program that the image runs, and what it can be told to do. */
+/** The program of the image, and its commands. */
 const noAction = async () => undefined;
 const CLI = {
   main: manifest.bin.videogen.replace('./', ''),
@@ -35,17 +35,17 @@ const CLI = {
   }).commands.map((command) => command.name()),
 };
 
-/** The compose specification's own schema, as dclint carries it. */
+/** The schema of the compose specification, from dclint. */
 const schema = JSON.parse(
   readFileSync(join(dirname(require.resolve('dclint/package.json')), 'schemas/compose.schema.json'), 'utf8'),
 );
-// Its dialect is draft 7 under an address that ajv does not know, and its formats are Docker's own.
+// It is draft 7 under a URL that ajv does not know, with Docker's own formats.
 const followsSchema = new Ajv({ allErrors: true, strict: false, validateFormats: false }).compile({
   ...schema,
   $schema: undefined,
 });
 
-/** A rule tells what is wrong, one line for each. */
+/** A rule returns one line per problem. */
 type Rule = (compose: ComposeFile) => string[];
 
 const each = (
@@ -87,7 +87,7 @@ const RULES: Record<string, Rule> = {
           ({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`,
         ),
 
-  'waits only for services that exist and can become what is waited for': (compose) =>
+  'waits only for services and conditions that can occur': (compose) =>
     each(compose, ({ depends_on = {} }) =>
       Object.entries(depends_on).map(([name, { condition }]) => {
         const target = compose.services[name];
@@ -104,24 +104,24 @@ const RULES: Record<string, Rule> = {
     each(compose, ({ depends_on = {}, profiles = [] }) =>
       Object.entries(depends_on).map(([name, { required = true }]) => {
         const missing = (compose.services[name]?.profiles ?? []).some((its) => !profiles.includes(its));
-        return missing && required && `needs ${name}, which is there under a profile only`;
+        return missing && required && `needs ${name}, which exists only under a profile`;
       }),
     ),
 
   'has the emulator under its profile': ({ services }) =>
     services.emulator?.profiles?.join() === 'emulator' ? [] : ['the emulator always starts'],
 
-  'ends each service by itself or starts it again': (compose) =>
+  'has a restart policy for every service': (compose) =>
     each(compose, ({ restart }) => [
       !['no', 'unless-stopped'].includes(restart ?? '') && `restart is ${restart}`,
     ]),
 
   'sets only variables that the code reads': (compose) =>
     ours(compose, ({ environment = {} }) =>
-      Object.keys(environment).map((name) => !SETTING_NAMES.has(name) && `nobody reads ${name}`),
+      Object.keys(environment).map((name) => !SETTING_NAMES.has(name) && `the code does not read ${name}`),
     ),
 
-  'tells our image only what it can do': (compose) =>
+  'uses only commands of our image': (compose) =>
     ours(compose, ({ command = [] }) => [
       !CLI.commands.includes(command[0] ?? '') && `there is no command ${command[0]}`,
     ]),
@@ -157,7 +157,7 @@ const RULES: Record<string, Rule> = {
     });
   },
 
-  'gives the key as a file, and one that is there without any setting': (compose) => [
+  'passes the key as a file, which exists by default': (compose) => [
     // Compose refuses a secret from the environment for a read-only service.
     ...Object.entries(compose.secrets ?? {}).flatMap(([name, { file }]) => {
       const fallback = /^\$\{VIDEO_API_KEY_FILE:-(.*)\}$/.exec(file ?? '')?.[1];
@@ -182,7 +182,7 @@ const RULES: Record<string, Rule> = {
       build === undefined && !isPinned(image) && `${image} is not one version`,
     ]),
 
-  'runs the Temporal server that the dev server is, with the schema of that version': ({ services }) => {
+  'runs the Temporal version of the dev server, with its schema': ({ services }) => {
     const { server: version } = RELEASE;
     return Object.values(services)
       .map(({ image = '' }) => image)
@@ -190,18 +190,18 @@ const RULES: Record<string, Rule> = {
       .map((image) => `${image} is not ${version}`);
   },
 
-  'runs our services under an init, as nobody special, on a read-only root': (compose) =>
+  'runs our services under an init, without privileges, on a read-only root': (compose) =>
     ours(compose, ({ user = '', init, read_only, tmpfs = [] }) => [
-      !/^[1-9]\d*:[1-9]\d*$/.test(user) && `runs as ${user || 'whoever the image says'}`,
-      !init && 'is process 1 and may not heed SIGTERM',
-      !read_only && 'can write into its root',
+      !/^[1-9]\d*:[1-9]\d*$/.test(user) && `runs as ${user || 'the user of the image'}`,
+      !init && 'is process 1 and may ignore SIGTERM',
+      !read_only && 'can write to its root',
       !tmpfs.includes('/tmp') && 'has no /tmp',
     ]),
 
-  'keeps videos in a volume': ({ services: { worker } }) =>
+  'stores videos in a volume': ({ services: { worker } }) =>
     worker?.volumes?.includes(`videos:${worker.environment?.VIDEOGEN_STORAGE}`)
       ? []
-      : ['worker: videos are lost with the container'],
+      : ['worker: the videos are lost with the container'],
 
   'lets a worker finish its submits before it is killed': ({ services: { worker } }) =>
     seconds(worker?.stop_grace_period) * 1_000 > SUBMIT_POLICY.startToCloseTimeout
@@ -209,8 +209,8 @@ const RULES: Record<string, Rule> = {
       : [`worker: is killed after ${worker?.stop_grace_period}`],
 };
 
-/** The name of the one rule that starts with these words. */
-function theOne(rules: object, words: string): string {
+/** The only rule whose name starts with these words. */
+function ruleNamed(rules: object, words: string): string {
   const [name = '', ...others] = Object.keys(rules).filter((candidate) => candidate.startsWith(words));
   if (name === '' || others.length > 0) throw new Error(`"${words}" names no rule, or more than one`);
   return name;
@@ -221,84 +221,84 @@ describe('docker-compose.yml', () => {
     expect(RULES[rule]?.(parseCompose(composeText))).toEqual([]);
   });
 
-  /** What is broken, in which text, and the rule that is there to see it. */
+  /** Mistakes, and the rule that refuses each. */
   const BROKEN: [what: string, search: string | RegExp, replacement: string, rule: string][] = [
     ['a misspelt key', 'healthcheck:', 'healthchek:', 'follows the compose specification'],
     ['a misspelt condition', 'service_healthy', 'service_helthy', 'follows the compose specification'],
     ['a misspelt section', '\nvolumes:', '\nvolume:', 'follows the compose specification'],
-    ['a dependency that is not there', 'postgresql: { cond', 'postgres: { cond', 'waits only'],
+    ['a missing dependency', 'postgresql: { cond', 'postgres: { cond', 'waits only'],
     ['a job that never ends', 'restart: "no"', 'restart: unless-stopped', 'waits only'],
     ['no health check to wait for', / {4}healthcheck:\n.*By address.*\n.*\n.*\n.*\n.*\n/, '', 'waits only'],
     ['a service that needs a profile', ', required: false', '', 'starts without'],
     ['an emulator without a profile', 'profiles: [emulator]', 'profiles: []', 'has the emulator'],
-    ['no restart policy', /restart: unless-stopped\n {2}# A secret/, 'x-a: b\n  # A', 'ends each service'],
+    ['no restart policy', /restart: unless-stopped\n {2}# A secret/, 'x-a: b\n  # A', 'has a restart policy'],
     ['an unknown variable', 'VIDEOGEN_STORAGE:', 'VIDEOGEN_STORE:', 'sets only variables'],
-    ['an unknown command', 'command: [worker]', 'command: [work]', 'tells our image'],
+    ['an unknown command', 'command: [worker]', 'command: [work]', 'uses only commands'],
     ['a broken script', 'done\n', 'don\n', 'has scripts'],
-    ['a port for all the world', '"127.0.0.1:7233:7233"', '"7233:7233"', 'publishes to loopback'],
+    ['a public port', '"127.0.0.1:7233:7233"', '"7233:7233"', 'publishes to loopback'],
     ['a port on every address', '"127.0.0.1:8233', '"0.0.0.0:8233', 'publishes to loopback'],
-    ['one port for two', '127.0.0.1:8233', '127.0.0.1:7233', 'publishes no port twice'],
+    ['a port used twice', '127.0.0.1:8233', '127.0.0.1:7233', 'publishes no port twice'],
     ['an undefined volume', '- database:', '- databases:', 'defines every volume'],
     ['an undefined secret', 'secrets: [video-api-key]', 'secrets: [api-key]', 'defines every volume'],
     ['an unused volume', /$/, '  more:\n', 'defines every volume'],
-    ['a key from the environment', /file: \$\{.*/, 'environment: VIDEO_API_KEY', 'gives the key'],
-    ['a key file that is not there', 'emulator-api-key}', 'other-key}', 'gives the key'],
-    ['the key itself', 'VIDEOGEN_STORAGE:', 'VIDEO_API_KEY:', 'gives the key'],
-    ['another place for the key', '/run/secrets/video-api-key', '/run/secrets/key', 'gives the key'],
-    ['an emulator elsewhere', 'http://emulator:8080', 'http://emulator:8081', 'sends the worker'],
-    ['an image of any version', 'temporalio/ui:2.54.1', 'temporalio/ui', 'pins every image'],
+    ['a key from the environment', /file: \$\{.*/, 'environment: VIDEO_API_KEY', 'passes the key'],
+    ['a missing key file', 'emulator-api-key}', 'other-key}', 'passes the key'],
+    ['the key in the environment', 'VIDEOGEN_STORAGE:', 'VIDEO_API_KEY:', 'passes the key'],
+    ['another path for the key', '/run/secrets/video-api-key', '/run/secrets/key', 'passes the key'],
+    ['an emulator at another address', 'http://emulator:8080', 'http://emulator:8081', 'sends the worker'],
+    ['an image without a version', 'temporalio/ui:2.54.1', 'temporalio/ui', 'pins every image'],
     ['the latest image', 'ui:2.54.1', 'ui:latest', 'pins every image'],
     ['an image of a major version', 'postgres:16.15', 'postgres:16', 'pins every image'],
-    ['a server of another version', /server:[\d.]+/, 'server:1.30.0', 'runs the Temporal server'],
+    ['a server of another version', /server:[\d.]+/, 'server:1.30.0', 'runs the Temporal version'],
     ['a root user', '"1000:1000"', '"0:0"', 'runs our services'],
     ['a user of the image', / {2}user: ".*\n/, '', 'runs our services'],
     ['a program that is process 1', 'init: true', 'init: false', 'runs our services'],
     ['a writable root', 'read_only: true', 'read_only: false', 'runs our services'],
-    ['no place for temporary files', 'tmpfs: [/tmp]', 'tmpfs: []', 'runs our services'],
-    ['videos outside of the volume', 'videos:/videos\n', 'videos:/video\n', 'keeps videos'],
-    ['a hasty end', 'stop_grace_period: 2m30s', 'stop_grace_period: 90s', 'lets a worker finish'],
-    ['no word about the end', 'stop_grace_period: 2m30s', '', 'lets a worker finish'],
+    ['no temporary folder', 'tmpfs: [/tmp]', 'tmpfs: []', 'runs our services'],
+    ['videos outside of the volume', 'videos:/videos\n', 'videos:/video\n', 'stores videos'],
+    ['a short grace period', 'stop_grace_period: 2m30s', 'stop_grace_period: 90s', 'lets a worker finish'],
+    ['no grace period', 'stop_grace_period: 2m30s', '', 'lets a worker finish'],
   ];
 
   it.each(BROKEN)('with %s is refused', (_what, search, replacement, rule) => {
     const broken = composeText.replace(search, replacement);
     expect(broken).not.toBe(composeText);
-    expect(RULES[theOne(RULES, rule)]?.(parseCompose(broken))).not.toEqual([]);
+    expect(RULES[ruleNamed(RULES, rule)]?.(parseCompose(broken))).not.toEqual([]);
   });
 
-  it('each rule was seen to refuse something', () => {
-    const seen = (name: string) => BROKEN.some(([, , , rule]) => name.startsWith(rule));
-    expect(Object.keys(RULES).filter((name) => !seen(name))).toEqual([]);
+  it('has a mistake for each rule', () => {
+    const isTested = (name: string) => BROKEN.some(([, , , rule]) => name.startsWith(rule));
+    expect(Object.keys(RULES).filter((name) => !isTested(name))).toEqual([]);
   });
 });
 
-/** What stands in the build folder after the steps of the Dockerfile, by the step that makes it. */
-const MADE_BY: Record<string, string> = {
+/** The folders that a stage creates, and the step that creates each. */
+const CREATED_BY: Record<string, string> = {
   '/app/dist': 'npm run build',
   '/app/node_modules': 'npm ci --ignore-scripts --omit=dev',
 };
 
 const IMAGE_RULES: Record<string, (dockerfile: string, dockerignore: string) => string[]> = {
-  'copies only what the repository holds and .dockerignore lets through': (text, ignore) => {
-    const letThrough = ignore.split('\n').filter((line) => line.startsWith('!'));
+  'copies only files that exist and that .dockerignore includes': (text, ignore) => {
+    const included = ignore.split('\n').filter((line) => line.startsWith('!'));
     return parseDockerfile(text)
       .flatMap(({ copies }) => copies.flatMap(({ from, sources }) => (from === undefined ? sources : [])))
-      .filter((source) => !existsSync(join(root, source)) || !letThrough.includes(`!${source}`));
+      .filter((source) => !existsSync(join(root, source)) || !included.includes(`!${source}`));
   },
 
-  'lets nothing through that is not named': (_text, ignore) =>
+  'excludes everything that .dockerignore does not name': (_text, ignore) =>
     ignore
       .split('\n')
       .filter((line) => line !== '' && !/^(#.*|\*|![\w.-]+)$/.test(line))
-      .concat(ignore.includes('\n*\n') ? [] : ['everything else is let through']),
+      .concat(ignore.includes('\n*\n') ? [] : ['everything else is included']),
 
-  'copies from its other stages only what they make': (text) => {
+  'copies from other stages only what they create': (text) => {
     const stages = parseDockerfile(text);
     return stages.flatMap(({ copies }) =>
       copies.flatMap(({ from, sources }) => {
         if (from === undefined) return [];
         const made = stages.find(({ name }) => name === from)?.instructions.RUN;
-        return sources.filter((source) => made === undefined || MADE_BY[source] !== made);
+        return sources.filter((source) => made === undefined || CREATED_BY[source] !== made);
       }),
     );
   },
@@ -314,7 +314,7 @@ const IMAGE_RULES: Record<string, (dockerfile: string, dockerignore: string) => 
     return images.length === 1 ? images.filter((image) => !fits(image)) : images;
   },
 
-  'is nobody special': (text) => {
+  'runs without privileges': (text) => {
     const user = parseDockerfile(text).at(-1)?.instructions.USER;
     return user === parseCompose(composeText).services.worker?.user ? [] : [`runs as ${user}`];
   },
@@ -325,7 +325,7 @@ const IMAGE_RULES: Record<string, (dockerfile: string, dockerignore: string) => 
     return [ENTRYPOINT, CMD].filter((given, index) => given !== expected[index]).map(String);
   },
 
-  'tells of itself what package.json tells': (text) => {
+  'has the labels of package.json': (text) => {
     const label = parseDockerfile(text).at(-1)?.instructions.LABEL ?? '';
     return Object.entries({ title: 'name', description: 'description', licenses: 'license' })
       .filter(([key, field]) => !label.includes(`org.opencontainers.image.${key}="${manifest[field]}"`))
@@ -345,32 +345,32 @@ describe('Dockerfile', () => {
   });
 
   const BROKEN: [what: string, search: string | RegExp, replacement: string, rule: string][] = [
-    ['a source that is not there', 'COPY src ', 'COPY source ', 'copies only'],
-    ['a source that is ignored', 'COPY src ', 'COPY test ', 'copies only'],
+    ['a missing source', 'COPY src ', 'COPY source ', 'copies only'],
+    ['an ignored source', 'COPY src ', 'COPY test ', 'copies only'],
     ['an unknown stage', '--from=build', '--from=builder', 'copies from'],
-    ['a folder that no stage makes', '/app/dist ', '/app/out ', 'copies from'],
+    ['a folder that no stage creates', '/app/dist ', '/app/out ', 'copies from'],
     ['development packages', '--ignore-scripts --omit=dev', '--ignore-scripts', 'copies from'],
     ['an unknown script', 'npm run build', 'npm run compile', 'runs scripts'],
     ['two versions of Node', /:22\.[\d.]+/, ':20.18.1', 'builds every stage'],
     ['no exact version', /:22\.[\d.]+/g, ':22', 'builds every stage'],
     ['no glibc', /-bookworm-slim/g, '-alpine', 'builds every stage'],
-    ['no user', /USER .*/, '', 'is nobody'],
-    ['a root user', /USER .*/, 'USER 0:0', 'is nobody'],
+    ['no user', /USER .*/, '', 'runs without'],
+    ['a root user', /USER .*/, 'USER 0:0', 'runs without'],
     ['a shell', /ENTRYPOINT .*/, 'ENTRYPOINT node /app/dist/src/cli/main.js', 'starts the CLI'],
     ['another program', 'cli/main.js', 'cli/index.js', 'starts the CLI'],
     ['another command', 'CMD ["worker"]', 'CMD ["dev"]', 'starts the CLI'],
-    ['another licence', 'licenses="MIT"', 'licenses="ISC"', 'tells of itself'],
+    ['another licence', 'licenses="MIT"', 'licenses="ISC"', 'has the labels'],
     ['an unknown variable', 'VIDEOGEN_STORAGE', 'VIDEOGEN_STORE', 'sets only'],
   ];
   const BROKEN_IGNORE: typeof BROKEN = [
-    ['a source that is not let through', '!workflows\n', '', 'copies only'],
-    ['everything let through', '\n*\n', '\n', 'lets nothing'],
-    ['a pattern let through', '!src', '!s*', 'lets nothing'],
+    ['a source that is not included', '!workflows\n', '', 'copies only'],
+    ['everything included', '\n*\n', '\n', 'excludes everything'],
+    ['a pattern', '!src', '!s*', 'excludes everything'],
   ];
 
   const refuses = (rule: string, text: string, ignore: string) => {
     expect([text, ignore]).not.toEqual([dockerfile, dockerignore]);
-    expect(IMAGE_RULES[theOne(IMAGE_RULES, rule)]?.(text, ignore)).not.toEqual([]);
+    expect(IMAGE_RULES[ruleNamed(IMAGE_RULES, rule)]?.(text, ignore)).not.toEqual([]);
   };
 
   it.each(BROKEN)('with %s is refused', (_what, search, replacement, rule) => {
@@ -381,9 +381,9 @@ describe('Dockerfile', () => {
     refuses(rule, dockerfile, dockerignore.replace(search, replacement));
   });
 
-  it('each rule was seen to refuse something', () => {
-    const seen = (name: string) =>
+  it('has a mistake for each rule', () => {
+    const isTested = (name: string) =>
       [...BROKEN, ...BROKEN_IGNORE].some(([, , , rule]) => name.startsWith(rule));
-    expect(Object.keys(IMAGE_RULES).filter((name) => !seen(name))).toEqual([]);
+    expect(Object.keys(IMAGE_RULES).filter((name) => !isTested(name))).toEqual([]);
   });
 });

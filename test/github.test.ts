@@ -28,7 +28,7 @@ const watched = updates.flatMap(({ 'package-ecosystem': ecosystem, directory, di
 );
 
 test.each(watched.filter(({ ecosystem }) => ecosystem !== 'github-actions'))(
-  'Dependabot finds what it raises: $ecosystem in /$folder',
+  'Dependabot finds the manifest of $ecosystem in /$folder',
   ({ ecosystem, folder }) => {
     expect(existsSync(join(ROOT, folder, MANIFESTS[ecosystem] ?? 'an ecosystem without a manifest'))).toBe(
       true,
@@ -50,7 +50,7 @@ test('Dependabot watches every manifest of the repository, and the actions of ev
   expect(actions.map(({ folder }) => folder)).toEqual(['', ...own]);
 });
 
-test('Dependabot raises each tool that a go.mod names', () => {
+test('Dependabot updates each tool in a go.mod', () => {
   const { allow } = parse(read('dependabot.yml')).updates.find(
     (update: Update) => update['package-ecosystem'] === 'gomod',
   );
@@ -63,7 +63,7 @@ test('Dependabot raises each tool that a go.mod names', () => {
 
 const forms = readdirSync(join(ROOT, '.github/ISSUE_TEMPLATE')).filter((name) => name !== 'config.yml');
 
-test.each(forms)('the issue form %s has what GitHub asks of one', (name) => {
+test.each(forms)('the issue form %s has what GitHub requires', (name) => {
   const form = parse(read(`ISSUE_TEMPLATE/${name}`));
   expect(form).toMatchObject({ name: expect.any(String), description: expect.any(String) });
   const fields = form.body.filter(({ type }: { type: string }) => type !== 'markdown');

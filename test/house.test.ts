@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 
 const ROOT = join(__dirname, '..');
 const CRUISER = join(ROOT, 'node_modules/.bin/depcruise');
-const HOUSE = ['src', 'workflows', 'activities'];
+const FOLDERS = ['src', 'workflows', 'activities'];
 
 interface Violation {
   from: string;
@@ -17,15 +17,15 @@ function violationsIn(folder: string): Violation[] {
   const config = join(ROOT, '.dependency-cruiser.cjs');
   const { stdout, stderr } = spawnSync(
     process.execPath,
-    [CRUISER, '--config', config, '--output-type', 'json', ...HOUSE],
+    [CRUISER, '--config', config, '--output-type', 'json', ...FOLDERS],
     { cwd: folder, encoding: 'utf8', maxBuffer: 100 * 1024 * 1024 },
   );
   if (!stdout.startsWith('{')) throw new Error(`dependency-cruiser did not run: ${stderr}${stdout}`);
   return JSON.parse(stdout).summary.violations;
 }
 
-/** One room each, with nothing wrong in it. */
-const ROOMS: Record<string, string> = {
+/** Files that follow the rules, at least one for each folder. */
+const ALLOWED: Record<string, string> = {
   'src/contract/words.ts': "import type { Request } from './request'; export type Words = Request;",
   'src/contract/request.ts':
     "import { z } from 'zod'; export const a = z.string(); export type Request = string;",
@@ -62,7 +62,7 @@ const ROOMS: Record<string, string> = {
   'test/world.ts': 'export const a = 1;',
 };
 
-/** A file with one forbidden import, and the rule that is there to refuse it. */
+/** Files with one forbidden import, and the rule that refuses it. */
 const FORBIDDEN: [rule: string, file: string, code: string][] = [
   ['house: src/contract/', 'src/contract/bad-service.ts', "import '../service';"],
   [
@@ -132,47 +132,47 @@ const FORBIDDEN: [rule: string, file: string, code: string][] = [
   ['only declared packages', 'src/service/bad-undeclared.ts', "import 'long';"],
 ];
 
-const CIRCLE = {
+const CYCLE = {
   'src/service/there.ts': "import './back'; export const a = 1;",
   'src/service/back.ts': "import './there'; export const a = 1;",
 };
 
-describe('the import table', () => {
-  let broken: Violation[];
+describe('the import rules', () => {
+  let violations: Violation[];
 
   beforeAll(() => {
-    const house = realpathSync(mkdtempSync(join(tmpdir(), 'videogen-house-')));
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), 'videogen-house-')));
     try {
-      for (const file of ['package.json', 'tsconfig.json']) cpSync(join(ROOT, file), join(house, file));
-      symlinkSync(join(ROOT, 'node_modules'), join(house, 'node_modules'));
+      for (const file of ['package.json', 'tsconfig.json']) cpSync(join(ROOT, file), join(folder, file));
+      symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
       const bad = FORBIDDEN.map(([, file, code]) => [file, code] as const);
-      for (const [file, code] of [...Object.entries({ ...ROOMS, ...CIRCLE }), ...bad]) {
-        mkdirSync(dirname(join(house, file)), { recursive: true });
-        writeFileSync(join(house, file), `${code}\n`);
+      for (const [file, code] of [...Object.entries({ ...ALLOWED, ...CYCLE }), ...bad]) {
+        mkdirSync(dirname(join(folder, file)), { recursive: true });
+        writeFileSync(join(folder, file), `${code}\n`);
       }
-      broken = violationsIn(house);
+      violations = violationsIn(folder);
     } finally {
-      rmSync(house, { recursive: true });
+      rmSync(folder, { recursive: true });
     }
   });
 
   it.each(FORBIDDEN)('%s refuses %s: %s', (rule, file) => {
-    const refusals = broken.filter(({ from }) => from === file).map(({ rule: { name } }) => name);
+    const refusals = violations.filter(({ from }) => from === file).map(({ rule: { name } }) => name);
     expect([...new Set(refusals)]).toEqual([rule]);
   });
 
-  it('no cycles refuses two files that import each other', () => {
-    const circles = broken
+  it('refuse two files that import each other', () => {
+    const cycles = violations
       .filter(({ rule }) => rule.name === 'no cycles')
       .flatMap(({ from, to }) => [from, to]);
-    expect(new Set(circles)).toEqual(new Set(Object.keys(CIRCLE)));
+    expect(new Set(cycles)).toEqual(new Set(Object.keys(CYCLE)));
   });
 
-  it.each(Object.keys(ROOMS))('lets %s import what it may', (file) => {
-    expect(broken.filter(({ from }) => from === file)).toEqual([]);
+  it.each(Object.keys(ALLOWED))('allow the imports of %s', (file) => {
+    expect(violations.filter(({ from }) => from === file)).toEqual([]);
   });
 
-  it('is kept by the real house', () => {
+  it('are followed by the repository', () => {
     expect(violationsIn(ROOT)).toEqual([]);
   });
 });

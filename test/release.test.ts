@@ -22,7 +22,7 @@ interface Given {
   tag?: string;
 }
 
-/** What the check says of a package. */
+/** The exit code and the output of the check for a package. */
 function check({ manifest = {}, changelog = '# Changelog\n\n## 1.2.3\n', codeOwners, tag }: Given) {
   const folder = mkdtempSync(join(tmpdir(), 'videogen-release-'));
   try {
@@ -36,18 +36,18 @@ function check({ manifest = {}, changelog = '# Changelog\n\n## 1.2.3\n', codeOwn
       encoding: 'utf8',
       env: { ...env, ...(tag !== undefined && { GITHUB_REF_TYPE: 'tag', GITHUB_REF_NAME: tag }) },
     });
-    return { status, said: stderr.trimEnd().split('\n').filter(Boolean) };
+    return { status, lines: stderr.trimEnd().split('\n').filter(Boolean) };
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
 
-test('npm publish runs the check before anything leaves', () => {
+test('npm publish runs the check first', () => {
   expect(scripts.prepublishOnly).toBe(`node ${SCRIPT}`);
 });
 
-test('a package whose repository, version, tag and changelog agree is published without a word', () => {
-  expect(check({ tag: 'v1.2.3' })).toEqual({ status: 0, said: [] });
+test('a package whose repository, version, tag and changelog agree is published without output', () => {
+  expect(check({ tag: 'v1.2.3' })).toEqual({ status: 0, lines: [] });
 });
 
 test.each<[string, Given, string]>([
@@ -82,15 +82,15 @@ test.each<[string, Given, string]>([
     'CHANGELOG.md starts with Unreleased',
   ],
 ])('a package %s is refused in one sentence that names the fix', (_what, given, sentence) => {
-  const { status, said } = check(given);
+  const { status, lines } = check(given);
   expect(status).toBe(1);
-  expect(said).toEqual([expect.stringContaining(sentence)]);
+  expect(lines).toEqual([expect.stringContaining(sentence)]);
 });
 
-test('code that nobody owns is published with a reminder', () => {
-  const { status, said } = check({ codeOwners: '# * @OWNER\n' });
+test('code without owners is published with a reminder', () => {
+  const { status, lines } = check({ codeOwners: '# * @OWNER\n' });
   expect(status).toBe(0);
-  expect(said).toEqual([expect.stringContaining('Reminder: .github/CODEOWNERS lists no owner')]);
+  expect(lines).toEqual([expect.stringContaining('Reminder: .github/CODEOWNERS lists no owner')]);
 });
 
 test("the changelog's newest version is the package's", () => {

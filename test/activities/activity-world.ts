@@ -20,8 +20,8 @@ export interface Attempt<T> {
   result: Promise<T>;
   beats: unknown[];
   cancel(): void;
-  /** Resolves as soon as there is a heartbeat like that. */
-  beat(like: (details: unknown) => boolean): Promise<void>;
+  /** Resolves at the first heartbeat that matches. */
+  beat(matches: (details: unknown) => boolean): Promise<void>;
 }
 
 export interface ActivityWorld {
@@ -89,9 +89,9 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
         result,
         beats,
         cancel: () => environment.cancel(),
-        beat: (like) =>
+        beat: (matches) =>
           new Promise((resolve) => {
-            const check = () => beats.some(like) && resolve();
+            const check = () => beats.some(matches) && resolve();
             environment.on('beat', check);
             check();
           }),

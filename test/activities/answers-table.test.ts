@@ -22,7 +22,7 @@ afterAll(() => world.close());
 /** The three calls, and the poll with which a download begins. */
 type CallName = 'submit' | 'poll' | 'download, asking for its link' | 'download';
 
-const fault = (status: number) => ({ kind: 'refused', status, code: 'c', message: 'said' }) as const;
+const fault = (status: number) => ({ kind: 'refused', status, code: 'c', message: 'no foxes' }) as const;
 const script: Record<CallName, (status: number) => void> = {
   submit: (status) => world.emulator.next('submit', fault(status)),
   poll: (status) => world.emulator.next('status', fault(status)),
@@ -120,11 +120,11 @@ describe('an HTTP status', () => {
       ...(call === 'submit' ? {} : { taskId }),
       status,
       code: 'c',
-      message: 'said',
+      message: 'no foxes',
       attempt: 1,
       ...(type === 'SubmitUnconfirmed' ? { onLostSubmit: 'hold' } : {}),
     });
-    expect(failure.message).toContain(`HTTP ${status} c said`);
+    expect(failure.message).toContain(`HTTP ${status} c no foxes`);
     expect(failure.message.includes(taskId)).toBe(call !== 'submit');
     expect(world.emulator.generations()).toHaveLength(generations);
   });

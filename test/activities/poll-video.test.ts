@@ -61,7 +61,7 @@ describe('a poll of a task', () => {
     expect(await poll().result).toEqual(expected);
   });
 
-  it('finds work in progress in an empty 202', async () => {
+  it('finds it running in an empty 202', async () => {
     world.emulator.next('status', { kind: 'empty-accepted' });
     expect(await poll().result).toEqual({ state: 'running', word: '' });
   });
@@ -81,7 +81,7 @@ describe('a poll of a task', () => {
   });
 });
 
-describe('of another server, a poll', () => {
+describe('a poll at another server', () => {
   let server: RawServer;
   afterEach(() => server.close());
   const pollThere = () => world.run(world.activitiesAt(server.url).pollVideo, { taskId });
@@ -89,14 +89,14 @@ describe('of another server, a poll', () => {
   it.each([
     ['queued', { state: 'queued', word: 'queued', retryAfterMs: 9_000 }],
     ['brewing', { state: 'unknown', word: 'brewing', retryAfterMs: 9_000 }],
-  ])('of a task that is %s returns when to poll again', async (status, expected) => {
+  ])('for a task that is %s returns when to poll again', async (status, expected) => {
     server = await startRawServer((request) =>
       replyJson(request, { status }, { headers: { 'retry-after': 9 } }),
     );
     expect(await pollThere().result).toEqual(expected);
   });
 
-  it('of a cancelled task returns why', async () => {
+  it('for a cancelled task returns why', async () => {
     server = await startRawServer((request) =>
       replyJson(request, { status: 'cancelled', error: { code: 'user', message: 'Stopped by hand' } }),
     );

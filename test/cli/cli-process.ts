@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobResult } from '../../src/contract';
 import { isAlive } from '../../src/temporal-server';
-import { ChildProcesses, type SeenProcess } from '../support/child-processes';
+import { ChildProcesses, type RunningProcess } from '../support/child-processes';
 
 const MAIN = join(__dirname, '../../dist/src/cli/main.js');
 
@@ -13,7 +13,7 @@ const MAIN = join(__dirname, '../../dist/src/cli/main.js');
 const GIVE_UP_AFTER_MS = 60_000;
 
 /** `videogen` as people run it: the built program in a process of its own. */
-export type CliProcess = SeenProcess;
+export type CliProcess = RunningProcess;
 
 /** One machine's worth of state: what several processes of `videogen` share. */
 export class Home {

@@ -16,7 +16,7 @@ test('the index lists every decision under its title, and no other', () => {
 });
 
 test.each(records)(
-  '%s is short, and tells context, decision, consequences and what would change it',
+  '%s is short, and has context, decision, consequences and what would change it',
   (name) => {
     const text = read(name);
     expect(text.split('\n').length).toBeLessThanOrEqual(41);

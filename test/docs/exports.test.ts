@@ -29,20 +29,20 @@ const ENTRIES = Object.entries(entryPoints)
 
 const namesOf = (specifier: string) => (EXPORTS.get(specifier) ?? []).map(({ name }) => name);
 
-test('the reference describes every exported name; npm run docs:exports renews it', () => {
+test('the reference describes every exported name; npm run docs:exports updates it', () => {
   const [, shown] =
     /<!-- exports:start -->\n(.*)\n<!-- exports:end -->/s.exec(readPage('reference.md')) ?? [];
   expect(shown).toBe(script.exportTables(FOUND));
 });
 
-test.each(ENTRIES)('the reference has all that %s exports when it runs', (specifier, target) => {
+test.each(ENTRIES)('the reference has every runtime export of %s', (specifier, target) => {
   const source = join(ROOT, target.replace(/^[.][/]dist[/](.*)[.]js$/, '$1'));
   const exported: object = require(source);
   expect(Object.keys(exported).filter((name) => !namesOf(specifier).includes(name))).toEqual([]);
   expect(Object.keys(exported).length).toBeGreaterThan(0);
 });
 
-test.each(ENTRIES)('the reference has all that the API report of %s lists', (specifier) => {
+test.each(ENTRIES)('the reference has every name in the API report of %s', (specifier) => {
   const [, path = 'index'] = specifier.split('/');
   const report = readFileSync(join(ROOT, `api/${path}.api.md`), 'utf8');
   const declared = report.matchAll(/^export (?:abstract )?(?:function|class|const|interface|type) (\w+)/gm);
@@ -59,7 +59,7 @@ test.each(ENTRIES)('every name of %s has a doc comment, and every function an ex
   ).toEqual([]);
 });
 
-test('helpers of the package stay inside', () => {
+test('internal helpers are not exported', () => {
   const all = [...EXPORTS.values()].flat().map(({ name }) => name);
   expect(all.filter((name) => /^(Carried|describe|printable|clean|in[A-Z])/.test(name))).toEqual([]);
   expect(all).toEqual(expect.arrayContaining(['createVideoClient', 'VideoPlugin', 'VideoFailure']));

@@ -13,9 +13,9 @@ test('every link of every page leads to a file and a heading that exist', () => 
 });
 
 test.each([
-  ['to a page that is not there', '[a](docs/missing.md)', 'docs/missing.md'],
-  ['to a heading that is not there', '[a](docs/page.md#other)', 'docs/page.md#other'],
-  ['to a heading of its own page that is not there', '[a](#other)', '#other'],
+  ['to a missing page', '[a](docs/missing.md)', 'docs/missing.md'],
+  ['to a missing heading', '[a](docs/page.md#other)', 'docs/page.md#other'],
+  ['to a missing heading of its own page', '[a](#other)', '#other'],
   ['out of the folder', '[a](../package.json)', '../package.json'],
 ])('a link %s is found', (_what, text, link) => {
   const folder = mkdtempSync(join(tmpdir(), 'videogen-links-'));

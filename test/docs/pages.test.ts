@@ -15,11 +15,11 @@ const readme = readReadme();
 const pages: Record<string, string> = Object.fromEntries(pageNames().map((name) => [name, readPage(name)]));
 const all = { 'README.md': readme, ...pages };
 
-/** The README is the way in; what does not fit goes to a page. */
-const MOST_README_LINES = 230;
+/** Everything else goes to a page. */
+const MAX_README_LINES = 230;
 
 test('the README fits into a few screens', () => {
-  expect(readme.split('\n').length).toBeLessThanOrEqual(MOST_README_LINES);
+  expect(readme.split('\n').length).toBeLessThanOrEqual(MAX_README_LINES);
 });
 
 test('the index lists every page once, under a question', () => {
@@ -34,7 +34,7 @@ test.each(Object.entries(pages))('%s begins with a paragraph that says who it is
 });
 
 const noAction = async () => undefined;
-/** The program, which takes a command line and does nothing with it. */
+/** The command line parser without actions. */
 const program = (): Command =>
   describeProgram(new FakeTerminal(), {
     generate: noAction,
@@ -48,7 +48,7 @@ const program = (): Command =>
     searchAttributes: noAction,
   });
 
-/** What follows `videogen` in the shell blocks of a page, as words. */
+/** The arguments of each `videogen` command in the shell blocks of a page. */
 function commandLines(text: string): string[][] {
   const blocks = [...blocksOf(text, 'sh'), ...blocksOf(text, 'console')];
   const lines = blocks.flatMap((block) => block.split('\n')).map((line) => line.replace(/\s+#.*$/, ''));
@@ -62,7 +62,7 @@ function wordsOf(line: string): string[] {
   return [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '');
 }
 
-test('every videogen command of the README and the pages is one that the program takes', async () => {
+test('the program accepts every videogen command of the README and the pages', async () => {
   const lines = Object.values(all).flatMap(commandLines);
   expect(lines.length).toBeGreaterThan(8);
   for (const words of lines) await program().parseAsync(words, { from: 'user' });
@@ -73,11 +73,11 @@ test('every videogen command of the README and the pages is one that the program
 
 test('the page about the command line names every command and every option', () => {
   const page = pages['cli.md'] ?? '';
-  const told = program().commands.flatMap((command) => [
+  const names = program().commands.flatMap((command) => [
     `\`videogen ${command.name()}\``,
     ...command.options.map(({ long }) => long ?? ''),
   ]);
-  expect(told.filter((name) => !page.includes(name))).toEqual([]);
+  expect(names.filter((name) => !page.includes(name))).toEqual([]);
 });
 
 test('every script that README, pages and CONTRIBUTING name exists', () => {
@@ -88,7 +88,7 @@ test('every script that README, pages and CONTRIBUTING name exists', () => {
   expect(missing).toEqual([]);
 });
 
-test('the reference states the limits of the request as the schema has them', () => {
+test('the reference states the limits of the request schema', () => {
   const list = (values: readonly string[]) => `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`;
   expect(pages['reference.md']).toContain(`| ${list(RESOLUTIONS)}. |`);
   expect(pages['reference.md']).toContain(`| ${list(ASPECT_RATIOS)}. |`);

@@ -7,7 +7,7 @@ import { blocksOf, pageNames, readPage, readReadme } from '../support/docs-page'
 const root = join(__dirname, '../..');
 const texts = [readReadme(), ...pageNames().map(readPage)];
 
-/** The sources behind what users import. */
+/** The sources of the entry points. */
 const PATHS = Object.fromEntries(
   Object.entries(entryPoints)
     .filter(([, target]) => target.endsWith('.js'))
@@ -17,7 +17,7 @@ const PATHS = Object.fromEntries(
     ]),
 );
 
-/** What the compiler says of each snippet. One program for all: most of the time goes into the packages' own types. */
+/** The compiler's errors for each snippet. One program for all, because the types of the packages take most of the time. */
 function problemsOf(snippets: string[]): string[][] {
   const names = snippets.map((_, index) => join(root, `test/docs-snippet-${index}.ts`));
   const files = new Map(names.map((name, index) => [name, snippets[index] ?? '']));
@@ -45,7 +45,7 @@ function problemsOf(snippets: string[]): string[][] {
   );
 }
 
-test('every TypeScript snippet of the README and the pages in docs compiles against the package, and one with a mistake does not', () => {
+test('every TypeScript snippet of the README and the pages compiles, and one with a mistake does not', () => {
   const snippets = texts.flatMap((text) => blocksOf(text, 'ts'));
   expect(snippets.length).toBeGreaterThan(15);
   const mistaken =
@@ -55,7 +55,7 @@ test('every TypeScript snippet of the README and the pages in docs compiles agai
   expect(problems.at(-1)?.join()).toContain("'taskID' does not exist");
 });
 
-test('every JSON snippet of the README and the pages in docs is a job', () => {
+test('every JSON snippet of the README and the pages is a valid job', () => {
   const jobs = texts.flatMap((text) => blocksOf(text, 'json')).map((text) => parseJobInput(JSON.parse(text)));
   expect(jobs.length).toBeGreaterThan(1);
   expect(jobs.filter(({ ok }) => !ok)).toEqual([]);

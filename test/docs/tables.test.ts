@@ -2,7 +2,7 @@ import { readPage, readReadme } from '../support/docs-page';
 import { answerTable, failureTable, meaningTable } from '../support/failure-tables';
 import { settingsTable } from '../support/settings-table';
 
-/** Tables that the code decides, each between two comments of its page. */
+/** Tables that are generated from the code, each between two comments of its page. */
 const FILES = {
   meanings: 'README.md',
   failures: 'docs/failures.md',
@@ -20,14 +20,14 @@ type Name = keyof typeof TABLES;
 const start = (name: Name) => `<!-- ${name}:start -->`;
 const end = (name: Name) => `<!-- ${name}:end -->`;
 
-/** A difference is reported with its fix, and the fix is something to paste. */
+/** The error for a difference contains the table to paste. */
 function checkTable(name: Name, text: string): void {
   const [, ...afterStart] = text.split(start(name));
   const [shown, ...afterEnd] = (afterStart[0] ?? '').split(end(name));
   if (afterStart.length === 1 && afterEnd.length === 1 && shown?.trim() === TABLES[name]) return;
   throw new Error(
     `${FILES[name]} and the code have different ${name}. Paste this into ${FILES[name]}, ` +
-      `in place of what is between ${start(name)} and ${end(name)}:\n\n${start(name)}\n${TABLES[name]}\n${end(name)}\n`,
+      `instead of the text between ${start(name)} and ${end(name)}:\n\n${start(name)}\n${TABLES[name]}\n${end(name)}\n`,
   );
 }
 
@@ -41,7 +41,7 @@ const SHOWN: Record<Name, string> = {
 };
 
 it.each(['meanings', 'failures', 'answers', 'settings'] as const)(
-  'the documented table of %s is that of the code',
+  'the documented table of %s matches the code',
   (name) => {
     expect(() => checkTable(name, SHOWN[name])).not.toThrow();
   },
@@ -66,6 +66,6 @@ it.each<[string, Name, string]>([
   ['no table', 'failures', page.replace(start('failures'), '')],
   ['a table without an end', 'answers', page.replace(end('answers'), '')],
   ['two tables', 'failures', `${page}\n${page}`],
-])('a page with %s in its %s is refused, with what to paste', (_what, name, other) => {
+])('a page with %s in its %s fails with the table to paste', (_what, name, other) => {
   expect(() => checkTable(name, other)).toThrow(TABLES[name]);
 });

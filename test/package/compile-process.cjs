@@ -1,6 +1,6 @@
 /**
- * Compiles the programs in some folders of a project in place, and prints as JSON what the compiler says of them and of our
- * declarations. One run for all folders, each by its own package.json: most of the time goes into the packages' types.
+ * Compiles the programs in these folders of a project in place, and prints the errors in them and in our declarations as
+ * JSON. One run for all folders, because the types of the packages take most of the time.
  */
 const { readdirSync } = require('node:fs');
 const { join } = require('node:path');
@@ -15,7 +15,7 @@ const OPTIONS = {
   skipLibCheck: false,
 };
 
-const isDeclared = (file) => /\/node_modules\/temporal-videogen\/(?!node_modules\/)/.test(file);
+const isOurDeclaration = (file) => /\/node_modules\/temporal-videogen\/(?!node_modules\/)/.test(file);
 
 const [host, ...folders] = process.argv.slice(2);
 const programs = folders.flatMap((folder) =>
@@ -25,15 +25,15 @@ const programs = folders.flatMap((folder) =>
 );
 const program = ts.createProgram(programs, { ...OPTIONS, typeRoots: [join(host, 'node_modules/@types')] });
 program.emit();
-// Other packages' declarations are not ours to fix: those of Temporal name a module `ms` whose types are not found.
+// We cannot fix declarations of other packages: Temporal's import a module `ms` without types.
 const ours = program
   .getSourceFiles()
-  .filter(({ fileName }) => programs.includes(fileName) || isDeclared(fileName));
+  .filter(({ fileName }) => programs.includes(fileName) || isOurDeclaration(fileName));
 const problems = ours.flatMap((file) => [
   ...program.getSyntacticDiagnostics(file),
   ...program.getSemanticDiagnostics(file),
 ]);
-const told = [...program.getOptionsDiagnostics(), ...problems].map(
+const messages = [...program.getOptionsDiagnostics(), ...problems].map(
   ({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`,
 );
-process.stdout.write(JSON.stringify(told));
+process.stdout.write(JSON.stringify(messages));

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { run } from './run';
 
 /**
- * What the compiler says of the programs in some folders of a project, and of our declarations. In a process of its own:
- * the compiler takes twice as long among the globals that jest watches.
+ * The compiler's errors in the programs of these folders, and in our declarations. It runs in its own process, because the
+ * compiler takes twice as long inside jest.
  */
 export async function compile(host: string, folders: readonly string[]): Promise<string[]> {
   const script = join(__dirname, 'compile-process.cjs');

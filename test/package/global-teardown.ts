@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Takes away what the global setup left. */
-// biome-ignore lint/style/noDefaultExport: jest takes the default export of this file.
+/** Deletes the package of the global setup. */
+// biome-ignore lint/style/noDefaultExport: jest requires a default export here.
 export default async function globalTeardown(): Promise<void> {
   const tarball = process.env.VIDEOGEN_TEST_TARBALL;
   if (tarball) rmSync(dirname(tarball), { recursive: true, force: true });

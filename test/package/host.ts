@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { exports as entryPoints, name, peerDependencies, peerDependenciesMeta } from '../../package.json';
 import { ROOT, run, tarball } from './run';
 
-/** For tests that install: two busy cores needed half a minute with nothing in npm's cache. */
+/** For tests that install: it took half a minute on two busy cores with an empty npm cache. */
 export const INSTALL_TIMEOUT_MS = 5 * 60_000;
 
 export const SYSTEMS = ['cjs', 'esm'] as const;
 export type System = (typeof SYSTEMS)[number];
 const PACKAGE_TYPES: Record<System, string> = { cjs: 'commonjs', esm: 'module' };
 
-/** What programs may import. */
+/** The specifiers that programs can import. */
 export const SPECIFIERS = Object.entries(entryPoints)
   .filter(([, target]) => target.endsWith('.js'))
   .map(([path]) => path.replace('.', name));
@@ -20,24 +20,24 @@ const INSTALL = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--pr
 
 const TEMPORAL_PEERS = Object.entries(peerDependencies).filter(([peer]) => peer.startsWith('@temporalio/'));
 
-/** The lower end of the range that package.json names for Temporal's packages. */
+/** The lowest supported versions of Temporal's packages. */
 export const lowestPeers = (): string[] =>
   TEMPORAL_PEERS.map(([peer, range]) => `${peer}@${range.replace('^', '')}`);
 
-/** What a program that uses every entry point installs by itself, because the others do not need it. */
+/** Optional peers, which a program needs to import every entry point. */
 const optionalPeers = (): string[] =>
   Object.entries(peerDependencies)
     .filter(([peer]) => peer in peerDependenciesMeta && !peer.startsWith('@aws-sdk/'))
     .map(([peer, range]) => `${peer}@${range}`);
 
 /**
- * A project of somebody else's: empty, with the packed package installed as its users install it. A folder for each
- * module system has the ten lines; both share what was installed.
+ * An empty project with the packed package installed as users install it. It has one folder per module system with the
+ * ten-line example; both share the installed packages.
  */
-export async function createHost(further: string[] = optionalPeers()): Promise<string> {
+export async function createHost(packages: string[] = optionalPeers()): Promise<string> {
   const host = await realpath(await mkdtemp(join(tmpdir(), 'videogen-host-')));
   await writeJson(join(host, 'package.json'), { private: true });
-  await run('npm', [...INSTALL, '--prefix', host, tarball(), '@types/node@20', ...further], { cwd: host });
+  await run('npm', [...INSTALL, '--prefix', host, tarball(), '@types/node@20', ...packages], { cwd: host });
   for (const system of SYSTEMS) {
     const folder = join(host, system);
     await mkdir(folder);
@@ -47,7 +47,7 @@ export async function createHost(further: string[] = optionalPeers()): Promise<s
   return host;
 }
 
-/** A newer Node than the oldest that we support: its program, as npm has it. */
+/** Installs another version of Node from npm, and returns its executable. */
 export async function installNode(version: string, folder: string): Promise<string> {
   await mkdir(folder, { recursive: true });
   const node = `node-${process.platform}-${process.arch}`;

@@ -16,13 +16,13 @@ import {
 import { ROOT, run } from './run';
 import { type ServiceWorld, startServiceWorld } from './service-world';
 
-/** A later LTS than the Node that we ask for at least. */
+/** A later LTS than the oldest supported Node. */
 const NEWER_NODE = '24.21.0';
 
-/** Imports all that the package offers, so that the compiler reads every declaration of it. */
-const EVERY_DOOR = SPECIFIERS.map((name, index) => `export * as door${index} from '${name}';\n`).join('');
+/** Imports every entry point, so that the compiler reads every declaration. */
+const ALL_IMPORTS = SPECIFIERS.map((name, index) => `export * as entry${index} from '${name}';\n`).join('');
 
-/** Prints what `import` does not find of what `require` does, as `specifier name`. */
+/** Prints the names that `require` finds and `import` does not, as `specifier name`. */
 const MISSING_NAMES = `
 import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
@@ -32,7 +32,7 @@ for (const specifier of ${JSON.stringify(SPECIFIERS)}) {
 }
 `;
 
-/** Replays a recorded job with the workflows of the package, as a host does before it takes a new version of it. */
+/** Replays a recorded job with the workflows of the package, as a host does before it upgrades. */
 const REPLAY = `
 const { Worker } = require('@temporalio/worker');
 const { historyFromJSON } = require('@temporalio/common/lib/proto-utils');
@@ -41,7 +41,7 @@ const workflowsPath = require.resolve('temporal-videogen/workflows');
 Worker.runReplayHistory({ workflowsPath }, history, 'well').then(() => console.log('replayed'));
 `;
 
-// Compilers and bundlers of several programs share the processors with other tests.
+// Compilers and bundlers share the processors with other tests.
 jest.setTimeout(INSTALL_TIMEOUT_MS);
 
 let world: ServiceWorld;
@@ -53,7 +53,7 @@ afterAll(() => world.stop());
 async function addPrograms(host: string): Promise<void> {
   await writeFile(join(host, 'esm/names.mjs'), MISSING_NAMES);
   await writeFile(join(host, 'cjs/replay.js'), REPLAY);
-  for (const system of SYSTEMS) await writeFile(join(host, system, 'doors.ts'), EVERY_DOOR);
+  for (const system of SYSTEMS) await writeFile(join(host, system, 'imports.ts'), ALL_IMPORTS);
 }
 
 async function missingNames(host: string, node: string): Promise<string> {
@@ -61,7 +61,7 @@ async function missingNames(host: string, node: string): Promise<string> {
   return stdout;
 }
 
-/** Runs the compiled ten lines and looks at the video that they name. */
+/** Runs the compiled ten-line example, and checks the video that it prints. */
 async function expectVideo(host: string, system: System, node: string): Promise<void> {
   const storage = join(host, 'videos', `${system}-${randomUUID()}`);
   const env = world.settings(storage);
@@ -84,7 +84,7 @@ describe('the packed package, installed into an empty project', () => {
   });
   afterAll(() => rm(host, { recursive: true, force: true }));
 
-  /** Each system and each Node once; the other two of the four meet nothing new. */
+  /** Each module system and each Node once. The other two combinations run only at night. */
   const runs = (): [System, string][] => {
     const all = SYSTEMS.flatMap((system) => nodes.map((node): [System, string] => [system, node]));
     return atLength(
@@ -93,24 +93,24 @@ describe('the packed package, installed into an empty project', () => {
     );
   };
 
-  test('lets ES modules import every name of every entry point, on both Nodes', async () => {
+  test('lets ES modules import every name of every entry point, on both versions of Node', async () => {
     expect(await Promise.all(nodes.map((node) => missingNames(host, node)))).toEqual(['', '']);
   });
 
-  test('compiles without a complaint and makes a video, as CommonJS and as an ES module, on both Nodes', async () => {
+  test('compiles without errors and generates a video, as CommonJS and as an ES module, on both versions of Node', async () => {
     expect(await compile(host, SYSTEMS)).toEqual([]);
-    // One after the other: they share a task queue, and none is to have its video made by another's worker.
+    // In sequence: they share a task queue, and each must use its own worker.
     for (const [system, node] of runs()) await expectVideo(host, system, node);
   });
 
-  test('replays recorded jobs there', async () => {
+  test('replays recorded jobs', async () => {
     const history = join(ROOT, 'test/histories/well.json');
     const { stdout } = await run(process.execPath, [join(host, 'cjs/replay.js'), history], { cwd: host });
     expect(stdout).toBe('replayed\n');
   });
 });
 
-describe('the packed package beside the oldest Temporal packages that it names', () => {
+describe('the packed package with the oldest supported Temporal packages', () => {
   let host: string;
   beforeAll(async () => {
     host = await createHost(lowestPeers());
@@ -118,7 +118,7 @@ describe('the packed package beside the oldest Temporal packages that it names',
   });
   afterAll(() => rm(host, { recursive: true, force: true }));
 
-  test('offers every name, compiles without a complaint and makes a video', async () => {
+  test('exports every name, compiles without errors and generates a video', async () => {
     expect(await missingNames(host, process.execPath)).toBe('');
     expect(await compile(host, ['cjs'])).toEqual([]);
     await expectVideo(host, 'cjs', process.execPath);

@@ -5,7 +5,7 @@ import { endWithParent } from '../../src/temporal-server/end-with-parent';
 
 export const ROOT = join(__dirname, '../..');
 
-/** What the global setup packed. */
+/** The package that the global setup packed. */
 export const tarball = (): string => {
   const file = process.env.VIDEOGEN_TEST_TARBALL;
   if (file === undefined)
@@ -18,7 +18,7 @@ export interface Run {
   env?: Record<string, string>;
 }
 
-/** Runs a program to its end. When it fails, the error has all that it printed. */
+/** Runs a program until it ends. If it fails, the error has its output. */
 export async function run(program: string, args: string[], { cwd, env }: Run) {
   const child = spawn(program, args, {
     cwd,
@@ -35,6 +35,6 @@ export async function run(program: string, args: string[], { cwd, env }: Run) {
   return { stdout, stderr };
 }
 
-/** A tool of our own node_modules. */
+/** Runs a tool of our node_modules. */
 export const tool = (name: string, ...args: string[]) =>
   run(process.execPath, [join(ROOT, 'node_modules/.bin', name), ...args], { cwd: ROOT });

@@ -3,12 +3,12 @@ import { startEmulator } from '../../src/emulator';
 import { findDevServer, startDevServer } from '../../src/temporal-server';
 
 export interface ServiceWorld {
-  /** What a program has to be told about one run. */
+  /** The environment of a program. */
   settings(storage: string): Record<string, string>;
   stop(): Promise<void>;
 }
 
-/** A Temporal server and a video service, for programs that find them by their environment. */
+/** A Temporal server and a video service for programs that are configured by their environment. */
 export async function startServiceWorld(): Promise<ServiceWorld> {
   const executable = await findDevServer(readServerOptions(process.env));
   const server = await startDevServer({ executable, headless: true });

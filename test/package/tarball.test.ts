@@ -15,17 +15,17 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-test('publint finds nothing to better', async () => {
+test('publint finds no problem', async () => {
   await tool('publint', 'run', tarball(), '--strict');
 });
 
-test('every entry point has its types, from CommonJS, from ES modules and for bundlers', async () => {
-  // Not for `moduleResolution: node10`, which knows no `exports`: TypeScript 6 deprecates it, the package's own name works
-  // with it, and `typesVersions` would be a second list of the entry points.
+test('every entry point has types for CommonJS, ES modules and bundlers', async () => {
+  // Not for `moduleResolution: node10`, which ignores `exports`: TypeScript 6 deprecates it, the main entry point works with
+  // it, and `typesVersions` would be a second list of the entry points.
   await tool('attw', tarball(), '--profile', 'node16', '--quiet');
 });
 
-test('every map leads to a source that is in the package', () => {
+test('every source map refers to sources in the package', () => {
   const maps = files.filter((file) => file.endsWith('.map'));
   const missing = maps.flatMap((map) => {
     const { sources, sourceRoot = '' }: { sources: string[]; sourceRoot?: string } = JSON.parse(
@@ -40,7 +40,7 @@ test('every map leads to a source that is in the package', () => {
   expect(missing).toEqual([]);
 });
 
-test('what the servers are built from and the bundle are in the package, and no test, key or video', () => {
+test('the package has the build files of the servers and the bundle, and no test, key or video', () => {
   expect(files).toEqual(
     expect.arrayContaining([
       'src/temporal-server/dev-server/go.mod',
@@ -52,8 +52,8 @@ test('what the servers are built from and the bundle are in the package, and no 
     ]),
   );
   expect(files).not.toContain('dist/.made-from.json');
-  const rooms = new Set(files.map((file) => file.split('/')[0]));
-  expect([...rooms].sort()).toEqual(
+  const topLevel = new Set(files.map((file) => file.split('/')[0]));
+  expect([...topLevel].sort()).toEqual(
     ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md', 'activities', 'dist', 'docs']
       .concat('examples', 'package.json', 'profile.schema.json', 'src', 'workflows')
       .sort(),

@@ -7,13 +7,13 @@ import { endOf, Home, killIfThere, untilCount, untilErr } from '../cli/cli-proce
 import { commandsOf, expectShown, readPage } from '../support/docs-page';
 import { atLength } from '../support/nightly';
 
-// Hundreds of videos, and three servers to start.
+// Hundreds of videos, and three servers that start.
 jest.setTimeout(300_000);
 
-/** More than a batch reads at once, and than twice as many as it writes down at once. */
+/** More than a batch reads at once, and more than twice what it records at once. */
 const LINES = atLength(240, 1_000);
 const KILLED_AT = atLength([60, 150], [250, 600]);
-/** So that these lines are more than one run of the workflow, as a thousand are. */
+/** So that these lines take more than one run of the workflow, as a thousand do. */
 const LONG_HISTORY_EVENTS = atLength(400, 4_000);
 
 let home: Home;
@@ -32,7 +32,7 @@ afterEach(async () => {
   await emulator.close();
 });
 
-/** Its generations take a second, so it may be asked every second. */
+/** A generation takes a second, so poll every second. */
 function service() {
   const profile = join(home.folder, 'profile.yaml');
   writeFileSync(profile, 'polling: { min: 1s, max: 1s }\n');
@@ -49,7 +49,7 @@ function writeLines(count: number): VideoRequest[] {
 }
 
 const videos = () => readdirSync(home.videos).filter((name) => name.endsWith('.mp4'));
-const storedSoFar = () => {
+const storedCount = () => {
   try {
     return videos().length;
   } catch {
@@ -57,8 +57,8 @@ const storedSoFar = () => {
   }
 };
 
-/** Temporal's program with a setting that the commands do not give it. */
-function impatientTemporal() {
+/** The Temporal CLI with a dynamic config value that the commands do not set. */
+function temporalWithShortHistories() {
   const path = join(home.folder, 'temporal');
   const setting = `limit.historyCount.suggestContinueAsNew=${LONG_HISTORY_EVENTS}`;
   const exec = `exec '${process.env.VIDEOGEN_TEMPORAL_CLI}' "$@"`;
@@ -70,15 +70,15 @@ function impatientTemporal() {
   return { VIDEOGEN_TEMPORAL_CLI: path };
 }
 
-test(`${LINES} lines, killed twice on the way, end with as many files and as many paid generations`, async () => {
+test(`a batch of ${LINES} lines that is killed twice stores each video and pays for each once`, async () => {
   const requests = writeLines(LINES);
-  const env = { ...service(), ...impatientTemporal() };
-  // The service knows a key again, so what was lost with a killed worker may be sent once more.
+  const env = { ...service(), ...temporalWithShortHistories() };
+  // The service honours idempotency keys, so submits lost with a killed worker may be sent again.
   const args = ['batch', 'foxes.jsonl', '--window', '100', '--on-lost-submit', 'resubmit', '--json'];
   for (const killAt of KILLED_AT) {
     const cli = home.start(args, env);
-    await untilCount(`${killAt} videos`, killAt, storedSoFar, cli.err);
-    // Worker, client and, by its lock on the database, the server.
+    await untilCount(`${killAt} videos`, killAt, storedCount, cli.err);
+    // Kills worker and client, and then the server, which locks the database.
     cli.kill('SIGKILL');
     await cli.ended;
     const note = home.note();
@@ -97,7 +97,7 @@ test(`${LINES} lines, killed twice on the way, end with as many files and as man
   expect(results.map(({ item }) => item)).toEqual(requests.map((_, index) => index + 1));
 });
 
-test('what fails is told with its reason, and the exit code says that not all was made', async () => {
+test('failed items are printed with their reasons, and the exit code says that some failed', async () => {
   writeLines(3);
   emulator.next('submit', { kind: 'refused', status: 400, message: 'No foxes today.' });
   const end = await home.run(['batch', 'foxes.jsonl'], service());
@@ -107,13 +107,13 @@ test('what fails is told with its reason, and the exit code says that not all wa
   const results = parseResults(readFileSync(end.out.trim(), 'utf8'));
   expect(results.map(({ outcome }) => outcome).sort()).toEqual(['failed', 'succeeded', 'succeeded']);
 
-  // The same file again is the same batch: nothing is paid for, the end is told again.
+  // The same file is the same batch: nothing is paid for again, and the output is the same.
   const again = await home.run(['batch', 'foxes.jsonl'], service());
   expect(again).toMatchObject({ code: EXIT.someFailed, out: end.out });
   expect(emulator.generations()).toHaveLength(2);
 });
 
-test('an item whose submit was lost is told with the commands that settle it, and one of them does', async () => {
+test('for an item whose submit was lost, the decision commands are printed, and one of them works', async () => {
   writeLines(2);
   emulator.next('submit', { kind: 'cut-body' });
   const cli = home.start(['batch', 'foxes.jsonl', '--id', 'foxes'], service());
@@ -127,7 +127,7 @@ test('an item whose submit was lost is told with the commands that settle it, an
   expect(emulator.generations()).toHaveLength(2);
 });
 
-test('a file with a mistake is refused with its line before Temporal is started', async () => {
+test('a file with a mistake is refused with the line number before Temporal starts', async () => {
   writeFileSync(join(home.folder, 'foxes.jsonl'), '{"prompt":"A fox"}\n{"prompt":"A fox","ratio":"16:9"}\n');
   const end = await home.run(['batch', 'foxes.jsonl'], service());
   expect(end).toMatchObject({ code: 2, out: '' });
@@ -142,8 +142,8 @@ test('the page about batches shows what the command prints', async () => {
   const [file, batch] = commandsOf(readPage('batches.md'));
   if (!file || !batch) throw new Error('The page does not show the commands.');
   writeFileSync(join(home.folder, 'foxes.jsonl'), file.output.join('\n'));
-  const words = batch.command.replace('npx videogen ', '').split(' ');
-  const end = await home.run(words);
+  const args = batch.command.replace('npx videogen ', '').split(' ');
+  const end = await home.run(args);
   expect(end).toMatchObject({ code: 0 });
   expectShown(batch, `${end.err}${end.out}`);
 });

@@ -26,13 +26,13 @@ beforeAll(async () => {
 });
 afterAll(() => env.teardown());
 
-/** What the server knows of an activity that a job is waiting for. */
+/** A pending activity of a job, as the server describes it. */
 async function pendingActivity(workflowId: string, index = 0) {
   const { raw } = await env.temporal.client.workflow.getHandle(workflowId).describe();
   return raw.pendingActivities?.[index];
 }
 
-test('a cancellation while the request is under way waits for the answer, so that the task is known', async () => {
+test('a cancellation while a request is in flight waits for the answer, so that the task is known', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
     emulator.next('submit', { kind: 'late', ms: 3_000 });
     const job = await videos.start({ request });
@@ -43,7 +43,7 @@ test('a cancellation while the request is under way waits for the answer, so tha
   });
 });
 
-test('a submit that is lost after the cancellation came is told as lost, not as cancelled', async () => {
+test('a submit that is lost after the cancellation is reported as lost, not as cancelled', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
     emulator.next('submit', { kind: 'reset-late', ms: 3_000 });
     const job = await videos.start({ request });
@@ -53,7 +53,7 @@ test('a submit that is lost after the cancellation came is told as lost, not as 
   });
 });
 
-test('whoever waits for the task id gets it although the job is cancelled meanwhile', async () => {
+test('a caller that waits for the task id gets it although the job is cancelled meanwhile', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
     emulator.next('submit', { kind: 'late', ms: 3_000 });
     const job = await videos.start({ request });
@@ -79,10 +79,10 @@ test('a cancellation while a refused submit waits for its next attempt ends with
 
 describe('a cancellation while a submit waits for its next attempt', () => {
   /**
-   * Ends each attempt after its request, as this type says. One that ends as unconfirmed leaves what an attempt leaves
-   * whose worker was killed: a request under way, and no word of its answer.
+   * Fails each attempt after its request with this type. SubmitUnconfirmed leaves the same traces as a killed worker: a
+   * request in flight without an answer.
    */
-  const endingAs =
+  const failingAs =
     (typeOf: (prompt: string) => FailureType) =>
     (service: VideoService): VideoService => ({
       ...service,
@@ -91,10 +91,10 @@ describe('a cancellation while a submit waits for its next attempt', () => {
         throw createFailure(typeOf(asked.prompt), {}, { retryable: true, nextRetryDelayMs: 600_000 });
       },
     });
-  const losing = endingAs(() => 'SubmitUnconfirmed');
+  const losing = failingAs(() => 'SubmitUnconfirmed');
 
   test.each([undefined, 'fail', 'resubmit'] as const)(
-    'tells of an attempt that was lost and sends nothing again, where onLostSubmit is %s',
+    'reports the lost attempt and sends nothing again with onLostSubmit %s',
     async (onLostSubmit) => {
       await inWorld(env, { wrapService: losing }, async ({ emulator, videos }) => {
         const job = await videos.start({ request, onLostSubmit });
@@ -110,8 +110,8 @@ describe('a cancellation while a submit waits for its next attempt', () => {
     },
   );
 
-  test('tells it of each item of a batch', async () => {
-    const wrapService = endingAs((prompt) => (prompt === 'lost' ? 'SubmitUnconfirmed' : 'ServiceFailed'));
+  test('reports it for each item of a batch', async () => {
+    const wrapService = failingAs((prompt) => (prompt === 'lost' ? 'SubmitUnconfirmed' : 'ServiceFailed'));
     await inWorld(env, { wrapService }, async ({ videos, storageFolder }) => {
       const requests = [{ prompt: 'refused' }, { prompt: 'lost' }];
       const batch = await videos.startBatch({ requests });
@@ -132,7 +132,7 @@ describe('a cancellation while a submit waits for its next attempt', () => {
     });
   });
 
-  test('takes it for lost when Temporal does not tell what was left', async () => {
+  test('treats the submit as lost when its attempts cannot be read from Temporal', async () => {
     const failing: ActivityInboundCallsInterceptor = {
       execute: async (input, next) => {
         if (activityInfo().activityType === 'findLostSubmit') throw new Error('no answer');
@@ -140,7 +140,7 @@ describe('a cancellation while a submit waits for its next attempt', () => {
       },
     };
     const worker = { interceptors: { activity: [() => ({ inbound: failing })] } };
-    const wrapService = endingAs(() => 'ServiceFailed');
+    const wrapService = failingAs(() => 'ServiceFailed');
     await inWorld(env, { worker, wrapService }, async ({ videos }) => {
       const job = await videos.start({ request });
       while ((await pendingActivity(job.workflowId))?.attempt !== 2) await pause();
@@ -152,7 +152,7 @@ describe('a cancellation while a submit waits for its next attempt', () => {
   });
 });
 
-test('a cancellation before any worker took up the submit ends the job with nothing sent', async () => {
+test('a cancellation before any worker started the submit ends the job with nothing sent', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
     const job = await videos.start({ request, queues: { submit: `nobody-${randomUUID()}` } });
     while ((await pendingActivity(job.workflowId)) === undefined) await pause();
@@ -162,7 +162,7 @@ test('a cancellation before any worker took up the submit ends the job with noth
   });
 });
 
-test('a submit refused after the cancellation came is not tried again, and the job ends as cancelled', async () => {
+test('a submit refused after the cancellation is not retried, and the job ends as cancelled', async () => {
   let send = () => {};
   const maySend = new Promise<void>((resolve) => {
     send = resolve;
@@ -184,7 +184,7 @@ test('a submit refused after the cancellation came is not tried again, and the j
   });
 });
 
-test('a cancellation while downloading reaches the socket and leaves no file', async () => {
+test('a cancellation while downloading closes the socket and leaves no file', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, storedFiles }) => {
     emulator.next('download', { kind: 'stall', afterBytes: 20_000 });
     const job = await videos.start({ request, polling: { min: '1s' } });
@@ -197,18 +197,18 @@ test('a cancellation while downloading reaches the socket and leaves no file', a
 
 describe('a cancelled job whose service', () => {
   const profile = { cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } } as const;
-  const toldInUi = async (workflowId: string) =>
+  const uiDetailsOf = async (workflowId: string) =>
     JSON.stringify(
       await env.temporal.client.workflow.getHandle(workflowId).query('__temporal_workflow_metadata'),
     );
 
-  test('has a cancel call asks it to cancel the task', async () => {
+  test('has a cancel call cancels the task there', async () => {
     await inWorld(env, { jobTimeMs: 60_000, cancelling: true, profile }, async ({ emulator, videos }) => {
       const { job, taskId } = await videos.submit({ request });
       await job.cancel();
       expectRow(await failureOf(job.result()), 'Cancelled', taskId);
       expect(emulator.generations()[0]?.cancelledAtMs).toBeDefined();
-      expect(await toldInUi(job.workflowId)).toContain('The service was asked to cancel the task.');
+      expect(await uiDetailsOf(job.workflowId)).toContain('The service was asked to cancel the task.');
     });
   });
 
@@ -216,33 +216,33 @@ describe('a cancelled job whose service', () => {
     ['refuses it', { kind: 'refused', status: 409, message: 'over' }, 1, 'refused to cancel the task'],
     ['cannot answer', { kind: 'server-error' }, 3, 'could not be reached to cancel the task'],
   ] as const)(
-    'has one and %s still ends, and says that the service may go on',
-    async (_what, fault, calls, told) => {
+    'has one and %s still ends, and says that the service may continue',
+    async (_what, fault, calls, sentence) => {
       await inWorld(env, { jobTimeMs: 60_000, cancelling: true, profile }, async ({ emulator, videos }) => {
         emulator.next('cancel', fault, fault, fault, fault);
         const { job, taskId } = await videos.submit({ request });
         await job.cancel();
         expectRow(await failureOf(job.result()), 'Cancelled', taskId);
         expect(emulator.calls.filter(({ call }) => call === 'cancel')).toHaveLength(calls);
-        expect(await toldInUi(job.workflowId)).toContain(told);
+        expect(await uiDetailsOf(job.workflowId)).toContain(sentence);
       });
     },
   );
 
-  test('has none says that the service may go on', async () => {
+  test('has none says that the service may continue', async () => {
     await inWorld(env, { jobTimeMs: 60_000, cancelling: true }, async ({ emulator, videos }) => {
       const { job, taskId } = await videos.submit({ request });
       await job.cancel();
       expectRow(await failureOf(job.result()), 'Cancelled', taskId);
       expect(emulator.calls.some(({ call }) => call === 'cancel')).toBe(false);
-      expect(await toldInUi(job.workflowId)).toContain(
+      expect(await uiDetailsOf(job.workflowId)).toContain(
         'has no call to cancel a task and may still finish it',
       );
     });
   });
 });
 
-test('a submit that is lost after the cancellation came is not sent again, although resubmit was chosen', async () => {
+test('a submit that is lost after the cancellation is not sent again, even with resubmit', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
     emulator.next('submit', { kind: 'reset-late', ms: 3_000 });
     const job = await videos.start({ request, onLostSubmit: 'resubmit' });

@@ -15,7 +15,7 @@ import {
   JOBS,
   type PlannedJob,
   VIDEO_BYTES,
-  WORKER_LINE_MS,
+  WORKER_LATENCY_MS,
 } from '../support/chaos-plan';
 import { killWorkers } from '../support/chaos-workers';
 import { historyOf } from '../support/history';
@@ -23,11 +23,11 @@ import { REPLAY, SEED } from '../support/seed';
 import { type SlowLine, startSlowLine } from '../support/slow-line';
 import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-process';
 
-/** The same seed is the same jobs, faults and kills at the same times; how they meet is up to the machine. */
+/** The same seed gives the same jobs, faults and kills at the same times. How they coincide depends on the machine. */
 const seed = SEED;
 const COMMAND = `${REPLAY} npx jest test/real-server/chaos --selectProjects server`;
 
-/** Before jest's own, so that what is stuck is told. */
+/** Shorter than jest's timeout, so that stuck jobs are reported. */
 const LONGEST_RUN_MS = 300_000;
 
 let folder: string;
@@ -42,7 +42,7 @@ const taskQueue = `chaos-${seed}`;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'videogen-chaos-'));
   server = await startDevServer({ executable: process.env.VIDEOGEN_TEMPORAL_CLI ?? '', headless: true });
-  line = await startSlowLine(server.address, WORKER_LINE_MS);
+  line = await startSlowLine(server.address, WORKER_LATENCY_MS);
   connection = await Connection.connect({ address: server.address });
   client = new Client({ connection });
   emulator = await startEmulator({ jobTimeMs: 1_000, videoBytes: VIDEO_BYTES });
@@ -89,13 +89,13 @@ async function runJob(job: PlannedJob, index: number, signal: AbortSignal): Prom
   return { ...job, workflowId, events: events ?? [], ...outcome };
 }
 
-async function giveFaults({ submitFaults, timedFaults }: ChaosPlan, signal: AbortSignal): Promise<void> {
+async function applyFaults({ submitFaults, timedFaults }: ChaosPlan, signal: AbortSignal): Promise<void> {
   emulator.next('submit', ...submitFaults);
-  const given = timedFaults.map(async ({ atMs, give }) => {
+  const timed = timedFaults.map(async ({ atMs, apply }) => {
     await sleep(atMs, undefined, { signal });
-    give(emulator);
+    apply(emulator);
   });
-  await Promise.all(given);
+  await Promise.all(timed);
 }
 
 const count = <T>(things: readonly T[], thing: T) => things.filter((one) => one === thing).length;
@@ -105,13 +105,13 @@ async function run(): Promise<void> {
   const { jobs } = plan;
   const startedAtMs = Date.now();
   const over = new AbortController();
-  // Each job has one.
+  // Each job adds a listener.
   setMaxListeners(0, over.signal);
   const prompts = new Map(jobs.map(({ prompt }, index) => [idOf(index), prompt]));
   const findTask = (workflowId: string) =>
     emulator.generations().find(({ request }) => request.prompt === prompts.get(workflowId))?.taskId;
 
-  const faults = giveFaults(plan, over.signal);
+  const faults = applyFaults(plan, over.signal);
   const kills = killWorkers(plan.lives, {
     start: startWorker,
     posts: () => postsOf(emulator).length,
@@ -141,7 +141,7 @@ async function run(): Promise<void> {
       refused: posts.filter(isRefused).length,
       generations: emulator.generations().length,
       hitSubmits: count(hit, 'submitVideo'),
-      hitLooks: count(hit, 'pollVideo'),
+      hitPolls: count(hit, 'pollVideo'),
       hitDownloads: count(hit, 'downloadVideo'),
       partialFiles: files.filter((name) => name.endsWith('.part')).length,
       seconds: Math.round((Date.now() - startedAtMs) / 1_000),
@@ -155,7 +155,7 @@ async function run(): Promise<void> {
     expect(files.filter((name) => name.endsWith('.mp4'))).toHaveLength(jobs.length);
     expect(files.filter((name) => name.endsWith('.part'))).toEqual([]);
     expect(posts).toHaveLength(facts.generations + facts.refused);
-    // Otherwise the kills met no POST, and the run proves nothing.
+    // Without these, no kill hit a POST, and the run proves nothing.
     expect(facts.hitSubmits).toBeGreaterThan(0);
     expect(facts.adopts).toBeGreaterThan(0);
   } finally {
@@ -164,9 +164,9 @@ async function run(): Promise<void> {
   }
 }
 
-test(`${JOBS} jobs while workers are killed at random moments, ${REPLAY}: each ends with its video, and none is paid for twice unasked`, async () => {
+test(`${JOBS} jobs with workers killed at random times, ${REPLAY}: each stores its video, and none is paid for twice without a decision`, async () => {
   await run().catch((error) => {
-    throw new Error(`${error instanceof Error ? error.message : error}\n\nThe same again: ${COMMAND}`, {
+    throw new Error(`${error instanceof Error ? error.message : error}\n\nRun it again with: ${COMMAND}`, {
       cause: error,
     });
   });

@@ -14,7 +14,7 @@ import { answers, freePort, LOOPBACK } from '../../src/temporal-server/loopback-
 import { untilAnswered } from '../../src/temporal-server/until-ready';
 import { endOf, Home, until, untilErr } from '../cli/cli-process';
 
-// Several processes one after the other, each with a server to start.
+// Several processes in sequence, each of which starts a server.
 jest.setTimeout(120_000);
 
 let home: Home;
@@ -25,7 +25,7 @@ afterEach(() => home.remove());
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
-test('a server ends with the process that started it, also one that is killed in the moment of the start', async () => {
+test('a server ends with the process that started it, even if that is killed during the start', async () => {
   const dev = home.start(['dev']);
   const log = join(home.data, 'temporal.log');
   await until(
@@ -39,8 +39,8 @@ test('a server ends with the process that started it, also one that is killed in
   await until('its end', () => home.processes().length === 0);
 });
 
-test('a server that nobody ended is ended by the next start, which closes the data to others and has jobs kept for 90 days', async () => {
-  // As a start leaves it that is killed before it has told anybody: a server, its database and nothing else.
+test('the next start ends an orphaned server, makes the data private and retains jobs for 90 days', async () => {
+  // What a start leaves that is killed early: a server, its database and nothing else.
   mkdirSync(home.data, { mode: 0o755 });
   chmodSync(home.data, 0o755);
   writeFileSync(join(home.data, 'temporal.log'), '', { mode: 0o644 });

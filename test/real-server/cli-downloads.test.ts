@@ -4,27 +4,27 @@ import { fileURLToPath } from 'node:url';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { endOf, Home, lastLine, untilErr } from '../cli/cli-process';
 
-// Several processes, each with the SDK to load.
+// Several processes, each of which loads the SDK.
 jest.setTimeout(120_000);
 
 let home: Home;
 let emulator: Emulator;
-let named: Record<string, string>;
+let service: Record<string, string>;
 beforeEach(async () => {
   home = new Home();
   emulator = await startEmulator({ jobTimeMs: 500 });
-  named = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: emulator.apiKey };
+  service = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: emulator.apiKey };
 });
 afterEach(async () => {
   await home.remove();
   await emulator.close();
 });
 
-test('two services on one local stack never get each other’s downloads, and workers share a job by their roles', async () => {
+test('two services on one local stack never get each other’s downloads, and workers split a job by their roles', async () => {
   const dev = home.start(['dev'], { VIDEOGEN_DOWNLOAD_QUEUE: 'shared' });
   await untilErr(dev, 'Ctrl-C ends everything');
   const elsewhere = {
-    ...named,
+    ...service,
     TEMPORAL_ADDRESS: home.note()?.address ?? '',
     VIDEOGEN_TASK_QUEUE: 'elsewhere',
     VIDEOGEN_DOWNLOAD_QUEUE: 'files',
@@ -33,10 +33,10 @@ test('two services on one local stack never get each other’s downloads, and wo
     home.start(['worker', '--only', 'jobs', 'submits'], elsewhere),
     home.start(['worker', '--only', 'downloads'], elsewhere),
   ];
-  const order = ['generate', 'A red fox', '--resolution', '480p', '--duration', '3', '--json'];
+  const generate = ['generate', 'A red fox', '--resolution', '480p', '--duration', '3', '--json'];
   const [beside, apart] = await Promise.all([
-    home.run(order, { ...named, VIDEOGEN_DOWNLOAD_QUEUE: 'shared' }),
-    home.run([...order, '--storage', 'foxes/{taskId}.{ext}', '--keep-bad'], elsewhere),
+    home.run(generate, { ...service, VIDEOGEN_DOWNLOAD_QUEUE: 'shared' }),
+    home.run([...generate, '--storage', 'foxes/{taskId}.{ext}', '--keep-bad'], elsewhere),
   ]);
   for (const end of [beside, apart]) {
     expect(end).toMatchObject({ code: 0 });
@@ -54,9 +54,9 @@ test('two services on one local stack never get each other’s downloads, and wo
   expect([jobs?.code, downloads?.code]).toEqual([0, 0]);
   expect(jobs?.err).toContain('Working on the jobs of elsewhere and the submits of elsewhere-submit. Ctrl-C');
   expect(downloads?.err).toContain('Working on the downloads of files. Ctrl-C');
-  // What the bundler has to say of a bundle that came well is nobody's business.
+  // A successful bundle prints nothing.
   expect(jobs?.err).not.toMatch(/webpack|modules? by path|Workflow bundle created/);
-  // Each tells what it did in its log.
+  // Only the worker for downloads has downloaded.
   expect(downloads?.err).toMatch(/\bdownloaded\b/);
   expect(jobs?.err).not.toMatch(/\bdownloaded\b/);
 });

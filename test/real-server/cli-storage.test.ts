@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { endOf, Home, lastLine, untilErr } from '../cli/cli-process';
 
-// Several processes one after the other, each with a server or a worker to start.
+// Several processes in sequence, each of which starts a server or a worker.
 jest.setTimeout(120_000);
 
 const home = new Home();
@@ -13,7 +13,7 @@ const addressOf = (folder: string) => pathToFileURL(join(home.folder, folder)).h
 const videosIn = (folder: string) =>
   readdirSync(join(home.folder, folder)).filter((name) => name.endsWith('.mp4'));
 
-test('while dev runs, a command stores where its own VIDEOGEN_STORAGE says, and a job that is joined stays where it was started', async () => {
+test('while dev runs, a command uses its own VIDEOGEN_STORAGE, and a joined job keeps the storage it was started with', async () => {
   const dev = home.start(['dev']);
   await untilErr(dev, 'Ctrl-C ends everything');
   expect(dev.err()).toContain(`Storage        ${pathToFileURL(home.videos).href}\n`);
@@ -49,7 +49,7 @@ test('while dev runs, a command stores where its own VIDEOGEN_STORAGE says, and 
     `runs everything already and stores in ${pathToFileURL(home.videos).href};`,
   );
 
-  // Nobody works for that storage when the command has left.
+  // No worker uses that storage once the command has ended.
   const left = await home.run(['generate', 'A grey fox', '--id', 'left', '--storage', 'grey/', '--no-wait'], {
     VIDEOGEN_STORAGE: 'theirs',
   });

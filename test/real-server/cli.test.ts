@@ -15,10 +15,10 @@ import { type Emulator, startEmulator } from '../../src/emulator';
 import { type CliEnd, endOf, Home, lastLine, until, untilErr } from '../cli/cli-process';
 import { STEERING } from '../support/hostile-text';
 
-// Several processes one after the other, each with a server to start.
+// Several processes in sequence, each of which starts a server.
 jest.setTimeout(120_000);
 
-// The SDK tries for ten seconds to reach a server: the other tests run meanwhile.
+// The SDK tries to connect for ten seconds, so these run beside the other tests.
 const NOWHERE = { TEMPORAL_ADDRESS: '127.0.0.1:1' };
 const service = { VIDEO_API_BASE_URL: 'http://127.0.0.1:1', VIDEO_API_KEY: 'sk-x' };
 const apart = new Home();
@@ -50,7 +50,7 @@ const isAlive = (pid: number) => {
   }
 };
 
-/** A client for jobs on the server that runs just now, which are done with its emulator. */
+/** A client for jobs on the server that is running now, with its emulator. */
 async function withVideos(use: (videos: VideoClient) => Promise<unknown>): Promise<void> {
   const connection = await Connection.connect({ address: home.note()?.address });
   const client = new Client({ connection });
@@ -62,12 +62,12 @@ async function withVideos(use: (videos: VideoClient) => Promise<unknown>): Promi
 
 const sha256 = (file: string) => createHash('sha256').update(readFileSync(file)).digest('hex');
 
-test('two commands with one id are one job and one generation, and so is a third; another request is refused', async () => {
+test('three commands with one id are one job and one generation, and another request is refused', async () => {
   const args = ['generate', 'A red fox', '--seed', '7', '--id', 'fox', '--json'];
   const ends = await Promise.all([home.run(args), home.run([...args, '--out', 'copies/fox.mp4'])]);
   const [first, second] = ends.map((end) => {
     expect(end).toMatchObject({ code: 0 });
-    // One line for the program; everything else is for the person.
+    // One line for programs; everything else goes to stderr.
     expect(end.out).toMatch(/^\{[^\n]*\}\n$/);
     expect(end.err).toMatch(
       /^Using the emulated video service, whose videos take 3 s; set VIDEO_API_BASE_URL/,
@@ -83,9 +83,9 @@ test('two commands with one id are one job and one generation, and so is a third
     workflowId: 'fox',
     video: { contentType: 'video/mp4', sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
   });
-  const told = first?.video.sha256;
-  expect(sha256(fileURLToPath(first?.video.uri ?? ''))).toBe(told);
-  expect(sha256(join(home.folder, 'copies/fox.mp4'))).toBe(told);
+  const expected = first?.video.sha256;
+  expect(sha256(fileURLToPath(first?.video.uri ?? ''))).toBe(expected);
+  expect(sha256(join(home.folder, 'copies/fox.mp4'))).toBe(expected);
 
   const [third, other] = await Promise.all([
     home.run(args),
@@ -105,7 +105,7 @@ test('two commands with one id are one job and one generation, and so is a third
   expect(home.processes()).toEqual([]);
 });
 
-test('a job with a hostile name is shown on one line, and the commands that are told are for it', async () => {
+test('a job with a hostile id is printed on one line, and the printed commands work for it', async () => {
   const id = "-fox\u001b[2J\n'$(touch x)'\u202e";
   const started = await home.run(['generate', 'A red fox', '--id', id, '--no-wait']);
   expect(started).toMatchObject({ code: 0, out: "-fox '$(touch x)'\n" });
@@ -123,7 +123,7 @@ test('a job with a hostile name is shown on one line, and the commands that are 
   expect(existsSync(join(home.folder, 'x'))).toBe(false);
 });
 
-test('a lost submit is told with its ways out, and settled from another terminal', async () => {
+test('a lost submit prints its decision commands, and is decided from another terminal', async () => {
   const elsewhere = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: emulator.apiKey };
   emulator.next('submit', { kind: 'reset' });
   const held = home.start(['generate', 'A red fox', '--id', 'fox', '--json'], elsewhere);
@@ -156,7 +156,7 @@ test('a lost submit is told with its ways out, and settled from another terminal
   expect(emulator.generations()).toHaveLength(1);
 });
 
-test('a name whose job failed for its key makes the video once the key is right', async () => {
+test('an id whose job failed because of its API key generates the video once the key is right', async () => {
   const args = ['generate', 'A red fox', '--id', 'fox', '--json'];
   const service = { VIDEO_API_BASE_URL: emulator.url };
   expect(await home.run(args, { ...service, VIDEO_API_KEY: 'sk-wrong' })).toMatchObject({ code: 3 });
@@ -165,7 +165,7 @@ test('a name whose job failed for its key makes the video once the key is right'
   expect(emulator.generations().map(({ taskId }) => taskId)).toEqual([lastLine(end).taskId]);
 });
 
-test('a job of another service is told as such to whoever follows it or decides about it without that service', async () => {
+test('decide warns that the job was started for another service', async () => {
   const elsewhere = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: emulator.apiKey };
   emulator.next('submit', { kind: 'reset' });
   const held = home.start(['generate', 'A red fox', '--id', 'fox'], elsewhere);
@@ -180,7 +180,7 @@ test('a job of another service is told as such to whoever follows it or decides 
   expect(await endOf(held)).toMatchObject({ code: 8 });
 });
 
-test('a lost submit that is to fail ends with its code, and with what to do once the task is found', async () => {
+test('a lost submit with --on-lost-submit fail exits with its code, and says how to adopt the task later', async () => {
   const elsewhere = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: emulator.apiKey };
   emulator.next('submit', { kind: 'reset' });
   const end = await home.run(['generate', 'A red fox', '--on-lost-submit', 'fail'], elsewhere);
@@ -200,8 +200,8 @@ test('Ctrl-C while Temporal is still starting pays for nothing', async () => {
   expect(home.processes()).toEqual([]);
 });
 
-test('Ctrl-C leaves the job, says how to pick it up, and doing that brings the file of the same generation', async () => {
-  // What a crash of the machine leaves: a lock and a note of a process whose number somebody else has now.
+test('Ctrl-C leaves the job and prints how to resume it, and resuming stores the video of the same task', async () => {
+  // What a crash of the machine leaves: a lock and a note with a pid that another process has now.
   const token = `${process.pid}-gone`;
   mkdirSync(join(home.data, 'stack.lock'), { recursive: true });
   writeFileSync(join(home.data, 'stack.lock', token), hostname());
@@ -219,7 +219,7 @@ test('Ctrl-C leaves the job, says how to pick it up, and doing that brings the f
     out: '',
     err: expect.stringMatching(/Pick it up again with: videogen generate --id left\n$/),
   });
-  // The link that was shown is dead now.
+  // The printed link no longer works.
   expect(left.err()).toContain(
     `\nThis Temporal UI ends with the command; to open it again, run: VIDEOGEN_DATA=${home.data} videogen dev\n`,
   );
@@ -237,7 +237,7 @@ test('Ctrl-C leaves the job, says how to pick it up, and doing that brings the f
   expect(home.paid()).toHaveLength(1);
 });
 
-test('a job goes on when dev ends, and dev knows it again after a kill', async () => {
+test('a job continues when dev ends, and dev still has it after a kill', async () => {
   const dev = home.start(['dev']);
   await untilErr(dev, 'Ctrl-C ends everything');
   const uiUrl = /^Temporal UI {4}(http:\S+)$/m.exec(dev.err())?.[1] ?? '';
@@ -263,7 +263,7 @@ Task queues    video-generation, for jobs that your programs start
   });
   expect(unknown).toMatchObject({ code: 2, err: expect.stringContaining('there is no job nobody yet') });
 
-  // It looks when it is told to, so that it cannot end before dev does.
+  // It polls only on request, so that it cannot end before dev does.
   const late = { request: { prompt: 'A red fox' }, polling: { min: '1h' }, deadline: '2h' };
   await withVideos((videos) => videos.start(late, { workflowId: 'kept' }));
   const kept = home.start(['generate', 'A red fox', '--id', 'kept', '--json']);
@@ -285,7 +285,7 @@ Task queues    video-generation, for jobs that your programs start
   const killed = home.start(['dev']);
   await untilErr(killed, 'Ctrl-C ends everything');
   const orphan = home.note()?.serverPid ?? 0;
-  // It heeds and answers nobody for a while, as on a busy machine, and has its database locked all the same.
+  // It does not respond for a while, as on a busy machine, but still locks its database.
   process.kill(orphan, 'SIGSTOP');
   killed.kill('SIGKILL');
   await killed.ended;
@@ -303,13 +303,13 @@ Task queues    video-generation, for jobs that your programs start
   ]);
   expect([again.code, adopted.code, ended.code]).toEqual([0, 0, 0]);
   expect(lastLine(again)).toEqual(result);
-  const told = result.video.sha256;
+  const { sha256: expected } = result.video;
   expect(lastLine(adopted)).toMatchObject({
     workflowId: 'adopted',
     taskId: result.taskId,
-    video: { sha256: told },
+    video: { sha256: expected },
   });
-  expect(sha256(join(home.videos, 'adopted.mp4'))).toBe(told);
+  expect(sha256(join(home.videos, 'adopted.mp4'))).toBe(expected);
   expect(home.paid().sort()).toEqual([result.taskId, lastLine(ended).taskId].sort());
 
   last.kill('SIGTERM');
@@ -318,12 +318,12 @@ Task queues    video-generation, for jobs that your programs start
   expect(home.processes()).toEqual([]);
 }, 240_000);
 
-test('a job that another program started on the queue of dev is joined by the command', async () => {
+test('generate joins a job that another program started on the queue of dev', async () => {
   const dev = home.start(['dev']);
   await untilErr(dev, 'Ctrl-C ends everything');
   const connection = await Connection.connect({ address: home.note()?.address });
   const client = new Client({ connection });
-  // It looks when it is told to, so that it cannot end before it is joined.
+  // It polls only on request, so that it cannot end before it is joined.
   const input = { request: { prompt: 'A red fox', duration: 5 }, polling: { min: '1h' }, deadline: '2h' };
   const started = await client.workflow.start(WORKFLOW_TYPE, {
     workflowId: 'fox',
@@ -350,7 +350,7 @@ test('a job that another program started on the queue of dev is joined by the co
   await connection.close();
 });
 
-test('a service and a Temporal that somebody else runs are named by the environment alone', async () => {
+test('the environment alone selects another service and another Temporal server', async () => {
   const named = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: 'sk-elsewhere' };
   const dev = home.start(['dev']);
   await untilErr(dev, 'Ctrl-C ends everything');
@@ -361,7 +361,7 @@ test('a service and a Temporal that somebody else runs are named by the environm
   };
   const worker = home.start(['worker'], elsewhere);
   const ends = await Promise.all([
-    // Its service is not that of dev, so that it brings a worker of its own.
+    // Its service is not that of dev, so it runs its own worker.
     home.run(['generate', 'A red fox', '--id', 'beside', '--json'], named),
     home.run(['generate', 'A grey fox', '--id', 'elsewhere', '--json'], elsewhere),
   ]);
@@ -386,7 +386,7 @@ test('a service and a Temporal that somebody else runs are named by the environm
   expect(home.processes()).toEqual([]);
 });
 
-test('a worker and a job without a Temporal, and a dev without its port, say so in one sentence', async () => {
+test('worker and generate without a Temporal server, and dev without its port, fail with one sentence', async () => {
   const [unnamed, dev] = await Promise.all([
     home.run(['worker'], NOWHERE),
     home.run(['dev', '--port', new URL(emulator.url).port]),

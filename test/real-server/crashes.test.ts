@@ -24,10 +24,10 @@ const startServer = (port?: number) =>
     port,
   });
 
-/** Long enough that a job is seen waiting, however busy the machine. */
-const SEEN_WAITING = { min: '10s', max: '10s' };
+/** Long enough to observe a waiting job even on a busy machine. */
+const RARE_POLLS = { min: '10s', max: '10s' };
 
-/** Where the server was before: its port may be somebody's for a moment. */
+/** On the same port, which another process may have for a moment. */
 async function startServerAgain(port: number): Promise<DevServer> {
   for (;;) {
     try {
@@ -39,19 +39,19 @@ async function startServerAgain(port: number): Promise<DevServer> {
   }
 }
 
-/** One test's own service, storage, queue and workers. */
-interface Place {
+/** The service, storage, queue and workers of one test. */
+interface CrashWorld {
   emulator: Emulator;
   videos: VideoClient;
   startWorker(env?: Record<string, string>): Promise<WorkerProcess>;
-  /** Names of downloads that are not whole. */
+  /** The names of partial downloads. */
   partialFiles(): Promise<string[]>;
   storage(name: string): string;
 }
 
-async function inPlace(work: (place: Place) => Promise<void>): Promise<void> {
+async function inCrashWorld(work: (world: CrashWorld) => Promise<void>): Promise<void> {
   const emulator = await startEmulator({ jobTimeMs: 2_000 });
-  // A queue for each test: a task handed to a worker that is being killed is lost with it.
+  // One queue per test: a task that is handed to a worker during its kill is lost.
   const taskQueue = `crashes-${randomUUID()}`;
   const storage = (name: string) => join(folder, taskQueue, name);
   const workers: WorkerProcess[] = [];
@@ -81,21 +81,21 @@ async function inPlace(work: (place: Place) => Promise<void>): Promise<void> {
   }
 }
 
-/** Waits until Temporal has noticed that the attempt before is over. */
+/** Waits until Temporal has noticed the end of the attempt before. */
 async function untilAttempt(attempt: number, { workflowId }: { workflowId: string }): Promise<void> {
   const handle = new Client({ connection }).workflow.getHandle(workflowId);
   while ((await handle.describe()).raw.pendingActivities?.[0]?.attempt !== attempt) await pause();
 }
 
-/** All that can happen to workers, side by side: most of the time is Temporal's, which waits for their heartbeats. */
-const KILLED_WORKERS: Record<string, (place: Place) => Promise<void>> = {
-  async 'a worker killed while waiting and another while downloading: the job ends well on a third'({
+/** These run in parallel, because most of their time goes into heartbeat timeouts. */
+const KILLED_WORKERS: Record<string, (world: CrashWorld) => Promise<void>> = {
+  async 'a job succeeds on a third worker when one is killed while waiting and another while downloading'({
     emulator,
     videos,
     startWorker,
     partialFiles,
   }) {
-    const job = await videos.start({ request, polling: SEEN_WAITING });
+    const job = await videos.start({ request, polling: RARE_POLLS });
     const first = await startWorker();
     await untilProgress(job, ({ phase }) => phase === 'waiting');
     await first.kill('SIGKILL');
@@ -114,7 +114,7 @@ const KILLED_WORKERS: Record<string, (place: Place) => Promise<void>> = {
     expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
   },
 
-  async 'a worker killed between the POST and its answer never posts twice: the job is held, and goes on as decided'({
+  async 'a worker killed between the POST and its answer never posts twice: the job is held, and continues as decided'({
     emulator,
     videos,
     startWorker,
@@ -135,7 +135,7 @@ const KILLED_WORKERS: Record<string, (place: Place) => Promise<void>> = {
     expect(emulator.generations()).toHaveLength(1);
   },
 
-  async 'a worker killed between the POST and its answer, and the job cancelled where nobody submits: a task may exist'({
+  async 'a job cancelled after its worker was killed between the POST and its answer says that a task may exist'({
     emulator,
     videos,
     startWorker,
@@ -155,15 +155,15 @@ const KILLED_WORKERS: Record<string, (place: Place) => Promise<void>> = {
     expect(emulator.generations()).toHaveLength(1);
   },
 
-  'a submit whose worker was killed and that was reset without its notes is lost for a worker that shares the storage':
-    resetWithoutNotes('videos'),
+  'a submit whose worker was killed and whose heartbeat was reset is lost for a worker with the same storage':
+    resetHeartbeat('videos'),
 
-  'a submit whose worker was killed and that was reset without its notes is lost for a worker that has a storage of its own':
-    resetWithoutNotes('other-videos'),
+  'a submit whose worker was killed and whose heartbeat was reset is lost for a worker with another storage':
+    resetHeartbeat('other-videos'),
 };
 
-function resetWithoutNotes(secondStorage: string) {
-  return async ({ emulator, videos, startWorker, storage }: Place) => {
+function resetHeartbeat(secondStorage: string) {
+  return async ({ emulator, videos, startWorker, storage }: CrashWorld) => {
     emulator.next('submit', { kind: 'hang' });
     const job = await videos.start({ request });
     const first = await startWorker();
@@ -193,7 +193,7 @@ beforeAll(async () => {
   for (const [what, work] of Object.entries(KILLED_WORKERS)) {
     ends.set(
       what,
-      inPlace(work).then(
+      inCrashWorld(work).then(
         () => undefined,
         (error: unknown) => error,
       ),
@@ -216,11 +216,11 @@ test.each(Object.keys(KILLED_WORKERS))(
   240_000,
 );
 
-test('the server killed and started again on its database file: the job goes on', async () => {
-  // It is the server of the others, too.
+test('a job continues when the server is killed and restarted on its database file', async () => {
+  // The other tests use the same server.
   await Promise.all(ends.values());
-  await inPlace(async ({ emulator, videos, startWorker }) => {
-    const job = await videos.start({ request, polling: SEEN_WAITING });
+  await inCrashWorld(async ({ emulator, videos, startWorker }) => {
+    const job = await videos.start({ request, polling: RARE_POLLS });
     await startWorker();
     const { taskId } = await untilProgress(job, ({ phase }) => phase === 'waiting');
     const port = Number(server.address.split(':').at(-1));

@@ -13,15 +13,15 @@ import { failureOf, inWorld, pause, untilProgress, type World } from '../support
 
 const request = { prompt: 'A red fox' };
 const polling = { min: '1s', max: '1s' } as const;
-/** Temporal allows 2,000; fewer are reached sooner. */
-const MOST_UPDATES = 15;
+/** Instead of Temporal's 2,000, so that the limit is reached quickly. */
+const MAX_UPDATES = 15;
 
 let env: VideoTestEnvironment;
 beforeAll(async () => {
   captureLogs();
   env = await createVideoTestEnvironment({
     server: 'dev',
-    dynamicConfig: { 'history.maxTotalUpdates': `${MOST_UPDATES}` },
+    dynamicConfig: { 'history.maxTotalUpdates': `${MAX_UPDATES}` },
   });
 });
 afterAll(() => env.teardown());
@@ -45,10 +45,10 @@ const updatesOf = async ({ workflowId }: VideoJob) =>
     (event) => event.workflowExecutionUpdateAcceptedEventAttributes,
   );
 
-/** Updates of somebody else, who gives each an id of its own, until Temporal takes no more. */
+/** Sends updates with separate ids until Temporal accepts no more. */
 async function useUpUpdates(job: VideoJob): Promise<void> {
   const wrong = { decision: 'adopt', taskId: 'WRONG99' };
-  for (let taken = 0; taken < MOST_UPDATES; taken++) {
+  for (let taken = 0; taken < MAX_UPDATES; taken++) {
     await failureOf(handleOf(job).executeUpdate('decideSubmit', { args: [wrong] }));
   }
   const refused = await failureOf(handleOf(job).executeUpdate('decideSubmit', { args: [wrong] }));
@@ -56,7 +56,7 @@ async function useUpUpdates(job: VideoJob): Promise<void> {
 }
 
 describe('a held job', () => {
-  test('that fifty callers wait for tells each of them, can be decided, and gives each its task', async () => {
+  test('with fifty waiting callers reports the hold to each, can be decided, and gives each the task', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
       const { emulator, videos } = world;
       emulator.next('submit', { kind: 'reset-late', ms: 500 });
@@ -77,12 +77,12 @@ describe('a held job', () => {
       expect(new Set(await Promise.all(ask(50)))).toEqual(new Set([lostTask(world)]));
       await job.result();
       expect(emulator.generations()).toHaveLength(1);
-      // One for those who waited when it was held, one for those who came after the decision, and the decision itself.
+      // One for the callers before the hold, one for those after the decision, and the decision itself.
       expect(await updatesOf(job)).toHaveLength(3);
     });
   });
 
-  test('takes a decision by signal when Temporal takes no more updates, and refuses one with the reason', async () => {
+  test('accepts a decision by signal when Temporal accepts no more updates, and refuses a wrong one with the reason', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
       const job = await heldJob(world);
       await useUpUpdates(job);
@@ -95,32 +95,34 @@ describe('a held job', () => {
     });
   });
 
-  test('takes a decision by signal when too many updates are under way', async () => {
+  test('accepts a decision by signal when too many updates are in flight', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
       const job = await heldJob(world);
-      // Ten lookups one after the other, of which the first takes its time.
+      // Ten polls in sequence, of which the first is slow.
       world.emulator.next('status', { kind: 'late', ms: 2_000 });
       const others = Array.from({ length: 10 }, () =>
         failureOf(job.decideSubmit({ decision: 'adopt', taskId: 'WRONG99' })),
       );
       while ((await updatesOf(job))?.length !== others.length) await pause();
-      // Without the SDK's own patience, which would try the update for most of a minute.
+      // Without the SDK's retries, which would repeat the update for most of a minute.
       const connection = await Connection.connect({
         address: env.temporal.address,
         interceptors: [],
       });
-      const impatient = await createVideoClient({
+      const withoutRetries = await createVideoClient({
         client: new Client({ connection }),
         taskQueue: world.taskQueue,
       });
-      await impatient.handle(job.workflowId).decideSubmit({ decision: 'adopt', taskId: lostTask(world) });
+      await withoutRetries
+        .handle(job.workflowId)
+        .decideSubmit({ decision: 'adopt', taskId: lostTask(world) });
       for (const refusal of await Promise.all(others)) expect(String(refusal)).toContain('WRONG99');
       expect((await job.result()).taskId).toBe(lostTask(world));
       await connection.close();
     });
   });
 
-  test('that is cancelled refuses the task that is being looked up, and ends', async () => {
+  test('that is cancelled refuses the task that is being polled, and ends', async () => {
     await inWorld(env, {}, async (world) => {
       const job = await heldJob(world);
       world.emulator.next('status', { kind: 'hang' });
@@ -133,7 +135,7 @@ describe('a held job', () => {
   });
 });
 
-describe('an item of a batch that is held', () => {
+describe('a held item of a batch', () => {
   const request = { prompt: 'A red fox' };
 
   async function heldBatch({ emulator, videos }: World): Promise<VideoBatch> {
@@ -143,7 +145,7 @@ describe('an item of a batch that is held', () => {
     return batch;
   }
 
-  test('refuses a task that is unknown, and takes the right one', async () => {
+  test('refuses an unknown task, and accepts the right one', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
       const batch = await heldBatch(world);
       const adopt = (taskId: string) => batch.decideSubmit({ item: 1, decision: 'adopt', taskId });
@@ -153,12 +155,12 @@ describe('an item of a batch that is held', () => {
     });
   });
 
-  test('can be decided about however often somebody was wrong: the batch continues as new in time', async () => {
+  test('can be decided after any number of wrong decisions, because the batch continues as new in time', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
       const batch = await heldBatch(world);
       const adopt = (taskId: string) => batch.decideSubmit({ item: 1, decision: 'adopt', taskId });
       const { runId } = await handleOf(batch).describe();
-      for (let wrong = 0; wrong < 2 * MOST_UPDATES; wrong++) {
+      for (let wrong = 0; wrong < 2 * MAX_UPDATES; wrong++) {
         expect(String(await failureOf(adopt('WRONG99')))).toContain('the service does not know it');
       }
       await adopt(lostTask(world));
@@ -167,7 +169,7 @@ describe('an item of a batch that is held', () => {
     });
   });
 
-  test('takes a decision by signal, and shows why it refused one', async () => {
+  test('accepts a decision by signal, and shows why it refused one', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
       const batch = await heldBatch(world);
       const signal = (taskId: string, item = 1) =>
@@ -181,7 +183,7 @@ describe('an item of a batch that is held', () => {
     });
   });
 
-  test('refuses what is being looked up when the batch is cancelled, and the batch ends', async () => {
+  test('refuses the task that is being polled when the batch is cancelled, and the batch ends', async () => {
     await inWorld(env, {}, async (world) => {
       const batch = await heldBatch(world);
       world.emulator.next('status', { kind: 'hang' });
@@ -195,12 +197,12 @@ describe('an item of a batch that is held', () => {
   });
 });
 
-test('more callers than Temporal allows updates get the task of one job', async () => {
+test('more callers than the limit of updates get the task of one job', async () => {
   await inWorld(env, { jobTimeMs: 60_000 }, async ({ emulator, videos }) => {
     const workflowId = newName();
     const submit = () => videos.submit({ request, polling: { min: '1h', max: '1h' } }, { workflowId });
     const { job, taskId } = await submit();
-    for (let asked = 0; asked < 2 * MOST_UPDATES; asked++) {
+    for (let asked = 0; asked < 2 * MAX_UPDATES; asked++) {
       expect((await submit()).taskId).toBe(taskId);
       expect(await job.taskId()).toBe(taskId);
     }
@@ -210,7 +212,7 @@ test('more callers than Temporal allows updates get the task of one job', async 
   });
 });
 
-test('whoever waits for the task while the job is reset, or terminated, is told of the task or of the end', async () => {
+test('a caller that waits for the task gets a failure when the job is reset or terminated', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
     emulator.next('submit', { kind: 'late', ms: 2_000 });
     const job = await videos.start({ request, polling }, { workflowId: newName() });

@@ -45,7 +45,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-test('a dev server takes a workflow as soon as it is said to have started, in the namespace asked for', async () => {
+test('a dev server accepts workflows in the requested namespace as soon as startDevServer resolves', async () => {
   const server = await start({ namespace: 'films' });
 
   const description = await withClient(server, async (client) => {
@@ -65,7 +65,7 @@ test('a dev server shows its UI on the loopback interface, unless it is headless
   expect((await start()).uiUrl).toBeUndefined();
 });
 
-test('a stopped dev server is gone, and may be stopped twice', async () => {
+test('a stopped dev server has ended, and can be stopped twice', async () => {
   const server = await start();
   expect(isRunning(server.pid)).toBe(true);
 
@@ -75,7 +75,7 @@ test('a stopped dev server is gone, and may be stopped twice', async () => {
   expect(isRunning(server.pid)).toBe(false);
 });
 
-test('a port in use is said in one sentence', async () => {
+test('a port in use is reported in one sentence', async () => {
   const other = await start();
   const port = Number(other.address.split(':')[1]);
 
@@ -87,7 +87,7 @@ test('a port in use is said in one sentence', async () => {
   );
 });
 
-test('a server that ends before it is ready is said with its own last words', async () => {
+test('a server that ends before it is ready is reported with its last output', async () => {
   const dbFilename = join(folder, 'no', 'such', 'folder', 'temporal.db');
 
   await expect(start({ dbFilename })).rejects.toThrow(
@@ -95,13 +95,13 @@ test('a server that ends before it is ready is said with its own last words', as
   );
 });
 
-test('an executable that is none is said by name', async () => {
+test('an executable that does not exist is reported with its path', async () => {
   const nothing = join(folder, 'temporal');
 
   await expect(startDevServer({ executable: nothing })).rejects.toThrow(`${nothing} on 127.0.0.1`);
 });
 
-test('started again on its database after SIGKILL, a dev server still has the workflow', async () => {
+test('a dev server restarted on its database after SIGKILL still has the workflow', async () => {
   const dbFilename = join(folder, 'temporal.db');
   const first = await start({ dbFilename });
   await withClient(first, (client) =>
@@ -117,7 +117,7 @@ test('started again on its database after SIGKILL, a dev server still has the wo
   expect(description.status.name).toBe('RUNNING');
 });
 
-test('what a dev server prints is in its log file', async () => {
+test('the log file has the output of the dev server', async () => {
   const logFile = join(folder, 'temporal.log');
   const server = await start({ logFile });
   await server.stop();

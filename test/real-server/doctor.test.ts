@@ -23,15 +23,15 @@ async function examine(settings: Record<string, string> = {}) {
     ...settings,
   });
   const code = await run(['doctor', '--json'], terminal);
-  return { code, ...told(terminal.stdout) };
+  return { code, ...parseReport(terminal.stdout) };
 }
 
-function told(stdout: string) {
+function parseReport(stdout: string) {
   const { ok, checks }: DoctorReport = JSON.parse(stdout);
   return { ok, checks: Object.fromEntries(checks.map(({ name, ...check }) => [name, check])) };
 }
 
-test('everything is ok as soon as a worker asks for work, and no generation was paid for', async () => {
+test('every check is ok once a worker polls, and nothing is paid for', async () => {
   const taskQueue = 'doctor-served';
   const worker = await env.createWorker({
     taskQueue,
@@ -39,9 +39,9 @@ test('everything is ok as soon as a worker asks for work, and no generation was 
   });
   await worker.runUntil(async () => {
     let report = await examine({ VIDEOGEN_TASK_QUEUE: taskQueue });
-    // An answer that is on its way for seconds makes the clock of the service seem late.
-    const isWell = () => report.ok && report.checks.clock?.found === 'the same as that of the service';
-    for (; !isWell(); report = await examine({ VIDEOGEN_TASK_QUEUE: taskQueue })) await pause();
+    // A slow answer makes the clock of the service seem late.
+    const isOk = () => report.ok && report.checks.clock?.found === 'the same as that of the service';
+    for (; !isOk(); report = await examine({ VIDEOGEN_TASK_QUEUE: taskQueue })) await pause();
     expect(report).toMatchObject({
       code: 0,
       checks: {
@@ -66,7 +66,7 @@ test('everything is ok as soon as a worker asks for work, and no generation was 
   expect(env.emulator.generations()).toEqual([]);
 });
 
-test('a queue that no worker serves is told with the command that starts one', async () => {
+test('a queue without a worker is reported with the command that starts one', async () => {
   const { code, checks } = await examine({ VIDEOGEN_TASK_QUEUE: 'doctor-deserted' });
   expect(code).toBe(2);
   expect(checks.workers).toEqual({
@@ -77,7 +77,7 @@ test('a queue that no worker serves is told with the command that starts one', a
   expect(checks.namespace).toMatchObject({ ok: true });
 });
 
-test('a namespace that does not exist is told with the command that makes it', async () => {
+test('a missing namespace is reported with the command that creates it', async () => {
   const { code, checks } = await examine({ TEMPORAL_NAMESPACE: 'nowhere' });
   expect(code).toBe(2);
   expect(checks).toMatchObject({
@@ -91,13 +91,13 @@ test('a namespace that does not exist is told with the command that makes it', a
   });
 });
 
-test('the server of a dev that runs on the machine is found, and the command ends by itself', async () => {
+test('doctor finds the server of a running dev, and ends by itself', async () => {
   const home = new Home();
   try {
     const dev = home.start(['dev']);
     await untilErr(dev, 'Ctrl-C ends everything');
     const { code, out } = await home.run(['doctor', '--json']);
-    const { checks } = told(out);
+    const { checks } = parseReport(out);
     expect([code, checks.temporal?.found]).toEqual([
       0,
       expect.stringContaining(`${home.note()?.address}, run`),

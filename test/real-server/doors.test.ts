@@ -36,7 +36,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test('worker and client need nothing but the environment', async () => {
+test('worker and client can be configured by the environment alone', async () => {
   const worker = await startWorkerProcess(settings);
   const { video } = await videos.execute({ request, polling: { min: '1s' } });
   expect(video.uri).toContain(folder);
@@ -45,7 +45,7 @@ test('worker and client need nothing but the environment', async () => {
   expect(worker.output()).not.toContain('sk-doors');
 });
 
-test('a worker told to end while a request is under way waits for its answer, and the job goes on elsewhere', async () => {
+test('a worker that shuts down waits for the answer to a request in flight, and the job continues on another worker', async () => {
   const paidBefore = env.emulator.generations().length;
   env.emulator.next('submit', { kind: 'late', ms: 3_000 });
   const worker = await startWorkerProcess(settings);
@@ -58,7 +58,7 @@ test('a worker told to end while a request is under way waits for its answer, an
   expect(env.emulator.generations().slice(paidBefore)).toMatchObject([{ taskId }]);
 });
 
-test('one name is one job: joined while it runs and when it has ended, and never paid for again', async () => {
+test('a job is joined by its name while it runs and after it ended, and never paid for again', async () => {
   await startWorkerProcess(settings);
   const paidBefore = env.emulator.generations().length;
   env.emulator.next('submit', { kind: 'refused', status: 400, message: 'not today' });
@@ -82,7 +82,7 @@ test('one name is one job: joined while it runs and when it has ended, and never
   });
 });
 
-test('refused submits are tried again on a real server too, each knowing how the one before it ended', async () => {
+test('refused submits are retried on a real server too, and not treated as lost', async () => {
   await startWorkerProcess(settings);
   const paidBefore = env.emulator.generations().length;
   env.emulator.next('submit', { kind: 'rate-limited', retryAfter: 1 }, { kind: 'server-error' });
@@ -91,7 +91,7 @@ test('refused submits are tried again on a real server too, each knowing how the
   expect(env.emulator.scriptIsSpent()).toBe(true);
 });
 
-test('the task id of a job that has ended is still told, and so is why there is none', async () => {
+test('an ended job still returns its task id, or why there is none', async () => {
   await startWorkerProcess(settings);
   const job = await videos.start({ request, polling: { min: '1s' } });
   const { taskId } = await job.result();
@@ -102,7 +102,7 @@ test('the task id of a job that has ended is still told, and so is why there is 
   expect(await failureOf(refused.taskId())).toMatchObject({ type: 'Unauthorized' });
 });
 
-test('the server shows the job’s title from the start, and its task id in the memo', async () => {
+test('the server has the summary of a job from the start, and its task id in the memo', async () => {
   await startWorkerProcess(settings);
   const job = await videos.start({ request: { prompt: 'A red fox', resolution: '720p', duration: 5 } });
   await untilProgress(job, ({ phase }) => phase === 'waiting');
@@ -133,7 +133,7 @@ test('a fatal error of the worker ends its process', async () => {
   expect(worker.output()).toContain('no-such-namespace');
 });
 
-test('client and worker say in one sentence that Temporal cannot be reached', async () => {
+test('client and worker report an unreachable Temporal server in one sentence', async () => {
   const nowhere = { ...settings, TEMPORAL_ADDRESS: '127.0.0.1:1' };
   const sentence =
     /^Temporal cannot be reached at 127\.0\.0\.1:1 \(.+\): start a server there, or set TEMPORAL_ADDRESS to a running server\.$/;
@@ -145,7 +145,7 @@ test('client and worker say in one sentence that Temporal cannot be reached', as
   expect(worker.output().trim()).toMatch(sentence);
 });
 
-test('a request that is wrong is refused before anything is started', async () => {
+test('an invalid request is refused before anything is started', async () => {
   const refused = await failureOf(
     videos.start({ request: { prompt: 'x', duration: 11 } }, { workflowId: 'wrong' }),
   );

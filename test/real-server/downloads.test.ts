@@ -24,7 +24,7 @@ import { bundlePath, pause, untilProgress } from '../support/world';
 
 const request = { prompt: 'A red fox' };
 const polling = { min: '1s', max: '1s' };
-const isPastTheLooks = ({ phase }: JobProgress) => !['submitting', 'waiting'].includes(phase);
+const isPastPolling = ({ phase }: JobProgress) => !['submitting', 'waiting'].includes(phase);
 
 const logs = captureLogs();
 let env: VideoTestEnvironment;
@@ -42,8 +42,8 @@ async function pendingDownload({ workflowId }: VideoJob) {
   return raw.pendingActivities?.find(({ activityType }) => activityType?.name === 'downloadVideo');
 }
 
-/** Who did each kind of activity, by the name of the worker. */
-async function whoDidWhat({ workflowId }: VideoJob): Promise<Record<string, string>> {
+/** The identity of the worker that ran each activity, by activity type. */
+async function workersOf({ workflowId }: VideoJob): Promise<Record<string, string>> {
   const { events = [] } = await historyOf(env.temporal.client, workflowId);
   const started = (events ?? []).flatMap(({ activityTaskStartedEventAttributes: start }) => start ?? []);
   return Object.fromEntries(
@@ -55,7 +55,7 @@ async function whoDidWhat({ workflowId }: VideoJob): Promise<Record<string, stri
   );
 }
 
-describe('downloads with a queue of their own', () => {
+describe('downloads with their own queue', () => {
   let taskQueue: string;
   let downloadQueue: string;
   let videos: VideoClient;
@@ -74,17 +74,17 @@ describe('downloads with a queue of their own', () => {
       worker: { identity: roles.join(' and '), workflowBundle: { codePath: bundlePath() } },
     });
 
-  test('are done by the worker of that queue and by no other, and waited for until there is one', async () => {
+  test('run only on the worker of that queue, and wait until there is one', async () => {
     const others = await createWorker(['jobs', 'submits']);
     const job = await others.runUntil(async () => {
       const waiting = await videos.start({ request, polling });
-      await untilProgress(waiting, isPastTheLooks);
+      await untilProgress(waiting, isPastPolling);
 
-      // A job that has its downloads on the task queue passes it, so the worker would have had the time.
+      // A later job with its downloads on the task queue overtakes it, so the worker had the time.
       const without = await createVideoClient({ client: env.temporal.client, taskQueue });
       const passing = await without.start({ request, polling });
       await passing.result();
-      expect(await whoDidWhat(passing)).toMatchObject({ downloadVideo: 'jobs and submits' });
+      expect(await workersOf(passing)).toMatchObject({ downloadVideo: 'jobs and submits' });
       expect(await pendingDownload(waiting)).toMatchObject({ attempt: 1, lastStartedTime: null });
       expect(await waiting.progress()).toMatchObject({ phase: 'downloading' });
 
@@ -92,7 +92,7 @@ describe('downloads with a queue of their own', () => {
       await downloads.runUntil(waiting.result());
       return waiting;
     });
-    expect(await whoDidWhat(job)).toEqual({
+    expect(await workersOf(job)).toEqual({
       submitVideo: 'jobs and submits',
       pollVideo: 'jobs and submits',
       downloadVideo: 'downloads',
@@ -101,22 +101,22 @@ describe('downloads with a queue of their own', () => {
     expect((await readFile(fileURLToPath(video.uri))).equals(await env.emulator.video(taskId))).toBe(true);
   });
 
-  test('tell their job how far they are, and what anybody else tells it does no harm', async () => {
+  test('report their progress to the job, and malformed signals do no harm', async () => {
     const others = await createWorker(['jobs', 'submits']);
     await others.runUntil(async () => {
       const job = await videos.start({ request, polling });
       const handle = env.temporal.client.workflow.getHandle(job.workflowId);
       const shapes = [null, 'half', 5, true, [], {}, { bytes: null }, { bytes: '5' }, { bytes: 5, of: {} }];
-      // Before there is a download, too.
+      // Also before there is a download.
       for (const shape of shapes) await handle.signal(DOWNLOAD_PROGRESS_SIGNAL, shape);
-      await untilProgress(job, isPastTheLooks);
+      await untilProgress(job, isPastPolling);
       for (const shape of shapes) await handle.signal(DOWNLOAD_PROGRESS_SIGNAL, shape);
       await handle.signal(DOWNLOAD_PROGRESS_SIGNAL);
       expect((await job.progress()).download).toBeUndefined();
 
       await handle.signal(DOWNLOAD_PROGRESS_SIGNAL, { bytes: 5, of: 10, more: 'x' });
       expect((await job.progress()).download).toEqual({ bytes: 5, of: 10 });
-      // As languages without undefined say it.
+      // Other languages send null for undefined.
       await handle.signal(DOWNLOAD_PROGRESS_SIGNAL, { bytes: 7, of: null });
       expect((await job.progress()).download).toEqual({ bytes: 7 });
 
@@ -125,7 +125,7 @@ describe('downloads with a queue of their own', () => {
     });
   });
 
-  test('are kept tidy by those who do them, and a storage that cannot be swept ends no worker', async () => {
+  test('are cleaned up by workers that download, and a failed cleanup ends no worker', async () => {
     const left = join(env.storageFolder, newPartName(partMark('fox.mp4', 'task')));
     writeFileSync(left, 'half a fox');
     utimesSync(left, 0, 0);
@@ -135,25 +135,25 @@ describe('downloads with a queue of their own', () => {
         throw new StorageFault('the disk is gone');
       },
     };
-    const told = (message: string) => logs.some((line) => line.message.startsWith(message));
+    const isLogged = (message: string) => logs.some((line) => line.message.startsWith(message));
     const downloads = await createWorker(['downloads'], unswept);
     const submits = await createWorker(['submits']);
     const jobs = await createWorker(['jobs']);
     await downloads.runUntil(() =>
       submits.runUntil(async () => {
         const job = await videos.start({ request, polling });
-        while (!told('could not remove leftovers of unfinished downloads')) await pause();
-        // Who only submits has not swept either.
+        while (!isLogged('could not remove leftovers of unfinished downloads')) await pause();
+        // The worker for submits does not clean up.
         expect(existsSync(left)).toBe(true);
         await jobs.runUntil(job.result());
-        while (!told('removed leftovers of unfinished downloads')) await pause();
+        while (!isLogged('removed leftovers of unfinished downloads')) await pause();
         expect(existsSync(left)).toBe(false);
       }),
     );
   });
 });
 
-/** So that a download takes half a minute: long enough for it to tell its progress and for its heartbeats to be sent. */
+/** A download takes half a minute, long enough to report progress and to send heartbeats. */
 const DRIP = { bytes: 16 * 1024, everyMs: 100 };
 const SLOW_VIDEO_BYTES = 5_000_000;
 
@@ -170,11 +170,11 @@ const slowly: Answer = (response, { bytes, etag }) => {
   void drip(response, bytes);
 };
 
-test('a long download tells how far it is, and one whose worker was killed goes on where its heartbeat says', async () => {
+test('a long download reports progress, and resumes at its last heartbeat when its worker is killed', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'videogen-downloads-'));
   const video = await noiseVideo(request, SLOW_VIDEO_BYTES);
   const server = await startHostileServer();
-  const asking = server.add('task', { bytes: video, answers: [slowly, serve] });
+  const requests = server.add('task', { bytes: video, answers: [slowly, serve] });
   const taskQueue = `long-${randomUUID()}`;
   const startWorker = () =>
     startWorkerProcess({
@@ -195,12 +195,12 @@ test('a long download tells how far it is, and one whose worker was killed goes 
     await first.kill('SIGKILL');
     expect(await readdir(folder)).toEqual([expect.stringMatching(/^\.videogen-.*\.part$/)]);
 
-    const [noted] = (await pendingDownload(job))?.heartbeatDetails?.payloads ?? [];
-    const { bytes } = JSON.parse(Buffer.from(noted?.data ?? []).toString());
+    const [heartbeat] = (await pendingDownload(job))?.heartbeatDetails?.payloads ?? [];
+    const { bytes } = JSON.parse(Buffer.from(heartbeat?.data ?? []).toString());
     expect(bytes).toBeGreaterThan(0);
     await startWorker();
     const result = await job.result();
-    expect(asking.videos.map(({ range, ifRange }) => [range, ifRange])).toEqual([
+    expect(requests.videos.map(({ range, ifRange }) => [range, ifRange])).toEqual([
       [undefined, undefined],
       [`bytes=${bytes}-`, '"one"'],
     ]);

@@ -16,12 +16,12 @@ import { type ExampleService, startExampleService } from '../support/example-ser
 import { captureLogs } from '../support/logs';
 import { untilProgress } from '../support/world';
 
-// Whole programs, several at a time, of which each bundles its workflows first.
+// Several programs at once, each of which bundles its workflows first.
 jest.setTimeout(180_000);
 
 let env: VideoTestEnvironment;
 let runs: ExampleRuns;
-/** With no settings at all. They start a server each, while other tests run. */
+/** Without any settings. Each starts its own server while other tests run. */
 let embedded: { trailer: Promise<ExampleEnd>; service: ExampleProcess };
 beforeAll(async () => {
   captureLogs();
@@ -54,7 +54,7 @@ describe('the trailer', () => {
       VIDEOGEN_PROFILE: join(runs.folder, 'profile.json'),
     });
 
-  it('that is made already is not paid for again', async () => {
+  it('that exists is not paid for again', async () => {
     const first = await run('twice');
     expect(first).toMatchObject({ code: 0, out: expect.stringContaining('twice/trailer.mp4') });
     const paid = emulator.generations().length;
@@ -63,7 +63,7 @@ describe('the trailer', () => {
     expect(emulator.generations()).toHaveLength(paid);
   });
 
-  it('fails with the shot that failed, why, and where the others are', async () => {
+  it('fails with the failed shot, the reason, and where the others are', async () => {
     emulator.next('submit', { kind: 'failed-task', code: 'moderation', message: 'no foxes today' });
     const before = emulator.generations().length;
     const { code, out, err } = await run('lacking');
@@ -74,7 +74,7 @@ describe('the trailer', () => {
     expect(err).toMatch(/with 4 stored and 1 failed of 5, listed in file:\S+results\.jsonl/);
   });
 
-  it('is one film of all shots in their order, and a poster of them, with nothing set up', async () => {
+  it('is one film of all shots in order, and a poster, without any setup', async () => {
     const { code, out, err } = await embedded.trailer;
     expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('Making fox of 5 shots.') });
     expect(out).toBe('videos/trailers/fox/trailer.mp4\nvideos/trailers/fox/poster.html\n');
@@ -100,7 +100,7 @@ describe('the trailer', () => {
     expect(page.match(/(?<=<figcaption>)[^<]+/g)).toEqual(storyboard.map(({ prompt }) => prompt));
   });
 
-  it('is refused with what to do when its shots are not encoded alike', async () => {
+  it('is refused with a fix when its shots have different encodings', async () => {
     async function* shots() {
       yield noiseVideo({ prompt: 'a fox', resolution: '480p' }, 0);
       yield noiseVideo({ prompt: 'a fox', resolution: '720p' }, 0);
@@ -114,7 +114,7 @@ describe('the trailer', () => {
   });
 });
 
-describe('the service with Express', () => {
+describe('the Express service', () => {
   const request = { prompt: 'A red fox in the snow', duration: 5 };
   let service: ExampleService;
   beforeAll(async () => {
@@ -122,7 +122,7 @@ describe('the service with Express', () => {
   });
   afterAll(() => service.close());
 
-  /** Starts a video whose submit is lost: it stands still until somebody decides. */
+  /** Starts a video whose submit is lost, so that it waits for a decision. */
   const startHeld = async (id: string) => {
     service.emulator.next('submit', { kind: 'reset' });
     await service.post('/videos', request, id);
@@ -131,17 +131,17 @@ describe('the service with Express', () => {
     return job;
   };
 
-  it('makes one video of a request that comes twice, and tells how it goes until it is there', async () => {
+  it('generates one video for a repeated request, and streams its progress until it is stored', async () => {
     const { post, get, events, emulator } = service;
     const answers = [await post('/videos', request, 'fox'), await post('/videos', request, 'fox')];
     expect(answers.map(({ status }) => status)).toEqual([202, 202]);
     expect(answers.map(({ headers }) => headers.get('location'))).toEqual(['/videos/fox', '/videos/fox']);
     expect(await answers[0]?.json()).toEqual({ id: 'fox' });
 
-    const told = await events('fox');
-    const end = told.pop();
-    expect(new Set(told.map(({ event }) => event))).toEqual(new Set(['progress']));
-    expect(told.at(-1)?.data).toMatchObject({ phase: 'succeeded' });
+    const sent = await events('fox');
+    const end = sent.pop();
+    expect(new Set(sent.map(({ event }) => event))).toEqual(new Set(['progress']));
+    expect(sent.at(-1)?.data).toMatchObject({ phase: 'succeeded' });
     const [generation, ...others] = emulator.generations();
     expect(others).toEqual([]);
     expect(end).toMatchObject({ event: 'succeeded', data: { taskId: generation?.taskId } });
@@ -157,9 +157,9 @@ describe('the service with Express', () => {
   });
 
   it.each([
-    ['a field that there is not', { promt: 'a fox' }, 'did you mean prompt?'],
+    ['an unknown field', { promt: 'a fox' }, 'did you mean prompt?'],
     ['an empty request', {}, 'prompt is missing'],
-    ['what is no JSON', '{"prompt', 'JSON'],
+    ['malformed JSON', '{"prompt', 'JSON'],
   ])('refuses %s', async (_, body, words) => {
     const { post, emulator } = service;
     const paid = emulator.generations().length;
@@ -177,30 +177,30 @@ describe('the service with Express', () => {
     ['GET', '/events'],
     ['POST', '/decision'],
     ['DELETE', ''],
-  ])('answers 404 to %s /videos/…%s of a video that there is not', async (method, path) => {
+  ])('answers 404 to %s /videos/…%s of an unknown video', async (method, path) => {
     const answer = await service.get(`/videos/nobody${path}`, { method });
     expect(answer.status).toBe(404);
     expect(await answer.json()).toMatchObject({ type: 'NoSuchVideo' });
   });
 
-  it('tells a failure with its status, the task and what to do', async () => {
+  it('returns a failure with its status, the task and the advice', async () => {
     const { post, get, events, emulator } = service;
     emulator.next('submit', { kind: 'failed-task', code: 'moderation', message: 'no foxes today' });
     await post('/videos', request, 'refused');
-    const told = await events('refused');
+    const sent = await events('refused');
     const failure = {
       type: 'GenerationFailed',
       message: expect.stringContaining('no foxes today'),
       advice: FAILURES.GenerationFailed.advice,
       taskId: emulator.generations().at(-1)?.taskId,
     };
-    expect(told.at(-1)).toEqual({ event: 'failed', data: failure });
+    expect(sent.at(-1)).toEqual({ event: 'failed', data: failure });
     const found = await get('/videos/refused');
     expect(found.status).toBe(FAILURES.GenerationFailed.gatewayStatus);
     expect(await found.json()).toEqual(failure);
   });
 
-  it('takes the decision about a lost submit', async () => {
+  it('accepts a decision about a lost submit', async () => {
     const { post, get, events, emulator } = service;
     await startHeld('held');
     expect(await (await get('/videos/held')).json()).toMatchObject({ phase: 'needs-decision' });
@@ -212,15 +212,15 @@ describe('the service with Express', () => {
     expect((await events('held')).at(-1)).toMatchObject({ event: 'succeeded', data: { taskId } });
   });
 
-  it('cancels a video, and no workflow that is not its own', async () => {
+  it('cancels its videos, and no other workflow', async () => {
     const { get, post, events, videos, emulator } = service;
-    const name = 'of-somebody-else';
+    const name = 'another-workflow';
     emulator.next('submit', { kind: 'reset' });
     const other = await videos.start({ request }, { workflowId: name });
     await untilProgress(other, ({ phase }) => phase === 'needs-decision');
     expect((await get(`/videos/${name}`, { method: 'DELETE' })).status).toBe(404);
 
-    // Nobody can say that it is done, so it waits.
+    // It never ends, so it keeps waiting.
     const brewing = { kind: 'unknown-state', word: 'brewing' } as const;
     emulator.next('status', ...Array.from({ length: 100 }, () => brewing));
     await post('/videos', request, 'cancelled');
@@ -234,14 +234,14 @@ describe('the service with Express', () => {
     expect(await other.progress()).toMatchObject({ phase: 'needs-decision' });
   });
 
-  it('lets go of a follower who leaves while the video stands still', async () => {
+  it('lets a follower leave while the video waits for a decision', async () => {
     const job = await startHeld('left');
     const leaving = new AbortController();
     for await (const _ of job.follow({ signal: leaving.signal })) leaving.abort();
     expect(await job.progress()).toMatchObject({ phase: 'needs-decision' });
   });
 
-  it('needs nothing set up, and ends with Ctrl-C', async () => {
+  it('needs no setup, and ends with Ctrl-C', async () => {
     const example = embedded.service;
     const url = await example.printed(/http:\S+/);
     const answer = await fetch(`${url}/videos/nobody`);

@@ -24,11 +24,11 @@ const start = ({ videos }: World, workflowId: string): Promise<VideoBatch> =>
 
 const handleOf = ({ workflowId }: VideoBatch) => env.temporal.client.workflow.getHandle(workflowId);
 
-/** Some are stored, and others are paid for and not stored. */
+/** Some videos are stored, and others are paid for but not stored. */
 const isHalfDone = ({ succeeded, running }: BatchProgress) =>
   succeeded > 0 && running.some(({ phase }) => phase === 'waiting');
 
-/** Ends a batch in the midst of it, without a word to it. */
+/** Terminates a batch when it is half done. */
 async function terminateHalfDone(world: World, workflowId: string): Promise<VideoBatch> {
   const batch = await start(world, workflowId);
   await untilProgress(batch, isHalfDone);
@@ -45,7 +45,7 @@ async function expectEachPaidOnceAndStored({ emulator, storedFiles }: World): Pr
   expect((await storedFiles()).filter((name) => name.endsWith('.mp4'))).toHaveLength(ITEMS);
 }
 
-test('a batch that was terminated goes on when it is started again, and pays for nothing twice', async () => {
+test('a terminated batch resumes when it is started again, and pays for nothing twice', async () => {
   await inWorld(env, { jobTimeMs: 2_000 }, async (world) => {
     await terminateHalfDone(world, 'terminated');
     const again = await start(world, 'terminated');
@@ -54,26 +54,29 @@ test('a batch that was terminated goes on when it is started again, and pays for
   });
 });
 
-test('a batch that was terminated and that Temporal has forgotten goes on too, and pays for nothing twice', async () => {
+test('a terminated batch that Temporal has deleted resumes too, and pays for nothing twice', async () => {
   await inWorld(env, { jobTimeMs: 2_000 }, async (world) => {
-    await forget(await terminateHalfDone(world, 'forgotten'));
+    await deleteWorkflow(await terminateHalfDone(world, 'forgotten'));
     const again = await start(world, 'forgotten');
     expect(await again.result()).toMatchObject({ items: ITEMS, succeeded: ITEMS, failed: 0 });
     await expectEachPaidOnceAndStored(world);
   });
 });
 
-test('an item whose submit was under way when its batch was terminated is held when the batch is started again', async () => {
+test('an item whose submit was in flight when its batch was terminated is held when the batch is started again', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async (world) => {
     const { emulator } = world;
     emulator.next('submit', { kind: 'reset-late', ms: 1_000 });
     const batch = await start(world, 'in-flight');
     while (emulator.generations().length === 0) await pause();
     await handleOf(batch).terminate('a test');
-    await forget(batch);
+    await deleteWorkflow(batch);
     const again = await start(world, 'in-flight');
     const isOver = ({ succeeded }: BatchProgress) => succeeded === ITEMS;
-    const { running } = await untilProgress(again, (seen) => isOver(seen) || heldIn(seen) !== undefined);
+    const { running } = await untilProgress(
+      again,
+      (progress) => isOver(progress) || heldIn(progress) !== undefined,
+    );
     expect(running).not.toEqual([]);
     const held = heldIn({ running }) ?? 0;
     const lost = emulator.generations().find(({ request }) => request.prompt === `Fox ${held}`)?.taskId ?? '';
@@ -83,8 +86,8 @@ test('an item whose submit was under way when its batch was terminated is held w
   });
 });
 
-/** As the server does by itself when its retention period is over. */
-async function forget(batch: VideoBatch): Promise<void> {
+/** Deletes the workflow, as the server does after the retention period. */
+async function deleteWorkflow(batch: VideoBatch): Promise<void> {
   const { client } = env.temporal;
   const { namespace } = client.options;
   const workflowExecution = { workflowId: batch.workflowId };

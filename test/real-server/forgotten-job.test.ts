@@ -25,7 +25,7 @@ beforeEach(async () => {
   emulator = await startEmulator({ jobTimeMs: 2_000, videoBytes: 64 * 1024 });
   service = createVideoService({ baseUrl: emulator.url, apiKey: () => emulator.apiKey });
   folder = await mkdtemp(join(tmpdir(), 'videogen-forgotten-'));
-  // A server that begins with nothing has forgotten all that another one knew, as after its retention.
+  // The second server is empty, like one that has deleted the job after its retention period.
   environments = await Promise.all([0, 1].map(() => createVideoTestEnvironment({ server: 'dev' })));
 });
 afterEach(async () => {
@@ -35,8 +35,8 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Does the work on one server and then on the other, with one service and one storage behind both. */
-async function onOneAfterTheOther(...work: ((videos: VideoClient) => Promise<void>)[]): Promise<void> {
+/** Runs the first part on one server and the second on the other, with the same service and storage. */
+async function onBothServers(...work: ((videos: VideoClient) => Promise<void>)[]): Promise<void> {
   for (const [index, part] of work.entries()) {
     const environment = environments[index];
     if (environment === undefined) throw new Error('there are two servers');
@@ -49,10 +49,10 @@ async function onOneAfterTheOther(...work: ((videos: VideoClient) => Promise<voi
   }
 }
 
-describe('the same name and request, when Temporal has forgotten the job,', () => {
-  it('is answered with the stored video, and nothing is paid for again', async () => {
+describe('the same name and request, after Temporal has deleted the job,', () => {
+  it('returns the stored video, and pays for nothing again', async () => {
     let first: unknown;
-    await onOneAfterTheOther(
+    await onBothServers(
       async (videos) => {
         first = await videos.execute(input, named);
       },
@@ -64,9 +64,9 @@ describe('the same name and request, when Temporal has forgotten the job,', () =
     expect(emulator.generations()).toHaveLength(1);
   });
 
-  it('goes on with the task of a job that was ended before the video was there', async () => {
+  it('continues with the task of a job that ended before the video was stored', async () => {
     let taskId: string | undefined;
-    await onOneAfterTheOther(
+    await onBothServers(
       async (videos) => {
         taskId = await (await videos.start(input, named)).taskId();
       },
@@ -77,10 +77,10 @@ describe('the same name and request, when Temporal has forgotten the job,', () =
     expect(emulator.generations()).toHaveLength(1);
   });
 
-  it('is answered with the video of a task that was adopted after a lost submit', async () => {
+  it('returns the video of a task that was adopted after a lost submit', async () => {
     emulator.next('submit', { kind: 'reset' });
     let first: unknown;
-    await onOneAfterTheOther(
+    await onBothServers(
       async (videos) => {
         const job = await videos.start(input, named);
         await untilProgress(job, ({ phase }) => phase === 'needs-decision');
@@ -98,7 +98,7 @@ describe('the same name and request, when Temporal has forgotten the job,', () =
   it('is held when the submit was lost', async () => {
     emulator.next('submit', { kind: 'reset' });
     const isHeld = ({ phase }: { phase: string }) => phase === 'needs-decision';
-    await onOneAfterTheOther(
+    await onBothServers(
       async (videos) => {
         await untilProgress(await videos.start(input, named), isHeld);
       },
@@ -111,7 +111,7 @@ describe('the same name and request, when Temporal has forgotten the job,', () =
         await job.result();
       },
     );
-    // The operator has said so.
+    // The decision was to resubmit.
     expect(emulator.generations()).toHaveLength(2);
   });
 });

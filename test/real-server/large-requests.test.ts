@@ -7,7 +7,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { captureLogs } from '../support/logs';
 import { failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
 
-/** A history of a few large requests is long already; as the server has it, it would be one of 4 MB. */
+/** Instead of 4 MB, so that a few large requests make a long history. */
 const LONG_HISTORY = { 'limit.historySize.suggestContinueAsNew': '1500000' };
 
 jest.setTimeout(180_000);
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => env.teardown());
 
-/** While this is set, tasks go on at the service whatever becomes of them. */
+/** While this is true, polls report tasks as running, even ended ones. */
 let tasksRun = true;
 beforeEach(() => {
   tasksRun = true;
@@ -49,20 +49,20 @@ async function startBatch(
   { videos, storageFolder }: World,
   { from, all }: { from: 'the input' | 'a file'; all: VideoRequest[] },
 ): Promise<VideoBatch> {
-  const how: Omit<BatchInput, 'requests' | 'requestsFrom'> = {
+  const options: Omit<BatchInput, 'requests' | 'requestsFrom'> = {
     window: 20,
     polling: { min: '1s', max: '1s' },
   };
-  if (from === 'the input') return videos.startBatch({ ...how, requests: all });
+  if (from === 'the input') return videos.startBatch({ ...options, requests: all });
   const lines = all.map((one) => `${JSON.stringify(one)}\n`).join('');
   await createFileStorage(storageFolder).write(FILE, lines, 'application/x-ndjson');
-  return videos.startBatch({ ...how, requestsFrom: FILE });
+  return videos.startBatch({ ...options, requestsFrom: FILE });
 }
 
 const describe = ({ workflowId }: VideoBatch) =>
   env.temporal.client.workflow.getHandle(workflowId).describe();
 
-/** Has the batch look until it goes on in another run. A workflow task that fails again and again would never get there. */
+/** Waits until the batch continues as new. Throws when a workflow task keeps failing, which would never get there. */
 async function untilContinued(batch: VideoBatch): Promise<void> {
   const { runId: before } = await describe(batch);
   for (;;) {
@@ -97,9 +97,9 @@ test.each([
   },
 );
 
-test('lost submits of large requests are sent once more, all at one time, by a batch that has continued as new', async () => {
+test('a batch that has continued as new resubmits lost large requests, all at once', async () => {
   await inWorld(env, { jobTimeMs: 0, idempotencyKeys: 'honoured' }, async (world) => {
-    // Together they are more than Temporal takes of one workflow task.
+    // Together they are more than Temporal accepts from one workflow task.
     const all = requests(6, 700);
     world.emulator.next('submit', ...all.map(() => ({ kind: 'reset' }) as const));
     const batch = await startBatch(world, { from: 'a file', all });
@@ -114,14 +114,14 @@ test('lost submits of large requests are sent once more, all at one time, by a b
   });
 });
 
-/** A request of exactly so many bytes as JSON. */
+/** A request with exactly this size as JSON. */
 function requestOf(bytes: number) {
   const request = { prompt: 'A red fox', image_url: image(0) };
   const missing = bytes - JSON.stringify(request).length;
   return { ...request, image_url: `${request.image_url}${'A'.repeat(missing)}` };
 }
 
-test('the largest request that is allowed is started, submitted in one call, joined, and stored', async () => {
+test('the largest allowed request can be started, submitted in one call, joined and stored', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ videos, emulator }) => {
     tasksRun = false;
     const request = requestOf(LARGEST_REQUEST_BYTES);
@@ -135,36 +135,36 @@ test('the largest request that is allowed is started, submitted in one call, joi
   });
 });
 
-test('a request that is larger is refused with its size and the limit, at the door and past it', async () => {
+test('a larger request is refused with its size and the limit, by the client and by the workflow', async () => {
   await inWorld(env, {}, async ({ videos, emulator, taskQueue }) => {
     const request = requestOf(LARGEST_REQUEST_BYTES + 1);
     const sentence =
       'the request is 1.6 MB; at most 1.5 MB fit into a Temporal message: give image_url as a link';
     await expect(videos.start({ request })).rejects.toThrow(sentence);
     const { workflow } = env.temporal.client;
-    const pastTheDoor = workflow.execute('generateVideo', {
+    const withoutClient = workflow.execute('generateVideo', {
       taskQueue,
       workflowId: 'too-large',
       args: [{ request }],
     });
-    expect(String(Object(await failureOf(pastTheDoor)).cause)).toContain(sentence);
+    expect(String(Object(await failureOf(withoutClient)).cause)).toContain(sentence);
     expect(emulator.calls).toEqual([]);
   });
 });
 
-test('a batch with more requests in its input than fit is refused, at the door and past it', async () => {
+test('a batch with more requests in its input than fit is refused, by the client and by the workflow', async () => {
   await inWorld(env, {}, async ({ videos, emulator, taskQueue }) => {
     const all = requests(6, 150);
     const sentence =
       /requests are 1\.0 MB together; at most 0\.8 MB fit into the input of a batch: .*requestsFrom/;
     await expect(videos.startBatch({ requests: all })).rejects.toThrow(sentence);
     const { workflow } = env.temporal.client;
-    const pastTheDoor = workflow.execute('generateVideos', {
+    const withoutClient = workflow.execute('generateVideos', {
       taskQueue,
       workflowId: 'too-many',
       args: [{ requests: all }],
     });
-    expect(String(Object(await failureOf(pastTheDoor)).cause)).toMatch(sentence);
+    expect(String(Object(await failureOf(withoutClient)).cause)).toMatch(sentence);
     expect(emulator.calls).toEqual([]);
   });
 });

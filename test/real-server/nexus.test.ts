@@ -16,14 +16,14 @@ import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';
-import type { askProgress, orderAndCancel, orderVideo, Told } from '../support/nexus-callers';
+import type { askProgress, Outcome, orderAndCancel, orderVideo } from '../support/nexus-callers';
 import { bundlePath, failureOf, pause } from '../support/world';
 
 const CALLERS = 'callers';
 const endpoint = `videos-${randomUUID()}`;
 const queue = { ofVideos: `videos-${randomUUID()}`, ofCallers: `callers-${randomUUID()}` };
 const polling = { min: '1s', max: '1s' } as const;
-/** The plugin's worker does everything. */
+/** The plugin's worker serves only one queue. */
 const queues = { submit: queue.ofVideos };
 
 let env: VideoTestEnvironment;
@@ -54,8 +54,8 @@ beforeAll(async () => {
     taskQueue: queue.ofVideos,
     workflowBundle: { codePath: bundlePath() },
     interceptors: {
-      nexus: [() => ({ inbound: { startOperation: answersMayBeLost } })],
-      client: { workflow: [{ start: somethingMayHappen }] },
+      nexus: [() => ({ inbound: { startOperation: loseAnswers } })],
+      client: { workflow: [{ start: runBeforeJoining }] },
     },
     plugins: [new VideoPlugin({ env: {}, service, storage, nexus: true })],
   });
@@ -64,7 +64,7 @@ beforeAll(async () => {
     logger: new DefaultLogger('ERROR'),
   });
   callerCode = code;
-  const caller = await whenKnown(() =>
+  const caller = await retryUntilFound(() =>
     Worker.create({
       connection: nativeConnection,
       namespace: CALLERS,
@@ -85,26 +85,26 @@ afterAll(async () => {
   await env.teardown();
 });
 
-/** So many answers to a start are lost after the job was started; Temporal then sends the order again. */
+/** How many answers are lost after the job was started. Temporal then retries the operation. */
 let lostAnswers = 0;
 
-const answersMayBeLost: NexusInboundCallsInterceptor['startOperation'] = async (input, next) => {
+const loseAnswers: NexusInboundCallsInterceptor['startOperation'] = async (input, next) => {
   const answer = await next(input);
   if (lostAnswers === 0) return answer;
   lostAnswers -= 1;
   throw new HandlerError('INTERNAL', 'the answer is lost');
 };
 
-/** What happens between the moment when a job was seen to run and the one when an order joins it. */
+/** Runs after a job was found running and before an operation joins it. */
 let beforeJoining = async () => {};
 
-const somethingMayHappen: WorkflowClientInterceptor['start'] = async (input, next) => {
+const runBeforeJoining: WorkflowClientInterceptor['start'] = async (input, next) => {
   if (input.options.workflowIdConflictPolicy === 'USE_EXISTING') await beforeJoining();
   return next(input);
 };
 
-/** A namespace is known everywhere some time after it was registered. */
-async function whenKnown<T>(work: () => Promise<T>): Promise<T> {
+/** Retries while a new namespace is not yet known to all services of the server. */
+async function retryUntilFound<T>(work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await work();
@@ -117,8 +117,8 @@ async function whenKnown<T>(work: () => Promise<T>): Promise<T> {
 
 type Caller = typeof orderVideo | typeof orderAndCancel | typeof askProgress;
 
-const call = async (type: string, given: NexusJobInput | string): Promise<Told> =>
-  whenKnown(() =>
+const call = async (type: string, given: NexusJobInput | string): Promise<Outcome> =>
+  retryUntilFound(() =>
     callers.workflow.execute<(endpoint: string, given: unknown) => ReturnType<Caller>>(type, {
       taskQueue: queue.ofCallers,
       workflowId: randomUUID(),
@@ -129,14 +129,14 @@ const call = async (type: string, given: NexusJobInput | string): Promise<Told> 
 const submits = () => env.emulator.calls.filter(({ call }) => call === 'submit').length;
 
 describe('a workflow in another namespace', () => {
-  it('orders a video and gets what the job gives', async () => {
+  it('generates a video and gets the result of the job', async () => {
     const { result, message } = await call('orderVideo', { request: { prompt: 'a fox' }, polling });
     expect(message).toBeUndefined();
     expect(env.emulator.generations().map(({ taskId }) => taskId)).toContain(result?.taskId);
     expect(result?.video.uri).toContain('video-nexus-');
   });
 
-  it('orders the same under one name twice, while it runs and after, and one is paid for', async () => {
+  it('joins a job by its name, while it runs and after, and only one is paid for', async () => {
     const workflowId = `named-${randomUUID()}`;
     const input = { request: { prompt: 'a fox' }, polling, workflowId };
     const before = submits();
@@ -152,7 +152,7 @@ describe('a workflow in another namespace', () => {
     expect(await call('askProgress', workflowId)).toMatchObject({ phase: 'succeeded', polls: 1 });
   });
 
-  it('whose order is sent again because the answer was lost gets the job that was started', async () => {
+  it('gets the job that was started when the operation is retried after a lost answer', async () => {
     const before = submits();
     lostAnswers = 1;
     const { result } = await call('orderVideo', { request: { prompt: 'a fox' }, polling });
@@ -161,25 +161,25 @@ describe('a workflow in another namespace', () => {
     expect(submits() - before).toBe(1);
   });
 
-  it('is told in a sentence what is wrong with an order, once', async () => {
+  it('gets one sentence about an invalid input', async () => {
     const wrong = JSON.parse('{ "request": { "prompt": "a fox", "aspectRatio": "16:9" } }');
-    const told = await call('orderVideo', wrong);
-    expect(told).toMatchObject({ type: 'InvalidRequest', throughNexus: true });
-    expect(told.message).toMatch(/^The request was refused: .*"aspectRatio"/);
+    const outcome = await call('orderVideo', wrong);
+    expect(outcome).toMatchObject({ type: 'InvalidRequest', throughNexus: true });
+    expect(outcome.message).toMatch(/^The request was refused: .*"aspectRatio"/);
     expect(await call('orderVideo', JSON.parse('"a fox"'))).toMatchObject({ type: 'InvalidRequest' });
   });
 
-  it('reads a failure of the job with its type and task', async () => {
+  it('gets the failure of the job with its type and task', async () => {
     env.emulator.next('status', { kind: 'failed-task', code: 'foxes', message: 'too many foxes' });
-    const told = await call('orderVideo', { request: { prompt: 'a fox' }, polling });
-    expect(told).toMatchObject({
+    const outcome = await call('orderVideo', { request: { prompt: 'a fox' }, polling });
+    expect(outcome).toMatchObject({
       type: 'GenerationFailed',
       taskId: env.emulator.generations().at(-1)?.taskId,
     });
-    expect(told.message).toContain('too many foxes');
+    expect(outcome.message).toContain('too many foxes');
   });
 
-  it('reads the failure of a job that had ended when it was ordered again', async () => {
+  it('gets the failure of a job that had already ended', async () => {
     const input = { request: { prompt: 'a fox' }, polling, workflowId: `named-${randomUUID()}` };
     env.emulator.next('status', { kind: 'failed-task', code: 'foxes', message: 'too many foxes' });
     const first = await call('orderVideo', input);
@@ -189,7 +189,7 @@ describe('a workflow in another namespace', () => {
     expect(second.message).toContain(`the job ${input.workflowId} ended so at 2`);
   });
 
-  it('starts the job afresh whose name had sent nothing', async () => {
+  it('starts a new job under the name of one that sent nothing', async () => {
     const input = { request: { prompt: 'a fox' }, polling, workflowId: `named-${randomUUID()}` };
     env.emulator.next('submit', { kind: 'refused', status: 401, message: 'no such key' });
     expect(await call('orderVideo', input)).toMatchObject({ type: 'Unauthorized' });
@@ -198,20 +198,20 @@ describe('a workflow in another namespace', () => {
     expect(second.result).toEqual(first.result);
   });
 
-  it('is told at once that the job of its name was terminated, and of which task', async () => {
+  it('learns at once that the job of that name was terminated, and with which task', async () => {
     const workflowId = `named-${randomUUID()}`;
     const input = { request: { prompt: 'a fox' }, polling: { min: '1h', max: '1h' }, queues } as const;
     const job = await videos.start(input, { workflowId });
     const taskId = await job.taskId();
     await env.temporal.client.workflow.getHandle(workflowId).terminate('too many foxes');
-    const told = await call('orderVideo', { ...input, workflowId });
-    expect(told).toMatchObject({ type: 'Cancelled', taskId, throughNexus: true });
-    expect(told.message).toContain('terminated: too many foxes');
-    expect(told.message).toContain(`the job ${workflowId} ended so at 2`);
-    expect(await failureOf(job.result())).toMatchObject({ type: told.type, taskId });
+    const outcome = await call('orderVideo', { ...input, workflowId });
+    expect(outcome).toMatchObject({ type: 'Cancelled', taskId, throughNexus: true });
+    expect(outcome.message).toContain('terminated: too many foxes');
+    expect(outcome.message).toContain(`the job ${workflowId} ended so at 2`);
+    expect(await failureOf(job.result())).toMatchObject({ type: outcome.type, taskId });
   });
 
-  it('is told at once that Temporal ended the job of its name for its time', async () => {
+  it('learns at once that Temporal timed out the job of that name', async () => {
     const workflowId = `named-${randomUUID()}`;
     const request = { prompt: 'a fox' };
     await env.temporal.client.workflow.start(WORKFLOW_TYPE, {
@@ -222,9 +222,9 @@ describe('a workflow in another namespace', () => {
       args: [{ request }],
     });
     const failure = await failureOf(videos.handle(workflowId).result());
-    const told = await call('orderVideo', { request, workflowId });
-    expect(told).toMatchObject({ type: 'DeadlineExceeded', throughNexus: true });
-    expect(failure).toMatchObject({ type: told.type });
+    const outcome = await call('orderVideo', { request, workflowId });
+    expect(outcome).toMatchObject({ type: 'DeadlineExceeded', throughNexus: true });
+    expect(failure).toMatchObject({ type: outcome.type });
   });
 
   it('gets the video of a job that ended just before it was joined', async () => {
@@ -238,24 +238,24 @@ describe('a workflow in another namespace', () => {
       await job.pollNow();
       await job.result();
     };
-    const told = await call('orderVideo', { ...input, workflowId });
+    const outcome = await call('orderVideo', { ...input, workflowId });
     beforeJoining = async () => {};
     expect(wasJoining).toBe(true);
-    expect(told.result?.taskId).toBe(taskId);
+    expect(outcome.result?.taskId).toBe(taskId);
   });
 
-  it('cancels the job with its order', async () => {
+  it('cancels the job with the operation', async () => {
     const workflowId = `named-${randomUUID()}`;
-    const told = await call('orderAndCancel', {
+    const outcome = await call('orderAndCancel', {
       request: { prompt: 'a fox' },
       workflowId,
       polling: { min: '1h', max: '1h' },
     });
-    expect(told.throughNexus).toBe(true);
+    expect(outcome.throughNexus).toBe(true);
     expect((await videos.handle(workflowId).progress()).phase).toBe('cancelled');
   });
 
-  it('asks for the progress of jobs alone', async () => {
+  it('can query the progress of jobs only', async () => {
     const workflowId = `other-${randomUUID()}`;
     await env.temporal.client.workflow.start('bookHotel', { taskQueue: randomUUID(), workflowId });
     const other = await call('askProgress', workflowId);
@@ -267,7 +267,7 @@ describe('a workflow in another namespace', () => {
     });
   });
 
-  it('brings neither zod nor a client into its bundle', () => {
+  it('has neither zod nor a client in its bundle', () => {
     expect(callerCode).toContain('./src/nexus/service.ts');
     expect(callerCode).not.toMatch(/node_modules\/(zod|@temporalio\/(client|nexus|worker))\//);
   });

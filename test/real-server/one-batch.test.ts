@@ -10,7 +10,7 @@ import { captureLogs } from '../support/logs';
 import { reset } from '../support/reset';
 import { bundlePath, inWorld, pause, untilProgress } from '../support/world';
 
-const QUICKLY = { min: '1s', max: '1s' };
+const EVERY_SECOND = { min: '1s', max: '1s' };
 
 let env: VideoTestEnvironment;
 beforeAll(async () => {
@@ -25,9 +25,9 @@ const requests = (count: number): VideoRequest[] =>
 const inPhase = (phase: string, count: number) => (progress: BatchProgress) =>
   progress.running.filter((item) => item.phase === phase).length === count;
 
-test('a batch that is reset to its beginning keeps the tasks of its items, and pays for none again', async () => {
+test('a batch that is reset to its beginning keeps its tasks, and pays for none again', async () => {
   await inWorld(env, { jobTimeMs: 6_000 }, async ({ emulator, videos }) => {
-    const batch = await videos.startBatch({ requests: requests(4), window: 3, polling: QUICKLY });
+    const batch = await videos.startBatch({ requests: requests(4), window: 3, polling: EVERY_SECOND });
     await untilProgress(batch, inPhase('waiting', 3));
     const paid = emulator.generations().map(({ taskId }) => taskId);
     await reset(env.temporal.client, batch);
@@ -41,11 +41,11 @@ test('a batch that is reset to its beginning keeps the tasks of its items, and p
   });
 });
 
-test('an item whose request was under way when the batch was reset is held: a task may exist', async () => {
+test('an item whose request was in flight when the batch was reset is held, because a task may exist', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
-    // Later than the new run asks: the answer would be on record, and nobody would have to decide.
+    // Later than the new run checks: an earlier answer would be on record, and no decision would be needed.
     emulator.next('submit', { kind: 'late', ms: 10_000 });
-    const batch = await videos.startBatch({ requests: requests(2), window: 1, polling: QUICKLY });
+    const batch = await videos.startBatch({ requests: requests(2), window: 1, polling: EVERY_SECOND });
     while (emulator.generations().length === 0) await pause();
     await reset(env.temporal.client, batch);
     const { running } = await untilProgress(batch, inPhase('needs-decision', 1));
@@ -80,12 +80,12 @@ test('a cancellation while the results are written loses none of them', async ()
   });
   await worker.runUntil(async () => {
     const videos = await createVideoClient({ client: env.temporal.client, taskQueue: 'slow-storage' });
-    const input = { requests: requests(1), polling: QUICKLY };
+    const input = { requests: requests(1), polling: EVERY_SECOND };
     const batch = await videos.startBatch(input, { workflowId: 'slow-results' });
     while (!isWriting) await pause();
     await batch.cancel();
     release();
-    // All was done when it came, so that there is nothing left to cancel.
+    // Every item had ended, so there was nothing left to cancel.
     expect(await batch.result()).toMatchObject({ items: 1, succeeded: 1, failed: 0 });
     const [result] = parseResults(await readFile(join(folder, 'batches/slow-results/results.jsonl'), 'utf8'));
     expect(result).toMatchObject({ item: 1, outcome: 'succeeded' });
@@ -93,22 +93,22 @@ test('a cancellation while the results are written loses none of them', async ()
   await rm(folder, { recursive: true });
 });
 
-test('a batch is followed with for await until it has ended, and so is a job', async () => {
+test('for await follows a batch or a job until it has ended', async () => {
   await inWorld(env, { jobTimeMs: 1_500 }, async ({ videos }) => {
-    const batch = await videos.startBatch({ requests: requests(3), window: 2, polling: QUICKLY });
-    const seen: BatchProgress[] = [];
-    for await (const progress of batch.follow({ everyMs: 50 })) seen.push(progress);
-    expect(seen.at(-1)).toMatchObject({ items: 3, succeeded: 3, running: [] });
-    expect(Math.max(...seen.map(({ running }) => running.length))).toBe(2);
+    const batch = await videos.startBatch({ requests: requests(3), window: 2, polling: EVERY_SECOND });
+    const all: BatchProgress[] = [];
+    for await (const progress of batch.follow({ everyMs: 50 })) all.push(progress);
+    expect(all.at(-1)).toMatchObject({ items: 3, succeeded: 3, running: [] });
+    expect(Math.max(...all.map(({ running }) => running.length))).toBe(2);
 
-    const job = await videos.start({ request: { prompt: 'A red fox' }, polling: QUICKLY });
+    const job = await videos.start({ request: { prompt: 'A red fox' }, polling: EVERY_SECOND });
     const phases = new Set<string>();
     for await (const { phase } of job.follow({ everyMs: 20 })) phases.add(phase);
     expect([...phases]).toEqual(expect.arrayContaining(['waiting', 'succeeded']));
   });
 });
 
-test('whoever leaves the loop is not kept, and a job that was terminated ends it', async () => {
+test('a follower can break out of the loop, and a terminated job ends it', async () => {
   await inWorld(env, { jobTimeMs: 60_000 }, async ({ videos }) => {
     const job = await videos.start({ request: { prompt: 'A red fox' } });
     for await (const { phase } of job.follow({ everyMs: 20 })) if (phase === 'waiting') break;

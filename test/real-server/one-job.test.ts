@@ -7,7 +7,7 @@ import { reset } from '../support/reset';
 import { failureOf, inWorld, pause, untilProgress } from '../support/world';
 
 const request = { prompt: 'A red fox', duration: 5 };
-const QUICKLY = { min: '1s', max: '1s' };
+const EVERY_SECOND = { min: '1s', max: '1s' };
 
 let env: VideoTestEnvironment;
 beforeAll(async () => {
@@ -23,8 +23,8 @@ describe('callers that submit under one name', () => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
       const workflowId = newName();
       const both = await Promise.all([
-        videos.submit({ request, polling: QUICKLY }, { workflowId }),
-        videos.submit({ request, polling: QUICKLY, deadline: '2h' }, { workflowId }),
+        videos.submit({ request, polling: EVERY_SECOND }, { workflowId }),
+        videos.submit({ request, polling: EVERY_SECOND, deadline: '2h' }, { workflowId }),
         videos.start({ request }, { workflowId }).then(async (job) => ({ job, taskId: await job.taskId() })),
       ]);
       expect(new Set(both.map(({ taskId }) => taskId)).size).toBe(1);
@@ -33,10 +33,10 @@ describe('callers that submit under one name', () => {
     });
   });
 
-  test('one after the end of the other get its task and its result', async () => {
+  test('after the job has ended get its task and its result', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
       const workflowId = newName();
-      const first = await videos.submit({ request, polling: QUICKLY }, { workflowId });
+      const first = await videos.submit({ request, polling: EVERY_SECOND }, { workflowId });
       const result = await first.job.result();
       const second = await videos.submit({ request }, { workflowId });
       expect(second.taskId).toBe(first.taskId);
@@ -46,13 +46,13 @@ describe('callers that submit under one name', () => {
   });
 
   test.each(['start', 'submit'] as const)(
-    'for another request are refused by %s with what differs, while it runs and after its end',
-    async (way) => {
+    'with another request are refused by %s with the differences, while the job runs and after its end',
+    async (method) => {
       await inWorld(env, { jobTimeMs: 1_000 }, async ({ emulator, videos }) => {
         const workflowId = newName();
-        const { job } = await videos.submit({ request, polling: QUICKLY }, { workflowId });
+        const { job } = await videos.submit({ request, polling: EVERY_SECOND }, { workflowId });
         const refusal = () =>
-          failureOf(videos[way]({ request: { ...request, duration: 10 } }, { workflowId }));
+          failureOf(videos[method]({ request: { ...request, duration: 10 } }, { workflowId }));
         const running = await refusal();
         expect(running).toMatchObject({ type: 'InvalidRequest' });
         expect(String(running)).toContain('it differs in duration');
@@ -63,7 +63,7 @@ describe('callers that submit under one name', () => {
     },
   );
 
-  test('are told why no task came of it', async () => {
+  test('learn why there is no task', async () => {
     await inWorld(env, {}, async ({ emulator, videos }) => {
       emulator.next('submit', { kind: 'refused', status: 400, message: 'no foxes' });
       const failure = await failureOf(videos.submit({ request }));
@@ -74,7 +74,7 @@ describe('callers that submit under one name', () => {
 });
 
 describe('a job that another program started, without our memo', () => {
-  /** As the SDK of any language does it. */
+  /** Starts a workflow as the SDK of any language does. */
   const startElsewhere = async (taskQueue: string, input: object, type = WORKFLOW_TYPE) => {
     const workflowId = newName();
     await env.temporal.client.workflow.start(type, { workflowId, taskQueue, args: [input] });
@@ -82,9 +82,12 @@ describe('a job that another program started, without our memo', () => {
   };
 
   test.each<[what: string, input: object]>([
-    ['as it is', { request, polling: QUICKLY }],
-    ['with null for what is not set', { taskId: null, request, deadline: null, polling: QUICKLY }],
-    ['with its fields in another order', { polling: QUICKLY, request: { duration: 5, prompt: 'A red fox' } }],
+    ['unchanged', { request, polling: EVERY_SECOND }],
+    ['with null for unset fields', { taskId: null, request, deadline: null, polling: EVERY_SECOND }],
+    [
+      'with its fields in another order',
+      { polling: EVERY_SECOND, request: { duration: 5, prompt: 'A red fox' } },
+    ],
   ])('is joined by the same request, %s, while it runs and after its end', async (_what, input) => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, taskQueue }) => {
       const workflowId = await startElsewhere(taskQueue, input);
@@ -96,9 +99,9 @@ describe('a job that another program started, without our memo', () => {
     });
   });
 
-  test('is found by its name alone, while it runs and after its end; a name that nobody used is not', async () => {
+  test('is found by its name alone, while it runs and after its end; an unused name is not', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ videos, taskQueue }) => {
-      const workflowId = await startElsewhere(taskQueue, { request, polling: QUICKLY });
+      const workflowId = await startElsewhere(taskQueue, { request, polling: EVERY_SECOND });
       const job = videos.handle(workflowId);
       expect(await job.exists()).toBe(true);
       const phases: string[] = [];
@@ -109,9 +112,9 @@ describe('a job that another program started, without our memo', () => {
     });
   });
 
-  test('is not joined by another request, which is told what differs', async () => {
+  test('is not joined by another request, and the failure lists the differences', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ videos, taskQueue }) => {
-      const workflowId = await startElsewhere(taskQueue, { request, polling: QUICKLY });
+      const workflowId = await startElsewhere(taskQueue, { request, polling: EVERY_SECOND });
       const other = { request: { ...request, duration: 10 } };
       expect(String(await failureOf(videos.start(other, { workflowId })))).toContain(
         'it differs in duration',
@@ -121,7 +124,7 @@ describe('a job that another program started, without our memo', () => {
     });
   });
 
-  test('is not joined when it is a workflow of another type, whatever its input is', async () => {
+  test('is not joined when it is a workflow of another type, even with the same input', async () => {
     await inWorld(env, {}, async ({ videos, taskQueue }) => {
       const workflowId = await startElsewhere(taskQueue, { request }, 'makeTrailer');
       expectRow(await failureOf(videos.start({ request }, { workflowId })), 'InvalidRequest', undefined);
@@ -131,7 +134,7 @@ describe('a job that another program started, without our memo', () => {
   test('is joined as a batch when its requests are the same, and not when one differs', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, taskQueue }) => {
       const requests = [request, { duration: 5, prompt: 'A grey fox' }];
-      const input = { requests, requestsFrom: null, polling: QUICKLY };
+      const input = { requests, requestsFrom: null, polling: EVERY_SECOND };
       const workflowId = await startElsewhere(taskQueue, input, BATCH_WORKFLOW_TYPE);
       const other = { requests: [request, { prompt: 'A white fox' }] };
       expect(String(await failureOf(videos.startBatch(other, { workflowId })))).toContain(
@@ -148,14 +151,14 @@ describe('the name of a job that has ended', () => {
   const submits = (emulator: Emulator) => emulator.calls.filter(({ call }) => call === 'submit').length;
 
   test.each(['start', 'submit', 'execute'] as const)(
-    'after a refused key is free for the same request: %s starts afresh',
-    async (way) => {
+    'after a refused key is free for the same request: %s starts a new job',
+    async (method) => {
       await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
         const workflowId = newName();
-        const input = { request, polling: QUICKLY };
+        const input = { request, polling: EVERY_SECOND };
         emulator.next('submit', { kind: 'refused', status: 401, message: 'no such key' });
         expectRow(await failureOf(videos.execute(input, { workflowId })), 'Unauthorized', undefined);
-        await videos[way](input, { workflowId });
+        await videos[method](input, { workflowId });
         const { taskId } = await videos.handle(workflowId).result();
         expect(emulator.generations().map((task) => task.taskId)).toEqual([taskId]);
         const other = videos.start({ request: { ...request, duration: 10 } }, { workflowId });
@@ -164,14 +167,14 @@ describe('the name of a job that has ended', () => {
     },
   );
 
-  test('after a cancellation before anything was sent is free; eight callers at once start one job', async () => {
+  test('after a cancellation before the submit is free; eight concurrent callers start one job', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
       const workflowId = newName();
-      const unheard = await videos.start({ request, queues: { submit: newName() } }, { workflowId });
-      await unheard.cancel();
-      expectRow(await failureOf(unheard.result()), 'Cancelled', undefined);
+      const unsent = await videos.start({ request, queues: { submit: newName() } }, { workflowId });
+      await unsent.cancel();
+      expectRow(await failureOf(unsent.result()), 'Cancelled', undefined);
       const all = await Promise.all(
-        Array.from({ length: 8 }, () => videos.submit({ request, polling: QUICKLY }, { workflowId })),
+        Array.from({ length: 8 }, () => videos.submit({ request, polling: EVERY_SECOND }, { workflowId })),
       );
       expect(new Set(all.map(({ taskId }) => taskId)).size).toBe(1);
       await videos.handle(workflowId).result();
@@ -179,10 +182,10 @@ describe('the name of a job that has ended', () => {
     });
   });
 
-  test('with a task is not used again: the failure says when it ended and how to go on', async () => {
+  test('with a task is not reused: the failure says when the job ended and how to continue', async () => {
     await inWorld(env, { jobTimeMs: 60_000 }, async ({ emulator, videos }) => {
       const workflowId = newName();
-      const input = { request, polling: QUICKLY, deadline: '5s' } as const;
+      const input = { request, polling: EVERY_SECOND, deadline: '5s' } as const;
       const { job, taskId } = await videos.submit(input, { workflowId });
       const first = await failureOf(job.result());
       expectRow(first, 'DeadlineExceeded', taskId);
@@ -199,7 +202,7 @@ describe('the name of a job that has ended', () => {
     });
   });
 
-  test('whose submit was lost is not used again, also when what came after it was refused or cancelled', async () => {
+  test('whose submit was lost is not reused, even if a resubmission was refused', async () => {
     await inWorld(env, {}, async ({ emulator, videos }) => {
       emulator.next('submit', { kind: 'reset' });
       const lost = newName();
@@ -224,7 +227,7 @@ describe('the name of a job that has ended', () => {
     });
   });
 
-  test('that was terminated, or reset and cancelled, is not used again: nobody knows what was sent', async () => {
+  test('that was terminated, or reset and cancelled, is not reused, because a request may have been sent', async () => {
     await inWorld(env, { jobTimeMs: 60_000 }, async ({ emulator, videos }) => {
       const terminated = newName();
       const job = await videos.start({ request, queues: { submit: newName() } }, { workflowId: terminated });
@@ -238,7 +241,7 @@ describe('the name of a job that has ended', () => {
       expect(submits(emulator)).toBe(0);
 
       const { job: paid } = await videos.submit({ request }, { workflowId: newName() });
-      // Cancelled perhaps before it has come to know of the task that the run before has paid for.
+      // It may be cancelled before it finds the paid task of the earlier run.
       await reset(env.temporal.client, paid);
       await paid.cancel();
       expect(await failureOf(paid.result())).toMatchObject({ type: 'Cancelled' });
@@ -250,9 +253,9 @@ describe('the name of a job that has ended', () => {
 });
 
 describe('a job that is reset to its beginning', () => {
-  test('while it waits keeps its task, and a second time too', async () => {
+  test('while it waits keeps its task, even after a second reset', async () => {
     await inWorld(env, { jobTimeMs: 6_000 }, async ({ emulator, videos }) => {
-      const { job, taskId } = await videos.submit({ request, polling: QUICKLY });
+      const { job, taskId } = await videos.submit({ request, polling: EVERY_SECOND });
       await reset(env.temporal.client, job);
       await untilProgress(job, ({ phase }) => phase === 'waiting');
       await reset(env.temporal.client, job);
@@ -263,7 +266,7 @@ describe('a job that is reset to its beginning', () => {
 
   test('after it ended keeps its task', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
-      const { job, taskId } = await videos.submit({ request, polling: QUICKLY });
+      const { job, taskId } = await videos.submit({ request, polling: EVERY_SECOND });
       await job.result();
       await reset(env.temporal.client, job);
       expect((await job.result()).taskId).toBe(taskId);
@@ -271,11 +274,11 @@ describe('a job that is reset to its beginning', () => {
     });
   });
 
-  test('while its request is under way is held: a task may exist', async () => {
+  test('while its request is in flight is held, because a task may exist', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
-      // Later than the new run asks: the answer would be on record, and nobody would have to decide.
+      // Later than the new run checks: an earlier answer would be on record, and no decision would be needed.
       emulator.next('submit', { kind: 'late', ms: 10_000 });
-      const job = await videos.start({ request, polling: QUICKLY });
+      const job = await videos.start({ request, polling: EVERY_SECOND });
       while (emulator.generations().length === 0) await pause();
       await reset(env.temporal.client, job);
       const { hold } = await untilProgress(job, ({ phase }) => phase === 'needs-decision');
@@ -287,10 +290,10 @@ describe('a job that is reset to its beginning', () => {
     });
   });
 
-  test('after its request was refused is sent again, with the same key', async () => {
+  test('after its request was refused sends it again with the same key', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
       emulator.next('submit', { kind: 'refused', status: 401, message: 'no such key' });
-      const job = await videos.start({ request, polling: QUICKLY });
+      const job = await videos.start({ request, polling: EVERY_SECOND });
       expectRow(await failureOf(job.result()), 'Unauthorized', undefined);
       await reset(env.temporal.client, job);
       expect((await job.result()).taskId).toBe(emulator.generations()[0]?.taskId);
@@ -303,7 +306,7 @@ describe('a job that is reset to its beginning', () => {
   });
 });
 
-test('a submit that no worker takes up ends at the deadline, and says so', async () => {
+test('a job whose submit no worker starts fails at the deadline, and says so', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
     const job = await videos.start({ request, deadline: '2s', queues: { submit: newName() } });
     const failure = await failureOf(job.result());

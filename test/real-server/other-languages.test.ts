@@ -41,7 +41,7 @@ afterAll(async () => {
 
 const shell = (command: string) => runInShell(env.temporal.address, command);
 
-/** Runs a command of the page, and holds what it prints to what the page shows. */
+/** Runs a command of the page, and expects the output on the page. */
 async function runShown(shown: ShownCommand, replaced: Record<string, string> = {}): Promise<Printed> {
   const words = Object.entries(replaced);
   const command = words.reduce((text, [word, by]) => text.replace(word, by), shown.command);
@@ -58,13 +58,13 @@ const start = (workflowId: string, job: unknown) =>
 const request = { prompt: 'A red fox in the snow', duration: 5 };
 
 describe('the page about other languages', () => {
-  test('names all that a caller can name', () => {
-    const told = Object.values(names).filter((name) => typeof name === 'string');
-    expect(told.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+  test('lists every name that a caller can use', () => {
+    const all = Object.values(names).filter((name) => typeof name === 'string');
+    expect(all.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
     expect(page).toContain(`"${names.submitQueueOf(names.DEFAULT_TASK_QUEUE)}"`);
   });
 
-  test('shows jobs that are jobs', () => {
+  test('shows valid jobs', () => {
     const jobs = blocksOf(page, 'json').map((text) => parseJobInput(JSON.parse(text)));
     expect(jobs).toHaveLength(2);
     expect(jobs.filter(({ ok }) => !ok)).toEqual([]);
@@ -83,7 +83,7 @@ describe('the temporal command', () => {
     expect(env.emulator.generations().map((task) => task.request)).toEqual([request]);
   });
 
-  test('does not start the job of the page a second time, and our client joins it', async () => {
+  test('does not start the same job twice, and our client joins it', async () => {
     const [first] = commandsOf(sectionOf(page, 'With the temporal command'));
     if (first) await runShown(first);
     expect(await shell(`${first?.command} --fail-existing`)).toMatchObject({
@@ -95,7 +95,7 @@ describe('the temporal command', () => {
     expect(env.emulator.generations()).toHaveLength(1);
   });
 
-  test('has all activities of a job on the task queue of the workflow unless the job names queues', async () => {
+  test('starts a job whose activities use the workflow’s task queue, unless the job names queues', async () => {
     await start('one-queue', { request, polling: { min: '1s' } });
     await env.videos.handle('one-queue').result();
     const submit = names.submitQueueOf(names.DEFAULT_TASK_QUEUE);
@@ -111,7 +111,7 @@ describe('the temporal command', () => {
     expect(await queuesOf('two-queues')).toEqual([submit, own, own]);
   });
 
-  test('has a batch made', async () => {
+  test('runs a batch', async () => {
     const paid = env.emulator.generations().length;
     const commands = commandsOf(sectionOf(page, 'A batch'));
     expect(commands).toHaveLength(1);
@@ -119,7 +119,7 @@ describe('the temporal command', () => {
     expect(env.emulator.generations()).toHaveLength(paid + 2);
   });
 
-  test('settles a lost submit', async () => {
+  test('decides a lost submit', async () => {
     const paidBefore = env.emulator.generations().length;
     env.emulator.next('submit', { kind: 'reset' });
     await start('fox-2', { request });
@@ -142,7 +142,7 @@ describe('the temporal command', () => {
     for (const shown of commands) await runShown(shown);
   });
 
-  test('is told in one sentence what is wrong with a job', async () => {
+  test('prints one sentence about an invalid job', async () => {
     const paid = env.emulator.generations().length;
     const commands = commandsOf(sectionOf(page, 'A wrong job'));
     expect(commands).toHaveLength(3);
@@ -157,15 +157,15 @@ describe('Temporal’s Python SDK', () => {
     python = await findPythonClient();
   }, PYTHON_TIMEOUT_MS);
 
-  const [well, failing, wrong] = commandsOf(sectionOf(page, 'In Python'));
+  const [succeeding, failing, invalid] = commandsOf(sectionOf(page, 'In Python'));
   const run = (shown: ShownCommand | undefined) => {
     if (!shown) throw new Error('The page does not show the command.');
     return runShown(shown, { python, 'start_job.py': PROGRAM });
   };
 
-  test('starts a job by its name and reads its task, progress and video; the command joins the job', async () => {
+  test('starts a job by its type and reads its task, progress and video; the command joins the job', async () => {
     const paid = env.emulator.generations().length;
-    expect(await run(well)).toMatchObject({ code: 0 });
+    expect(await run(succeeding)).toMatchObject({ code: 0 });
     const home = new Home();
     const args = ['generate', 'A red fox in the snow', '--duration', '5', '--id', 'fox-4', '--json'];
     const joined = await home.run(args, { TEMPORAL_ADDRESS: env.temporal.address });
@@ -175,13 +175,13 @@ describe('Temporal’s Python SDK', () => {
     expect(env.emulator.generations()).toHaveLength(paid + 1);
   });
 
-  test('reads of a failed job its type, the task and the service’s words', async () => {
+  test('reads the failure type, the task and the service’s message of a failed job', async () => {
     const moderated = { kind: 'failed-task', code: 'moderated', message: 'no foxes today' } as const;
     env.emulator.next('submit', moderated);
     expect(await run(failing)).toMatchObject({ code: 1 });
   });
 
-  test('reads what is wrong with a job', async () => {
-    expect(await run(wrong)).toMatchObject({ code: 1 });
+  test('reads the problem of an invalid job', async () => {
+    expect(await run(invalid)).toMatchObject({ code: 1 });
   });
 });

@@ -58,7 +58,7 @@ const createHost = (plugin: VideoPlugin, options: Partial<WorkerOptions> = {}) =
 
 const polling = { min: '1s', max: '1s' } as const;
 
-/** Which task queues a job's activities ran on, by their names. */
+/** The task queue of each activity of a job, by activity type. */
 async function queuesOf(workflowId: string): Promise<Record<string, string>> {
   const { events } = await env.temporal.client.workflow.getHandle(workflowId).fetchHistory();
   const scheduled = (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: one }) => one ?? []);
@@ -67,7 +67,7 @@ async function queuesOf(workflowId: string): Promise<Record<string, string>> {
   );
 }
 
-test('a host’s worker without the plugin has our workflows among its own and our activities beside its own', async () => {
+test('a host’s worker without the plugin can register our workflows and activities beside its own', async () => {
   const taskQueue = `host-${randomUUID()}`;
   const host = await Worker.create({
     connection: env.temporal.nativeConnection,
@@ -97,7 +97,7 @@ test('a host’s worker without the plugin has our workflows among its own and o
 });
 
 describe('a host’s worker with the plugin', () => {
-  it('bundles and runs its own workflow, which has a video made as its child, on its one task queue', async () => {
+  it('bundles and runs its own workflow, which generates a video as a child, on its one task queue', async () => {
     const taskQueue = `host-${randomUUID()}`;
     const host = await createHost(newPlugin(), {
       taskQueue,
@@ -117,7 +117,7 @@ describe('a host’s worker with the plugin', () => {
     expect(new Set(Object.values(await queuesOf(workflowId)))).toEqual(new Set([taskQueue]));
   });
 
-  it('does what a client of the plugin starts, without a word about queues', async () => {
+  it('runs jobs of the plugin’s client without any setting of queues', async () => {
     const plugin = newPlugin();
     const taskQueue = `host-${randomUUID()}`;
     const host = await createHost(plugin, { taskQueue });
@@ -134,13 +134,13 @@ describe('a host’s worker with the plugin', () => {
     expect(host.getState()).toBe('STOPPED');
   });
 
-  it('runs workers for queues of their own beside it, and ends them with itself', async () => {
+  it('runs extra workers for separate queues, and ends them with itself', async () => {
     const taskQueue = `host-${randomUUID()}`;
     const queues = { submit: `${taskQueue}-s`, download: `${taskQueue}-d` };
     const plugin = newPlugin({ queues, submitsPerSecond: 50 });
     const connection = await NativeConnection.connect({
       address: env.temporal.address,
-      // As often as somebody may mention it: the SDK hands it to each worker of the connection.
+      // A second time: the SDK passes the plugins of a connection to each of its workers.
       plugins: [plugin],
     });
     const host = await createHost(plugin, { taskQueue, connection });
@@ -155,14 +155,14 @@ describe('a host’s worker with the plugin', () => {
     });
     host.shutdown();
     await running;
-    // It can be closed only when no worker uses it any more.
+    // Closing fails while a worker still uses the connection.
     await connection.close();
   });
 
-  it('that ends before there is a worker beside it leaves none running', async () => {
+  it('that ends before its extra worker has started leaves none running', async () => {
     const connection = await NativeConnection.connect({ address: env.temporal.address });
     const submit = randomUUID();
-    // Plugins that come later in the list are for the workers beside it too.
+    // Later plugins in the list apply to the extra workers too.
     const slow: WorkerPlugin = {
       name: 'slow',
       async configureWorker(options) {
@@ -178,13 +178,13 @@ describe('a host’s worker with the plugin', () => {
     await connection.close();
   });
 
-  it('fails with a worker beside it', async () => {
+  it('fails when an extra worker fails', async () => {
     const host = await createHost(newPlugin({ queues: { submit: '__temporal_reserved' } }));
     expect(String(await failureOf(host.run()))).toContain('__temporal_');
     expect(host.getState()).toBe('STOPPED');
   });
 
-  it('leaves a service open that it was given', async () => {
+  it('does not close a service that it was given', async () => {
     const ended: string[] = [];
     const given: VideoService = { ...service, close: async () => void ended.push('given') };
     const host = await createHost(newPlugin({ service: given }));
@@ -192,8 +192,8 @@ describe('a host’s worker with the plugin', () => {
     expect(ended).toEqual([]);
   });
 
-  it('closes the service that it made, with its connections', async () => {
-    // As long as undici keeps one that nobody closes.
+  it('closes the service that it created, with its connections', async () => {
+    // Longer than the test, so that only closing ends the connection.
     const headers = { 'keep-alive': 'timeout=600' };
     const server = await startRawServer((asked) =>
       replyJson(asked, { error: 'unknown' }, { status: 404, headers }),
@@ -213,7 +213,7 @@ describe('a host’s worker with the plugin', () => {
     await server.close();
   });
 
-  it('is not made when a name is taken, or when its bundle has not our workflows', async () => {
+  it('is not created when an activity name is taken, or when its bundle lacks our workflows', async () => {
     const taken = createHost(newPlugin(), { activities: { downloadVideo: think } });
     expect(String(await failureOf(taken))).toContain(
       'Your worker and temporal-videogen both have the activity downloadVideo',

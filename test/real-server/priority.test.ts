@@ -13,7 +13,7 @@ beforeAll(async () => {
   const dynamicConfig = {
     ...ONE_PARTITION,
     'matching.enableFairness': 'true',
-    // An activity that comes with the answer to its workflow task waits on no queue, and is told no priority.
+    // An eager activity skips the queue and gets no priority.
     'system.enableActivityEagerExecution': 'false',
   };
   env = await createVideoTestEnvironment({ server: 'dev', dynamicConfig, emulator: { jobTimeMs: 0 } });
@@ -23,50 +23,52 @@ afterAll(() => env.teardown());
 const DOWNLOAD_QUEUE = 'downloads-by-priority';
 const polling = { min: '1s', max: '1s' } as const;
 
-/** A worker, and what each of its activities was handed over with: the history tells a priority only of the start. */
-async function startWatchedWorker() {
-  const seen: { type: string; priority: Priority | undefined }[] = [];
-  const watch = ({ info }: ActivityContext) => {
-    seen.push({ type: info.activityType, priority: info.priority });
+/** A worker that records the priority of each activity; the history has it only for the start of the workflow. */
+async function startRecordingWorker() {
+  const recorded: { type: string; priority: Priority | undefined }[] = [];
+  const record = ({ info }: ActivityContext) => {
+    recorded.push({ type: info.activityType, priority: info.priority });
     return {};
   };
   const worker = await env.createWorker({
     downloadQueue: DOWNLOAD_QUEUE,
-    worker: { workflowBundle: { codePath: bundlePath() }, interceptors: { activity: [watch] } },
+    worker: { workflowBundle: { codePath: bundlePath() }, interceptors: { activity: [record] } },
   });
-  return { worker, seen };
+  return { worker, recorded };
 }
 
 test.each(['start', 'submit'] as const)(
-  'the priority that a job is given by %s is that of each of its activities, on all its queues',
-  async (way) => {
-    const { worker, seen } = await startWatchedWorker();
+  'the priority given to %s applies to every activity of the job, on all its queues',
+  async (method) => {
+    const { worker, recorded } = await startRecordingWorker();
     const priority = { priorityKey: 2, fairnessKey: 'acme', fairnessWeight: 2.5 };
     await worker.runUntil(async () => {
       const input = { request: { prompt: 'A red fox' }, polling, queues: { download: DOWNLOAD_QUEUE } };
-      const begun = await env.videos[way](input, { temporal: { priority } });
-      await ('job' in begun ? begun.job : begun).result();
+      const started = await env.videos[method](input, { temporal: { priority } });
+      await ('job' in started ? started.job : started).result();
     });
-    expect(seen).toEqual(['submitVideo', 'pollVideo', 'downloadVideo'].map((type) => ({ type, priority })));
+    expect(recorded).toEqual(
+      ['submitVideo', 'pollVideo', 'downloadVideo'].map((type) => ({ type, priority })),
+    );
   },
 );
 
-test('the priority that a batch is given is that of each of its activities', async () => {
-  const { worker, seen } = await startWatchedWorker();
+test('the priority of a batch applies to each of its activities', async () => {
+  const { worker, recorded } = await startRecordingWorker();
   const priority = { priorityKey: 4, fairnessKey: 'acme', fairnessWeight: 0.5 };
   await worker.runUntil(async () => {
     const requests = [{ prompt: 'A red fox' }, { prompt: 'A grey fox' }];
     const batch = await env.videos.startBatch({ requests, polling }, { temporal: { priority } });
     expect(await batch.result()).toMatchObject({ succeeded: 2 });
   });
-  const types = new Set(seen.map(({ type }) => type));
+  const types = new Set(recorded.map(({ type }) => type));
   expect(types).toEqual(
     new Set(['openBatch', 'submitVideo', 'pollVideos', 'downloadVideo', 'recordResults']),
   );
-  expect(seen).toEqual(seen.map(({ type }) => ({ type, priority })));
+  expect(recorded).toEqual(recorded.map(({ type }) => ({ type, priority })));
 });
 
-test('submits of equal priority take turns by their fairness keys, the heavier more often', async () => {
+test('submits of equal priority take turns by fairness key, the heavier more often', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async (world) => {
     const submit = `submits-${randomUUID()}`;
     const jobs: VideoJob[] = [];
@@ -84,7 +86,7 @@ test('submits of equal priority take turns by their fairness keys, the heavier m
     await stop();
     const posted = world.emulator.generations().map(({ request }) => request.prompt);
     expect(posted).toHaveLength(10);
-    // In the order of their coming six would be before it, and by turns without weights four.
+    // In order of arrival it would be six, and without weights four.
     const beforeLastHeavy = posted.slice(0, posted.lastIndexOf('heavy')).filter((key) => key === 'early');
     expect(beforeLastHeavy.length).toBeLessThanOrEqual(3);
   });

@@ -20,7 +20,7 @@ afterAll(() => env.teardown());
 
 const polling = { min: '1s', max: '1s' };
 
-test('submits wait in Temporal, where the caller’s priority orders them', async () => {
+test('submits wait in Temporal’s queue, ordered by the caller’s priority', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async (world) => {
     const submit = `submits-${randomUUID()}`;
     const order = [5, 5, 3, 3, 1];
@@ -41,7 +41,7 @@ test('submits wait in Temporal, where the caller’s priority orders them', asyn
   });
 });
 
-test('while the service asks for a pause, submits are not even taken from Temporal', async () => {
+test('during a pause of the rate limiter, the worker takes no submits from Temporal', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
     const limited = { kind: 'rate-limited', retryAfter: 3_600 } as const;
     emulator.next('submit', ...Array.from({ length: 40 }, () => limited));
@@ -49,7 +49,7 @@ test('while the service asks for a pause, submits are not even taken from Tempor
     while (((await pendingSubmit(env, first))?.attempt ?? 0) < 2) await pause();
     const jobs: VideoJob[] = [];
     for (let i = 0; i < 30; i++) jobs.push(await videos.start({ request: { prompt: `fox ${i}` } }));
-    // Those that were being asked for when the pause began still come, and are sent back without a call.
+    // Polls in flight when the pause began still get submits, which go back without a call.
     const attempted = async () => {
       const submits = await Promise.all(jobs.map((job) => pendingSubmit(env, job)));
       expect(submits.every((submit) => submit !== undefined)).toBe(true);

@@ -9,10 +9,10 @@ import { captureLogs } from '../support/logs';
 import { reset } from '../support/reset';
 import { inWorld, pause, untilProgress, type World } from '../support/world';
 
-/** A history is long early: after three items that went one after the other. */
+/** Three items in sequence make a long history. */
 const LONG_HISTORY = { 'limit.historyCount.suggestContinueAsNew': '60' };
 
-// A history that is long makes a batch rest for half a minute before it continues.
+// With a long history, a batch pauses for half a minute before it continues as new.
 jest.setTimeout(180_000);
 
 let env: VideoTestEnvironment;
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => env.teardown());
 
-/** While this is set, tasks go on at the service whatever becomes of them. */
+/** While this is true, polls report tasks as running, even ended ones. */
 let tasksRun = false;
 beforeEach(() => {
   tasksRun = false;
@@ -39,7 +39,7 @@ const wrapService = (service: VideoService): VideoService => ({
 const inBatchWorld = (work: (world: World) => Promise<void>) =>
   inWorld(env, { jobTimeMs: 0, wrapService }, work);
 
-/** So many items, one after the other. */
+/** A batch that runs its items one at a time. */
 const startBatch = ({ videos }: World, count: number): Promise<VideoBatch> => {
   const requests = Array.from(
     { length: count },
@@ -48,7 +48,7 @@ const startBatch = ({ videos }: World, count: number): Promise<VideoBatch> => {
   return videos.startBatch({ requests, window: 1, polling: { min: '1s', max: '1s' } });
 };
 
-/** Workers that share no storage have only the histories of a batch to learn from what was done before a reset. */
+/** Deletes the results and job records, as for workers without a shared storage, so that only the histories remain. */
 const loseResults = async ({ storageFolder }: World, { workflowId }: VideoBatch) => {
   await rm(join(storageFolder, resultsKey(workflowId)));
   await rm(join(storageFolder, 'jobs'), { recursive: true });
@@ -62,7 +62,7 @@ const isAt =
   ({ running }: BatchProgress) =>
     running.some((one) => one.item === item && one.phase === phase);
 
-/** Has the batch look until its history is long and it goes on in another run. */
+/** Lets the batch poll until its history is long and it continues as new. */
 async function untilContinued(batch: VideoBatch): Promise<void> {
   const before = await runIdOf(batch);
   while ((await runIdOf(batch)) === before) {
@@ -89,7 +89,7 @@ test('a batch that was reset and then continued as new finds the tasks of the ru
   });
 });
 
-test('a batch whose first run of several is reset finds the tasks of those after it', async () => {
+test('a batch whose first run is reset finds the tasks of its later runs', async () => {
   await inBatchWorld(async (world) => {
     const batch = await startBatch(world, 4);
     const first = await runIdOf(batch);
@@ -103,7 +103,7 @@ test('a batch whose first run of several is reset finds the tasks of those after
   });
 });
 
-test('an item is held when Temporal has forgotten the run before the reset, and submitted once that was decided', async () => {
+test('an item is held when Temporal has deleted the run before the reset, and submitted after the decision', async () => {
   await inBatchWorld(async (world) => {
     const batch = await startBatch(world, 2);
     const first = await runIdOf(batch);
@@ -113,7 +113,7 @@ test('an item is held when Temporal has forgotten the run before the reset, and 
     tasksRun = true;
     await reset(env.temporal.client, batch);
     await untilProgress(batch, isAt(1, 'waiting'));
-    await forget({ workflowId: batch.workflowId, runId: first });
+    await deleteRun({ workflowId: batch.workflowId, runId: first });
     tasksRun = false;
     const { running } = await untilProgress(batch, isAt(2, 'needs-decision'));
     expect(running[0]?.hold?.message).toContain(`Temporal no longer has run ${first}`);
@@ -123,8 +123,8 @@ test('an item is held when Temporal has forgotten the run before the reset, and 
   });
 });
 
-/** As the server does by itself when its retention period is over. */
-async function forget(workflowExecution: { workflowId: string; runId: string }): Promise<void> {
+/** Deletes a run, as the server does after the retention period. */
+async function deleteRun(workflowExecution: { workflowId: string; runId: string }): Promise<void> {
   const { client } = env.temporal;
   const { namespace } = client.options;
   await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution });

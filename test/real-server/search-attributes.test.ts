@@ -14,7 +14,7 @@ import { captureLogs } from '../support/logs';
 import { failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
 
 const request = { prompt: 'A red fox' };
-const QUICKLY = { min: '1s', max: '1s' };
+const EVERY_SECOND = { min: '1s', max: '1s' };
 const PHASE = defineSearchAttributeKey('VideoPhase', 'KEYWORD');
 
 let env: VideoTestEnvironment;
@@ -22,7 +22,7 @@ beforeAll(async () => {
   captureLogs();
   env = await createVideoTestEnvironment({
     server: 'dev',
-    // So that a job continues as new after a few looks.
+    // So that a job continues as new after a few polls.
     dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': '40' },
   });
 });
@@ -37,7 +37,7 @@ async function videogen(...args: string[]) {
   return { code, out: terminal.stdout, err: terminal.stderr };
 }
 
-/** Temporal's lists are told of a job a moment later. */
+/** Temporal's lists are updated with a delay. */
 async function untilListed(query: string): Promise<string[]> {
   for (;;) {
     const found: string[] = [];
@@ -61,11 +61,11 @@ async function upsertsOf(workflowId: string): Promise<number> {
   return (events ?? []).filter((event) => event.upsertWorkflowSearchAttributesEventAttributes).length;
 }
 
-describe('in a namespace that has them not', () => {
-  const place = { taskQueue: 'nobody' };
+describe('in a namespace without our search attributes', () => {
+  const unserved = { taskQueue: 'nobody' };
 
-  test('starts say in one sentence which are missing, where, and what to do', async () => {
-    const videos = await searchable(place);
+  test('a start fails with one sentence: which are missing, where, and what to do', async () => {
+    const videos = await searchable(unserved);
     for (const start of [videos.start, videos.submit, videos.execute]) {
       const error = await failureOf(start({ request }));
       expect(error).toBeInstanceOf(ConfigError);
@@ -75,10 +75,10 @@ describe('in a namespace that has them not', () => {
     }
   });
 
-  test('an error that is about an attribute of the caller is left as it is', async () => {
+  test('an error about an attribute of the caller is not changed', async () => {
     const videos = await createVideoClient({
       client: env.temporal.client,
-      ...place,
+      ...unserved,
       searchAttributes: false,
     });
     const typedSearchAttributes = [{ key: defineSearchAttributeKey('Fox', 'KEYWORD'), value: 'red' }];
@@ -87,7 +87,7 @@ describe('in a namespace that has them not', () => {
     expect(error).not.toBeInstanceOf(ConfigError);
   });
 
-  test('the command tells what is missing and how to register it, and the doctor does', async () => {
+  test('search-attributes and doctor report what is missing and how to register it', async () => {
     expect(await videogen('search-attributes')).toEqual({
       code: 0,
       out: 'VideoTaskId   missing\nVideoPhase    missing\nVideoOutcome  missing\n',
@@ -104,14 +104,14 @@ describe('in a namespace that has them not', () => {
     expect(terminal.stdout).toContain('or unset VIDEOGEN_SEARCH_ATTRIBUTES.');
   });
 
-  test('a namespace that does not exist is told as such', async () => {
+  test('a missing namespace is reported', async () => {
     const terminal = new FakeTerminal({ TEMPORAL_ADDRESS: env.temporal.address, TEMPORAL_NAMESPACE: 'none' });
     expect(await run(['search-attributes', '--register', '--json'], terminal)).toBe(2);
     expect(terminal.stderr).toMatch(/^There is no namespace none: create it with: .+\.\n$/);
     expect(JSON.parse(terminal.stdout)).toMatchObject({ error: { type: 'ConfigError' } });
   });
 
-  test('one that is there with another type is told, and left as it is', async () => {
+  test('an attribute with another type is reported and not changed', async () => {
     const { operatorService } = env.temporal.connection;
     const namespace = 'default';
     await operatorService.addSearchAttributes({ namespace, searchAttributes: { VideoOutcome: 3 } });
@@ -123,7 +123,7 @@ describe('in a namespace that has them not', () => {
       'VideoTaskId   registered\nVideoPhase    registered\nVideoOutcome  of another type: Int\n',
     ]);
     expect(err).toContain(`T${sentence}.\n`);
-    const error = await failureOf((await searchable(place)).submit({ request }));
+    const error = await failureOf((await searchable(unserved)).submit({ request }));
     expect(String(error)).toContain(
       `The job was not started because t${sentence}, or start jobs without them`,
     );
@@ -131,7 +131,7 @@ describe('in a namespace that has them not', () => {
   });
 });
 
-describe('once they are registered', () => {
+describe('with our search attributes registered', () => {
   beforeAll(async () => {
     const attributes = ['VideoTaskId', 'VideoPhase', 'VideoOutcome'].map((name) => ({
       name,
@@ -143,10 +143,10 @@ describe('once they are registered', () => {
     }
   });
 
-  test('a job is found by its task, by its phase while it waits, and by its outcome, for three upserts', async () => {
+  test('a job is found by its task, its phase and its outcome, for three upserts', async () => {
     await inWorld(env, { jobTimeMs: 60_000 }, async (world) => {
       const videos = await searchable(world);
-      const { job, taskId } = await videos.submit({ request, polling: QUICKLY });
+      const { job, taskId } = await videos.submit({ request, polling: EVERY_SECOND });
       expect(await untilListed(`VideoTaskId = '${taskId}'`)).toEqual([job.workflowId]);
       expect(await untilListed(`VideoPhase = 'waiting' AND ExecutionStatus = 'Running'`)).toEqual([
         job.workflowId,
@@ -163,31 +163,31 @@ describe('once they are registered', () => {
     });
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
       const videos = await searchable(world);
-      const job = await videos.start({ request, polling: QUICKLY });
+      const job = await videos.start({ request, polling: EVERY_SECOND });
       await job.result();
       expect(await untilListed(`VideoOutcome = 'succeeded'`)).toEqual([job.workflowId]);
       expect(await upsertsOf(job.workflowId)).toBe(3);
-      const plain = await world.videos.start({ request, polling: QUICKLY });
+      const plain = await world.videos.start({ request, polling: EVERY_SECOND });
       await plain.result();
       expect(await attributesOf(plain.workflowId)).toEqual({});
       expect(await upsertsOf(plain.workflowId)).toBe(0);
     });
   });
 
-  test('a job that failed is found by the type of its failure', async () => {
+  test('a failed job is found by its failure type', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
       world.emulator.next('submit', { kind: 'failed-task', code: 'moderated', message: 'No foxes.' });
-      const job = await (await searchable(world)).start({ request, polling: QUICKLY });
+      const job = await (await searchable(world)).start({ request, polling: EVERY_SECOND });
       await failureOf(job.result());
       expect(await untilListed(`VideoOutcome = 'GenerationFailed'`)).toEqual([job.workflowId]);
       expect(await attributesOf(job.workflowId)).toMatchObject({ VideoPhase: 'failed' });
     });
   });
 
-  test('a job that waits for somebody’s decision is found, and so is its task once somebody adopted it', async () => {
+  test('a job that waits for a decision is found, and so is its task once it is adopted', async () => {
     await inWorld(env, { jobTimeMs: 60_000 }, async (world) => {
       world.emulator.next('submit', { kind: 'reset' });
-      const job = await (await searchable(world)).start({ request, polling: QUICKLY });
+      const job = await (await searchable(world)).start({ request, polling: EVERY_SECOND });
       expect(await untilListed(`VideoPhase = 'needs-decision'`)).toEqual([job.workflowId]);
       const [{ taskId } = { taskId: '' }] = world.emulator.generations();
       await job.decideSubmit({ decision: 'adopt', taskId });
@@ -199,7 +199,7 @@ describe('once they are registered', () => {
     });
   });
 
-  test('a job that adopts a task is found by it before any worker has seen the job', async () => {
+  test('a job that adopts a task is found by it before a worker has started the job', async () => {
     const videos = await searchable({ taskQueue: 'nobody' });
     const job = await videos.start({ taskId: 'task-of-yesterday' });
     expect(await untilListed(`VideoTaskId = 'task-of-yesterday' AND VideoPhase = 'waiting'`)).toEqual([
@@ -209,7 +209,7 @@ describe('once they are registered', () => {
 
   test('a job that continues as new is still found', async () => {
     await inWorld(env, { jobTimeMs: 60_000 }, async (world) => {
-      const { job, taskId } = await (await searchable(world)).submit({ request, polling: QUICKLY });
+      const { job, taskId } = await (await searchable(world)).submit({ request, polling: EVERY_SECOND });
       const handle = env.temporal.client.workflow.getHandle(job.workflowId);
       const { runId } = await handle.describe();
       while ((await handle.describe()).runId === runId) {
@@ -229,25 +229,25 @@ describe('once they are registered', () => {
     });
   });
 
-  test('a job that somebody starts by name keeps just those up to date that it was given', async () => {
+  test('a job started by its type updates only the attributes that it was started with', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ taskQueue }) => {
-      const startByName = (input: unknown) =>
+      const startByType = (input: unknown) =>
         env.temporal.client.workflow.start('generateVideo', {
           taskQueue,
           workflowId: `by-name-${randomUUID()}`,
           args: [input],
           typedSearchAttributes: [{ key: PHASE, value: 'new' }],
         });
-      const job = await startByName({ request, polling: QUICKLY });
+      const job = await startByType({ request, polling: EVERY_SECOND });
       await job.result();
       expect(await attributesOf(job.workflowId)).toEqual({ VideoPhase: 'succeeded' });
-      const refused = await startByName({ nonsense: true });
+      const refused = await startByType({ nonsense: true });
       await failureOf(refused.result());
       expect(await attributesOf(refused.workflowId)).toEqual({ VideoPhase: 'failed' });
     });
   });
 
-  test('what the caller says of a job’s attributes stays beside ours', async () => {
+  test('attributes that the caller sets are kept beside ours', async () => {
     const videos = await searchable({ taskQueue: 'nobody' });
     const typedSearchAttributes = [{ key: PHASE, value: 'imported' }];
     const job = await videos.start({ request }, { temporal: { typedSearchAttributes } });
@@ -258,7 +258,7 @@ describe('once they are registered', () => {
     });
   });
 
-  test('every query of the documentation is one that the server takes', async () => {
+  test('the server accepts every query in the documentation', async () => {
     const page = readFileSync(join(__dirname, '../../docs/temporal-ui.md'), 'utf8');
     const queries = [...page.matchAll(/--query "([^"]+)"/g)].map(([, query]) => query);
     expect(queries.length).toBeGreaterThan(4);
@@ -267,7 +267,7 @@ describe('once they are registered', () => {
   });
 });
 
-test('the server of videogen dev has them, and jobs of the command line use them unless told not to', async () => {
+test('videogen dev registers them, and jobs of the command line use them unless turned off', async () => {
   const home = new Home();
   try {
     const dev = home.start(['dev']);

@@ -12,8 +12,8 @@ beforeAll(async () => {
 });
 afterAll(() => env.teardown());
 
-test('a job that is refused until its deadline ends with it: nobody is asked to decide on what made no task', async () => {
-  // One generation at a time, which outlasts every deadline: all other submits are answered 429.
+test('a job whose submits are refused fails at its deadline without a hold, because there is no task', async () => {
+  // The only concurrent task outlasts every deadline, so all other submits are answered 429.
   await inWorld(env, { jobTimeMs: 600_000, concurrentTasks: 1 }, async ({ videos, emulator }) => {
     const first = await videos.start({ request: { prompt: 'Fox 0' } });
     await first.taskId();
@@ -21,10 +21,10 @@ test('a job that is refused until its deadline ends with it: nobody is asked to 
       videos.start({ request: { prompt: `Fox ${number}` }, deadline: '15s' }),
     );
     for (const job of jobs) {
-      // Held, it would not end within a day.
+      // A held job would not end within a day.
       const failure = await failureOf((await job).result());
       if (!isVideoFailure(failure)) throw failure;
-      // Which of them depends on whether an attempt or a pause is under way then.
+      // Depends on whether the deadline falls into an attempt or a pause.
       expect(['RateLimited', 'DeadlineExceeded']).toContain(failure.type);
     }
     expect(emulator.generations()).toHaveLength(1);

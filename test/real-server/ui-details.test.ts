@@ -6,7 +6,7 @@ import { activities, type HistoryEvent, historyOf, localActivities, timers } fro
 import { captureLogs } from '../support/logs';
 import { failureOf, inWorld, pause, untilProgress } from '../support/world';
 
-const QUICKLY = { min: '1s', max: '1s' };
+const EVERY_SECOND = { min: '1s', max: '1s' };
 const requests = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ prompt: `Fox ${index + 1}` }));
 
@@ -15,13 +15,13 @@ beforeAll(async () => {
   captureLogs();
   env = await createVideoTestEnvironment({
     server: 'dev',
-    // So that a batch of twenty has a long history, which it ends as soon as nothing is under way.
+    // So that a batch of twenty has a long history and continues as new once no activity is running.
     dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': '60' },
   });
 });
 afterAll(() => env.teardown());
 
-/** The lines of the UI's Timeline, over all runs of a workflow: activities and timers with their summaries. */
+/** The lines of the UI's timeline over all runs of a workflow: activities and timers with their summaries. */
 async function timelineOf(workflowId: string): Promise<{ type: string; summary?: string }[]> {
   const events: HistoryEvent[] = [];
   for (let runId: string | undefined; ; ) {
@@ -46,8 +46,8 @@ async function currentDetailsOf(workflowId: string): Promise<string> {
   return currentDetails;
 }
 
-test('the buttons that a lost submit is settled with are called as the UI of the dev server calls them', () => {
-  // The UI is part of the program, its words as they are.
+test('the UI of the dev server has the buttons that our details name', () => {
+  // The program contains the texts of the UI.
   const program = readFileSync(process.env.VIDEOGEN_TEMPORAL_CLI ?? '');
   for (const words of [
     '"more-actions":"More Actions"',
@@ -63,7 +63,7 @@ test('every timer and every activity of jobs and batches has a summary', async (
   const released = new Promise<void>((resolve) => {
     release = resolve;
   });
-  const seen: { type: string; summary?: string }[] = [];
+  const lines: { type: string; summary?: string }[] = [];
   await inWorld(
     env,
     {
@@ -79,68 +79,68 @@ test('every timer and every activity of jobs and batches has a summary', async (
     async ({ emulator, service, storageFolder, videos }) => {
       const [request = { prompt: '' }] = requests(1);
       emulator.next('submit', { kind: 'reset' });
-      const held = await videos.start({ request, polling: QUICKLY });
+      const held = await videos.start({ request, polling: EVERY_SECOND });
       await untilProgress(held, ({ phase }) => phase === 'needs-decision');
       await held.decideSubmit({ decision: 'resubmit' });
       await held.result();
-      seen.push(...(await timelineOf(held.workflowId)));
+      lines.push(...(await timelineOf(held.workflowId)));
 
       emulator.next('submit', { kind: 'reset' });
-      const found = await videos.start({ request, polling: QUICKLY });
+      const found = await videos.start({ request, polling: EVERY_SECOND });
       await untilProgress(found, ({ phase }) => phase === 'needs-decision');
       const { taskId } = emulator.generations().at(-1) ?? { taskId: '' };
       await found.decideSubmit({ decision: 'adopt', taskId });
       await found.result();
-      seen.push(...(await timelineOf(found.workflowId)));
+      lines.push(...(await timelineOf(found.workflowId)));
 
       const cancelled = await videos.start({ request });
       await untilProgress(cancelled, ({ phase }) => phase === 'waiting');
       await cancelled.cancel();
       await failureOf(cancelled.result());
-      seen.push(...(await timelineOf(cancelled.workflowId)));
+      lines.push(...(await timelineOf(cancelled.workflowId)));
 
       const unsent = await videos.start({ request, queues: { submit: 'nobody' } });
       await untilProgress(unsent, ({ phase }) => phase === 'submitting');
       await unsent.cancel();
       await failureOf(unsent.result());
-      seen.push(...(await timelineOf(unsent.workflowId)));
+      lines.push(...(await timelineOf(unsent.workflowId)));
 
       const storage = createFileStorage(storageFolder);
-      const lines = requests(3).map((one) => JSON.stringify(one));
-      await storage.write('foxes.jsonl', lines.join('\n'), 'text/plain');
-      const ofFile = await videos.startBatch({ requestsFrom: 'foxes.jsonl', polling: QUICKLY });
+      const file = requests(3).map((one) => JSON.stringify(one));
+      await storage.write('foxes.jsonl', file.join('\n'), 'text/plain');
+      const ofFile = await videos.startBatch({ requestsFrom: 'foxes.jsonl', polling: EVERY_SECOND });
       await ofFile.result();
-      seen.push(...(await timelineOf(ofFile.workflowId)));
+      lines.push(...(await timelineOf(ofFile.workflowId)));
 
       emulator.next('submit', { kind: 'refused', status: 400, message: 'no' });
       const stopped = () =>
         videos.startBatch(
-          { requests: [request], onFailure: 'stop', polling: QUICKLY },
+          { requests: [request], onFailure: 'stop', polling: EVERY_SECOND },
           { workflowId: 'stopped-foxes' },
         );
       await failureOf((await stopped()).result());
       await (await stopped()).result();
-      seen.push(...(await timelineOf('stopped-foxes')));
+      lines.push(...(await timelineOf('stopped-foxes')));
 
-      const resting = await videos.startBatch({ requests: requests(20), polling: QUICKLY });
+      const resting = await videos.startBatch({ requests: requests(20), polling: EVERY_SECOND });
       let timeline = await timelineOf(resting.workflowId);
       while (!timeline.some(({ summary }) => summary === 'pause to continue as new')) {
         await pause();
         timeline = await timelineOf(resting.workflowId);
       }
-      seen.push(...timeline);
+      lines.push(...timeline);
       await workflow(resting.workflowId).terminate();
       release();
 
-      expect(seen.filter(({ summary }) => !summary)).toEqual([]);
-      expect(seen).toContainEqual({ type: 'timer', summary: 'for a decision: adopt, resubmit or abandon' });
+      expect(lines.filter(({ summary }) => !summary)).toEqual([]);
+      expect(lines).toContainEqual({ type: 'timer', summary: 'for a decision: adopt, resubmit or abandon' });
       const all = Object.keys(createVideoActivities({ service, storage }));
-      expect(new Set(seen.map(({ type }) => type))).toEqual(new Set([...all, 'timer']));
+      expect(new Set(lines.map(({ type }) => type))).toEqual(new Set([...all, 'timer']));
     },
   );
 });
 
-test('a job shows what it was started for and where it is', async () => {
+test('a job shows its request and its progress', async () => {
   await inWorld(env, { jobTimeMs: 60_000 }, async ({ videos, taskQueue }) => {
     const request = {
       prompt: 'A red fox',
@@ -168,7 +168,7 @@ test('a job shows what it was started for and where it is', async () => {
   });
 });
 
-test('a batch shows what it was started for and where it is', async () => {
+test('a batch shows its requests and its progress', async () => {
   await inWorld(env, { jobTimeMs: 60_000 }, async ({ videos }) => {
     const batch = await videos.startBatch({ requests: requests(2), window: 1 });
     while (!(await currentDetailsOf(batch.workflowId)).includes('waiting')) await pause();

@@ -15,8 +15,8 @@ jest.setTimeout(120_000);
 
 const page = readPage('versions-and-rollout.md');
 
-/** What takes minutes on a server is seen here in seconds, and a history is long early. */
-const HASTE = {
+/** Seconds instead of minutes, and a short limit for histories. */
+const SHORT_LIMITS = {
   'matching.wv.VersionDrainageStatusVisibilityGracePeriod': '"1s"',
   'matching.wv.VersionDrainageStatusRefreshInterval': '"1s"',
   'matching.PollerHistoryTTL': '"1s"',
@@ -30,7 +30,7 @@ beforeAll(async () => {
   captureLogs();
   env = await createVideoTestEnvironment({
     server: 'dev',
-    dynamicConfig: HASTE,
+    dynamicConfig: SHORT_LIMITS,
     emulator: { jobTimeMs: 0, videoBytes: 65_536 },
   });
 });
@@ -38,7 +38,7 @@ afterAll(() => env.teardown());
 
 const shell = (command: string) => runInShell(env.temporal.address, command);
 
-/** Runs a command of the page until it prints what the page shows: the server learns of workers and jobs by and by. */
+/** Repeats a command of the page until its output matches: the server learns of workers and jobs with a delay. */
 async function runShown(shown: ShownCommand | undefined, replaced: Record<string, string> = {}) {
   if (!shown) throw new Error('The page does not show the command.');
   const words = Object.entries(replaced);
@@ -86,8 +86,8 @@ async function startWorker(options: VideoWorkerOptions): Promise<() => Promise<v
   return stop;
 }
 
-/** Until the server knows that workers of a version ask for jobs and submits. */
-async function untilAsking(taskQueue: string, version: { deploymentName: string; buildId: string }) {
+/** Waits until the server knows that workers of a version poll for jobs and submits. */
+async function untilPolling(taskQueue: string, version: { deploymentName: string; buildId: string }) {
   const { deploymentName, buildId } = version;
   await until(
     () =>
@@ -95,14 +95,14 @@ async function untilAsking(taskQueue: string, version: { deploymentName: string;
         `temporal worker deployment describe-version --deployment-name ${deploymentName} --build-id ${buildId}`,
       ),
     ({ text }) => {
-      for (const asked of [`${taskQueue}\\s+workflow`, `${submitQueueOf(taskQueue)}\\s+activity`]) {
-        expect(text).toMatch(new RegExp(`^\\s+${asked}`, 'm'));
+      for (const queue of [`${taskQueue}\\s+workflow`, `${submitQueueOf(taskQueue)}\\s+activity`]) {
+        expect(text).toMatch(new RegExp(`^\\s+${queue}`, 'm'));
       }
     },
   );
 }
 
-/** Until all task queues know which version is current: the command that says so answers before they do. */
+/** Waits until all task queues know the current version; the command returns before they do. */
 async function untilRouted(deploymentName: string, buildId: string) {
   const { connection, options } = env.temporal.client;
   for (;;) {
@@ -120,7 +120,7 @@ const ofBuild = (buildId: string): VideoWorkerOptions => ({
   env: { VIDEOGEN_DEPLOYMENT_NAME: 'videos', VIDEOGEN_BUILD_ID: buildId },
 });
 
-/** A job that looks at its task when it is told to, and not by itself. */
+/** A job that polls only on request. */
 const startJob = () =>
   env.videos.start({ request: { prompt: 'A red fox' }, polling: { min: '1h' }, deadline: '2h' });
 
@@ -130,7 +130,7 @@ async function finish(job: VideoJob): Promise<void> {
   await job.result();
 }
 
-/** The builds that did something for a run, workflow tasks and activities alike. */
+/** The builds that ran workflow tasks or activities of a run. */
 async function buildsOf({ workflowId }: VideoJob, runId?: string): Promise<string[]> {
   const { events } = await historyOf(env.temporal.client, workflowId, runId);
   const builds = (events ?? []).flatMap((event) => [
@@ -143,7 +143,7 @@ async function buildsOf({ workflowId }: VideoJob, runId?: string): Promise<strin
 const runIdOf = async ({ workflowId }: VideoJob) =>
   (await env.temporal.client.workflow.getHandle(workflowId).describe()).runId;
 
-/** Has the job look until its history is long and it goes on in another run. */
+/** Lets the job poll until its history is long and it continues as new. */
 async function untilContinued(job: VideoJob): Promise<void> {
   const first = await runIdOf(job);
   while ((await runIdOf(job)) === first) {
@@ -154,7 +154,7 @@ async function untilContinued(job: VideoJob): Promise<void> {
   }
 }
 
-test('a job ends on the version that it began on, and new jobs begin on the current one', async () => {
+test('a job ends on the version it started on, and new jobs start on the current one', async () => {
   const [makeFirstCurrent] = commandsOf(sectionOf(page, 'With a worker deployment'));
   const steps = commandsOf(sectionOf(page, 'The steps'));
   const [queuesOfNew, oldIsCurrent, ramp, listNew, makeCurrent, countOld, drains, drained, remove] = steps;
@@ -165,7 +165,7 @@ test('a job ends on the version that it began on, and new jobs begin on the curr
   const before = await startJob();
   await before.taskId();
   const stopOld = await startWorker(ofBuild('1.4.2'));
-  await untilAsking(DEFAULT_TASK_QUEUE, { deploymentName: 'videos', buildId: '1.4.2' });
+  await untilPolling(DEFAULT_TASK_QUEUE, { deploymentName: 'videos', buildId: '1.4.2' });
   await runShown(makeFirstCurrent);
   await untilRouted('videos', '1.4.2');
   await finish(before);
@@ -178,7 +178,7 @@ test('a job ends on the version that it began on, and new jobs begin on the curr
   const firstRun = await runIdOf(old);
 
   await startWorker(ofBuild('1.5.0'));
-  await untilAsking(DEFAULT_TASK_QUEUE, { deploymentName: 'videos', buildId: '1.5.0' });
+  await untilPolling(DEFAULT_TASK_QUEUE, { deploymentName: 'videos', buildId: '1.5.0' });
   for (const shown of [queuesOfNew, oldIsCurrent, ramp, listNew, makeCurrent]) await runShown(shown);
   await untilRouted('videos', '1.5.0');
 
@@ -187,7 +187,7 @@ test('a job ends on the version that it began on, and new jobs begin on the curr
   await runShown(move, { NAME: moved.workflowId });
   await finish(moved);
   await runShown(countOld);
-  // While the job stands still: between two of its runs none is counted, and what is drained once stays so.
+  // While the job does nothing: it is not counted between two of its runs, and a drained version stays drained.
   await runShown(drains);
   await untilContinued(old);
   await finish(old);
@@ -204,7 +204,7 @@ test('a job ends on the version that it began on, and new jobs begin on the curr
   for (const shown of commandsOf(sectionOf(page, 'Without one'))) await runShown(shown);
 });
 
-test('a version is not made current whose workers leave out a queue that jobs of today need', async () => {
+test('a version whose workers miss a queue of running jobs cannot become current', async () => {
   const deploymentName = `parts-${randomUUID()}`;
   const taskQueue = `parts-${randomUUID()}`;
   const startPart = (buildId: string, roles: WorkerRole[]) => {
@@ -228,7 +228,7 @@ test('a version is not made current whose workers leave out a queue that jobs of
   const succeeds = ({ code }: Printed) => expect(code).toBe(0);
 
   await startPart('1', ['jobs', 'submits']);
-  await untilAsking(taskQueue, { deploymentName, buildId: '1' });
+  await untilPolling(taskQueue, { deploymentName, buildId: '1' });
   await until(makeCurrent('1'), succeeds);
   await untilRouted(deploymentName, '1');
   const videos = await createVideoClient({ client: env.temporal.client, taskQueue });

@@ -27,7 +27,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Each file of dist but the maps, with what tells one that was written anew. */
+/** The files of dist except source maps. A version changes when the file is written. */
 function versions(): Map<string, string> {
   const dist = join(folder, 'dist');
   const files = existsSync(dist) ? readdirSync(dist, { recursive: true, encoding: 'utf8' }) : [];
@@ -41,7 +41,7 @@ function versions(): Map<string, string> {
   );
 }
 
-/** The files that a run writes; it prints nothing. */
+/** Runs the script, which prints nothing, and returns the files that it wrote. */
 function compile(...args: string[]): string[] {
   const before = versions();
   const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/compile.cjs', ...args], {
@@ -52,18 +52,18 @@ function compile(...args: string[]): string[] {
   return [...versions()].flatMap(([file, version]) => (before.get(file) === version ? [] : [file])).sort();
 }
 
-test('everything is translated and bundled the first time, and what comes of it runs', () => {
-  const made = compile();
-  expect(made).toEqual(expect.arrayContaining([...BUNDLE, 'src/cli/main.js', 'workflows/index.js']));
+test('the first run compiles and bundles everything, and the result runs', () => {
+  const written = compile();
+  expect(written).toEqual(expect.arrayContaining([...BUNDLE, 'src/cli/main.js', 'workflows/index.js']));
   const help = execFileSync(join(folder, 'dist/src/cli/main.js'), ['--help'], { encoding: 'utf8' });
   expect(help).toContain('videogen');
 });
 
-test('nothing is done when nothing has changed', () => {
+test('a run without changes writes nothing', () => {
   expect(compile()).toEqual([]);
 });
 
-test('only what has changed is translated, and what is gone goes', () => {
+test('only changed sources are compiled, and the output of removed ones is deleted', () => {
   appendFileSync(join(folder, 'src/cli/dev.ts'), '// changed\n');
   rmSync(join(folder, 'src/superfluous.ts'));
   expect(compile()).toEqual(['.made-from.json', 'src/cli/dev.js']);
@@ -71,20 +71,20 @@ test('only what has changed is translated, and what is gone goes', () => {
 });
 
 test.each(['workflows/generate-video', 'src/contract/names'])(
-  'the workflows are bundled anew when %s has changed',
+  'the workflows are bundled again when %s has changed',
   (file) => {
     appendFileSync(join(folder, `${file}.ts`), 'export const changed = 1;\n');
     expect(compile()).toEqual([...BUNDLE, `${file}.js`].sort());
   },
 );
 
-test('what tsc has translated is left, and its workflows are bundled', () => {
+test('with --compiled, the output of tsc is kept and its workflows are bundled', () => {
   appendFileSync(join(folder, 'workflows/generate-video.ts'), 'export const changedAgain = 1;\n');
   expect(compile('--compiled')).toEqual(BUNDLE);
   expect(compile()).toEqual([]);
 });
 
-test('a bundle that is missing is made again', () => {
+test('a missing bundle is built again', () => {
   rmSync(join(folder, 'dist/workflows/bundle.js'));
   expect(compile()).toEqual(['workflows/bundle.js', 'workflows/bundle.json']);
 });

@@ -1,6 +1,6 @@
 import { deprecatePatch, patched, sleep } from '@temporalio/workflow';
 
-/** One workflow through the releases of the recipe in docs/versions-and-rollout.md; the tidying up is what changes. */
+/** One workflow in each release of the recipe in docs/versions-and-rollout.md. The releases differ in `tidyUp`. */
 const download = () => sleep('1m');
 const tidyUp = () => sleep('1s');
 

@@ -9,16 +9,16 @@ import type { HistoryEvent } from './history';
 /** A job after the run. */
 export interface RunJob extends PlannedJob {
   workflowId: string;
-  /** Missing when the job failed or did not end, and then `ending` tells which. */
+  /** Missing when the job failed or did not end; `ending` says which. */
   result?: JobResult;
   ending: string;
   events: HistoryEvent[];
 }
 
-/** An attempt that begins later than this after a silent one began may be its successor; a beat may come late. */
+/** A POST this long after an unanswered one may be its retry. Below the heartbeat timeout, since a heartbeat may arrive late. */
 const LOST_AFTER_MS = SUBMIT_POLICY.heartbeatTimeout * 0.75;
 
-/** Everything that is wrong with the jobs of a run, by the emulator's books. Nothing is wrong with an empty list. */
+/** Every flaw of the jobs of a run, according to the emulator's records. Empty when the run was correct. */
 export async function auditJobs(
   jobs: readonly RunJob[],
   emulator: Emulator,
@@ -39,7 +39,7 @@ async function auditJob(job: RunJob, emulator: Emulator, killedAtMs: readonly nu
   const tasks = emulator.generations().filter(({ request }) => request.prompt === prompt);
   const posts = postsOf(emulator, prompt);
   const paid = posts.filter((post) => !isRefused(post));
-  const story = tell(posts, decisionsOf(job));
+  const story = describePosts(posts, decisionsOf(job));
 
   expect(result !== undefined, `ended as ${job.ending}; ${story}`);
   expect(tasks.length === paid.length, `${tasks.length} generations of ${paid.length} POSTs; ${story}`);
@@ -54,17 +54,17 @@ async function auditJob(job: RunJob, emulator: Emulator, killedAtMs: readonly nu
   if (result === undefined) return flaws;
 
   const own = tasks.find(({ taskId }) => taskId === result.taskId);
-  expect(own !== undefined, `has the task ${result.taskId}, which is of another job`);
+  expect(own !== undefined, `has the task ${result.taskId}, which belongs to another job`);
   if (own === undefined) return flaws;
   const stored = await readFile(fileURLToPath(result.video.uri)).catch(() => undefined);
   expect(
     stored?.equals(await emulator.video(own.taskId)) === true,
-    `${result.video.uri} is not its whole video`,
+    `${result.video.uri} is not its complete video`,
   );
   return flaws;
 }
 
-/** Nobody got its answer: it was cut, or a worker was killed and its silence waited for. */
+/** The answer was cut, or the worker was killed and its heartbeat timed out. */
 function isLost(post: RecordedCall, next: RecordedCall | undefined, killedAtMs: readonly number[]): boolean {
   if (next === undefined) return false;
   if (post.status === undefined) return true;
@@ -78,12 +78,12 @@ export function postsOf(emulator: Emulator, prompt?: string): RecordedCall[] {
   );
 }
 
-/** It made no task. */
+/** A refused POST makes no task. */
 export function isRefused({ status = 0 }: RecordedCall): boolean {
   return status >= 400;
 }
 
-/** What the operator decided about a job, as its history has it. */
+/** The operator's decisions about a job, from its history. */
 export function decisionsOf({ events }: Pick<RunJob, 'events'>): SubmitDecision['decision'][] {
   return events.flatMap(({ workflowExecutionUpdateAcceptedEventAttributes: accepted }) => {
     const [argument] = accepted?.acceptedRequest?.input?.args?.payloads ?? [];
@@ -91,7 +91,7 @@ export function decisionsOf({ events }: Pick<RunJob, 'events'>): SubmitDecision[
   });
 }
 
-/** Of which activities the last attempt but one was never heard of again: a worker was killed with it. */
+/** The activities with an attempt that timed out, because its worker was killed. */
 export function interrupted(events: readonly HistoryEvent[]): string[] {
   const types = new Map(
     events.map((event) => [
@@ -107,7 +107,7 @@ export function interrupted(events: readonly HistoryEvent[]): string[] {
   });
 }
 
-function tell(posts: readonly RecordedCall[], decisions: readonly string[]): string {
-  const told = posts.map(({ atMs, status }) => `${new Date(atMs).toISOString()} → ${status ?? 'no answer'}`);
-  return `POSTs ${told.join(', ') || 'none'}; decided ${decisions.join(', ') || 'nothing'}`;
+function describePosts(posts: readonly RecordedCall[], decisions: readonly string[]): string {
+  const lines = posts.map(({ atMs, status }) => `${new Date(atMs).toISOString()} → ${status ?? 'no answer'}`);
+  return `POSTs ${lines.join(', ') || 'none'}; decided ${decisions.join(', ') || 'nothing'}`;
 }

@@ -7,19 +7,19 @@ export interface OperatorOptions {
   client: Client;
   videos: VideoClient;
   taskQueue: string;
-  /** What a look at the service says about the task of a job. */
+  /** The task of a job at the service, if there is one. */
   findTask: (workflowId: string) => string | undefined;
   signal: AbortSignal;
 }
 
 const ROUND_MS = 1_000;
-/** A job without a task is asked only when its submit takes longer than one that went well. */
-const SUBMIT_TAKES_MS = 3_000;
-const QUESTIONS_AT_ONCE = 8;
+/** A job without a task is queried only when its submit takes longer than a successful one. */
+const LONGEST_SUBMIT_MS = 3_000;
+const CONCURRENT_QUERIES = 8;
 
 /**
- * Somebody who looks for lost submits and decides them one by one, until told to stop. What was decided is in the
- * histories of the jobs; what is given back are the questions that nobody answered, as happens with no worker up.
+ * An operator who searches for lost submits and decides them one by one until `signal` aborts. The decisions are in the
+ * histories of the jobs. Returns the queries that failed, which happens while no worker is up.
  */
 export async function operate(options: OperatorOptions): Promise<string[]> {
   const { signal } = options;
@@ -29,20 +29,20 @@ export async function operate(options: OperatorOptions): Promise<string[]> {
   while (!signal.aborted) {
     const candidates = await jobsWithoutTask(options);
     while (candidates.length > 0 && !signal.aborted) {
-      await Promise.all(candidates.splice(0, QUESTIONS_AT_ONCE).map(decide));
+      await Promise.all(candidates.splice(0, CONCURRENT_QUERIES).map(decide));
     }
     await sleep(ROUND_MS, undefined, { signal }).catch(() => undefined);
   }
   return problems;
 }
 
-/** The list alone tells which jobs have a task: no worker is asked for it. */
+/** Reads the list of workflows, so that no worker is needed. */
 async function jobsWithoutTask({ client, taskQueue }: OperatorOptions): Promise<string[]> {
   const found: string[] = [];
   const query = `TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running'`;
   for await (const { workflowId, memo, startTime } of client.workflow.list({ query })) {
     if (memo?.[TASK_ID_MEMO] !== undefined) continue;
-    if (Date.now() - startTime.getTime() > SUBMIT_TAKES_MS) found.push(workflowId);
+    if (Date.now() - startTime.getTime() > LONGEST_SUBMIT_MS) found.push(workflowId);
   }
   return found;
 }
@@ -51,7 +51,7 @@ async function decideIfHeld(workflowId: string, { videos, findTask }: OperatorOp
   const job = videos.handle(workflowId);
   const { phase } = await job.progress();
   if (phase !== 'needs-decision') return;
-  // A task is made when its request arrives, and a held job has no request on its way any more: none there is none.
+  // The service makes a task when the request arrives, and a held job has no request in flight: no task there means none.
   const taskId = findTask(workflowId);
   await job.decideSubmit(taskId === undefined ? { decision: 'resubmit' } : { decision: 'adopt', taskId });
 }

@@ -6,41 +6,41 @@ import { atLength } from './nightly';
 export interface PlannedJob {
   prompt: string;
   startAtMs: number;
-  /** The worker's own, `hold`, unless set. */
+  /** The worker's default, `hold`, unless set. */
   onLostSubmit?: LostSubmitPolicy;
 }
 
-/** How long a worker works before it is killed, and how long nobody starts it again. */
+/** How long a worker runs before it is killed, and how long it stays down. */
 export interface WorkerLife {
   lifeMs: number;
-  /** Set when it is killed so long after the next POST of any worker, in place of just any moment. */
+  /** If set, the kill comes this long after the next POST of any worker. */
   afterPostMs?: number;
   downMs: number;
 }
 
 export interface TimedFault {
   atMs: number;
-  give: (emulator: Emulator) => void;
+  apply: (emulator: Emulator) => void;
 }
 
-/** Everything that is left to chance in a run, and all of it hangs on the seed. What the machine makes of it does not. */
+/** Everything random in a run follows from the seed; only the timing of the machine does not. */
 export interface ChaosPlan {
   jobs: PlannedJob[];
-  /** For the submits in the order in which they come. */
+  /** For the submits, in their order of arrival. */
   submitFaults: Faults['submit'][];
-  /** For the next call of their kind after a while. */
+  /** For the next call of their kind after a delay. */
   timedFaults: TimedFault[];
-  /** One list for each worker. */
+  /** One list per worker. */
   lives: WorkerLife[][];
 }
 
 export const VIDEO_BYTES = 64 * 1024;
 
 /**
- * What a worker tells Temporal is under way for so long. A kill shortly after a POST takes the note of it along, as it
- * does wherever Temporal is not on the same machine.
+ * The latency from a worker to Temporal. A kill right after a POST then loses the heartbeat that records it, as it does
+ * when Temporal runs on another machine.
  */
-export const WORKER_LINE_MS = 60;
+export const WORKER_LATENCY_MS = 60;
 
 export const JOBS = atLength(60, 200);
 const RESUBMITTING_JOBS = atLength(6, 20);
@@ -49,7 +49,7 @@ const JOBS_START_WITHIN_MS = atLength(9_000, 25_000);
 const LEAST_KILLS = atLength(5, 12);
 const MOST_KILLS = atLength(7, 16);
 
-/** Such refusals make no task; the wait is short because a rate limiter shuts for all jobs of a worker. */
+/** These refusals make no task. Retry-After is short because the rate limiter pauses all jobs of a worker. */
 const REFUSALS: Faults['submit'][] = [
   { kind: 'rate-limited', retryAfter: 1 },
   { kind: 'server-error' },
@@ -72,9 +72,9 @@ export function chaosPlan(seed: string): ChaosPlan {
   const submitFault = (): Faults['submit'] => {
     const dice = random();
     if (dice < 0.04) return oneOf(REFUSALS);
-    // Lost without a kill.
+    // The answer is lost without a kill.
     if (dice < 0.07) return { kind: 'reset-late', ms: between(0, 1_000) };
-    // Answered, and late enough for a kill to come before the answer.
+    // Late enough for a kill before the answer.
     return { kind: 'late', ms: between(100, 1_500) };
   };
 
@@ -86,22 +86,22 @@ export function chaosPlan(seed: string): ChaosPlan {
       { kind: 'reset' },
       { kind: 'bad-json' },
     ]);
-    return { atMs: during(), give: (emulator) => emulator.next('status', fault) };
+    return { atMs: during(), apply: (emulator) => emulator.next('status', fault) };
   };
   const downloadFault = (kind: 'cut' | 'stall'): TimedFault => {
     const afterBytes = between(0, VIDEO_BYTES - 1);
-    // One that stands still after the last kill is only waited for.
+    // A stall after the last kill would only cost time.
     const atMs = kind === 'stall' ? between(1_000, JOBS_START_WITHIN_MS / 2) : during();
-    return { atMs, give: (emulator) => emulator.next('download', { kind, afterBytes }) };
+    return { atMs, apply: (emulator) => emulator.next('download', { kind, afterBytes }) };
   };
 
   const lives: WorkerLife[][] = [[], []];
   for (let kills = between(LEAST_KILLS, MOST_KILLS); kills > 0; kills--) {
-    // In turn, so that both die all along; each at its own moments.
+    // Alternates between the workers, so that both are killed throughout the run.
     lives[kills % 2]?.push({
       lifeMs: between(300, 4_500),
       downMs: between(0, 800),
-      ...(kills % 3 === 0 && { afterPostMs: between(0, WORKER_LINE_MS) }),
+      ...(kills % 3 === 0 && { afterPostMs: between(0, WORKER_LATENCY_MS) }),
     });
   }
   return {
@@ -110,7 +110,7 @@ export function chaosPlan(seed: string): ChaosPlan {
     timedFaults: [
       ...Array.from({ length: atLength(3, 6) }, statusFault),
       ...Array.from({ length: atLength(2, 3) }, () => downloadFault('cut')),
-      // They stand still until a kill, so that kills meet downloads too, which are over in no time otherwise.
+      // Downloads are short; a stalled one lasts until a kill, so that kills hit downloads too.
       ...Array.from({ length: atLength(2, 4) }, () => downloadFault('stall')),
     ],
     lives,

@@ -3,9 +3,9 @@ import type { WorkerLife } from './chaos-plan';
 import type { WorkerProcess } from './worker-process';
 
 export interface Kills {
-  /** When, by the clock of the machine. */
+  /** The times of the kills. */
   readonly atMs: readonly number[];
-  /** What workers printed that ended without having been killed. */
+  /** The output of workers that ended without a kill. */
   readonly diedAlone: readonly string[];
   /** Resolves when the last kill is done and all workers are up again; rejects when a worker does not come up. */
   readonly over: Promise<void>;
@@ -18,10 +18,10 @@ export interface KillOptions {
   signal: AbortSignal;
 }
 
-/** A POST that does not come is not waited for longer. */
+/** The longest wait for a POST. */
 const NEXT_POST_WITHIN_MS = 2_000;
 
-/** Has each worker live its lives, one after the other, each ended by SIGKILL; the worker after the last one stays. */
+/** Runs each worker through its lives, each ended by SIGKILL. The worker after the last life keeps running. */
 export function killWorkers(
   lives: readonly (readonly WorkerLife[])[],
   { start, posts, signal }: KillOptions,

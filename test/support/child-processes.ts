@@ -1,19 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
-/** A program in a process of its own, and what it has printed so far. */
-export interface SeenProcess {
+/** A child process, and what it has printed so far. */
+export interface RunningProcess {
   out(): string;
   err(): string;
   ended: Promise<number | null>;
   kill(signal: NodeJS.Signals): void;
 }
 
-/** The processes of a test: none outlives it. */
+/** The child processes of a test; `killAll` ends those that still run. */
 export class ChildProcesses {
   private readonly running = new Map<ChildProcess, Promise<unknown>>();
 
-  /** Runs a program with this Node, and with nothing of our environment but what is given. */
-  start(args: string[], options: { cwd: string; env: Record<string, string | undefined> }): SeenProcess {
+  /** Runs a program with this Node. It sees only PATH, HOME and the given variables. */
+  start(args: string[], options: { cwd: string; env: Record<string, string | undefined> }): RunningProcess {
     const child = spawn(process.execPath, args, {
       cwd: options.cwd,
       env: { PATH: process.env.PATH, HOME: options.cwd, ...options.env },

@@ -3,5 +3,5 @@ import { runInNewContext } from 'node:vm';
 
 setFlagsFromString('--expose-gc');
 
-/** Frees what nobody holds any more, so that what is measured next is what somebody does. */
+/** Frees unreachable memory, so that the next measurement counts only what is in use. */
 export const collectGarbage: () => void = runInNewContext('gc');

@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
 
-/** What the tests read of a compose file that the schema has accepted. */
+/** The fields of a compose file that the tests read. The schema has accepted it before. */
 export interface ComposeFile {
   services: Record<string, ComposeService>;
   secrets?: Record<string, { file?: string; environment?: string }>;
@@ -31,13 +31,13 @@ export const parseCompose = (text: string): ComposeFile => parse(text, { merge: 
 export interface DockerStage {
   name?: string;
   image: string;
-  /** Sources of its COPY instructions, and the stage they come from when it is not the repository. */
+  /** The sources of its COPY instructions, and the stage they come from unless it is the repository. */
   copies: { sources: string[]; from?: string }[];
-  /** Every other instruction, the last of a kind. */
+  /** Every other instruction; the last one of each kind counts. */
   instructions: Record<string, string>;
 }
 
-/** As much of a Dockerfile's grammar as ours uses. */
+/** Supports only the syntax that our Dockerfile uses. */
 export function parseDockerfile(text: string): DockerStage[] {
   const stages: DockerStage[] = [];
   const lines = text.replaceAll(/^\s*#.*\n/gm, '').replaceAll(/\\\n\s*/g, '');

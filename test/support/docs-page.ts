@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const ROOT = join(__dirname, '../..');
 
-/** A command that a page shows in a `console` block, and the lines under it. */
+/** A command in a `console` block of a page, and the output shown below it. */
 export interface ShownCommand {
   command: string;
   output: string[];
@@ -28,7 +28,7 @@ export function blocksOf(text: string, language: string): string[] {
   return [...blocks].map(([, code]) => code ?? '');
 }
 
-/** What stands under a heading below the page's title, up to the next. */
+/** The text from a heading to the next one. */
 export function sectionOf(page: string, heading: string): string {
   const sections = page.split(/^##+ /m);
   const section = sections.find((text) => text.startsWith(`${heading}\n`));
@@ -36,7 +36,7 @@ export function sectionOf(page: string, heading: string): string {
   return section;
 }
 
-/** The commands of a text's `console` blocks, in order; a backslash at the end of a line continues a command. */
+/** The commands in the `console` blocks, in order. A backslash at the end of a line continues a command. */
 export function commandsOf(text: string): ShownCommand[] {
   return blocksOf(text, 'console').flatMap((block) =>
     block
@@ -50,7 +50,7 @@ export function commandsOf(text: string): ShownCommand[] {
   );
 }
 
-/** Holds what a command printed to what the page shows of it: its lines in order, where `…` stands for anything. */
+/** Expects the output to contain the lines of the page in their order; `…` stands for anything. */
 export function expectShown({ command, output }: ShownCommand, printed: string): void {
   const lines = output.map((line) =>
     line.trim().split('…').map(escaped).join('.*').replaceAll(/\s+/g, '\\s+'),

@@ -4,7 +4,7 @@ import { BufferSource, EncodedPacketSink, Input, MP4 } from 'mediabunny';
 export interface Film {
   seconds: number;
   tracks: number;
-  /** The pictures as they are encoded, in their order, with the time at which each is shown. */
+  /** The encoded pictures in order, each with its timestamp. */
   pictures: { at: number; data: string }[];
 }
 

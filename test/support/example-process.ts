@@ -2,12 +2,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
-import { ChildProcesses, type SeenProcess } from './child-processes';
+import { ChildProcesses, type RunningProcess } from './child-processes';
 import { pause } from './world';
 
 const EXAMPLES = join(__dirname, '../../examples');
 
-/** What `npm run examples` writes, without the look at the types, which takes long: `npm run types` has that look. */
+/** Compiles the examples like `npm run examples`, but without checking types, which is slow: `npm run types` checks them. */
 export function compileExamples(): void {
   const file = join(EXAMPLES, 'tsconfig.json');
   const { config } = ts.readConfigFile(file, ts.sys.readFile);
@@ -21,10 +21,10 @@ export function compileExamples(): void {
   }
 }
 
-/** An example as people run it: a process of its own, which sees the settings that it is given and no other. */
-export interface ExampleProcess extends SeenProcess {
-  /** Resolves with the first match in what it prints. */
-  printed(words: RegExp): Promise<string>;
+/** An example as people run it: a separate process with only the given settings. */
+export interface ExampleProcess extends RunningProcess {
+  /** Resolves with the first match in its output. */
+  printed(pattern: RegExp): Promise<string>;
 }
 
 export interface ExampleEnd {
@@ -34,7 +34,7 @@ export interface ExampleEnd {
 }
 
 export class ExampleRuns {
-  /** Where they run, and store what they make. */
+  /** Their working directory, where they also store files. */
   readonly folder = mkdtempSync(join(tmpdir(), 'videogen-examples-'));
   private readonly processes = new ChildProcesses();
 
@@ -47,11 +47,12 @@ export class ExampleRuns {
     void example.ended.then(() => {
       hasEnded = true;
     });
-    const printed = async (words: RegExp) => {
+    const printed = async (pattern: RegExp) => {
       for (;;) {
-        const [match] = words.exec(example.out()) ?? [];
+        const [match] = pattern.exec(example.out()) ?? [];
         if (match !== undefined) return match;
-        if (hasEnded) throw new Error(`it ended without printing ${words}: ${example.out()}${example.err()}`);
+        if (hasEnded)
+          throw new Error(`it ended without printing ${pattern}: ${example.out()}${example.err()}`);
         await pause();
       }
     };

@@ -11,12 +11,12 @@ export interface ExampleService {
   videos: VideoClient;
   get(path: string, init?: RequestInit): Promise<Response>;
   post(path: string, body: unknown, key?: string): Promise<Response>;
-  /** What it tells of a video, until the end. */
+  /** All server-sent events of a video. */
   events(id: string): Promise<{ event: string; data: Record<string, unknown> }[]>;
   close(): Promise<void>;
 }
 
-/** The example with Express in a process of its own, and a worker here that does what it starts. */
+/** The Express example in a separate process, and a worker in this one that runs its jobs. */
 export async function startExampleService(
   env: VideoTestEnvironment,
   runs: ExampleRuns,

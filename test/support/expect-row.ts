@@ -1,6 +1,6 @@
 import { FAILURES, type FailureType, VideoFailure } from '../../src/contract';
 
-/** Ends as its row of the table says: type, task id, and a message that says what happened, to which task, what to do. */
+/** Expects the type, the task id and a message with the meaning, the task and the advice of the failure table. */
 export function expectRow(failure: unknown, type: FailureType, taskId: string | undefined): void {
   if (!(failure instanceof VideoFailure)) throw failure;
   expect(failure).toMatchObject({ type, taskId });

@@ -41,7 +41,7 @@ const WITHOUT_STATUS: Record<NoAnswer, string> = {
   'not-allowed': 'a link to a private address, or one without TLS',
 };
 
-/** Which answer is which failure, by call, as the page about failures shows it. */
+/** The failure of each answer, by call, as the page about failures shows it. */
 export function answerTable(): string {
   const unanswered = Object.entries(WITHOUT_STATUS).map(([kind, description]) => [
     description,
@@ -63,7 +63,7 @@ export function answerTable(): string {
   );
 }
 
-/** Neighbours that mean the same are one row. */
+/** Joins neighbouring rows with the same failures. */
 function joinAlike(rows: string[][]): string[][] {
   const joined: string[][] = [];
   for (const [name = '', ...failures] of rows) {

@@ -5,8 +5,8 @@ import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { readServerOptions } from '../../src/config/temporal-config';
 import { findDevServer, findTestServer } from '../../src/temporal-server';
 
-/** Finds Temporal's programs and bundles the workflows once for all test files. */
-// biome-ignore lint/style/noDefaultExport: jest takes the default export of this file.
+/** Finds Temporal's servers and bundles the workflows, once for all test files. */
+// biome-ignore lint/style/noDefaultExport: jest requires a default export here.
 export default async function globalSetup(): Promise<void> {
   const server = {
     ...readServerOptions(process.env),

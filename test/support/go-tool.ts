@@ -5,17 +5,17 @@ import { buildOnce } from '../../src/temporal-server/build-once';
 import { executableName, requireOnSearchPath } from '../../src/temporal-server/executable-file';
 import { runTool } from '../../src/temporal-server/run-tool';
 
-/** For `beforeAll`: the largest took two cores two minutes with nothing downloaded or compiled before. */
+/** For `beforeAll`: the largest tool took two minutes on two cores with empty caches. */
 export const GO_TOOL_TIMEOUT_MS = 15 * 60_000;
 
 export interface GoTool {
-  /** A folder beside this file whose go.mod and go.sum pin the tool, its module and what that needs. */
+  /** A folder beside this file whose go.mod and go.sum pin the tool and its dependencies. */
   recipe: string;
   module: string;
   program: string;
 }
 
-/** A tool of the tests that is built once and kept with Temporal's programs. */
+/** Builds a tool once, into the cache folder of Temporal's servers. */
 export async function buildGoTool(
   { recipe, module, program }: GoTool,
   env: NodeJS.ProcessEnv = process.env,
@@ -36,7 +36,7 @@ export async function buildGoTool(
     await runTool(go, ['build', '-mod=readonly', '-ldflags=-s -w', '-o', join(folder, file), program], {
       cwd: copy,
       searchPath,
-      // A go.work above the cache folder would leave our module out.
+      // A go.work above the cache folder would exclude our module.
       env: { GOWORK: 'off' },
       timeoutMs: GO_TOOL_TIMEOUT_MS,
     });

@@ -8,7 +8,7 @@ export async function historyOf(client: Client, workflowId: string, runId?: stri
   return client.workflow.getHandle(workflowId, runId).fetchHistory();
 }
 
-/** For each activity, in order: its type, its attempts, and the time from its scheduling to its last attempt's start. */
+/** The activities in order. `waitedMs` is the time from the scheduling to the start of the last attempt. */
 export function activities(
   history: History,
 ): { type: string; attempts: number; waitedMs: number; summary?: string }[] {
@@ -31,17 +31,17 @@ export function activities(
   });
 }
 
-/** What was done by the worker of the workflow itself, in order. */
+/** The local activities, in order. */
 export function localActivities(history: History): { type: string; summary?: string }[] {
   return (history.events ?? []).flatMap(({ markerRecordedEventAttributes: marker, userMetadata }) => {
     if (marker?.markerName !== 'core_local_activity') return [];
-    const told = textOf(marker.details?.data?.payloads?.[0]?.data);
-    const { activity_type: type = '' }: { activity_type?: string } = Object(told);
+    const details = textOf(marker.details?.data?.payloads?.[0]?.data);
+    const { activity_type: type = '' }: { activity_type?: string } = Object(details);
     return [{ type, summary: textOf(userMetadata?.summary?.data) }];
   });
 }
 
-/** The lengths and labels of the timers, in order. */
+/** The lengths and summaries of the timers, in order. */
 export function timers(history: History): { ms: number; summary?: string }[] {
   return (history.events ?? []).flatMap(({ timerStartedEventAttributes: timer, userMetadata }) =>
     timer ? [{ ms: durationMs(timer.startToFireTimeout), summary: textOf(userMetadata?.summary?.data) }] : [],

@@ -17,14 +17,14 @@ const ROOT = join(__dirname, '../..');
 export interface HostProject {
   folder: string;
   write(files: Record<string, string>): void;
-  /** Runs one of its files; answers what it printed, as JSON. */
+  /** Runs one of its files and returns its output, parsed as JSON. */
   run(file: string): unknown;
   remove(): void;
 }
 
 /**
- * Somebody else's project, with this package installed as npm would from what was built, and the packages that it needs.
- * `own` are packages of which the project has a copy of its own, under a path of node_modules.
+ * A user's project with the built package installed as npm installs it, and with its dependencies. `own` are packages of
+ * which the project has its own copy, by their path in node_modules.
  */
 export function createHostProject(own: Record<string, string> = {}): HostProject {
   const folder = mkdtempSync(join(tmpdir(), 'videogen-host-'));
@@ -33,14 +33,14 @@ export function createHostProject(own: Record<string, string> = {}): HostProject
   for (const part of ['dist', 'src', 'package.json']) {
     cpSync(join(ROOT, part), join(installed, part), { recursive: true });
   }
-  for (const [place, name] of Object.entries(own)) {
-    cpSync(join(ROOT, 'node_modules', name), join(modules, place), { recursive: true });
+  for (const [path, name] of Object.entries(own)) {
+    cpSync(join(ROOT, 'node_modules', name), join(modules, path), { recursive: true });
   }
   for (const name of packagesIn(join(ROOT, 'node_modules'))) {
-    const place = join(modules, name);
-    if (existsSync(place)) continue;
-    mkdirSync(dirname(place), { recursive: true });
-    symlinkSync(join(ROOT, 'node_modules', name), place);
+    const link = join(modules, name);
+    if (existsSync(link)) continue;
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules', name), link);
   }
   return {
     folder,

@@ -1,3 +1,3 @@
-/** The workflows of somebody who does without the plugin: their own, and ours among them. */
+/** The workflows of a host without the plugin: its own, and ours re-exported. */
 export * from '../../workflows';
 export { makeTrailer } from './host-workflows';

@@ -1,7 +1,7 @@
 import { executeChild, proxyActivities } from '@temporalio/workflow';
 import { generateVideo } from '../../workflows';
 
-/** The workflows of somebody who has the plugin: one of theirs has a video made. */
+/** The workflows of a host with the plugin. One of them generates a video as a child workflow. */
 const { think } = proxyActivities<{ think(about: string): Promise<string> }>({ startToCloseTimeout: '10s' });
 
 export async function makeTrailer(about: string, workflowId: string) {

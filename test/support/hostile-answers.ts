@@ -2,7 +2,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { Answer, AskedVideo, ServedVideo } from './hostile-server';
 
-/** What the head of an answer says otherwise than a good one; a header that is undefined is left out. */
+/** How the head of an answer differs from a correct one. A header that is undefined is left out. */
 export interface Change {
   status?: number;
   headers?: OutgoingHttpHeaders;
@@ -11,32 +11,32 @@ export interface Change {
 /** `from` is where in the video the answer begins. */
 export type ChangeHead = (video: ServedVideo, from: number) => Change;
 
-/** A good answer, but for what its head says. */
+/** A correct answer with a changed head. */
 export function serveWith(change?: ChangeHead): Answer {
   return (response, video, asked) => {
-    const from = begin(response, video, asked, change);
+    const from = writeHead(response, video, asked, change);
     response.end(video.bytes.subarray(from));
   };
 }
 
-/** As a good file server does it: the whole, or the rest from where it was asked for. */
+/** A correct answer: the whole video, or the range that was asked for. */
 export const serve = serveWith();
 
-/** Of the whole video, from 0 to 1: where something happens to it. */
+/** A position in the video, from 0 to 1. */
 export type Share = number;
 
-/** Ends the connection within the video. */
+/** Ends the connection inside the video. */
 export function cutAt(share: Share, change?: ChangeHead): Answer {
   return (response, video, asked) => {
-    const from = begin(response, video, asked, change);
+    const from = writeHead(response, video, asked, change);
     sendUpTo(response, video.bytes.subarray(from, offsetOf(share, video)), () => response.socket?.end());
   };
 }
 
-/** The same without a goodbye: what was on its way may be lost. */
+/** Resets the connection inside the video; bytes in flight may be lost. */
 export function resetAt(share: Share): Answer {
   return (response, video, asked) => {
-    const from = begin(response, video, asked);
+    const from = writeHead(response, video, asked);
     sendUpTo(response, video.bytes.subarray(from, offsetOf(share, video)), () =>
       response.socket?.resetAndDestroy(),
     );
@@ -49,48 +49,48 @@ export function offsetOf(share: Share, { bytes }: Pick<ServedVideo, 'bytes'>): n
 
 /** Another video of the same length. */
 export function otherThan(bytes: Buffer): Buffer {
-  // Its first bytes make it a video; behind them is noise.
+  // The first bytes identify the container; the rest is noise.
   const noise = Math.floor(bytes.length / 4);
   return Buffer.concat([bytes.subarray(0, noise), bytes.subarray(noise).map((byte) => byte ^ 0xff)]);
 }
 
-/** Has another video by now. */
+/** Serves another video under the same path. */
 export function serveOther(change?: ChangeHead): Answer {
   return (response, video, asked) =>
     serveWith(change)(response, { ...video, bytes: otherThan(video.bytes), etag: '"two"' }, asked);
 }
 
-/** From there on a byte now and then, for as long as anybody listens. */
+/** From that position on, sends single bytes until the connection closes. */
 export function trickleFrom(share: Share): Answer {
   return (response, video, asked) => {
-    const from = begin(response, video, asked);
+    const from = writeHead(response, video, asked);
     const offset = Math.max(from, offsetOf(share, video));
     response.flushHeaders();
     response.write(video.bytes.subarray(from, offset));
     let sent = offset;
-    nowAndThen(response, () => response.write(video.bytes.subarray(sent, ++sent)));
+    repeatUntilClosed(response, () => response.write(video.bytes.subarray(sent, ++sent)));
   };
 }
 
-/** Something other than the video, under whatever head. */
+/** Something other than the video. */
 export function say(status: number, body: string | Buffer = '', headers: OutgoingHttpHeaders = {}): Answer {
   return (response) => response.writeHead(status, headers).end(body);
 }
 
-/** The head of an answer and nothing more. */
+/** The head of an answer without a body. */
 export function onlyHead(headers: OutgoingHttpHeaders): Answer {
   return (response) => response.writeHead(200, headers).flushHeaders();
 }
 
-/** A head, and of its body a byte now and then. */
+/** A head, then single bytes until the connection closes. */
 export function trickle(status: number, headers: OutgoingHttpHeaders = {}): Answer {
   return (response) => {
     response.writeHead(status, headers).flushHeaders();
-    nowAndThen(response, () => response.write('.'));
+    repeatUntilClosed(response, () => response.write('.'));
   };
 }
 
-/** The video and then more and more, for as long as anybody listens. */
+/** Repeats the video until the connection closes. */
 export const endless: Answer = (response, { bytes, etag }) => {
   response.writeHead(200, { 'content-type': 'video/mp4', etag });
   const more = () => {
@@ -100,7 +100,7 @@ export const endless: Answer = (response, { bytes, etag }) => {
   more();
 };
 
-/** The beginning of the video as if it were all of it; nobody says how long it ought to be. */
+/** The beginning of the video, without a length, so that only the video itself shows that it is incomplete. */
 export function endAt(share: Share): Answer {
   return (response, video) => {
     response.writeHead(200, { 'content-type': 'video/mp4', connection: 'close' });
@@ -108,10 +108,10 @@ export function endAt(share: Share): Answer {
   };
 }
 
-/** What takes little room on the wire and much behind it. */
-export function bomb(bytesBehind: number): Answer {
+/** A small body that decodes to a huge one. */
+export function bomb(decodedBytes: number): Answer {
   return (response, { bytes }) => {
-    const body = gzipSync(Buffer.concat([bytes, Buffer.alloc(bytesBehind)]));
+    const body = gzipSync(Buffer.concat([bytes, Buffer.alloc(decodedBytes)]));
     response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': body.length }).end(body);
   };
 }
@@ -121,8 +121,11 @@ const ENCODERS = {
   br: (bytes: Buffer) => brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 0 } }),
 };
 
-/** The video in an encoding that nobody asked for. */
-export function encoded(encoding: keyof typeof ENCODERS, spoil: 'well' | 'cut' | 'changed' = 'well'): Answer {
+/** The video in an encoding that the client did not ask for. */
+export function encoded(
+  encoding: keyof typeof ENCODERS,
+  damage: 'none' | 'cut' | 'changed' = 'none',
+): Answer {
   const made = new WeakMap<Buffer, Buffer>();
   return (response, { bytes, etag }) => {
     const body = made.get(bytes) ?? ENCODERS[encoding](bytes);
@@ -130,8 +133,8 @@ export function encoded(encoding: keyof typeof ENCODERS, spoil: 'well' | 'cut' |
     const headers = { 'content-encoding': encoding, 'content-length': body.length, etag };
     response.writeHead(200, headers);
     const middle = Math.floor(body.length / 2);
-    if (spoil === 'well') response.end(body);
-    else if (spoil === 'cut') sendUpTo(response, body.subarray(0, middle), () => response.socket?.end());
+    if (damage === 'none') response.end(body);
+    else if (damage === 'cut') sendUpTo(response, body.subarray(0, middle), () => response.socket?.end());
     else response.end(Buffer.concat([body.subarray(0, middle), Buffer.alloc(body.length - middle)]));
   };
 }
@@ -141,7 +144,7 @@ export function redirect(to: string | ((video: ServedVideo) => string)): Answer 
     say(302, '', { location: typeof to === 'string' ? to : to(video) })(response, video, asked);
 }
 
-/** So many redirects from place to place on one server, and the video behind the last one. */
+/** A chain of `count` redirects on one server that ends at the video. */
 export function hops(count: number): Answer {
   return (response, video, asked) => {
     const hop = Number(/[?&]hop=(\d+)/.exec(asked.path)?.[1] ?? 0);
@@ -150,13 +153,13 @@ export function hops(count: number): Answer {
   };
 }
 
-/** One answer while a link is new enough, another one to those before it. */
+/** Answers `good` from the link with this number on, and `refusal` to older links. */
 export function sinceLink(link: number, good: Answer, refusal: Answer): Answer {
   return (response, video, asked) => (asked.link >= link ? good : refusal)(response, video, asked);
 }
 
-/** Writes the head of a good answer; answers where in the video its body begins. */
-function begin(
+/** Writes the head of a correct answer, and returns the offset at which its body starts. */
+function writeHead(
   response: ServerResponse,
   video: ServedVideo,
   { range, ifRange }: AskedVideo,
@@ -170,27 +173,27 @@ function begin(
     return from;
   }
   const { status, headers } = change(video, from);
-  const told = {
+  const all = {
     'content-type': 'video/mp4',
     'content-length': bytes.length - from,
     etag,
     ...(from > 0 && { 'content-range': `bytes ${from}-${bytes.length - 1}/${bytes.length}` }),
     ...headers,
   };
-  const named = Object.entries(told).filter(([, value]) => value !== undefined);
-  response.writeHead(status ?? (from > 0 ? 206 : 200), Object.fromEntries(named));
+  const set = Object.entries(all).filter(([, value]) => value !== undefined);
+  response.writeHead(status ?? (from > 0 ? 206 : 200), Object.fromEntries(set));
   return from;
 }
 
-/** Not before the bytes have left: the end of the connection would overtake them. */
+/** Calls `then` once the bytes have left: ending the connection earlier would drop them. */
 function sendUpTo(response: ServerResponse, body: Buffer, then: () => void): void {
   response.flushHeaders();
   response.write(body, then);
 }
 
-const NOW_AND_THEN_MS = 20;
+const TRICKLE_INTERVAL_MS = 20;
 
-function nowAndThen(response: ServerResponse, work: () => void): void {
-  const timer = setInterval(work, NOW_AND_THEN_MS);
+function repeatUntilClosed(response: ServerResponse, work: () => void): void {
+  const timer = setInterval(work, TRICKLE_INTERVAL_MS);
   response.once('close', () => clearInterval(timer));
 }

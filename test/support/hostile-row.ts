@@ -4,47 +4,47 @@ import type { FailureType, JobResult } from '../../src/contract';
 import { isPartName } from '../../src/storage/part-files';
 import { expectRow } from './expect-row';
 import { offsetOf, type Share } from './hostile-answers';
-import type { Answer, Asking } from './hostile-server';
+import type { Answer, Requests } from './hostile-server';
 import type { HostileSink } from './hostile-sinks';
 import type { HostileWorld } from './hostile-world';
 
 export interface HostileRow {
-  /** What the server says to one request after another; the last one to all that follow. */
+  /** The answers to the requests in order. The last one is repeated. */
   answers: readonly Answer[];
   ends: 'stored' | FailureType;
-  /** What the failure says beside what its type always says. */
+  /** A part of the failure's message that is specific to this row. */
   says?: string | RegExp;
-  /** From where on each request wanted the video; undefined for all of it. */
+  /** Where in the video each request started; undefined for a request without a range. */
   from?: (Share | undefined)[];
-  /** How many requests for the video there were, where `from` does not tell. */
+  /** The number of requests for the video, where `from` is not given. */
   asked?: number;
-  /** Where the service says that the video is. */
+  /** The link that the service returns. */
   link?: (taskId: string) => string;
-  /** What the other origin says. */
+  /** The answers of the other origin. */
   elsewhere?: readonly Answer[];
-  /** By a worker that soon loses its patience. */
-  hurried?: boolean;
+  /** Runs on the worker with short timeouts. */
+  shortTimeouts?: boolean;
   keepBad?: boolean;
-  /** It is tried again and again until there is no time left. */
+  /** Retried until the deadline. */
   toTheDeadline?: boolean;
-  /** Although it is tried to the deadline: see below. */
+  /** Although it is retried until the deadline: see `sweepLastPart`. */
   leavesNoPart?: boolean;
-  /** Another than the one that the server has, if the answers bring another. */
+  /** The stored video, if the answers end with another one. */
   stored?: (bytes: Buffer) => Buffer;
-  /** What is left of a job that failed. */
+  /** The files that a failed job leaves. */
   leaves?: string[];
 }
 
 export interface HostileJob {
-  home: Asking;
-  elsewhere: Asking;
-  /** What is stored at a key beside the video's. */
+  home: Requests;
+  elsewhere: Requests;
+  /** Reads a file in the folder of the video. */
   read(name: string): Promise<Buffer | undefined>;
 }
 
-/** Runs one job against a row, and holds it to what every row promises: the whole video, or nothing. */
+/** Runs one job against a row, and expects what holds for every row: the complete video, or nothing. */
 export async function expectEnd(world: HostileWorld, bytes: Buffer, row: HostileRow): Promise<HostileJob> {
-  const { sink, hurriedVideos, videos } = world;
+  const { sink, shortTimeoutVideos, videos } = world;
   const taskId = `task-${randomUUID()}`;
   const folder = `of-${taskId}`;
   const home = world.home.add(taskId, { bytes, answers: row.answers, link: row.link?.(taskId) });
@@ -54,11 +54,11 @@ export async function expectEnd(world: HostileWorld, bytes: Buffer, row: Hostile
     return found && buffer(found);
   };
 
-  const job = (row.hurried ? hurriedVideos : videos).execute({
+  const job = (row.shortTimeouts ? shortTimeoutVideos : videos).execute({
     taskId,
     storage: `${folder}/video.{ext}`,
     keepBad: row.keepBad,
-    // A download gets ten minutes at least.
+    // A download still gets at least ten minutes.
     ...(row.toTheDeadline && { deadline: '1m' }),
   });
   const end: unknown = await job.catch((error: unknown) => error);
@@ -67,13 +67,13 @@ export async function expectEnd(world: HostileWorld, bytes: Buffer, row: Hostile
   const video = await read('video.mp4');
 
   if (row.ends === 'stored') {
-    const wanted = row.stored?.(bytes) ?? bytes;
+    const expected = row.stored?.(bytes) ?? bytes;
     if (end instanceof Error) throw end;
     expect(end as JobResult).toMatchObject({
       taskId,
-      video: { bytes: wanted.length, sha256: createHash('sha256').update(wanted).digest('hex') },
+      video: { bytes: expected.length, sha256: createHash('sha256').update(expected).digest('hex') },
     });
-    expect(video?.equals(wanted)).toBe(true);
+    expect(video?.equals(expected)).toBe(true);
     expect(left.sort()).toEqual(['video.mp4', 'video.mp4.json']);
   } else {
     expectRow(end, row.ends, taskId);
@@ -85,18 +85,18 @@ export async function expectEnd(world: HostileWorld, bytes: Buffer, row: Hostile
   const { from } = row;
   if (from !== undefined) {
     const ranges = from.map((share) => share && `bytes=${offsetOf(share, { bytes })}-`);
-    // To `toEqual` one undefined more or less is the same.
+    // `toEqual` ignores trailing undefined values.
     expect(home.videos.map(({ range }) => range)).toStrictEqual(ranges);
   }
   if (row.asked !== undefined) expect(home.videos).toHaveLength(row.asked);
-  // A range without the ETag of what is there would bring the rest of whatever there is by then.
+  // Without the ETag, a range could return the rest of another video.
   for (const { range, ifRange } of home.videos) expect(ifRange).toBe(range && '"one"');
   return { home, elsewhere, read };
 }
 
 /**
- * The test server tells an attempt's time without the pause before it, which other servers count in. So an attempt
- * there does not know that it is the last one, and leaves its part for the next one, of which the janitor takes care.
+ * The time-skipping server does not count the pause before an attempt as its time, other servers do. So the last attempt
+ * there does not know that it is the last, and leaves its partial file, which the janitor deletes later.
  */
 async function sweepLastPart({ storage, everythingIn }: HostileSink, folder: string): Promise<void> {
   const parts = (await everythingIn(folder)).filter(isPartName);

@@ -8,9 +8,9 @@ export interface AskedVideo {
   range?: string;
   ifRange?: string;
   authorization?: string;
-  /** Which of the task's links it came by; the first one is 1. */
+  /** The number of the link it used; the first is 1. */
   link: number;
-  /** When the answer is over, or its connection is. */
+  /** Resolves when the answer ends or its connection closes. */
   closed: Promise<unknown>;
 }
 
@@ -20,53 +20,53 @@ export interface ServedVideo {
   etag: string;
 }
 
-/** What is said to one request for a video. */
+/** Answers one request for a video. */
 export type Answer = (response: ServerResponse, video: ServedVideo, asked: AskedVideo) => void;
 
 export interface HostileTask {
   bytes: Buffer;
-  /** One for each request for the video; the last one for every request after it, too. */
+  /** One per request for the video. The last one is repeated. */
   answers: readonly Answer[];
-  /** Where the video is, in place of a path on this server. */
+  /** The link to the video, instead of a path on this server. */
   link?: string;
 }
 
-/** How a task was asked for. */
-export interface Asking {
+/** The requests about one task. */
+export interface Requests {
   videos: AskedVideo[];
-  /** How many links were given out. */
+  /** How many links the service returned. */
   links: number;
 }
 
 export interface HostileServer {
   url: string;
   port: number;
-  /** A task that has succeeded; its video is at `/files/<taskId>/`. */
-  add(taskId: string, task: HostileTask): Asking;
+  /** Adds a succeeded task. Its video is at `/files/<taskId>/`. */
+  add(taskId: string, task: HostileTask): Requests;
   close(): Promise<void>;
 }
 
-/** A video service whose tasks have all succeeded, with a file server that has the manners of each test. */
+/** A video service whose tasks have all succeeded, with a file server that answers as each test says. */
 export async function startHostileServer(): Promise<HostileServer> {
-  const tasks = new Map<string, HostileTask & { asking: Asking }>();
+  const tasks = new Map<string, HostileTask & { requests: Requests }>();
   const server = createServer((request, response) => {
     response.on('error', () => undefined);
-    const [, place, taskId = ''] = /^\/(v1\/videos|files)\/([^/?]+)/.exec(request.url ?? '') ?? [];
+    const [, root, taskId = ''] = /^\/(v1\/videos|files)\/([^/?]+)/.exec(request.url ?? '') ?? [];
     const task = tasks.get(taskId);
     if (task === undefined) {
       response.writeHead(404).end();
       return;
     }
-    const { asking, bytes, answers, link } = task;
-    if (place !== 'files') {
-      asking.links += 1;
-      const video_url = link ?? `${url}/files/${taskId}/video.mp4?signature=${asking.links}`;
+    const { requests, bytes, answers, link } = task;
+    if (root !== 'files') {
+      requests.links += 1;
+      const video_url = link ?? `${url}/files/${taskId}/video.mp4?signature=${requests.links}`;
       response.setHeader('content-type', 'application/json');
       response.end(JSON.stringify({ task_id: taskId, status: 'succeeded', video_url }));
       return;
     }
     const asked = askedVideo(request, response);
-    const answer = answers[Math.min(asking.videos.push(asked), answers.length) - 1];
+    const answer = answers[Math.min(requests.videos.push(asked), answers.length) - 1];
     answer?.(response, { taskId, bytes, etag: '"one"' }, asked);
   });
   server.listen(0, '127.0.0.1');
@@ -77,9 +77,9 @@ export async function startHostileServer(): Promise<HostileServer> {
     url,
     port,
     add(taskId, task) {
-      const asking = { videos: [], links: 0 };
-      tasks.set(taskId, { ...task, asking });
-      return asking;
+      const requests = { videos: [], links: 0 };
+      tasks.set(taskId, { ...task, requests });
+      return requests;
     },
     async close() {
       server.close();

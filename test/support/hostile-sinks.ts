@@ -8,7 +8,7 @@ import { filesIn } from './stored-files';
 
 export interface HostileSink {
   storage: VideoStorage;
-  /** All that is in a folder of it, with what is on its way there. */
+  /** All files and pending uploads in a folder. */
   everythingIn(folder: string): Promise<string[]>;
   close(): Promise<void>;
 }
@@ -18,7 +18,7 @@ export const SINKS = {
     const root = await mkdtemp(join(tmpdir(), 'videogen-hostile-'));
     return {
       storage: createFileStorage(root),
-      // What comes to nothing may leave an empty folder, or none.
+      // A failed download may leave an empty folder, or none.
       everythingIn: (folder) => filesIn(join(root, folder)).catch(() => []),
       close: () => rm(root, { recursive: true, force: true }),
     };
@@ -29,10 +29,10 @@ export const SINKS = {
     return {
       storage: createS3Storage({ bucket: Bucket, prefix, ...connection }),
       async everythingIn(folder) {
-        const place = { Bucket, Prefix: `${prefix}/${folder}/` };
-        const { Contents = [] } = await client.send(new ListObjectsV2Command(place));
-        const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand(place));
-        const nameOf = ({ Key = '' }: { Key?: string }) => Key.slice(place.Prefix.length);
+        const folderPrefix = { Bucket, Prefix: `${prefix}/${folder}/` };
+        const { Contents = [] } = await client.send(new ListObjectsV2Command(folderPrefix));
+        const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand(folderPrefix));
+        const nameOf = ({ Key = '' }: { Key?: string }) => Key.slice(folderPrefix.Prefix.length);
         return [...Contents.map(nameOf), ...Uploads.map((upload) => `${nameOf(upload)} on its way`)];
       },
       close: stop,

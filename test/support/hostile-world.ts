@@ -9,7 +9,7 @@ import { bundlePath } from './world';
 
 export const API_KEY = 'the-key-of-the-service';
 
-/** One worker for all tests of a sink: one for each would take longer than the tests. */
+/** All tests of a sink share the workers, which take longer to start than the tests. */
 export interface HostileWorld {
   sink: HostileSink;
   /** The service. */
@@ -17,16 +17,16 @@ export interface HostileWorld {
   /** Another origin. */
   elsewhere: HostileServer;
   videos: VideoClient;
-  /** To a worker that soon loses its patience. */
-  hurriedVideos: VideoClient;
+  /** Jobs for the worker with short timeouts. */
+  shortTimeoutVideos: VideoClient;
   close(): Promise<void>;
 }
 
 export const LARGEST_VIDEO_BYTES = 12 * 1024 * 1024;
 
-/** A good connection that a busy machine keeps waiting is only asked again. */
-const HURRIED_PACE = { windowMs: 50, leastBytes: 1_000, attemptMs: 60_000 };
-const HURRIED_TIMEOUTS = { headersTimeout: 60_000, bodyTimeout: 500 };
+/** On a busy machine these may also end a good connection, which is then only retried. */
+const SHORT_PACE = { windowMs: 50, leastBytes: 1_000, attemptMs: 60_000 };
+const SHORT_TIMEOUTS = { headersTimeout: 60_000, bodyTimeout: 500 };
 
 export async function startHostileWorld(
   env: VideoTestEnvironment,
@@ -37,7 +37,7 @@ export async function startHostileWorld(
   const running: { worker: VideoWorker; end: Promise<void> }[] = [];
   const address = { baseUrl: home.url, apiKey: () => API_KEY };
   const service = createVideoService(address);
-  const hurriedService = createVideoService({ ...address, timeouts: { video: HURRIED_TIMEOUTS } });
+  const shortTimeoutService = createVideoService({ ...address, timeouts: { video: SHORT_TIMEOUTS } });
   const clientOfWorker = async (options: VideoWorkerOptions) => {
     const taskQueue = `hostile-${randomUUID()}`;
     const worker = await env.createWorker({
@@ -57,11 +57,11 @@ export async function startHostileWorld(
     home,
     elsewhere,
     videos: await clientOfWorker({}),
-    hurriedVideos: await clientOfWorker({ service: hurriedService, pace: HURRIED_PACE }),
+    shortTimeoutVideos: await clientOfWorker({ service: shortTimeoutService, pace: SHORT_PACE }),
     async close() {
       for (const { worker } of running) worker.shutdown();
       await Promise.all(running.map(({ end }) => end));
-      for (const one of [service, hurriedService]) await one.close();
+      for (const one of [service, shortTimeoutService]) await one.close();
       for (const server of [home, elsewhere]) await server.close();
       await sink.close();
     },

@@ -1,6 +1,6 @@
 import type { ItemResult } from '../../src/contract/batch';
 
-/** A line of a batch's results, of an item that went well. */
+/** The result of an item that succeeded. */
 export const stored = (item: number): ItemResult => ({
   item,
   name: `foxes-${item}`,

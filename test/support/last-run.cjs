@@ -6,10 +6,10 @@ const ROOT = join(__dirname, '../..');
 /** Git ignores it. */
 const LAST_RUN = join(ROOT, 'node_modules/.cache/videogen-tests/last-run.json');
 
-/** The processor time of each file of the run that is under way: a line of JSON each. */
+/** The processor time of each file of the current run, as lines of JSON. */
 const PROCESSOR_TIMES = `${LAST_RUN}l`;
 
-/** How long each file of the last run took, with its tests; none before the first run. */
+/** The times of the files and tests of the last run. Empty before the first run. */
 function lastRun() {
   try {
     return JSON.parse(readFileSync(LAST_RUN, 'utf8'));
@@ -18,7 +18,7 @@ function lastRun() {
   }
 }
 
-function forgetProcessorTimes() {
+function clearProcessorTimes() {
   mkdirSync(dirname(PROCESSOR_TIMES), { recursive: true });
   rmSync(PROCESSOR_TIMES, { force: true });
 }
@@ -40,4 +40,4 @@ function processorTimes() {
   }
 }
 
-module.exports = { LAST_RUN, ROOT, forgetProcessorTimes, lastRun, processorTimes, recordProcessorTime };
+module.exports = { LAST_RUN, ROOT, clearProcessorTimes, lastRun, processorTimes, recordProcessorTime };

@@ -2,19 +2,19 @@ const { readdirSync, readFileSync, readlinkSync } = require('node:fs');
 const { join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-/** Servers that were told to end, and children of jest that notice its end, have so long. */
-const GONE_WITHIN_MS = 10_000;
-const LOOK_AGAIN_MS = 100;
+/** How long servers that are stopping, and children of jest, may take to end. */
+const END_WITHIN_MS = 10_000;
+const CHECK_INTERVAL_MS = 100;
 
 /**
- * What of a run is still there: processes that work in its folder of temporary files, or have it in their arguments or
- * environment, which are ended, and what lies in that folder.
+ * Lists what a run has left behind: processes with its temporary folder as working directory, in their arguments or in
+ * their environment, which it kills, and the files in that folder.
  */
 async function leftIn(scratch) {
-  const giveUpAt = Date.now() + GONE_WITHIN_MS;
+  const giveUpAt = Date.now() + END_WITHIN_MS;
   let processes = processesIn(scratch);
   while (processes.length > 0 && Date.now() < giveUpAt) {
-    await sleep(LOOK_AGAIN_MS);
+    await sleep(CHECK_INTERVAL_MS);
     processes = processesIn(scratch);
   }
   for (const { pid } of processes) kill(pid);
@@ -35,16 +35,16 @@ function within(path) {
   }
 }
 
-/** On systems without /proc there is nothing to be found. */
+/** Finds none on systems without /proc. */
 function processesIn(scratch) {
   const pids = listed('/proc').filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
   return (
     pids
       .filter((pid) =>
-        [text(pid, 'cmdline'), text(pid, 'environ'), cwd(pid)].some((told) => told.includes(scratch)),
+        [readProc(pid, 'cmdline'), readProc(pid, 'environ'), cwd(pid)].some((text) => text.includes(scratch)),
       )
-      .map((pid) => ({ pid: Number(pid), command: text(pid, 'cmdline').replaceAll('\0', ' ').trim() }))
-      // One that has ended and whose parent has not asked yet has no command any more.
+      .map((pid) => ({ pid: Number(pid), command: readProc(pid, 'cmdline').replaceAll('\0', ' ').trim() }))
+      // A zombie has no command.
       .filter(({ command }) => command !== '')
   );
 }
@@ -57,7 +57,7 @@ function listed(folder) {
   }
 }
 
-function text(pid, name) {
+function readProc(pid, name) {
   try {
     return readFileSync(`/proc/${pid}/${name}`, 'utf8');
   } catch {
@@ -77,7 +77,7 @@ function kill(pid) {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // It has already ended.
   }
 }
 

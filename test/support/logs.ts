@@ -6,7 +6,7 @@ export interface LogLine {
   meta: unknown;
 }
 
-/** Collects everything that the worker, the activities and the workflows of this test file log. Call it first. */
+/** Collects every log line of workers, activities and workflows in this test file. Call it first. */
 export function captureLogs(): LogLine[] {
   const lines: LogLine[] = [];
   const capture = (level: string) => (message: string, meta?: unknown) => {

@@ -2,8 +2,8 @@ const { relative } = require('node:path');
 const Sequencer = require('@jest/test-sequencer').default;
 const { lastRun, ROOT } = require('./last-run.cjs');
 
-/** Seconds on two cores of what takes longest, for a machine that has not run the tests before. */
-const LONG = {
+/** The longest files and their seconds on two cores, for a machine without a last run. */
+const LONGEST_SECONDS = {
   'test/real-server/cli.test.ts': 120,
   'test/package/installed.test.ts': 90,
   'test/real-server/crashes.test.ts': 60,
@@ -16,13 +16,13 @@ const LONG = {
   'test/real-server/doors.test.ts': 35,
 };
 
-/** Long files first: one that begins last would be waited for alone. */
+/** Starts long files first: the run would wait for a long file that starts last. */
 module.exports = class LongestFirst extends Sequencer {
   sort(tests) {
     const ms = new Map(lastRun().map((file) => [file.file, file.ms]));
     const msOf = ({ path }) => {
       const file = relative(ROOT, path);
-      return ms.get(file) ?? (LONG[file] ?? 0) * 1_000;
+      return ms.get(file) ?? (LONGEST_SECONDS[file] ?? 0) * 1_000;
     };
     const bySize = super.sort(tests);
     return [...bySize].sort((a, b) => msOf(b) - msOf(a));

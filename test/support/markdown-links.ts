@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
-/** The pages below a folder, as paths from there. */
+/** The pages in a folder, as relative paths. */
 export function pagesIn(folder: string, names: readonly string[]): string[] {
   return names.flatMap((name) => {
     if (name.endsWith('.md')) return [name];
@@ -11,7 +11,7 @@ export function pagesIn(folder: string, names: readonly string[]): string[] {
   });
 }
 
-/** The links of these pages to files or headings that are not below the folder. */
+/** The links in these pages to files or headings that do not exist in the folder. */
 export function brokenLinks(folder: string, pages: readonly string[]): string[] {
   return pages.flatMap((page) =>
     linksOf(readFileSync(join(folder, page), 'utf8'))
@@ -20,7 +20,7 @@ export function brokenLinks(folder: string, pages: readonly string[]): string[] 
   );
 }
 
-/** Links to files, not to other sites; what is code is no link. */
+/** Links to files, not to other sites. Code is not searched. */
 function linksOf(text: string): string[] {
   const prose = text.replaceAll(/^```.*?^```$/gms, '').replaceAll(/`[^`\n]*`/g, '');
   return [...prose.matchAll(/\]\(([^()\s]+)\)/g)]
@@ -35,7 +35,7 @@ function leadsSomewhere(folder: string, page: string, link: string): boolean {
   return heading === undefined || headingsOf(readFileSync(file, 'utf8')).includes(heading);
 }
 
-/** As GitHub makes anchors of headings. */
+/** Anchors as GitHub derives them from headings. */
 function headingsOf(text: string): string[] {
   const prose = text.replaceAll(/^```.*?^```$/gms, '');
   return [...prose.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>

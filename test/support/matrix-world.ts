@@ -21,7 +21,7 @@ import { createFileStorage } from '../../src/storage';
 import type { VideoTestEnvironment } from '../../src/testing';
 import { bundlePath } from './world';
 
-/** What the emulator answers with: it has read the request, and unless it refuses it, has done what it asks for. */
+/** Answers of the emulator, which has read the request and, unless it refuses it, acted on it. */
 const ANSWERS = {
   'reset after bytes': { kind: 'reset' },
   'cut in headers': { kind: 'cut-headers' },
@@ -36,25 +36,25 @@ const ANSWERS = {
   'empty 200': { kind: 'empty' },
 } as const satisfies Record<string, AnswerFault>;
 
-/** Addresses at which no request is ever read. */
-interface NowhereToRead {
-  /** Nobody listens. */
+/** Addresses where no request is ever read. */
+interface UnreadAddresses {
+  /** No server listens. */
   refused: string;
-  /** Reset as soon as it is accepted, within the handshake of TLS: no byte of a request can have left. */
+  /** Reset during the TLS handshake, so no byte of the request has left. */
   'reset before bytes': string;
-  /** Reset when the request has left, which nobody has read: to the client the same as if somebody had. */
+  /** Reset after the request has left. The client cannot know that the server did not read it. */
   'reset unread': string;
 }
 
-export type MatrixFault = keyof typeof ANSWERS | keyof NowhereToRead;
+export type MatrixFault = keyof typeof ANSWERS | keyof UnreadAddresses;
 
-/** Whether somebody at the service reads the request. */
+/** Whether the service reads the request. */
 export function isRead(fault: MatrixFault): fault is keyof typeof ANSWERS {
   return Object.hasOwn(ANSWERS, fault);
 }
 
-/** A hang is waited for in real time. Not for any other call: a slow machine would make a hang of it. */
-const SHORT: Partial<ServiceTimeouts> = {
+/** Only for hangs, which last until the timeout in real time. On a slow machine any other call would time out too. */
+const SHORT_TIMEOUTS: Partial<ServiceTimeouts> = {
   submit: { headersTimeout: 300, bodyTimeout: 300 },
   poll: { headersTimeout: 300, bodyTimeout: 300 },
   video: { headersTimeout: 300, bodyTimeout: 300 },
@@ -62,20 +62,20 @@ const SHORT: Partial<ServiceTimeouts> = {
 
 const EMULATED: Record<Call, EmulatedCall> = { submit: 'submit', poll: 'status', download: 'download' };
 
-/** One job's own service. */
+/** The service of one job. */
 export interface MatrixCell {
   emulator: Emulator;
   /** Faults for the next calls of a kind, in order. */
   next(call: Call, ...faults: MatrixFault[]): void;
-  /** Faults that no call has met. */
+  /** Faults that no call has met yet. */
   unmet(): MatrixFault[];
-  /** The idempotency key of each POST that the job set out to send, whether it arrived or not. */
+  /** The idempotency key of each POST, even of one that did not arrive. */
   posts: string[];
-  /** How each attempt at a call ended: well, or as a failure of that type. */
+  /** How each attempt at a call ended: `ok`, or the failure type. */
   attempts: Record<Call, string[]>;
 }
 
-/** One worker for many jobs, each of which finds a service of its own. */
+/** One worker for many jobs, each with its own service. */
 export interface MatrixWorld {
   videos: VideoClient;
   inCell(options: EmulatorOptions, work: (cell: MatrixCell) => Promise<void>): Promise<void>;
@@ -83,28 +83,30 @@ export interface MatrixWorld {
 }
 
 export async function startMatrixWorld(env: VideoTestEnvironment): Promise<MatrixWorld> {
-  const nowhere = await startNowhere();
+  const unread = await startUnreadAddresses();
   const storageFolder = await mkdtemp(join(tmpdir(), 'videogen-matrix-'));
   const taskQueue = `matrix-${randomUUID()}`;
   let current: { cell: MatrixCell; service: VideoService } | undefined;
-  const here = () => {
-    if (current === undefined) throw new Error('a job is at work outside its cell');
+  const inUse = () => {
+    if (current === undefined) throw new Error('a job is running outside its cell');
     return current;
   };
   const worker = await env.createWorker({
     taskQueue,
     submitQueue: taskQueue,
     service: {
-      submit: async (...given) => here().service.submit(...given),
-      poll: async (...given) => here().service.poll(...given),
-      openVideo: async (...given) => here().service.openVideo(...given),
-      cancel: async (...given) => here().service.cancel(...given),
+      submit: async (...args) => inUse().service.submit(...args),
+      poll: async (...args) => inUse().service.poll(...args),
+      openVideo: async (...args) => inUse().service.openVideo(...args),
+      cancel: async (...args) => inUse().service.cancel(...args),
       close: async () => undefined,
     },
     storage: createFileStorage(storageFolder),
     worker: {
       workflowBundle: { codePath: bundlePath() },
-      interceptors: { activity: [(context) => ({ inbound: noting(context, () => here().cell.attempts) })] },
+      interceptors: {
+        activity: [(context) => ({ inbound: recordAttempts(context, () => inUse().cell.attempts) })],
+      },
     },
   });
   const running = worker.run();
@@ -120,7 +122,7 @@ export async function startMatrixWorld(env: VideoTestEnvironment): Promise<Matri
         next: (call, ...more) => faults[call].push(...more),
         unmet: () => Object.values(faults).flat(),
       };
-      const service = faultyService(cell, faults, nowhere);
+      const service = faultyService(cell, faults, unread);
       current = { cell, service };
       try {
         await work(cell);
@@ -133,24 +135,27 @@ export async function startMatrixWorld(env: VideoTestEnvironment): Promise<Matri
     async close() {
       worker.shutdown();
       await running;
-      await nowhere.close();
+      await unread.close();
       await rm(storageFolder, { recursive: true, force: true });
     },
   };
 }
 
-/** Notes how an attempt ended, which Temporal does not tell of one that is tried again. */
-function noting({ info }: Context, attempts: () => MatrixCell['attempts']): ActivityInboundCallsInterceptor {
+/** Records how each attempt ended: Temporal's history has no event for an attempt that is retried. */
+function recordAttempts(
+  { info }: Context,
+  attempts: () => MatrixCell['attempts'],
+): ActivityInboundCallsInterceptor {
   const call = CALL_OF[info.activityType];
-  const note = (end: string) => call && attempts()[call].push(end);
+  const record = (end: string) => call && attempts()[call].push(end);
   return {
     async execute(input, next) {
       try {
         const result = await next(input);
-        note('well');
+        record('ok');
         return result;
       } catch (error) {
-        note((error instanceof ApplicationFailure && fromTemporalType(error.type)) || String(error));
+        record((error instanceof ApplicationFailure && fromTemporalType(error.type)) || String(error));
         throw error;
       }
     },
@@ -163,23 +168,23 @@ const CALL_OF: Record<string, Call> = {
   downloadVideo: 'download',
 };
 
-/** The client of an emulator, which meets the faults: each over a real socket, be it to an address of its own. */
+/** A client of the emulator whose calls meet the faults, all over real sockets. */
 function faultyService(
   { emulator: { url, apiKey, next }, posts }: MatrixCell,
   faults: Record<Call, MatrixFault[]>,
-  nowhere: NowhereToRead,
+  unread: UnreadAddresses,
 ): VideoService {
   const clientOf = (baseUrl: string, timeouts?: Partial<ServiceTimeouts>) =>
     createVideoService({ baseUrl, apiKey: () => apiKey, timeouts });
-  const well = clientOf(url);
+  const reliable = clientOf(url);
 
   const meet = async <T>(call: Call, make: (client: VideoService, baseUrl: string) => Promise<T>) => {
     const fault = faults[call].shift();
-    if (fault === undefined) return make(well, url);
+    if (fault === undefined) return make(reliable, url);
     if (isRead(fault)) next(EMULATED[call], ANSWERS[fault]);
-    if (isRead(fault) && fault !== 'hang') return make(well, url);
-    const baseUrl = isRead(fault) ? url : nowhere[fault];
-    const client = clientOf(baseUrl, fault === 'hang' ? SHORT : {});
+    if (isRead(fault) && fault !== 'hang') return make(reliable, url);
+    const baseUrl = isRead(fault) ? url : unread[fault];
+    const client = clientOf(baseUrl, fault === 'hang' ? SHORT_TIMEOUTS : {});
     return make(client, baseUrl).finally(() => client.close());
   };
 
@@ -194,15 +199,15 @@ function faultyService(
         const { pathname, search } = new URL(link);
         return client.openVideo(`${baseUrl}${pathname}${search}`, options);
       }),
-    cancel: (taskId, options) => well.cancel(taskId, options),
-    close: () => well.close(),
+    cancel: (taskId, options) => reliable.cancel(taskId, options),
+    close: () => reliable.close(),
   };
 }
 
-async function startNowhere(): Promise<NowhereToRead & { close(): Promise<void> }> {
+async function startUnreadAddresses(): Promise<UnreadAddresses & { close(): Promise<void> }> {
   const atOnce = await listen((socket) => socket.resetAndDestroy());
   const unread = await listenUnread();
-  // The own port of a connection: nobody listens there, and nobody else can begin to.
+  // The local port of an open connection: no server listens there, and none can start to.
   const taken = await listen(() => undefined);
   const taker = connect(taken.port, LOOPBACK);
   await once(taker, 'connect');
@@ -226,8 +231,8 @@ interface Listener {
 }
 
 /**
- * A server that reads nothing cannot tell when a request has come. The client, which is of this process, tells when it
- * has left; the two come in any order.
+ * A server that reads nothing does not notice the request. The client runs in this process and reports when the request
+ * has left. The connection and the report come in any order.
  */
 async function listenUnread(): Promise<Listener> {
   let accepted: Socket | undefined;

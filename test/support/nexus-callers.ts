@@ -8,10 +8,10 @@ import {
   videoGeneration,
 } from '../../src/nexus/service';
 
-/** Workflows of another namespace, which know nothing of this package but what a caller may import. */
+/** Workflows of another namespace. They import only what callers may import. */
 const videosOf = (endpoint: string) => createNexusServiceClient({ endpoint, service: videoGeneration });
 
-export interface Told {
+export interface Outcome {
   result?: JobResult;
   type?: string;
   taskId?: string;
@@ -19,16 +19,16 @@ export interface Told {
   throughNexus?: boolean;
 }
 
-export async function orderVideo(endpoint: string, input: NexusJobInput): Promise<Told> {
+export async function orderVideo(endpoint: string, input: NexusJobInput): Promise<Outcome> {
   try {
     const options = { scheduleToCloseTimeout: '1m' } as const;
     return { result: await videosOf(endpoint).executeOperation('generateVideo', input, options) };
   } catch (error) {
-    return tell(error);
+    return describeError(error);
   }
 }
 
-export async function orderAndCancel(endpoint: string, input: NexusJobInput): Promise<Told> {
+export async function orderAndCancel(endpoint: string, input: NexusJobInput): Promise<Outcome> {
   const scope = new CancellationScope();
   try {
     await scope.run(async () => {
@@ -39,19 +39,19 @@ export async function orderAndCancel(endpoint: string, input: NexusJobInput): Pr
     });
     return {};
   } catch (error) {
-    return { ...tell(error), throughNexus: isCancellation(error) };
+    return { ...describeError(error), throughNexus: isCancellation(error) };
   }
 }
 
-export async function askProgress(endpoint: string, workflowId: string): Promise<JobProgress | Told> {
+export async function askProgress(endpoint: string, workflowId: string): Promise<JobProgress | Outcome> {
   try {
     return await videosOf(endpoint).executeOperation('progress', { workflowId });
   } catch (error) {
-    return tell(error);
+    return describeError(error);
   }
 }
 
-function tell(error: unknown): Told {
+function describeError(error: unknown): Outcome {
   const failure = readFailure(error);
   return {
     type: failure?.type,

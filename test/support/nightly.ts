@@ -1,4 +1,4 @@
-/** `npm run test:nightly` does at full length what the suite does at a length that shows the same. */
+/** The nightly run (`npm run test:nightly`) uses full lengths, the suite shorter ones that show the same. */
 export function atLength<T>(inSuite: T, atNight: T): T {
   return process.env.VIDEOGEN_NIGHTLY ? atNight : inSuite;
 }

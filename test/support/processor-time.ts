@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** A hundredth of a second, on every Linux there is. */
+/** A tick of /proc/PID/stat, on every Linux. */
 const TICK_MS = 10;
-/** In /proc/PID/stat, behind the name: the time of the process, in it and in the kernel, then that of its ended children. */
+/** Fields of /proc/PID/stat after the name: user and system time of the process, then of its ended children. */
 const OWN = [11, 12];
 const CHILDREN = [13, 14];
 
-/** The processor time of this process and of those that it started; of the latter none where there is no /proc. */
+/** The processor time of this process and, where there is /proc, of its children. */
 export function processorMs(): number {
   const { user, system } = process.cpuUsage();
   const ticks = ticksOf('self', CHILDREN) + childrenOf().reduce((sum, id) => sum + ticksOf(id, OWN), 0);
@@ -27,7 +27,7 @@ function ticksOf(id: string, fields: number[]): number {
   return fields.reduce((sum, field) => sum + Number(values[field] ?? 0), 0);
 }
 
-/** A process may end while it is read of, and not every system has these files. */
+/** A process may end while it is read, and not every system has these files. */
 function orNothing<Value>(read: () => Value): Value | undefined {
   try {
     return read();

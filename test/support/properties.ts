@@ -4,5 +4,5 @@ import { SEED } from './seed';
 
 fc.configureGlobal({ seed: createHash('sha256').update(SEED).digest().readInt32BE() });
 
-/** fast-check with the seed of the run; a property that fails tells how to see it again. */
+/** fast-check with the seed of the run. A failed property prints how to repeat it. */
 export { fc };

@@ -9,19 +9,18 @@ import { runTool } from '../../src/temporal-server/run-tool';
 
 const run = promisify(execFile);
 
-/** For `beforeAll`: two cores needed 11 seconds, most of them for the download of 20 MB. */
+/** For `beforeAll`: it took 11 seconds on two cores, most of them for a download of 20 MB. */
 export const PYTHON_TIMEOUT_MS = 5 * 60_000;
 
 const REQUIREMENTS = join(__dirname, 'python/requirements.txt');
-const WHAT_TO_INSTALL =
-  'install Python 3.10 or newer as python3, with its modules venv and pip, and let pip reach PyPI';
+const FIX = 'install Python 3.10 or newer as python3, with its modules venv and pip, and let pip reach PyPI';
 
-/** A Python that has Temporal's SDK, installed once from PyPI and kept with Temporal's programs. */
+/** A Python with Temporal's SDK, installed once from PyPI into the cache folder of Temporal's servers. */
 export async function findPythonClient(env = process.env): Promise<string> {
   const { cacheFolder, searchPath } = readServerOptions(env);
   try {
     const python = await requireOnSearchPath('python3', searchPath);
-    // A folder of packages goes with the Python that it was made for.
+    // A virtual environment works only with the Python that created it.
     const { stdout } = await run(python, ['-c', 'import platform; print(platform.python_version())']);
     const sdk = /^temporalio==(\S+)$/m.exec(await readFile(REQUIREMENTS, 'utf8'))?.[1];
     const name = `python-${stdout.trim()}-temporalio-${sdk}-${process.platform}-${process.arch}`;
@@ -33,7 +32,7 @@ export async function findPythonClient(env = process.env): Promise<string> {
     return pythonIn(made);
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
-    throw new Error(`The test of Temporal's Python SDK needs it from PyPI (${problem}): ${WHAT_TO_INSTALL}.`);
+    throw new Error(`Temporal's Python SDK could not be installed from PyPI (${problem}): ${FIX}.`);
   }
 }
 

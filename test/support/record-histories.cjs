@@ -1,6 +1,6 @@
 /**
  * Records the histories that test/time-skipping/replay.test.ts replays: `npm run histories NAME...`.
- * A history stays as it is when the workflow changes: it stands for the jobs that are running on the day of a release.
+ * A recorded history never changes, even when the workflow does: it represents the jobs that are running during a release.
  */
 const { writeFile } = require('node:fs/promises');
 const { join } = require('node:path');
@@ -9,7 +9,7 @@ const { createVideoTestEnvironment } = require('../../dist/src/testing');
 
 const request = { prompt: 'A red fox', resolution: '480p', duration: 5, seed: 7 };
 
-/** What each history shows: how the emulator is prepared, and what is done with the job. */
+/** Each history: how the emulator is prepared, and what happens to the job. */
 const STORIES = {
   well: { run: (start) => start({ request }) },
   retried: {
@@ -44,7 +44,7 @@ const STORIES = {
       return handle;
     },
   },
-  // While its submit waits for the next attempt.
+  // Cancelled while its submit waits for the next attempt.
   'cancelled-submit': {
     prepare: (emulator) => emulator.next('submit', { kind: 'rate-limited', retryAfter: 600 }),
     run: async (start) => {
@@ -55,7 +55,7 @@ const STORIES = {
       return handle;
     },
   },
-  // Its second run: the first is long.
+  // Records the second run: the first is long.
   continued: {
     jobTimeMs: 16 * 60_000,
     run: (start) => start({ request, polling: { min: '5s', max: '5s' } }),
@@ -64,7 +64,7 @@ const STORIES = {
     prepare: (emulator) => emulator.next('submit', { kind: 'reset' }),
     run: (start) => start({ request }),
   },
-  // Decided twice: once more, lost again, and then found.
+  // Two decisions: resubmit, which is lost again, then adopt.
   held: {
     prepare: (emulator) => emulator.next('submit', { kind: 'reset' }, { kind: 'empty' }),
     run: async (start, sleep, _submit, emulator) => {
@@ -80,7 +80,7 @@ const STORIES = {
     },
   },
   adopted: { run: async (start, _sleep, submit) => start({ taskId: await submit() }) },
-  // One item is refused, one is lost and found.
+  // One item is refused, one is lost and adopted.
   batch: {
     type: 'generateVideos',
     prepare: (emulator) =>
@@ -100,7 +100,7 @@ const STORIES = {
       }
     },
   },
-  // Its second run: the first is long.
+  // Records the second run: the first is long.
   'batch-continued': {
     type: 'generateVideos',
     jobTimeMs: 33 * 60_000,
@@ -114,7 +114,7 @@ const STORIES = {
   },
 };
 
-/** Who recorded a history, and where, is nobody's business. */
+/** Removes the traces of the machine that recorded the history. */
 function anonymous(key, value) {
   if (key === 'stackTrace') return '';
   return key === 'identity' ? 'recorder' : value;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import { historyOf } from './history';
 
-/** Has a workflow begin again after the first workflow task of its last run, or of an older one, as an operator does in the UI. */
+/** Resets a workflow to its first workflow task, in its last run or in `runId`, as an operator does in the UI. */
 export async function reset(
   client: Client,
   { workflowId, runId }: { workflowId: string; runId?: string },

@@ -1,5 +1,5 @@
-// `npm test`: which tools are missing; types, lint and build; all tests; and whether they left anything behind. What is given
-// to it is given to jest. With --nightly the tests go to their full length and take their chances anew.
+// `npm test`: lists missing tools, runs types, lint and build, then all tests, and checks that they left nothing behind.
+// Arguments go to jest. With --nightly the tests run at full length with a new seed.
 const { spawn } = require('node:child_process');
 const { mkdtempSync, realpathSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
@@ -11,40 +11,40 @@ const ROOT = join(__dirname, '../..');
 const JEST = join(ROOT, 'node_modules/jest/bin/jest.js');
 const NIGHTLY = '--nightly';
 
-/** Jest only warns of it: a test has left something open that keeps its process from ending. */
-const HAD_TO_BE_KILLED = 'A worker process has failed to exit gracefully';
+/** Jest only warns when a test leaves something open that keeps its process from ending. */
+const KILLED_WARNING = 'A worker process has failed to exit gracefully';
 
 async function main() {
-  const given = process.argv.slice(2);
+  const args = process.argv.slice(2);
   process.stdout.write(toolsBlock());
-  // Two chains, as there are two cores at least: each has one thing to do at a time.
+  // Two chains, because a machine has at least two cores.
   const checks = await Promise.all([inOrder('types'), inOrder('build', 'lint')]);
   if (checks.includes(false)) return 1;
 
   const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'videogen-run-')));
   try {
-    const jest = await run(process.execPath, [JEST, ...given.filter((arg) => arg !== NIGHTLY)], {
+    const jest = await run(process.execPath, [JEST, ...args.filter((arg) => arg !== NIGHTLY)], {
       TMPDIR: scratch,
       ...(process.stdout.isTTY && { FORCE_COLOR: '1' }),
-      ...(given.includes(NIGHTLY) && { VIDEOGEN_NIGHTLY: '1' }),
+      ...(args.includes(NIGHTLY) && { VIDEOGEN_NIGHTLY: '1' }),
     });
     const left = await leftIn(scratch);
-    if (jest.output.includes(HAD_TO_BE_KILLED)) {
+    if (jest.output.includes(KILLED_WARNING)) {
       left.push('a jest worker that had to be killed: a file in it leaves something open');
     }
-    if (left.length > 0) process.stderr.write(`\nThe tests have left behind:\n  ${left.join('\n  ')}\n`);
+    if (left.length > 0) process.stderr.write(`\nThe tests left behind:\n  ${left.join('\n  ')}\n`);
     return left.length > 0 ? 1 : jest.code;
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
 }
 
-/** Runs scripts of package.json one after the other up to the first that fails; what each says is shown when it has ended. */
+/** Runs scripts of package.json in order until one fails. Prints the output of a failed one when it has ended. */
 async function inOrder(...scripts) {
   for (const script of scripts) {
-    const begun = Date.now();
+    const startedAt = Date.now();
     const { code, output } = await run('npm', ['run', '--silent', script], {}, 'quietly');
-    const seconds = ((Date.now() - begun) / 1_000).toFixed(1);
+    const seconds = ((Date.now() - startedAt) / 1_000).toFixed(1);
     process.stdout.write(`${code ? 'FAIL' : 'PASS'} npm run ${script} (${seconds} s)\n${code ? output : ''}`);
     if (code) return false;
   }
@@ -67,7 +67,7 @@ function run(program, args, env, how = 'aloud') {
       });
     }
     child.once('error', reject);
-    // One that was killed has no code.
+    // A killed process has no code.
     child.once('close', (code) => resolve({ code: code ?? 1, output }));
   });
 }

@@ -13,7 +13,7 @@ import { buildGoTool, GO_TOOL_TIMEOUT_MS } from './go-tool';
 /** For `beforeAll`. */
 export const S3_SERVER_TIMEOUT_MS = GO_TOOL_TIMEOUT_MS;
 
-const LOOK_AGAIN_MS = 50;
+const CHECK_INTERVAL_MS = 50;
 const VERSITYGW = {
   recipe: 's3-server',
   module: 'github.com/versity/versitygw',
@@ -28,7 +28,7 @@ export interface S3Server {
     pathStyle: boolean;
     credentials: { accessKeyId: string; secretAccessKey: string };
   };
-  /** For what a test does behind the storage's back. */
+  /** For direct access to the bucket. */
   readonly client: S3Client;
   stop(): Promise<void>;
 }
@@ -42,7 +42,7 @@ export async function startS3Server(): Promise<S3Server> {
   const credentials = { accessKeyId: 'tester', secretAccessKey: 'not-a-secret' };
   const child = spawn(
     executable,
-    // Not every file system of temporary files has the attributes that metadata would be kept in.
+    // Not every temporary file system has extended attributes, where the server would store metadata.
     ['--quiet', '--port', `${LOOPBACK}:${port}`]
       .concat('posix', '--sidecar', join(folder, 'metadata'))
       .concat(join(folder, 'objects')),
@@ -85,11 +85,11 @@ async function untilItAnswers(child: ChildProcess, port: number): Promise<void> 
   while (!(await answers(port))) {
     if (failure !== undefined) throw failure;
     if (child.exitCode !== null) throw new Error(`the S3 server ended with ${child.exitCode}: ${output}`);
-    await sleep(LOOK_AGAIN_MS);
+    await sleep(CHECK_INTERVAL_MS);
   }
 }
 
-/** The binary that VIDEOGEN_S3_SERVER names, or one of our own making. */
+/** The binary that VIDEOGEN_S3_SERVER names, or one that is built here. */
 async function findS3Server(env = process.env): Promise<string> {
   return env.VIDEOGEN_S3_SERVER || buildGoTool(VERSITYGW, env);
 }

@@ -1,5 +1,5 @@
-// Reads whole files, each after its length of four bytes on stdin, with mediabunny and nothing of ours. Answers a line each:
-// `picture` when the first packet of a video track could be read, and why not otherwise.
+// Reads files from stdin, each after its length in four bytes, with mediabunny alone. Prints one line per file: `picture`
+// when the first packet of a video track could be read, otherwise the reason.
 const {
   BufferSource,
   EncodedPacketSink,
@@ -31,13 +31,13 @@ async function firstPicture(file) {
 }
 
 async function main() {
-  let held = Buffer.alloc(0);
+  let pending = Buffer.alloc(0);
   for await (const chunk of process.stdin) {
-    held = Buffer.concat([held, chunk]);
-    while (held.length >= 4 && held.length >= 4 + held.readUInt32BE()) {
-      const end = 4 + held.readUInt32BE();
-      process.stdout.write(`${await firstPicture(held.subarray(4, end))}\n`);
-      held = held.subarray(end);
+    pending = Buffer.concat([pending, chunk]);
+    while (pending.length >= 4 && pending.length >= 4 + pending.readUInt32BE()) {
+      const end = 4 + pending.readUInt32BE();
+      process.stdout.write(`${await firstPicture(pending.subarray(4, end))}\n`);
+      pending = pending.subarray(end);
     }
   }
 }

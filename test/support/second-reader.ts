@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** A strict reader of whole files, in a process of its own that is started again when a file ends it. */
+/** A strict reader of complete files, in its own process. It restarts when a file crashes it. */
 export class SecondReader {
   private child: ChildProcess | undefined;
 
@@ -24,7 +24,7 @@ export class SecondReader {
       };
       const ended = () => {
         this.child = undefined;
-        done('the second reader has ended over it');
+        done('the second reader crashed');
       };
       lines.once('line', done);
       child.once('close', ended);

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { atLength } from './nightly';
 
-/** Of everything that a test leaves to chance: the same at each run of the suite, another one each night. */
+/** The seed of all randomness in the tests: the same in each run of the suite, a new one in each nightly run. */
 export const SEED = process.env.VIDEOGEN_SEED || atLength('fox', randomBytes(4).toString('hex'));
 
-/** What brings the same chances again; stands in the names of tests that take some. */
+/** How to repeat a run; part of the names of tests that use randomness. */
 export const REPLAY = `VIDEOGEN_SEED=${SEED}`;

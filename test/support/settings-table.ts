@@ -1,7 +1,7 @@
 import { SETTINGS } from '../../src/config/all-settings';
 import type { Setting } from '../../src/config/read-setting';
 
-/** The settings as the configuration page shows them: a table for each group. */
+/** The settings as the configuration page shows them: one table per group. */
 export function settingsTable(): string {
   return Object.entries(SETTINGS)
     .map(([group, settings]) => {

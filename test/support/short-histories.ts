@@ -5,7 +5,7 @@ import { bundlePath } from './world-workers';
 
 const LONGEST_EVENTS = 120;
 
-/** The workflows as they are, but for the length of history at which they continue as new: thousands of events take minutes. */
+/** Our workflows, except that they continue as new after a shorter history: thousands of events take minutes. */
 export function shortHistories(): { codePath: string } {
   const codePath = bundlePath();
   return { codePath: atLength(shorten(codePath), codePath) };
@@ -21,7 +21,8 @@ function shorten(codePath: string): string {
       return `${name}${LONGEST_EVENTS}`;
     },
   );
-  if (constants !== 2) throw new Error(`${constants} bounds of a history are in ${codePath}, not two`);
+  if (constants !== 2)
+    throw new Error(`${codePath} has ${constants} limits for the length of a history, not two`);
   writeFileSync(shortPath, code);
   return shortPath;
 }

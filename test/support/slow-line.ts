@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export interface SlowLine {
-  /** In place of the address it leads to. */
+  /** Use it instead of the target's address. */
   address: string;
   close(): Promise<void>;
 }
 
-/** Leads to an address; whatever is sent there is under way for a while, and lost if its sender dies meanwhile. */
+/** A proxy that delays what is sent to the target. If the sender dies meanwhile, the data is lost. */
 export async function startSlowLine(to: string, delayMs: number): Promise<SlowLine> {
   const [host, port] = to.split(':');
   const sockets = new Set<Socket>();

@@ -5,7 +5,7 @@ import { RateLimiter } from '../../src/service';
 import type { VideoTestEnvironment } from '../../src/testing';
 import { bundlePath, pause, type World } from './world';
 
-/** On a server of several partitions the order of a queue holds within each. */
+/** A queue is ordered only within a partition. */
 export const ONE_PARTITION = {
   'matching.numTaskqueueReadPartitions': '1',
   'matching.numTaskqueueWritePartitions': '1',
@@ -16,18 +16,18 @@ export async function pendingSubmit(env: VideoTestEnvironment, { workflowId }: V
   return raw.pendingActivities?.find(({ activityType }) => activityType?.name === 'submitVideo');
 }
 
-/** Until the submits of all these jobs wait in Temporal. */
+/** Waits until the submits of all these jobs are pending. */
 export async function untilWaiting(env: VideoTestEnvironment, jobs: readonly VideoJob[]): Promise<void> {
   for (const job of jobs) while ((await pendingSubmit(env, job)) === undefined) await pause();
 }
 
-/** Until their submits are all in the queue, which has no worker yet: one that is pending may still be on its way there. */
+/** Waits until all submits are in the queue, which has no worker yet: a pending one may not be there yet. */
 export async function untilQueued(
   env: VideoTestEnvironment,
   submitQueue: string,
   jobs: readonly VideoJob[],
 ): Promise<void> {
-  // The server counts anew only every few seconds, so it is asked when the count is likely right.
+  // The server updates its count only every few seconds, so ask once it is likely right.
   await untilWaiting(env, jobs);
   const { connection, options } = env.temporal.client;
   for (;;) {
@@ -42,14 +42,14 @@ export async function untilQueued(
   }
 }
 
-/** Two submits at once would reach the service in either order. */
+/** Two concurrent submits could reach the service in either order. */
 class OneAtATime extends RateLimiter {
   override submitAllowance(): number {
     return Math.min(1, super.submitAllowance());
   }
 }
 
-/** Works on a submit queue alone, with a rate limiter that has met a limit just now: one submit at a time, after a second. */
+/** Runs a worker for a submit queue only. Its rate limiter has just met a limit: one submit at a time, after a second. */
 export async function startSubmitting(
   env: VideoTestEnvironment,
   world: World,

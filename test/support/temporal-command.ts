@@ -1,19 +1,19 @@
 import { execFile } from 'node:child_process';
 import { devNull } from 'node:os';
 
-/** What a command printed, errors among it, and how it ended. */
+/** The exit code of a command, and its stdout and stderr. */
 export interface Printed {
   code: number;
   text: string;
 }
 
-/** Runs a line of a shell in which `temporal` is the CLI that the tests have as dev server, and finds the server. */
+/** Runs a shell command in which `temporal` is the CLI of the tests, connected to this server. */
 export function runInShell(address: string, command: string): Promise<Printed> {
   const env = {
     ...process.env,
     TEMPORAL_ADDRESS: address,
     TEMPORAL_NAMESPACE: 'default',
-    // The profiles of whoever runs the tests are not for this server.
+    // Ignore the Temporal profiles of the person who runs the tests.
     TEMPORAL_CONFIG_FILE: devNull,
   };
   const line = `temporal() { "$VIDEOGEN_TEMPORAL_CLI" "$@"; }; ${command}`;

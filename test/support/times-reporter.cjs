@@ -1,13 +1,13 @@
 const { mkdirSync, writeFileSync } = require('node:fs');
 const { dirname, relative } = require('node:path');
-const { forgetProcessorTimes, LAST_RUN, processorTimes, ROOT } = require('./last-run.cjs');
+const { clearProcessorTimes, LAST_RUN, processorTimes, ROOT } = require('./last-run.cjs');
 
-/** Writes down how long each file and each test took, for `npm run test:slow` and for the order of the next run. */
+/** Stores the time of each file and test, for `npm run test:slow` and for the order of the next run. */
 module.exports = class TimesReporter {
   files = [];
 
   onRunStart() {
-    forgetProcessorTimes();
+    clearProcessorTimes();
   }
 
   onTestFileResult(_test, { testFilePath, perfStats, testResults }) {

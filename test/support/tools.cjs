@@ -2,7 +2,7 @@ const { accessSync, constants, readdirSync } = require('node:fs');
 const { homedir } = require('node:os');
 const { delimiter, join } = require('node:path');
 
-/** What the tests run beside Node and npm. `made` is what a tool makes once and keeps: where all of it is there, nobody needs the tool. */
+/** The tools of the tests besides Node and npm. A tool is not needed when everything in `makes` is in the cache. */
 const TOOLS = [
   {
     name: 'java',
@@ -13,13 +13,13 @@ const TOOLS = [
     name: 'mvn',
     for: "that server's jars, fetched once",
     get: 'Maven: apt-get install maven, or brew install maven',
-    made: ['temporal-test-server-'],
+    makes: ['temporal-test-server-'],
   },
   {
     name: 'go',
     for: 'an S3 server and actionlint, built once',
     get: 'Go 1.26.4 or newer: https://go.dev/dl, or brew install go',
-    made: ['versitygw-', 'actionlint-'],
+    makes: ['versitygw-', 'actionlint-'],
   },
   {
     name: 'python3',
@@ -33,16 +33,16 @@ const TOOLS = [
   })),
 ];
 
-/** One short block for people: which tools are not here, which tests fail without them, and how to get them. */
+/** For people: which tools are missing, which tests fail without them, and how to get them. */
 function toolsBlock(env = process.env) {
-  const kept = keptIn(env);
+  const cached = cachedIn(env);
   const missing = TOOLS.filter(
-    ({ name, made }) => !isOnPath(name, env) && !made?.every((one) => kept.has(one)),
+    ({ name, makes }) => !isOnPath(name, env) && !makes?.every((one) => cached.has(one)),
   );
   if (missing.length === 0)
-    return `All tools of the tests are here: ${TOOLS.map(({ name }) => name).join(', ')}.\n`;
+    return `All tools of the tests are installed: ${TOOLS.map(({ name }) => name).join(', ')}.\n`;
   const lines = missing.map(({ name, for: use, get }) => `  ${name}: for ${use}. Get ${get}.\n`);
-  return `Not on PATH, so that tests will fail:\n${lines.join('')}`;
+  return `Missing on PATH; the tests that need them will fail:\n${lines.join('')}`;
 }
 
 function isOnPath(name, { PATH = '' }) {
@@ -56,8 +56,8 @@ function isOnPath(name, { PATH = '' }) {
   });
 }
 
-/** The beginnings of names in the folder where programs are kept that were built or fetched once. */
-function keptIn({ VIDEOGEN_CACHE, XDG_CACHE_HOME, HOME = homedir() }) {
+/** The names in the cache folder, without versions. */
+function cachedIn({ VIDEOGEN_CACHE, XDG_CACHE_HOME, HOME = homedir() }) {
   const folder = VIDEOGEN_CACHE || join(XDG_CACHE_HOME || join(HOME, '.cache'), 'temporal-videogen');
   try {
     return new Set(readdirSync(folder).map((name) => name.replace(/-\d.*$/, '-')));

@@ -1,4 +1,4 @@
-/** Temporal's runtime is native: Node does not tell of it, and it keeps a process from ending. */
+/** Temporal's runtime is native: it keeps a process from ending, but Node does not list it. */
 globalThis.temporalRuntimeIsOpen = () => {
   const loaded = Object.keys(require.cache).find((path) =>
     path.endsWith('@temporalio/worker/lib/runtime.js'),

@@ -4,9 +4,9 @@ const { relative } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { recordProcessorTime, ROOT } = require('./last-run.cjs');
 
-/** What is closed in good time may take this long to be gone, on a machine that has other things to do. */
-const GONE_WITHIN_MS = 30_000;
-const LOOK_AGAIN_MS = 20;
+/** How long closing handles may take on a busy machine. */
+const CLOSE_WITHIN_MS = 30_000;
+const CHECK_INTERVAL_MS = 20;
 
 /** Fails a test file that leaves a timer, a socket, a server, a child process or Temporal's runtime behind. */
 module.exports = class WatchfulEnvironment extends TestEnvironment {
@@ -18,14 +18,14 @@ module.exports = class WatchfulEnvironment extends TestEnvironment {
 
   async setup() {
     await super.setup();
-    // They are opened when somebody first asks for them, and stay.
+    // Node opens these on first use and never closes them.
     void [process.stdout, process.stderr];
     this.before = counted(process.getActiveResourcesInfo());
     this.left = [];
   }
 
   async handleTestEvent({ name }) {
-    // After the last hook, and while the modules of the file are still there to be asked.
+    // After the last hook, while the modules of the file are still loaded.
     if (name === 'run_finish') this.left = await untilNone(() => this.leftNow());
   }
 
@@ -47,7 +47,7 @@ module.exports = class WatchfulEnvironment extends TestEnvironment {
   }
 };
 
-/** Of this process and of its children that have ended, such as servers. Linux counts those, in hundredths of a second. */
+/** Includes children that have ended, such as servers. Linux counts those in hundredths of a second. */
 function processorMs() {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000 + childrenMs();
@@ -63,12 +63,12 @@ function childrenMs() {
   }
 }
 
-async function untilNone(look) {
-  const giveUpAt = Date.now() + GONE_WITHIN_MS;
+async function untilNone(findOpen) {
+  const giveUpAt = Date.now() + CLOSE_WITHIN_MS;
   for (;;) {
-    const found = look();
+    const found = findOpen();
     if (found.length === 0 || Date.now() > giveUpAt) return found;
-    await sleep(LOOK_AGAIN_MS, undefined, { ref: false });
+    await sleep(CHECK_INTERVAL_MS, undefined, { ref: false });
   }
 }
 

@@ -5,8 +5,7 @@ async function main() {
   const codePath = process.env.VIDEOGEN_TEST_BUNDLE;
   const worker = await createVideoWorker({
     roles: process.env.VIDEOGEN_TEST_ROLES?.split(','),
-    // A killed worker's sticky queue is given up, and a draining worker's grace is over, sooner than by default, so that
-    // the tests need not wait for it.
+    // Shorter than the defaults, so that tests need not wait for the sticky queue of a killed worker, or for a draining one.
     worker: {
       stickyQueueScheduleToStartTimeout: '1s',
       shutdownGraceTime: '1s',

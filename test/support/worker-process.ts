@@ -11,14 +11,14 @@ export interface WorkerProcess {
 
 const running = new Map<ChildProcess, Promise<unknown>>();
 
-/** Starts a worker in a process of its own and waits until it works. */
+/** Starts a worker in its own process, and waits until it is ready. */
 export async function startWorkerProcess(env: Record<string, string>): Promise<WorkerProcess> {
   const child = spawnWorker(env);
   await Promise.race([once(child.process, 'message'), child.ended.then(() => failed(child.output()))]);
   return child;
 }
 
-/** The same without waiting: for workers that are not meant to come up. */
+/** The same without waiting, for workers that are expected to fail. */
 export function spawnWorker(env: Record<string, string>): WorkerProcess & { process: ChildProcess } {
   const child = fork(join(__dirname, 'worker-main.cjs'), {
     env: { PATH: process.env.PATH, VIDEOGEN_TEST_BUNDLE: process.env.VIDEOGEN_TEST_BUNDLE, ...env },
@@ -48,12 +48,12 @@ export function spawnWorker(env: Record<string, string>): WorkerProcess & { proc
   };
 }
 
-/** For afterEach: no worker outlives its test. */
+/** For `afterEach`: no worker outlives its test. */
 export async function killLeftoverWorkers(): Promise<void> {
   for (const child of running.keys()) child.kill('SIGKILL');
   await Promise.all(running.values());
 }
 
 function failed(output: string): never {
-  throw new Error(`The worker did not come up:\n${output}`);
+  throw new Error(`The worker did not start:\n${output}`);
 }

@@ -7,7 +7,7 @@ import type { VideoStorage } from '../../src/storage';
 import type { VideoTestEnvironment } from '../../src/testing';
 import type { VideoWorker } from '../../src/worker/video-worker';
 
-/** What the activities of a worker work with while a world has it. */
+/** What the activities of a worker use during one test. */
 export interface WorldTools {
   service: VideoService;
   storage: VideoStorage;
@@ -20,8 +20,8 @@ interface WorkerKind {
 }
 
 /**
- * Runs a test on a worker that has these tools and no others. A worker takes a second to start and to warm up, so
- * one that is free is given new tools. It comes back with no job of the test still open.
+ * Runs a test on a worker with these tools. A worker takes a second to start and warm up, so a free one is reused with
+ * new tools. It is free again when every job of the test has ended.
  */
 export async function onWorker<T>(
   env: VideoTestEnvironment,
@@ -32,73 +32,73 @@ export async function onWorker<T>(
   const key = JSON.stringify([kind.onLostSubmit, tools.service.profile?.requestFields]);
   const isShared = kind.worker === undefined;
   const free = isShared ? freeWorkers.get(env)?.get(key)?.pop() : undefined;
-  const worker = free ?? (await SwappedWorker.start(env, tools, kind));
+  const worker = free ?? (await SharedWorker.start(env, tools, kind));
   try {
     return await worker.use(tools, work);
   } finally {
-    if (isShared) keepFree(env, key, worker);
+    if (isShared) addFree(env, key, worker);
     else await worker.end();
   }
 }
 
-const freeWorkers = new WeakMap<VideoTestEnvironment, Map<string, SwappedWorker[]>>();
-/** Those of tests that ran out of time, too. */
-const started = new Set<SwappedWorker>();
+const freeWorkers = new WeakMap<VideoTestEnvironment, Map<string, SharedWorker[]>>();
+/** Includes the workers of tests that timed out. */
+const started = new Set<SharedWorker>();
 
-function keepFree(env: VideoTestEnvironment, key: string, worker: SwappedWorker): void {
-  const kinds = freeWorkers.get(env) ?? new Map<string, SwappedWorker[]>();
+function addFree(env: VideoTestEnvironment, key: string, worker: SharedWorker): void {
+  const kinds = freeWorkers.get(env) ?? new Map<string, SharedWorker[]>();
   freeWorkers.set(env, kinds.set(key, [...(kinds.get(key) ?? []), worker]));
 }
 
-// Registered when a test file imports this, so before its own, which ends the server.
+// Registered on import, so it runs before the test file's own hook, which stops the server.
 afterAll(() => Promise.all([...started].map((worker) => worker.end())));
 
-class SwappedWorker {
-  private readonly rateLimiter: SwappedGate;
+class SharedWorker {
+  private readonly rateLimiter: SwitchedRateLimiter;
   private readonly taskQueue = `test-${randomUUID()}`;
-  /** Jobs that had an activity done since the tools were changed. */
+  /** Jobs that ran an activity since the tools were replaced. */
   private readonly jobs = new Set<string>();
-  private readonly underWay = new Set<Promise<unknown>>();
+  private readonly attempts = new Set<Promise<unknown>>();
   private running: { worker: VideoWorker; end: Promise<void> } | undefined;
 
   private constructor(
     private readonly env: VideoTestEnvironment,
     private tools: WorldTools,
   ) {
-    this.rateLimiter = new SwappedGate(tools.rateLimiter);
+    this.rateLimiter = new SwitchedRateLimiter(tools.rateLimiter);
   }
 
   static async start(
     env: VideoTestEnvironment,
     tools: WorldTools,
     { onLostSubmit, worker: options }: WorkerKind,
-  ): Promise<SwappedWorker> {
-    const swapped = new SwappedWorker(env, tools);
+  ): Promise<SharedWorker> {
+    const shared = new SharedWorker(env, tools);
     const worker = await env.createWorker({
-      taskQueue: swapped.taskQueue,
+      taskQueue: shared.taskQueue,
       onLostSubmit,
-      service: swapped.service(),
-      storage: swapped.storage(),
-      rateLimiter: swapped.rateLimiter,
+      service: shared.service(),
+      storage: shared.storage(),
+      rateLimiter: shared.rateLimiter,
       worker: {
         workflowBundle: { codePath: bundlePath() },
         ...options,
         interceptors: {
           ...options?.interceptors,
-          activity: [...(options?.interceptors?.activity ?? []), swapped.noteJobs],
+          activity: [...(options?.interceptors?.activity ?? []), shared.recordJobs],
         },
       },
     });
-    swapped.running = { worker, end: worker.run() };
-    started.add(swapped);
-    return swapped;
+    shared.running = { worker, end: worker.run() };
+    started.add(shared);
+    return shared;
   }
 
   async use<T>(tools: WorldTools, work: (taskQueue: string) => Promise<T>): Promise<T> {
     this.tools = tools;
     this.rateLimiter.swap(tools.rateLimiter);
     try {
-      // A worker that dies fails the test that has it.
+      // A worker that dies fails the test that uses it.
       const died = this.running?.end.then(() => Promise.reject(new Error('the worker has ended')));
       return await Promise.race([work(this.taskQueue), ...(died ? [died] : [])]);
     } finally {
@@ -112,7 +112,7 @@ class SwappedWorker {
     await this.running?.end;
   }
 
-  /** What a test leaves open would go on with the tools of the next one. */
+  /** A job that a test leaves open would continue with the tools of the next test. */
   private async endJobs(): Promise<void> {
     const { workflow } = this.env.temporal.client;
     for (const id of this.jobs) {
@@ -124,16 +124,16 @@ class SwappedWorker {
         });
     }
     this.jobs.clear();
-    await Promise.allSettled(this.underWay);
+    await Promise.allSettled(this.attempts);
   }
 
-  private readonly noteJobs: ActivityInterceptorsFactory = ({ info }) => ({
+  private readonly recordJobs: ActivityInterceptorsFactory = ({ info }) => ({
     inbound: {
       execute: async (input, next) => {
         if (info.workflowExecution) this.jobs.add(info.workflowExecution.workflowId);
         const attempt = next(input);
-        this.underWay.add(attempt);
-        return attempt.finally(() => this.underWay.delete(attempt));
+        this.attempts.add(attempt);
+        return attempt.finally(() => this.attempts.delete(attempt));
       },
     },
   });
@@ -144,10 +144,10 @@ class SwappedWorker {
       get profile() {
         return tools().service.profile;
       },
-      submit: (...given) => tools().service.submit(...given),
-      poll: (...given) => tools().service.poll(...given),
-      openVideo: (...given) => tools().service.openVideo(...given),
-      cancel: (...given) => tools().service.cancel(...given),
+      submit: (...args) => tools().service.submit(...args),
+      poll: (...args) => tools().service.poll(...args),
+      openVideo: (...args) => tools().service.openVideo(...args),
+      cancel: (...args) => tools().service.cancel(...args),
       close: async () => undefined,
     };
   }
@@ -155,39 +155,39 @@ class SwappedWorker {
   private storage(): VideoStorage {
     const tools = () => this.tools;
     return {
-      receive: (...given) => tools().storage.receive(...given),
-      write: (...given) => tools().storage.write(...given),
-      read: (...given) => tools().storage.read(...given),
-      readPart: async (...given) => tools().storage.readPart?.(...given),
-      probe: async (...given) => tools().storage.probe?.(...given),
-      sweep: async (...given) => tools().storage.sweep?.(...given) ?? 0,
+      receive: (...args) => tools().storage.receive(...args),
+      write: (...args) => tools().storage.write(...args),
+      read: (...args) => tools().storage.read(...args),
+      readPart: async (...args) => tools().storage.readPart?.(...args),
+      probe: async (...args) => tools().storage.probe?.(...args),
+      sweep: async (...args) => tools().storage.sweep?.(...args) ?? 0,
     };
   }
 }
 
-/** Each world has limits and a skipped time of its own, while the worker of all of them waits for one rate limiter. */
-class SwappedGate extends RateLimiter {
+/** Each world has its own limits and its own skipped time, but their shared worker waits for a single rate limiter. */
+class SwitchedRateLimiter extends RateLimiter {
   private readonly waiting = new Set<() => void>();
   private stopListening: () => void;
 
   constructor(private current: RateLimiter) {
     super();
-    this.stopListening = current.onChange(() => this.tell());
+    this.stopListening = current.onChange(() => this.notify());
   }
 
   swap(rateLimiter: RateLimiter): void {
     this.stopListening();
     this.current = rateLimiter;
-    this.stopListening = rateLimiter.onChange(() => this.tell());
-    this.tell();
+    this.stopListening = rateLimiter.onChange(() => this.notify());
+    this.notify();
   }
 
   override followServerClock(server: object, readClock: () => Promise<number>): Promise<void> {
     return this.current.followServerClock(server, readClock);
   }
 
-  override acquire(...given: Parameters<RateLimiter['acquire']>): ReturnType<RateLimiter['acquire']> {
-    return this.current.acquire(...given);
+  override acquire(...args: Parameters<RateLimiter['acquire']>): ReturnType<RateLimiter['acquire']> {
+    return this.current.acquire(...args);
   }
 
   override submitAllowance(): number {
@@ -208,12 +208,12 @@ class SwappedGate extends RateLimiter {
     return this.current.untilNextChangeMs();
   }
 
-  private tell(): void {
+  private notify(): void {
     for (const listener of [...this.waiting]) listener();
   }
 }
 
-/** The workflows, bundled once for the whole run by the global setup. */
+/** The bundle of the workflows, which the global setup makes once per run. */
 export function bundlePath(): string {
   const path = process.env.VIDEOGEN_TEST_BUNDLE;
   if (!path) throw new Error('VIDEOGEN_TEST_BUNDLE is not set: the global setup did not run.');

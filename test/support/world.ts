@@ -13,7 +13,7 @@ import { onWorker, type WorldTools } from './world-workers';
 
 export { bundlePath } from './world-workers';
 
-/** One test's own emulator, service and storage on the server and the workers that its file shares. */
+/** The emulator, service and storage of one test, on the server and workers that its file shares. */
 export interface World {
   emulator: Emulator;
   service: VideoService;
@@ -24,12 +24,12 @@ export interface World {
 }
 
 export interface WorldOptions extends EmulatorOptions {
-  /** Puts something between the activities and the service. */
+  /** Wraps the service that the activities use. */
   wrapService?: (service: VideoService) => VideoService;
-  /** The worker's own. */
+  /** The worker's default. */
   onLostSubmit?: LostSubmitPolicy;
   profile?: ServiceProfile;
-  /** Of the SDK's worker; a world with such options has a worker of its own. */
+  /** Options of the SDK's worker. A world that sets them gets its own worker. */
   worker?: Partial<WorkerOptions>;
 }
 
@@ -40,7 +40,7 @@ export async function inWorld<T>(
 ): Promise<T> {
   const emulator = await startEmulator({
     clock: () => env.temporal.currentTimeMs(),
-    // Hundreds of jobs, and none of them looks into its video.
+    // Small, because there are hundreds of jobs and the videos are not inspected here.
     videoBytes: 64 * 1024,
     ...emulatorOptions,
   });
@@ -64,24 +64,24 @@ export async function inWorld<T>(
   }
 }
 
-/** Asks for the progress until it is as wanted: for what happens by itself and needs no time to pass. */
+/** Queries the progress until it matches, for changes that need no skipped time. */
 export async function untilProgress<Progress = JobProgress>(
   job: { progress(): Promise<Progress> },
-  wanted: (progress: Progress) => boolean,
+  matches: (progress: Progress) => boolean,
 ): Promise<Progress> {
   for (;;) {
     const progress = await job.progress();
-    if (wanted(progress)) return progress;
+    if (matches(progress)) return progress;
     await pause();
   }
 }
 
-/** Between two questions to something that happens by itself. */
+/** Waits between two checks of something that happens by itself. */
 export function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 20));
 }
 
-/** The failure that a promise ends with; it is an error when it does not. */
+/** The error a promise rejects with. Throws if it resolves. */
 export async function failureOf(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
     (value) => {

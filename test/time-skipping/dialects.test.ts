@@ -8,8 +8,8 @@ import { captureLogs, type LogLine } from '../support/logs';
 import { failureOf, inWorld } from '../support/world';
 
 const MINUTE = 60_000;
-/** The first job of a service is seen queued and running; the others have nothing to add to that. */
-const SELDOM = { polling: { min: '30s', max: '30s' } };
+/** Only the first job of a service needs to be polled while it is queued and running. */
+const RARE_POLLS = { polling: { min: '30s', max: '30s' } };
 const request = { prompt: 'A red fox' };
 const IMAGE = { ...request, image_url: 'https://example.com/fox.png' };
 
@@ -21,32 +21,32 @@ beforeAll(async () => {
 });
 afterAll(() => env.teardown());
 
-const doubts = () => logs.filter(({ message }) => message === 'the answer is ambiguous');
+const ambiguities = () => logs.filter(({ message }) => message === 'the answer is ambiguous');
 
-test('there are the twenty services of the survey, and the interface itself', () => {
+test('the emulator has a dialect for each of the twenty surveyed services, and its own', () => {
   expect(DIALECT_NAMES).toHaveLength(21);
 });
 
-/** Services whose videos the usual reading does not find. */
+/** Services whose videos the default rules do not find. */
 const NEEDS_PROFILE: DialectName[] = ['openai', 'minimax', 'pixverse'];
 
 test.each([...DIALECT_NAMES])(
-  'a job at a service that answers as %s does ends with the file of its one generation, or in the service’s own words',
+  'with a service that answers like %s, a job stores the video of its one task, or fails with the service’s message',
   async (dialect) => {
     const options = { jobTimeMs: MINUTE, dialect, profile: builtInProfile(dialect) };
     await inWorld(env, options, async ({ emulator, videos }) => {
-      for (const input of [{ request }, { request: IMAGE, ...SELDOM }]) {
+      for (const input of [{ request }, { request: IMAGE, ...RARE_POLLS }]) {
         const result = await videos.execute(input);
         const file = await readFile(fileURLToPath(result.video.uri));
         expect(file.equals(await emulator.video(result.taskId))).toBe(true);
         expect(result.polls).toBeGreaterThan(1);
       }
       expect(emulator.generations().map(({ request: made }) => made)).toEqual([request, IMAGE]);
-      // Neither a cover nor a watermarked copy was taken for the video.
+      // Neither a cover nor a watermarked copy was downloaded as the video.
       expect(emulator.calls.filter(({ status }) => status !== undefined && status >= 400)).toEqual([]);
 
       emulator.next('submit', { kind: 'failed-task', code: '4711', message: 'The prompt was moderated' });
-      const failed = await failureOf(videos.execute({ request, deadline: '10m', ...SELDOM }));
+      const failed = await failureOf(videos.execute({ request, deadline: '10m', ...RARE_POLLS }));
       const task = emulator.generations()[2];
       expectRow(failed, 'GenerationFailed', task && emulator.idOf(task));
 
@@ -56,7 +56,7 @@ test.each([...DIALECT_NAMES])(
         { kind: 'refused', status: 401, message: 'no such key' },
         { kind: 'rate-limited' },
       );
-      await videos.execute({ request, ...SELDOM });
+      await videos.execute({ request, ...RARE_POLLS });
       expect(emulator.generations()).toHaveLength(4);
 
       emulator.next('submit', { kind: 'refused', status: 400, message: 'no foxes' });
@@ -64,12 +64,12 @@ test.each([...DIALECT_NAMES])(
       expectRow(refused, 'InvalidRequest', undefined);
       expect(String(refused)).toContain('no foxes');
     });
-    expect(doubts()).toEqual([]);
+    expect(ambiguities()).toEqual([]);
   },
 );
 
 test.each(['minimax', 'kie', 'pixverse'] as const)(
-  'a wrong key at %s, which refuses under HTTP 200, is a refusal and no lost submit',
+  'a wrong key at %s, which refuses with HTTP 200, is a refusal, not a lost submit',
   async (dialect) => {
     await inWorld(env, { dialect }, async ({ emulator }) => {
       const service = createVideoService({
@@ -87,7 +87,7 @@ test.each(['minimax', 'kie', 'pixverse'] as const)(
 );
 
 test.each(NEEDS_PROFILE)(
-  'without its profile, %s is not understood, and nothing is lost',
+  'without its profile, the answers of %s are not understood, and no second task is paid for',
   async (dialect) => {
     await inWorld(env, { jobTimeMs: MINUTE, dialect }, async ({ emulator, videos }) => {
       const failure = await failureOf(videos.execute({ request, deadline: '10m', onLostSubmit: 'fail' }));

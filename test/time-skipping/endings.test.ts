@@ -19,7 +19,7 @@ afterAll(() => env.teardown());
 const statusOf = async (workflowId: string) =>
   (await env.temporal.client.workflow.getHandle(workflowId).describe()).status.name;
 
-test('a task that fails ends the job as GenerationFailed with the service’s code and words', async () => {
+test('a failed task fails the job as GenerationFailed with the service’s code and message', async () => {
   await inWorld(env, { jobTimeMs: MINUTE }, async ({ emulator, videos, storedFiles }) => {
     emulator.next('submit', { kind: 'failed-task', code: 'moderated', message: 'the prompt was moderated' });
     const job = await videos.start({ request });
@@ -32,7 +32,7 @@ test('a task that fails ends the job as GenerationFailed with the service’s co
   });
 });
 
-test('a task cancelled at the service ends the job as GenerationCancelled', async () => {
+test('a task cancelled at the service fails the job as GenerationCancelled', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
     emulator.next('status', { kind: 'unknown-state', word: 'canceled' });
     expectRow(
@@ -43,7 +43,7 @@ test('a task cancelled at the service ends the job as GenerationCancelled', asyn
   });
 });
 
-test('a deadline ends the job with the task id, after one last look; the task can be adopted later', async () => {
+test('at the deadline the job polls once more and fails with the task id; the task can be adopted later', async () => {
   await inWorld(env, { jobTimeMs: 30 * MINUTE }, async ({ emulator, videos }) => {
     const job = await videos.start({ request, deadline: '10m' });
     const failure = await failureOf(job.result());
@@ -58,7 +58,7 @@ test('a deadline ends the job with the task id, after one last look; the task ca
   });
 });
 
-test('a video that is ready at the very deadline is still downloaded', async () => {
+test('a video that is ready exactly at the deadline is still downloaded', async () => {
   await inWorld(env, { jobTimeMs: 9 * MINUTE }, async ({ videos }) => {
     const { polls } = await videos.execute({
       request,
@@ -81,7 +81,7 @@ test('a cancellation while waiting ends the job as cancelled, with the task id',
   });
 });
 
-test('a terminated job still tells its task id', async () => {
+test('the failure of a terminated job has the task id', async () => {
   await inWorld(env, { jobTimeMs: 30 * MINUTE }, async ({ videos }) => {
     const job = await videos.start({ request });
     const taskId = await job.taskId();
@@ -102,7 +102,7 @@ test.each([['reset'], ['bad-json'], ['empty-accepted']] as const)(
   },
 );
 
-test('waitForTask fails as the job does when no task comes of it', async () => {
+test('waitForTask fails like the job when there will be no task', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
     emulator.next(
       'submit',
@@ -116,7 +116,7 @@ test('waitForTask fails as the job does when no task comes of it', async () => {
   });
 });
 
-test('a task unknown for longer than just after its submit ends as TaskUnknown', async () => {
+test('a task that stays unknown after its submit fails the job as TaskUnknown', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
     for (let i = 0; i < 60; i++)
       emulator.next('status', { kind: 'refused', status: 404, message: 'no such task' });
@@ -126,7 +126,7 @@ test('a task unknown for longer than just after its submit ends as TaskUnknown',
   });
 });
 
-test('a task that was seen before is gone only when three polls in a row do not find it', async () => {
+test('a known task counts as unknown only after three polls in a row do not find it', async () => {
   const lost = { kind: 'refused', status: 404, message: 'no such task' } as const;
   await inWorld(env, { jobTimeMs: 10 * MINUTE }, async ({ emulator, videos }) => {
     const down = Array.from({ length: 10 }, () => ({ kind: 'server-error', status: 503 }) as const);
@@ -139,14 +139,14 @@ test('a task that was seen before is gone only when three polls in a row do not 
   });
 });
 
-test('adopting a task that the service does not know ends at once as TaskUnknown', async () => {
+test('adopting a task that the service does not know fails at once as TaskUnknown', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
     expectRow(await failureOf(videos.execute({ taskId: '../no such' })), 'TaskUnknown', '../no such');
     expect(emulator.calls.map(({ path }) => path)).toEqual(['/v1/videos/..%2Fno%20such']);
   });
 });
 
-test('a task that succeeds without naming a video is looked at again, then ends as NoVideo', async () => {
+test('a task that succeeds without a video is polled again, then fails as NoVideo', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
     emulator.next('status', { kind: 'no-video' }, { kind: 'no-video' }, { kind: 'no-video' });
     expectRow(await failureOf(videos.execute({ request })), 'NoVideo', emulator.generations()[0]?.taskId);
@@ -155,13 +155,13 @@ test('a task that succeeds without naming a video is looked at again, then ends 
   });
 });
 
-test('an unknown state is warned of once a word, not once a look', async () => {
+test('an unknown state is logged once per word, not once per poll', async () => {
   const workflowId = 'brewing-and-steeping';
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
     const word = (name: string) => ({ kind: 'unknown-state', word: name }) as const;
     emulator.next('status', word('brewing'), word('brewing'), word('steeping'), word('brewing'));
     await videos.execute({ request }, { workflowId });
-    // Log lines arrive a little later than what they tell of; the line of the download is the last one.
+    // Log lines arrive late; the line of the download is the last one.
     while (!logs.some(({ message, meta }) => message === 'downloaded' && inspect(meta).includes(workflowId)))
       await pause();
   });
@@ -169,7 +169,7 @@ test('an unknown state is warned of once a word, not once a look', async () => {
   expect(warned.map(({ meta }) => meta)).toMatchObject([{ state: 'brewing' }, { state: 'steeping' }]);
 });
 
-test('a storage that takes no video ends as StorageFailed with the task id, and the task can be adopted', async () => {
+test('a storage that cannot store the video fails the job as StorageFailed with the task id, and the task can be adopted', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
     await videos.execute({ request, storage: 'fox.mp4' });
     const failure = await failureOf(videos.execute({ request, storage: 'fox.mp4/inside-a-file.mp4' }));
@@ -183,18 +183,18 @@ test.each([
   ['nothing', undefined, 'either a request or the taskId'],
   ['null', null, 'either a request or the taskId'],
   ['an empty object', {}, 'either a request or the taskId'],
-  ['both ways at once', { request, taskId: 'x' }, 'and not both'],
+  ['both a request and a task id', { request, taskId: 'x' }, 'and not both'],
   ['a request that is text', { request: 'a red fox' }, 'the request must be a JSON object'],
   ['a misspelt field', { request: { ...request, aspectRatio: '1:1' } }, 'did you mean aspect_ratio?'],
   ['an unreadable deadline', { request, deadline: 'soon' }, 'deadline must be'],
   ['unreadable polling', { request, polling: { min: -1 } }, 'polling.min must be'],
   ['a deadline of a megabyte', { request, deadline: 'x'.repeat(1_200_000) }, 'deadline must be'],
-  ['a place outside the storage', { request, storage: '../x' }, 'storage must be a key'],
+  ['a key outside the storage', { request, storage: '../x' }, 'storage must be a key'],
   ['a storage that is a number', { request, storage: 5 }, 'storage must be a key'],
   ['a task id that is a number', { taskId: 1234567890123456 }, 'taskId must be text'],
   ['a task id that is an object', { taskId: { toString: 1, valueOf: 1 } }, 'taskId must be text'],
   ['an empty task id', { taskId: '' }, 'taskId must be text'],
-])('a job started by hand with %s ends with one sentence', async (_, input, sentence) => {
+])('a job started without our client with %s fails with one sentence', async (_, input, sentence) => {
   await inWorld(env, {}, async ({ emulator, taskQueue }) => {
     const started = env.temporal.client.workflow.execute('generateVideo', {
       taskQueue,
@@ -209,7 +209,7 @@ test.each([
   });
 });
 
-test('what is handed over as a second argument does not pass for a job’s past', async () => {
+test('a second argument is not accepted as the state of an earlier run', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, taskQueue }) => {
     const result = await env.temporal.client.workflow.execute('generateVideo', {
       taskQueue,
@@ -220,7 +220,7 @@ test('what is handed over as a second argument does not pass for a job’s past'
   });
 });
 
-test('fields that another language sends as null count as not set', async () => {
+test('fields that are null count as not set', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ taskQueue }) => {
     const result = await env.temporal.client.workflow.execute('generateVideo', {
       taskQueue,

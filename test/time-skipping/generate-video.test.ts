@@ -21,7 +21,7 @@ afterAll(() => env.teardown());
 test.each([
   ['text to video', { prompt: 'A red fox', resolution: '720p', aspect_ratio: '16:9', duration: 5, seed: 7 }],
   ['image to video', { prompt: 'It turns its head', image_url: 'https://example.com/fox.png' }],
-] as const)('%s ends with a file whose hash is the result’s, for one generation', async (kind, request) => {
+] as const)('%s stores one file with the hash of the result, for one task', async (kind, request) => {
   await inWorld(env, { jobTimeMs: 2 * MINUTE }, async ({ emulator, videos, storedFiles }) => {
     const result = await videos.execute({ request });
 
@@ -47,7 +47,7 @@ test.each([
   });
 });
 
-test('a 40-minute generation is waited for with durable timers', async () => {
+test('a job waits 40 minutes for a generation with durable timers', async () => {
   await inWorld(env, { jobTimeMs: 40 * MINUTE }, async ({ videos }) => {
     const job = await videos.start({ request: { prompt: 'A long night' } });
     const result = await job.result();
@@ -61,7 +61,7 @@ test('a 40-minute generation is waited for with durable timers', async () => {
   });
 });
 
-test('the history tells the story without a payload being opened', async () => {
+test('the history is readable without decoding a payload', async () => {
   await inWorld(env, { jobTimeMs: 1.5 * MINUTE }, async ({ videos }) => {
     const job = await videos.start({
       request: { prompt: 'A red fox', resolution: '480p', duration: 5 },
@@ -84,7 +84,7 @@ test('the history tells the story without a payload being opened', async () => {
   });
 });
 
-test('progress tells phase, task, state, percentage and the next poll', async () => {
+test('progress has the phase, the task, its state and percentage, and the next poll', async () => {
   await inWorld(env, { jobTimeMs: 10 * MINUTE }, async ({ videos }) => {
     const job = await videos.start({ request: { prompt: 'A red fox' }, deadline: '2h' });
     const early = await untilProgress(
@@ -106,7 +106,7 @@ test('progress tells phase, task, state, percentage and the next poll', async ()
   });
 });
 
-test('waitForTask answers with the task id while the video is still being made', async () => {
+test('waitForTask returns the task id while the video is still being generated', async () => {
   await inWorld(env, { jobTimeMs: 10 * MINUTE }, async ({ emulator, videos }) => {
     const job = await videos.start({ request: { prompt: 'A red fox' } });
     const taskId = await job.taskId();
@@ -115,7 +115,7 @@ test('waitForTask answers with the task id while the video is still being made',
   });
 });
 
-test('pollNow cuts a wait short, as often as it is asked for, and the job waits on', async () => {
+test('each pollNow polls at once, and the job keeps waiting', async () => {
   await inWorld(env, { jobTimeMs: 30_000 }, async ({ videos }) => {
     const job = await videos.start({
       request: { prompt: 'A red fox' },
@@ -139,7 +139,7 @@ test('pollNow cuts a wait short, as often as it is asked for, and the job waits 
   });
 });
 
-test('a task that exists is adopted by its id: looked at at once, and not submitted again', async () => {
+test('an existing task is adopted by its id: polled at once, and not submitted again', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, service, videos }) => {
     const { taskId = '' } = await service.submit({ prompt: 'Elsewhere' }, { idempotencyKey: 'elsewhere' });
     const result = await videos.execute({ taskId, storage: 'adopted/' });
@@ -156,7 +156,7 @@ test('the caller’s key names the file', async () => {
   });
 });
 
-test('a wait too long for one history continues as new and keeps its task, its clock, its count and its bounds', async () => {
+test('a wait too long for one history continues as new with the same task, deadline, poll count and polling interval', async () => {
   const jobTimeMs = atLength(4, 25) * MINUTE;
   const profile = { polling: { min: '5s', max: '5s' } };
   const worker = { workflowBundle: shortHistories() };
@@ -178,7 +178,7 @@ test('a wait too long for one history continues as new and keeps its task, its c
     expect(last.runId).not.toBe(firstRun.runId);
     expect(last.memo).toMatchObject({ taskId: result.taskId });
     expect(await job.progress()).toMatchObject({ phase: 'succeeded', deadlineAt });
-    // One look was at the task that was to be adopted, and one for the link of its video.
+    // One status call was for the decision to adopt, and one for the link to the video.
     expect(result.polls).toBe(emulator.calls.filter(({ call }) => call === 'status').length - 2);
     // Since the task was adopted.
     expect(result.waitedMs).toBeGreaterThanOrEqual(jobTimeMs - 1.1 * MINUTE);
@@ -189,7 +189,7 @@ test('a wait too long for one history continues as new and keeps its task, its c
   });
 }, 180_000);
 
-test('looks keep to the bounds of the service’s profile, unless the job has its own', async () => {
+test('polling uses the interval of the service’s profile, unless the job has its own', async () => {
   const profile = { polling: { min: '20s', max: '20s' } };
   await inWorld(env, { jobTimeMs: MINUTE, profile }, async ({ videos }) => {
     const lengthsOf = async (polling?: { min: string; max: string }) => {

@@ -40,7 +40,7 @@ const inPhase = (phase: string, count: number) => (progress: BatchProgress) =>
   progress.running.filter((item) => item.phase === phase).length === count;
 const postsOf = ({ emulator }: World) => emulator.calls.filter(({ call }) => call === 'submit');
 
-test('a batch ends with a video for each request, and its results are listed by number', async () => {
+test('a batch stores a video for each request, and lists its results by number', async () => {
   await inWorld(env, { jobTimeMs: MINUTE }, async (world) => {
     const batch = await world.videos.startBatch({ requests: requests(5) }, { workflowId: 'foxes' });
     const result = await batch.result();
@@ -68,7 +68,7 @@ test('a batch ends with a video for each request, and its results are listed by 
   });
 });
 
-test('no more items run at a time than the window has room for', async () => {
+test('no more items run at once than the window allows', async () => {
   await inWorld(env, { jobTimeMs: MINUTE, concurrentTasks: 2 }, async (world) => {
     const batch = await world.videos.startBatch({ requests: requests(7), window: 2 });
     expect(await batch.result()).toMatchObject({ succeeded: 7 });
@@ -77,28 +77,28 @@ test('no more items run at a time than the window has room for', async () => {
   });
 });
 
-test('the looks of all items share activities, and the batch shares its workflow tasks', async () => {
+test('all items share poll activities and workflow tasks', async () => {
   await inWorld(env, { jobTimeMs: 5 * MINUTE }, async ({ videos, emulator }) => {
     const batch = await videos.startBatch({
       requests: requests(20),
-      // Submits may spread over seconds: those who came late look with the others all the same.
+      // Long enough that items submitted seconds apart are still polled together.
       polling: { min: '30s', max: '30s' },
     });
     await batch.result();
     const history = await historyOf(env.temporal.client, batch.workflowId);
     const types = activities(history).map(({ type }) => type);
-    const looks = types.filter((type) => type === 'pollVideos').length;
+    const pollActivities = types.filter((type) => type === 'pollVideos').length;
     expect(types.filter((type) => type === 'submitVideo')).toHaveLength(20);
     expect(types).not.toContain('pollVideo');
-    const seen = emulator.calls.filter(({ call }) => call === 'status').length - 20;
-    expect(looks).toBeLessThanOrEqual(seen / 10);
-    // A workflow each would have two for every look: when its timer fires, and when it is answered.
+    const polls = emulator.calls.filter(({ call }) => call === 'status').length - 20;
+    expect(pollActivities).toBeLessThanOrEqual(polls / 10);
+    // Separate workflows would have two for every poll: one for the timer, one for the answer.
     const tasks = (history.events ?? []).filter((event) => event.workflowTaskCompletedEventAttributes);
-    expect(tasks.length).toBeLessThanOrEqual(seen / 2);
+    expect(tasks.length).toBeLessThanOrEqual(polls / 2);
   });
 });
 
-test('an item that fails is told in the results, with its task, and keeps nobody from the others', async () => {
+test('a failed item is listed in the results with its task, and does not stop the rest', async () => {
   await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos, emulator }) => {
     emulator.next('submit', { kind: 'failed-task', code: 'moderated', message: 'No foxes.' });
     const batch = await videos.startBatch({ requests: requests(3), window: 1 });
@@ -115,7 +115,7 @@ test('an item that fails is told in the results, with its task, and keeps nobody
   });
 });
 
-test('with onFailure stop, what runs is ended well, nothing more is begun, and the failure says so', async () => {
+test('with onFailure stop, running items finish, no more are started, and the failure says so', async () => {
   await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos, emulator, storageFolder }) => {
     emulator.next('submit', { kind: 'refused', status: 400, message: 'No foxes.' });
     const batch = await videos.startBatch(
@@ -135,9 +135,9 @@ test('with onFailure stop, what runs is ended well, nothing more is begun, and t
   });
 });
 
-test('requests are read from a file of the storage, page by page', async () => {
+test('requests are read from a file in the storage, page by page', async () => {
   await inWorld(env, { jobTimeMs: 1_000 }, async (world) => {
-    // Two of them fill a page: an activity gives out no more bytes at once.
+    // Two of them fill a page: an activity returns no more bytes at once.
     const lines = requests(7).map(({ prompt }) => ({ prompt: prompt.padEnd(90_000, '.') }));
     await createFileStorage(world.storageFolder).write(
       'in/foxes.jsonl',
@@ -173,7 +173,7 @@ test.each([
   });
 });
 
-test('a file that changes after the batch began ends it, once what runs has ended', async () => {
+test('a file that changes after the batch began fails the batch once the running items have ended', async () => {
   await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos, emulator, storageFolder }) => {
     const storage = createFileStorage(storageFolder);
     const long = requests(3).map(({ prompt }) => ({ prompt: prompt.padEnd(150_000, '.') }));
@@ -188,7 +188,7 @@ test('a file that changes after the batch began ends it, once what runs has ende
   });
 });
 
-test('a cancelled batch begins no more, ends what runs and lists the tasks that were paid for', async () => {
+test('a cancelled batch starts no more items, ends the running ones and lists the paid tasks', async () => {
   await inWorld(
     env,
     { jobTimeMs: 10 * MINUTE, cancelling: true },
@@ -215,7 +215,7 @@ test('a cancelled batch begins no more, ends what runs and lists the tasks that 
   );
 });
 
-test('an item whose submit is lost waits for a decision, leaves its place in the window, and is adopted by its number', async () => {
+test('an item whose submit is lost waits for a decision, frees its slot in the window, and is adopted by its number', async () => {
   await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos, emulator }) => {
     emulator.next('submit', { kind: 'cut-body' });
     const batch = await videos.startBatch({ requests: requests(3), window: 1 }, { workflowId: 'lost' });
@@ -245,7 +245,7 @@ test('an item whose submit is lost waits for a decision, leaves its place in the
   });
 });
 
-test('a batch with a long history continues as new with what runs and what waits for a decision, and pays for nothing twice', async () => {
+test('a batch with a long history continues as new with its running and held items, and pays for nothing twice', async () => {
   const jobTimeMs = atLength(6, 50) * MINUTE;
   const worker = { workflowBundle: shortHistories() };
   await inWorld(env, { jobTimeMs, worker }, async (world) => {
@@ -275,7 +275,7 @@ test('a batch with a long history continues as new with what runs and what waits
   });
 }, 180_000);
 
-test('a batch that was cancelled goes on when it is started again: what was paid for is adopted, the rest is begun', async () => {
+test('a cancelled batch resumes when it is started again: paid tasks are adopted, the rest is submitted', async () => {
   await inWorld(env, { jobTimeMs: MINUTE }, async (world) => {
     const { videos, emulator } = world;
     const start = () => videos.startBatch({ requests: requests(5), window: 2 }, { workflowId: 'resumed' });
@@ -300,7 +300,7 @@ test('a batch that was cancelled goes on when it is started again: what was paid
   });
 });
 
-test('a batch that stopped for a failed item goes on without it, and nothing is paid for again', async () => {
+test('a batch that stopped for a failed item resumes without it, and nothing is paid for again', async () => {
   await inWorld(env, { jobTimeMs: MINUTE }, async (world) => {
     const { videos, emulator } = world;
     emulator.next('submit', { kind: 'failed-task', code: 'moderated', message: 'No foxes.' });
@@ -320,7 +320,7 @@ test('a batch that stopped for a failed item goes on without it, and nothing is 
   });
 });
 
-test('items that failed for want of something are tried when the batch is started again, and no others', async () => {
+test('only items that failed for a fixable reason are retried when the batch is started again', async () => {
   await inWorld(env, { jobTimeMs: MINUTE }, async (world) => {
     const { videos, emulator } = world;
     emulator.next('submit', { kind: 'refused', status: 402, message: 'No credit.' });
@@ -333,18 +333,18 @@ test('items that failed for want of something are tried when the batch is starte
   });
 });
 
-test('whoever starts a batch under its name again goes on by its results, and other requests under it are refused', async () => {
+test('a batch started again under its name resumes from its results, and other requests under it are refused', async () => {
   await inWorld(env, { jobTimeMs: MINUTE }, async (world) => {
-    const startPlainly = (count: number): Promise<BatchResult> =>
+    const startByType = (count: number): Promise<BatchResult> =>
       env.temporal.client.workflow.execute('generateVideos', {
         taskQueue: world.taskQueue,
         workflowId: 'plain',
         args: [{ requests: requests(count) }],
       });
-    const first = await startPlainly(3);
+    const first = await startByType(3);
     const results = await resultsOf(first);
-    expect(await startPlainly(3)).toEqual(first);
-    const failure = await failureOf(startPlainly(4));
+    expect(await startByType(3)).toEqual(first);
+    const failure = await failureOf(startByType(4));
     expect(failure).toMatchObject({ cause: { type: 'videogen.InvalidRequest' } });
     expect(String(Object(failure).cause)).toContain('the name was used for other requests');
     expect(await resultsOf(first)).toEqual(results);
@@ -352,7 +352,7 @@ test('whoever starts a batch under its name again goes on by its results, and ot
   });
 });
 
-test('when every submit is lost, no more are sent than the window has places for those and for others', async () => {
+test('when every submit is lost, the batch submits at most two windows of items', async () => {
   await inWorld(env, {}, async (world) => {
     world.emulator.next('submit', ...Array.from({ length: 9 }, () => ({ kind: 'reset' }) as const));
     const batch = await world.videos.startBatch({ requests: requests(9), window: 2 });
@@ -390,7 +390,7 @@ test.each([
   [{ requests: requests(1), deadline: 'soon' }, 'deadline must be milliseconds'],
   [{ requests: [...requests(1), null] }, 'requests[1]: '],
   [{ requests: [...requests(1), { duration: 5 }] }, 'requests[1]: prompt is missing'],
-])('a batch %j that came past our client is refused with a sentence', async (input, sentence) => {
+])('a batch %j started without our client is refused with a sentence', async (input, sentence) => {
   await inWorld(env, {}, async ({ taskQueue, emulator }) => {
     const workflowId = `refused-${Math.random()}`;
     const running = env.temporal.client.workflow.execute('generateVideos', {

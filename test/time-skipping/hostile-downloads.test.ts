@@ -27,14 +27,14 @@ import { S3_SERVER_TIMEOUT_MS } from '../support/s3-server';
 const KIB = 1024;
 const MIB = KIB * KIB;
 
-/** Within the bytes by which a video is known, right behind them, and far on. The activity's tests cut anywhere. */
+/** Inside the bytes that identify a video, right after them, and far later. The tests of the activity cut anywhere. */
 const CUTS = [4_000, 4_100, 200_000];
 
-/** Where most rows cut: a video in parts has had its first part stored by then. */
+/** Where most rows cut: a multipart upload has stored its first part by then. */
 const LATE = 0.95;
 
-/** The head of an answer that goes on with a video, but says something else of it. */
-const partWith = (headersOf: (length: number, from: number) => OutgoingHttpHeaders) =>
+/** An answer to a resumed download with other headers. */
+const resumedWith = (headersOf: (length: number, from: number) => OutgoingHttpHeaders) =>
   serveWith(({ bytes }, from) => ({ headers: headersOf(bytes.length, from) }));
 const tooLong: ChangeHead = ({ bytes }) => ({ headers: { 'content-length': bytes.length + 1_000 } });
 const tooShort: ChangeHead = ({ bytes }) => ({ headers: { 'content-length': bytes.length - 1_000 } });
@@ -45,15 +45,15 @@ const ignoring =
     answer(response, video, { ...asked, [what]: undefined });
 const PAGE = '<!doctype html><title>Sign in</title>';
 
-/** How each way to send a video badly ends, however long the video is. */
+/** Ways to send a video, and how each one ends, for short and long videos. */
 const ROWS: Record<string, HostileRow> = {
-  'is sent well': { answers: [serve], ends: 'stored', from: [undefined] },
-  'is cut once without a told length': {
+  'is sent correctly': { answers: [serve], ends: 'stored', from: [undefined] },
+  'is cut once and has no length': {
     answers: [cutAt(LATE, () => ({ headers: { 'content-length': undefined } })), serve],
     ends: 'stored',
     from: [undefined, LATE],
   },
-  'is cut more often than one attempt bears, with next to no progress': {
+  'is cut more often than one attempt allows, with almost no progress': {
     answers: [...Array.from({ length: 7 }, (_, index) => cutAt(LATE + index / 1_000)), serve],
     ends: 'stored',
     asked: 8,
@@ -68,17 +68,17 @@ const ROWS: Record<string, HostileRow> = {
     ends: 'VideoCorrupt',
     asked: 5,
   },
-  'is gone on with from another byte': startsOverAfter(
-    partWith((length, from) => ({ 'content-range': `bytes ${from - 1}-${length - 1}/${length}` })),
+  'is resumed at another byte': startsOverAfter(
+    resumedWith((length, from) => ({ 'content-range': `bytes ${from - 1}-${length - 1}/${length}` })),
   ),
-  'is gone on with as a longer one': startsOverAfter(
-    partWith((length, from) => ({
+  'is resumed as a longer one': startsOverAfter(
+    resumedWith((length, from) => ({
       'content-range': `bytes ${from}-${length}/${length + 1}`,
       'content-length': length + 1 - from,
     })),
   ),
-  'has no such range any more': startsOverAfter(say(416)),
-  'comes from a server that knows no ranges': {
+  'no longer has that range': startsOverAfter(say(416)),
+  'comes from a server without ranges': {
     answers: [cutAt(LATE), ignoring('range', serve)],
     ends: 'stored',
     from: [undefined, LATE],
@@ -88,7 +88,7 @@ const ROWS: Record<string, HostileRow> = {
     ends: 'stored',
     from: [undefined, undefined],
   },
-  'is another one after the cut': {
+  'is replaced after the cut': {
     answers: [cutAt(LATE), serveOther()],
     ends: 'stored',
     stored: otherThan,
@@ -96,12 +96,12 @@ const ROWS: Record<string, HostileRow> = {
   },
   'is sent as gzip': { answers: [encoded('gzip')], ends: 'stored', asked: 1 },
   'is sent as gzip and always cut': { answers: [encoded('gzip', 'cut')], ends: 'VideoCorrupt', asked: 5 },
-  'has no end': { answers: [endless], ends: 'VideoTooLarge', asked: 1 },
-  'ends too early, where nobody said when': { answers: [endAt(LATE)], ends: 'VideoCorrupt', asked: 5 },
+  'never ends': { answers: [endless], ends: 'VideoTooLarge', asked: 1 },
+  'ends too early and has no length': { answers: [endAt(LATE)], ends: 'VideoCorrupt', asked: 5 },
   'is refused with 503 once': { answers: [say(503), serve], ends: 'stored', asked: 2 },
 };
 
-/** The same for what a long video would tell no more of. */
+/** The same for rows that a long video would not add to. */
 const MORE_ROWS: Record<string, HostileRow> = {
   'is always announced as longer than it is': {
     answers: [cutAt(1, tooLong)],
@@ -113,21 +113,21 @@ const MORE_ROWS: Record<string, HostileRow> = {
     ends: 'stored',
     from: [undefined, undefined],
   },
-  'is gone on with up to another byte': startsOverAfter(
-    partWith((length, from) => ({ 'content-range': `bytes ${from}-${length - 2}/${length}` })),
+  'is resumed up to another byte': startsOverAfter(
+    resumedWith((length, from) => ({ 'content-range': `bytes ${from}-${length - 2}/${length}` })),
   ),
-  'is gone on with as a part of a longer one': startsOverAfter(
-    partWith((length, from) => ({ 'content-range': `bytes ${from}-${length}/${length + 1}` })),
+  'is resumed as a part of a longer one': startsOverAfter(
+    resumedWith((length, from) => ({ 'content-range': `bytes ${from}-${length}/${length + 1}` })),
   ),
-  'is gone on with as nobody knows how long a one': startsOverAfter(
-    partWith((length, from) => ({ 'content-range': `bytes ${from}-${length - 1}/*` })),
+  'is resumed with an unknown length': startsOverAfter(
+    resumedWith((length, from) => ({ 'content-range': `bytes ${from}-${length - 1}/*` })),
   ),
-  'is gone on with in several parts': startsOverAfter(
-    partWith(() => ({ 'content-type': 'multipart/byteranges; boundary=x' })),
+  'is resumed in several ranges': startsOverAfter(
+    resumedWith(() => ({ 'content-type': 'multipart/byteranges; boundary=x' })),
   ),
-  'is gone on with nobody says where': startsOverAfter(partWith(() => ({ 'content-range': undefined }))),
-  'is gone on with in an encoding': startsOverAfter(partWith(() => ({ 'content-encoding': 'gzip' }))),
-  'comes in part when all of it was asked for': {
+  'is resumed without a Content-Range': startsOverAfter(resumedWith(() => ({ 'content-range': undefined }))),
+  'is resumed in an encoding': startsOverAfter(resumedWith(() => ({ 'content-encoding': 'gzip' }))),
+  'is answered with 206 when all of it was asked for': {
     answers: [serveWith(() => ({ status: 206 })), serve],
     ends: 'stored',
     from: [undefined, undefined],
@@ -137,7 +137,7 @@ const MORE_ROWS: Record<string, HostileRow> = {
     ends: 'stored',
     from: [undefined, undefined],
   },
-  'is another one after the cut, on a server that goes on all the same': {
+  'is replaced after the cut, on a server that ignores If-Range': {
     answers: [cutAt(LATE), ignoring('ifRange', serveOther())],
     ends: 'stored',
     stored: otherThan,
@@ -146,7 +146,7 @@ const MORE_ROWS: Record<string, HostileRow> = {
   'is sent as Brotli': { answers: [encoded('br')], ends: 'stored', asked: 1 },
   'is sent as gzip and cut once': { answers: [encoded('gzip', 'cut'), serve], ends: 'stored', asked: 2 },
   'is sent as broken gzip': { answers: [encoded('gzip', 'changed')], ends: 'VideoCorrupt', asked: 5 },
-  'is sent in an encoding that is not known, once': {
+  'is sent in an unknown encoding, once': {
     answers: [serveWith(() => ({ headers: { 'content-encoding': 'zstd' } })), serve],
     ends: 'stored',
     asked: 2,
@@ -161,23 +161,23 @@ const MORE_ROWS: Record<string, HostileRow> = {
     ends: 'VideoTooLarge',
     asked: 1,
   },
-  'is a page': { answers: [say(200, PAGE)], ends: 'VideoCorrupt', says: 'web page', asked: 5 },
+  'is a web page': { answers: [say(200, PAGE)], ends: 'VideoCorrupt', says: 'web page', asked: 5 },
   'is JSON': { answers: [say(200, '{"error":"no"}')], ends: 'VideoCorrupt', says: 'JSON', asked: 5 },
-  'is nothing': { answers: [say(200)], ends: 'VideoCorrupt', says: 'empty', asked: 5 },
-  'ends too early once, where nobody said when': { answers: [endAt(LATE), serve], ends: 'stored', asked: 2 },
+  'is empty': { answers: [say(200)], ends: 'VideoCorrupt', says: 'empty', asked: 5 },
+  'ends too early once and has no length': { answers: [endAt(LATE), serve], ends: 'stored', asked: 2 },
   'is refused with 500 once': { answers: [say(500), serve], ends: 'stored', asked: 2 },
   'is refused with 429 once': { answers: [say(429), serve], ends: 'stored', asked: 2 },
-  'trickles once': { answers: [trickleFrom(LATE), serve], ends: 'stored', hurried: true },
+  'trickles once': { answers: [trickleFrom(LATE), serve], ends: 'stored', shortTimeouts: true },
   'always trickles': {
     answers: [trickleFrom(LATE)],
     ends: 'ServiceUnreachable',
     says: 'bytes arrived in',
-    hurried: true,
+    shortTimeouts: true,
     toTheDeadline: true,
   },
 };
 
-/** A cut video whose rest is of no use is asked for as if nothing were there. */
+/** When the rest of a cut video cannot be used, the download starts over. */
 function startsOverAfter(answer: Answer): HostileRow {
   return { answers: [cutAt(LATE), answer, serve], ends: 'stored', from: [undefined, LATE, undefined] };
 }
@@ -198,7 +198,7 @@ describe.each([
   ['files', 'files', 300 * KIB, { ...ROWS, ...MORE_ROWS }],
   ['S3', 'S3', 300 * KIB, { ...ROWS, ...MORE_ROWS }],
   ['S3 in parts', 'S3', 9 * MIB, ROWS],
-] as const)('on its way to %s, a video that', (_, sink, length, rows) => {
+] as const)('stored in %s, a video that', (_, sink, length, rows) => {
   let bytes: Buffer;
   let world: HostileWorld;
   beforeAll(async () => {
@@ -208,12 +208,12 @@ describe.each([
 
   test.each(Object.entries(rows))('%s', async (_what, row) => {
     const { home } = await expectEnd(world, bytes, row);
-    // Nobody is kept busy by a video that is not wanted any more.
+    // Every connection is closed.
     await Promise.all(home.videos.map(({ closed }) => closed));
   });
 
   describe('is cut once', () => {
-    test.each(CUTS)('behind %d bytes, goes on there', async (offset) => {
+    test.each(CUTS)('after %d bytes, resumes there', async (offset) => {
       const share = offset / length;
       await expectEnd(world, bytes, {
         answers: [cutAt(share), serve],
@@ -222,7 +222,7 @@ describe.each([
       });
     });
 
-    test.each(CUTS)('behind %d bytes without a goodbye, goes on where it got to', async (offset) => {
+    test.each(CUTS)('after %d bytes by a reset, resumes where it got to', async (offset) => {
       const row: HostileRow = { answers: [resetAt(offset / length), serve], ends: 'stored', asked: 2 };
       const { home } = await expectEnd(world, bytes, row);
       const [, from = '0'] = /^bytes=(\d+)-$/.exec(home.videos[1]?.range ?? '') ?? [];
@@ -231,7 +231,7 @@ describe.each([
   });
 });
 
-describe.each(['files', 'S3'] as const)('on its way to %s', (sink) => {
+describe.each(['files', 'S3'] as const)('stored in %s', (sink) => {
   let bytes: Buffer;
   let world: HostileWorld;
   beforeAll(async () => {
@@ -239,7 +239,7 @@ describe.each(['files', 'S3'] as const)('on its way to %s', (sink) => {
     world = worlds.get(sink) as HostileWorld;
   });
 
-  test('a video that is cut fifty times is stored, as long as each connection brings a good part of it', async () => {
+  test('a video that is cut fifty times is stored if each connection makes progress', async () => {
     const long = await noiseVideo({ prompt: 'A long fox' }, 52 * 70 * KIB);
     const shares = Array.from({ length: 50 }, (_, index) => (index + 1) / 51);
     const { home } = await expectEnd(world, long, {
@@ -247,11 +247,11 @@ describe.each(['files', 'S3'] as const)('on its way to %s', (sink) => {
       ends: 'stored',
       from: [undefined, ...shares],
     });
-    // Every connection by a link of its own, and the first one was for the look at the task.
+    // Each connection has its own link. The first link came with the poll.
     expect(home.videos.map(({ link }) => link)).toEqual(Array.from({ length: 51 }, (_, index) => index + 2));
   });
 
-  test('another attempt goes on with what was stored, where the storage can read it back', async () => {
+  test('the next attempt resumes the partial file if the storage can read it', async () => {
     await expectEnd(world, bytes, {
       answers: [cutAt(LATE), say(503), serve],
       ends: 'stored',
@@ -259,7 +259,7 @@ describe.each(['files', 'S3'] as const)('on its way to %s', (sink) => {
     });
   });
 
-  test('a video that cannot be had in time leaves nothing of what has come', async () => {
+  test('a video that does not arrive in time leaves no partial file', async () => {
     await expectEnd(world, bytes, {
       answers: [cutAt(LATE), say(503, '', { 'retry-after': '600' })],
       ends: 'ServiceFailed',
@@ -269,7 +269,7 @@ describe.each(['files', 'S3'] as const)('on its way to %s', (sink) => {
     });
   });
 
-  test('a page in place of a video is kept when that is wanted', async () => {
+  test('a web page instead of a video is stored as .bad with keepBad', async () => {
     const { read } = await expectEnd(world, bytes, {
       answers: [say(200, PAGE)],
       ends: 'VideoCorrupt',
@@ -280,7 +280,7 @@ describe.each(['files', 'S3'] as const)('on its way to %s', (sink) => {
     expect(String(await read('video.mp4.bad'))).toBe(PAGE);
   });
 
-  test('a video that ends too early is kept when that is wanted', async () => {
+  test('a video that ends too early is stored as .bad with keepBad', async () => {
     const { read } = await expectEnd(world, bytes, {
       answers: [endAt(LATE)],
       ends: 'VideoCorrupt',
@@ -288,7 +288,7 @@ describe.each(['files', 'S3'] as const)('on its way to %s', (sink) => {
       keepBad: true,
       leaves: ['video.mp4.bad'],
     });
-    const came = bytes.subarray(0, LATE * bytes.length);
-    expect((await read('video.mp4.bad'))?.equals(came)).toBe(true);
+    const received = bytes.subarray(0, LATE * bytes.length);
+    expect((await read('video.mp4.bad'))?.equals(received)).toBe(true);
   });
 });

@@ -19,27 +19,32 @@ beforeAll(async () => {
 });
 afterAll(() => env?.teardown());
 
-/** How each way to lead astray ends; eight attempts are made at a link that is refused. */
+/** Links, and how each one ends. A refused link gets eight attempts. */
 const ROWS: Record<string, HostileRow> = {
-  'by five redirects': { answers: [hops(5)], ends: 'stored', asked: 6 },
-  'by five redirects, and cut behind them': {
+  'after five redirects': { answers: [hops(5)], ends: 'stored', asked: 6 },
+  'after five redirects, and cut after them': {
     answers: [...Array<Answer>(5).fill(hops(5)), cutAt(LATE), hops(5)],
     ends: 'stored',
     from: [...Array<undefined>(6), ...Array<number>(6).fill(LATE)],
   },
-  'by six redirects': { answers: [hops(6)], ends: 'VideoUnavailable', says: 'HTTP 302', asked: 8 * 6 },
-  'in a circle': { answers: [redirect('?again')], ends: 'VideoUnavailable', says: 'HTTP 302', asked: 8 * 6 },
-  'by a redirect that trickles': {
+  'after six redirects': { answers: [hops(6)], ends: 'VideoUnavailable', says: 'HTTP 302', asked: 8 * 6 },
+  'in a redirect loop': {
+    answers: [redirect('?again')],
+    ends: 'VideoUnavailable',
+    says: 'HTTP 302',
+    asked: 8 * 6,
+  },
+  'after a redirect that trickles': {
     answers: [trickle(302, { location: '?on' }), serve],
     ends: 'stored',
-    hurried: true,
+    shortTimeouts: true,
   },
-  'by a link that is refused in a trickle': {
+  'at a link whose refusal trickles': {
     answers: [sinceLink(3, serve, trickle(403))],
     ends: 'stored',
-    hurried: true,
+    shortTimeouts: true,
   },
-  'to a place that is none': {
+  'at an address that is not http': {
     answers: [redirect('ftp://127.0.0.1/')],
     ends: 'VideoUnavailable',
     says: 'does not lead to an http address',
@@ -48,19 +53,19 @@ const ROWS: Record<string, HostileRow> = {
 
   ...Object.fromEntries(
     [401, 403, 404, 410].map((status): [string, HostileRow] => [
-      `by a link that is answered with ${status}, until there is a newer one`,
-      // The first link is seen by whoever waits for the task and is not followed.
+      `at a link that is answered with ${status}, until there is a newer one`,
+      // The first link came with a poll and is not used.
       { answers: [sinceLink(3, serve, say(status))], ends: 'stored', asked: 2 },
     ]),
   ),
-  'by a link that expires in the middle of the video': {
+  'at a link that expires in the middle of the video': {
     answers: [sinceLink(3, serve, cutAt(LATE)), sinceLink(4, serve, say(403)), serve],
     ends: 'stored',
     from: [undefined, LATE, LATE],
   },
 };
 
-/** Addresses at which no video may be, because the worker could reach what is not meant for the service there. */
+/** Addresses that are not allowed, because the worker can reach things there that the service must not. */
 const PRIVATE: [what: string, address: (port: number) => string][] = [
   ['a private network', () => 'http://10.0.0.1/'],
   ['the metadata of a cloud', () => 'http://169.254.169.254/latest/meta-data/'],
@@ -69,7 +74,7 @@ const PRIVATE: [what: string, address: (port: number) => string][] = [
   ['this machine in disguise', (port) => `http://[::ffff:127.0.0.1]:${port}/`],
 ];
 
-describe.each(['files', 'S3'] as const)('on its way to %s, a video is led', (sink) => {
+describe.each(['files', 'S3'] as const)('stored in %s, a video is found', (sink) => {
   let world: HostileWorld;
   beforeAll(async () => {
     world = await startHostileWorld(env, SINKS[sink]);
@@ -80,7 +85,7 @@ describe.each(['files', 'S3'] as const)('on its way to %s, a video is led', (sin
     await expectEnd(world, bytes, row);
   });
 
-  test('by links that are always refused: three an attempt, and its task id is told', async () => {
+  test('only at links that are refused: three per attempt, and the failure has the task id', async () => {
     const row: HostileRow = {
       answers: [say(403, '{"error":{"code":"AccessDenied","message":"Request has expired"}}')],
       ends: 'VideoUnavailable',
@@ -92,7 +97,7 @@ describe.each(['files', 'S3'] as const)('on its way to %s, a video is led', (sin
     expect(new Set(home.videos.map(({ link }) => link)).size).toBe(8 * 3);
   });
 
-  test('to another origin, to which the key does not follow', async () => {
+  test('at another origin, which does not get the API key', async () => {
     const { home, elsewhere } = await expectEnd(world, bytes, {
       answers: [redirect(({ taskId }) => `${world.elsewhere.url}/files/${taskId}/`)],
       elsewhere: [cutAt(LATE), serve],
@@ -106,7 +111,7 @@ describe.each(['files', 'S3'] as const)('on its way to %s, a video is led', (sin
     for (const { authorization } of elsewhere.videos) expect(authorization).toBeUndefined();
   });
 
-  test('to another origin and back, to which the key does not follow either', async () => {
+  test('at another origin that redirects back, without the API key', async () => {
     const { home } = await expectEnd(world, bytes, {
       answers: [redirect(({ taskId }) => `${world.elsewhere.url}/files/${taskId}/`), serve],
       elsewhere: [redirect(({ taskId }) => `${world.home.url}/files/${taskId}/`)],
@@ -118,18 +123,18 @@ describe.each(['files', 'S3'] as const)('on its way to %s, a video is led', (sin
     ]);
   });
 
-  test.each(PRIVATE)('to %s, where nobody is asked, and which is not tried again', async (_what, address) => {
-    const place = (taskId: string) => new URL(`files/${taskId}/`, address(world.elsewhere.port)).href;
+  test.each(PRIVATE)('at %s, which is not connected to and not retried', async (_what, address) => {
+    const linkTo = (taskId: string) => new URL(`files/${taskId}/`, address(world.elsewhere.port)).href;
     const refused = {
       ends: 'VideoUnavailable',
       says: 'VIDEOGEN_DOWNLOAD_ALLOW',
       elsewhere: [serve],
     } as const;
-    const byLink = await expectEnd(world, bytes, { ...refused, answers: [], link: place });
+    const byLink = await expectEnd(world, bytes, { ...refused, answers: [], link: linkTo });
     expect(byLink.home.links).toBe(1 + 1);
     const byRedirect = await expectEnd(world, bytes, {
       ...refused,
-      answers: [redirect(({ taskId }) => place(taskId))],
+      answers: [redirect(({ taskId }) => linkTo(taskId))],
       asked: 1,
     });
     for (const { elsewhere } of [byLink, byRedirect]) expect(elsewhere.videos).toEqual([]);

@@ -28,8 +28,8 @@ async function heldJob({ emulator, videos }: World, input: Partial<JobInput> = {
 
 const lostTask = ({ emulator }: World) => emulator.generations()[0]?.taskId ?? '';
 
-/** Between attempts of an activity time has to pass, and a refused update lets none. */
-async function refusedWhileTimePasses(decided: Promise<unknown>): Promise<unknown> {
+/** Skips time until the decision is refused: the activity retries, but a pending update does not skip time. */
+async function refusalWhileTimePasses(decided: Promise<unknown>): Promise<unknown> {
   const refused = failureOf(decided);
   let isRefused = false;
   void refused.then(() => {
@@ -44,14 +44,14 @@ const detailsOf = async (job: VideoJob) => {
   return JSON.stringify(await handle.query('__temporal_workflow_metadata'));
 };
 
-test('a lost submit is held: progress and the Temporal UI tell what happened, when, and the three ways out', async () => {
+test('a lost submit is held: progress and the Temporal UI show what happened, when, and the three decisions', async () => {
   await inWorld(env, {}, async (world) => {
     const job = await heldJob(world, { holdFor: '2h' });
     const { hold } = await job.progress();
     expect(Date.parse(hold?.until ?? '') - Date.parse(hold?.since ?? '')).toBe(2 * HOUR);
     expect(hold?.message).toContain('so a paid task may exist: read ECONNRESET');
     const details = await detailsOf(job);
-    for (const told of [
+    for (const part of [
       'Needs a decision',
       hold?.since,
       hold?.until,
@@ -60,9 +60,9 @@ test('a lost submit is held: progress and the Temporal UI tell what happened, wh
       `videogen decide ${job.workflowId} --abandon`,
       'decideSubmit',
     ]) {
-      expect(details).toContain(told);
+      expect(details).toContain(part);
     }
-    // Log lines arrive a little later than what they tell of.
+    // Log lines arrive late.
     while (!logs.some(({ message }) => message === 'the submit is lost, waiting for a decision'))
       await pause();
     await job.decideSubmit({ decision: 'abandon' });
@@ -70,7 +70,7 @@ test('a lost submit is held: progress and the Temporal UI tell what happened, wh
   });
 });
 
-test('adopt goes on with the task that was found, for one POST', async () => {
+test('adopt continues with the task, after one POST', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async (world) => {
     const job = await heldJob(world);
     const taskId = world.emulator.generations()[0]?.taskId ?? '';
@@ -98,7 +98,7 @@ test('resubmit sends the request once more with the same key; lost again, it is 
 });
 
 test.each([409, 422])(
-  'a resubmission answered %d is held again: the key is known there, so the task may exist',
+  'a resubmission answered %d is held again: the service knows the key, so a task may exist',
   async (status) => {
     await inWorld(env, {}, async (world) => {
       const job = await heldJob(world);
@@ -112,7 +112,7 @@ test.each([409, 422])(
   },
 );
 
-test('abandon ends the job as SubmitUnconfirmed with everything known', async () => {
+test('abandon fails the job as SubmitUnconfirmed with all known details', async () => {
   await inWorld(env, {}, async (world) => {
     const job = await heldJob(world);
     await job.decideSubmit({ decision: 'abandon' });
@@ -123,9 +123,9 @@ test('abandon ends the job as SubmitUnconfirmed with everything known', async ()
   });
 });
 
-test('a hold that nobody ends fails as SubmitUnconfirmed after holdFor, 24 hours unless set', async () => {
+test('a hold without a decision fails the job as SubmitUnconfirmed after holdFor, by default 24 hours', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
-    for (const [holdFor, told] of [
+    for (const [holdFor, length] of [
       [undefined, '24 h'],
       ['90m', '1 h 30 min'],
     ]) {
@@ -133,14 +133,14 @@ test('a hold that nobody ends fails as SubmitUnconfirmed after holdFor, 24 hours
       const job = await videos.start({ request, holdFor });
       const failure = await failureOf(job.result());
       expectRow(failure, 'SubmitUnconfirmed', undefined);
-      expect(String(failure)).toContain(`nobody decided within ${told}`);
+      expect(String(failure)).toContain(`nobody decided within ${length}`);
       expect(String(failure)).toContain('the answer names no task: it is empty');
     }
     expect(emulator.calls).toHaveLength(2);
   });
 });
 
-test('the deadline stands still during a hold', async () => {
+test('the time of a hold does not count towards the deadline', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async (world) => {
     const job = await heldJob(world, { deadline: '10m' });
     const before = await job.progress();
@@ -174,7 +174,7 @@ test.each<[string, unknown, string]>([
   });
 });
 
-test('a decision when none is wanted is refused: while waiting, after another, after the end', async () => {
+test('a decision is refused when none is needed: while waiting, after another one, after the end', async () => {
   await inWorld(env, { jobTimeMs: HOUR }, async (world) => {
     const job = await world.videos.start({ request });
     await job.taskId();
@@ -194,8 +194,8 @@ test('a decision when none is wanted is refused: while waiting, after another, a
   });
 });
 
-describe('a task that is to be adopted', () => {
-  test('and is unknown at the service is refused: the job stays held, and takes the right one', async () => {
+describe('a task to adopt', () => {
+  test('that the service does not know is refused: the job stays held, and accepts the right one', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
       const job = await heldJob(world);
       const refusal = await failureOf(job.decideSubmit({ decision: 'adopt', taskId: 'WRONG99' }));
@@ -213,25 +213,22 @@ describe('a task that is to be adopted', () => {
     ['the service fails', { kind: 'server-error' }, 3, 'HTTP 500'],
     ['the connection is cut', { kind: 'reset' }, 3, 'ECONNRESET'],
     ['the answer is unreadable', { kind: 'bad-json' }, 3, 'could not be understood'],
-  ])(
-    'and cannot be looked up because %s is refused with the reason',
-    async (_why, fault, attempts, reason) => {
-      await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-        const job = await heldJob(world);
-        world.emulator.next('status', ...Array.from({ length: attempts }, () => fault));
-        const adopt = () => job.decideSubmit({ decision: 'adopt', taskId: lostTask(world) });
-        const refusal = String(await refusedWhileTimePasses(adopt()));
-        expect(refusal).toContain('because polling it failed');
-        expect(refusal).toContain(reason);
-        expect(refusal).toContain('decide again');
-        expect((await job.progress()).phase).toBe('needs-decision');
-        await adopt();
-        await job.result();
-      });
-    },
-  );
+  ])('that cannot be polled because %s is refused with the reason', async (_why, fault, attempts, reason) => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const job = await heldJob(world);
+      world.emulator.next('status', ...Array.from({ length: attempts }, () => fault));
+      const adopt = () => job.decideSubmit({ decision: 'adopt', taskId: lostTask(world) });
+      const refusal = String(await refusalWhileTimePasses(adopt()));
+      expect(refusal).toContain('because polling it failed');
+      expect(refusal).toContain(reason);
+      expect(refusal).toContain('decide again');
+      expect((await job.progress()).phase).toBe('needs-decision');
+      await adopt();
+      await job.result();
+    });
+  });
 
-  test('and has failed at the service is adopted: the job ends as that task did', async () => {
+  test('that has failed at the service is adopted, and the job fails like the task', async () => {
     await inWorld(env, { jobTimeMs: HOUR }, async (world) => {
       const job = await heldJob(world);
       const taskId = lostTask(world);
@@ -242,7 +239,7 @@ describe('a task that is to be adopted', () => {
     });
   });
 
-  test('keeps other decisions waiting while it is looked up; the first that can be taken is', async () => {
+  test('is polled before the next decision, and the first valid decision wins', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
       const job = await heldJob(world);
       const taskId = lostTask(world);
@@ -260,7 +257,7 @@ describe('a task that is to be adopted', () => {
     });
   });
 
-  test('is adopted also when the hold runs out while it is looked up', async () => {
+  test('is adopted even if the hold ends while it is polled', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
       const job = await heldJob(world, { holdFor: '1h' });
       world.emulator.next('status', { kind: 'server-error' });
@@ -277,7 +274,7 @@ describe('a decision by signal', () => {
   const signal = (job: VideoJob, ...args: unknown[]) =>
     env.temporal.client.workflow.getHandle(job.workflowId).signal('decideSubmit', ...args);
 
-  test('is taken as one by update', async () => {
+  test('works like one by update', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
       const job = await heldJob(world);
       await signal(job, { decision: 'adopt', taskId: lostTask(world) });
@@ -285,7 +282,7 @@ describe('a decision by signal', () => {
     });
   });
 
-  test('that is refused is logged, and shown in the progress and in the Temporal UI', async () => {
+  test('that is refused is logged and shown in the progress and in the Temporal UI', async () => {
     await inWorld(env, {}, async (world) => {
       const job = await heldJob(world);
       for (const [decision, reason] of [
@@ -307,7 +304,7 @@ describe('a decision by signal', () => {
   });
 });
 
-test('a cancellation during a hold ends it, and still tells that a task may exist', async () => {
+test('a cancellation ends a hold, and the failure still says that a task may exist', async () => {
   await inWorld(env, {}, async (world) => {
     const job = await heldJob(world);
     await job.cancel();
@@ -317,14 +314,14 @@ test('a cancellation during a hold ends it, and still tells that a task may exis
   });
 });
 
-describe('whoever waits for the task', () => {
+describe('a caller that waits for the task', () => {
   const expectHeld = (failure: unknown, job: VideoJob, until: string | undefined) => {
     expectRow(failure, 'SubmitUnconfirmed', undefined);
     expect(String(failure)).toContain(`the job is held until ${until}`);
     expect(String(failure)).toContain(`videogen decide ${job.workflowId} --adopt TASK_ID`);
   };
 
-  test('is told that the job is held as soon as it is, and how to go on', async () => {
+  test('learns at once that the job is held, and how to decide', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
       emulator.next('submit', { kind: 'reset' });
       const job = await videos.start({ request });
@@ -335,7 +332,7 @@ describe('whoever waits for the task', () => {
     });
   });
 
-  test('is told so while it is held, and gets the task once it is decided', async () => {
+  test('gets the same failure during the hold, and the task after the decision', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
       const job = await heldJob(world);
       expectHeld(await failureOf(job.taskId()), job, (await job.progress()).hold?.until);
@@ -346,12 +343,12 @@ describe('whoever waits for the task', () => {
     });
   });
 
-  test('never hears of an earlier hold: not in the next one, and not when there is a task', async () => {
+  test('never gets the failure of an earlier hold: neither in the next hold nor with a task', async () => {
     await inWorld(env, { jobTimeMs: HOUR }, async (world) => {
       world.emulator.next('submit', { kind: 'reset' }, { kind: 'reset' });
       const workflowId = 'held-twice';
       const submit = () => world.videos.submit({ request }, { workflowId });
-      // These two wait when the first hold begins, so Temporal keeps what they are told under their update ids.
+      // These two wait when the first hold begins, so Temporal stores their answers under their update ids.
       const waiting = [submit(), world.videos.start({ request }, { workflowId }).then((job) => job.taskId())];
       const first = await Promise.all(waiting.map(failureOf));
       const job = world.videos.handle(workflowId);
@@ -390,7 +387,7 @@ test.each<
   ['fail', undefined, 'fail'],
   ['resubmit', 'fail', 'resubmit'],
   ['hold', 'resubmit', 'hold'],
-])('of a job that says %s on a worker that says %s, %s applies', async (onLostSubmit, worker, applies) => {
+])('a job with onLostSubmit %s on a worker with %s uses %s', async (onLostSubmit, worker, applies) => {
   await inWorld(env, { jobTimeMs: 0, onLostSubmit: worker }, async ({ emulator, videos }) => {
     emulator.next('submit', { kind: 'cut-body' });
     const job = await videos.start({ request, onLostSubmit });
@@ -401,13 +398,13 @@ test.each<
     const outcome = await job.result().catch((error: unknown) => error);
     if (applies === 'resubmit') expect(outcome).toMatchObject({ taskId: emulator.generations()[1]?.taskId });
     else expectRow(outcome, 'SubmitUnconfirmed', undefined);
-    // What fails at once was not held until nobody had decided.
+    // The policy fail does not hold the job.
     if (applies === 'fail') expect(String(outcome)).not.toContain('nobody decided');
     expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(POSTS[applies]);
   });
 });
 
-test('a request that is under way at the deadline may have made a task, and the failure says so', async () => {
+test('a request in flight at the deadline may have made a task, and the failure says so', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
     emulator.next('submit', { kind: 'late', ms: 10_000 });
     const job = await videos.start({ request, onLostSubmit: 'fail', deadline: '5s' });
@@ -415,7 +412,7 @@ test('a request that is under way at the deadline may have made a task, and the 
   });
 });
 
-test('resubmit goes by the retry policy until the deadline, and then tells that a task may exist', async () => {
+test('resubmit follows the retry policy until the deadline, and the failure then says that a task may exist', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
     emulator.next('submit', ...Array.from({ length: 40 }, () => ({ kind: 'reset' }) as const));
     const job = await videos.start({ request, onLostSubmit: 'resubmit', deadline: '5m' });
@@ -428,7 +425,7 @@ test('resubmit goes by the retry policy until the deadline, and then tells that 
   });
 });
 
-test('with a service that honours the key, resubmit pays once', async () => {
+test('at a service that honours idempotency keys, resubmit pays once', async () => {
   await inWorld(env, { jobTimeMs: 0, idempotencyKeys: 'honoured' }, async ({ emulator, videos }) => {
     emulator.next('submit', { kind: 'cut-headers' });
     const { taskId } = await videos.execute({ request, onLostSubmit: 'resubmit' });
@@ -437,7 +434,7 @@ test('with a service that honours the key, resubmit pays once', async () => {
   });
 });
 
-test('the input’s own idempotency key is sent in place of ours, and a 422 to it may mean that the task exists', async () => {
+test('an idempotency key in the input replaces ours, and a 422 to it may mean that a task exists', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
     await videos.execute({ request, idempotencyKey: 'order-4711' });
     expect(emulator.calls[0]).toMatchObject({ idempotencyKey: 'order-4711' });

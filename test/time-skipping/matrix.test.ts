@@ -23,12 +23,12 @@ import {
 import { atLength } from '../support/nightly';
 import { failureOf, untilProgress } from '../support/world';
 
-/** How a job goes on. The tasks are those that were made at the service: what a user would pay for. */
+/** How a job continues. `tasks` counts those at the service, which a user pays for. */
 interface Course {
   reads: string;
   posts: number;
   tasks: number;
-  /** What is decided once the job is in the phase `needs-decision`; elsewhere it never comes to that. */
+  /** The decision in the phase `needs-decision`. Without it, the job never gets there. */
   held?: 'adopt' | 'abandon';
   outcome: 'video' | FailureType;
   phase: JobPhase;
@@ -36,10 +36,10 @@ interface Course {
 
 // biome-ignore format: a table is read by its columns.
 const COURSES = {
-  '1/1 video':             { posts: 1, tasks: 1, outcome: 'video', phase: 'succeeded', reads: 'one POST, ends well' },
-  '2/1 video':             { posts: 2, tasks: 1, outcome: 'video', phase: 'succeeded', reads: 'two POSTs and one task, ends well' },
-  '2/2 video':             { posts: 2, tasks: 2, outcome: 'video', phase: 'succeeded', reads: 'two POSTs and two tasks, ends well' },
-  '1/1 held':              { posts: 1, tasks: 1, held: 'adopt', outcome: 'video', phase: 'succeeded', reads: 'one POST, held; adopted it ends well' },
+  '1/1 video':             { posts: 1, tasks: 1, outcome: 'video', phase: 'succeeded', reads: 'one POST, succeeds' },
+  '2/1 video':             { posts: 2, tasks: 1, outcome: 'video', phase: 'succeeded', reads: 'two POSTs and one task, succeeds' },
+  '2/2 video':             { posts: 2, tasks: 2, outcome: 'video', phase: 'succeeded', reads: 'two POSTs and two tasks, succeeds' },
+  '1/1 held':              { posts: 1, tasks: 1, held: 'adopt', outcome: 'video', phase: 'succeeded', reads: 'one POST, held; adopted it succeeds' },
   '1/0 held':              { posts: 1, tasks: 0, held: 'abandon', outcome: 'SubmitUnconfirmed', phase: 'failed', reads: 'one POST, held; abandoned it ends as SubmitUnconfirmed' },
   '1/1 SubmitUnconfirmed': { posts: 1, tasks: 1, outcome: 'SubmitUnconfirmed', phase: 'failed', reads: 'one POST, ends as SubmitUnconfirmed' },
   '1/0 SubmitUnconfirmed': { posts: 1, tasks: 0, outcome: 'SubmitUnconfirmed', phase: 'failed', reads: 'one POST and no task, ends as SubmitUnconfirmed' },
@@ -49,14 +49,14 @@ const COURSES = {
 type CourseName = keyof typeof COURSES;
 
 /**
- * The fault of the first call of a kind; what that call fails as, unless the same attempt gets over it; and how the job goes on under each `onLostSubmit`, as
- * POSTs / tasks and the outcome, spelt out above.
+ * The fault of the first call of a kind; the failure of that call, unless the same attempt recovers from it; and how the job continues under each
+ * `onLostSubmit`, as POSTs / tasks and the outcome (see `COURSES`).
  *
- * "Reset before bytes" is of a connection that is accepted and reset before the request could begin. Where the request
- * has left and is reset unread, the client cannot know that nobody read it: the submit counts as lost.
+ * "Reset before bytes" is a connection that is reset before the request begins. With "reset unread" the request has
+ * left; the client cannot know that the server did not read it, so the submit counts as lost.
  */
 // biome-ignore format: a table is read by its columns.
-const TABLE: [fault: MatrixFault, call: Call, failure: FailureType | 'got over', hold: CourseName, resubmit: CourseName, fail: CourseName][] = [
+const TABLE: [fault: MatrixFault, call: Call, failure: FailureType | 'recovered', hold: CourseName, resubmit: CourseName, fail: CourseName][] = [
   ['refused',            'submit',   'ServiceUnreachable', '2/1 video',          '2/1 video',          '2/1 video'],
   ['reset before bytes', 'submit',   'ServiceUnreachable', '2/1 video',          '2/1 video',          '2/1 video'],
   ['reset unread',       'submit',   'SubmitUnconfirmed',  '1/0 held',           '2/1 video',          '1/0 SubmitUnconfirmed'],
@@ -89,11 +89,11 @@ const TABLE: [fault: MatrixFault, call: Call, failure: FailureType | 'got over',
 
   ['refused',            'download', 'ServiceUnreachable', '1/1 video',          '1/1 video',          '1/1 video'],
   ['reset before bytes', 'download', 'ServiceUnreachable', '1/1 video',          '1/1 video',          '1/1 video'],
-  ['reset unread',       'download', 'got over',           '1/1 video',          '1/1 video',          '1/1 video'],
-  ['reset after bytes',  'download', 'got over',           '1/1 video',          '1/1 video',          '1/1 video'],
-  ['cut in headers',     'download', 'got over',           '1/1 video',          '1/1 video',          '1/1 video'],
-  ['cut in body',        'download', 'got over',           '1/1 video',          '1/1 video',          '1/1 video'],
-  ['hang',               'download', 'got over',           '1/1 video',          '1/1 video',          '1/1 video'],
+  ['reset unread',       'download', 'recovered',          '1/1 video',          '1/1 video',          '1/1 video'],
+  ['reset after bytes',  'download', 'recovered',          '1/1 video',          '1/1 video',          '1/1 video'],
+  ['cut in headers',     'download', 'recovered',          '1/1 video',          '1/1 video',          '1/1 video'],
+  ['cut in body',        'download', 'recovered',          '1/1 video',          '1/1 video',          '1/1 video'],
+  ['hang',               'download', 'recovered',          '1/1 video',          '1/1 video',          '1/1 video'],
   [429,                  'download', 'RateLimited',        '1/1 video',          '1/1 video',          '1/1 video'],
   [500,                  'download', 'ServiceFailed',      '1/1 video',          '1/1 video',          '1/1 video'],
   [409,                  'download', 'VideoUnavailable',   '1/1 video',          '1/1 video',          '1/1 video'],
@@ -107,7 +107,7 @@ interface Cell {
   fault: MatrixFault;
   call: Call;
   policy: LostSubmitPolicy;
-  failure: FailureType | 'got over';
+  failure: FailureType | 'recovered';
   course: Course;
 }
 
@@ -121,13 +121,13 @@ const CELLS: Cell[] = TABLE.flatMap(([fault, call, failure, ...courses]) =>
   })),
 );
 
-/** After its submit a job asks for no policy any more: of the cells that say the same thrice, one is run. */
+/** After the submit, the policy makes no difference, so the suite runs one of the three cells. */
 const RUN = atLength(
   CELLS.filter(({ call, fault, policy }) => call === 'submit' || policy === policyOf(call, fault)),
   CELLS,
 );
 
-/** Each of them with some fault of each call. */
+/** Spreads the policies over the faults of a call. */
 function policyOf(call: Call, fault: MatrixFault): LostSubmitPolicy | undefined {
   const rows = TABLE.filter((row) => row[1] === call).map((row) => row[0]);
   return LOST_SUBMIT_POLICIES[rows.indexOf(fault) % LOST_SUBMIT_POLICIES.length];
@@ -151,7 +151,7 @@ afterAll(async () => {
   await env.teardown();
 });
 
-test('the table has every fault of every call', () => {
+test('the table has every fault for every call', () => {
   const faults = new Set(TABLE.map(([fault]) => fault));
   const rows = new Set(TABLE.map(([fault, call]) => `${fault} of a ${call}`));
   expect(faults.size).toBe(14);
@@ -159,13 +159,13 @@ test('the table has every fault of every call', () => {
   expect(TABLE).toHaveLength(rows.size);
 });
 
-test('the table lets nothing but resubmit send a second POST after one that may have made a task', () => {
+test('in the table, only resubmit sends a second POST after one that may have made a task', () => {
   const isLost = ({ failure }: Cell) => failure === 'SubmitUnconfirmed';
   const twice = CELLS.filter((cell) => cell.course.tasks > 1 || (isLost(cell) && cell.course.posts > 1));
   expect(new Set(twice.map(({ policy }) => policy))).toEqual(new Set(['resubmit']));
 });
 
-test('the table says the same of each policy once there is a task', () => {
+test('in the table, all policies are the same once there is a task', () => {
   const later = TABLE.filter(([, call]) => call !== 'submit');
   const courses = new Set(later.flatMap(([, , , ...named]) => named));
   expect([...courses]).toEqual(['1/1 video']);
@@ -175,7 +175,7 @@ test.each(named(RUN))('%s', async (_, { fault, call, policy, failure, course }) 
   await inCell({ call, faults: [fault], policy }, async (cell, job) => {
     await expectCourse(cell, job, course);
     const isLast = call === 'submit' && course.posts === 1;
-    const attempts = failure === 'got over' ? ['well'] : [failure, 'well'];
+    const attempts = failure === 'recovered' ? ['ok'] : [failure, 'ok'];
     expect(cell.attempts[call]).toEqual(isLast ? [failure] : attempts);
     const unread = call === 'submit' && !isRead(fault) ? 1 : 0;
     expect(cell.emulator.calls.filter((one) => one.call === 'submit')).toHaveLength(course.posts - unread);
@@ -188,7 +188,7 @@ const PAID_ONCE = CELLS.filter(({ course }) => course.tasks > 1).map((cell) => (
 }));
 
 test.each(named(PAID_ONCE))(
-  'at a service that honours the key, %s',
+  'at a service that honours idempotency keys, %s',
   async (_, { fault, call, policy, course }) => {
     await inCell({ call, faults: [fault], policy, idempotencyKeys: 'honoured' }, (cell, job) =>
       expectCourse(cell, job, course),
@@ -196,11 +196,11 @@ test.each(named(PAID_ONCE))(
   },
 );
 
-describe('a POST under a key that the service may have seen', () => {
+describe('a POST with a key that the service may know', () => {
   const call = 'submit';
 
   test.each([[409], [422]] as const)(
-    'answered %d after somebody decided to resubmit is held again, and no refused request',
+    'answered %d after the decision to resubmit is held again, and is not a refused request',
     async (status) => {
       await inCell({ call, faults: ['reset after bytes', status], policy: 'hold' }, async (cell, job) => {
         await expectHeld(job);
@@ -214,7 +214,7 @@ describe('a POST under a key that the service may have seen', () => {
   );
 
   test.each([[409], [422]] as const)(
-    'answered %d after a lost one is sent once more where resubmit says so',
+    'answered %d after a lost one is sent again with the policy resubmit',
     async (status) => {
       await inCell({ call, faults: ['reset after bytes', status], policy: 'resubmit' }, async (cell, job) => {
         await expectVideo(cell, job);
@@ -225,7 +225,7 @@ describe('a POST under a key that the service may have seen', () => {
 
   test('answered 422 after a 500 is held: the service may know the key', async () => {
     await inCell({ call, faults: [500, 422], policy: 'hold' }, async (cell, job) => {
-      // The pause before the second POST is of Temporal's time, which only sleeping skips while nobody awaits the end.
+      // Skips the pause before the second POST; time is skipped only while a test sleeps or awaits a result.
       await env.temporal.sleep('10s');
       expect((await expectHeld(job)).message).toContain('HTTP 422');
       await job.decideSubmit({ decision: 'abandon' });
@@ -248,7 +248,7 @@ interface CellOptions extends EmulatorOptions {
   policy: LostSubmitPolicy;
 }
 
-/** Starts one job, which has a service of its own and makes a video of its own, and is to meet all of the faults. */
+/** Starts one job with its own service, and expects that it met all faults. */
 async function inCell(
   { call, faults, policy, ...emulatorOptions }: CellOptions,
   work: (cell: MatrixCell, job: VideoJob) => Promise<void>,
@@ -260,7 +260,7 @@ async function inCell(
     try {
       await work(cell, job);
     } catch (error) {
-      // What has gone astray does not stay to disturb the next.
+      // A job left running would disturb the next test.
       const handle = env.temporal.client.workflow.getHandle(job.workflowId);
       await handle.terminate('its test has failed').catch(() => undefined);
       throw error;
@@ -272,7 +272,7 @@ async function inCell(
 
 async function expectCourse(cell: MatrixCell, job: VideoJob, course: Course): Promise<void> {
   const { posts, tasks, held, outcome, phase } = course;
-  // Before anything is awaited that would skip the time of a hold or of a retry.
+  // Before awaiting the result, which would skip the time of a hold or of a retry.
   if (held === undefined && phase === 'failed') expect((await untilSubmitted(job)).phase).toBe(phase);
   if (held !== undefined) {
     await expectHeld(job);
@@ -287,7 +287,7 @@ async function expectCourse(cell: MatrixCell, job: VideoJob, course: Course): Pr
   expectCounts(cell, { posts, tasks });
 }
 
-/** What comes after the submit, which needs no time of Temporal's to pass; what submits on and on is given up. */
+/** The progress after the submit, which needs no skipped time. Gives up on a job that keeps submitting. */
 function untilSubmitted(job: VideoJob): Promise<JobProgress> {
   const giveUpAt = Date.now() + 15_000;
   return untilProgress(job, ({ phase }) => phase !== 'submitting' || Date.now() > giveUpAt);

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => env.teardown());
 
-/** The history of a job that began and ended on a release, as another would have to replay it. */
+/** The history of a job that ran on this release. */
 async function historyOn(release: Release): Promise<string> {
   const taskQueue = randomUUID();
   const { nativeConnection: connection, client } = env.temporal;
@@ -37,7 +37,7 @@ async function replay(history: string, { on, from }: { on: Release; from: Releas
   await Worker.runReplayHistory({ workflowBundle }, historyFromJSON(renamed), 'film');
 }
 
-test('a change behind a patch replays older jobs and newer ones, and the same change without it does not', async () => {
+test('a change behind a patch replays older and newer jobs, and the same change without a patch does not', async () => {
   const older = await historyOn('before');
   await replay(older, { from: 'before', on: 'behindPatch' });
   await expect(replay(older, { from: 'before', on: 'unpatched' })).rejects.toThrow(/[Nn]ondeterminism/);
@@ -46,7 +46,7 @@ test('a change behind a patch replays older jobs and newer ones, and the same ch
   await replay(newer, { from: 'behindPatch', on: 'behindPatch' });
 });
 
-test('when no older job is left, the patch is deprecated, and when none with its marker is, it goes', async () => {
+test('a patch can be deprecated when no older job is left, and removed when no job has its marker', async () => {
   const newer = await historyOn('behindPatch');
   await replay(newer, { from: 'behindPatch', on: 'patchDeprecated' });
   await expect(replay(newer, { from: 'behindPatch', on: 'unpatched' })).rejects.toThrow(/[Nn]ondeterminism/);

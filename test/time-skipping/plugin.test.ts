@@ -9,11 +9,11 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { captureLogs } from '../support/logs';
 import { bundlePath } from '../support/world';
 
-/** As long as a service may ask for: no test waits for it on a clock that does not skip. */
+/** The longest pause that is respected: without skipped time the test would time out. */
 const limited = { kind: 'rate-limited', retryAfter: 600 } as const;
-/** Without a word about when to come back. */
-const limitedForAWhile = { kind: 'rate-limited' } as const;
-/** More refusals than a worker has asked Temporal for submits in advance. */
+/** Without a Retry-After. */
+const limitedWithoutRetryAfter = { kind: 'rate-limited' } as const;
+/** More refusals than a worker has concurrent polls for submits. */
 const MORE_THAN_POLLS = 9;
 
 type LimitedCall = EmulatedCall & ('submit' | 'status' | 'download');
@@ -55,7 +55,7 @@ afterAll(async () => {
   await env.teardown();
 });
 
-/** Makes one video on a host's worker after the faults; answers how often the call with the faults was made. */
+/** Generates one video on a host's worker after the faults, and returns how often the faulty call was made. */
 async function callsOfOneVideo<Call extends LimitedCall>(
   host: HostKind,
   call: Call,
@@ -83,17 +83,17 @@ async function callsOfOneVideo<Call extends LimitedCall>(
   return env.emulator.calls.slice(before).filter((made) => made.call === call).length;
 }
 
-describe.each(Object.entries(HOSTS))('where time is skipped, a host’s worker %s', (_, host) => {
+describe.each(Object.entries(HOSTS))('with skipped time, a host’s worker %s', (_, host) => {
   it.each(['submit', 'status', 'download'] as const)(
-    'makes the video though the service asks for fewer calls to %s',
+    'generates the video although the service rate limits %s',
     async (call) => {
       await callsOfOneVideo(host, call, limited);
     },
   );
 
-  it('sends one submit for each time that it was asked to wait, and then the last', async () => {
+  it('sends one submit for each pause it was asked for, and then the last one', async () => {
     const refusals = Array.from({ length: MORE_THAN_POLLS }, (_, index) =>
-      index % 2 ? limited : limitedForAWhile,
+      index % 2 ? limited : limitedWithoutRetryAfter,
     );
     expect(await callsOfOneVideo(host, 'submit', ...refusals)).toBe(refusals.length + 1);
   });

@@ -24,25 +24,25 @@ const IMAGE_TO_VIDEO = '/v1/videos/image-to-video';
 
 const TEXT = { prompt: 'A red fox', resolution: '720p', duration: 5 } as const;
 const IMAGE = { prompt: 'It turns its head', image_url: 'https://images.example.com/fox.png' };
-/** For a job that will not see its video: six looks, and the last of them is at the deadline. */
-const BRIEFLY = { deadline: '2m', polling: { min: '20s', max: '20s' } } as const;
+/** For a job without a video: six polls, the last of them at the deadline. */
+const SHORT_DEADLINE = { deadline: '2m', polling: { min: '20s', max: '20s' } } as const;
 
 type Provider = (typeof PROVIDERS)[number];
 
-/** What a service has to say: the answer to the POST, and to each look, of which the last stays. */
+/** The answers of a service to the POST and to each poll. The last one is repeated. */
 interface Script {
-  /** Another id is answered with 404. */
+  /** Any other id is answered with 404. */
   taskId: string | undefined;
   submit: HttpAnswer;
-  looks: HttpAnswer[];
+  polls: HttpAnswer[];
   video?: Buffer;
 }
 
-/** A service that plays any provider, one at a time, and knows nothing of the emulator. */
+/** A service that answers like one provider at a time, independent of the emulator. */
 interface StandIn {
   url: string;
   play(script: Script): void;
-  /** The paths that were posted to, and the files that were fetched, since the play began. */
+  /** The paths of POSTs and of fetched files since the last `play`. */
   posts: string[];
   fetched: string[];
   close(): Promise<void>;
@@ -52,7 +52,7 @@ async function startStandIn(): Promise<StandIn> {
   const posts: string[] = [];
   const fetched: string[] = [];
   let script: Script | undefined;
-  let looks = 0;
+  let polls = 0;
 
   const apiAnswer = ({ method, url = '', headers }: IncomingMessage): HttpAnswer => {
     if (headers.authorization !== `Bearer ${API_KEY}`) return { status: 401, body: '{"message":"who?"}' };
@@ -60,8 +60,8 @@ async function startStandIn(): Promise<StandIn> {
       posts.push(url);
       if (script && [TEXT_TO_VIDEO, IMAGE_TO_VIDEO].includes(url)) return script.submit;
     } else if (script?.taskId !== undefined && url === `/v1/videos/${encodeURIComponent(script.taskId)}`) {
-      const look = script.looks[Math.min(looks++, script.looks.length - 1)];
-      if (look) return look;
+      const poll = script.polls[Math.min(polls++, script.polls.length - 1)];
+      if (poll) return poll;
     }
     return { status: 404, body: '{"message":"nothing is here"}' };
   };
@@ -83,7 +83,7 @@ async function startStandIn(): Promise<StandIn> {
   const server = createServer(answer).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const here = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  // Covers, last frames and addresses to ask at lead here too, so that a wrong choice is seen and stays inside.
+  // Links to covers, last frames and status pages lead here too, so that a wrong choice is noticed and stays local.
   const linksToHere = (body: string) => body.replace(/https:\/\/[a-z]+\.example\.com/g, here);
 
   return {
@@ -92,7 +92,7 @@ async function startStandIn(): Promise<StandIn> {
     fetched,
     play(next) {
       script = next;
-      looks = 0;
+      polls = 0;
       posts.length = 0;
       fetched.length = 0;
     },
@@ -145,7 +145,7 @@ function providerNamed(start: string): Provider {
   return provider;
 }
 
-/** The failure of a job, after which nothing is stored and nothing was fetched. */
+/** The failure of a job that fetches and stores nothing. */
 async function failureOfJob(script: Script, input: JobInput): Promise<unknown> {
   const before = await readdir(env.storageFolder);
   standIn.play(script);
@@ -155,7 +155,7 @@ async function failureOfJob(script: Script, input: JobInput): Promise<unknown> {
   return failure;
 }
 
-/** The providers whose answers do not fit the three calls, and how their jobs end today. */
+/** The providers whose answers do not fit the three calls, and how their jobs fail today. */
 const NOT_FITTING: [start: string, type: FailureType, words: string][] = [
   ['OpenAI videos', 'NoVideo', 'gave no link to a video'],
   ['MiniMax v1', 'NoVideo', 'gave no link to a video'],
@@ -171,12 +171,12 @@ test('sixteen of the twenty providers fit the three calls', () => {
 });
 
 test.each(FITTING)(
-  'one POST gives one checked video from a service that answers as $name',
+  'with a service that answers like $name, one POST gives one verified video',
   async (provider) => {
     const { name, taskId } = provider;
     const { submitted, inProgress, finished } = answersOf(provider);
     const video = await noiseVideo({ prompt: name }, 20_000);
-    standIn.play({ taskId, submit: submitted, looks: [inProgress, finished], video });
+    standIn.play({ taskId, submit: submitted, polls: [inProgress, finished], video });
 
     const result = await videos.execute({ request: TEXT });
 
@@ -194,15 +194,15 @@ test.each(FITTING)(
 );
 
 test.each(NOT_FITTING)(
-  'a service that answers as %s, which does not fit, ends the job as %s after one POST',
+  'a service that answers like %s, which does not fit, fails the job as %s after one POST',
   async (start, type, words) => {
     const provider = providerNamed(start);
     const { taskId } = provider;
     const { submitted, inProgress, finished } = answersOf(provider);
 
     const failure = await failureOfJob(
-      { taskId, submit: submitted, looks: [inProgress, finished] },
-      { request: TEXT, ...BRIEFLY },
+      { taskId, submit: submitted, polls: [inProgress, finished] },
+      { request: TEXT, ...SHORT_DEADLINE },
     );
 
     expectRow(failure, type, taskId);
@@ -213,28 +213,28 @@ test.each(NOT_FITTING)(
 
 const isReadAsFailed = (provider: Provider) => answersOf(provider).broken[1].state === 'failed';
 
-test('all but three providers tell a failure in the answer to the status call', () => {
+test('all but three providers report a failure in the answer to the status call', () => {
   const others = PROVIDERS.filter((provider) => !isReadAsFailed(provider)).map(({ name }) => name);
   expect(others).toEqual(['fal', expect.stringMatching(/^PixVerse/), 'Inworld']);
 });
 
 test.each(PROVIDERS.filter(isReadAsFailed))(
-  'GenerationFailed in the words of the service is the end of a task that fails at $name',
+  'a task that fails at $name fails the job as GenerationFailed with the service’s message',
   async (provider) => {
     const { taskId } = provider;
     const { submitted, inProgress, broken } = answersOf(provider);
-    const [answer, { word }, said] = broken;
+    const [answer, { word }, error] = broken;
 
     const failure = await failureOfJob(
-      { taskId, submit: submitted, looks: [inProgress, answer] },
+      { taskId, submit: submitted, polls: [inProgress, answer] },
       { request: IMAGE },
     );
 
     expectRow(failure, 'GenerationFailed', taskId);
-    // Where a service has no sentence, its word for the state is what it said.
-    const told = { message: word, ...said };
-    expect(failure).toMatchObject({ details: told });
-    for (const words of Object.values(told)) expect(String(failure)).toContain(words);
+    // Without a message, the word for the state is the message.
+    const details = { message: word, ...error };
+    expect(failure).toMatchObject({ details });
+    for (const words of Object.values(details)) expect(String(failure)).toContain(words);
     expect(standIn.posts).toEqual([IMAGE_TO_VIDEO]);
   },
 );
@@ -243,15 +243,15 @@ test.each([
   ['fal', 'HTTP 422 No image'],
   ['Inworld', 'HTTP 400 3 Unknown voice'],
 ])(
-  'a refusal that %s gives to the status call is looked past until the deadline, which then tells it',
+  'a refusal of the status call by %s does not fail the job until the deadline, and the failure quotes it',
   async (start, words) => {
     const provider = providerNamed(start);
     const { taskId } = provider;
     const { submitted, inProgress, broken } = answersOf(provider);
 
     const failure = await failureOfJob(
-      { taskId, submit: submitted, looks: [inProgress, broken[0]] },
-      { request: TEXT, ...BRIEFLY },
+      { taskId, submit: submitted, polls: [inProgress, broken[0]] },
+      { request: TEXT, ...SHORT_DEADLINE },
     );
 
     expectRow(failure, 'DeadlineExceeded', taskId);
@@ -265,11 +265,11 @@ test.each<[start: string, type: FailureType, words: string]>([
   ['Inworld', 'InvalidRequest', 'HTTP 400 3 Unknown voice'],
   ['PixVerse', 'SubmitUnconfirmed', '"ErrMsg":"Reached the limit"'],
 ])(
-  'a refusal that %s gives to the submit ends the job as %s in the words of the service, for one POST',
+  'a refusal of the submit by %s fails the job as %s with the service’s message, after one POST',
   async (start, type, words) => {
     const { broken } = answersOf(providerNamed(start));
     const failure = await failureOfJob(
-      { taskId: undefined, submit: broken[0], looks: [] },
+      { taskId: undefined, submit: broken[0], polls: [] },
       { request: TEXT },
     );
     expectRow(failure, type, undefined);
@@ -279,13 +279,13 @@ test.each<[start: string, type: FailureType, words: string]>([
 );
 
 test.each(['finished', 'broken'] as const)(
-  'a task of PixVerse that is adopted and %s is not understood, and waited for until the deadline',
+  'an adopted task of PixVerse that is %s is not understood, and polled until the deadline',
   async (end) => {
     const { submitted, inProgress, finished, broken } = answersOf(providerNamed('PixVerse'));
     const last = { finished, broken: broken[0] }[end];
     const failure = await failureOfJob(
-      { taskId: '42', submit: submitted, looks: [inProgress, last] },
-      { taskId: '42', ...BRIEFLY },
+      { taskId: '42', submit: submitted, polls: [inProgress, last] },
+      { taskId: '42', ...SHORT_DEADLINE },
     );
     expectRow(failure, 'DeadlineExceeded', '42');
     expect(String(failure)).toContain('the task was last seen unknown');

@@ -27,7 +27,7 @@ test.each(names)('the bundle in the package replays the recorded job %s', async 
   await replay(name.replace('.json', ''), read(name), code);
 });
 
-test('a history that another workflow would have written is not taken for ours', async () => {
+test('a history of another workflow does not replay', async () => {
   const foreign = JSON.stringify(read('well.json')).replace('"name":"pollVideo"', '"name":"peekVideo"');
   await expect(replay('well', JSON.parse(foreign))).rejects.toThrow(/[Nn]ondeterminism/);
 });

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => env.teardown());
 
-/** Runs one job and tells how its first activity of a type was tried. */
+/** The attempts of a job's first activity of a type. */
 async function attemptsOf(type: string, workflowId: string) {
   const found = activities(await historyOf(env.temporal.client, workflowId)).find(
     (activity) => activity.type === type,
@@ -29,13 +29,13 @@ async function attemptsOf(type: string, workflowId: string) {
 const throttled = [
   ['in seconds', 90, 90 * SECOND, 110 * SECOND],
   ['as a date', () => new Date(Date.now() + 120 * SECOND), 100 * SECOND, 140 * SECOND],
-  ['that is absurd (clamped to ten minutes)', 86_400, 10 * MINUTE, 11.1 * MINUTE],
-  ['of no time at all (clamped to a second)', 0, 1 * SECOND, 10 * SECOND],
+  ['of a day (clamped to ten minutes)', 86_400, 10 * MINUTE, 11.1 * MINUTE],
+  ['of zero (clamped to a second)', 0, 1 * SECOND, 10 * SECOND],
   ['that is missing (the policy’s first interval)', undefined, 2 * SECOND, 10 * SECOND],
 ] as const;
 
 test.each(throttled)(
-  'a submit answered 429 with a Retry-After %s is tried again after it',
+  'a submit answered 429 is retried after a Retry-After %s',
   async (_, given, least, most) => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
       emulator.next('submit', {
@@ -54,7 +54,7 @@ test.each(throttled)(
   },
 );
 
-test('500s are tried again with growing intervals, and each attempt has the same idempotency key', async () => {
+test('a submit answered 5xx is retried at growing intervals, with the same idempotency key', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
     emulator.next(
       'submit',
@@ -82,21 +82,18 @@ test('500s are tried again with growing intervals, and each attempt has the same
 test.each([
   [400, 'InvalidRequest', 'the prompt names a living person'],
   [401, 'Unauthorized', 'no such key'],
-] as const)(
-  'a %d ends the job at once as %s, with the service’s own words',
-  async (status, type, message) => {
-    await inWorld(env, {}, async ({ emulator, videos }) => {
-      emulator.next('submit', { kind: 'refused', status, code: 'its_code', message });
-      const failure = await failureOf(videos.execute({ request }));
-      expect(failure).toMatchObject({ type, details: { status, code: 'its_code', message, attempt: 1 } });
-      expect(String(failure)).toContain(message);
-      expect(emulator.calls).toHaveLength(1);
-      expect(emulator.generations()).toHaveLength(0);
-    });
-  },
-);
+] as const)('a %d fails the job at once as %s, with the service’s message', async (status, type, message) => {
+  await inWorld(env, {}, async ({ emulator, videos }) => {
+    emulator.next('submit', { kind: 'refused', status, code: 'its_code', message });
+    const failure = await failureOf(videos.execute({ request }));
+    expect(failure).toMatchObject({ type, details: { status, code: 'its_code', message, attempt: 1 } });
+    expect(String(failure)).toContain(message);
+    expect(emulator.calls).toHaveLength(1);
+    expect(emulator.generations()).toHaveLength(0);
+  });
+});
 
-test('a service that stays rate limited ends the job at its deadline as RateLimited, with nothing paid for', async () => {
+test('a service that stays rate limited fails the job at its deadline as RateLimited, with nothing paid for', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
     for (let i = 0; i < 40; i++) emulator.next('submit', { kind: 'rate-limited', retryAfter: 60 });
     const failure = await failureOf(videos.execute({ request, deadline: '10m' }));
@@ -110,7 +107,7 @@ test('a service that stays rate limited ends the job at its deadline as RateLimi
   });
 });
 
-test('a service that cannot be reached is tried until the deadline', async () => {
+test('a submit to an unreachable service is retried until the deadline', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
     await emulator.close();
     const failure = await failureOf(videos.execute({ request, deadline: '5m' }));
@@ -118,7 +115,7 @@ test('a service that cannot be reached is tried until the deadline', async () =>
   });
 });
 
-test('a look answered 429 is tried again after its Retry-After', async () => {
+test('a poll answered 429 is retried after its Retry-After', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
     emulator.next('status', { kind: 'rate-limited', retryAfter: 45 });
     const job = await videos.start({ request });
@@ -132,7 +129,7 @@ test('a look answered 429 is tried again after its Retry-After', async () => {
   });
 });
 
-test('a blip while looking, of every kind but a hang, does not end the job', async () => {
+test('polling errors do not fail the job', async () => {
   await inWorld(env, { jobTimeMs: 2 * MINUTE }, async ({ emulator, videos }) => {
     emulator.next(
       'status',
@@ -150,7 +147,7 @@ test('a blip while looking, of every kind but a hang, does not end the job', asy
   });
 });
 
-test('a refused key while looking is shown as problem and looked past when the key is well again', async () => {
+test('a refused key while polling is shown as a problem, which clears once the key works again', async () => {
   await inWorld(env, { jobTimeMs: 5 * MINUTE }, async ({ emulator, videos }) => {
     for (let i = 0; i < 3; i++)
       emulator.next('status', { kind: 'refused', status: 401, message: 'key expired' });
@@ -168,7 +165,7 @@ test('a refused key while looking is shown as problem and looked past when the k
   });
 });
 
-test('a download that is cut, or answered with a web page or a 503, is done again and stored whole', async () => {
+test('a download that is cut, or answered with a web page or a 503, is retried until the video is complete', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, storedFiles }) => {
     emulator.next(
       'download',

@@ -11,14 +11,14 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** An environment on a test server that is this script. */
+/** An environment with this script as its test server. */
 async function environmentOn(script: string, settings = {}) {
   const path = join(folder, 'test-server');
   await writeFile(path, script, { mode: 0o755 });
   return createVideoTestEnvironment({ env: { ...process.env, VIDEOGEN_TEST_SERVER: path, ...settings } });
 }
 
-test('a test server may take longer to start than the five seconds that the SDK gives it', async () => {
+test('a test server may take longer to start than the SDK’s five seconds', async () => {
   const env = await environmentOn(`#!/bin/sh\nsleep 6\nexec "${process.env.VIDEOGEN_TEST_SERVER}" "$@"\n`);
   try {
     const before = await env.temporal.currentTimeMs();
@@ -29,13 +29,13 @@ test('a test server may take longer to start than the five seconds that the SDK 
   }
 }, 120_000);
 
-test('one that ends in place of starting is told with its last words', async () => {
+test('a test server that ends instead of starting is reported with its last output', async () => {
   await expect(environmentOn('#!/bin/sh\necho no memory left\nexit 3\n')).rejects.toThrow(
     /^The time-skipping test server \S+test-server on 127\.0\.0\.1:\d+ ended with code 3: no memory left/,
   );
 });
 
-test('where there is no program to stand in for it, the SDK starts the server in its own way', async () => {
+test('without a sleep program on PATH, the SDK starts the server itself', async () => {
   await expect(environmentOn('#!/bin/sh\nexit 3\n', { PATH: folder })).rejects.toThrow(
     'did not start within 5s',
   );

@@ -5,13 +5,13 @@ import { createHostProject } from '../support/host-project';
 
 const FILES = ['jest.config.js', 'workflows.ts', 'trailer.test.ts'];
 
-/** The files that a page shows: each is a block whose first line names it. */
+/** The files on a page. The first line of a block is the file's name. */
 function filesOf(page: string): Record<string, string> {
   const blocks = ['js', 'ts'].flatMap((language) => blocksOf(page, language));
   return Object.fromEntries(blocks.map((code) => [code.match(/^\/\/ (\S+)\n/)?.[1] ?? '', code]));
 }
 
-test('the page about testing shows a test of a host’s own workflow that passes as it stands there', async () => {
+test('the test of a host’s workflow on the page about testing passes unchanged', async () => {
   const files = filesOf(readPage('testing.md'));
   expect(Object.keys(files).sort()).toEqual([...FILES].sort());
   const host = createHostProject();

@@ -23,7 +23,7 @@ function trickle({ socket }: RawRequest): void {
   socket.once('close', () => clearInterval(timer));
 }
 
-test('submits whose answers trickle are lost submits, keep no slot from later jobs, and let the worker drain', async () => {
+test('submits whose answers trickle are lost, free their slots for later jobs, and let the worker drain', async () => {
   let posts = 0;
   const server = await startRawServer((request) => {
     if (!request.line.startsWith('POST')) trickle(request);
@@ -45,18 +45,18 @@ test('submits whose answers trickle are lost submits, keep no slot from later jo
   const start = (number: number) =>
     videos.start({ request: { prompt: `Fox ${number}` }, onLostSubmit: 'fail' });
 
-  const kept = await Promise.all(Array.from({ length: SLOTS }, (_, number) => start(number)));
+  const trickled = await Promise.all(Array.from({ length: SLOTS }, (_, number) => start(number)));
   while (posts < SLOTS) await server.nextRequest();
   const later = await start(SLOTS);
   const refused = await failureOf(later.result());
   expect(isVideoFailure(refused, 'InvalidRequest')).toBe(true);
   expect(String(refused)).toContain('No foxes.');
-  for (const job of kept) {
+  for (const job of trickled) {
     expect(isVideoFailure(await failureOf(job.result()), 'SubmitUnconfirmed')).toBe(true);
   }
   expect(posts).toBe(SLOTS + 1);
 
-  // Two more that are under way while the worker drains: it does not wait for them for ever.
+  // Two more in flight while the worker drains: it does not wait for them forever.
   posts = 0;
   await Promise.all([start(SLOTS + 1), start(SLOTS + 2)]);
   while (posts < 2) await server.nextRequest();

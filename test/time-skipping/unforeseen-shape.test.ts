@@ -21,29 +21,29 @@ beforeAll(async () => {
 });
 afterAll(() => env.teardown());
 
-/** A service that answers as nobody else does. */
+/** A service with an unknown answer format. */
 async function startStrangeService() {
-  let looks = 0;
+  let polls = 0;
   const server = createServer((request, response) => {
     request.resume();
     if (request.url === '/files/a.mp4') {
       response.writeHead(200, { 'content-type': 'video/mp4' }).end(video);
       return;
     }
-    const isDone = request.method === 'GET' && ++looks > 3;
-    response.end(isDone ? finished : begun);
+    const isDone = request.method === 'GET' && ++polls > 3;
+    response.end(isDone ? finished : started);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const begun = JSON.stringify({ ticket: { no: 7, phase: 'P1' } });
+  const started = JSON.stringify({ ticket: { no: 7, phase: 'P1' } });
   const finished = JSON.stringify({
     ticket: { no: 7, phase: 'P9' },
     deliverable: { href: `${url}/files/a.mp4` },
   });
-  return { server, url, begun, finished };
+  return { server, url, started, finished };
 }
 
-test('a shape that nobody foresaw works with the profile that is proposed from its answers', async () => {
+test('an unknown answer format works with the profile that is proposed from its answers', async () => {
   const strange = await startStrangeService();
   const { profile } = proposeProfile([{ status: 200, body: strange.finished }]);
   expect(profile).toEqual({

@@ -14,11 +14,11 @@ describe('the version of a worker', () => {
     expect(deploymentOptions({}, {})).toBeUndefined();
   });
 
-  it('is that of the settings, and jobs are pinned to it', () => {
+  it('comes from the settings, and jobs are pinned to it', () => {
     expect(deploymentOptions({ maxCachedWorkflows: 5 }, SET)).toEqual(pinned);
   });
 
-  it('is that of the program before that of the settings, even if that is none', () => {
+  it('comes from the program first, even if the program sets none', () => {
     const own = { ...pinned, defaultVersioningBehavior: 'AUTO_UPGRADE' } as const;
     expect(deploymentOptions({ workerDeploymentOptions: own }, SET)).toBe(own);
     expect(deploymentOptions({ workerDeploymentOptions: undefined }, SET)).toBeUndefined();

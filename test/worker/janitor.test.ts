@@ -14,7 +14,7 @@ const logs = captureLogs();
 let folder: string;
 let stop: () => void = () => undefined;
 beforeEach(() => {
-  // Only what it waits with: the file system takes its own time.
+  // Fakes only its interval: the file system needs real time.
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'setTimeout', 'nextTick', 'Date', 'queueMicrotask'] });
   folder = mkdtempSync(join(tmpdir(), 'videogen-janitor-'));
   logs.length = 0;
@@ -25,10 +25,10 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-// No worker of this file is the last one, which would end it.
+// This file creates no worker, and only the last worker would shut the runtime down.
 afterAll(() => Runtime.instance().shutdown());
 
-/** As a worker that was killed leaves it. */
+/** A partial file, as a killed worker leaves it. */
 function leavePart(hoursAgo: number, within = ''): string {
   mkdirSync(join(folder, within), { recursive: true });
   const file = join(folder, within, newPartName(partMark('fox.mp4', 'task')));

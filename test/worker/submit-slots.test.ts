@@ -54,7 +54,7 @@ describe('submit slots', () => {
     jest.useRealTimers();
   });
 
-  it('are as many as the worker may have while the rate limiter is open, in the order of the requests', async () => {
+  it('are given up to the worker’s limit while the rate limiter is open, in the order of the requests', async () => {
     const { slots, given, reserve } = setUp(2);
     for (const name of ['first', 'second', 'third', 'fourth']) void reserve(name);
     await settle();
@@ -64,7 +64,7 @@ describe('submit slots', () => {
     expect(given).toEqual(['first', 'second', 'third']);
   });
 
-  it('are none while the rate limiter is closed, and one when its wait is over', async () => {
+  it('are not given while the rate limiter is closed, and one is given when its pause is over', async () => {
     const { given, reserve, close } = setUp();
     close();
     void reserve('first');
@@ -120,7 +120,7 @@ describe('submit slots', () => {
     slots.releaseSlot(RELEASED);
     close();
     void reserve('first');
-    // The rate limiter's time has come, and the timer is late.
+    // The pause is over, but the timer has not fired yet.
     jest.setSystemTime(Date.now() + 5_000);
     expect(slots.tryReserveSlot(CONTEXT)).toBeNull();
     await jest.advanceTimersByTimeAsync(5_000);

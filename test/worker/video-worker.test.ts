@@ -24,7 +24,7 @@ describe('a worker', () => {
     [['downloads'], { downloadQueue: 'd' }],
     [['downloads'], { env: { VIDEOGEN_DOWNLOAD_QUEUE: 'd' }, submitQueue: 'q' }],
     [['submits', 'downloads'], { downloadQueue: 'd' }],
-    // A part without a queue of its own belongs to the jobs.
+    // Without a separate queue, submits and downloads belong to the jobs.
     [['jobs', 'downloads'], {}],
     [['jobs', 'submits'], { submitQueue: 'q' }],
   ])('may have the roles %j with the queues %j', async (roles, queues) => {

@@ -14,17 +14,17 @@ const ofJob = currentDetails(job, undefined, 'fox');
 const running = [{ ...job, item: 3, name: 'foxes-3' }];
 const ofBatch = batchDetails({ items: 40, succeeded: 0, failed: 0, running }, 'foxes');
 
-/** The buttons that lead to the form; test/real-server/ui-details.test.ts looks for them in the UI itself. */
+/** The buttons that open the form. test/real-server/ui-details.test.ts finds them in the UI itself. */
 const BUTTONS = 'More Actions, Send an Update, select `decideSubmit` and enter';
 
 test.each([
   ['a job', ofJob],
   ['a batch', ofBatch],
-])('a lost submit of %s is told with the way to settle it in the UI that shows it', (_what, details) => {
+])('the details of %s with a lost submit say how to decide it in the Temporal UI', (_what, details) => {
   expect(details).toContain(`Or here in the Temporal UI: ${BUTTONS}`);
 });
 
-test('what is to be entered there are decisions', () => {
+test('the inputs in the details are valid decisions', () => {
   const entered = (details: string) => [...details.matchAll(/`(\{.*?\})`/g)].map(([, json = '']) => json);
   expect(entered(ofJob).map((json) => JSON.parse(json).decision)).toEqual(['adopt', 'resubmit', 'abandon']);
   expect(entered(ofJob).map((json) => decisionProblem(JSON.parse(json)))).toEqual([
@@ -37,7 +37,7 @@ test('what is to be entered there are decisions', () => {
   expect([decision.item, decisionProblem(decision)]).toEqual([3, undefined]);
 });
 
-test('the advice of the failure names the same way', () => {
+test('the advice of the failure names the same buttons', () => {
   expect(FAILURES.SubmitUnconfirmed.advice).toContain(
     'in the Temporal UI: More Actions, Send an Update, decideSubmit.',
   );

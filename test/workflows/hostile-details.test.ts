@@ -6,10 +6,10 @@ import { fc } from '../support/properties';
 
 const hold = { since: '2026-01-01T00:00:00.000Z', until: '2026-01-02T00:00:00.000Z' };
 
-/** A code span with whatever backticks it needs, or a character that is shown and does nothing. */
+/** A code span with any number of backticks, or an escaped character. */
 const INERT = /(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)|\\./gsu;
 
-test('details for the Temporal UI hold nothing of what others chose but words and values', () => {
+test('details for the Temporal UI escape all names and messages of others', () => {
   fc.assert(
     fc.property(hostileText, hostileText, (name, word) => {
       const progress: JobProgress = {
@@ -26,7 +26,7 @@ test('details for the Temporal UI hold nothing of what others chose but words an
       const counts = { items: 5, succeeded: 0, failed: 0, running, stopping: word };
       for (const details of [currentDetails(progress, undefined, name), batchDetails(counts, name)]) {
         expect(details).not.toMatch(STEERING);
-        // Our own headline is the only thing that is more than words.
+        // Only our headline has Markdown.
         const rest = details.replace(/^\*\*[^*]+\*\*/, '').replace(INERT, '');
         expect(rest).not.toMatch(/[`[\]<>!_*]/);
       }

@@ -18,7 +18,7 @@ const wait = (situation: Partial<PollSituation> = {}) =>
     ...situation,
   });
 
-/** Every combination of what can stand in a situation, the odd ones too. */
+/** Every combination of values, including unusual ones. */
 function* everySituation(): Generator<PollSituation> {
   for (const elapsedMs of [0, 1, 4_999, 60_000, 299_999, 40 * HOUR])
     for (const remainingMs of [0, 1, 4_000, 5_000, 31_000, HOUR])
@@ -33,7 +33,7 @@ function* everySituation(): Generator<PollSituation> {
               yield { elapsedMs, remainingMs, percent, retryAfterMs, failedPolls, min, max };
 }
 
-/** The situations in which a rule is broken; one expectation at the end instead of 30,000. */
+/** The situations that break a rule. One expectation for all is faster than 30,000. */
 function broken(rule: (waitMs: number, situation: PollSituation) => boolean): PollSituation[] {
   return [...everySituation()].filter((situation) => !rule(nextPollDelayMs(situation), situation));
 }
@@ -60,7 +60,7 @@ describe('the next poll, in any situation', () => {
     expect(broken((waitMs, { retryAfterMs = 0, max }) => waitMs <= Math.max(max, retryAfterMs))).toEqual([]);
   });
 
-  it('is the same for the same situation, which it leaves as it was', () => {
+  it('is the same for the same situation, which is not changed', () => {
     expect(
       broken((waitMs, situation) => {
         const frozen = Object.freeze({ ...situation });
@@ -69,7 +69,7 @@ describe('the next poll, in any situation', () => {
     ).toEqual([]);
   });
 
-  it('does not come sooner because more looks failed', () => {
+  it('does not come sooner because more polls failed', () => {
     expect(
       broken((waitMs, situation) => {
         const { failedPolls } = situation;
@@ -100,35 +100,35 @@ describe('the next poll', () => {
     expect(wait({ percent, elapsedMs })).toBeCloseTo(waitMs);
   });
 
-  it.each([0, 5, 100])('is not guessed from %d %, which says nothing about the rest', (percent) => {
+  it.each([0, 5, 100])('is not estimated from %d %, which does not predict the rest', (percent) => {
     expect(wait({ percent, elapsedMs: 200_000 })).toBe(wait({ elapsedMs: 200_000 }));
   });
 
-  it('is put off by what the service asked for, past the longest pause too', () => {
+  it('respects the pause that the service asked for, even beyond the longest pause', () => {
     expect(wait({ retryAfterMs: 120_000 })).toBe(120_000);
     expect(wait({ retryAfterMs: 120_000, percent: 99, elapsedMs: 60_000 })).toBe(120_000);
     expect(wait({ retryAfterMs: 120_000, failedPolls: 3 })).toBe(120_000);
   });
 
-  it('is put off by ten minutes at the most, however much the service asked for', () => {
+  it('waits at most ten minutes for the service', () => {
     expect(wait({ retryAfterMs: HOUR, remainingMs: 2 * HOUR })).toBe(RETRY_AFTER_MAX_MS);
   });
 
-  it('is not hastened by what the service asked for', () => {
+  it('does not come sooner because the service asked for a short pause', () => {
     expect(wait({ retryAfterMs: 1 })).toBe(DEFAULT_MIN_MS);
   });
 
-  it('is at the deadline when the service asked for more than is left', () => {
+  it('is at the deadline when the service asked for a longer pause', () => {
     expect(wait({ retryAfterMs: 2 * HOUR, remainingMs: 90_000 })).toBe(90_000);
   });
 
-  it('backs off while looks fail, and no further than the longest pause', () => {
+  it('backs off while polls fail, up to the longest pause', () => {
     expect([1, 2, 3, 4, 1_000_000].map((failedPolls) => wait({ failedPolls }))).toEqual([
       10_000, 20_000, 30_000, 30_000, 30_000,
     ]);
   });
 
-  it('is at once when the deadline has come', () => {
+  it('is immediate at the deadline', () => {
     expect(wait({ remainingMs: 0, retryAfterMs: 60_000, failedPolls: 4 })).toBe(0);
   });
 });

@@ -1,6 +1,6 @@
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 
-test('the workflows bundle for the sandbox with nothing ignored, and bring neither zod nor undici along', async () => {
+test('the workflows bundle for the sandbox without ignored modules, and without zod or undici', async () => {
   const { code } = await bundleWorkflowCode({
     workflowsPath: require.resolve('../../workflows'),
     logger: new DefaultLogger('ERROR'),

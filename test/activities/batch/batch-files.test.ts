@@ -29,7 +29,7 @@ function folderWithFaults() {
   };
   const storage: VideoStorage = {
     ...real,
-    write: (...given) => orFault(() => real.write(...given)),
+    write: (...args) => orFault(() => real.write(...args)),
     read: (key) => orFault(() => real.read(key)),
   };
   return { path, faults, storage };
@@ -61,11 +61,11 @@ async function readFrom(skip: number): Promise<VideoRequest[]> {
 }
 
 /** The failure of a call, and whether it is retryable. */
-async function failed(call: Promise<unknown>): Promise<VideoFailure & { isRetried: boolean }> {
+async function failed(call: Promise<unknown>): Promise<VideoFailure & { isRetryable: boolean }> {
   const error: unknown = await call.catch((reason: unknown) => reason);
   const failure = readFailure(error);
   if (failure === undefined) throw new Error('expected a failure of the table', { cause: error });
-  return Object.assign(failure, { isRetried: Reflect.get(Object(error), 'nonRetryable') === false });
+  return Object.assign(failure, { isRetryable: Reflect.get(Object(error), 'nonRetryable') === false });
 }
 
 describe('a file of requests', () => {
@@ -134,7 +134,7 @@ describe('a file of requests', () => {
   it('with a line that is too large for Temporal is refused for good, with its size and the limit', async () => {
     put([...foxes(1), { prompt: 'A fox', image_url: `data:image/png;base64,${'A'.repeat(1_600_000)}` }]);
     const failure = await failed(open());
-    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
     expect(failure.message).toContain(`${FROM}: line 2: the request is 1.7 MB; at most 1.5 MB fit`);
   });
 
@@ -151,7 +151,7 @@ describe('a file of requests', () => {
         })(),
       );
     const failure = await failed(open());
-    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
     expect(failure.message).toContain(
       `${FROM}: the file is larger than 100.0 MB; split it into several batches`,
     );
@@ -170,7 +170,7 @@ describe('a file of requests', () => {
     const { sha256 } = await open();
     put(foxes(4));
     const failure = await failed(files.readRequests({ from: FROM, sha256, skip: 1 }));
-    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
     expect(failure.message).toContain(`${FROM} has changed since the batch began; start another batch`);
   });
 
@@ -181,7 +181,7 @@ describe('a file of requests', () => {
   ])('with %s is refused for good', async (_what, content, message) => {
     if (content !== undefined) putText(content);
     const failure = await failed(open());
-    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
     expect(failure.message).toContain(message);
   });
 });
@@ -193,7 +193,7 @@ describe('requests in the input', () => {
   ])('with one %s are refused before anything is paid for', async (_what, wrong, message) => {
     const requests = [...foxes(1), wrong as VideoRequest];
     const failure = await failed(files.openBatch({ batch: 'foxes', requests }));
-    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
     expect(failure.message).toContain(message);
   });
 });
@@ -252,7 +252,7 @@ describe('the results of a batch', () => {
     await record([result(1)]);
     put([{ prompt: 'An owl' }, ...foxes(3)]);
     const failure = await failed(open('foxes'));
-    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetried: false });
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
     expect(failure.message).toContain(
       'the name was used for other requests, according to batches/foxes/requests.json in the storage',
     );
@@ -265,7 +265,7 @@ describe('the results of a batch', () => {
     await record([result(1)]);
     writeFileSync(join(folder.path, 'batches/foxes', name), '{"item":1,');
     const failure = await failed(open('foxes'));
-    expect(failure).toMatchObject({ type: 'StorageFailed', isRetried: true });
+    expect(failure).toMatchObject({ type: 'StorageFailed', isRetryable: true });
     expect(failure.message).toContain(`batches/foxes/${name} is damaged`);
   });
 
@@ -289,7 +289,7 @@ it.each<[string, () => Promise<unknown>]>([
   for (const fault of [new StorageFault('disk full'), new StorageFault('access denied', { isFinal: true })]) {
     folder.faults.push(fault);
     const failure = await failed(call());
-    expect(failure).toMatchObject({ type: 'StorageFailed', isRetried: true });
+    expect(failure).toMatchObject({ type: 'StorageFailed', isRetryable: true });
     expect(failure.message).toContain(fault.message);
   }
 });
@@ -302,6 +302,6 @@ it('a file whose stream breaks is a fault of the storage, and retried', async ()
       },
     });
   const failure = await failed(open());
-  expect(failure).toMatchObject({ type: 'StorageFailed', isRetried: true });
+  expect(failure).toMatchObject({ type: 'StorageFailed', isRetryable: true });
   expect(failure.message).toContain('connection reset');
 });

@@ -52,7 +52,7 @@ describe.each([
   /** Runs one attempt, which stores the complete video and nothing else, and returns the ranges it asked for. */
   async function ranges(...answers: Answer[]): Promise<(string | undefined)[]> {
     const taskId = `task-${randomUUID()}`;
-    const asking = home.add(taskId, { bytes, answers });
+    const requests = home.add(taskId, { bytes, answers });
     const folder = `of-${taskId}`;
     const { video } = await runActivity(activities.downloadVideo, {
       taskId,
@@ -63,8 +63,8 @@ describe.each([
     expect(stored && (await buffer(stored)).equals(bytes)).toBe(true);
     expect((await sink.everythingIn(folder)).sort()).toEqual(['video.mp4', 'video.mp4.json']);
     // Without the ETag, a range could return the rest of another video.
-    for (const { range, ifRange } of asking.videos) expect(ifRange).toBe(range && '"one"');
-    return asking.videos.map(({ range }) => range);
+    for (const { range, ifRange } of requests.videos) expect(ifRange).toBe(range && '"one"');
+    return requests.videos.map(({ range }) => range);
   }
 
   describe(`that is cut once, ${REPLAY},`, () => {

@@ -14,7 +14,7 @@ const items = (count: number) => Array.from({ length: count }, (_, index) => ite
 const details = (more: Partial<BatchProgress>) =>
   batchDetails({ items: 40, succeeded: 0, failed: 0, running: [], ...more }, 'foxes').split('\n\n');
 
-test('a batch tells how much of it is stored, failed and under way', () => {
+test('the details of a batch count stored, failed and running items', () => {
   expect(details({ succeeded: 12, failed: 1 })).toEqual([
     '**12 of 40 videos are stored**',
     '1 failed, 0 running',
@@ -22,7 +22,7 @@ test('a batch tells how much of it is stored, failed and under way', () => {
   expect(details({ items: undefined })[0]).toBe('**0 of ? videos are stored**');
 });
 
-test('it tells of each item what is known of it, as one list', () => {
+test('they list each running item with its progress', () => {
   const running = [
     item(3, { phase: 'submitting' }),
     item(4, { taskId: 'task_4', task: { state: 'running', word: 'rendering', percent: 27.4 } }),
@@ -43,20 +43,20 @@ test.each([
   [20, 20, []],
   [21, 20, ['and 1 more']],
   [500, 20, ['and 480 more']],
-])('of %d items %d are told, and the others are counted', (count, told, rest) => {
+])('of %d items they list %d and count the others', (count, listed, rest) => {
   const [, summary, list, ...others] = details({ running: items(count) });
   expect(summary).toBe(`0 failed, ${count} running`);
-  expect(list?.split('\n')).toHaveLength(told);
+  expect(list?.split('\n')).toHaveLength(listed);
   expect(others).toEqual(rest);
 });
 
-test('it tells why no more are begun', () => {
+test('they say why no more items are started', () => {
   expect(details({ stopping: 'item 3 failed', running: items(1) })[2]).toBe(
     'No more items are started: item 3 failed',
   );
 });
 
-test('it counts what waits for a decision, also where it is not listed, and tells how to decide', () => {
+test('they count all items that wait for a decision, and say how to decide', () => {
   const held = item(30, { phase: 'needs-decision' });
   const [, , decide] = details({ running: [...items(29), held] });
   expect(decide).toMatch(/^1 need a decision: the submit got no answer/);

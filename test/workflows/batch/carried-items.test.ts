@@ -5,7 +5,7 @@ import { Job } from '../../../workflows/job';
 
 const WIDEST_WINDOW = 500;
 const MIB = 1024 * 1024;
-/** What Temporal takes of one input. */
+/** Temporal's limit for an input. */
 const LARGEST_INPUT_BYTES = 2 * MIB;
 
 const request = {
@@ -34,7 +34,7 @@ async function newJob(item: number): Promise<Job> {
   return job;
 }
 
-/** A job that waits, with the longest of everything: each character of the text is three bytes, or escaped. */
+/** A waiting job with the longest possible values: each character takes three bytes, or is escaped. */
 async function waiting(item: number): Promise<Job> {
   const job = await newJob(item);
   job.hold.start(new VideoFailure('SubmitUnconfirmed'));
@@ -74,18 +74,18 @@ async function many(count: number, make: (item: number) => Promise<Job>, from = 
 beforeEach(() => jest.useFakeTimers());
 afterEach(() => jest.useRealTimers());
 
-test('what the widest window takes along stays below 1 MiB, with the longest ids and words, and as many held', async () => {
+test('the widest window of waiting and of held items carries less than 1 MiB, even with the longest values', async () => {
   const running = [
     ...(await many(WIDEST_WINDOW, waiting, 999_000)),
     ...(await many(WIDEST_WINDOW, held, 999_500)),
   ];
   const bytes = jsonBytes(carriedItems(new Map(running)));
   expect(bytes).toBeLessThan(MIB);
-  // Beside the largest requests that the input of a batch may have.
+  // Together with the largest requests in the input of a batch.
   expect(bytes + LARGEST_REQUESTS_BYTES).toBeLessThan(LARGEST_INPUT_BYTES - 100_000);
 });
 
-test('nothing of a request is taken along but the facts that the video is compared with', async () => {
+test('only the fields of a request that the video is checked against are carried', async () => {
   const [carried] = carriedItems(new Map([[7, await held(7)]]));
   expect(carried?.job.expected).toEqual({
     resolution: '1080p',
@@ -96,7 +96,7 @@ test('nothing of a request is taken along but the facts that the video is compar
   expect(JSON.stringify(carried)).not.toContain('fox');
 });
 
-test('a few items take their words along as they are', async () => {
+test('a few items carry their messages unchanged', async () => {
   const job = await newJob(1);
   job.recordTask('task_1');
   job.recordPollFailure(new VideoFailure('ServiceFailed', { message: 'overloaded', status: 503 }));
