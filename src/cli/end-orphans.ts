@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endServersOn, isAlive } from '../temporal-server';
-import { answers } from '../temporal-server/loopback-port';
+import { acceptsConnections } from '../temporal-server/loopback-port';
 import type { StackNote } from './stack-note';
 
 const LOOK_AGAIN_MS = 200;
@@ -26,7 +26,7 @@ async function answersAsServer(note: StackNote): Promise<boolean> {
   const { connectLocally }: typeof import('./local-client') = require('./local-client');
   const port = Number(note.address.split(':').at(-1));
   const giveUpAtMs = Date.now() + ORPHAN_ANSWERS_WITHIN_MS;
-  while (isAlive(note.serverPid) && Date.now() < giveUpAtMs && (await answers(port))) {
+  while (isAlive(note.serverPid) && Date.now() < giveUpAtMs && (await acceptsConnections(port))) {
     const client = await connectLocally(note).catch(() => undefined);
     await client?.connection.close();
     if (client) return true;
