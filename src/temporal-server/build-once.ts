@@ -49,13 +49,16 @@ async function takeUnlessFinished(
       continue;
     }
     if (holder.token !== watched?.holder.token) {
-      onProgress(`Waiting for process ${holder.pid} on ${holder.host}, which is already building ${finished}.`);
+      onProgress(
+        `Waiting for process ${holder.pid} on ${holder.host}, which is already building ${finished}.`,
+      );
     }
     // Silence is measured with our own clock: two machines that share a folder may disagree about the time.
     if (holder.token !== watched?.holder.token || holder.lastBeatMs !== watched.holder.lastBeatMs) {
       watched = { holder, sinceMs: performance.now() };
     }
-    if (isDead(holder) || performance.now() - watched.sinceMs > SILENT_AFTER_MS) await lock.free(holder.token);
+    if (isDead(holder) || performance.now() - watched.sinceMs > SILENT_AFTER_MS)
+      await lock.free(holder.token);
     else await sleep(CHECK_EVERY_MS);
   }
   return false;

@@ -33,7 +33,10 @@ export async function findDevServer(options: ServerOptions): Promise<string> {
   const wheel = wheelOfThisMachine();
   const what = 'Temporal dev server';
   const sources: ServerSource[] = [
-    { name: 'the configured CLI', get: () => configured(temporalCli, 'Temporal CLI', 'VIDEOGEN_TEMPORAL_CLI') },
+    {
+      name: 'the configured CLI',
+      get: () => configured(temporalCli, 'Temporal CLI', 'VIDEOGEN_TEMPORAL_CLI'),
+    },
     { name: '`temporal` on the search path', get: () => findOnSearchPath('temporal', searchPath) },
     { name: `the cache, ${release.folder}`, get: () => findCachedDevServer(options) },
     {
@@ -87,7 +90,8 @@ const GO_RECIPE = () => join(packageRoot(), 'src', 'temporal-server', 'dev-serve
  */
 async function devServerCaches(options: ServerOptions): Promise<Record<'release' | 'goBuild', ServerCache>> {
   const goVersion = await pinned(join(GO_RECIPE(), 'go.mod'), /github\.com\/temporalio\/cli v(\S+)/);
-  const cacheOf = (version: string) => new ServerCache({ ...cacheOptions(options), program: 'temporal', version });
+  const cacheOf = (version: string) =>
+    new ServerCache({ ...cacheOptions(options), program: 'temporal', version });
   return { release: cacheOf(RELEASE.cli), goBuild: cacheOf(`${goVersion}-go`) };
 }
 
@@ -145,7 +149,11 @@ function onceNote(howLong: string, cache: ServerCache): string {
   return `${howLong}, once. Later starts use ${cache.folder}.`;
 }
 
-async function configured(path: string | undefined, what: string, variable: string): Promise<string | undefined> {
+async function configured(
+  path: string | undefined,
+  what: string,
+  variable: string,
+): Promise<string | undefined> {
   if (path === undefined) return undefined;
   const problem = await whyNotExecutable(path);
   if (problem === undefined) return resolve(path);

@@ -139,7 +139,10 @@ describe('the dev server', () => {
   test('is the downloaded release in the cache before the one that Go built', async () => {
     await tool('go', GO_BUILDS);
     const goFolder = dirname(await findDevServer(options()));
-    const releaseFolder = join(cacheFolder, basename(goFolder).replace(/^temporal-.*-go-/, 'temporal-1.9.1-'));
+    const releaseFolder = join(
+      cacheFolder,
+      basename(goFolder).replace(/^temporal-.*-go-/, 'temporal-1.9.1-'),
+    );
     await mkdir(releaseFolder);
     await writeFile(join(releaseFolder, 'temporal'), '', { mode: 0o755 });
 
