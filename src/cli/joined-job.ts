@@ -71,11 +71,11 @@ function ofOtherStorage(address: string | undefined, isServed: boolean): string 
   const storage = address === undefined ? 'another storage' : `the storage ${address}`;
   return isServed
     ? `was started with ${storage} and stores its video there; the current VIDEOGEN_STORAGE has no effect.`
-    : `was started with ${storage}: set VIDEOGEN_STORAGE as it was then, or no worker may run it here.`;
+    : `was started with ${storage}: set VIDEOGEN_STORAGE as it was then; otherwise it may have no worker here.`;
 }
 
 const OF_OTHER_SERVICE =
-  'was started for another service: set VIDEO_API_BASE_URL and VIDEO_API_KEY as they were then, or no worker may run it here.';
+  'was started for another service: set VIDEO_API_BASE_URL and VIDEO_API_KEY as they were then; otherwise it may have no worker here.';
 
 /** Other programs may write memos too, so nothing is assumed about their shape. */
 function readMemo(memo: unknown): RequestedStorage {

@@ -391,7 +391,7 @@ describe('the storage', () => {
 
 describe('Temporal', () => {
   it('that does not answer is reported with the reason, within the time limit', async () => {
-    const begun = Date.now();
+    const startedMs = Date.now();
     const { check } = await examine({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
     expect(check('temporal')).toMatchObject({
       ok: false,
@@ -403,7 +403,7 @@ describe('Temporal', () => {
       ok: true,
       found: 'VIDEO_API_BASE_URL is not set here: workers use their own; one that starts here needs it',
     });
-    expect(Date.now() - begun).toBeLessThan(15_000);
+    expect(Date.now() - startedMs).toBeLessThan(15_000);
   });
 
   it('is distinguished from another program that listens at its address', async () => {

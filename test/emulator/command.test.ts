@@ -75,7 +75,7 @@ test.each([
   [['--chaos', '10'], /^--chaos is "10": give a number from 0 to 1, such as 0\.1\.\n$/],
   [['--chaos=-1'], /^--chaos is "-1": give a number/],
   [['--chaos='], /^--chaos is "": give a number/],
-  [['--chaos-seed', 'fox'], /^--chaos-seed repeats a chaos: give --chaos as well, such as --chaos 0\.1\.\n$/],
+  [['--chaos-seed', 'fox'], /^--chaos-seed needs --chaos: give it as well, such as --chaos 0\.1\.\n$/],
 ])('%j is refused in one sentence that names the choices', async (options, sentence) => {
   const terminal = new FakeTerminal();
   expect(await run(['emulator', ...options], terminal)).toBe(2);

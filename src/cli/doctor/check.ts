@@ -20,7 +20,7 @@ export type Finding =
 
 export interface Check {
   name: CheckName;
-  /** Checks that must succeed before this one. They come earlier in the list. */
+  /** If one of these checks fails, this one is skipped. They come earlier in the list. */
   needs?: readonly CheckName[];
   /** A ConfigError means that the check is skipped: the settings check reports it. */
   run(context: Context, signal: AbortSignal): Promise<Finding>;

@@ -61,6 +61,6 @@ function explain(error: unknown): Finding {
   if (error instanceof ConfigError) return skipped('it needs settings');
   return failed(
     `could not be checked (${messageOf(error)})`,
-    'Fix what the message says, and run doctor again.',
+    'Fix the problem in the message, and run doctor again.',
   );
 }
