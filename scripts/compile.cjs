@@ -66,11 +66,11 @@ function translate(files) {
 }
 
 async function bundle(sources, before) {
-  const { BUNDLED_WITH, bundlePlaces } = require('../dist/src/worker/own-workflows');
+  const { SDK_OF_BUNDLE, bundleFiles } = require('../dist/src/worker/own-workflows');
   const script = fs.readFileSync(join(__dirname, 'bundle-workflows.cjs'));
   const bundled = Object.entries(sources).filter(([file]) => BUNDLED.test(file));
-  const hash = hashOf(JSON.stringify([bundled, BUNDLED_WITH]), script);
-  if (hash === before && Object.values(bundlePlaces()).every((file) => fs.existsSync(file))) return hash;
+  const hash = hashOf(JSON.stringify([bundled, SDK_OF_BUNDLE]), script);
+  if (hash === before && Object.values(bundleFiles()).every((file) => fs.existsSync(file))) return hash;
   const { writeBundle } = require('./bundle-workflows.cjs');
   await writeBundle();
   return hash;

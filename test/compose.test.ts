@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import Ajv from 'ajv';
 import { describeProgram } from '../src/cli/run';
 import { processTerminal } from '../src/cli/terminal';
+import { SETTINGS } from '../src/config/all-settings';
 import { SUBMIT_POLICY } from '../src/contract/policies';
 import { RELEASE } from '../src/temporal-server/dev-server-release';
 import { type ComposeFile, type ComposeService, parseCompose, parseDockerfile } from './support/compose-file';
@@ -14,13 +15,7 @@ const read = (file: string) => readFileSync(join(root, file), 'utf8');
 const composeText = read('docker-compose.yml');
 const dockerfile = read('Dockerfile');
 const dockerignore = read('.dockerignore');
-const config = [
-  'src/config/service-config.ts',
-  'src/config/temporal-config.ts',
-  'src/config/storage-config.ts',
-]
-  .map(read)
-  .join('\n');
+const SETTING_NAMES = new Set(Object.values(SETTINGS).flatMap((group) => Object.keys(group)));
 const manifest = JSON.parse(read('package.json'));
 
 /** The program that the image runs, and what it can be told to do. */
@@ -121,13 +116,10 @@ const RULES: Record<string, Rule> = {
       !['no', 'unless-stopped'].includes(restart ?? '') && `restart is ${restart}`,
     ]),
 
-  'sets only variables that the code reads': (compose) => {
-    const known = new Set(config.match(/\b(VIDEO_API|VIDEOGEN)_[A-Z0-9_]+\b/g));
-    known.add('TEMPORAL_ADDRESS').add('TEMPORAL_NAMESPACE');
-    return ours(compose, ({ environment = {} }) =>
-      Object.keys(environment).map((name) => !known.has(name) && `nobody reads ${name}`),
-    );
-  },
+  'sets only variables that the code reads': (compose) =>
+    ours(compose, ({ environment = {} }) =>
+      Object.keys(environment).map((name) => !SETTING_NAMES.has(name) && `nobody reads ${name}`),
+    ),
 
   'tells our image only what it can do': (compose) =>
     ours(compose, ({ command = [] }) => [
@@ -344,7 +336,7 @@ const IMAGE_RULES: Record<string, (dockerfile: string, dockerignore: string) => 
     (parseDockerfile(text).at(-1)?.instructions.ENV ?? '')
       .split(' ')
       .map((setting) => setting.split('=')[0] ?? '')
-      .filter((name) => name !== 'NODE_ENV' && !config.includes(`env.${name}`)),
+      .filter((name) => name !== 'NODE_ENV' && !SETTING_NAMES.has(name)),
 };
 
 describe('Dockerfile', () => {

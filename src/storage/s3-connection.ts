@@ -9,6 +9,7 @@ export interface S3Connection {
   credentials?: S3Credentials | undefined;
 }
 
+/** Fixed credentials for S3. Without them the AWS SDK finds its own. */
 export interface S3Credentials {
   accessKeyId: string;
   secretAccessKey: string;

@@ -231,10 +231,10 @@ describe('a failed job, as clients throw it', () => {
   });
 });
 
-it('an activity that waited in vain for a worker was never begun, unless an earlier attempt has left something', () => {
+it('an activity that no worker took was never started, unless an earlier attempt left something', () => {
   const waited = (details?: unknown, cause?: Error) =>
     Object.assign(new TimeoutFailure('t', details, TimeoutType.SCHEDULE_TO_START), { cause });
-  expect(readTimeout(inActivity(waited()))).toBe('never-begun');
+  expect(readTimeout(inActivity(waited()))).toBe('never-started');
   expect(readTimeout(inActivity(waited({ answered: 1 })))).toBe('while-running');
   expect(readTimeout(inActivity(waited(undefined, createFailure('ServiceFailed'))))).toBe('while-running');
 });

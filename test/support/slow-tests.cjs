@@ -21,5 +21,10 @@ if (files.length === 0) {
     `Slowest files of ${files.length}, ${seconds.toFixed(0)} s together:`,
     files.map(({ file, ms }) => ({ name: file, ms })),
   );
+  const processorSeconds = files.reduce((sum, { processorMs = 0 }) => sum + processorMs, 0) / 1_000;
+  show(
+    `\nMost processor time, ${processorSeconds.toFixed(0)} s together:`,
+    files.map(({ file, processorMs = 0 }) => ({ name: file, ms: processorMs })),
+  );
   show(`\nSlowest tests of ${tests.length}:`, tests);
 }

@@ -1,5 +1,8 @@
 const { TestEnvironment } = require('jest-environment-node');
+const { readFileSync } = require('node:fs');
+const { relative } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
+const { recordProcessorTime, ROOT } = require('./last-run.cjs');
 
 /** What is closed in good time may take this long to be gone, on a machine that has other things to do. */
 const GONE_WITHIN_MS = 30_000;
@@ -7,6 +10,12 @@ const LOOK_AGAIN_MS = 20;
 
 /** Fails a test file that leaves a timer, a socket, a server, a child process or Temporal's runtime behind. */
 module.exports = class WatchfulEnvironment extends TestEnvironment {
+  constructor(config, context) {
+    super(config, context);
+    this.file = relative(ROOT, context.testPath);
+    this.processorMsBefore = processorMs();
+  }
+
   async setup() {
     await super.setup();
     // They are opened when somebody first asks for them, and stay.
@@ -22,6 +31,7 @@ module.exports = class WatchfulEnvironment extends TestEnvironment {
 
   async teardown() {
     await super.teardown();
+    recordProcessorTime(this.file, processorMs() - this.processorMsBefore);
     const { left } = this;
     if (left.length === 0) return;
     throw new Error(
@@ -36,6 +46,22 @@ module.exports = class WatchfulEnvironment extends TestEnvironment {
     return [...more, ...(this.global.temporalRuntimeIsOpen?.() ? ["Temporal's Runtime"] : [])];
   }
 };
+
+/** Of this process and of its children that have ended, such as servers. Linux counts those, in hundredths of a second. */
+function processorMs() {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000 + childrenMs();
+}
+
+function childrenMs() {
+  try {
+    const [, fields = ''] = /.*\) (.*)/s.exec(readFileSync('/proc/self/stat', 'utf8')) ?? [];
+    const [user, system] = fields.split(' ').slice(13, 15);
+    return (Number(user) + Number(system)) * 10;
+  } catch {
+    return 0;
+  }
+}
 
 async function untilNone(look) {
   const giveUpAt = Date.now() + GONE_WITHIN_MS;
