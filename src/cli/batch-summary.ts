@@ -3,10 +3,10 @@ import type { Environment } from '../config/service-config';
 import { type BatchResult, doneBefore, type ItemResult, parseResults, shown } from '../contract';
 import { openStored } from './copy-out';
 
-/** The file lists them all. */
-const MOST_FAILURES_TOLD = 10;
+/** The results file lists them all. */
+const MAX_FAILURES_SHOWN = 10;
 
-/** How a batch ended, and what its items failed of. */
+/** How a batch ended, and why its items failed. */
 export async function summaryLines(result: BatchResult, env: Environment): Promise<string[]> {
   const { items, succeeded, failed } = result;
   const stored = `Stored ${succeeded} of ${items} videos`;
@@ -15,19 +15,19 @@ export async function summaryLines(result: BatchResult, env: Environment): Promi
   const failures = results.flatMap((line) =>
     line.outcome === 'failed' ? [`  ${line.item}: ${shown(line.message)}`] : [],
   );
-  const more = failures.splice(MOST_FAILURES_TOLD).length;
-  const triable = results.length > 0 ? failed - doneBefore(results).failed : 0;
+  const more = failures.splice(MAX_FAILURES_SHOWN).length;
+  const retryable = results.length > 0 ? failed - doneBefore(results).failed : 0;
   return [
     `${stored}, ${failed} failed${failures.length > 0 ? ':' : '.'}`,
     ...failures,
-    ...(more > 0 ? [`  and ${more} more, in the results`] : []),
-    ...(triable > 0
-      ? [`Run again, it goes on with ${triable === failed ? 'them' : `${triable} of them`}.`]
+    ...(more > 0 ? [`  and ${more} more, listed in the results`] : []),
+    ...(retryable > 0
+      ? [`Run the command again to retry ${retryable === failed ? 'them' : `${retryable} of them`}.`]
       : []),
   ];
 }
 
-/** Of a storage that cannot be read from here nothing more is known than the numbers. */
+/** Empty if this process cannot read the storage. */
 async function readResults({ results }: BatchResult, env: Environment): Promise<ItemResult[]> {
   try {
     return parseResults(await text(await openStored(results.uri, env)));

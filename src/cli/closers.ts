@@ -1,6 +1,6 @@
 type Close = () => Promise<unknown>;
 
-/** What has to be closed again, last opened first. */
+/** Closes resources in reverse order of opening. */
 export class Closers {
   private readonly pending: Close[];
 
@@ -12,7 +12,7 @@ export class Closers {
     this.pending.push(close);
   }
 
-  /** Closes everything once; what fails to close does not keep the rest open. */
+  /** Closes everything once. A failure does not stop the rest. */
   async close(): Promise<void> {
     for (let close = this.pending.pop(); close; close = this.pending.pop())
       await close().catch(() => undefined);

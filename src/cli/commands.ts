@@ -1,19 +1,19 @@
 import { resolve } from 'node:path';
 import { inShell } from '../contract';
 
-/** The command that goes on with a job. */
+/** The command that follows a job. */
 export function jobCommand(workflowId: string): string {
   return `videogen generate --id ${inShell(workflowId)}`;
 }
 
-/** The command that goes on with a batch. */
+/** The command that continues a batch. */
 export function batchCommand(file: string, id: string | undefined): string {
-  // As it stands it would be read as an option.
+  // Otherwise it would be parsed as an option.
   const path = file.startsWith('-') ? `./${file}` : file;
   return `videogen batch ${inShell(path)}${id === undefined ? '' : ` --id ${inShell(id)}`}`;
 }
 
-/** The command that shows everything of a data folder in the Temporal UI. */
+/** The command that opens the Temporal UI for a data folder. */
 export function devCommand(dataFolder: string | undefined): string {
   return dataFolder ? `VIDEOGEN_DATA=${inShell(resolve(dataFolder))} videogen dev` : 'videogen dev';
 }

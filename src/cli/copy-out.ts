@@ -9,44 +9,44 @@ import type { Environment } from '../config/service-config';
 import { readS3Connection } from '../config/storage-config';
 import { errorCode } from '../contract/errors';
 import { readS3Uri } from '../storage';
-import { wordsOf } from './doctor/described-error';
+import { messageOf } from './doctor/described-error';
 
-/** The job has done its work: nothing is to be adopted or generated again. */
+/** The video is stored, but could not be copied. Nothing needs to be generated again. */
 export class CopyFailed extends Error {
   override readonly name = 'CopyFailed';
 
-  constructor(happened: string) {
+  constructor(problem: string) {
     super(
-      `${happened.replace(/\.$/, '')}. Give --out a file that can be written, and run the command again.`,
+      `${problem.replace(/\.$/, '')}. Set --out to a file that can be written, and run the command again.`,
     );
   }
 }
 
-/** Refuses a target that a copy would destroy: a device, a FIFO, a folder, or a link, wherever it leads. */
+/** Refuses a target that a copy would destroy: a device, a FIFO, a folder or any link. */
 export async function checkOut(out: string | undefined): Promise<void> {
   const problem = out === undefined ? undefined : await targetProblem(resolve(out));
   if (problem !== undefined) throw new CopyFailed(problem);
 }
 
 async function targetProblem(target: string): Promise<string | undefined> {
-  const there = await lstat(target).catch((error: unknown) => {
-    // What else is wrong with the path is told when it is written to.
+  const stats = await lstat(target).catch((error: unknown) => {
+    // Other problems of the path are reported when it is written.
     const code = errorCode(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw new CopyFailed(`${target} cannot be written: ${wordsOf(error)}`);
+    throw new CopyFailed(`${target} cannot be written: ${messageOf(error)}`);
   });
-  if (there === undefined || there.isFile()) return undefined;
+  if (stats === undefined || stats.isFile()) return undefined;
   return `${target} exists and is not a regular file, so it is not replaced`;
 }
 
-/** Puts the stored video where the caller wants it, whole or not at all; answers where the video is. */
+/** Copies the stored video to `out`, completely or not at all. Returns where the video is. */
 export async function copyOut(uri: string, out: string | undefined, env?: Environment): Promise<string> {
   const stored = uri.startsWith('file:') ? fileURLToPath(uri) : uri;
   if (out === undefined) return stored;
   const target = resolve(out);
   const problem = await targetProblem(target);
   if (problem !== undefined) throw new CopyFailed(`The video is at ${stored}, but ${problem}`);
-  // A name that nobody can guess, opened only if it is new: others may write to the folder.
+  // Others may write to the folder, so the name cannot be guessed and must not exist.
   const temporary = join(dirname(target), `.videogen-${randomUUID()}.part`);
   try {
     const video = await openStored(uri, env);
@@ -59,16 +59,18 @@ export async function copyOut(uri: string, out: string | undefined, env?: Enviro
     return target;
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined);
-    throw new CopyFailed(`The video is at ${stored}, but not at ${target}: ${wordsOf(error)}`);
+    throw new CopyFailed(
+      `The video is at ${stored}, but could not be copied to ${target}: ${messageOf(error)}`,
+    );
   }
 }
 
-/** What is stored at an address, from wherever this process can reach it. */
+/** Opens a stored file for reading. */
 export async function openStored(uri: string, env?: Environment): Promise<Readable> {
-  // Opened before it is read: a stream that cannot open its file says so when nobody listens yet.
+  // Opened first, because a stream reports a missing file before anything listens for errors.
   if (uri.startsWith('file:')) return (await open(fileURLToPath(uri))).createReadStream();
-  if (!uri.startsWith('s3:')) throw new Error('it cannot be read from here');
+  if (!uri.startsWith('s3:')) throw new Error('this process cannot read its storage');
   const object = await readS3Uri(uri, readS3Connection(env));
-  if (object === undefined) throw new Error('it is no longer there');
+  if (object === undefined) throw new Error('it no longer exists');
   return object;
 }

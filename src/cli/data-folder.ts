@@ -4,22 +4,22 @@ import { dirname, join, sep } from 'node:path';
 import { ConfigError } from '../config/service-config';
 import { errorCode } from '../contract/errors';
 
-const OURS_ALONE = { folder: 0o700, file: 0o600 };
+const PRIVATE_MODES = { folder: 0o700, file: 0o600 };
 
-/** What we and the server put there: requests are in it, with prompts and links. */
+/** Our files and the server's. They contain requests, with prompts and links. */
 const OUR_FILES = /^(temporal\.(db|log)|stack\.|emulated-tasks\.)/;
 
-/** The folder of the database, for this user alone. A folder that also has other things is left as it is. */
+/** Creates the data folder, private to this user. A folder with other files keeps its mode. */
 export async function makeDataFolder(folder: string): Promise<void> {
   checkName(folder);
   const names = await openFolder(folder);
-  // One that is somebody else's cannot be changed, and need not be.
+  // Fails for a folder of another user, whose mode is not ours to change.
   if (names.every((name) => OUR_FILES.test(name)))
-    await chmod(folder, OURS_ALONE.folder).catch(() => undefined);
+    await chmod(folder, PRIVATE_MODES.folder).catch(() => undefined);
   await closeDataFiles(folder);
 }
 
-/** Says what would keep `makeDataFolder` from it, and makes nothing. */
+/** Throws what `makeDataFolder` would throw, but creates nothing. */
 export async function checkDataFolder(folder: string): Promise<void> {
   checkName(folder);
   try {
@@ -29,10 +29,10 @@ export async function checkDataFolder(folder: string): Promise<void> {
   }
 }
 
-/** The folder itself, or the one that it would be made in. */
+/** Checks the folder, or the existing one that it would be created in. */
 async function checkWritable(folder: string): Promise<void> {
   try {
-    // Fails for a file, which has nothing inside.
+    // The trailing dot makes this fail for a file.
     await access(`${folder}${sep}.`, constants.W_OK | constants.X_OK);
   } catch (error) {
     if (errorCode(error) !== 'ENOENT' || folder === dirname(folder)) throw error;
@@ -41,7 +41,7 @@ async function checkWritable(folder: string): Promise<void> {
 }
 
 function checkName(folder: string): void {
-  // The server reads the name of its database as an SQLite URI, but looks for its folder as it stands: no escape helps.
+  // The server parses its database path as an SQLite URI, but uses the folder unparsed, so escaping does not help.
   if (!/[?#%]/.test(folder)) return;
   throw new ConfigError(
     `The data folder ${folder} has ?, # or % in its path, which the Temporal dev server misreads: set VIDEOGEN_DATA to a folder without them.`,
@@ -56,17 +56,17 @@ function unusable(folder: string, error: unknown): ConfigError {
 
 async function openFolder(folder: string): Promise<string[]> {
   try {
-    await mkdir(folder, { recursive: true, mode: OURS_ALONE.folder });
+    await mkdir(folder, { recursive: true, mode: PRIVATE_MODES.folder });
     return await readdir(folder);
   } catch (error) {
     throw unusable(folder, error);
   }
 }
 
-/** The server makes its files as readable as the system lets it. */
+/** The server creates its files with the default mode; this makes them private. */
 export async function closeDataFiles(folder: string): Promise<void> {
   for (const { name } of (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isFile())) {
-    // Some come and go.
-    if (OUR_FILES.test(name)) await chmod(join(folder, name), OURS_ALONE.file).catch(() => undefined);
+    // Some files are temporary and may be gone.
+    if (OUR_FILES.test(name)) await chmod(join(folder, name), PRIVATE_MODES.file).catch(() => undefined);
   }
 }

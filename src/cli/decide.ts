@@ -2,12 +2,12 @@ import { ConfigError } from '../config/service-config';
 import { printableJson, type SubmitDecision, shown } from '../contract';
 import { jobCommand } from './commands';
 import { EXIT, reportError } from './exit-codes';
-import { tellOfJoined } from './joined-job';
+import { reportJoined } from './joined-job';
 import { openTemporal } from './open-temporal';
 import type { DecideOptions } from './options';
-import { type Terminal, tell } from './terminal';
+import { printLine, type Terminal } from './terminal';
 
-/** `videogen decide`: settles a submit whose answer was lost, as somebody who looked at the service knows best. */
+/** `videogen decide`: settles a submit whose answer was lost. */
 export async function decide(
   workflowId: string,
   options: DecideOptions,
@@ -16,16 +16,16 @@ export async function decide(
   try {
     const decision = readDecision(options);
     const item = readItem(options.item);
-    const place = await openTemporal(terminal, { forNewJob: false });
+    const session = await openTemporal(terminal, { forNewJob: false });
     try {
-      const job = place.videos.handle(workflowId);
-      if (await job.exists()) await tellOfJoined(await place.describe(workflowId), place, { terminal });
+      const job = session.videos.handle(workflowId);
+      if (await job.exists()) await reportJoined(await session.describe(workflowId), session, { terminal });
       if (item === undefined) await job.decideSubmit(decision);
-      else await place.videos.batch(workflowId).decideSubmit({ ...decision, item });
+      else await session.videos.batch(workflowId).decideSubmit({ ...decision, item });
     } finally {
-      await place.close();
+      await session.close();
     }
-    tell(terminal, `Decided: ${decision.decision}. ${whatNext(workflowId, decision, item)}`);
+    printLine(terminal, `Decided: ${decision.decision}. ${whatNext(workflowId, decision, item)}`);
     terminal.out(options.json ? printableJson({ workflowId, item, ...decision }) : shown(workflowId));
     return EXIT.ok;
   } catch (error) {
@@ -34,7 +34,7 @@ export async function decide(
 }
 
 function whatNext(workflowId: string, { decision }: SubmitDecision, item: number | undefined): string {
-  if (item !== undefined) return decision === 'abandon' ? `Item ${item} ends.` : `Item ${item} goes on.`;
+  if (item !== undefined) return decision === 'abandon' ? `Item ${item} ends.` : `Item ${item} continues.`;
   return decision === 'abandon' ? 'The job ends.' : `Follow the job with: ${jobCommand(workflowId)}`;
 }
 

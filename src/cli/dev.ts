@@ -7,43 +7,45 @@ import type { DevOptions } from './options';
 import { redrawOn, type Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
 
-/** `videogen dev`: everything up, until Ctrl-C. */
+/** `videogen dev`: runs Temporal, its UI, a worker and the emulator until Ctrl-C. */
 export async function dev(options: DevOptions, terminal: Terminal): Promise<number> {
-  const tell = (line: string) => terminal.err(`${line}\n`);
+  const print = (line: string) => terminal.err(`${line}\n`);
   const port = readPort('--port', options.port);
   const uiPort = readPort('--ui-port', options.uiPort);
   const stack = await openLocalStack({
     env: terminal.env,
     terminal,
-    tell,
+    printLine: print,
     redraw: redrawOn(terminal),
     port,
     uiPort,
-    forEverybody: true,
+    forOtherPrograms: true,
     logLevel: 'WARN',
   });
   try {
     if (stack.runBy !== undefined) {
       const { pid, storage } = stack.runBy;
-      tell(`Process ${pid} runs everything already and stores in ${storage}; its UI is at ${stack.uiUrl}.`);
+      print(
+        `Process ${pid} already runs everything and stores videos in ${storage}; its UI is at ${stack.uiUrl}.`,
+      );
       return EXIT.ok;
     }
-    tell(`Temporal       ${stack.address}`);
-    tell(`Temporal UI    ${stack.uiUrl}`);
-    tell(`Task queues    ${resolveQueues({}, terminal.env).taskQueue}, for jobs that your programs start`);
-    // A queue for each service and storage, so that jobs of the command line never get to a worker of another.
-    tell(`               ${stack.taskQueue}, for videogen generate and batch`);
-    tell(`Video service  ${stack.serviceUrl}${namesAService(terminal.env) ? '' : ' (the emulator)'}`);
-    tell(`Storage        ${stack.storage}`);
+    print(`Temporal       ${stack.address}`);
+    print(`Temporal UI    ${stack.uiUrl}`);
+    print(`Task queues    ${resolveQueues({}, terminal.env).taskQueue}, for jobs that your programs start`);
+    // One queue for each service and storage, so that no job reaches a worker with another service or storage.
+    print(`               ${stack.taskQueue}, for videogen generate and batch`);
+    print(`Video service  ${stack.serviceUrl}${namesAService(terminal.env) ? '' : ' (the emulator)'}`);
+    print(`Storage        ${stack.storage}`);
     if (stack.emulatorKey !== undefined) {
       const service = `VIDEO_API_BASE_URL=${inShell(stack.serviceUrl)} VIDEO_API_KEY=${inShell(stack.emulatorKey)}`;
-      tell(`Your programs  export TEMPORAL_ADDRESS=${inShell(stack.address)} ${service}`);
+      print(`Your programs  export TEMPORAL_ADDRESS=${inShell(stack.address)} ${service}`);
     }
-    tell(
+    print(
       'Start a job from another terminal: videogen generate "A red fox in the snow". Ctrl-C ends everything.',
     );
     await untilInterrupted(terminal);
-    tell('Ending; jobs are kept and go on with the next start.');
+    print('Stopping. Jobs are saved and continue with the next start.');
     return EXIT.ok;
   } finally {
     await stack.close();

@@ -14,7 +14,7 @@ import { readFaults } from './read-faults';
 import type { Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
 
-/** `videogen emulator`: the video service on your own machine, until Ctrl-C. */
+/** `videogen emulator`: runs the emulated video service until Ctrl-C. */
 export async function emulator(options: EmulatorCommandOptions, terminal: Terminal): Promise<number> {
   const jobTimeMs = durationMs(options.jobTime);
   if (jobTimeMs === undefined) {
@@ -37,25 +37,25 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
     dialect,
     chaos,
     idempotencyKeys: options.honourKeys ? 'honoured' : 'ignored',
-    onCall: (made) => tellCall(made),
+    onCall: (call) => printCall(call),
   }).catch(cannotListen);
-  let told = 0;
-  /** A line a call, and the tasks it made: whoever looks for one at the service finds it here. */
-  const tellCall = ({ method, path, status }: RecordedCall) => {
-    const made = running.generations().slice(told);
-    told += made.length;
-    const tasks = made.map((task) => `, made ${running.idOf(task)}`).join('');
+  let printedTasks = 0;
+  /** Prints each call with the tasks that it created, so that a lost task can be found. */
+  const printCall = ({ method, path, status }: RecordedCall) => {
+    const created = running.generations().slice(printedTasks);
+    printedTasks += created.length;
+    const tasks = created.map((task) => `, created ${running.idOf(task)}`).join('');
     terminal.err(`${method} ${path}: ${status ?? 'no answer'}${tasks}\n`);
   };
   for (const { call, fault } of faults) running.next(call, fault);
   terminal.err(`The emulated video service is at ${running.url}. Ctrl-C ends it.\n`);
-  // Its own key is no secret; one that was set may be.
+  // The emulator's default key is public; a configured key may be secret.
   const key = apiKey === undefined ? `VIDEO_API_KEY=${inShell(running.apiKey)}` : 'your VIDEO_API_KEY';
   terminal.err(`Use it with VIDEO_API_BASE_URL=${inShell(running.url)} and ${key}.\n`);
   if (chaos) {
-    const again = `--chaos-seed ${inShell(String(running.chaosSeed))}`;
+    const option = `--chaos-seed ${inShell(String(running.chaosSeed))}`;
     terminal.err(
-      `Chaos: each call meets a fault with a probability of ${chaos.rate}; again with ${again}.\n`,
+      `Chaos: each call has a fault with a probability of ${chaos.rate}. Repeat it with ${option}.\n`,
     );
   }
   await untilInterrupted(terminal);
@@ -73,7 +73,7 @@ function readDialect(text: string | undefined): DialectName | undefined {
 function readChaos({ chaos, chaosSeed: seed }: EmulatorCommandOptions): ChaosOptions | undefined {
   if (chaos === undefined) {
     if (seed === undefined) return undefined;
-    throw new ConfigError('--chaos-seed repeats a chaos: give --chaos as well, such as --chaos 0.1.');
+    throw new ConfigError('--chaos-seed needs --chaos: give it as well, such as --chaos 0.1.');
   }
   const rate = Number(chaos);
   if (chaos.trim() !== '' && rate >= 0 && rate <= 1) return { rate, seed };
@@ -87,7 +87,7 @@ function readCount(name: string, text: string | undefined): number | undefined {
   throw new ConfigError(`${name} is ${JSON.stringify(text)}: give a whole number of at least 1.`);
 }
 
-/** Where it is to listen was the caller's choice, so the mistake is one of usage. */
+/** The caller chose the address, so this is a usage error. */
 function cannotListen(error: Error): never {
   throw new ConfigError(error.message, { cause: error });
 }

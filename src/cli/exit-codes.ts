@@ -14,17 +14,17 @@ import { PortInUse, ServerUnavailable } from '../temporal-server';
 import { BadLines } from './bad-lines';
 import { CopyFailed } from './copy-out';
 import { LeftWaiting } from './left-waiting';
-import { INTERRUPTED, type Terminal, tell } from './terminal';
+import { INTERRUPTED, printLine, type Terminal } from './terminal';
 
-/** Beside the codes of the failure table, which tell how a job failed. */
+/** Exit codes besides those of the failure table. */
 export const EXIT = {
   ok: 0,
-  /** A mistake of ours, or of the machine. */
+  /** A bug, or an error of the machine. */
   unexpected: 1,
-  /** The same as a refused request: what was asked for cannot be done. */
+  /** The same code as a refused request. */
   usage: 2,
   noTemporal: 19,
-  /** Of a batch, which went on without them. */
+  /** Some items of a batch failed. */
   someFailed: 21,
   interrupted: INTERRUPTED,
 } as const;
@@ -38,7 +38,7 @@ export function exitCodeOf(error: unknown): number {
   return error instanceof LeftWaiting ? EXIT.interrupted : EXIT.unexpected;
 }
 
-/** What a program is told of an error, whatever it is: `message` says what happened, `advice` what to do. */
+/** Any error as `--json` prints it: `message` says what happened, `advice` what to do. */
 export function errorObject(error: unknown): { error: Record<string, string | undefined> } {
   if (isVideoFailure(error)) {
     const { type, details, taskId, advice } = error;
@@ -48,11 +48,11 @@ export function errorObject(error: unknown): { error: Record<string, string | un
   return { error: { type: known.name, message: known.message, taskId: undefined, advice: undefined } };
 }
 
-/** Tells a person, and with `--json` a program, what went wrong; the last line is what picks a paid task up again. */
+/** Prints an error for people and, with `--json`, for programs. The last line is the command that adopts a paid task. */
 export function reportError(error: unknown, { json }: { json?: boolean }, terminal: Terminal): number {
-  for (const line of linesOf(error)) tell(terminal, line);
+  for (const line of linesOf(error)) printLine(terminal, line);
   const pickUp = isVideoFailure(error) && pickUpCommand(error);
-  if (pickUp) tell(terminal, pickUp);
+  if (pickUp) printLine(terminal, pickUp);
   if (json) terminal.out(printableJson(errorObject(error)));
   return exitCodeOf(error);
 }

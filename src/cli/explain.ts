@@ -32,7 +32,7 @@ interface SavedAnswer extends AnswerSample {
 
 const CALLS: readonly ServiceAnswer['call'][] = ['submit', 'poll', 'link', 'cancel'];
 
-/** `videogen explain`: what is understood of saved answers of a service, and a profile for what is not. */
+/** `videogen explain`: shows how saved answers of a service are read, and proposes a profile for the rest. */
 export async function explain(
   file: string,
   options: ExplainOptions,
@@ -42,13 +42,13 @@ export async function explain(
   try {
     const status = readStatus(options.status);
     const saved =
-      // Whoever asks for standard input opens it.
+      // Reading process.stdin opens it, so only `-` does.
       file === '-'
         ? savedIn(await textOf(input ?? process.stdin), 'standard input', status)
         : savedAt(file, status);
     if (saved.length === 0) throw new ConfigError(`There are no answers in ${file}.`);
     const inUse = readProfile(terminal.env) ?? {};
-    // What is shown may be passed on, and what was saved by hand may hold the key.
+    // The output may be shared, and an answer that was saved by hand may contain the key.
     const secrets = secretsOf('', keysIn(terminal.env), inUse.headers);
     const answers = saved.map((answer) => ({ ...answer, body: redactBody(answer.body, secrets) }));
     const proposed = proposeProfile(answers, inUse);
@@ -63,7 +63,7 @@ export async function explain(
   }
 }
 
-/** The key of the settings, if there is one. */
+/** The configured key, if any. */
 function keysIn(env: Environment): string[] {
   try {
     return [readApiKey(env)()];
@@ -79,7 +79,7 @@ function readStatus(given: string): number {
   );
 }
 
-/** The answers of a file, or of the files of a folder in the order of their names. */
+/** The answers in a file, or in the files of a folder in the order of their names. */
 function savedAt(path: string, status: number): SavedAnswer[] {
   try {
     if (!statSync(path).isDirectory()) return savedIn(readFileSync(path, 'utf8'), basename(path), status);
@@ -92,7 +92,7 @@ function savedAt(path: string, status: number): SavedAnswer[] {
   }
 }
 
-/** One recorded answer, or one a line; a text that is none is the body of an answer itself. */
+/** One recorded answer, or one per line. Any other text is the body of an answer. */
 function savedIn(text: string, name: string, status: number): SavedAnswer[] {
   const one = recorded(text, name);
   if (one) return [one];
@@ -111,9 +111,9 @@ function recorded(text: string, name: string): SavedAnswer | undefined {
   }
   if (typeof value !== 'object' || value === null) return undefined;
   const { call, status, body }: { call?: unknown; status?: unknown; body?: unknown } = value;
-  const made = CALLS.find((candidate) => candidate === call);
-  if (made === undefined || typeof status !== 'number' || body === undefined) return undefined;
-  return { name, call: made, status, body: typeof body === 'string' ? body : JSON.stringify(body) };
+  const knownCall = CALLS.find((candidate) => candidate === call);
+  if (knownCall === undefined || typeof status !== 'number' || body === undefined) return undefined;
+  return { name, call: knownCall, status, body: typeof body === 'string' ? body : JSON.stringify(body) };
 }
 
 function forPrograms(
@@ -144,18 +144,19 @@ function forPeople(
   inUse: ServiceProfile,
 ): string[] {
   const today = readingRules(inUse);
-  const usual = answers.flatMap((answer) => [title(answer), ...explained(answer, today)]);
+  const current = answers.flatMap((answer) => [title(answer), ...explained(answer, today)]);
   const { profile, notes } = proposed;
-  if (Object.keys(profile).length === 0 && notes.length === 0) return [...usual, '', verdict(answers, today)];
-  if (Object.keys(profile).length === 0) return [...usual, '', ...notes];
-  const whole = mergeProfiles(inUse, profile);
-  const rules = readingRules(whole);
+  if (Object.keys(profile).length === 0 && notes.length === 0)
+    return [...current, '', verdict(answers, today)];
+  if (Object.keys(profile).length === 0) return [...current, '', ...notes];
+  const merged = mergeProfiles(inUse, profile);
+  const rules = readingRules(merged);
   return [
-    ...usual,
+    ...current,
     '',
     'Save this as profile.yaml and set VIDEOGEN_PROFILE=profile.yaml:',
     '',
-    profileText(whole, notes),
+    profileText(merged, notes),
     'With it:',
     '',
     ...answers.flatMap((answer) => [title(answer), ...explained(answer, rules)]),
@@ -179,14 +180,14 @@ function title({ name, call, status }: SavedAnswer): string {
   return `${name}: ${call === undefined ? '' : `${call}, `}HTTP ${status}`;
 }
 
-/** What one answer is understood to say, a line each. */
+/** A line for each value that was read from an answer. */
 function explained(answer: SavedAnswer, rules: ReadingRules): string[] {
   const reading = traceAnswer(answer, rules);
   const { json, taskId, task, serviceMessage, found, doubts } = reading;
   const line = (label: string, value: string | undefined, at: string | undefined) =>
     value === undefined || at === undefined ? [] : [`${label.padEnd(8)}  ${shown(value)}  at ${at}`];
   const lines = [
-    ...(json ? [] : [whatItIs(answer.body)]),
+    ...(json ? [] : [bodyProblem(answer.body)]),
     ...line('task id', taskId, found.taskId),
     ...stateLines(answer, reading, rules),
     ...line('progress', 'percent' in task ? `${task.percent} %` : undefined, found.percent),
@@ -199,11 +200,11 @@ function explained(answer: SavedAnswer, rules: ReadingRules): string[] {
   return lines.map((text) => `  ${text}`);
 }
 
-function whatItIs(body: string): string {
+function bodyProblem(body: string): string {
   if (body.trim() === '') return 'the body is empty';
   return /^\s*</.test(body)
     ? 'the body is a web page or XML and not JSON: check VIDEO_API_BASE_URL'
-    : 'the body is no JSON object or list';
+    : 'the body is not a JSON object or list';
 }
 
 function stateLines(
@@ -219,7 +220,7 @@ function stateLines(
     const why = status === 202 && state === 'running' ? ': read as running, because of HTTP 202' : meaning;
     return isKnown
       ? [`${'state'.padEnd(8)}  ${state}, in its words ${JSON.stringify(shown(word))}  at ${found.state}`]
-      : [`state ${JSON.stringify(shown(word))} at ${found.state} is not a word we know${why}`];
+      : [`state ${JSON.stringify(shown(word))} at ${found.state} is an unknown word${why}`];
   }
   const reasons = { succeeded: 'there is a video', failed: 'there is an error', running: 'of HTTP 202' };
   const reason = Object.entries(reasons).find(([name]) => name === state)?.[1];
@@ -228,10 +229,10 @@ function stateLines(
 
 function whyMissing(what: string, { unusableId }: TracedReading): string {
   if (what !== 'task id' || unusableId === undefined) return 'nothing found';
-  return `${shown(unusableId)} is none, for it ${TASK_ID_RULE}`;
+  return `${shown(unusableId)} is not a task id: it ${TASK_ID_RULE}`;
 }
 
-/** What such an answer should tell, and does not. */
+/** The values that an answer to this call should have, but does not. */
 function missingIn({ call, status }: SavedAnswer, { task, found, taskId, refusal }: TracedReading): string[] {
   if (call === 'cancel' || call === 'link') return [];
   if (status < 200 || status > 299) return found.code || found.message ? [] : ['error'];

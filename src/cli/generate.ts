@@ -6,16 +6,16 @@ import { type JobInput, printableJson, shown, VideoFailure } from '../contract';
 import { jobCommand } from './commands';
 import { checkOut, copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
-import { STORAGE_MEMO, storageWish, tellOfJoined } from './joined-job';
-import { type Place, tellOfUi, whereIs } from './open-temporal';
+import { reportJoined, requestedStorage, STORAGE_MEMO } from './joined-job';
+import { printUiCommand, queueAndLink, type TemporalSession } from './open-temporal';
 import type { GenerateOptions } from './options';
 import { readJobInput } from './read-job-input';
 import { showProgress } from './show-progress';
 import { storedLines } from './stored-lines';
-import { type Terminal, tell } from './terminal';
+import { printLine, type Terminal } from './terminal';
 import { orEnded, whileShown, withTemporal } from './with-temporal';
 
-/** `videogen generate`: one job from the request to the file, or as far as the caller wants to wait. */
+/** `videogen generate`: starts or follows one job, and waits for its video unless `--no-wait` is given. */
 export async function generate(
   prompt: string | undefined,
   options: GenerateOptions,
@@ -37,7 +37,7 @@ export async function generate(
     return await withTemporal(terminal, {
       what: 'the job',
       isNew: order.input !== undefined,
-      run: (place) => runJob(place, order, terminal),
+      run: (session) => runJob(session, order, terminal),
     });
   } catch (error) {
     return reportError(error, options, terminal);
@@ -46,38 +46,45 @@ export async function generate(
 
 interface Order {
   workflowId: string;
-  /** Undefined when a job is only to be followed. */
+  /** Undefined to follow an existing job. */
   input: JobInput | undefined;
   options: GenerateOptions;
 }
 
-async function runJob(place: Place, order: Order, terminal: Terminal): Promise<number | 'temporal-ended'> {
-  const { videos } = place;
+async function runJob(
+  session: TemporalSession,
+  order: Order,
+  terminal: Terminal,
+): Promise<number | 'temporal-ended'> {
+  const { videos } = session;
   const { workflowId, input, options } = order;
-  const wish = input && storageWish(place, options.storage);
-  const temporal = { memo: { [STORAGE_MEMO]: wish } };
+  const requested = input && requestedStorage(session, options.storage);
+  const temporal = { memo: { [STORAGE_MEMO]: requested } };
   const starting = input ? videos.start(input, { workflowId, temporal }) : existing(videos, workflowId);
-  const job = await orEnded(place, starting);
+  const job = await orEnded(session, starting);
   if (job === 'temporal-ended') return job;
-  const there = await orEnded(place, place.describe(workflowId));
-  if (there === 'temporal-ended') return there;
-  if (options.id !== undefined) await tellOfJoined(there, place, { terminal, wish });
-  tell(terminal, `Job ${shown(workflowId)}${whereIs(there, place)}`);
+  const description = await orEnded(session, session.describe(workflowId));
+  if (description === 'temporal-ended') return description;
+  if (options.id !== undefined) await reportJoined(description, session, { terminal, requested });
+  printLine(terminal, `Job ${shown(workflowId)}${queueAndLink(description, session)}`);
   if (!options.wait) {
-    tellOfUi(place, terminal);
-    tell(terminal, `It goes on wherever a worker runs. Follow it with: ${jobCommand(workflowId)}`);
+    printUiCommand(session, terminal);
+    printLine(terminal, `It continues wherever a worker runs. Follow it with: ${jobCommand(workflowId)}`);
     terminal.out(options.json ? printableJson({ workflowId }) : shown(workflowId));
     return EXIT.ok;
   }
-  const result = await whileShown(showProgress(job, terminal), job.result(), { place, terminal });
+  const result = await whileShown(showProgress(job, terminal), job.result(), { session, terminal });
   if (result === 'temporal-ended') return result;
   if (result === 'interrupted') {
-    tell(terminal, `Left the job, which is kept. Pick it up again with: ${jobCommand(workflowId)}`);
+    printLine(
+      terminal,
+      `Stopped watching. The job is not cancelled. Pick it up again with: ${jobCommand(workflowId)}`,
+    );
     return EXIT.interrupted;
   }
   const file = await copyOut(result.video.uri, options.out, terminal.env);
   const copiedTo = options.out === undefined ? undefined : file;
-  for (const line of storedLines(result, copiedTo)) tell(terminal, line);
+  for (const line of storedLines(result, copiedTo)) printLine(terminal, line);
   terminal.out(options.json ? printableJson({ workflowId, ...result, copiedTo }) : file);
   return EXIT.ok;
 }

@@ -1,80 +1,84 @@
 import { localQueuePrefix, resolveQueues } from '../config/queues';
 import type { Environment } from '../config/service-config';
 import { shown } from '../contract';
-import type { Place } from './open-temporal';
-import { type Terminal, tell } from './terminal';
+import type { TemporalSession } from './open-temporal';
+import { printLine, type Terminal } from './terminal';
 
-/** The memo of jobs and batches that the command line starts: where their videos go. */
+/** The memo that records where the videos of a job or batch go. */
 export const STORAGE_MEMO = 'storage';
 
-/** Where videos are to go, as far as a command says it. */
-export interface StorageWish {
-  /** Address of the storage, where it is known who stores. */
+/** Where a command asked to store videos. */
+export interface RequestedStorage {
+  /** Address of the storage, if this command's worker stores. */
   address?: string | undefined;
-  /** The key or prefix in it that was asked for. */
+  /** The requested key or prefix in it. */
   key?: string | undefined;
 }
 
-export function storageWish({ storage }: Place, key: string | undefined): StorageWish {
+export function requestedStorage({ storage }: TemporalSession, key: string | undefined): RequestedStorage {
   return { address: storage, key };
 }
 
 /**
- * What has a name already stays as it was started: in its storage, under its key, with its service. Whoever asks for
- * something else now is told so; a job of another storage goes on here if that one can be reached.
+ * An existing job keeps the storage, key and service that it was started with. This reports if the command asks for
+ * others, and starts a worker for the job's storage if this process can reach it.
  */
-export async function tellOfJoined(
-  there: Awaited<ReturnType<Place['describe']>>,
-  place: Place,
-  { terminal, wish }: { terminal: Terminal; wish?: StorageWish },
+export async function reportJoined(
+  description: Awaited<ReturnType<TemporalSession['describe']>>,
+  session: TemporalSession,
+  { terminal, requested }: { terminal: Terminal; requested?: RequestedStorage },
 ): Promise<void> {
-  const { workflowId, memo } = there;
-  const asStarted = readMemo(memo?.[STORAGE_MEMO]);
-  const sentence = await ofOtherQueue(there, place, { asStarted, env: terminal.env });
-  if (sentence !== undefined) tell(terminal, `${shown(workflowId)} ${sentence}`);
-  if (wish?.key !== undefined && memo?.[STORAGE_MEMO] !== undefined && wish.key !== asStarted.key) {
-    const key = asStarted.key === undefined ? 'without a key of its own' : `with the key ${asStarted.key}`;
-    tell(
+  const { workflowId, memo } = description;
+  const original = readMemo(memo?.[STORAGE_MEMO]);
+  const note = await noteOnQueue(description, session, { original, env: terminal.env });
+  if (note !== undefined) printLine(terminal, `${shown(workflowId)} ${note}`);
+  if (requested?.key !== undefined && memo?.[STORAGE_MEMO] !== undefined && requested.key !== original.key) {
+    const key = original.key === undefined ? 'without a storage key' : `with the storage key ${original.key}`;
+    printLine(
       terminal,
-      `${shown(workflowId)} was started ${key} and keeps it; the --storage given now changes nothing.`,
+      `${shown(workflowId)} was started ${key}; the --storage of this command has no effect.`,
     );
   }
 }
 
-/** Undefined for a job of the queue that this command works on, or of a Temporal that somebody else runs. */
-async function ofOtherQueue(
-  { taskQueue, status }: Awaited<ReturnType<Place['describe']>>,
-  place: Place,
-  { asStarted, env }: { asStarted: StorageWish; env: Environment },
+/** Undefined for a job on this command's queue, or on a remote Temporal server. */
+async function noteOnQueue(
+  { taskQueue, status }: Awaited<ReturnType<TemporalSession['describe']>>,
+  session: TemporalSession,
+  { original, env }: { original: RequestedStorage; env: Environment },
 ): Promise<string | undefined> {
-  if (place.taskQueue === undefined || place.taskQueue === taskQueue) return undefined;
-  const isOver = status.name !== 'RUNNING';
-  // Programs start jobs there, and `dev` works on them with whatever service it has.
-  if (taskQueue === resolveQueues({}, env).taskQueue) return isOver ? undefined : ofOtherProgram(taskQueue);
+  if (session.taskQueue === undefined || session.taskQueue === taskQueue) return undefined;
+  const hasEnded = status.name !== 'RUNNING';
+  // Other programs start jobs on this queue, and `dev` runs them with its own service.
+  if (taskQueue === resolveQueues({}, env).taskQueue) return hasEnded ? undefined : ofOtherProgram(taskQueue);
   if (!taskQueue.startsWith(localQueuePrefix(env))) return OF_OTHER_SERVICE;
-  return ofOtherStorage(asStarted.address, isOver || (await goesOnHere(place, asStarted, taskQueue)));
+  return ofOtherStorage(original.address, hasEnded || (await startWorkerHere(session, original, taskQueue)));
 }
 
 function ofOtherProgram(taskQueue: string): string {
-  return `was started by another program: it goes on while videogen dev, or another worker, works on task queue ${shown(taskQueue)}.`;
+  return `was started by another program: it continues while videogen dev or another worker serves task queue ${shown(taskQueue)}.`;
 }
 
-async function goesOnHere({ workFor }: Place, { address }: StorageWish, queue: string): Promise<boolean> {
-  return address !== undefined && ((await workFor?.(address, queue)) ?? false);
+async function startWorkerHere(
+  { startWorkerFor }: TemporalSession,
+  { address }: RequestedStorage,
+  queue: string,
+): Promise<boolean> {
+  return address !== undefined && ((await startWorkerFor?.(address, queue)) ?? false);
 }
 
-function ofOtherStorage(address: string | undefined, isCaredFor: boolean): string {
+function ofOtherStorage(address: string | undefined, isServed: boolean): string {
   const storage = address === undefined ? 'another storage' : `the storage ${address}`;
-  return isCaredFor
-    ? `was started with ${storage}, where its video goes whatever VIDEOGEN_STORAGE is now.`
-    : `was started with ${storage}: set VIDEOGEN_STORAGE as it was then, or nobody may work on it here.`;
+  return isServed
+    ? `was started with ${storage} and stores its video there; the current VIDEOGEN_STORAGE has no effect.`
+    : `was started with ${storage}: set VIDEOGEN_STORAGE as it was then; otherwise it may have no worker here.`;
 }
 
 const OF_OTHER_SERVICE =
-  'was started for another service: set VIDEO_API_BASE_URL and VIDEO_API_KEY as they were then, or nobody may work on it here.';
+  'was started for another service: set VIDEO_API_BASE_URL and VIDEO_API_KEY as they were then; otherwise it may have no worker here.';
 
-/** Others may write memos too. */
-function readMemo(memo: unknown): StorageWish {
+/** Other programs may write memos too, so nothing is assumed about their shape. */
+function readMemo(memo: unknown): RequestedStorage {
   const text = (name: string) => {
     const value: unknown = Reflect.get(Object(memo), name);
     return typeof value === 'string' ? value : undefined;

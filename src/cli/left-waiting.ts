@@ -1,9 +1,9 @@
-/** Somebody left while another process was waited for. */
+/** Ctrl-C was pressed while the command waited for another process. */
 export class LeftWaiting extends Error {
   override readonly name = 'LeftWaiting';
 
   constructor(folder: string, holder: { pid: number } | undefined) {
-    const who = holder === undefined ? 'another process' : `process ${holder.pid}`;
-    super(`Left before anything was started: ${who} still holds ${folder}.`);
+    const user = holder === undefined ? 'another process' : `process ${holder.pid}`;
+    super(`Stopped before anything was started: ${user} still uses ${folder}.`);
   }
 }

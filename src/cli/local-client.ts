@@ -2,12 +2,12 @@ import { Client, Connection } from '@temporalio/client';
 import { msToTs, optionalTsToMs } from '@temporalio/common/lib/time';
 import type { StackNote } from './stack-note';
 
-/** As long as Temporal has a job, its name stands for it and is not paid for again. Its own servers keep jobs a day. */
+/** A job's name prevents a second payment only while Temporal retains the job. The dev server's default is one day. */
 const RETENTION_MS = 90 * 24 * 3_600_000;
 
 /**
- * The connection is not among what is closed: the SDK may be retrying a call on it, which would then throw where nobody
- * can catch it, and the process is about to end anyway.
+ * The connection is never closed: the SDK may be retrying a call on it, which would then throw an error that cannot be
+ * caught, and the process is about to end anyway.
  */
 export async function connectLocally(
   { address, namespace }: Pick<StackNote, 'address' | 'namespace'>,
@@ -17,11 +17,11 @@ export async function connectLocally(
   return new Client({ connection, namespace });
 }
 
-/** Has the server keep jobs that have ended for long; who has set more keeps that. */
+/** Raises the server's retention of ended jobs; a longer one stays. */
 export async function retainLong({ workflowService, options: { namespace } }: Client): Promise<void> {
   const { config } = await workflowService.describeNamespace({ namespace });
-  const keptMs = optionalTsToMs(config?.workflowExecutionRetentionTtl) ?? 0;
-  if (keptMs >= RETENTION_MS) return;
+  const currentMs = optionalTsToMs(config?.workflowExecutionRetentionTtl) ?? 0;
+  if (currentMs >= RETENTION_MS) return;
   await workflowService.updateNamespace({
     namespace,
     config: { workflowExecutionRetentionTtl: msToTs(RETENTION_MS) },

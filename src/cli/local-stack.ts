@@ -22,11 +22,11 @@ import { LeftWaiting } from './left-waiting';
 import { readStackNote, removeStackNote, writeStackNote } from './stack-note';
 import type { Terminal } from './terminal';
 
-const LOOK_AGAIN_MS = 200;
-/** Most wait for a moment only. */
-const TELL_AFTER_MS = 3_000;
+const CHECK_EVERY_MS = 200;
+/** Most waits are shorter and need no message. */
+const ANNOUNCE_WAIT_AFTER_MS = 3_000;
 
-/** All that loads Temporal's SDK, which takes as long as the server takes to start: one is done while the other goes on. */
+/** Modules that load Temporal's SDK. That takes as long as the server's start, so both happen at once. */
 const load = {
   client: (): typeof import('./local-client') => require('./local-client'),
   workers: (): typeof import('./local-workers') => require('./local-workers'),
@@ -34,56 +34,56 @@ const load = {
     require('../client/search-attributes'),
 };
 
-/** Temporal, and a worker for the service and the storage that the environment names, on this machine. */
+/** A local Temporal server, and a worker for the configured service and storage. */
 export interface LocalStack {
   client: Client;
   address: string;
   taskQueue: string;
   uiUrl?: string;
   serviceUrl: string;
-  /** The key of an emulator that this process runs; it is no secret. */
+  /** The key of an emulator that this process runs. It is not a secret. */
   emulatorKey?: string;
-  /** Whether jobs can have search attributes. */
+  /** Whether the namespace has the search attributes of jobs. */
   searchable: boolean;
-  /** Address of the storage that the environment names. */
+  /** Address of the configured storage. */
   storage: string;
-  /** The process that runs the server when it is not ours, where its own worker stores, and when it has ended. */
+  /** Set if another process runs the server: its pid, and the storage of its worker. `ended` settles when it ends. */
   runBy?: { pid: number; storage: string };
   ended?: Promise<void>;
-  /** Works here on the queue of another storage as well, if the environment can reach that one. */
-  workFor(storage: string, queue: string): Promise<boolean>;
+  /** Starts a worker for a job's other storage, if the environment can reach it. Returns whether it did. */
+  startWorkerFor(storage: string, queue: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
 export interface LocalStackOptions {
   env: Environment;
-  tell: (line: string) => void;
-  /** Shows a line in the place of the last one, on a terminal. */
+  printLine: (line: string) => void;
+  /** Replaces the last line, on a terminal. */
   redraw?: ((line: string) => void) | undefined;
-  /** Where somebody may leave while another process is waited for. */
+  /** Its Ctrl-C ends the wait for another process. */
   terminal: Pick<Terminal, 'onInterrupt'>;
   port?: number;
   uiPort?: number;
-  /** Serve the task queue of the settings as well, for jobs that other programs start. */
-  forEverybody?: boolean;
-  /** What of the SDK's log is shown; errors unless set. */
+  /** Serves the configured task queue as well, for jobs that other programs start. */
+  forOtherPrograms?: boolean;
+  /** The level of the SDK's log; errors only unless set. */
   logLevel?: 'WARN';
 }
 
-/** Joins the stack that runs on this machine already, or starts one. Jobs are in a file there and outlive both. */
+/** Joins the stack that already runs on this machine, or starts one. Jobs are stored in a file and outlive both. */
 export async function openLocalStack(options: LocalStackOptions): Promise<LocalStack> {
   const folder = resolve(readDataFolder(options.env));
-  // A wrong setting is told before anything is started.
+  // An invalid setting fails before anything is started.
   if (namesAService(options.env)) readServiceConfig(options.env);
   readDownloadOptions(options.env);
-  // Nothing is ordered that could not be stored.
+  // No video is paid for that could not be stored.
   const storage = await openStorage(options.env);
   await makeDataFolder(folder);
   const lock = new ProcessLock(join(folder, 'stack.lock'));
-  const left = new AbortController();
-  const stopListening = options.terminal.onInterrupt(() => left.abort());
-  const tellAtMs = Date.now() + TELL_AFTER_MS;
-  let isTold = false;
+  const interrupted = new AbortController();
+  const stopListening = options.terminal.onInterrupt(() => interrupted.abort());
+  const announceAtMs = Date.now() + ANNOUNCE_WAIT_AFTER_MS;
+  let isAnnounced = false;
   try {
     for (;;) {
       const joined = await joinStack(folder, storage, options);
@@ -91,14 +91,14 @@ export async function openLocalStack(options: LocalStackOptions): Promise<LocalS
       const holder = await lock.holder();
       if (holder && (isDead(holder) || isSilent(holder))) await lock.free(holder.token);
       if (await lock.tryTake()) break;
-      if (left.signal.aborted) throw new LeftWaiting(folder, holder);
-      if (holder && !isTold && Date.now() >= tellAtMs) {
-        isTold = true;
-        options.tell(
-          `Waiting for process ${holder.pid} on ${holder.host}, which starts or ends Temporal in ${folder}. Ctrl-C leaves.`,
+      if (interrupted.signal.aborted) throw new LeftWaiting(folder, holder);
+      if (holder && !isAnnounced && Date.now() >= announceAtMs) {
+        isAnnounced = true;
+        options.printLine(
+          `Waiting for process ${holder.pid} on ${holder.host}, which is starting or stopping Temporal in ${folder}. Press Ctrl-C to stop waiting.`,
         );
       }
-      await sleep(LOOK_AGAIN_MS, undefined, { signal: left.signal }).catch(() => undefined);
+      await sleep(CHECK_EVERY_MS, undefined, { signal: interrupted.signal }).catch(() => undefined);
     }
   } finally {
     stopListening();
@@ -106,7 +106,7 @@ export async function openLocalStack(options: LocalStackOptions): Promise<LocalS
   return startStack({ folder, lock, storage }, options);
 }
 
-/** After a crash of the machine, a stranger may have the number of the process that held the lock. */
+/** After a crash of the machine, another program may have the pid of the lock's holder. */
 function isSilent({ lastBeatMs }: { lastBeatMs: number }): boolean {
   return Date.now() - lastBeatMs > SILENT_AFTER_MS;
 }
@@ -117,22 +117,26 @@ async function openStorage(env: Environment): Promise<VideoStorage> {
   return storage;
 }
 
-interface Ground {
+interface StackBase {
   folder: string;
   lock: ProcessLock;
   storage: VideoStorage;
 }
 
 async function startStack(
-  { folder, lock, storage }: Ground,
+  { folder, lock, storage }: StackBase,
   options: LocalStackOptions,
 ): Promise<LocalStack> {
-  const { env, tell, redraw, port, uiPort, logLevel } = options;
+  const { env, printLine, redraw, port, uiPort, logLevel } = options;
   const closers = new Closers(() => lock.release());
   try {
     const dbFilename = join(folder, 'temporal.db');
     await endOrphans(dbFilename, await readStackNote(folder));
-    const executable = await findDevServer({ ...readServerOptions(env), onProgress: tell, onRedraw: redraw });
+    const executable = await findDevServer({
+      ...readServerOptions(env),
+      onProgress: printLine,
+      onRedraw: redraw,
+    });
     const server = await startDevServer({
       executable,
       port,
@@ -141,7 +145,7 @@ async function startStack(
       logFile: join(folder, 'temporal.log'),
       onStarted: () => void load.workers(),
     });
-    // What it has accepted is on disk; a polite end would only wait two seconds for pollers of its own.
+    // Everything that it accepted is on disk. SIGTERM would only wait two seconds for its own pollers.
     closers.add(() => server.kill());
     await closeDataFiles(folder);
     const { address, namespace, uiUrl } = server;
@@ -152,7 +156,7 @@ async function startStack(
       load.client().retainLong(client),
     ]);
     const taskQueue = localTaskQueue(env);
-    const queues = options.forEverybody ? [taskQueue, resolveQueues({}, env).taskQueue] : [taskQueue];
+    const queues = options.forOtherPrograms ? [taskQueue, resolveQueues({}, env).taskQueue] : [taskQueue];
     await load.workers().startWorkers({ env, address, queues, service, storage, logLevel }, closers);
     const isEmulated = !namesAService(env);
     const stored = storageAddress(readStorageConfig(env));
@@ -177,8 +181,8 @@ async function startStack(
       storage: stored,
       serviceUrl: service.baseUrl,
       emulatorKey: isEmulated ? service.apiKey() : undefined,
-      workFor: (other, queue) =>
-        workFor({ env, address, logLevel, openService: async () => service }, other, queue, closers),
+      startWorkerFor: (other, queue) =>
+        startWorkerFor({ env, address, logLevel, openService: async () => service }, other, queue, closers),
       close: () => closers.close(),
     };
   } catch (error) {
@@ -187,7 +191,7 @@ async function startStack(
   }
 }
 
-/** Undefined when no stack runs, or the one that left its note is gone. */
+/** Undefined if no stack runs. */
 async function joinStack(
   folder: string,
   storage: VideoStorage,
@@ -210,20 +214,20 @@ async function joinStack(
       address,
       taskQueue,
       uiUrl,
-      // The server of another version may have none.
+      // A server that another version started may lack them.
       searchable: await isSearchable(client, load.searchAttributes().findSearchAttributes),
       storage: storageAddress(readStorageConfig(env)),
       runBy: { pid, storage: note.storage },
       ended: untilEnded(pid),
-      workFor: (other: string, queue: string) =>
-        workFor({ env, address, logLevel, openService: service }, other, queue, closers),
+      startWorkerFor: (other: string, queue: string) =>
+        startWorkerFor({ env, address, logLevel, openService: service }, other, queue, closers),
       close: () => closers.close(),
     };
-    const wanted = namesAService(env) ? readServiceConfig(env).baseUrl : undefined;
-    if (wanted === note.serviceName && stack.storage === note.storage) {
-      return { ...stack, serviceUrl: wanted ?? 'the emulator' };
+    const baseUrl = namesAService(env) ? readServiceConfig(env).baseUrl : undefined;
+    if (baseUrl === note.serviceName && stack.storage === note.storage) {
+      return { ...stack, serviceUrl: baseUrl ?? 'the emulator' };
     }
-    // Its worker works for another service, or stores elsewhere.
+    // Its worker uses another service or storage.
     const own = await service();
     const queues = [taskQueue];
     await load.workers().startWorkers({ env, address, queues, service: own, storage, logLevel }, closers);
@@ -234,19 +238,24 @@ async function joinStack(
   }
 }
 
-interface Here {
+interface WorkerOptions {
   env: Environment;
   address: string;
   logLevel: LocalStackOptions['logLevel'];
   openService(): Promise<VideoServiceOptions>;
 }
 
-/** A job stays with its storage. Where the environment differs in nothing else, it can go on here all the same. */
-async function workFor(here: Here, storage: string, queue: string, closers: Closers): Promise<boolean> {
-  const env = { ...here.env, VIDEOGEN_STORAGE: storage.replace(/ at .*$/, '') };
+/** A job keeps its storage. If the environment differs only in that, another worker can run the job here. */
+async function startWorkerFor(
+  options: WorkerOptions,
+  storage: string,
+  queue: string,
+  closers: Closers,
+): Promise<boolean> {
+  const env = { ...options.env, VIDEOGEN_STORAGE: storage.replace(/ at .*$/, '') };
   if (localTaskQueue(env) !== queue) return false;
-  const service = await here.openService();
-  const { address, logLevel } = here;
+  const service = await options.openService();
+  const { address, logLevel } = options;
   const queues = [queue];
   const opened = await openStorage(env);
   await load.workers().startWorkers({ env, address, queues, service, storage: opened, logLevel }, closers);
@@ -254,14 +263,14 @@ async function workFor(here: Here, storage: string, queue: string, closers: Clos
 }
 
 async function untilEnded(pid: number): Promise<void> {
-  while (isAlive(pid)) await sleep(LOOK_AGAIN_MS, undefined, { ref: false });
+  while (isAlive(pid)) await sleep(CHECK_EVERY_MS, undefined, { ref: false });
 }
 
-/** Jobs go without what cannot be had. */
+/** If this fails, jobs run without search attributes. */
 async function isSearchable(
   { connection, options: { namespace } }: Client,
-  look: ReturnType<typeof load.searchAttributes>['findSearchAttributes'],
+  readStates: ReturnType<typeof load.searchAttributes>['findSearchAttributes'],
 ): Promise<boolean> {
-  const found = await look({ connection, namespace }).catch(() => undefined);
-  return found !== undefined && load.searchAttributes().problemOf(found, namespace) === undefined;
+  const states = await readStates({ connection, namespace }).catch(() => undefined);
+  return states !== undefined && load.searchAttributes().problemOf(states, namespace) === undefined;
 }

@@ -11,7 +11,7 @@ import { EMULATED_JOB_MS } from './emulated-job';
 import { quietRuntime } from './quiet-runtime';
 import type { StackNote } from './stack-note';
 
-/** The service that the environment names, or an emulator: the one that runs already, or one of our own. */
+/** The configured service, or an emulator: the one that already runs, or a new one. */
 export async function openService(
   env: Environment,
   folder: string,
@@ -21,7 +21,7 @@ export async function openService(
   if (namesAService(env)) return readServiceConfig(env);
   if (running !== undefined) return { baseUrl: running.url, apiKey: () => running.key };
   let isPainting = false;
-  /** Its video is painted while it is waited for; of many tasks one at a time, the rest when they are asked for. */
+  /** Paints a video while its job waits, one at a time. The others are painted when they are downloaded. */
   const paintAhead = () => {
     const task = emulator.generations().at(-1);
     if (task === undefined || isPainting) return;
@@ -46,13 +46,13 @@ export async function openService(
 
 export interface LocalWorkers {
   env: Environment;
-  /** Of the server. */
+  /** Address of the Temporal server. */
   address: string;
   queues: string[];
   service: VideoServiceOptions;
-  /** One that was probed. */
+  /** Already probed. */
   storage: VideoStorage;
-  /** What of the SDK's log is shown. */
+  /** The level of the SDK's log. */
   logLevel: LogLevel | undefined;
 }
 
@@ -67,7 +67,7 @@ export async function startWorkers(
   closers.add(() => connection.close());
   const rateLimiter = new RateLimiter();
   for (const taskQueue of queues) {
-    // A queue that services share would hand the one's downloads to the other's worker.
+    // A shared download queue would give downloads to a worker with another service.
     const downloadQueue = taskQueue === localTaskQueue(env) ? taskQueue : undefined;
     const worker = await createVideoWorker({
       env,
@@ -77,10 +77,10 @@ export async function startWorkers(
       service,
       storage: { ...storage, probe: undefined },
       rateLimiter,
-      // On a server of our own nobody would make a version current, and no job would begin.
+      // No version is ever made current on a local server, so no versioned worker would get a job.
       worker: { workerDeploymentOptions: undefined },
     });
-    // A worker that fails is not caught here: it ends the process.
+    // The failure of a worker is not caught, so that it ends the process.
     const running = worker.run();
     closers.add(async () => {
       worker.shutdown();

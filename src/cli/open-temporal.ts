@@ -6,28 +6,28 @@ import { describeDuration, shown } from '../contract';
 import { devCommand } from './commands';
 import { EMULATED_JOB_MS } from './emulated-job';
 import { openLocalStack } from './local-stack';
-import { redrawOn, type Terminal, tell } from './terminal';
+import { printLine, redrawOn, type Terminal } from './terminal';
 
-/** Temporal as the environment names it, or a stack on this machine. */
-export interface Place {
+/** Access to the configured Temporal server, or to a local stack, for one command. */
+export interface TemporalSession {
   videos: VideoClient;
-  /** The queue that the stack of this machine works on for the service and the storage of the environment. */
+  /** The local stack's queue for the configured service and storage. */
   taskQueue?: string;
-  /** Address of that storage. */
+  /** Address of the local stack's storage. */
   storage?: string;
-  /** Works here on the queue of another storage as well, if the environment can reach that one. */
-  workFor?(storage: string, queue: string): Promise<boolean>;
-  /** A job or a batch as Temporal knows it. */
+  /** Starts a worker for a job's other storage, if the environment can reach it. Returns whether it did. */
+  startWorkerFor?(storage: string, queue: string): Promise<boolean>;
+  /** Describes the workflow of a job or a batch. */
   describe(workflowId: string): Promise<WorkflowExecutionDescription>;
   uiUrl?: string;
-  /** Shows the UI again, when it ends with this command. */
-  uiAgain?: string;
-  /** Settles when Temporal has ended with the process that ran it, which was not ours. */
+  /** The command that opens the UI again, if the UI ends with this command. */
+  uiCommand?: string;
+  /** Settles when another process that ran Temporal has ended. */
   ended: Promise<void>;
   close(): Promise<void>;
 }
 
-/** Both load Temporal's SDK; a server of this machine is started before that. */
+/** Both load Temporal's SDK, which takes long. A local server is started first. */
 const load = {
   client: (): typeof import('../client/video-client') => require('../client/video-client'),
   connect: (): typeof import('../client/connect') => require('../client/connect'),
@@ -35,11 +35,11 @@ const load = {
 
 const NEVER = new Promise<never>(() => undefined);
 
-/** `forNewJob` tells which service a job would be for; one that exists has its own. */
+/** With `forNewJob`, says if the emulator is used. An existing job has its own service. */
 export async function openTemporal(
   terminal: Terminal,
   { forNewJob }: { forNewJob: boolean },
-): Promise<Place> {
+): Promise<TemporalSession> {
   const { env } = terminal;
   if (readTemporalAddress(env) !== undefined) {
     const client = await load.connect().connectClient(env);
@@ -47,7 +47,7 @@ export async function openTemporal(
     return { videos, describe: describedBy(client), ended: NEVER, close: async () => undefined };
   }
   if (forNewJob && !namesAService(env)) {
-    tell(
+    printLine(
       terminal,
       `Using the emulated video service, whose videos take ${describeDuration(EMULATED_JOB_MS)}; set VIDEO_API_BASE_URL and VIDEO_API_KEY to use a real one.`,
     );
@@ -55,10 +55,10 @@ export async function openTemporal(
   const { client, taskQueue, searchable, ...stack } = await openLocalStack({
     env,
     terminal,
-    tell: (line) => tell(terminal, line),
+    printLine: (line) => printLine(terminal, line),
     redraw: redrawOn(terminal),
   });
-  // The stack of this machine does downloads where it does the rest, whatever queue the settings name for them.
+  // The local stack runs downloads on the same queue, even if the settings name another one.
   const videos = await load.client().createVideoClient({
     env,
     client,
@@ -66,27 +66,37 @@ export async function openTemporal(
     downloadQueue: taskQueue,
     searchAttributes: readSearchAttributes(env) ?? searchable,
   });
-  const { uiUrl, storage, runBy, workFor, ended = NEVER, close } = stack;
-  const uiAgain = uiUrl !== undefined && runBy === undefined ? devCommand(env.VIDEOGEN_DATA) : undefined;
-  return { videos, taskQueue, storage, uiUrl, uiAgain, workFor, describe: describedBy(client), ended, close };
+  const { uiUrl, storage, runBy, startWorkerFor, ended = NEVER, close } = stack;
+  const uiCommand = uiUrl !== undefined && runBy === undefined ? devCommand(env.VIDEOGEN_DATA) : undefined;
+  return {
+    videos,
+    taskQueue,
+    storage,
+    uiUrl,
+    uiCommand,
+    startWorkerFor,
+    describe: describedBy(client),
+    ended,
+    close,
+  };
 }
 
-function describedBy(client: Client): Place['describe'] {
+function describedBy(client: Client): TemporalSession['describe'] {
   return (workflowId) => client.workflow.getHandle(workflowId).describe();
 }
 
-/** Where a job or a batch waits for a worker, and its page where there is a UI. */
-export function whereIs(
+/** The task queue of a job or a batch, and the link to its page if there is a UI. */
+export function queueAndLink(
   { workflowId, taskQueue }: Pick<WorkflowExecutionDescription, 'workflowId' | 'taskQueue'>,
-  { uiUrl }: Pick<Place, 'uiUrl'>,
+  { uiUrl }: Pick<TemporalSession, 'uiUrl'>,
 ): string {
   const queue = ` on task queue ${shown(taskQueue)}`;
   if (uiUrl === undefined) return queue;
   return `${queue}, shown at ${uiUrl}/namespaces/default/workflows/${encodeURIComponent(workflowId)}`;
 }
 
-/** The link that a command printed is dead when its own server has ended. */
-export function tellOfUi({ uiAgain }: Pick<Place, 'uiAgain'>, terminal: Terminal): void {
-  if (uiAgain === undefined) return;
-  tell(terminal, `This Temporal UI ends with the command; to open it again, run: ${uiAgain}`);
+/** The printed links stop working when the command's own server ends. */
+export function printUiCommand({ uiCommand }: Pick<TemporalSession, 'uiCommand'>, terminal: Terminal): void {
+  if (uiCommand === undefined) return;
+  printLine(terminal, `This Temporal UI ends with the command; to open it again, run: ${uiCommand}`);
 }

@@ -1,4 +1,4 @@
-/** The options of each command, as its parser hands them over. */
+/** The options of each command, as commander passes them. */
 
 export interface GenerateOptions {
   imageUrl?: string;

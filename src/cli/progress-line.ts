@@ -12,7 +12,7 @@ const PHASES: Record<JobProgress['phase'], string> = {
 
 const BAR_CELLS = 20;
 
-/** One line that tells where a job is, cut to the width of the screen: what matters most comes first. */
+/** The progress of a job in one line that fits the screen. The most important parts come first. */
 export function progressLine(progress: JobProgress, nowMs: number, columns: number): string {
   const { phase, task, taskId, problem, nextPollAt, startedAt, download } = progress;
   const percent = percentOf(progress);
@@ -32,28 +32,28 @@ export function progressLine(progress: JobProgress, nowMs: number, columns: numb
   );
 }
 
-/** The same for a pipe: only what does not change with every second, so that equal lines need no repeating. */
+/** The same for a pipe, without parts that change every second, so that equal lines are printed once. */
 export function plainLine(progress: JobProgress): string {
   const { phase, task, taskId, problem, download } = progress;
   const done = percentOf(progress);
   const percent = done === undefined ? '' : ` ${Math.round(done)} %`;
-  const told = [
+  const parts = [
     `${PHASES[phase]}${percent}`,
     download && describeDownload(download),
     taskId && `task ${shown(taskId)}`,
     task && `the service says ${shown(task.word || task.state)}`,
     problem && `problem, ${problem.count} in a row: ${shown(problem.message)}`,
   ];
-  return told.filter(Boolean).join(', ');
+  return parts.filter(Boolean).join(', ');
 }
 
-/** Of the phase that the job is in: the task's while it waits, the download's afterwards. */
+/** The task's percentage while the job waits, and the download's afterwards. */
 function percentOf({ phase, task, download }: JobProgress): number | undefined {
   if (phase !== 'downloading') return task?.percent;
   return download?.of && (100 * download.bytes) / download.of;
 }
 
-/** Milliseconds would only flicker. */
+/** Milliseconds would flicker. */
 function wholeSeconds(ms: number): string {
   return ms < 1_000 ? '0 s' : describeDuration(ms);
 }
@@ -63,7 +63,7 @@ export function bar(percent: number): string {
   return `${'█'.repeat(full)}${'░'.repeat(BAR_CELLS - full)}`;
 }
 
-/** Whole parts only, as many as there is room for; the first one is cut if it must be. */
+/** As many whole parts as fit. Only the first one may be cut. */
 function cutToFit(parts: string[], columns: number): string {
   let line = '';
   for (const part of parts) {

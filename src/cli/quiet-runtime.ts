@@ -1,25 +1,25 @@
 import { DefaultLogger, type LogLevel, Runtime } from '@temporalio/worker';
 import { logLine } from './log-line';
 
-/** The worker that only submits has no workflows, as it should be: the SDK warns of it. */
-const AS_IT_SHOULD_BE = 'No workflows registered';
+/** The SDK warns about workers without workflows, but a worker for submits has none. */
+const EXPECTED_WARNING = 'No workflows registered';
 
-let isQuiet = false;
+let isInstalled = false;
 
 /**
- * Leaves the screen and the signals to the command: the SDK would log every retry, and end its workers at a Ctrl-C. The
- * first level stays, as the SDK has one runtime a process.
+ * Lets the command control the screen and the signals: the SDK would log every retry, and stop its workers on Ctrl-C. Only
+ * the first call has an effect, because the SDK has one runtime per process.
  */
 export function quietRuntime(level: LogLevel = 'ERROR'): void {
-  if (isQuiet) return;
-  isQuiet = true;
+  if (isInstalled) return;
+  isInstalled = true;
   const logger = new DefaultLogger(level, (entry) => {
-    if (!entry.message.startsWith(AS_IT_SHOULD_BE)) process.stderr.write(logLine(entry));
+    if (!entry.message.startsWith(EXPECTED_WARNING)) process.stderr.write(logLine(entry));
   });
   Runtime.install({
     logger,
     shutdownSignals: [],
-    // The SDK's native part would print to standard output, which is for results alone.
+    // The SDK's native part would print to standard output, which is only for results.
     telemetryOptions: { logging: { forward: { level } } },
   });
 }

@@ -16,27 +16,27 @@ import { BadLines } from './bad-lines';
 import type { BatchOptions } from './options';
 import { checkId, defined, EMULATOR_POLLING, number } from './read-job-input';
 
-/** More does not go through Temporal with the start, but through the storage. */
-const MOST_BYTES_INLINE = 200_000;
+/** Larger requests go through the storage instead of the workflow's input. */
+const MAX_INLINE_BYTES = 200_000;
 
-/** A batch as the command line and its file ask for it. */
+/** A batch as read from the command line and its file. */
 export interface BatchOrder {
   workflowId: string;
   requests: VideoRequest[];
-  /** Where the requests are, and what is said of all of them. */
+  /** The requests or their key in the storage, and the options for all of them. */
   input: BatchInput;
 }
 
 export async function readBatch(file: string, options: BatchOptions, env: Environment): Promise<BatchOrder> {
   checkId(options.id);
-  const further = readProfile(env)?.requestFields;
+  const extraFields = readProfile(env)?.requestFields;
   const content = await readContent(file);
   const tooLarge = requestsFileProblem(Buffer.byteLength(content));
   if (tooLarge !== undefined) throw refused(`${file}: ${tooLarge}`);
-  const lines = parseRequestLines(content, further);
+  const lines = parseRequestLines(content, extraFields);
   if (!lines.ok) throw new BadLines(file, lines);
   const digest = digestOf(content);
-  const isInline = Buffer.byteLength(content) <= MOST_BYTES_INLINE;
+  const isInline = Buffer.byteLength(content) <= MAX_INLINE_BYTES;
   const requestsFrom = `batches/requests-${digest.slice(0, 32)}.jsonl`;
   const { window, onFailure, deadline, onLostSubmit, holdFor, storage, keepBad } = options;
   const parsed = parseBatchInput(
@@ -51,7 +51,7 @@ export async function readBatch(file: string, options: BatchOptions, env: Enviro
       keepBad,
       polling: namesAService(env) ? undefined : EMULATOR_POLLING,
     }),
-    further,
+    extraFields,
   );
   if (!parsed.ok) throw refused(parsed.problem);
   if (!isInline) await putRequests(requestsFrom, lines.requests, env);
@@ -62,7 +62,7 @@ export async function readBatch(file: string, options: BatchOptions, env: Enviro
   };
 }
 
-/** Puts the requests where the worker finds them. What is in them names the file: another file never takes its place. */
+/** Stores the requests for the worker. The key is a digest of the content, so another file never overwrites it. */
 async function putRequests(key: string, requests: VideoRequest[], env: Environment): Promise<void> {
   const lines = requests.map((request) => `${JSON.stringify(request)}\n`).join('');
   try {
@@ -70,7 +70,7 @@ async function putRequests(key: string, requests: VideoRequest[], env: Environme
   } catch (error) {
     if (!(error instanceof StorageFault)) throw error;
     throw new VideoFailure('StorageFailed', {
-      message: `the requests are too many to go without it; ${error.message}`,
+      message: `the requests are too large to start a batch without the storage; ${error.message}`,
     });
   }
 }
@@ -80,12 +80,12 @@ async function readContent(file: string): Promise<string> {
     return await readFile(file, 'utf8');
   } catch (error) {
     throw refused(
-      `${file} cannot be read (${errorCode(error) ?? 'no code'}); name a file with a request a line`,
+      `${file} cannot be read (${errorCode(error) ?? 'no code'}); give a file with one request per line`,
     );
   }
 }
 
-/** The same requests to another service are another batch. */
+/** Part of the batch's name, because the same requests to another service are another batch. */
 function serviceOf(env: Environment): string {
   return namesAService(env) ? readServiceConfig(env).baseUrl : '';
 }

@@ -8,18 +8,18 @@ import {
   namedFault,
 } from '../emulator';
 
-/** Those that the command's service has: it cannot cancel. */
+/** The calls of the emulated service, which cannot cancel. */
 const CALLS = ['submit', 'status', 'download', 'retrieve'] as const satisfies readonly EmulatedCall[];
 type Call = (typeof CALLS)[number];
 
-/** `submit:rate-limited` is a fault for the next submit, `status:server-errorx3` for the next three looks. */
+/** `submit:rate-limited` is a fault for the next submit, `status:server-errorx3` one for each of the next three polls. */
 export function readFaults(texts: string[]): { call: Call; fault: Faults[Call] }[] {
   return texts.flatMap((text) => {
     const [, name, kind = '', times = '1'] = /^([a-z]+):([a-z-]+?)(?:x(\d+))?$/.exec(text) ?? [];
     const call = CALLS.find((candidate) => candidate === name);
     const fault = call && namedFault(call, kind);
     if (call && fault) return Array.from({ length: Number(times) }, () => ({ call, fault }));
-    // Each call but the last has some more of its own.
+    // `retrieve` has the kinds that all calls share.
     const kinds = Object.keys(NAMED_FAULTS[call ?? 'retrieve']);
     const choices = `CALL one of ${CALLS.join(', ')} and KIND one of ${kinds.join(', ')}`;
     throw new ConfigError(
@@ -28,7 +28,7 @@ export function readFaults(texts: string[]): { call: Call; fault: Faults[Call] }
   });
 }
 
-/** What the help of the command tells of dialects and faults. */
+/** The dialects and faults, for the help of the command. */
 export function describeChoices(): string {
   const byChance = new Set<string>(CHAOS_FAULTS);
   const faults = CALLS.map((call) => {
@@ -38,10 +38,10 @@ export function describeChoices(): string {
   });
   return [
     '',
-    'Dialects, the services after whose answers those of the emulator are worded:',
+    'Dialects, the services whose answers the emulator imitates:',
     `  ${DIALECT_NAMES.join(' ')}`,
     '',
-    'Faults by call; those with a star are what chaos chooses from:',
+    'Faults by call. Chaos chooses from those with a star:',
     ...faults,
   ].join('\n');
 }

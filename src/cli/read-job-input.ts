@@ -2,15 +2,15 @@ import { type JobInput, parseJobInput, VideoFailure } from '../contract';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { GenerateOptions } from './options';
 
-/** The emulator's generations are short and its looks cost nothing. */
+/** The emulator's generations are short, and polls cost nothing. */
 export const EMULATOR_POLLING = { min: '1s', max: '1s' };
 
-/** What the command line asks for, or undefined when it only names a job to follow. */
+/** The input of the job, or undefined if the command line only names a job to follow. */
 export function readJobInput(
   prompt: string | undefined,
   options: GenerateOptions,
   onEmulator: boolean,
-  further: readonly string[] = [],
+  extraFields: readonly string[] = [],
 ): JobInput | undefined {
   const { imageUrl, resolution, aspectRatio, duration, seed, adopt, id } = options;
   const { deadline, onLostSubmit, holdFor, storage, keepBad } = options;
@@ -24,16 +24,16 @@ export function readJobInput(
     seed: number(seed),
     ...fields(options.field),
   });
-  const wantsVideo = Object.keys(request).length > 0;
-  if (!wantsVideo && adopt === undefined && id !== undefined) return undefined;
-  if (!wantsVideo && adopt === undefined) {
+  const hasRequest = Object.keys(request).length > 0;
+  if (!hasRequest && adopt === undefined && id !== undefined) return undefined;
+  if (!hasRequest && adopt === undefined) {
     throw refused(
-      'there is no prompt: say what the video is to show, such as videogen generate "A red fox in the snow"',
+      'there is no prompt: describe the video, such as videogen generate "A red fox in the snow"',
     );
   }
   const parsed = parseJobInput(
     defined({
-      request: wantsVideo ? request : undefined,
+      request: hasRequest ? request : undefined,
       taskId: adopt,
       deadline,
       onLostSubmit,
@@ -42,18 +42,18 @@ export function readJobInput(
       keepBad,
       polling: onEmulator ? EMULATOR_POLLING : undefined,
     }),
-    further,
+    extraFields,
   );
   if (!parsed.ok) throw refused(parsed.problem);
   return parsed.input;
 }
 
-/** The name that a job or a batch is given, if any. */
+/** Checks the name of a job or a batch, if one is given. */
 export function checkId(id: string | undefined): void {
   if (id !== undefined && !isWorkflowId(id)) throw refused(`--id ${WORKFLOW_ID_RULE}`);
 }
 
-/** `model=m1` and `size={"w":640}`: a value is JSON, or text when it is none. */
+/** `model=m1` and `size={"w":640}`: a value is JSON, or text if it is not valid JSON. */
 function fields(given: string[] = []): Record<string, unknown> {
   return Object.fromEntries(
     given.map((text) => {
@@ -73,7 +73,7 @@ function jsonOr(text: string): unknown {
   }
 }
 
-/** Left as text when it is no number: the request's own rules say what is wrong with it. */
+/** A text that is not a number stays text, so that the request's own rules report it. */
 export function number(text: string | undefined): number | string | undefined {
   return text !== undefined && text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
 }

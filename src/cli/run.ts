@@ -29,25 +29,25 @@ const load = {
 };
 
 /**
- * Runs one command and answers with its exit code. What a command needs is loaded when it is chosen: `--help` must not
- * wait for Temporal's SDK.
+ * Runs one command and returns its exit code. Each command loads its modules when it runs: `--help` must not wait for
+ * Temporal's SDK.
  */
 export async function run(args: string[], terminal: Terminal): Promise<number> {
   let code = 0;
-  const ends = (command: Promise<number>) =>
-    command.then((given) => {
-      code = given;
+  const recordCode = (command: Promise<number>) =>
+    command.then((exitCode) => {
+      code = exitCode;
     });
   const program = describeProgram(terminal, {
-    generate: (prompt, options) => ends(load.generate().generate(prompt, options, terminal)),
-    batch: (file, options) => ends(load.batch().batch(file, options, terminal)),
-    decide: (workflowId, options) => ends(load.decide().decide(workflowId, options, terminal)),
-    dev: (options) => ends(load.dev().dev(options, terminal)),
-    worker: (options) => ends(load.worker().worker(options, terminal)),
-    emulator: (options) => ends(load.emulator().emulator(options, terminal)),
-    doctor: (options) => ends(load.doctor().doctor(options, terminal)),
-    explain: (file, options) => ends(load.explain().explain(file, options, terminal)),
-    searchAttributes: (options) => ends(load.searchAttributes().searchAttributes(options, terminal)),
+    generate: (prompt, options) => recordCode(load.generate().generate(prompt, options, terminal)),
+    batch: (file, options) => recordCode(load.batch().batch(file, options, terminal)),
+    decide: (workflowId, options) => recordCode(load.decide().decide(workflowId, options, terminal)),
+    dev: (options) => recordCode(load.dev().dev(options, terminal)),
+    worker: (options) => recordCode(load.worker().worker(options, terminal)),
+    emulator: (options) => recordCode(load.emulator().emulator(options, terminal)),
+    doctor: (options) => recordCode(load.doctor().doctor(options, terminal)),
+    explain: (file, options) => recordCode(load.explain().explain(file, options, terminal)),
+    searchAttributes: (options) => recordCode(load.searchAttributes().searchAttributes(options, terminal)),
   });
   try {
     await program.parseAsync(args, { from: 'user' });
@@ -61,7 +61,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
       return EXIT.usage;
     }
     terminal.err(`${error instanceof Error ? error.message : String(error)}\n`);
-    // Those are mistakes of ours; whatever else there is says by its message what is wrong.
+    // These are bugs. The message of any other error says enough.
     if (error instanceof TypeError || error instanceof ReferenceError) terminal.err(`${error.stack}\n`);
     return exitCodeOf(error);
   }
@@ -92,63 +92,63 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
   program
     .command('generate')
     .description('generate one video and wait for it')
-    .argument('[prompt]', 'what the video is to show')
+    .argument('[prompt]', 'description of the video')
     .option('--image-url <url>', 'start from this image')
     .option('--resolution <name>', '480p, 720p or 1080p')
     .option('--aspect-ratio <ratio>', '16:9, 9:16, 4:3, 3:4, 21:9 or 1:1')
     .option('--duration <seconds>', 'whole seconds, at most 10')
     .option('--seed <number>', 'the same seed reproduces a result')
-    .option('--field <name=value...>', 'further fields of the request, which the profile has to allow')
-    .option('--out <file>', 'put the video there as well')
-    .option('--id <name>', 'name of the job: the same name again is the same job')
-    .option('--deadline <time>', 'how long it may take, such as 90s, 30m or 2h', '1h')
-    .option('--adopt <task>', 'take over a task that the service has already')
+    .option('--field <name=value...>', 'further fields of the request, which the profile must allow')
+    .option('--out <file>', 'copy the video to this file as well')
+    .option('--id <name>', 'name of the job; the same name again is the same job')
+    .option('--deadline <time>', 'how long the job may take, such as 90s, 30m or 2h', '1h')
+    .option('--adopt <task>', 'take over a task that already exists at the service')
     .option('--on-lost-submit <policy>', 'hold, resubmit or fail when the answer to the submit is lost')
     .option('--hold-for <time>', 'how long to hold a lost submit for a decision (default: 24h)')
     .option(
       '--storage <key>',
-      'where it goes in the storage, such as foxes/{date}/{workflowId}.{ext}, or foxes/',
+      'key of the video in the storage, such as foxes/{date}/{workflowId}.{ext} or foxes/',
     )
-    .option('--keep-bad', 'keep what was downloaded and is no video, for somebody to look at')
-    .option('--no-wait', 'start the job and leave')
-    .option('--json', 'end with one JSON object on standard output')
+    .option('--keep-bad', 'keep a download that is not a valid video, for inspection')
+    .option('--no-wait', 'start the job and exit')
+    .option('--json', 'print one JSON object to standard output')
     .action(actions.generate);
   program
     .command('batch')
-    .description('generate a video for each line of a file, and wait for all; again, it goes on where it was')
-    .argument('<file>', 'requests, one JSON object a line, such as {"prompt":"A red fox","duration":5}')
-    .option('--window <number>', 'how many at a time', '20')
-    .option('--on-failure <what>', 'continue with the others, or stop', 'continue')
-    .option('--id <name>', 'name of the batch (default: made of what is in the file and of the service)')
-    .option('--deadline <time>', 'how long each may take, such as 90s, 30m or 2h', '1h')
+    .description('generate a video for each line of a file and wait for all; run again to continue')
+    .argument('<file>', 'requests, one JSON object per line, such as {"prompt":"A red fox","duration":5}')
+    .option('--window <number>', 'how many run at a time', '20')
+    .option('--on-failure <what>', 'continue or stop after a failed item', 'continue')
+    .option('--id <name>', 'name of the batch (default: derived from the file and the service)')
+    .option('--deadline <time>', 'how long each video may take, such as 90s, 30m or 2h', '1h')
     .option('--on-lost-submit <policy>', 'hold, resubmit or fail when the answer to a submit is lost')
     .option('--hold-for <time>', 'how long to hold a lost submit for a decision (default: 24h)')
-    .option('--storage <prefix>', 'where the videos go in the storage, such as foxes/')
-    .option('--keep-bad', 'keep what was downloaded and is no video, for somebody to look at')
-    .option('--no-wait', 'start the batch and leave')
-    .option('--json', 'end with one JSON object on standard output')
+    .option('--storage <prefix>', 'prefix of the videos in the storage, such as foxes/')
+    .option('--keep-bad', 'keep a download that is not a valid video, for inspection')
+    .option('--no-wait', 'start the batch and exit')
+    .option('--json', 'print one JSON object to standard output')
     .action(actions.batch);
   program
     .command('decide')
-    .description('settle a submit whose answer was lost, after looking for its task at the service')
+    .description('settle a submit whose answer was lost, after you looked for its task at the service')
     .argument('<id>', 'name of the job, or of the batch')
-    .option('--item <number>', 'which item of the batch')
-    .option('--adopt <task>', 'the task is there: go on with it')
-    .option('--resubmit', 'it is not there: submit once more; if it comes after all, both are paid for')
+    .option('--item <number>', 'number of the item of the batch')
+    .option('--adopt <task>', 'the task exists: continue with it')
+    .option('--resubmit', 'the task does not exist: submit again; if it does exist, you pay twice')
     .option('--abandon', 'end the job')
-    .option('--json', 'end with one JSON object on standard output')
+    .option('--json', 'print one JSON object to standard output')
     .action(actions.decide);
   program
     .command('dev')
-    .description('run Temporal, its UI, a worker and, unless a service is named, the emulator')
+    .description('run Temporal, its UI, a worker and, unless a service is configured, the emulator')
     .option('--port <port>', 'port of the Temporal server')
     .option('--ui-port <port>', 'port of the Temporal UI')
     .action(actions.dev);
   program
     .command('worker')
     .description('run a worker')
-    .option('--record <dir>', 'keep what the service answers there, without keys and signatures')
-    .option('--only <role...>', 'do nothing but jobs, submits or downloads')
+    .option('--record <dir>', 'record the answers of the service there, without keys and signatures')
+    .option('--only <role...>', 'run only jobs, submits or downloads')
     .action(actions.worker);
   program
     .command('emulator')
@@ -156,33 +156,31 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--port <port>', 'port to listen on', '8080')
     .option('--job-time <time>', 'how long a generation takes', '5s')
-    .option('--concurrent-tasks <number>', 'how many generations it works on at once; more are refused')
-    .option('--honour-keys', 'the same idempotency key again is the same generation')
-    .option('--dialect <name>', 'after which service its answers are worded', 'default')
+    .option('--concurrent-tasks <number>', 'how many generations run at once; more are refused')
+    .option('--honour-keys', 'return the same generation for the same idempotency key')
+    .option('--dialect <name>', 'the service whose answers it imitates', 'default')
     .option('--fault <call:kind...>', 'faults for the next calls, such as submit:rate-limited')
-    .option('--chaos <rate>', 'how likely each call meets a fault, from 0 to 1')
-    .option('--chaos-seed <text>', 'the same chaos again')
+    .option('--chaos <rate>', 'probability of a fault in each call, from 0 to 1')
+    .option('--chaos-seed <text>', 'repeat the chaos of this seed')
     .addHelpText('after', () => load.readFaults().describeChoices())
     .action(actions.emulator);
   program
     .command('doctor')
-    .description('check everything a job needs, and say how to fix what is wrong')
-    .option('--json', 'end with one JSON object on standard output')
+    .description('check everything that a job needs, and say how to fix each problem')
+    .option('--json', 'print one JSON object to standard output')
     .action(actions.doctor);
   program
     .command('explain')
-    .description(
-      'tell what is understood of saved answers of a service, and propose a profile for what is not',
-    )
+    .description('show how saved answers of a service are read, and propose a profile for the rest')
     .argument('<file>', 'a file with an answer, a folder that a worker recorded, or - for standard input')
     .option('--status <code>', 'HTTP status of an answer that was saved without it', '200')
-    .option('--json', 'end with one JSON object on standard output')
+    .option('--json', 'print one JSON object to standard output')
     .action(actions.explain);
   program
     .command('search-attributes')
-    .description('tell whether the namespace has the search attributes that jobs can be found by')
+    .description('check whether the namespace has the search attributes of jobs')
     .option('--register', 'register those that are missing')
-    .option('--json', 'end with one JSON object on standard output')
+    .option('--json', 'print one JSON object to standard output')
     .action(actions.searchAttributes);
   return program;
 }

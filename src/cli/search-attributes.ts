@@ -11,22 +11,22 @@ import { Closers } from './closers';
 import { findTemporal, type TemporalServer } from './doctor/find-temporal';
 import { EXIT, reportError } from './exit-codes';
 import type { SearchAttributesOptions } from './options';
-import { type Terminal, tell } from './terminal';
+import { printLine, type Terminal } from './terminal';
 
-/** `videogen search-attributes`: whether the namespace has those that jobs can be found by. It starts no server. */
+/** `videogen search-attributes`: checks or registers the search attributes of jobs. It starts no server. */
 export async function searchAttributes(
   options: SearchAttributesOptions,
   terminal: Terminal,
 ): Promise<number> {
   const closers = new Closers();
   try {
-    const place = await findServer(terminal, closers);
-    const { namespace, address } = place;
-    const found = await (options.register ? registerSearchAttributes(place) : findSearchAttributes(place));
-    tell(terminal, `Search attributes of the namespace ${namespace} at ${address}:`);
-    terminal.out(options.json ? printableJson({ namespace, attributes: found }) : lines(found));
-    const problem = problemOf(found, namespace);
-    if (problem) tell(terminal, sentence(problem));
+    const server = await findServer(terminal, closers);
+    const { namespace, address } = server;
+    const states = await (options.register ? registerSearchAttributes(server) : findSearchAttributes(server));
+    printLine(terminal, `Search attributes of the namespace ${namespace} at ${address}:`);
+    terminal.out(options.json ? printableJson({ namespace, attributes: states }) : lines(states));
+    const problem = problemOf(states, namespace);
+    if (problem) printLine(terminal, sentence(problem));
     return problem && options.register ? EXIT.usage : EXIT.ok;
   } catch (error) {
     return reportError(error, options, terminal);
@@ -47,13 +47,13 @@ async function findServer({ env }: Terminal, closers: Closers): Promise<Temporal
       );
     case 'none':
       throw new ConfigError(
-        'No server is named and none of ours runs: set TEMPORAL_ADDRESS; the server that generate and dev start registers them itself.',
+        'TEMPORAL_ADDRESS is not set and no local server is running: set TEMPORAL_ADDRESS. The local server of generate and dev registers them itself.',
       );
   }
 }
 
-function lines(found: readonly SearchAttributeState[]): string {
-  return found
+function lines(states: readonly SearchAttributeState[]): string {
+  return states
     .map((one) => {
       const state = one.state === 'of-another-type' ? `of another type: ${one.type}` : one.state;
       return `${one.name.padEnd(12)}  ${state}`;

@@ -1,11 +1,11 @@
 import { decisionCommands, type JobProgress } from '../contract';
 import { plainLine, progressLine } from './progress-line';
-import { CLEAR_LINE, type Terminal, tell } from './terminal';
+import { CLEAR_LINE, printLine, type Terminal } from './terminal';
 import { type Watched, watchProgress } from './watch-progress';
 
 const REDRAW_EVERY_MS = 200;
 
-/** Shows a job's progress until `stop` is called: one line that is redrawn on a terminal, a line a change in a pipe. */
+/** Shows a job's progress until `stop` is called: one redrawn line on a terminal, a line for each change in a pipe. */
 export function showProgress(job: Watched<JobProgress>, terminal: Terminal): { stop(): void } {
   let latest: JobProgress | undefined;
   let lastPlain = '';
@@ -19,20 +19,23 @@ export function showProgress(job: Watched<JobProgress>, terminal: Terminal): { s
   };
   const showPlain = (progress: JobProgress) => {
     const line = plainLine(progress);
-    if (line !== lastPlain) tell(terminal, line);
+    if (line !== lastPlain) printLine(terminal, line);
     lastPlain = line;
   };
   const showHold = ({ message, until }: NonNullable<JobProgress['hold']>) => {
-    if (terminal.columns() !== undefined) terminal.steer(CLEAR_LINE);
-    tell(terminal, message);
-    tell(terminal, `Look for the task at the service and decide before ${until}, when the job fails:`);
+    if (terminal.columns() !== undefined) terminal.control(CLEAR_LINE);
+    printLine(terminal, message);
+    printLine(
+      terminal,
+      `Look for the task at the service and decide before ${until}; after that the job fails:`,
+    );
     for (const { when, command } of decisionCommands(job.workflowId))
-      tell(terminal, `  ${command}   (${when})`);
+      printLine(terminal, `  ${command}   (${when})`);
   };
   const redraw = () => {
     const columns = terminal.columns();
     if (latest && columns !== undefined) {
-      terminal.steer(CLEAR_LINE);
+      terminal.control(CLEAR_LINE);
       terminal.err(progressLine(latest, Date.now(), columns - 1));
     }
   };
@@ -43,7 +46,7 @@ export function showProgress(job: Watched<JobProgress>, terminal: Terminal): { s
     stop() {
       watched.stop();
       clearInterval(redrawing);
-      if (latest && terminal.columns() !== undefined) terminal.steer(CLEAR_LINE);
+      if (latest && terminal.columns() !== undefined) terminal.control(CLEAR_LINE);
     },
   };
 }

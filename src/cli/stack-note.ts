@@ -8,15 +8,15 @@ const noteSchema = z.object({
   address: z.string(),
   namespace: z.string(),
   uiUrl: z.string().optional(),
-  /** Base URL of the service that its worker uses; none for the emulator. */
+  /** Base URL of its worker's service; unset for the emulator. */
   serviceName: z.string().optional(),
-  /** The emulator that its worker uses; whoever may read this note may use it too. */
+  /** Its worker's emulator. Every process that can read this note may use it. */
   emulator: z.object({ url: z.string(), key: z.string() }).optional(),
-  /** Address of the storage that its worker uses. */
+  /** Address of its worker's storage. */
   storage: z.string(),
 });
 
-/** What a running stack tells other processes of this machine. */
+/** A running stack's note to other processes of this machine. */
 export type StackNote = z.infer<typeof noteSchema>;
 
 const noteFile = (folder: string) => join(folder, 'stack.json');

@@ -1,6 +1,6 @@
 import { describeVideo, type JobResult, shown } from '../contract';
 
-/** What a person is told of a video that is in its place. A job that ended before there were warnings has none. */
+/** The lines about a stored video. Results of older versions have no warnings. */
 export function storedLines({ video, taskId, polls, warnings = [] }: JobResult, copiedTo?: string): string[] {
   const times = polls === 1 ? 'one poll' : `${polls} polls`;
   return [

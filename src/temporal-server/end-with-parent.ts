@@ -1,15 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { Socket } from 'node:net';
 
-/** Waits until its standard input ends, which it does with the process that holds the other end, however that dies. */
-const END_WHEN_ALONE = 'read -r line; kill -TERM "$1"';
+/** Standard input closes when the parent dies, however it dies. */
+const KILL_WHEN_INPUT_CLOSES = 'read -r line; kill -TERM "$1"';
 
 /**
- * A child does not outlive its parent. One that ends by itself or by process.exit() takes it along; for one that is
- * killed outright, which runs no hooks, a shell watches where there is one.
+ * Ends a child process with its parent. An exit hook covers a parent that ends by itself or by process.exit(). A killed
+ * parent runs no hooks, so a shell watches it where there is one.
  */
 export function endWithParent(child: ChildProcess): void {
-  const watcher = child.pid === undefined ? undefined : watchFor(child.pid);
+  const watcher = child.pid === undefined ? undefined : watchParent(child.pid);
   const dismiss = () => watcher?.kill('SIGKILL');
   const end = () => {
     dismiss();
@@ -20,14 +20,14 @@ export function endWithParent(child: ChildProcess): void {
     process.off('exit', end);
     dismiss();
   });
-  // Its number may be another's soon.
+  // Another process may get this pid soon.
   child.once('exit', dismiss);
 }
 
-function watchFor(pid: number): ChildProcess {
-  const watcher = spawn('sh', ['-c', END_WHEN_ALONE, 'sh', `${pid}`], {
+function watchParent(pid: number): ChildProcess {
+  const watcher = spawn('sh', ['-c', KILL_WHEN_INPUT_CLOSES, 'sh', `${pid}`], {
     stdio: ['pipe', 'ignore', 'ignore'],
-    // A Ctrl-C is for us, and we decide what ends.
+    // Ctrl-C goes only to our process, which decides what ends.
     detached: true,
   });
   for (const handle of [watcher, watcher.stdin]) {

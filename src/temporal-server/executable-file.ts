@@ -8,11 +8,11 @@ export function executableName(name: string): string {
   return `${name}${SUFFIX}`;
 }
 
-/** Why a file cannot be run, or undefined when it can. */
+/** Says why a file cannot be executed; undefined if it can. */
 export async function whyNotExecutable(path: string): Promise<string | undefined> {
-  const found = await stat(path).catch(() => undefined);
-  if (found === undefined) return 'does not exist';
-  if (!found.isFile()) return 'is not a file';
+  const stats = await stat(path).catch(() => undefined);
+  if (stats === undefined) return 'does not exist';
+  if (!stats.isFile()) return 'is not a file';
   const allowed = await access(path, constants.X_OK).then(
     () => true,
     () => false,
@@ -24,7 +24,7 @@ export async function isExecutableFile(path: string): Promise<boolean> {
   return (await whyNotExecutable(path)) === undefined;
 }
 
-/** Looks a program up as a shell would, except in relative folders: those would run whatever lies in the current one. */
+/** Searches PATH as a shell does, but skips relative folders, which would run files of the current folder. */
 export async function findOnSearchPath(name: string, searchPath = ''): Promise<string | undefined> {
   for (const folder of searchPath.split(delimiter).filter(isAbsolute)) {
     const candidate = join(folder, executableName(name));
@@ -34,7 +34,7 @@ export async function findOnSearchPath(name: string, searchPath = ''): Promise<s
 }
 
 export async function requireOnSearchPath(name: string, searchPath?: string): Promise<string> {
-  const found = await findOnSearchPath(name, searchPath);
-  if (found === undefined) throw new Error(`there is no \`${name}\` on the search path`);
-  return found;
+  const path = await findOnSearchPath(name, searchPath);
+  if (path === undefined) throw new Error(`there is no \`${name}\` on the search path`);
+  return path;
 }

@@ -1,29 +1,32 @@
 import { ServerUnavailable, type Tried } from './server-unavailable';
 
-/** One way of getting an engine: the path of an executable, or undefined when it has none. */
-export interface Way {
+/** One source of a server executable. `get` returns its path, or undefined if the source has none. */
+export interface ServerSource {
   readonly name: string;
   get(): Promise<string | undefined>;
 }
 
-export interface Wanted {
+export interface MissingServer {
   readonly what: string;
-  readonly wayOut: string;
+  readonly fix: string;
 }
 
-/** Walks the ways in order; a way that throws has its words kept for the error that ends a fruitless walk. */
-export async function firstThatWorks(wanted: Wanted, ways: readonly Way[]): Promise<string> {
+/** Tries the sources in order. If none works, the error lists why each failed. */
+export async function firstThatWorks(
+  { what, fix }: MissingServer,
+  sources: readonly ServerSource[],
+): Promise<string> {
   const tried: Tried[] = [];
-  for (const { name, get } of ways) {
+  for (const { name, get } of sources) {
     try {
       const path = await get();
       if (path !== undefined) return path;
       tried.push({ name, reason: 'none' });
     } catch (error) {
-      // What the user named is not second-guessed: its error ends the walk.
+      // If the path that the user configured is wrong, no other source is tried.
       if (error instanceof ServerUnavailable) throw error;
       tried.push({ name, reason: error instanceof Error ? error.message : String(error) });
     }
   }
-  throw new ServerUnavailable(`No ${wanted.what} could be found or made.`, tried, wanted.wayOut);
+  throw new ServerUnavailable(`No ${what} could be found, downloaded or built.`, tried, fix);
 }

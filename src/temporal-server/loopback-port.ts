@@ -3,15 +3,15 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 
 export const LOOPBACK = '127.0.0.1';
 
-/** A port of the loopback interface on which nobody listens. */
+/** Returns a port of the loopback interface that is not in use. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   const port = await listen(server, 0);
-  // A port that has just closed a connection is not handed out to the next asker, who may be another starting server.
+  // The system does not hand out a port that has just closed a connection, so no other starting server gets this one.
   const accepted: Promise<Socket[]> = once(server, 'connection');
-  const visitor = connect(port, LOOPBACK);
+  const client = connect(port, LOOPBACK);
   for (const socket of await accepted) socket.end();
-  await once(visitor.resume(), 'close');
+  await once(client.resume(), 'close');
   await close(server);
   return port;
 }
@@ -27,8 +27,8 @@ export async function isPortFree(port: number): Promise<boolean> {
   return true;
 }
 
-/** Whether somebody accepts connections there. */
-export async function answers(port: number): Promise<boolean> {
+/** True if the port accepts connections. */
+export async function acceptsConnections(port: number): Promise<boolean> {
   const socket = connect(port, LOOPBACK);
   try {
     await once(socket, 'connect');

@@ -2,10 +2,10 @@ import { copyFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { runTool } from './run-tool';
 
-// Ten times what 38 MB took with nothing downloaded before.
+// Ten times what a first download of 38 MB took.
 const MAVEN_TIMEOUT_MS = 10 * 60_000;
 
-// The SDK gives the server five seconds to answer; a JVM that compiles little and collects simply is up in half.
+// The SDK waits five seconds for the server to answer; these options halve the JVM's start-up.
 const WRAPPER = `#!/bin/sh
 LIB="\${0%/*}/lib"
 exec java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp "$LIB/*" io.temporal.testserver.TestServer "$@"
@@ -18,10 +18,10 @@ export interface MavenBuild {
   readonly recipe: string;
 }
 
-/** Puts the test server's jars beside `target`, which becomes a script that runs them. */
+/** Downloads the test server's jars next to `target` and writes a script that runs them to `target`. */
 export async function buildWithMaven({ mvn, searchPath, recipe }: MavenBuild, target: string): Promise<void> {
   const folder = dirname(target);
-  // Maven wants to write beside its pom, and an installed package may be read-only.
+  // Maven writes next to its pom, and an installed package may be read-only.
   await copyFile(join(recipe, 'pom.xml'), join(folder, 'pom.xml'));
   const goal = ['dependency:copy-dependencies', `-DoutputDirectory=${join(folder, 'lib')}`];
   await runTool(mvn, ['--batch-mode', '--quiet', ...goal], {

@@ -1,16 +1,16 @@
-const KEPT_LINES = 8;
-const KEPT_CHARACTERS = 2_000;
+const TAIL_LINES = 8;
+const TAIL_CHARACTERS = 2_000;
 
-/** Keeps the last lines a process printed: they say why it ended. */
+/** The last lines that a process printed. They usually say why it ended. */
 export class OutputTail {
   private text = '';
 
   add(chunk: Buffer | string): void {
     this.text = `${this.text}${chunk.toString()}`
       .split('\n')
-      .slice(-KEPT_LINES)
+      .slice(-TAIL_LINES)
       .join('\n')
-      .slice(-KEPT_CHARACTERS);
+      .slice(-TAIL_CHARACTERS);
   }
 
   toString(): string {

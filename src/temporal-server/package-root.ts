@@ -3,17 +3,17 @@ import { dirname, join } from 'node:path';
 
 const PACKAGE = 'temporal-videogen';
 
-/** The package's own folder: compiled code runs in dist/src/temporal-server, while go.mod and pom.xml stay in src/temporal-server. */
+/** The package's folder. Compiled code runs in dist/src/temporal-server, but go.mod and pom.xml stay in src/temporal-server. */
 export function packageRoot(from = __dirname): string {
   for (let folder = from; ; folder = dirname(folder)) {
     if (manifestIn(folder).name === PACKAGE) return folder;
     if (folder === dirname(folder)) {
-      throw new Error(`No package.json of ${PACKAGE} stands above ${from}: install the package whole.`);
+      throw new Error(`No package.json of ${PACKAGE} was found above ${from}: reinstall the package.`);
     }
   }
 }
 
-/** As `videogen --version` tells it. */
+/** The version that `videogen --version` prints. */
 export function packageVersion(): string {
   return String(manifestIn(packageRoot()).version);
 }

@@ -14,7 +14,7 @@ import {
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 
-// A holder must miss a dozen beats before it counts as dead: a busy machine misses one or two.
+// A holder counts as dead after twelve missed heartbeats; a busy machine misses one or two.
 const HEARTBEAT_EVERY_MS = 5_000;
 export const SILENT_AFTER_MS = 60_000;
 
@@ -30,9 +30,9 @@ export interface Holder {
 }
 
 /**
- * A lock is a folder that holds one file, named by its holder's token. It is taken by renaming a folder with that file
- * already in it, which the system refuses while the target has a file. It is freed by removing that very file, so
- * that of two processes taking over one stale lock, neither can remove the lock that the other has just taken.
+ * A lock between processes: a folder with one file, named by its holder's token. To take it, a process renames a folder
+ * that already contains its file; the system refuses that while the target has a file. To free it, a process removes that
+ * one file, so when two processes take over a stale lock, neither can remove the lock that the other has just taken.
  */
 export class ProcessLock {
   readonly token = `${process.pid}-${randomUUID()}`;
@@ -45,7 +45,7 @@ export class ProcessLock {
     try {
       await mkdir(claim, { recursive: true });
       await writeFile(join(claim, this.token), hostname());
-      // Windows renames onto no folder at all, not even an empty one; elsewhere this changes nothing.
+      // Windows cannot rename onto an existing folder, even an empty one. Elsewhere this has no effect.
       await rmdir(this.folder).catch(() => undefined);
       await rename(claim, this.folder);
     } catch (error) {
@@ -67,7 +67,7 @@ export class ProcessLock {
     await rmdir(this.folder).catch(() => undefined);
   }
 
-  /** Who holds the lock now, or undefined when nobody does. */
+  /** Returns the current holder, or undefined if the lock is free. */
   async holder(): Promise<Holder | undefined> {
     try {
       const [token] = await readdir(this.folder);
@@ -83,12 +83,12 @@ export class ProcessLock {
 
   private beat(): void {
     const now = new Date();
-    // A lock that was taken from us meanwhile has no file of ours, and needs no beat.
+    // If another process has taken the lock over, our file is gone and needs no heartbeat.
     utimes(join(this.folder, this.token), now, now).catch(() => undefined);
   }
 }
 
-/** Of another machine's processes only their silence can be known. */
+/** Processes of other machines cannot be checked; only their missing heartbeats show that they are gone. */
 export function isDead({ pid, host }: Holder): boolean {
   return host === hostname() && !isAlive(pid);
 }

@@ -4,15 +4,15 @@ import { OutputTail } from './output-tail';
 
 export interface ToolRun {
   readonly cwd: string;
-  /** PATH of the tool, which looks up tools of its own there. */
+  /** PATH of the tool, in which it finds other tools. */
   readonly searchPath?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** Stops it, for the reason that the signal has. */
+  /** Stops the tool; the error repeats the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
-/** Runs a program to its end; when it fails, the error carries the last lines that it printed. */
+/** Runs a program to its end. If it fails, the error contains the last lines that it printed. */
 export function runTool(executable: string, args: readonly string[], run: ToolRun): Promise<void> {
   const searchPath = run.searchPath === undefined ? {} : { PATH: run.searchPath };
   const child = spawn(executable, args, {

@@ -4,12 +4,12 @@ import { isExecutableFile } from './executable-file';
 import { runTool } from './run-tool';
 import { watchGrowth } from './watch-growth';
 
-// The SDK sets no bound of its own; 60 MB take four minutes on a line of 2 Mbit/s.
+// The SDK has no timeout. 60 MB take four minutes at 2 Mbit/s.
 const DOWNLOAD_TIMEOUT_MS = 5 * 60_000;
 
 /**
- * The SDK downloads only what it also starts, lets that server write to our stdout and keeps a native runtime: all of
- * it happens in a process of its own.
+ * The SDK starts every server that it downloads, lets it write to our stdout, and loads a native runtime. So this runs in
+ * a process of its own.
  */
 const DOWNLOAD_AND_START = `
   const [sdk, make, downloadDir, version] = process.argv.slice(1);
@@ -22,15 +22,15 @@ const DOWNLOAD_AND_START = `
 export type MakeEnvironment = 'createLocal' | 'createTimeSkipping';
 
 export interface SdkDownload {
-  /** The release to get; the one that is best for the SDK unless set. */
+  /** The release to download; the SDK's default unless set. */
   readonly version?: string;
-  /** How large the program is, where that is known. */
+  /** The size of the executable, if known. */
   readonly bytes?: number | undefined;
   readonly onPercent?: (percent: number) => void;
   readonly sdk?: string;
 }
 
-/** Leaves the server that the SDK downloads for itself at `target`. */
+/** Downloads a server with the SDK and moves it to `target`. */
 export async function downloadWithSdk(
   make: MakeEnvironment,
   target: string,
@@ -38,7 +38,7 @@ export async function downloadWithSdk(
 ): Promise<void> {
   const downloadFolder = `${target}.download`;
   await mkdir(downloadFolder);
-  // The SDK unpacks it as it comes.
+  // The SDK unpacks the file while it downloads.
   const stopWatching = watchGrowth(downloadFolder, (soFar) => {
     if (soFar > 0 && bytes !== undefined) onPercent?.(Math.min(100, (100 * soFar) / bytes));
   });

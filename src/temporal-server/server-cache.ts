@@ -13,17 +13,17 @@ export interface CacheEntry {
 
 type OnPercent = Parameters<Work>[0];
 
-/** One engine's place in the cache folder. */
+/** The cache folder of one server executable. */
 export class ServerCache {
   readonly folder: string;
   private readonly name: string;
   private readonly file: string;
 
   constructor(private readonly entry: CacheEntry) {
-    // Every version that decides what is made is in the name, so that an upgrade does not meet an older binary.
+    // The name contains every version that affects the executable, so an upgrade never finds an older one.
     const { cacheFolder, program, version } = entry;
     this.name = `${program}-${version}-sdk-${sdkVersion}-${process.platform}-${process.arch}`;
-    // A tool that fetches or builds has a working directory of its own.
+    // Absolute, because the tools that download or build run in another working directory.
     this.folder = resolve(cacheFolder, this.name);
     this.file = executableName(program);
   }
@@ -42,12 +42,12 @@ export class ServerCache {
     const buildAndCheck = async (folder: string) => {
       const target = join(folder, this.file);
       await withSignOfLife(what, expectation, progress, (onPercent) => build(target, onPercent));
-      const flaw = await whyNotExecutable(target);
-      if (flaw !== undefined) throw new Error(`it said that it was done, but ${target} ${flaw}`);
+      const problem = await whyNotExecutable(target);
+      if (problem !== undefined) throw new Error(`it reported success, but ${target} ${problem}`);
     };
     await buildOnce(dirname(this.folder), this.name, buildAndCheck, progress.onProgress);
-    const made = await this.find();
-    if (made === undefined) throw new Error(`${this.folder} has lost its ${this.file}: delete that folder`);
-    return made;
+    const path = await this.find();
+    if (path === undefined) throw new Error(`${this.folder} has no ${this.file}: delete that folder`);
+    return path;
   }
 }

@@ -5,23 +5,20 @@ import type { Writable } from 'node:stream';
 import { endWithParent } from './end-with-parent';
 import { OutputTail } from './output-tail';
 
-// The dev server closes its database within two seconds; one that needs longer than this is stuck.
+// The dev server closes its database within two seconds. One that needs longer than this is stuck.
 const STOP_GRACE_MS = 10_000;
 
 export interface ServerProcessOptions {
-  /** What the server prints is added to this file. */
+  /** The server's output is appended to this file. */
   readonly logFile?: string | undefined;
-  /**
-   * Whether a Ctrl-C ends it too. Otherwise it is in a process group of its own: the Ctrl-C is for us, and we end it when
-   * nothing needs it any more.
-   */
-  readonly hearsCtrlC?: boolean;
+  /** Whether Ctrl-C ends the server too. By default it has a process group of its own, and we end it when we are done. */
+  readonly receivesCtrlC?: boolean;
 }
 
-/** A server that runs beside us: it ends when told to, or with us, and does not keep us from ending. */
+/** A child process that runs a server. It ends on request or with our process, and does not keep our process alive. */
 export class ServerProcess {
   readonly output = new OutputTail();
-  /** Settles when the process is gone and its last words are in `output` and in the log. */
+  /** Settles when the process has ended and all of its output is in `output` and in the log. */
   readonly ended: Promise<void>;
   private failure: string | undefined;
 
@@ -35,7 +32,7 @@ export class ServerProcess {
         log?.write(chunk);
       });
     }
-    // A disk that fills up costs the log, not the server.
+    // A full disk costs the log, not the server.
     log?.on('error', () => undefined);
     child.once('error', (error) => {
       this.failure = error.message;
@@ -52,10 +49,10 @@ export class ServerProcess {
   static async start(
     executable: string,
     args: readonly string[],
-    { logFile, hearsCtrlC = false }: ServerProcessOptions = {},
+    { logFile, receivesCtrlC = false }: ServerProcessOptions = {},
   ): Promise<ServerProcess> {
     const log = logFile === undefined ? undefined : (await open(logFile, 'a', 0o600)).createWriteStream();
-    const child = spawn(executable, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: !hearsCtrlC });
+    const child = spawn(executable, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: !receivesCtrlC });
     return new ServerProcess(child, log);
   }
 
@@ -73,8 +70,8 @@ export class ServerProcess {
     return `ended with ${how}: ${this.output}`;
   }
 
-  /** Lets our own process end although this one runs. */
-  letGo(): void {
+  /** Lets our process end while this one runs. */
+  unref(): void {
     for (const handle of this.handles()) handle.unref();
   }
 

@@ -3,15 +3,15 @@ export interface Tried {
   readonly reason: string;
 }
 
-/** No Temporal could be had: says what was tried, why each did not work, and the shortest way out. */
+/** No Temporal server is available. The message says what was tried, why each source failed, and how to fix it. */
 export class ServerUnavailable extends Error {
   override readonly name = 'ServerUnavailable';
 
   constructor(
     summary: string,
     readonly tried: readonly Tried[],
-    readonly wayOut: string,
+    readonly fix: string,
   ) {
-    super([summary, ...tried.map(({ name, reason }) => `  - ${name}: ${reason}`), wayOut].join('\n'));
+    super([summary, ...tried.map(({ name, reason }) => `  - ${name}: ${reason}`), fix].join('\n'));
   }
 }

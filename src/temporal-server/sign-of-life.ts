@@ -1,22 +1,21 @@
-// Often enough that nobody takes a ten-minute build for a hang, rarely enough not to fill the screen.
+// Often enough that a ten-minute build does not seem to hang, rarely enough not to fill the screen.
 export const SIGN_OF_LIFE_EVERY_MS = 30_000;
-// A fetch takes seconds where the line is good, and its percentage is worth a line.
+// Downloads take seconds on a good connection.
 const PERCENTAGE_EVERY_MS = 5_000;
-// As smooth as a screen needs it.
 const REDRAW_EVERY_MS = 200;
 
 export type OnProgress = (line: string) => void;
 
 export interface Progress {
-  /** A line that stays. */
+  /** Prints a line. */
   readonly onProgress: OnProgress;
-  /** A line that takes the place of the last one, on a terminal; an empty one takes it away. */
+  /** Replaces the last line, on a terminal; an empty line removes it. */
   readonly onRedraw?: OnProgress | undefined;
 }
 
 export type Work = (onPercent: (percent: number) => void) => Promise<void>;
 
-/** Announces a long piece of work, then says how far it is: in place where that can be shown, or now and then. */
+/** Announces long work, then reports its progress: on one redrawn line if possible, or in occasional lines. */
 export async function withSignOfLife(
   what: string,
   expectation: string,
@@ -26,18 +25,18 @@ export async function withSignOfLife(
   onProgress(`${what}: ${expectation}`);
   const startedAt = Date.now();
   let percent: number | undefined;
-  let toldAt = startedAt;
-  const tell = () => {
+  let reportedAt = startedAt;
+  const report = () => {
     const seconds = Math.round((Date.now() - startedAt) / 1_000);
     const soFar =
       percent === undefined ? `${seconds} s so far` : `${Math.round(percent)} % after ${seconds} s`;
     if (onRedraw) return onRedraw(`${what}: ${soFar}`);
     const everyMs = percent === undefined ? SIGN_OF_LIFE_EVERY_MS : PERCENTAGE_EVERY_MS;
-    if (Date.now() - toldAt < everyMs) return;
-    toldAt = Date.now();
+    if (Date.now() - reportedAt < everyMs) return;
+    reportedAt = Date.now();
     onProgress(`${what}: ${soFar}.`);
   };
-  const timer = setInterval(tell, REDRAW_EVERY_MS);
+  const timer = setInterval(report, REDRAW_EVERY_MS);
   try {
     await work((done) => {
       percent = done;

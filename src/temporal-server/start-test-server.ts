@@ -2,7 +2,7 @@ import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { findOnSearchPath } from './executable-file';
 import { freePort, LOOPBACK } from './loopback-port';
 import { ServerProcess } from './server-process';
-import { untilAnswered } from './until-ready';
+import { untilPortOpen } from './until-ready';
 import { whyNotReady } from './why-not-ready';
 
 export interface TestServer {
@@ -11,26 +11,26 @@ export interface TestServer {
 }
 
 /**
- * Starts the time-skipping test server that `findTestServer` found. The SDK gives the program that it starts five
- * seconds to answer, which a JVM beside other work may not keep. So the server is started before, in its own time, and
- * the SDK is given a program that merely stays and a port that answers already.
+ * Starts the time-skipping test server that `findTestServer` returned. The SDK gives a server five seconds to answer, which
+ * is too short for a JVM on a busy machine. So we start the server ourselves, and let the SDK start a placeholder process
+ * with the port of the running server.
  */
 export async function startTestServer(executable: string, searchPath?: string): Promise<TestServer> {
-  // The SDK calls its program with the port and nothing else: that many seconds are hours.
-  const staying = await findOnSearchPath('sleep', searchPath);
-  if (staying === undefined) return createEnvironment(executable);
+  // The SDK passes the port as the only argument, so `sleep` sleeps that many seconds, which is hours.
+  const placeholder = await findOnSearchPath('sleep', searchPath);
+  if (placeholder === undefined) return createEnvironment(executable);
   const port = await freePort();
-  // A test run that is broken off with Ctrl-C ends its processes by that signal alone.
-  const server = await ServerProcess.start(executable, [`${port}`], { hearsCtrlC: true });
-  const flaw = await whyNotReady(server, (signal) => untilAnswered(port, signal));
-  if (flaw !== undefined) {
+  // Ctrl-C must also end the server of an interrupted test run.
+  const server = await ServerProcess.start(executable, [`${port}`], { receivesCtrlC: true });
+  const problem = await whyNotReady(server, (signal) => untilPortOpen(port, signal));
+  if (problem !== undefined) {
     await server.end('SIGKILL');
-    throw new Error(`The time-skipping test server ${executable} on ${LOOPBACK}:${port} ${flaw}`);
+    throw new Error(`The time-skipping test server ${executable} on ${LOOPBACK}:${port} ${problem}`);
   }
-  server.letGo();
+  server.unref();
   try {
-    const { environment, stop } = await createEnvironment(staying, port);
-    // It keeps nothing that outlives it.
+    const { environment, stop } = await createEnvironment(placeholder, port);
+    // It stores nothing, so it need not end gracefully.
     return { environment, stop: () => stop().finally(() => server.end('SIGKILL')) };
   } catch (error) {
     await server.end('SIGKILL');

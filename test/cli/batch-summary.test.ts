@@ -30,11 +30,11 @@ function write(results: ItemResult[]) {
   writeFileSync(join(folder, 'results.jsonl'), results.map((one) => `${JSON.stringify(one)}\n`).join(''));
 }
 
-test('a batch that ended well is told in one sentence, for which nothing is read', async () => {
+test('a batch without failures has a summary of one sentence, and its results are not read', async () => {
   expect(await summary({ items: 3, succeeded: 3, failed: 0 })).toEqual(['Stored 3 of 3 videos.']);
 });
 
-test('what failed is told by its number, a line each', async () => {
+test('each failed item has a line with its number', async () => {
   write([stored(1), failed(2), stored(3), failed(10)]);
   expect(await summary({ items: 10, succeeded: 2, failed: 2 })).toEqual([
     'Stored 2 of 10 videos, 2 failed:',
@@ -45,18 +45,18 @@ test('what failed is told by its number, a line each', async () => {
 
 test.each<[FailureType, string[]]>([
   ['GenerationFailed', []],
-  ['Unauthorized', ['Run again, it goes on with 1 of them.']],
-])('a failure %s is told with what running again would do: %j', async (failure, told) => {
+  ['Unauthorized', ['Run the command again to retry 1 of them.']],
+])('after a failure %s the summary says whether to run the command again: %j', async (failure, expected) => {
   write([failed(1), { ...failed(2), failure } as ItemResult]);
   const lines = await summary({ items: 2, succeeded: 0, failed: 2 });
-  expect(lines.slice(3)).toEqual(told);
+  expect(lines.slice(3)).toEqual(expected);
 });
 
 test.each([
   [10, []],
-  [11, ['  and 1 more, in the results']],
-  [400, ['  and 390 more, in the results']],
-])('of %d failures ten are told', async (count, rest) => {
+  [11, ['  and 1 more, listed in the results']],
+  [400, ['  and 390 more, listed in the results']],
+])('of %d failures ten are shown', async (count, rest) => {
   write(Array.from({ length: count }, (_, index) => failed(index + 1)));
   const lines = await summary({ items: count, succeeded: 0, failed: count });
   expect(lines).toHaveLength(11 + rest.length);
@@ -65,13 +65,13 @@ test.each([
 });
 
 test.each([
-  ['are not there', undefined],
-  ['are somewhere else', 'memory:///results.jsonl'],
-  ['cannot be understood', 'broken'],
-])('of results that %s the numbers are told, and no list is promised', async (_what, uri) => {
+  ['do not exist', undefined],
+  ['are in another storage', 'memory:///results.jsonl'],
+  ['are malformed', 'broken'],
+])('if the results %s, the summary has only the numbers', async (_what, uri) => {
   if (uri === 'broken') writeFileSync(join(folder, 'results.jsonl'), '{"item":1\n');
-  const place = uri === 'broken' ? undefined : uri;
-  expect(await summary({ items: 3, succeeded: 1, failed: 2 }, place)).toEqual([
+  const location = uri === 'broken' ? undefined : uri;
+  expect(await summary({ items: 3, succeeded: 1, failed: 2 }, location)).toEqual([
     'Stored 1 of 3 videos, 2 failed.',
   ]);
 });

@@ -9,13 +9,13 @@ import { ChildProcesses, type RunningProcess } from '../support/child-processes'
 
 const MAIN = join(__dirname, '../../dist/src/cli/main.js');
 
-// Far beyond what a busy machine needs: what has not come by then does not come.
+// Far longer than a busy machine needs.
 const GIVE_UP_AFTER_MS = 60_000;
 
-/** `videogen` as people run it: the built program in a process of its own. */
+/** The built `videogen` in a process of its own, as people run it. */
 export type CliProcess = RunningProcess;
 
-/** One machine's worth of state: what several processes of `videogen` share. */
+/** The state of one machine, which several processes of `videogen` share. */
 export class Home {
   readonly folder = mkdtempSync(join(tmpdir(), 'videogen-cli-'));
   readonly data = join(this.folder, 'data');
@@ -34,12 +34,12 @@ export class Home {
     });
   }
 
-  /** The end of one command: its exit code and both of its streams. */
+  /** Runs a command to its end. Returns its exit code and both of its streams. */
   async run(args: string[], env?: Record<string, string>): Promise<CliEnd> {
     return endOf(this.start(args, env));
   }
 
-  /** The generations that a user would have paid for, by task id. */
+  /** The task ids of all generations that a user would have paid for. */
   paid(): string[] {
     const file = join(this.data, 'emulated-tasks.jsonl');
     const lines = existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : [];
@@ -51,13 +51,13 @@ export class Home {
     return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
   }
 
-  /** Processes that work in our folder, ours or of our children: servers have their database there. */
+  /** Processes with our folder in their command line, such as servers with their database in it. */
   processes(): number[] {
     const lines = execFileSync('ps', ['-A', '-o', 'pid=,args='], { encoding: 'utf8' }).split('\n');
     return lines.filter((line) => line.includes(this.folder)).map((line) => Number.parseInt(line, 10));
   }
 
-  /** Nothing outlives the tests, however they ended. */
+  /** Ends all processes of the test and removes its files. */
   async remove(): Promise<void> {
     await this.children.killAll();
     for (const pid of this.processes()) killIfThere(pid);
@@ -65,7 +65,7 @@ export class Home {
   }
 }
 
-/** A process that we saw may have ended by itself since. */
+/** The process may have ended by itself. */
 export function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
@@ -85,40 +85,40 @@ export async function endOf(cli: CliProcess): Promise<CliEnd> {
   return { code, out: cli.out(), err: cli.err() };
 }
 
-/** The object that a program would read: the last line of standard output. */
+/** The JSON object in the last line of standard output. */
 export function lastLine({ out, err }: CliEnd): JobResult & { workflowId: string } {
   const line = out.trimEnd().split('\n').at(-1) ?? '';
   try {
     return JSON.parse(line);
   } catch {
-    throw new Error(`the last line of standard output is no JSON: ${line}\nstandard error: ${err}`);
+    throw new Error(`the last line of standard output is not JSON: ${line}\nstandard error: ${err}`);
   }
 }
 
-export async function untilErr(cli: CliProcess, words: string | RegExp): Promise<void> {
-  await until(`${words} on standard error`, () => cli.err().match(words) !== null, cli.err);
+export async function untilErr(cli: CliProcess, text: string | RegExp): Promise<void> {
+  await until(`${text} on standard error`, () => cli.err().match(text) !== null, cli.err);
 }
 
-export async function until(what: string, condition: () => boolean, seen = () => ''): Promise<void> {
-  await untilCount(what, 1, () => Number(condition()), seen);
+export async function until(what: string, condition: () => boolean, describe = () => ''): Promise<void> {
+  await untilCount(what, 1, () => Number(condition()), describe);
 }
 
-/** Until there are so many: as long as more come, it may take its time. */
+/** Waits until the count is reached. The time limit restarts whenever the count grows. */
 export async function untilCount(
   what: string,
-  wanted: number,
+  target: number,
   count: () => number,
-  seen = () => '',
+  describe = () => '',
 ): Promise<void> {
-  let most = -1;
+  let highest = -1;
   let giveUpAt = 0;
-  for (let found = count(); found < wanted; found = count()) {
-    if (found > most) {
-      most = found;
+  for (let reached = count(); reached < target; reached = count()) {
+    if (reached > highest) {
+      highest = reached;
       giveUpAt = Date.now() + GIVE_UP_AFTER_MS;
     }
     if (Date.now() > giveUpAt) {
-      throw new Error(`${what}: nothing came for ${GIVE_UP_AFTER_MS / 1_000} s\n${seen()}`);
+      throw new Error(`${what}: no progress for ${GIVE_UP_AFTER_MS / 1_000} s\n${describe()}`);
     }
     await sleep(50);
   }

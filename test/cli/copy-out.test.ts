@@ -30,19 +30,19 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const files = () => readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
 
-test('without a wish the video stays where it is stored, and its path is told', async () => {
+test('without --out the result is the path of the stored video', async () => {
   expect(await copyOut(uri, undefined)).toBe(join(folder, 'a fox.mp4'));
   expect(await copyOut('s3://bucket/fox.mp4', undefined)).toBe('s3://bucket/fox.mp4');
 });
 
-test('the copy is whole, in folders made for it, and nothing else is left', async () => {
+test('the copy is complete, its folders are created, and no temporary file remains', async () => {
   const target = join(folder, 'new/folders/fox.mp4');
   expect(await copyOut(uri, relative(process.cwd(), target))).toBe(target);
   expect(readFileSync(target).equals(BYTES)).toBe(true);
   expect(files()).toEqual(['a fox.mp4', 'new', 'new/folders', 'new/folders/fox.mp4']);
 });
 
-test('a file that is there already is replaced', async () => {
+test('an existing file is replaced', async () => {
   writeFileSync(join(folder, 'old.mp4'), 'old');
   await copyOut(uri, join(folder, 'old.mp4'));
   expect(readFileSync(join(folder, 'old.mp4')).equals(BYTES)).toBe(true);
@@ -52,7 +52,7 @@ test.each<[string, string, (target: string) => void]>([
   ['the folder is a file', 'file/fox.mp4', () => writeFileSync(join(folder, 'file'), '')],
   ['the video is gone', 'fox.mp4', () => rmSync(join(folder, 'a fox.mp4'))],
 ])(
-  'when %s, one sentence says where the video is, and nothing is half-written',
+  'when %s, one sentence says where the video is, and no partial file remains',
   async (_what, out, prepare) => {
     const target = join(folder, out);
     prepare(target);
@@ -61,13 +61,13 @@ test.each<[string, string, (target: string) => void]>([
     expect(failure).toBeInstanceOf(CopyFailed);
     expect(exitCodeOf(failure)).toBe(15);
     expect(String(failure)).toContain(
-      `The video is at ${join(folder, 'a fox.mp4')}, but not at ${target}: E`,
+      `The video is at ${join(folder, 'a fox.mp4')}, but could not be copied to ${target}: E`,
     );
     expect(files()).toEqual(before);
   },
 );
 
-test('when the folder cannot be made, the video is closed again', async () => {
+test('when the folder cannot be created, the video file is closed', async () => {
   const openFiles = () => readdirSync('/dev/fd').length;
   writeFileSync(join(folder, 'file'), '');
   const before = openFiles();
@@ -82,7 +82,7 @@ test.each<[string, (target: string) => unknown]>([
   ['a FIFO', (target) => execFileSync('mkfifo', [target])],
   ['a link to a file', (target) => symlinkSync(join(folder, 'a fox.mp4'), target)],
   ['a link to nothing', (target) => symlinkSync(join(folder, 'nothing'), target)],
-])('%s is never replaced, and is refused before anything is generated too', async (_what, make) => {
+])('%s is never replaced, and is refused before anything is generated', async (_what, make) => {
   const target = join(folder, 'taken');
   make(target);
   const before = lstatSync(target).ino;
@@ -94,7 +94,7 @@ test.each<[string, (target: string) => unknown]>([
   expect(files()).toEqual(['a fox.mp4', 'taken']);
 });
 
-test('what somebody has put where the temporary file was expected is left alone', async () => {
+test('a link with a predictable temporary name is not followed', async () => {
   const victim = join(folder, 'victim');
   writeFileSync(victim, 'precious');
   symlinkSync(victim, join(folder, `fox.mp4.${process.pid}.part`));

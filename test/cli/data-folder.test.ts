@@ -12,7 +12,7 @@ afterEach(() => rmSync(join(folder, '..'), { recursive: true }));
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
-test('a data folder is made for its user alone, and so is one that was open to others, with its files', async () => {
+test('a new data folder is private to its user, and an existing one becomes private with its files', async () => {
   await makeDataFolder(join(folder, 'new'));
   expect(modeOf(join(folder, 'new'))).toBe('700');
 
@@ -28,7 +28,7 @@ test('a data folder is made for its user alone, and so is one that was open to o
   }
 });
 
-test('of a folder that has other things in it only our files are closed', async () => {
+test('in a folder with other files only our files become private', async () => {
   mkdirSync(folder, { mode: 0o755 });
   writeFileSync(join(folder, 'holiday.jpg'), '', { mode: 0o644 });
   writeFileSync(join(folder, 'temporal.db'), '', { mode: 0o644 });
@@ -41,7 +41,7 @@ test('of a folder that has other things in it only our files are closed', async 
 });
 
 test.each(['what?', 'no #1', '100%25'])(
-  'a data folder whose path the server would misread, %s, is refused',
+  'a data folder is refused if the server would misread its path: %s',
   async (name) => {
     const misread = join(folder, name, 'data');
     await expect(makeDataFolder(misread)).rejects.toThrow(
@@ -54,7 +54,7 @@ test.each(['what?', 'no #1', '100%25'])(
   },
 );
 
-test('a data folder that is a file, or within one, is refused by the name of its variable', async () => {
+test('a data folder that is a file, or inside one, is refused with the name of its variable', async () => {
   writeFileSync(folder, 'mine');
   for (const [path, code] of [
     [folder, 'EEXIST'],

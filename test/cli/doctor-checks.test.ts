@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Check, ok, skipped, warning, wrong } from '../../src/cli/doctor/check';
+import { type Check, failed, ok, skipped, warning } from '../../src/cli/doctor/check';
 import { checkSettings } from '../../src/cli/doctor/check-settings';
 import { judgeSpace } from '../../src/cli/doctor/check-storage';
 import { isAtLeast } from '../../src/cli/doctor/check-versions';
@@ -10,7 +10,7 @@ import { CHECKS } from '../../src/cli/doctor/checks';
 import { createContext } from '../../src/cli/doctor/context';
 import { findingLines, summaryLine } from '../../src/cli/doctor/finding-lines';
 import { CHECK_LIMIT_MS } from '../../src/cli/doctor/limits';
-import { secretHider } from '../../src/cli/doctor/report';
+import { findingRedactor } from '../../src/cli/doctor/report';
 import { runChecks } from '../../src/cli/doctor/run-checks';
 import type { Environment } from '../../src/config/read-setting';
 
@@ -22,7 +22,7 @@ async function findingsOf(checks: Check[], limitMs?: number) {
 }
 
 describe('checks', () => {
-  it('each stand below those that they need', () => {
+  it('each come after those that they need', () => {
     const names = CHECKS.map(({ name }) => name);
     for (const [index, { needs = [] }] of CHECKS.entries()) {
       for (const need of needs) expect(names.slice(0, index)).toContain(need);
@@ -30,7 +30,7 @@ describe('checks', () => {
     expect(new Set(names).size).toBe(names.length);
   });
 
-  it('wait for one another no longer than 15 s in all', () => {
+  it('take at most 15 s in all', () => {
     const depths = new Map<string, number>();
     for (const { name, needs = [] } of CHECKS) {
       depths.set(name, 1 + Math.max(0, ...needs.map((need) => depths.get(need) ?? 0)));
@@ -38,18 +38,18 @@ describe('checks', () => {
     expect(Math.max(...depths.values()) * CHECK_LIMIT_MS).toBeLessThanOrEqual(15_000);
   });
 
-  it('run side by side, and one that throws says what it threw', async () => {
-    // Each ends only once all three have begun.
-    let toBegin = 3;
-    let allBegun = () => {};
+  it('run at once, and one that throws reports its error', async () => {
+    // Each ends only after all three have started.
+    let toStart = 3;
+    let allStarted = () => {};
     const together = new Promise<void>((resolve) => {
-      allBegun = resolve;
+      allStarted = resolve;
     });
     const waiting = (name: Check['name']): Check => ({
       name,
       async run() {
-        toBegin -= 1;
-        if (toBegin === 0) allBegun();
+        toStart -= 1;
+        if (toStart === 0) allStarted();
         await together;
         return ok('met the others');
       },
@@ -64,43 +64,46 @@ describe('checks', () => {
       ['temporal', ok('met the others')],
       ['service', ok('met the others')],
       ['clock', ok('met the others')],
-      ['storage', expect.objectContaining({ state: 'wrong', found: 'cannot be told (the disk is gone)' })],
+      [
+        'storage',
+        expect.objectContaining({ state: 'failed', found: 'could not be checked (the disk is gone)' }),
+      ],
     ]);
   });
 
-  it('that do not end are cut off, and those that need them are skipped', async () => {
-    let cut = false;
-    const endless: Check = {
+  it('that do not finish time out, and those that need them are skipped', async () => {
+    let aborted = false;
+    const neverEnding: Check = {
       name: 'temporal',
       run: (_context, signal) => {
         signal.addEventListener('abort', () => {
-          cut = true;
+          aborted = true;
         });
         return new Promise(() => undefined);
       },
     };
-    const needy: Check = { name: 'namespace', needs: ['temporal'], run: async () => ok('never') };
-    const needier: Check = { name: 'workers', needs: ['namespace'], run: async () => ok('never') };
-    expect(await findingsOf([endless, needy, needier], 50)).toEqual([
-      ['temporal', expect.objectContaining({ state: 'wrong', found: 'did not end within 0.05 s' })],
+    const dependent: Check = { name: 'namespace', needs: ['temporal'], run: async () => ok('never') };
+    const indirect: Check = { name: 'workers', needs: ['namespace'], run: async () => ok('never') };
+    expect(await findingsOf([neverEnding, dependent, indirect], 50)).toEqual([
+      ['temporal', expect.objectContaining({ state: 'failed', found: 'did not finish within 0.05 s' })],
       ['namespace', skipped('it needs temporal')],
       ['workers', skipped('it needs namespace')],
     ]);
-    expect(cut).toBe(true);
+    expect(aborted).toBe(true);
   });
 
-  it('are not skipped for a warning', async () => {
+  it('run after a warning too', async () => {
     const warned: Check = { name: 'service', run: async () => warning('slow', 'Wait.') };
-    const needy: Check = { name: 'key', needs: ['service'], run: async () => ok('taken') };
-    expect(await findingsOf([warned, needy])).toMatchObject([
+    const dependent: Check = { name: 'key', needs: ['service'], run: async () => ok('accepted') };
+    expect(await findingsOf([warned, dependent])).toMatchObject([
       ['service', {}],
-      ['key', ok('taken')],
+      ['key', ok('accepted')],
     ]);
   });
 });
 
 describe('settings', () => {
-  const told = (env: Environment) => checkSettings.run(createContext(env), AbortSignal.abort());
+  const check = (env: Environment) => checkSettings.run(createContext(env), AbortSignal.abort());
 
   it.each([
     ['VIDEOGEN_STORGE', 'VIDEOGEN_STORAGE'],
@@ -111,37 +114,37 @@ describe('settings', () => {
     ['VIDEOGEN_API_KEY', 'VIDEO_API_KEY'],
     ['VIDEOGEN_QUEUE', 'VIDEOGEN_TASK_QUEUE'],
     ['TEMPORAL_ADRESS', 'TEMPORAL_ADDRESS'],
-  ])('misspelt as %s are told with what was meant, and never with their value', async (name, meant) => {
-    expect(await told({ [name]: 'sk-secret' })).toEqual({
-      state: 'wrong',
-      found: 'one of them is wrong',
+  ])('misspelt as %s are reported with the right name, and without their value', async (name, meant) => {
+    expect(await check({ [name]: 'sk-secret' })).toEqual({
+      state: 'failed',
+      found: 'one is invalid',
       fix: `${name} is not a setting: did you mean ${meant}?`,
     });
   });
 
-  it('that mean nothing here are named, and are somebody else’s to fix', async () => {
-    const finding = await told({ VIDEOGEN_COLOUR: 'red', VIDEOGEN_: 'x', TEMPORAL_CODEC_ENDPOINT: 'x' });
+  it('that are unknown are a warning, because another program may use them', async () => {
+    const finding = await check({ VIDEOGEN_COLOUR: 'red', VIDEOGEN_: 'x', TEMPORAL_CODEC_ENDPOINT: 'x' });
     expect(finding).toMatchObject({
       state: 'warning',
-      found: 'all can be read; nothing reads VIDEOGEN_COLOUR, VIDEOGEN_',
+      found: 'all are valid; not used: VIDEOGEN_COLOUR, VIDEOGEN_',
     });
   });
 
-  it('that are blank are not set, whatever they are called', async () => {
+  it('that are blank count as unset, even with an unknown name', async () => {
     const blank = { VIDEOGEN_STORGE: ' ', VIDEO_API_KEY: '' };
-    expect(await told(blank)).toEqual(ok('all can be read'));
+    expect(await check(blank)).toEqual(ok('all are valid'));
   });
 
-  it.each(['VIDEO_API_KEY', 'VIDEO_API_KEY_FILE'])('with %s and no address are not ready', async (name) => {
+  it.each(['VIDEO_API_KEY', 'VIDEO_API_KEY_FILE'])('with %s and no address are invalid', async (name) => {
     const file = join(__dirname, '../../secrets/emulator-api-key');
-    expect(await told({ [name]: name === 'VIDEO_API_KEY' ? 'sk-secret' : file })).toEqual({
-      state: 'wrong',
-      found: 'one of them is wrong',
-      fix: `${name} is set, and VIDEO_API_BASE_URL is not: set that to the address of the video service, such as https://api.example.com, or unset ${name} to use the emulator.`,
+    expect(await check({ [name]: name === 'VIDEO_API_KEY' ? 'sk-secret' : file })).toEqual({
+      state: 'failed',
+      found: 'one is invalid',
+      fix: `${name} is set, but VIDEO_API_BASE_URL is not: set it to the address of the video service, such as https://api.example.com, or unset ${name} to use the emulator.`,
     });
   });
 
-  it('with a data folder that cannot be used say so, and make none', async () => {
+  it('with an unusable data folder are invalid, and no folder is created', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'videogen-doctor-data-'));
     const file = join(folder, 'file');
     writeFileSync(file, '');
@@ -150,22 +153,22 @@ describe('settings', () => {
       [join(file, 'data'), `The data folder ${join(file, 'data')} cannot be used (ENOTDIR)`],
       [join(folder, '100%'), `The data folder ${join(folder, '100%')} has ?, # or % in its path`],
     ] as const) {
-      expect(await told({ VIDEOGEN_DATA: data })).toMatchObject({
-        state: 'wrong',
+      expect(await check({ VIDEOGEN_DATA: data })).toMatchObject({
+        state: 'failed',
         fix: expect.stringContaining(problem),
       });
-      // A server that somebody else runs has its own.
-      expect(await told({ VIDEOGEN_DATA: data, TEMPORAL_ADDRESS: '127.0.0.1:1' })).toMatchObject({
+      // A remote server does not use the data folder.
+      expect(await check({ VIDEOGEN_DATA: data, TEMPORAL_ADDRESS: '127.0.0.1:1' })).toMatchObject({
         state: 'ok',
       });
     }
-    expect(await told({ VIDEOGEN_DATA: join(folder, 'new', 'data') })).toEqual(ok('all can be read'));
+    expect(await check({ VIDEOGEN_DATA: join(folder, 'new', 'data') })).toEqual(ok('all are valid'));
     expect(readdirSync(folder)).toEqual(['file']);
     rmSync(folder, { recursive: true });
   });
 
-  it('that are wrong are each told in one line', async () => {
-    const finding = await told({
+  it('that are invalid are reported in one line each', async () => {
+    const finding = await check({
       VIDEO_API_BASE_URL: 'nonsense',
       VIDEOGEN_TASK_QUEUE: '',
       VIDEOGEN_ON_LOST_SUBMIT: 'retry',
@@ -179,7 +182,7 @@ describe('settings', () => {
       VIDEOGEN_DOWNLOAD_ALLOW: 'http://host/path',
       TEMPORAL_TLS: 'yes',
     });
-    expect(finding).toMatchObject({ state: 'wrong', found: '13 of them are wrong' });
+    expect(finding).toMatchObject({ state: 'failed', found: '13 are invalid' });
     const lines = 'fix' in finding ? finding.fix.split('\n') : [];
     expect(lines.map((line) => line.split(' ')[0]).sort()).toEqual([
       'TEMPORAL_TLS',
@@ -198,60 +201,65 @@ describe('settings', () => {
     ]);
   });
 
-  it('need no key as long as no service is named', async () => {
-    expect(await told({})).toEqual(ok('all can be read'));
+  it('need no key if no service is configured', async () => {
+    expect(await check({})).toEqual(ok('all are valid'));
   });
 });
 
 describe('workers', () => {
   const now = Date.parse('2026-01-01T00:10:00Z');
-  const asked = (secondsAgo: number, identity = 'a') => [{ identity, lastAskedMs: now - secondsAgo * 1_000 }];
-  const all = { queue: 'q', workflows: asked(3), activities: asked(3), submits: asked(3) };
+  const polled = (secondsAgo: number, identity = 'a') => [
+    { identity, lastPolledMs: now - secondsAgo * 1_000 },
+  ];
+  const all = { queue: 'q', workflows: polled(3), activities: polled(3), submits: polled(3) };
 
-  it('that ask for everything are ok, and counted by name', () => {
-    expect(judgePollers(all, now)).toEqual(ok('one on q, asked for work 3 s ago'));
-    const two = { ...all, workflows: [...asked(3), ...asked(5, 'b')] };
-    expect(judgePollers(two, now)).toEqual(ok('2 on q, asked for work 3 s ago'));
+  it('that poll for everything are ok, and counted by identity', () => {
+    expect(judgePollers(all, now)).toEqual(ok('one on q, last polled 3 s ago'));
+    const two = { ...all, workflows: [...polled(3), ...polled(5, 'b')] };
+    expect(judgePollers(two, now)).toEqual(ok('2 on q, last polled 3 s ago'));
   });
 
-  it('that are not there are told with the command that starts one', () => {
+  it('that are missing are reported with the command that starts one', () => {
     const none = { queue: 'q', workflows: [], activities: [], submits: [] };
     expect(judgePollers(none, now)).toEqual(
-      wrong(
-        'no worker asks for the workflows of q, the activities of q, the submits of q-submit',
+      failed(
+        'no worker polls for the workflows of q, the activities of q, the submits of q-submit',
         'Start one with: videogen worker',
       ),
     );
-    expect(judgePollers({ ...all, activities: [] }, now)).toMatchObject({ state: 'wrong' });
+    expect(judgePollers({ ...all, activities: [] }, now)).toMatchObject({ state: 'failed' });
   });
 
-  it('that do not submit may be waiting out a rate limit', () => {
+  it('that do not poll for submits may be waiting for a rate limit', () => {
     expect(judgePollers({ ...all, submits: [] }, now)).toMatchObject({
-      state: 'wrong',
-      found: 'no worker asks for the submits of q-submit',
+      state: 'failed',
+      found: 'no worker polls for the submits of q-submit',
       fix: expect.stringContaining('rate limit'),
     });
   });
 
-  it('of downloads are asked for where those have a queue of their own', () => {
-    const served = { ...all, downloads: { queue: 'd', pollers: asked(3) } };
+  it('for downloads are required if downloads have a queue of their own', () => {
+    const served = { ...all, downloads: { queue: 'd', pollers: polled(3) } };
     expect(judgePollers(served, now)).toMatchObject({ state: 'ok' });
     const unserved = { ...all, downloads: { queue: 'd', pollers: [] } };
     expect(judgePollers(unserved, now)).toEqual(
-      wrong('no worker asks for the downloads of d', 'Start one with: videogen worker --only downloads'),
+      failed('no worker polls for the downloads of d', 'Start one with: videogen worker --only downloads'),
     );
     expect(judgePollers({ ...unserved, activities: [] }, now)).toEqual(
-      wrong('no worker asks for the activities of q, the downloads of d', 'Start one with: videogen worker'),
+      failed(
+        'no worker polls for the activities of q, the downloads of d',
+        'Start one with: videogen worker',
+      ),
     );
     expect(judgePollers({ ...unserved, submits: [] }, now)).toMatchObject({
-      found: 'no worker asks for the submits of q-submit, the downloads of d',
+      found: 'no worker polls for the submits of q-submit, the downloads of d',
     });
   });
 
-  it('that were last heard of minutes ago may have been killed', () => {
-    expect(judgePollers({ ...all, workflows: asked(200) }, now)).toMatchObject({
+  it('that last polled minutes ago may have been killed', () => {
+    expect(judgePollers({ ...all, workflows: polled(200) }, now)).toMatchObject({
       state: 'warning',
-      found: 'one on q, asked for work 3 min ago',
+      found: 'one on q, last polled 3 min ago',
     });
   });
 });
@@ -271,30 +279,32 @@ test('less than a GiB of free space is a warning', () => {
   expect(judgeSpace('/videos', 2 ** 30 - 1)).toMatchObject({ state: 'warning' });
 });
 
-test('keys are hidden wherever they turn up', () => {
-  const hide = secretHider({
+test('configured keys are redacted in every finding', () => {
+  const redact = findingRedactor({
     VIDEO_API_KEY: 'sk-video',
     TEMPORAL_API_KEY: 'sk-temporal',
     AWS_ACCESS_KEY_ID: 'id',
     AWS_SECRET_ACCESS_KEY: 'aws-secret',
     AWS_SESSION_TOKEN: 'aws-token',
   });
-  expect(hide(ok('aws-secret with aws-token of id'))).toEqual(ok('… with … of id'));
-  expect(hide(wrong('sk-video and sk-temporal', 'not sk-temporal'))).toEqual(wrong('… and …', 'not …'));
-  expect(hide(ok('sk-video'))).toEqual(ok('…'));
+  expect(redact(ok('aws-secret with aws-token of id'))).toEqual(ok('… with … of id'));
+  expect(redact(failed('sk-video and sk-temporal', 'not sk-temporal'))).toEqual(failed('… and …', 'not …'));
+  expect(redact(ok('sk-video'))).toEqual(ok('…'));
+  const paths = 'https://api.example.com/v2/0123456789abcdef0123 and /srv/k-temporal';
+  expect(redact(ok(paths))).toEqual(ok(paths));
 });
 
 describe('lines', () => {
-  it('are not wrapped in a pipe, and the fix stands below what was found', () => {
+  it('are not wrapped in a pipe, and the fix is below what was found', () => {
     const long = 'x '.repeat(100).trim();
-    expect(findingLines('key', wrong(long, 'First.\nSecond.'), undefined)).toEqual([
-      `wrong    key        ${long}`,
+    expect(findingLines('key', failed(long, 'First.\nSecond.'), undefined)).toEqual([
+      `failed   key        ${long}`,
       '                    First.',
       '                    Second.',
     ]);
   });
 
-  it('fit the screen, words whole', () => {
+  it('fit the screen without breaking words', () => {
     const lines = findingLines(
       'namespace',
       warning('word '.repeat(40).trim(), 'fix '.repeat(40).trim()),
@@ -305,11 +315,12 @@ describe('lines', () => {
     expect(lines.join(' ').match(/\b(word|fix)\b/g)).toHaveLength(80);
   });
 
-  it('end with a sentence that says whether a job can be done', () => {
-    const nothing = wrong('', '');
+  it('end with a sentence that says whether everything is ready', () => {
+    const failure = failed('', '');
     expect(summaryLine([ok(''), ok('')])).toBe('Ready to generate.');
-    expect(summaryLine([ok(''), warning('', '')])).toBe('Ready to generate, with 1 to watch.');
-    expect(summaryLine([ok(''), nothing])).toBe('Not ready: 1 of 2 checks failed.');
-    expect(summaryLine([nothing, skipped('')])).toBe('Not ready: 1 of 2 checks failed, 1 was skipped.');
+    expect(summaryLine([ok(''), warning('', '')])).toBe('Ready to generate, with 1 warning.');
+    expect(summaryLine([warning('', ''), warning('', '')])).toBe('Ready to generate, with 2 warnings.');
+    expect(summaryLine([ok(''), failure])).toBe('Not ready: 1 of 2 checks failed.');
+    expect(summaryLine([failure, skipped('')])).toBe('Not ready: 1 of 2 checks failed, 1 was skipped.');
   });
 });

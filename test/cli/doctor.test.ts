@@ -4,7 +4,7 @@ import { createServer as createHttp2Server, type Http2Server, type Http2Session 
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { DoctorReport, ToldCheck } from '../../src/cli/doctor/report';
+import type { CheckReport, DoctorReport } from '../../src/cli/doctor/report';
 import { run } from '../../src/cli/run';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { eventually } from '../temporal-server/eventually';
@@ -34,7 +34,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** A machine with a Temporal CLI and no server: whatever a test does not set is in order. */
+/** The settings of a machine with a Temporal CLI and no server. All checks pass unless a test changes something. */
 function settings(env: Record<string, string | undefined> = {}): Record<string, string | undefined> {
   return {
     HOME: folder,
@@ -56,7 +56,7 @@ async function examine(env: Record<string, string | undefined> = {}) {
   const { code, out, err } = await doctor(env, ['--json']);
   const report: DoctorReport = JSON.parse(out);
   expect(code).toBe(report.ok ? 0 : 2);
-  const check = (name: string): ToldCheck | undefined => report.checks.find((told) => told.name === name);
+  const check = (name: string): CheckReport | undefined => report.checks.find((one) => one.name === name);
   return { ...report, code, out, err, check };
 }
 
@@ -69,16 +69,18 @@ async function serve(answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A Temporal that answers with empty messages, or refuses. */
+/** A fake Temporal server that answers with empty messages, or with errors. */
 async function serveGrpc(
-  refusal: (path: string) => { code: number; words: string } | undefined,
+  refusal: (path: string) => { code: number; message: string } | undefined,
 ): Promise<string> {
   const server = createHttp2Server();
   server.on('session', (session) => http2Sessions.add(session));
   server.on('stream', (stream, headers) => {
-    const { code = 0, words = '' } = refusal(String(headers[':path'])) ?? {};
+    const { code = 0, message = '' } = refusal(String(headers[':path'])) ?? {};
     stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
-    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': `${code}`, 'grpc-message': words }));
+    stream.on('wantTrailers', () =>
+      stream.sendTrailers({ 'grpc-status': `${code}`, 'grpc-message': message }),
+    );
     stream.end(code === 0 ? Buffer.alloc(5) : undefined);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -86,8 +88,8 @@ async function serveGrpc(
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-describe('what is told', () => {
-  it('is a line for each check on standard output, in one order, when all is ok', async () => {
+describe('the report', () => {
+  it('has a line for each check on standard output, in a fixed order', async () => {
     const { code, out, err } = await doctor(atEmulator());
     expect([code, err]).toEqual([0, '']);
     const lines = out.trimEnd().split('\n');
@@ -105,7 +107,7 @@ describe('what is told', () => {
     expect(lines.at(-1)).toBe('Ready to generate.');
   });
 
-  it('is one object on standard output with --json, and the lines go to standard error', async () => {
+  it('is one object on standard output with --json, with the lines on standard error', async () => {
     const { code, out, err } = await doctor({ VIDEOGEN_SUBMITS_PER_SECOND: '0' }, ['--json']);
     expect(code).toBe(2);
     expect(out).toMatch(/^\{[^\n]+\}\n$/);
@@ -113,14 +115,14 @@ describe('what is told', () => {
       ok: false,
       checks: expect.arrayContaining([
         { name: 'settings', ok: false, found: expect.any(String), fix: expect.stringContaining('above 0') },
-        { name: 'service', ok: true, found: 'no VIDEO_API_BASE_URL: the emulator is used' },
+        { name: 'service', ok: true, found: 'VIDEO_API_BASE_URL is not set: the emulator is used' },
       ]),
     });
-    expect(err).toMatch(/^wrong {4}settings {3}one of them is wrong$/m);
+    expect(err).toMatch(/^failed {3}settings {3}one is invalid$/m);
     expect(err).toMatch(/\nNot ready: 1 of 9 checks failed\.\n$/);
   });
 
-  it('keeps one wrong thing from hiding another, and says what was not looked at', async () => {
+  it('lists every problem, and says which checks were skipped', async () => {
     const file = join(folder, 'file');
     writeFileSync(file, '');
     const { checks } = await examine({
@@ -132,7 +134,7 @@ describe('what is told', () => {
     });
     expect(Object.fromEntries(checks.map(({ name, ok, found }) => [name, ok || found]))).toEqual({
       versions: true,
-      settings: 'one of them is wrong',
+      settings: 'one is invalid',
       temporal: expect.stringContaining('127.0.0.1:1'),
       namespace: 'skipped: it needs temporal',
       workers: 'skipped: it needs temporal',
@@ -143,7 +145,7 @@ describe('what is told', () => {
     });
   });
 
-  it('ends at a Ctrl-C', async () => {
+  it('stops on Ctrl-C', async () => {
     const terminal = new FakeTerminal(settings({ TEMPORAL_ADDRESS: '127.0.0.1:1' }));
     const ending = run(['doctor'], terminal);
     await eventually('doctor listens', () => terminal.listeners > 0);
@@ -154,12 +156,14 @@ describe('what is told', () => {
 });
 
 describe('a key', () => {
-  it('is sent as the profile says', async () => {
+  it('is sent in the header of the profile', async () => {
     const profile = join(folder, 'profile.yaml');
     writeFileSync(profile, 'auth: { header: X-Api-Key, scheme: "" }\npaths: { task: "/jobs/{taskId}" }\n');
     const url = await serve((request, response) => {
-      const isRight = request.headers['x-api-key'] === KEY && request.url?.startsWith('/jobs/doctor-');
-      response.writeHead(isRight ? 404 : 401, { 'content-type': 'application/json' }).end('{"message":"no"}');
+      const isExpected = request.headers['x-api-key'] === KEY && request.url?.startsWith('/jobs/doctor-');
+      response
+        .writeHead(isExpected ? 404 : 401, { 'content-type': 'application/json' })
+        .end('{"message":"no"}');
     });
     const { check } = await examine({
       VIDEO_API_BASE_URL: url,
@@ -169,35 +173,35 @@ describe('a key', () => {
     expect(check('key')).toMatchObject({ ok: true });
   });
 
-  it('that the service takes is found out with one look and no generation', async () => {
+  it('is checked with one poll and no generation', async () => {
     const { check } = await examine(atEmulator());
     expect(check('key')).toEqual({
       name: 'key',
       ok: true,
-      found: 'taken (answered 404 to a task that does not exist)',
+      found: 'accepted (answered 404 for a task that does not exist)',
     });
-    const asked = emulator.calls.filter(({ path }) => path.startsWith('/v1/'));
-    expect(asked).toMatchObject([
+    const polled = emulator.calls.filter(({ path }) => path.startsWith('/v1/'));
+    expect(polled).toMatchObject([
       { method: 'GET', path: expect.stringMatching(/^\/v1\/videos\/doctor-[0-9a-f-]{36}$/) },
     ]);
     expect(emulator.generations()).toEqual([]);
     expect(emulator.calls.every(({ method }) => method === 'GET')).toBe(true);
   });
 
-  it('goes with that look alone', async () => {
-    const carried: unknown[] = [];
+  it('is sent only with that poll', async () => {
+    const requests: unknown[] = [];
     const url = await serve((request, response) => {
-      carried.push([request.url?.startsWith('/v1/videos/doctor-'), request.headers.authorization]);
+      requests.push([request.url?.startsWith('/v1/videos/doctor-'), request.headers.authorization]);
       response.writeHead(404).end('{"error":{"message":"no such task"}}');
     });
     await examine({ VIDEO_API_BASE_URL: url, VIDEO_API_KEY: KEY });
-    expect(carried).toEqual([
+    expect(requests).toEqual([
       [false, undefined],
       [true, `Bearer ${KEY}`],
     ]);
   });
 
-  it('that the service refuses is told with the fix', async () => {
+  it('that the service refuses is reported with the fix', async () => {
     const { check } = await examine({ VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: 'sk-other' });
     expect(check('service')).toMatchObject({ ok: true });
     expect(check('key')).toMatchObject({
@@ -207,8 +211,8 @@ describe('a key', () => {
     });
   });
 
-  it('that cannot be one is a matter of the settings, and the address is looked at all the same', async () => {
-    const { check } = await examine({ VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: 'two words' });
+  it('that is malformed is a problem of the settings, and the address is still checked', async () => {
+    const { check } = await examine({ VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: 'two message' });
     expect(check('settings')).toMatchObject({
       ok: false,
       fix: expect.stringMatching(/^VIDEO_API_KEY holds a/),
@@ -218,7 +222,7 @@ describe('a key', () => {
   });
 
   const json = { 'content-type': 'application/json' };
-  it.each<[string, number, string, Partial<ToldCheck>]>([
+  it.each<[string, number, string, Partial<CheckReport>]>([
     [
       'a web page with 200',
       200,
@@ -235,7 +239,7 @@ describe('a key', () => {
       },
     ],
     [
-      'words in a body with 200',
+      'an error in a body with 200',
       200,
       '{"code":1004,"message":"no such task"}',
       { ok: true, found: expect.stringContaining('no such task'), fix: expect.any(String) },
@@ -251,15 +255,15 @@ describe('a key', () => {
     ['405', 405, '', { ok: false, found: 'answered 405: it is probably not the video service' }],
     ['410', 410, '{}', { ok: true, found: expect.stringContaining('answered 410') }],
     ['400', 400, '{"error":"bad id"}', { ok: true, fix: expect.any(String) }],
-    ['429', 429, '{}', { ok: true, fix: 'Ask again later.' }],
-    ['503', 503, '', { ok: false, found: 'answered 503: it fails by itself' }],
+    ['429', 429, '{}', { ok: true, fix: 'Try again later.' }],
+    ['503', 503, '', { ok: false, found: 'answered 503: the service failed' }],
     ['301', 301, '', { ok: false, fix: expect.stringContaining('https://') }],
-  ])('answered by %s (%d) is told as it is', async (_what, status, body, told) => {
+  ])('answered by %s (%d) is reported for what it is', async (_what, status, body, expected) => {
     const url = await serve((_request, response) => {
       response.writeHead(status, status === 301 ? { location: 'https://elsewhere.example' } : json).end(body);
     });
     const { check } = await examine({ VIDEO_API_BASE_URL: url, VIDEO_API_KEY: KEY });
-    expect(check('key')).toMatchObject(told);
+    expect(check('key')).toMatchObject(expected);
   });
 
   it.each([
@@ -267,12 +271,12 @@ describe('a key', () => {
     ['VIDEO_API_KEY', 200],
     ['VIDEO_API_KEY_FILE', 404],
     ['VIDEO_API_KEY_FILE', 500],
-  ])('in %s is printed nowhere, not even when the service repeats it with %d', async (variable, status) => {
+  ])('in %s is never printed, even if the service repeats it with %d', async (variable, status) => {
     const file = join(folder, 'key');
     writeFileSync(file, `${KEY}\n`);
     const url = await serve((request, response) => {
-      const words = `no ${request.headers.authorization} here`;
-      response.writeHead(status, words).end(JSON.stringify({ code: 7, message: words }));
+      const message = `no ${request.headers.authorization} here`;
+      response.writeHead(status, message).end(JSON.stringify({ code: 7, message }));
     });
     const env = { VIDEO_API_BASE_URL: url, [variable]: variable === 'VIDEO_API_KEY' ? KEY : file };
     for (const args of [[], ['--json']]) {
@@ -286,30 +290,30 @@ describe('a key', () => {
 describe('the address of the service', () => {
   it.each([
     [NOWHERE, 'nothing listens there'],
-    ['http://no-such-host.invalid', 'its name'],
-  ])('%s, where nobody answers, is told with the reason', async (url, reason) => {
+    ['http://no-such-host.invalid', 'its host name'],
+  ])('%s, which does not answer, is reported with the reason', async (url, reason) => {
     const { check } = await examine({ VIDEO_API_BASE_URL: url, VIDEO_API_KEY: KEY });
     expect(check('service')).toMatchObject({ ok: false, found: expect.stringContaining(reason) });
     expect(check('service')?.fix).toMatch(/\.$/);
   });
 
-  it('with https where plain HTTP is spoken is told with the fix', async () => {
+  it('with https for a plain HTTP server is reported with the fix', async () => {
     const url = emulator.url.replace('http:', 'https:');
     const { check } = await examine({ VIDEO_API_BASE_URL: url, VIDEO_API_KEY: KEY });
     expect(check('service')).toMatchObject({
       ok: false,
-      found: `${url}/ does not answer: it speaks no TLS`,
-      fix: expect.stringContaining('Write http://'),
+      found: `${url}/ does not answer: it does not speak TLS`,
+      fix: expect.stringContaining('Use http://'),
     });
   });
 
-  it('that is no URL is a matter of the settings', async () => {
+  it('that is not a URL is a problem of the settings', async () => {
     const { check } = await examine({ VIDEO_API_BASE_URL: 'api.example.com', VIDEO_API_KEY: KEY });
     expect(check('settings')?.fix).toMatch(/^VIDEO_API_BASE_URL is not an http\(s\) URL: /);
     expect(check('service')).toMatchObject({ ok: false, found: 'skipped: it needs settings' });
   });
 
-  it('that never answers is given up within the time of a check', async () => {
+  it('that never answers fails within the time limit of a check', async () => {
     const url = await serve(() => undefined);
     const { check } = await examine({ VIDEO_API_BASE_URL: url, VIDEO_API_KEY: KEY });
     expect(check('service')).toMatchObject({ ok: false, found: expect.stringContaining('timeout') });
@@ -323,7 +327,7 @@ describe('the clock', () => {
       response.writeHead(404, { date: date.toUTCString(), ...headers }).end('{}');
     });
 
-  it.each<[string, number, Record<string, string>, Partial<ToldCheck>]>([
+  it.each<[string, number, Record<string, string>, Partial<CheckReport>]>([
     [
       'an hour behind',
       -3_600_000,
@@ -332,14 +336,14 @@ describe('the clock', () => {
     ],
     ['ten minutes ahead', 600_000, {}, { ok: false, found: '10 min behind that of the service' }],
     ['30 s ahead', 30_000, {}, { ok: true, found: expect.stringMatching(/^(29|30) s behind/) }],
-    ['an hour behind as a cache tells it', -3_600_000, { age: '3600' }, { ok: true }],
-  ])('of a service that is %s is compared with ours', async (_what, offsetMs, headers, told) => {
+    ['an hour behind because of a cache', -3_600_000, { age: '3600' }, { ok: true }],
+  ])('of a service that is %s is compared with ours', async (_what, offsetMs, headers, expected) => {
     const url = await ahead(offsetMs, headers);
     const { check } = await examine({ VIDEO_API_BASE_URL: url, VIDEO_API_KEY: KEY });
-    expect(check('clock')).toMatchObject(told);
+    expect(check('clock')).toMatchObject(expected);
   });
 
-  it('of a service that tells no time is not compared', async () => {
+  it('of a service without a Date header is not compared', async () => {
     const url = await serve((_request, response) => {
       response.sendDate = false;
       response.writeHead(404).end('{}');
@@ -350,7 +354,7 @@ describe('the clock', () => {
 });
 
 describe('the storage', () => {
-  it('is left as it was, whether the folder was there or not', async () => {
+  it('is left unchanged, whether the folder exists or not', async () => {
     const old = join(folder, 'old');
     mkdirSync(old);
     for (const VIDEOGEN_STORAGE of [old, join(folder, 'new', 'videos')]) {
@@ -373,21 +377,21 @@ describe('the storage', () => {
     });
   });
 
-  it('named by a setting that is wrong is not looked at', async () => {
-    for (const wrong of [
+  it('is not checked if its setting is invalid', async () => {
+    for (const env of [
       { VIDEOGEN_STORAGE: 'gs://bucket' },
       { VIDEOGEN_STORAGE: 's3://bucket', AWS_ENDPOINT_URL_S3: 'nonsense' },
     ]) {
-      const { check } = await examine(wrong);
-      expect(check('settings')).toMatchObject({ ok: false, found: 'one of them is wrong' });
+      const { check } = await examine(env);
+      expect(check('settings')).toMatchObject({ ok: false, found: 'one is invalid' });
       expect(check('storage')).toMatchObject({ ok: false, found: 'skipped: it needs settings' });
     }
   });
 });
 
 describe('Temporal', () => {
-  it('that does not answer is told with the reason, and no longer waited for', async () => {
-    const begun = Date.now();
+  it('that does not answer is reported with the reason, within the time limit', async () => {
+    const startedMs = Date.now();
     const { check } = await examine({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
     expect(check('temporal')).toMatchObject({
       ok: false,
@@ -397,20 +401,20 @@ describe('Temporal', () => {
     expect(check('service')).toEqual({
       name: 'service',
       ok: true,
-      found: 'no VIDEO_API_BASE_URL: that of the worker is used; one that starts here needs its own',
+      found: 'VIDEO_API_BASE_URL is not set here: workers use their own; one that starts here needs it',
     });
-    expect(Date.now() - begun).toBeLessThan(15_000);
+    expect(Date.now() - startedMs).toBeLessThan(15_000);
   });
 
-  it('is told apart from something else that listens at its address', async () => {
+  it('is distinguished from another program that listens at its address', async () => {
     const { check } = await examine({ TEMPORAL_ADDRESS: new URL(emulator.url).host });
     expect(check('temporal')).toMatchObject({
       ok: false,
-      found: expect.stringContaining('does not answer as Temporal'),
+      found: expect.stringContaining('does not answer as a Temporal server'),
     });
   });
 
-  it('needs a CLI that can be run when one is named', async () => {
+  it('needs an executable CLI if one is configured', async () => {
     const { check } = await examine({ VIDEOGEN_TEMPORAL_CLI: join(folder, 'none') });
     expect(check('temporal')).toMatchObject({
       ok: false,
@@ -425,19 +429,22 @@ describe('Temporal', () => {
       { ok: true, found: expect.stringMatching(/generate starts a server with .+bin\/temporal$/) },
     ],
     ['go', { ok: true, found: expect.stringContaining('builds with Go first') }],
-    ['pip3', { ok: true, found: expect.stringContaining('which it fetches first: seconds, once') }],
+    ['pip3', { ok: true, found: expect.stringContaining('which it downloads first: seconds, once') }],
     ['neither', { ok: true, fix: expect.stringContaining('put the Temporal CLI, uv, pip or Go on PATH') }],
-  ])('that generate would start is looked for on PATH (%s there), and not made', async (program, told) => {
-    const bin = join(folder, 'bin');
-    mkdirSync(bin);
-    writeFileSync(join(bin, program), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
-    const { check } = await examine({ VIDEOGEN_TEMPORAL_CLI: undefined, PATH: bin });
-    expect(check('temporal')).toMatchObject(told);
-    expect(existsSync(join(folder, 'cache'))).toBe(false);
-    expect(existsSync(join(folder, 'data'))).toBe(false);
-  });
+  ])(
+    'that generate would start is searched on PATH (which has %s), and not installed',
+    async (program, expected) => {
+      const bin = join(folder, 'bin');
+      mkdirSync(bin);
+      writeFileSync(join(bin, program), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+      const { check } = await examine({ VIDEOGEN_TEMPORAL_CLI: undefined, PATH: bin });
+      expect(check('temporal')).toMatchObject(expected);
+      expect(existsSync(join(folder, 'cache'))).toBe(false);
+      expect(existsSync(join(folder, 'data'))).toBe(false);
+    },
+  );
 
-  it('that a dev left its note of, and that does not answer, is not the one that generate uses', async () => {
+  it('with a note from dev that no longer answers is not used', async () => {
     mkdirSync(join(folder, 'data'));
     const note = { pid: process.pid, serverPid: 1, address: '127.0.0.1:1', namespace: 'default' };
     writeFileSync(join(folder, 'data', 'stack.json'), JSON.stringify(note));
@@ -445,8 +452,8 @@ describe('Temporal', () => {
     expect(check('temporal')).toMatchObject({ ok: true, found: expect.stringContaining('generate starts') });
   });
 
-  it('that wants another key is told with the fix, and without the key', async () => {
-    const address = await serveGrpc(() => ({ code: 16, words: 'bad token sk-temporal' }));
+  it('that refuses the key is reported with the fix, and without the key', async () => {
+    const address = await serveGrpc(() => ({ code: 16, message: 'bad token sk-temporal' }));
     const env = { TEMPORAL_ADDRESS: address, TEMPORAL_API_KEY: 'sk-temporal', TEMPORAL_TLS: 'false' };
     const { check, out, err } = await examine(env);
     expect(check('temporal')).toMatchObject({
@@ -457,15 +464,15 @@ describe('Temporal', () => {
     expect(out + err).not.toContain('sk-temporal');
   });
 
-  it('that keeps its namespace to others is told with its words', async () => {
+  it('that denies access to its namespace is reported with its message', async () => {
     const address = await serveGrpc((path) =>
-      path.endsWith('/GetSystemInfo') ? undefined : { code: 7, words: 'not for you' },
+      path.endsWith('/GetSystemInfo') ? undefined : { code: 7, message: 'not for you' },
     );
     const { check } = await examine({ TEMPORAL_ADDRESS: address });
     expect(check('temporal')).toMatchObject({ ok: true });
     expect(check('namespace')).toMatchObject({
       ok: false,
-      found: expect.stringContaining('default cannot be looked at (7 PERMISSION_DENIED: not for you)'),
+      found: expect.stringContaining('default cannot be read (7 PERMISSION_DENIED: not for you)'),
     });
     expect(check('workers')).toMatchObject({ found: 'skipped: it needs namespace' });
   });

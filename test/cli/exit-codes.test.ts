@@ -5,12 +5,12 @@ import { DecisionRefused, FAILURES, type FailureType, VideoFailure } from '../..
 import { ServerUnavailable } from '../../src/temporal-server';
 import { FakeTerminal } from './fake-terminal';
 
-test('a failed job ends with the code of its row', () => {
+test('a failed job ends with the code of the failure table', () => {
   expect(exitCodeOf(new VideoFailure('GenerationFailed'))).toBe(FAILURES.GenerationFailed.exitCode);
   expect(exitCodeOf(new VideoFailure('InvalidRequest'))).toBe(EXIT.usage);
 });
 
-test('usage, a missing Temporal and a mistake of ours are told apart', () => {
+test('usage errors, a missing Temporal and bugs have different codes', () => {
   expect(exitCodeOf(new ConfigError('x'))).toBe(EXIT.usage);
   expect(exitCodeOf(new DecisionRefused('x'))).toBe(EXIT.usage);
   expect(exitCodeOf(new TemporalUnreachable('x'))).toBe(EXIT.noTemporal);
@@ -19,14 +19,14 @@ test('usage, a missing Temporal and a mistake of ours are told apart', () => {
   expect(exitCodeOf('x')).toBe(EXIT.unexpected);
 });
 
-test('no code means two things', () => {
+test('no code has two meanings', () => {
   const { usage, ...own } = EXIT;
   expect(usage).toBe(FAILURES.InvalidRequest.exitCode);
   const codes = [...Object.values(own), ...Object.values(FAILURES).map(({ exitCode }) => exitCode)];
   expect(new Set(codes).size).toBe(codes.length);
 });
 
-test('a program is told type, message, task and advice of a failed job, each once', () => {
+test('the error object of a failed job has its type, message, task and advice', () => {
   const failure = new VideoFailure('GenerationFailed', { taskId: 'task_1', message: 'moderated' });
   expect(errorObject(failure)).toEqual({
     error: {
@@ -38,13 +38,13 @@ test('a program is told type, message, task and advice of a failed job, each onc
   });
 });
 
-test('a program is told type and message of anything else, whatever was thrown', () => {
-  const told = (error: unknown) => JSON.parse(JSON.stringify(errorObject(error)));
-  expect(told(new ConfigError('VIDEO_API_KEY is empty'))).toEqual({
+test('the error object of any other error has its type and message', () => {
+  const printed = (error: unknown) => JSON.parse(JSON.stringify(errorObject(error)));
+  expect(printed(new ConfigError('VIDEO_API_KEY is empty'))).toEqual({
     error: { type: 'ConfigError', message: 'VIDEO_API_KEY is empty' },
   });
-  expect(told('a word')).toEqual({ error: { type: 'Error', message: 'a word' } });
-  expect(told(undefined)).toEqual({ error: { type: 'Error', message: 'undefined' } });
+  expect(printed('a word')).toEqual({ error: { type: 'Error', message: 'a word' } });
+  expect(printed(undefined)).toEqual({ error: { type: 'Error', message: 'undefined' } });
 });
 
 describe('the last line about a failed job', () => {
@@ -55,7 +55,7 @@ describe('the last line about a failed job', () => {
   };
 
   test.each<FailureType>(['DeadlineExceeded', 'Cancelled', 'StorageFailed', 'VideoUnavailable'])(
-    'that ended as %s is the command that picks its task up again',
+    'that ended as %s is the command that adopts its task',
     (type) => {
       expect(lastLine(new VideoFailure(type, { taskId: 'task_1' }))).toBe(
         'Pick the task up again with: videogen generate --adopt task_1',
@@ -63,12 +63,12 @@ describe('the last line about a failed job', () => {
     },
   );
 
-  test('whose submit is unconfirmed is the command for when the task is found', () => {
+  test('whose submit is unconfirmed is the command to use once the task is found', () => {
     expect(lastLine(new VideoFailure('SubmitUnconfirmed'))).toContain('videogen generate --adopt TASK_ID');
   });
 
   test.each<FailureType>(['GenerationFailed', 'GenerationCancelled', 'TaskUnknown', 'InvalidRequest'])(
-    'that ended as %s is what happened: there is nothing to pick up',
+    'that ended as %s is the failure itself: there is nothing to adopt',
     (type) => {
       const failure = new VideoFailure(type, { taskId: type === 'InvalidRequest' ? undefined : 'task_1' });
       expect(lastLine(failure)).toBe(failure.message);

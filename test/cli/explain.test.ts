@@ -36,7 +36,7 @@ it('prints what the page about other services shows', async () => {
   expect(out.trimEnd().split('\n')).toEqual(shown?.output);
 });
 
-it('proposes a profile for an answer that is not understood, which reads it when it is saved', async () => {
+it('proposes a profile for an answer that it cannot read, and the profile reads it', async () => {
   const { code, out, err } = await videogen(save(TICKET));
   expect([code, err]).toEqual([0, '']);
   expect(out).toBe(`answer.json: HTTP 200
@@ -71,7 +71,7 @@ answer.json: HTTP 200
   });
 });
 
-it('says where each thing was found, without the signature of a link, and what speaks against it', async () => {
+it('says where each value was found, without the signature of a link, and reports doubts', async () => {
   const body = {
     task_id: 'a',
     data: {
@@ -95,38 +95,42 @@ Everything was found, with doubts.
 });
 
 it.each([
-  ['{"task_id":"a","status":"brewing"}', '200', 'state "brewing" at status is not a word we know\n'],
+  ['{"task_id":"a","status":"brewing"}', '200', 'state "brewing" at status is an unknown word\n'],
   [
     '{"status":"brewed","url":"https://x/1"}',
     '200',
-    'a word we know: read as succeeded, because there is a video\n',
+    'an unknown word: read as succeeded, because there is a video\n',
   ],
   ['{"task_id":"a","url":"https://x/1"}', '200', '  state     succeeded, because there is a video\n'],
   ['{"id":"a","status":"running","progress":0.5}', '200', '  progress  50 %  at progress\n'],
   ['', '202', '  state     running, because of HTTP 202\n'],
   ['<html>', '200', '  the body is a web page or XML and not JSON: check VIDEO_API_BASE_URL\n'],
   ['', '200', '  the body is empty\n'],
-  ['"abc"', '200', '  the body is no JSON object or list\n'],
+  ['"abc"', '200', '  the body is not a JSON object or list\n'],
   ['<html>', '503', '  error: nothing found\n'],
   ['{"detail":"No credit"}', '402', '  message   No credit  at detail\n'],
   ['{"id":"a","status":"P3"}', '200', 'What does "P3" mean? Put it under queued, '],
   ['{"id":"a","status":"running"}', '200', 'Everything is understood.\n'],
   ['{}', '200', 'No profile can be guessed from this.\n'],
-  [String.raw`{"id":"\u001b[31mred"}`, '200', '  task id: red is none, for it must be text of at most 1000'],
+  [
+    String.raw`{"id":"\u001b[31mred"}`,
+    '200',
+    '  task id: red is not a task id: it must be text of at most 1000',
+  ],
 ])('%s with HTTP %s: %s', async (body, status, line) => {
   const { code, out } = await videogen(save(body), '--status', status);
   expect(code).toBe(0);
   expect(out).toContain(line);
 });
 
-it('reads what a worker recorded: a folder, a file, or one answer a line', async () => {
-  const keep = recordAnswers(folder);
+it('reads what a worker recorded: a folder, a file, or one answer per line', async () => {
+  const record = recordAnswers(folder);
   const recorded = { headers: {}, secrets: NO_SECRETS };
-  keep({ ...recorded, call: 'submit', status: 200, body: '{"ticket":{"no":7}}' });
-  keep({ ...recorded, call: 'poll', status: 200, body: TICKET });
+  record({ ...recorded, call: 'submit', status: 200, body: '{"ticket":{"no":7}}' });
+  record({ ...recorded, call: 'poll', status: 200, body: TICKET });
   const { out } = await videogen(folder, '--json');
-  const told = JSON.parse(out);
-  expect(told).toEqual({
+  const explained = JSON.parse(out);
+  expect(explained).toEqual({
     answers: [
       expect.objectContaining({ call: 'submit', status: 200, missing: ['task id'] }),
       expect.objectContaining({ call: 'poll', status: 200, missing: ['state', 'video'] }),
@@ -145,7 +149,7 @@ it('reads what a worker recorded: a folder, a file, or one answer a line', async
     save(lines.map((line) => `${JSON.stringify(line)}\n`).join(''), 'all.txt'),
     '--json',
   );
-  expect(JSON.parse(all.out).profile).toEqual(told.profile);
+  expect(JSON.parse(all.out).profile).toEqual(explained.profile);
 });
 
 it('reads an answer from standard input', async () => {
@@ -161,13 +165,13 @@ it.each<[string[], RegExp]>([
   expect(await videogen(...args)).toEqual({ code: 2, out: '', err: expect.stringMatching(line) });
 });
 
-it('a folder without answers is refused in one line, to a program as well', async () => {
+it('a folder without answers is refused in one line, also with --json', async () => {
   const { code, out, err } = await videogen(folder, '--json');
   expect([code, err]).toEqual([2, `There are no answers in ${folder}.\n`]);
   expect(JSON.parse(out)).toEqual({ error: { type: 'ConfigError', message: err.trimEnd() } });
 });
 
-it('reads with the profile in use, and proposes the whole of what is then needed', async () => {
+it('reads with the configured profile, and proposes a complete one', async () => {
   const profile = save('read: { taskId: ticket.no, state: ticket.phase }\n', 'mine.yaml');
   const terminal = new FakeTerminal({ VIDEOGEN_PROFILE: profile });
   expect(await run(['explain', save(TICKET), '--json'], terminal)).toBe(0);

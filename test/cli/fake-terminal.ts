@@ -1,6 +1,6 @@
 import { type Terminal, writeTo } from '../../src/cli/terminal';
 
-/** A terminal that keeps what is written and is interrupted on demand. */
+/** A terminal that records its output and can be interrupted. */
 export class FakeTerminal implements Terminal {
   stdout = '';
   stderr = '';
@@ -14,7 +14,7 @@ export class FakeTerminal implements Terminal {
   });
   readonly out = this.streams.out;
   readonly err = this.streams.err;
-  readonly steer = this.streams.steer;
+  readonly control = this.streams.control;
   private readonly callbacks = new Set<() => void>();
 
   constructor(
@@ -40,7 +40,7 @@ export class FakeTerminal implements Terminal {
     for (const callback of this.callbacks) callback();
   }
 
-  /** How many wait for a Ctrl-C. */
+  /** The number of listeners for Ctrl-C. */
   get listeners(): number {
     return this.callbacks.size;
   }

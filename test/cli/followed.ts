@@ -1,13 +1,13 @@
 import type { FollowOptions } from '../../src/client/workflow-handle';
 
-/** A job or a batch that runs for ever and tells what a test has it tell; a question that fails is asked again. */
+/** A job or a batch that never ends and reports the progress of a test. Failed queries are repeated. */
 export function followed<Progress>(workflowId: string, progress: () => Promise<Progress>) {
   return {
     workflowId,
     async *follow({ everyMs, signal }: FollowOptions = {}) {
       while (!signal?.aborted) {
-        const told = await progress().catch(() => undefined);
-        if (told !== undefined) yield told;
+        const latest = await progress().catch(() => undefined);
+        if (latest !== undefined) yield latest;
         await new Promise((resolve) => setTimeout(resolve, everyMs));
       }
     },

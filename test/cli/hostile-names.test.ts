@@ -19,11 +19,11 @@ beforeAll(async () => {
 afterAll(async () => {
   const made = await readdir(folder);
   await rm(folder, { recursive: true });
-  // Nothing of what was typed was a command of its own.
+  // No part of a name ran as a command.
   expect(made).toEqual([]);
 });
 
-/** What a shell makes of a line that was printed for people to type: the arguments of each command. */
+/** The arguments that a shell parses from each printed command. */
 function typed(commands: string[], shell = 'sh'): string[][] {
   const script = commands.map(
     (command) => `printf '%s\\0' ${command.replace(/^videogen /, '')}; printf '\\0'`,
@@ -35,7 +35,7 @@ function typed(commands: string[], shell = 'sh'): string[][] {
     .map((one) => one.split('\0'));
 }
 
-/** Which command the arguments are for, and with what. */
+/** The command that the arguments call, with its parameters. */
 async function parsed(args: string[]): Promise<unknown[]> {
   const calls: unknown[] = [];
   const call =
@@ -64,10 +64,10 @@ const progress = (more: Partial<JobProgress>): JobProgress => ({
   ...more,
 });
 const hold = { since: '2026-01-01T00:00:00.000Z', until: '2026-01-02T00:00:00.000Z', message: 'lost' };
-/** The end of a line within an argument is one of the few that a terminal may show. */
+/** A newline is one of the few control characters that a terminal may show. */
 const onOneLine = hostileText.filter((text) => !text.endsWith('\n'));
 
-test('a failure shows no control character, whatever id and words it is of', () => {
+test('a failure shows no control character of its id or message', () => {
   fc.assert(
     fc.property(hostileText, hostileText, fc.boolean(), (taskId, message, json) => {
       const terminal = new FakeTerminal();
@@ -78,7 +78,7 @@ test('a failure shows no control character, whatever id and words it is of', () 
   );
 });
 
-test('an error of anybody shows none either', () => {
+test('any other error shows none either', () => {
   fc.assert(
     fc.property(hostileText, (message) => {
       const terminal = new FakeTerminal();
@@ -90,7 +90,7 @@ test('an error of anybody shows none either', () => {
 });
 
 test.each(['sh', 'bash'])(
-  'the command that picks a task up is for that task, typed into %s',
+  'the command that adopts a task names that task when typed into %s',
   async (shell) => {
     const taskIds = fc.sample(onOneLine, { numRuns: 300, seed: 10 });
     const lines = taskIds.map((taskId) => {
@@ -111,7 +111,7 @@ describe('a job that waits for a decision', () => {
     jest.useRealTimers();
   });
 
-  const told = async (workflowId: string, item?: number) => {
+  const shownFor = async (workflowId: string, item?: number) => {
     const terminal = new FakeTerminal();
     const held = progress({ phase: 'needs-decision', hold });
     const job = followed(workflowId, async () => held);
@@ -123,10 +123,10 @@ describe('a job that waits for a decision', () => {
     return terminal.stderr;
   };
 
-  test('tells the commands that are for it, whatever its name, and no control character', async () => {
+  test('shows commands for its exact name, and no control character', async () => {
     const ids = fc.sample(onOneLine, { numRuns: 100, seed: 10 });
     const texts: string[] = [];
-    for (const [index, id] of ids.entries()) texts.push(await told(id, index % 2 === 0 ? undefined : 17));
+    for (const [index, id] of ids.entries()) texts.push(await shownFor(id, index % 2 === 0 ? undefined : 17));
     expect(texts.filter((text) => STEERING.test(text))).toEqual([]);
     const commands = texts.flatMap(commandsIn);
     expect(commands).toHaveLength(3 * ids.length);

@@ -9,7 +9,7 @@ const entry = {
 } as const;
 const START = '2025-06-15T15:06:40.000Z [WARN]';
 
-test('a line of the log has no control character, whatever names are in it', () => {
+test('a line of the log has no control character, even if names in it do', () => {
   expect(logLine({ ...entry, meta: undefined })).toBe(`${START} the job failed\n`);
   const workflowId = 'fox\u001b]0;title\u0007\u202e\u009b2J\nnext';
   const line = logLine({
@@ -21,7 +21,7 @@ test('a line of the log has no control character, whatever names are in it', () 
   expect(line).toContain('the job failed: fox');
 });
 
-test('a lost submit is told in a line that says which, and what to do', () => {
+test('a lost submit has one line with the job and what to do', () => {
   const cause = new Error('cut: ECONNRESET read ECONNRESET');
   const error = createFailure('SubmitUnconfirmed', { message: 'read ECONNRESET' }, { cause });
   const meta = {
@@ -48,7 +48,7 @@ test('a lost submit is told in a line that says which, and what to do', () => {
   );
 });
 
-test('an error of the native part is told without its bytes', () => {
+test('an error of the native part is printed without its bytes', () => {
   const error =
     'Status { code: NotFound, message: "query task not found, or already expired", details: b"\\x08\\x05\\x12(query", metadata: MetadataMap { headers: {} }, source: None }';
   const meta = {
@@ -62,12 +62,12 @@ test('an error of the native part is told without its bytes', () => {
   );
 });
 
-test('an error that is not ours is told with its name and its place', () => {
+test('any other error is printed with its name and the first frame of its stack', () => {
   const error = new TypeError('x is not a function');
   error.stack =
-    'TypeError: x is not a function\n    at look (/srv/app.js:1:2)\n    at more (/srv/app.js:3:4)';
+    'TypeError: x is not a function\n    at poll (/srv/app.js:1:2)\n    at more (/srv/app.js:3:4)';
   expect(logLine({ ...entry, message: 'Failed', meta: { error } })).toBe(
-    `${START} Failed: TypeError: x is not a function at look (/srv/app.js:1:2)\n`,
+    `${START} Failed: TypeError: x is not a function at poll (/srv/app.js:1:2)\n`,
   );
   expect(logLine({ ...entry, message: 'Failed', meta: { error: 'a word' } })).toBe(
     `${START} Failed: a word\n`,

@@ -17,13 +17,13 @@ const problem: JobProgress['problem'] = { type: 'RateLimited', message: 'HTTP 42
 const at45s = START + 45_000;
 
 describe('the live line', () => {
-  it('tells phase, percent, elapsed time, problem, the service’s word, the next poll and, last, the task', () => {
+  it('shows phase, percentage, elapsed time, problem, the service’s word, the next poll and, last, the task', () => {
     expect(progressLine({ ...progress, problem }, at45s, WIDE)).toBe(
       'waiting      █████░░░░░░░░░░░░░░░  27 %  45 s  problem: RateLimited  rendering  next poll in 5 s  task_1234',
     );
   });
 
-  it('leaves out what is not known yet', () => {
+  it('omits what is not known yet', () => {
     const { startedAt, deadlineAt } = progress;
     expect(progressLine({ phase: 'submitting', polls: 0, startedAt, deadlineAt }, at45s, WIDE)).toBe(
       'submitting   45 s',
@@ -38,9 +38,9 @@ describe('the live line', () => {
     [100, '█'.repeat(20), '100 %'],
     [250, '█'.repeat(20), '250 %'],
     [-1, '░'.repeat(20), ' -1 %'],
-  ])('at %d %% has a bar of twenty cells', (percent, bar, words) => {
+  ])('at %d %% has a bar of twenty cells', (percent, bar, label) => {
     const task = { state: 'running', word: 'running', percent } as const;
-    expect(progressLine({ ...progress, task }, at45s, WIDE)).toContain(` ${bar} ${words} `);
+    expect(progressLine({ ...progress, task }, at45s, WIDE)).toContain(` ${bar} ${label} `);
   });
 
   it.each([
@@ -49,17 +49,17 @@ describe('the live line', () => {
     [20, 'waiting    '],
     [5, 'waiti'],
     [0, ''],
-  ])('on %d columns keeps whole parts, the most important ones', (columns, line) => {
+  ])('on %d columns shows whole parts, the most important ones first', (columns, line) => {
     expect(progressLine({ ...progress, problem }, at45s, columns)).toBe(line);
   });
 
-  it('is never longer than the screen is wide', () => {
+  it('is never longer than the screen', () => {
     for (let columns = 0; columns < WIDE; columns++) {
       expect(progressLine({ ...progress, problem }, at45s, columns).length).toBeLessThanOrEqual(columns);
     }
   });
 
-  it('counts no time backwards when the clocks of worker and caller differ', () => {
+  it('shows no negative time if the clocks of worker and caller differ', () => {
     expect(progressLine(progress, START - 5_000, WIDE)).toContain('  0 s  ');
     expect(progressLine(progress, START + 90_000, WIDE)).toContain('  next poll in 0 s  ');
   });
@@ -74,7 +74,7 @@ describe('a job that downloads', () => {
   };
   const half = { ...downloading, download: { bytes: 1_250_000, of: 5_000_000 } };
 
-  it('tells how much of the video has come, of how much, and no longer how far the task was', () => {
+  it('shows the progress of the download instead of the task’s', () => {
     expect(progressLine(half, at45s, WIDE)).toBe(
       'downloading  █████░░░░░░░░░░░░░░░  25 %  45 s  1.3 of 5.0 MB downloaded  done  task_1234',
     );
@@ -83,7 +83,7 @@ describe('a job that downloads', () => {
     );
   });
 
-  it('has no percents of a video whose length nobody told, or before anything was told', () => {
+  it('shows no percentage while the length of the video is unknown', () => {
     expect(progressLine({ ...downloading, download: { bytes: 700_000 } }, at45s, WIDE)).toBe(
       'downloading  45 s  0.7 MB downloaded  done  task_1234',
     );
@@ -97,25 +97,25 @@ describe('a job that downloads', () => {
   it.each([
     [{ bytes: 0, of: 0 }, '  0 %'],
     [{ bytes: 9, of: 3 }, '300 %'],
-  ])('shows %j for what it is', (download, percent) => {
+  ])('shows %j as it is', (download, percent) => {
     expect(progressLine({ ...downloading, download }, at45s, WIDE)).toContain(`${percent}  45 s`);
   });
 });
 
 describe('the line for a pipe', () => {
-  it('tells what does not change by itself', () => {
+  it('has only parts that do not change with time', () => {
     expect(plainLine(progress)).toBe('waiting 27 %, task task_1234, the service says rendering');
     expect(plainLine({ ...progress, nextPollAt: undefined })).toBe(plainLine(progress));
     expect(plainLine({ ...progress, phase: 'succeeded', task: undefined })).toBe('stored, task task_1234');
   });
 
-  it('tells problem in the words of the failure', () => {
+  it('repeats the message of a problem', () => {
     expect(plainLine({ ...progress, problem })).toBe(
       'waiting 27 %, task task_1234, the service says rendering, problem, 2 in a row: HTTP 429 slow down',
     );
   });
 
-  it('falls back on the state when the service has no word for it', () => {
+  it('shows the state if the service has no word for it', () => {
     expect(plainLine({ ...progress, task: { state: 'unknown', word: '' } })).toBe(
       'waiting, task task_1234, the service says unknown',
     );

@@ -27,7 +27,7 @@ const readText = (content: string, options?: Partial<BatchOptions>, env?: Record
   return read(options, env);
 };
 
-/** Requests whose file has exactly so many bytes. */
+/** Requests whose file has exactly this many bytes. */
 function foxesOf(bytes: number): { prompt: string }[] {
   const one = { prompt: '' };
   return [{ prompt: 'x'.repeat(bytes - toLines([one]).length) }];
@@ -40,7 +40,7 @@ async function refusal(order: Promise<unknown>): Promise<string> {
   return failure.details.message ?? '';
 }
 
-test('every option lands beside the requests', async () => {
+test('every option becomes part of the input', async () => {
   const options = { deadline: '30m', onLostSubmit: 'fail', holdFor: '2h', storage: 'foxes/', keepBad: true };
   const given = { ...options, window: '7', onFailure: 'stop', id: 'foxes', json: true };
   expect(await readText(toLines(foxes), given, SERVICE)).toEqual({
@@ -50,27 +50,27 @@ test('every option lands beside the requests', async () => {
   });
 });
 
-test('what is not given is not in the batch', async () => {
+test('the input has only the given options', async () => {
   expect((await readText(toLines(foxes), {}, SERVICE)).input).toEqual({ requests: foxes });
 });
 
-test('the emulator is looked at every second', async () => {
+test('the emulator is polled every second', async () => {
   expect((await readText(toLines(foxes))).input).toMatchObject({ polling: { min: '1s', max: '1s' } });
 });
 
-test('further fields are those of the profile', async () => {
+test('the profile allows withModel fields', async () => {
   const profile = join(folder, 'profile.json');
   writeFileSync(profile, JSON.stringify({ requestFields: ['model'] }));
-  const further = [{ prompt: 'A fox', model: 'm1' }];
-  const order = await readText(toLines(further), {}, { ...SERVICE, VIDEOGEN_PROFILE: profile });
-  expect(order.input).toEqual({ requests: further });
+  const withModel = [{ prompt: 'A fox', model: 'm1' }];
+  const order = await readText(toLines(withModel), {}, { ...SERVICE, VIDEOGEN_PROFILE: profile });
+  expect(order.input).toEqual({ requests: withModel });
   expect(await refusal(read())).toContain(`${file}: line 1: "model" is not a field of the request`);
 });
 
 describe('the name of a batch', () => {
   const nameOf = async (...given: Parameters<typeof readText>) => (await readText(...given)).workflowId;
 
-  it('is made of what is in the file, and not of how it is to be done', async () => {
+  it('depends on the content of the file, and not on the options', async () => {
     const name = await nameOf(toLines(foxes));
     expect(name).toMatch(/^batch-[0-9a-f]{12}$/);
     expect(await nameOf(toLines(foxes), { window: '3', deadline: '2h', onFailure: 'stop' })).toBe(name);
@@ -78,7 +78,7 @@ describe('the name of a batch', () => {
     expect(await nameOf(toLines(foxes))).toBe(name);
   });
 
-  it('is another for another file and for another service', async () => {
+  it('differs for another file and for another service', async () => {
     const other = { ...SERVICE, VIDEO_API_BASE_URL: 'https://video.example.com' };
     const names = [
       await nameOf(toLines(foxes)),
@@ -87,23 +87,23 @@ describe('the name of a batch', () => {
       await nameOf(toLines(foxes), {}, other),
     ];
     expect(new Set(names).size).toBe(names.length);
-    // A key that was changed pays for the same account.
+    // A new key is still the same account.
     expect(await nameOf(toLines(foxes), {}, { ...SERVICE, VIDEO_API_KEY: 'sk-other' })).toBe(names[2]);
   });
 
-  it('is the one that was given', async () => {
+  it('is the given id', async () => {
     expect(await nameOf(toLines(foxes), { id: 'my foxes' })).toBe('my foxes');
   });
 });
 
 describe('a file', () => {
-  it('of 200 KB goes through Temporal, and nothing is stored', async () => {
+  it('of 200 KB is passed through Temporal, and nothing is stored', async () => {
     const requests = foxesOf(INLINE_BYTES);
     expect((await readText(toLines(requests), {}, SERVICE)).input).toEqual({ requests });
     expect(existsSync(join(folder, 'videos'))).toBe(false);
   });
 
-  it('that is larger goes through the storage, under a name that is made of what is in it', async () => {
+  it('that is larger is passed through the storage, under a key derived from its content', async () => {
     const requests = [...foxesOf(INLINE_BYTES), { prompt: 'A fox' }];
     const { input, requests: all } = await readText(`\n${toLines(requests)}\n`, { window: '5' }, SERVICE);
     expect(all).toEqual(requests);
@@ -120,26 +120,26 @@ describe('a file', () => {
     expect(readFileSync(join(folder, 'videos', key), 'utf8')).toBe(toLines(requests));
   });
 
-  it('is measured in bytes, not in letters', async () => {
+  it('is measured in bytes, not in characters', async () => {
     const { input } = await readText(toLines([{ prompt: '狐'.repeat(70_000) }]));
     expect(input).toHaveProperty('requestsFrom');
   });
 
   it.each<[string, () => void, string]>([
-    ['is not there', () => undefined, 'ENOENT'],
+    ['does not exist', () => undefined, 'ENOENT'],
     ['is a folder', () => mkdirSync(file), 'EISDIR'],
-  ])('that %s is refused, with what to do', async (_what, prepare, code) => {
+  ])('that %s is refused with the fix', async (_what, prepare, code) => {
     prepare();
-    const words = `${file} cannot be read (${code}); name a file with a request a line`;
-    expect(await refusal(read())).toBe(words);
+    const message = `${file} cannot be read (${code}); give a file with one request per line`;
+    expect(await refusal(read())).toBe(message);
   });
 
   it.each([
     ['', 'there is no request in it'],
     [`${toLines(foxes)}fox\n`, 'line 3: not a JSON object on one line'],
     ['{"prompt":"x","duration":11}', 'line 1: duration must be at most 10 (was 11)'],
-  ])('with %j in it is refused by name and line', async (content, words) => {
-    expect(await refusal(readText(content))).toBe(`${file}: ${words}`);
+  ])('that contains %j is refused with its name and line', async (content, message) => {
+    expect(await refusal(readText(content))).toBe(`${file}: ${message}`);
   });
 });
 
@@ -152,8 +152,8 @@ test.each<[Partial<BatchOptions>, string]>([
   [{ storage: '../' }, 'storage must be a key inside the storage'],
   [{ deadline: '30' }, 'deadline must be milliseconds or a duration'],
   [{ onLostSubmit: 'retry' }, 'onLostSubmit must be one of hold, resubmit, fail'],
-])('%j is refused in words that name it, and nothing is stored', async (options, words) => {
-  expect(await refusal(readText(toLines(foxesOf(2 * INLINE_BYTES)), options))).toContain(words);
+])('%j is refused with its name, and nothing is stored', async (options, message) => {
+  expect(await refusal(readText(toLines(foxesOf(2 * INLINE_BYTES)), options))).toContain(message);
   expect(existsSync(join(folder, 'videos'))).toBe(false);
 });
 

@@ -2,7 +2,7 @@ import { describeChoices, readFaults } from '../../src/cli/read-faults';
 import { ConfigError } from '../../src/config/service-config';
 import { DIALECT_NAMES } from '../../src/emulator';
 
-test('faults are read in order, repeated as often as they say', () => {
+test('faults are read in order, with their repetitions', () => {
   expect(readFaults([])).toEqual([]);
   expect(readFaults(['submit:rate-limited', 'status:server-errorx2', 'download:resetx1'])).toEqual([
     { call: 'submit', fault: { kind: 'rate-limited', retryAfter: 2 } },
@@ -13,7 +13,7 @@ test('faults are read in order, repeated as often as they say', () => {
 });
 
 test.each(['hang', 'cut-headers', 'cut-body', 'bad-json', 'empty', 'empty-accepted'])(
-  '%s needs no further word',
+  '%s has no parameters',
   (kind) => {
     expect(readFaults([`submit:${kind}`])).toEqual([{ call: 'submit', fault: { kind } }]);
   },
@@ -29,16 +29,16 @@ test.each([
   ['download:stall', { kind: 'stall', afterBytes: 1_000 }],
   ['download:web-page', { kind: 'web-page' }],
   ['retrieve:reset', { kind: 'reset' }],
-])('%s is for that call alone, with what it needs', (text, fault) => {
+])('%s is read for its call, with its parameters', (text, fault) => {
   expect(readFaults([text])).toEqual([{ call: text.replace(/:.*/, ''), fault }]);
 });
 
-test('a fault that is another call’s is refused with those of the call', () => {
+test('a fault of another call is refused with the faults of the call', () => {
   expect(() => readFaults(['submit:cut'])).toThrow(/empty-accepted, late, reset-late\.$/);
   expect(() => readFaults(['download:no-video'])).toThrow(/late, cut, stall, web-page\.$/);
 });
 
-test('the choices list every dialect and fault, with a star at what chaos chooses from', () => {
+test('the choices list every dialect and fault, with a star at those of chaos', () => {
   const text = describeChoices();
   for (const name of DIALECT_NAMES) expect(text).toMatch(new RegExp(`[ ]${name}\\b`));
   expect(text).toContain('\n  submit    rate-limited* server-error* reset* hang cut-headers*');

@@ -16,7 +16,7 @@ function refusal(prompt: string | undefined, options: Partial<GenerateOptions>):
   throw new Error('it was accepted');
 }
 
-test('every option lands in the request', () => {
+test('every option becomes part of the request', () => {
   const options = {
     imageUrl: 'https://example.com/fox.png',
     resolution: '720p',
@@ -38,19 +38,19 @@ test('every option lands in the request', () => {
   });
 });
 
-test('what is not given is not in the request, and names and places of the job are not either', () => {
+test('the request has only the given fields, without --id, --out and --json', () => {
   expect(read('A red fox', { id: 'fox', out: 'fox.mp4', json: true })).toEqual({
     request: { prompt: 'A red fox' },
   });
 });
 
-test('what the job is to do with the video lands beside the request', () => {
+test('options for the stored video go next to the request', () => {
   const options = { storage: 'foxes/{date}/{workflowId}.{ext}', keepBad: true };
   expect(read('A red fox', options)).toEqual({ request: { prompt: 'A red fox' }, ...options });
   expect(read(undefined, { adopt: 'task_1', ...options })).toEqual({ taskId: 'task_1', ...options });
 });
 
-test('the emulator is looked at every second, a real service as the job thinks fit', () => {
+test('the emulator is polled every second, a real service at the default interval', () => {
   expect(read('A red fox', {}, true)).toMatchObject({ polling: { min: '1s', max: '1s' } });
   expect(read('A red fox', {}, false)).not.toHaveProperty('polling');
 });
@@ -64,43 +64,38 @@ test('an id alone follows the job of that name', () => {
 });
 
 test.each<[string, string | undefined, Partial<GenerateOptions>, string]>([
-  ['no prompt', undefined, {}, 'there is no prompt: say what the video is to show'],
+  ['no prompt', undefined, {}, 'there is no prompt: describe the video'],
   ['an empty prompt', ' ', {}, 'prompt must not be empty'],
   ['options without a prompt', undefined, { seed: '7', id: 'fox' }, 'prompt is missing'],
   [
-    'a resolution there is not',
+    'an unknown resolution',
     'x',
     { resolution: '4k' },
     'resolution must be one of 480p, 720p, 1080p (was "4k")',
   ],
-  ['an aspect ratio there is not', 'x', { aspectRatio: '2:1' }, 'aspect_ratio must be one of 16:9'],
+  ['an unknown aspect ratio', 'x', { aspectRatio: '2:1' }, 'aspect_ratio must be one of 16:9'],
   ['a duration of 11', 'x', { duration: '11' }, 'duration must be at most 10 (was 11)'],
   ['half a second', 'x', { duration: '0.5' }, 'duration must be a whole number (was 0.5)'],
-  ['a seed that is no number', 'x', { seed: 'x' }, 'seed must be a number (was "x")'],
-  ['a seed of nothing', 'x', { seed: '' }, 'seed must be a number (was "")'],
-  ['a seed without an end', 'x', { seed: 'Infinity' }, 'seed must be a number (was "Infinity")'],
-  ['an image that is no URL', 'x', { imageUrl: 'fox.png' }, 'image_url must be a URL (was "fox.png")'],
+  ['a seed that is not a number', 'x', { seed: 'x' }, 'seed must be a number (was "x")'],
+  ['an empty seed', 'x', { seed: '' }, 'seed must be a number (was "")'],
+  ['an infinite seed', 'x', { seed: 'Infinity' }, 'seed must be a number (was "Infinity")'],
+  ['an image that is not a URL', 'x', { imageUrl: 'fox.png' }, 'image_url must be a URL (was "fox.png")'],
   ['a deadline without a unit', 'x', { deadline: '30' }, 'deadline must be milliseconds or a duration'],
   ['a prompt and a task', 'x', { adopt: 'task_1' }, 'either a request or the taskId of a task to adopt'],
   ['a request for a task', undefined, { adopt: 'task_1', seed: '7' }, 'either a request or the taskId'],
+  ['a key outside the storage', 'x', { storage: '../fox.mp4' }, 'storage must be a key inside the storage'],
   [
-    'a key outside of the storage',
-    'x',
-    { storage: '../fox.mp4' },
-    'storage must be a key inside the storage',
-  ],
-  [
-    'a placeholder there is not',
+    'an unknown placeholder',
     'x',
     { storage: '{user}/fox.mp4' },
     'it may contain {workflowId}, {taskId}, {date}, {ext}',
   ],
   ['an empty task id', undefined, { adopt: '' }, 'taskId must be text'],
-])('%s is refused in words that name it', (_what, prompt, options, words) => {
-  expect(refusal(prompt, options)).toContain(words);
+])('%s is refused with the name of the field', (_what, prompt, options, message) => {
+  expect(refusal(prompt, options)).toContain(message);
 });
 
-test('further fields land in the request when the service has them, as JSON or as text', () => {
+test('further fields that the profile allows become part of the request, as JSON or as text', () => {
   const options = { wait: true, field: ['model=m1', 'size={"w":640}', 'note=a=b', 'n=5'] };
   const request = { prompt: 'A red fox', model: 'm1', size: { w: 640 }, note: 'a=b', n: 5 };
   expect(readJobInput('A red fox', options, false, ['model', 'size', 'note', 'n'])).toEqual({ request });

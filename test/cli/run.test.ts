@@ -15,11 +15,11 @@ beforeEach(() => {
 });
 afterEach(async () => {
   rmSync(folder, { recursive: true });
-  // Commands install one, which they have for themselves in a process of their own.
+  // Commands install a runtime, because they usually have a process of their own.
   await Runtime.instance().shutdown();
 });
 
-/** None of these commands gets as far as Temporal: there is none, and the folder for it is not even made. */
+/** None of these commands starts Temporal: there is no CLI, and the data folder is not even created. */
 async function videogen(args: string[], env: Record<string, string> = {}) {
   const VIDEOGEN_DATA = join(folder, 'data');
   const VIDEOGEN_TEMPORAL_CLI = join(folder, 'no-temporal');
@@ -29,7 +29,7 @@ async function videogen(args: string[], env: Record<string, string> = {}) {
   return { code, out: terminal.stdout, err: terminal.stderr };
 }
 
-const oneSentence = /^[^\n]+\.\n$/;
+const ONE_SENTENCE = /^[^\n]+\.\n$/;
 
 async function portOfListener(): Promise<{ port: number; close(): Promise<void> }> {
   const server = createServer();
@@ -74,11 +74,11 @@ describe('bad usage', () => {
     [['generate', 'A', 'red', 'fox'], "too many arguments for 'generate'"],
     [['batch'], "missing required argument 'file'"],
     [['generate', 'A fox', '--seed'], "option '--seed <number>' argument missing"],
-  ])('%j is refused by the parser', async (args, words) => {
+  ])('%j is refused by the parser', async (args, message) => {
     expect(await videogen(args)).toEqual({
       code: 2,
       out: '',
-      err: expect.stringContaining(`error: ${words}`),
+      err: expect.stringContaining(`error: ${message}`),
     });
   });
 
@@ -95,15 +95,15 @@ describe('bad usage', () => {
     [['A fox', '--hold-for', 'ever'], 'holdFor must be milliseconds or a duration'],
     [['A fox', '--storage', '/etc/fox.mp4'], 'storage must be a key inside the storage'],
     [['A fox', '--storage', '{name}.mp4'], 'it may contain {workflowId}, {taskId}, {date}, {ext}'],
-  ])('generate %j is refused in one line', async (args, words) => {
+  ])('generate %j is refused in one line', async (args, message) => {
     const { code, out, err } = await videogen(['generate', ...args]);
     expect([code, out]).toEqual([2, '']);
-    expect(err).toMatch(oneSentence);
-    expect(err).toContain(words);
+    expect(err).toMatch(ONE_SENTENCE);
+    expect(err).toContain(message);
     expect(await videogen(['generate', ...args, '--json'])).toEqual({ code, err, out: expect.any(String) });
   });
 
-  it('is told to a program by the last line of standard output', async () => {
+  it('is reported to programs in the last line of standard output', async () => {
     const { out } = await videogen(['generate', 'A fox', '--duration', '11', '--json']);
     expect(out).toMatch(/^[^\n]+\n$/);
     expect(JSON.parse(out)).toEqual({
@@ -131,17 +131,17 @@ describe('bad usage', () => {
     });
   });
 
-  it('a batch that cannot be is refused before Temporal is started', async () => {
+  it('an invalid batch is refused before Temporal is started', async () => {
     writeFileSync(join(folder, 'foxes'), '{"prompt":"A fox"}');
     const { code, err } = await videogen(['batch', join(folder, 'foxes'), '--window', '0']);
     expect([code, err]).toEqual([2, expect.stringContaining('window must be a whole number')]);
   });
 
-  it('a batch with bad lines is told a line for each of them, so many and no more', async () => {
+  it('a batch with bad lines prints a line for each of them, up to a limit', async () => {
     const file = join(folder, 'foxes.jsonl');
     writeFileSync(file, '{"prompt":"A fox"}\nfox\n{"prompt":"A fox","duration":11}\n\n{}\n');
-    const told = await videogen(['batch', file, '--json']);
-    expect(told).toEqual({
+    const end = await videogen(['batch', file, '--json']);
+    expect(end).toEqual({
       code: 2,
       out: expect.any(String),
       err: [
@@ -151,7 +151,7 @@ describe('bad usage', () => {
         'Nothing was started. Correct the file and run the command again.\n',
       ].join('\n'),
     });
-    expect(JSON.parse(told.out)).toEqual({
+    expect(JSON.parse(end.out)).toEqual({
       error: {
         type: 'InvalidRequest',
         message: `The request was refused: ${file}: line 2: not a JSON object on one line; line 3: duration must be at most 10 (was 11); line 5: prompt is missing.`,
@@ -170,7 +170,7 @@ describe('bad usage', () => {
     );
   });
 
-  it('that the parser finds is told to a program as well', async () => {
+  it('that the parser finds is reported to programs too', async () => {
     const { code, out } = await videogen(['generate', 'A fox', '--json', '--sed', '7']);
     expect(code).toBe(2);
     expect(JSON.parse(out)).toEqual({
@@ -179,13 +179,13 @@ describe('bad usage', () => {
   });
 });
 
-it('a key file that is not there is told before Temporal is started', async () => {
+it('a missing key file is reported before Temporal is started', async () => {
   const { code, out, err } = await videogen(['generate', 'A fox', '--json'], {
     VIDEO_API_BASE_URL: 'https://api.example.com',
     VIDEO_API_KEY_FILE: join(folder, 'none'),
   });
   expect(code).toBe(2);
-  expect(err).toMatch(oneSentence);
+  expect(err).toMatch(ONE_SENTENCE);
   expect(err).toMatch(/^VIDEO_API_KEY_FILE names a file that cannot be read \(ENOENT\): /);
   expect(JSON.parse(out)).toEqual({ error: { type: 'ConfigError', message: err.trimEnd() } });
 });
@@ -197,7 +197,7 @@ describe('a storage that cannot be written', () => {
     ['batch', ['requests.jsonl']],
     ['dev', []],
     ['worker', []],
-  ])('is told by %s in one sentence, before anything is started', async (command, args) => {
+  ])('is reported by %s in one sentence, before anything is started', async (command, args) => {
     writeFileSync(join(folder, 'file'), '');
     writeFileSync(join(folder, 'requests.jsonl'), '{"prompt":"A red fox"}\n');
     const VIDEOGEN_STORAGE = join(folder, 'file', 'videos');
@@ -213,7 +213,7 @@ describe('a storage that cannot be written', () => {
 describe('worker', () => {
   it.each<[string[], string]>([
     [['download'], '"download"'],
-    [['jobs', 'looks'], '"looks"'],
+    [['jobs', 'polls'], '"polls"'],
     [['jobs,submits'], '"jobs,submits"'],
   ])('--only %j is refused in one sentence', async (roles, given) => {
     expect(await videogen(['worker', '--only', ...roles])).toEqual({
@@ -223,7 +223,7 @@ describe('worker', () => {
     });
   });
 
-  it('is asked what alone it is to do', async () => {
+  it('--only needs a role', async () => {
     const { code, err } = await videogen(['worker', '--only']);
     expect([code, err]).toEqual([2, expect.stringContaining("option '--only <role...>' argument missing")]);
   });
@@ -263,7 +263,7 @@ describe('emulator', () => {
     await expect(submit('sk-emulated')).rejects.toThrow('fetch failed');
   });
 
-  it('tells the key of its own when none is set', async () => {
+  it('prints its default key if none is set', async () => {
     const terminal = new FakeTerminal();
     const port = await freePort();
     const ending = run(['emulator', '--port', `${port}`], terminal);
@@ -279,7 +279,7 @@ describe('emulator', () => {
     const { code, out, err } = await videogen(['emulator', '--port', `${taken.port}`]);
     await taken.close();
     expect([code, out]).toEqual([2, '']);
-    expect(err).toMatch(oneSentence);
+    expect(err).toMatch(ONE_SENTENCE);
     expect(err).toMatch(
       `The emulator cannot listen on 127.0.0.1:${taken.port} (listen EADDRINUSE: address already in use`,
     );
@@ -300,7 +300,7 @@ describe('emulator', () => {
     await expect(fetch(`http://127.0.0.1:${port}`)).rejects.toThrow('fetch failed');
   });
 
-  it('refuses a key that cannot be one without a word of it', async () => {
+  it('refuses a malformed key without printing it', async () => {
     writeFileSync(join(folder, 'key'), 'sk secret');
     const { code, err } = await videogen(['emulator'], { VIDEO_API_KEY_FILE: join(folder, 'key') });
     expect(code).toBe(2);

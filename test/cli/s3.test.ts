@@ -25,7 +25,7 @@ beforeAll(async () => {
     AWS_ACCESS_KEY_ID: credentials.accessKeyId,
     AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
     VIDEOGEN_S3_PATH_STYLE: 'true',
-    VIDEOGEN_STORAGE: `s3://${server.bucket}/looked/at`,
+    VIDEOGEN_STORAGE: `s3://${server.bucket}/checked/at`,
   };
 }, S3_SERVER_TIMEOUT_MS);
 afterAll(() => server?.stop());
@@ -42,7 +42,7 @@ describe('--out with a video in S3', () => {
     server.client.send(new PutObjectCommand({ Bucket: server.bucket, Key: KEY, Body: BYTES })),
   );
 
-  it('fetches it, whole, with the connection of the settings', async () => {
+  it('downloads all of it with the configured connection', async () => {
     const target = join(folder, 'copies', 'fox.mp4');
     expect(await copyOut(uri(), target, env)).toBe(target);
     expect(readFileSync(target).equals(BYTES)).toBe(true);
@@ -50,7 +50,7 @@ describe('--out with a video in S3', () => {
   });
 
   it.each<[string, () => Record<string, string>, string]>([
-    ['it is gone', () => env, 'it is no longer there'],
+    ['it is gone', () => env, 'it no longer exists'],
     [
       'the credentials are others',
       () => ({ ...env, AWS_SECRET_ACCESS_KEY: 'another' }),
@@ -66,31 +66,34 @@ describe('--out with a video in S3', () => {
       () => ({ ...env, VIDEOGEN_S3_PATH_STYLE: 'maybe' }),
       'VIDEOGEN_S3_PATH_STYLE is "maybe", neither',
     ],
-  ])('says in one sentence where it is when %s, and half-writes nothing', async (what, given, words) => {
-    if (what === 'it is gone') {
-      await server.client.send(new DeleteObjectCommand({ Bucket: server.bucket, Key: KEY }));
-    }
-    const target = join(folder, 'fox.mp4');
-    const failure = await failureOf(copyOut(uri(), target, given()));
-    expect(failure).toBeInstanceOf(CopyFailed);
-    expect(exitCodeOf(failure)).toBe(15);
-    expect(String(failure)).toContain(`The video is at ${uri()}, but not at ${target}: `);
-    expect(String(failure)).toContain(words);
-    expect(readdirSync(folder)).toEqual([]);
-  });
+  ])(
+    'says in one sentence where the video is when %s, and leaves no partial file',
+    async (what, given, message) => {
+      if (what === 'it is gone') {
+        await server.client.send(new DeleteObjectCommand({ Bucket: server.bucket, Key: KEY }));
+      }
+      const target = join(folder, 'fox.mp4');
+      const failure = await failureOf(copyOut(uri(), target, given()));
+      expect(failure).toBeInstanceOf(CopyFailed);
+      expect(exitCodeOf(failure)).toBe(15);
+      expect(String(failure)).toContain(`The video is at ${uri()}, but could not be copied to ${target}: `);
+      expect(String(failure)).toContain(message);
+      expect(readdirSync(folder)).toEqual([]);
+    },
+  );
 });
 
 describe('the doctor', () => {
-  const look = (further: Record<string, string> = {}) =>
+  const check = (further: Record<string, string> = {}) =>
     checkStorage.run(createContext({ ...env, ...further }), new AbortController().signal);
-  it('writes a small object into the bucket, takes it away again and says so', async () => {
-    const place = `s3://${server.bucket}/looked/at at ${server.connection.endpoint}`;
-    expect(await look()).toEqual({
+  it('writes a small object to the bucket, and removes it again', async () => {
+    const address = `s3://${server.bucket}/checked/at at ${server.connection.endpoint}`;
+    expect(await check()).toEqual({
       state: 'ok',
-      found: `${place} can be written, and its server honours If-None-Match`,
+      found: `${address} can be written, and its server honours If-None-Match`,
     });
     const { Contents = [] } = await server.client.send(
-      new ListObjectsV2Command({ Bucket: server.bucket, Prefix: 'looked/' }),
+      new ListObjectsV2Command({ Bucket: server.bucket, Prefix: 'checked/' }),
     );
     expect(Contents).toEqual([]);
   });
@@ -115,7 +118,7 @@ describe('the doctor', () => {
       /^Correct AWS_ENDPOINT_URL_S3 and AWS_REGION, /,
     ],
     [
-      'a name that nobody knows',
+      'an unknown host name',
       { AWS_ENDPOINT_URL_S3: 'http://s3.invalid', VIDEOGEN_S3_PATH_STYLE: 'false' },
       /: getaddrinfo (ENOTFOUND|EAI_AGAIN) /,
       /^Correct AWS_ENDPOINT_URL_S3 and AWS_REGION, /,
@@ -126,27 +129,30 @@ describe('the doctor', () => {
       /: Region is missing$/,
       /^Set AWS_REGION to the region of the bucket\.$/,
     ],
-    ['an error that nobody foresaw', { AWS_ACCESS_KEY_ID: 'nobody' }, /: XAdmin/, /^Check the bucket, /],
+    ['an unexpected error', { AWS_ACCESS_KEY_ID: 'nobody' }, /: XAdmin/, /^Check the bucket, /],
   ])('finds %s, and how to fix it', async (_what, further, found, fix) => {
-    expect(await look(further)).toEqual({
-      state: 'wrong',
+    expect(await check(further)).toEqual({
+      state: 'failed',
       found: expect.stringMatching(found),
       fix: expect.stringMatching(fix),
     });
   });
 
-  it('finds a server that ignores If-None-Match, unless that is known', async () => {
+  it('finds a server that ignores If-None-Match, unless the settings say so', async () => {
     const remove = (path: string) => {
       const Key = path.replace(`/${server.bucket}/`, '');
       return server.client.send(new DeleteObjectCommand({ Bucket: server.bucket, Key }));
     };
     const proxy = await startS3Proxy(server.connection.endpoint, { overwrite: () => true, remove });
     const further = { AWS_ENDPOINT_URL_S3: proxy.endpoint };
-    const findings = [await look(further), await look({ ...further, VIDEOGEN_S3_CONDITIONAL_PUTS: 'false' })];
+    const findings = [
+      await check(further),
+      await check({ ...further, VIDEOGEN_S3_CONDITIONAL_PUTS: 'false' }),
+    ];
     await proxy.stop();
     expect(findings).toEqual([
       {
-        state: 'wrong',
+        state: 'failed',
         found: expect.stringContaining('the server ignores If-None-Match'),
         fix: expect.stringContaining('set VIDEOGEN_S3_CONDITIONAL_PUTS=false'),
       },
@@ -154,24 +160,24 @@ describe('the doctor', () => {
     ]);
   });
 
-  it('does not wait for a server that says nothing', async () => {
+  it('does not wait for a server that never answers', async () => {
     const port = await freePort();
     const sockets: Socket[] = [];
     const mute = createServer((socket) => sockets.push(socket)).listen(port, LOOPBACK);
     await once(mute, 'listening');
-    const finding = await look({ AWS_ENDPOINT_URL_S3: `http://${LOOPBACK}:${port}` });
+    const finding = await check({ AWS_ENDPOINT_URL_S3: `http://${LOOPBACK}:${port}` });
     for (const socket of sockets) socket.destroy();
     mute.close();
-    expect(finding).toMatchObject({ state: 'wrong', found: expect.stringMatching(/: no answer$/) });
+    expect(finding).toMatchObject({ state: 'failed', found: expect.stringMatching(/: no answer$/) });
   });
 
-  it('says what to install where the AWS SDK is not installed', async () => {
+  it('says what to install if the AWS SDK is not installed', async () => {
     jest.doMock('@aws-sdk/lib-storage', () => {
       throw Object.assign(new Error('Cannot find module'), { code: 'MODULE_NOT_FOUND' });
     });
     try {
-      expect(await look()).toEqual({
-        state: 'wrong',
+      expect(await check()).toEqual({
+        state: 'failed',
         found: expect.stringContaining('is not installed: run `npm install @aws-sdk/client-s3 '),
         fix: 'Install it where videogen is installed, or set VIDEOGEN_STORAGE to a folder.',
       });

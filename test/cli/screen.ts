@@ -1,7 +1,7 @@
 /** `ESC [ count letter`, or a character. */
 const PIECE = /\p{Cc}\[(\d*)([A-Z])|./gsu;
 
-/** What a person sees after all that was written, with what has scrolled away, and without empty lines at the end. */
+/** The lines on the screen after this output, including scrolled ones, without empty lines at the end. */
 export function screenOf(written: string, columns: number): string[] {
   const lines: string[] = [''];
   let row = 0;
@@ -30,7 +30,7 @@ export function screenOf(written: string, columns: number): string[] {
     else if (piece === '\n') down();
     else if (piece === '\r') column = 0;
     else {
-      // As most terminals do it: the line is full when one more comes.
+      // Like most terminals, wrap when a character does not fit.
       if (column === columns) down();
       const line = lines[row] ?? '';
       lines[row] = line.slice(0, column).padEnd(column) + piece + line.slice(column + 1);

@@ -3,7 +3,7 @@ import type { JobProgress } from '../../src/contract';
 import { FakeTerminal } from './fake-terminal';
 import { followed } from './followed';
 
-const seen = (percent: number): JobProgress => ({
+const waiting = (percent: number): JobProgress => ({
   phase: 'waiting',
   taskId: 'task_1',
   task: { state: 'running', word: 'running', percent },
@@ -12,7 +12,7 @@ const seen = (percent: number): JobProgress => ({
   deadlineAt: new Date().toISOString(),
 });
 
-/** Answers one after the other, the last of them for good; undefined is a query that fails. */
+/** A job that gives these answers in turn and repeats the last one; undefined is a failed query. */
 function jobWith(...answers: (JobProgress | undefined)[]) {
   const progress = async () => {
     const answer = answers.length > 1 ? answers.shift() : answers[0];
@@ -29,9 +29,12 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-test('in a pipe every change is one line, without an escape code', async () => {
+test('in a pipe each change is one line without escape codes', async () => {
   const terminal = new FakeTerminal();
-  const progress = showProgress(jobWith(undefined, seen(10), seen(10), undefined, seen(20)), terminal);
+  const progress = showProgress(
+    jobWith(undefined, waiting(10), waiting(10), undefined, waiting(20)),
+    terminal,
+  );
   await jest.advanceTimersByTimeAsync(5_000);
   progress.stop();
   await jest.advanceTimersByTimeAsync(5_000);
@@ -45,7 +48,7 @@ test.each([120, 40, 20, 5])(
   'on a terminal of %d columns one line is redrawn and cleared at the end',
   async (columns) => {
     const terminal = new FakeTerminal({}, columns);
-    const progress = showProgress(jobWith(seen(10)), terminal);
+    const progress = showProgress(jobWith(waiting(10)), terminal);
     await jest.advanceTimersByTimeAsync(2_000);
     progress.stop();
     const [before, ...drawn] = terminal.stderr.split('\r\u001b[K');
@@ -54,14 +57,14 @@ test.each([120, 40, 20, 5])(
     expect(drawn.length).toBeGreaterThan(3);
     for (const line of drawn) {
       expect(line).toMatch(/^wait\P{Cc}*$/u);
-      // The last column stays free: some terminals wrap as soon as it is taken.
+      // The last column stays free, because some terminals wrap as soon as it is filled.
       expect(line.length).toBeLessThan(columns);
     }
   },
 );
 
 test.each([undefined, 100])(
-  'a hold is told once, with the ways out, whatever the screen (%j)',
+  'a hold is shown once, with the decision commands, on a screen of %j columns',
   async (columns) => {
     const hold = {
       since: '2026-01-01T00:00:00.000Z',
@@ -69,7 +72,7 @@ test.each([undefined, 100])(
       message: 'It was lost.',
     };
     const held: JobProgress = {
-      ...seen(0),
+      ...waiting(0),
       phase: 'needs-decision',
       task: undefined,
       taskId: undefined,
@@ -77,13 +80,13 @@ test.each([undefined, 100])(
     };
     const again = { ...held, hold: { ...hold, since: '2026-01-01T05:00:00.000Z' } };
     const terminal = new FakeTerminal({}, columns);
-    const progress = showProgress(jobWith(held, held, seen(10), again), terminal);
+    const progress = showProgress(jobWith(held, held, waiting(10), again), terminal);
     await jest.advanceTimersByTimeAsync(5_000);
     progress.stop();
     const count = (text: string) => terminal.stderr.split(text).length - 1;
     expect(count('It was lost.\n')).toBe(2);
-    for (const way of ['--adopt TASK_ID', '--resubmit', '--abandon'])
-      expect(count(`videogen decide fox ${way}`)).toBe(2);
+    for (const option of ['--adopt TASK_ID', '--resubmit', '--abandon'])
+      expect(count(`videogen decide fox ${option}`)).toBe(2);
     expect(count('decide before 2026-01-02T00:00:00.000Z')).toBe(2);
   },
 );

@@ -19,7 +19,7 @@ const result: JobResult = {
   warnings: [],
 };
 
-test('a stored video is told with what it is, whose, after how many looks, and where', () => {
+test('a stored video is described with its format, task, number of polls and location', () => {
   expect(storedLines(result)).toEqual([
     `Stored 1280x720, 5 s, avc, video/mp4, 1948997 bytes, SHA-256 ${sha256}, of task task_1 after 4 polls.`,
     'It is at file:///videos/fox.mp4.',
@@ -30,7 +30,7 @@ test('a stored video is told with what it is, whose, after how many looks, and w
   ]);
 });
 
-test('what the video has otherwise than was asked for is told below, a line each', () => {
+test('each warning has a line of its own', () => {
   const warnings = ['720p was asked for, it is 640x360', '5 s were asked for, it is 3 s long'];
   expect(storedLines({ ...result, warnings }).slice(2)).toEqual([
     'Note: 720p was asked for, it is 640x360.',
@@ -38,8 +38,8 @@ test('what the video has otherwise than was asked for is told below, a line each
   ]);
 });
 
-test('a job of a version that gave no warnings can still be told of', () => {
+test('a result of an older version without warnings can still be described', () => {
   const { warnings: _, ...older } = result;
-  const told: JobResult = JSON.parse(JSON.stringify(older));
-  expect(storedLines(told)).toHaveLength(2);
+  const parsed: JobResult = JSON.parse(JSON.stringify(older));
+  expect(storedLines(parsed)).toHaveLength(2);
 });

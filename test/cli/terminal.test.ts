@@ -17,38 +17,38 @@ afterEach(() => {
   }
 });
 
-test.each(signals)('%s is heard once, by whoever listens', async (signal) => {
+test.each(signals)('%s calls every listener once', async (signal) => {
   const terminal = processTerminal();
-  const heard: string[] = [];
-  terminal.onInterrupt(() => heard.push('kept'));
-  const takeBack = terminal.onInterrupt(() => heard.push('taken back'));
-  takeBack();
+  const called: string[] = [];
+  terminal.onInterrupt(() => called.push('registered'));
+  const remove = terminal.onInterrupt(() => called.push('removed'));
+  remove();
   const waiting = untilInterrupted(terminal);
   process.emit(signal);
   await waiting;
-  expect(heard).toEqual(['kept']);
+  expect(called).toEqual(['registered']);
 });
 
-test('a Ctrl-C that came before anybody listened is not lost', async () => {
+test('a Ctrl-C before the first listener is not lost', async () => {
   const terminal = processTerminal();
   process.emit('SIGINT');
   await untilInterrupted(terminal);
 });
 
-test('the second Ctrl-C leaves', () => {
+test('the second Ctrl-C exits', () => {
   const exit = jest.spyOn(process, 'exit').mockImplementation(() => {
-    throw new Error('left');
+    throw new Error('exited');
   });
-  const heard = jest.fn();
-  processTerminal().onInterrupt(heard);
+  const called = jest.fn();
+  processTerminal().onInterrupt(called);
   process.emit('SIGINT');
-  expect(() => process.emit('SIGINT')).toThrow('left');
+  expect(() => process.emit('SIGINT')).toThrow('exited');
   expect(exit).toHaveBeenCalledWith(130);
-  expect(heard).toHaveBeenCalledTimes(1);
+  expect(called).toHaveBeenCalledTimes(1);
   exit.mockRestore();
 });
 
-test('a command whose reader has left goes on to its end', async () => {
+test('a command finishes even if the reader of its output is gone', async () => {
   const script = `
     const { processTerminal } = require('./dist/src/cli/terminal');
     const terminal = processTerminal();
@@ -69,7 +69,7 @@ test('a command whose reader has left goes on to its end', async () => {
   rmSync(folder, { recursive: true });
 });
 
-test('a line that is redrawn takes the place of the last and fits the screen; a pipe has none', () => {
+test('a redrawn line replaces the last one and fits the screen; a pipe has none', () => {
   const screen = new FakeTerminal({}, 11);
   const redraw = redrawOn(screen);
   redraw?.('Fetching: 12 %');
@@ -78,7 +78,7 @@ test('a line that is redrawn takes the place of the last and fits the screen; a 
   expect(redrawOn(new FakeTerminal())).toBeUndefined();
 });
 
-/** A device that takes nothing, as a full disk does. Not every system has one. */
+/** A device that fails like a full disk. Not every system has one. */
 const FULL = '/dev/full';
 const onFull = existsSync(FULL) ? test : test.skip;
 
@@ -96,14 +96,14 @@ async function endOnFullDisk(args: string[], full: 'stdout' | 'stderr') {
   return { code, printed };
 }
 
-onFull('a result that cannot be printed is told in one sentence, with a code of its own', async () => {
+onFull('a result that cannot be printed is reported in one sentence, with exit code 1', async () => {
   expect(await endOnFullDisk(['--version'], 'stdout')).toEqual({
     code: 1,
     printed: expect.stringMatching(/^The result could not be written to standard output: ENOSPC[^\n]+\.\n$/),
   });
 });
 
-onFull('a command that has failed keeps its code when it cannot print that', async () => {
+onFull('a failed command keeps its exit code if its result cannot be printed', async () => {
   const { code, printed } = await endOnFullDisk(['batch', 'no-such-file', '--json'], 'stdout');
   expect(code).toBe(2);
   expect(printed).toMatch(
@@ -111,7 +111,7 @@ onFull('a command that has failed keeps its code when it cannot print that', asy
   );
 });
 
-onFull('what a person would have read keeps no command from its end', async () => {
+onFull('a full standard error does not stop a command', async () => {
   expect(await endOnFullDisk(['batch', 'no-such-file', '--json'], 'stderr')).toEqual({
     code: 2,
     printed: expect.stringMatching(/^\{"error":.*\}\n$/),

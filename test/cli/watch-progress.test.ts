@@ -8,46 +8,46 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-/** Each following is one of these. */
+/** Each call of `follow` gets the next of these. */
 function watchedWith(...followings: (() => AsyncIterable<number>)[]) {
   const options: FollowOptions[] = [];
   const follow = (given: FollowOptions = {}) => {
     options.push(given);
-    return followings[Math.min(options.length, followings.length) - 1]?.() ?? told();
+    return followings[Math.min(options.length, followings.length) - 1]?.() ?? reports();
   };
   return { workflowId: 'fox', follow, options };
 }
 
-async function* told(...numbers: number[]) {
+async function* reports(...numbers: number[]) {
   yield* numbers;
 }
 async function* broken(...numbers: number[]): AsyncGenerator<number> {
   yield* numbers;
-  throw new Error('Temporal is away');
+  throw new Error('Temporal is unreachable');
 }
 
-test('each change is handed on, and one that has ended is not followed again', async () => {
-  const watched = watchedWith(() => told(1, 2, 3));
-  const seen: number[] = [];
-  watchProgress(watched, (progress) => seen.push(progress));
+test('each change is passed on, and a job that ended is not followed again', async () => {
+  const watched = watchedWith(() => reports(1, 2, 3));
+  const received: number[] = [];
+  watchProgress(watched, (progress) => received.push(progress));
   await jest.advanceTimersByTimeAsync(60_000);
-  expect(seen).toEqual([1, 2, 3]);
+  expect(received).toEqual([1, 2, 3]);
   expect(watched.options).toHaveLength(1);
 });
 
-test('a Temporal that is away for a while is asked again', async () => {
+test('Temporal is queried again after it was unreachable', async () => {
   const watched = watchedWith(
     () => broken(1),
     () => broken(),
-    () => told(2),
+    () => reports(2),
   );
-  const seen: number[] = [];
-  watchProgress(watched, (progress) => seen.push(progress));
+  const received: number[] = [];
+  watchProgress(watched, (progress) => received.push(progress));
   await jest.advanceTimersByTimeAsync(60_000);
-  expect(seen).toEqual([1, 2]);
+  expect(received).toEqual([1, 2]);
 });
 
-test('after the stop nothing is handed on, and nobody is asked', async () => {
+test('after `stop` nothing is passed on, and nothing is queried', async () => {
   let answer = (_progress: number) => {};
   const late = async function* () {
     yield await new Promise<number>((resolve) => {
@@ -55,22 +55,22 @@ test('after the stop nothing is handed on, and nobody is asked', async () => {
     });
   };
   const watched = watchedWith(late);
-  const seen: number[] = [];
-  const watching = watchProgress(watched, (progress) => seen.push(progress));
+  const received: number[] = [];
+  const watching = watchProgress(watched, (progress) => received.push(progress));
   watching.stop();
   answer(1);
   await jest.advanceTimersByTimeAsync(60_000);
-  expect(seen).toEqual([]);
+  expect(received).toEqual([]);
   expect(watched.options).toMatchObject([{ everyMs: 500, signal: { aborted: true } }]);
 });
 
-test('away for good, Temporal is asked until the stop and not after it', async () => {
+test('an unreachable Temporal is queried until `stop`, and not after it', async () => {
   const watched = watchedWith(() => broken());
   const watching = watchProgress(watched, () => undefined);
   await jest.advanceTimersByTimeAsync(5_000);
-  const asked = watched.options.length;
-  expect(asked).toBeGreaterThan(5);
+  const calls = watched.options.length;
+  expect(calls).toBeGreaterThan(5);
   watching.stop();
   await jest.advanceTimersByTimeAsync(5_000);
-  expect(watched.options).toHaveLength(asked);
+  expect(watched.options).toHaveLength(calls);
 });

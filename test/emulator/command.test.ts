@@ -54,7 +54,7 @@ test('--chaos makes calls fail, after scripted faults, and prints how to repeat 
     ['--chaos', '1', '--chaos-seed', 'fox', '--fault', 'submit:empty-acceptedx2'],
     async ({ submit }, terminal) => {
       for (let i = 0; i < 2; i++) await expect(submit()).rejects.toThrow(/JSON/);
-      const line = 'Chaos: each call meets a fault with a probability of 1; again with --chaos-seed fox.\n';
+      const line = 'Chaos: each call has a fault with a probability of 1. Repeat it with --chaos-seed fox.\n';
       expect(terminal.stderr).toContain(line);
     },
   ));
@@ -62,7 +62,7 @@ test('--chaos makes calls fail, after scripted faults, and prints how to repeat 
 test('--chaos without a seed prints the seed it chose', () =>
   whileRunning(['--chaos', '0'], async ({ submit }, terminal) => {
     expect((await submit()).status).toBe(200);
-    expect(terminal.stderr).toMatch(/again with --chaos-seed [0-9a-f]{8}\.\n/);
+    expect(terminal.stderr).toMatch(/Repeat it with --chaos-seed [0-9a-f]{8}\.\n/);
   }));
 
 test.each([
@@ -75,7 +75,7 @@ test.each([
   [['--chaos', '10'], /^--chaos is "10": give a number from 0 to 1, such as 0\.1\.\n$/],
   [['--chaos=-1'], /^--chaos is "-1": give a number/],
   [['--chaos='], /^--chaos is "": give a number/],
-  [['--chaos-seed', 'fox'], /^--chaos-seed repeats a chaos: give --chaos as well, such as --chaos 0\.1\.\n$/],
+  [['--chaos-seed', 'fox'], /^--chaos-seed needs --chaos: give it as well, such as --chaos 0\.1\.\n$/],
 ])('%j is refused in one sentence that names the choices', async (options, sentence) => {
   const terminal = new FakeTerminal();
   expect(await run(['emulator', ...options], terminal)).toBe(2);
@@ -120,7 +120,7 @@ test('each call prints a line with the task that it made, so that a lost task ca
     const lines = () => terminal.stderr.split('\n').filter((line) => line.startsWith('POST'));
     await eventually('both lines are printed', () => lines().length === 2);
     expect(lines()).toEqual([
-      expect.stringMatching(/^POST \/v1\/videos\/text-to-video: no answer, made task_[0-9a-f-]+$/),
-      expect.stringMatching(/^POST \/v1\/videos\/text-to-video: 200, made task_[0-9a-f-]+$/),
+      expect.stringMatching(/^POST \/v1\/videos\/text-to-video: no answer, created task_[0-9a-f-]+$/),
+      expect.stringMatching(/^POST \/v1\/videos\/text-to-video: 200, created task_[0-9a-f-]+$/),
     ]);
   }));

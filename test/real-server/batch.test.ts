@@ -122,7 +122,7 @@ test('for an item whose submit was lost, the decision commands are printed, and 
   const lost = emulator.generations().find(({ request }) => request.prompt === `Fox ${item}`)?.taskId ?? '';
   const decided = await home.run(['decide', 'foxes', '--item', item, '--adopt', lost], service());
   expect(decided).toMatchObject({ code: 0, out: 'foxes\n' });
-  expect(decided.err).toContain(`Decided: adopt. Item ${item} goes on.`);
+  expect(decided.err).toContain(`Decided: adopt. Item ${item} continues.`);
   expect(await endOf(cli)).toMatchObject({ code: 0 });
   expect(emulator.generations()).toHaveLength(2);
 });

@@ -10,8 +10,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
-import { answers, freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
-import { untilAnswered } from '../../src/temporal-server/until-ready';
+import { acceptsConnections, freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
+import { untilPortOpen } from '../../src/temporal-server/until-ready';
 import { endOf, Home, until, untilErr } from '../cli/cli-process';
 
 // Several processes in sequence, each of which starts a server.
@@ -52,11 +52,11 @@ test('the next start ends an orphaned server, makes the data private and retains
     ),
     { stdio: 'ignore' },
   );
-  await untilAnswered(port, AbortSignal.timeout(60_000));
+  await untilPortOpen(port, AbortSignal.timeout(60_000));
 
   const dev = home.start(['dev']);
   await untilErr(dev, 'Ctrl-C ends everything');
-  expect(await answers(port)).toBe(false);
+  expect(await acceptsConnections(port)).toBe(false);
 
   expect(modeOf(home.data)).toBe('700');
   const files = readdirSync(home.data, { withFileTypes: true }).filter((entry) => entry.isFile());

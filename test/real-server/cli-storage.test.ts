@@ -46,7 +46,7 @@ test('while dev runs, a command uses its own VIDEOGEN_STORAGE, and a joined job 
   expect(lastLine(unreachable)).toMatchObject({ error: { type: 'StorageUnusable' } });
   expect(home.paid()).toEqual([lastLine(own).taskId]);
   expect(secondDev.err).toContain(
-    `runs everything already and stores in ${pathToFileURL(home.videos).href};`,
+    `already runs everything and stores videos in ${pathToFileURL(home.videos).href};`,
   );
 
   // No worker uses that storage once the command has ended.
@@ -60,13 +60,15 @@ test('while dev runs, a command uses its own VIDEOGEN_STORAGE, and a joined job 
   ]);
   expect(joined).toMatchObject({ code: 0 });
   expect(lastLine(joined).video.uri).toBe(uri);
-  expect(joined.err).toContain(`fox was started with the storage ${addressOf('mine')}, where its video goes`);
   expect(joined.err).toContain(
-    'fox was started without a key of its own and keeps it; the --storage given now',
+    `fox was started with the storage ${addressOf('mine')} and stores its video there`,
+  );
+  expect(joined.err).toContain(
+    'fox was started without a storage key; the --storage of this command has no effect.',
   );
   expect(followed).toMatchObject({ code: 0 });
   expect(followed.err).toContain(
-    `left was started with the storage ${addressOf('theirs')}, where its video goes`,
+    `left was started with the storage ${addressOf('theirs')} and stores its video there`,
   );
   expect(lastLine(followed).video.uri).toBe(`${addressOf('theirs')}/grey/left.mp4`);
 

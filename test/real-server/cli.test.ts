@@ -194,7 +194,7 @@ test('Ctrl-C while Temporal is still starting pays for nothing', async () => {
   left.kill('SIGINT');
   expect(await endOf(left)).toMatchObject({
     code: 130,
-    err: expect.stringMatching(/Left before the job was started/),
+    err: expect.stringMatching(/Stopped before the job was started/),
   });
   expect(home.paid()).toEqual([]);
   expect(home.processes()).toEqual([]);
@@ -278,7 +278,7 @@ Task queues    video-generation, for jobs that your programs start
   await isMade;
   await withVideos((videos) => videos.handle('kept').pollNow());
   const keptEnd = await endOf(kept);
-  expect(keptEnd).toMatchObject({ code: 0, err: expect.stringContaining('going on without it') });
+  expect(keptEnd).toMatchObject({ code: 0, err: expect.stringContaining('Continuing without it') });
   const result = lastLine(keptEnd);
   expect(home.processes()).toEqual([]);
 
@@ -332,7 +332,7 @@ test('generate joins a job that another program started on the queue of dev', as
   });
   const joined = home.start(['generate', 'A red fox', '--duration', '5', '--id', 'fox', '--json']);
   await untilErr(joined, /^Job fox on task queue video-generation, shown at /m);
-  expect(joined.err()).toContain('fox was started by another program: it goes on while videogen dev,');
+  expect(joined.err()).toContain('fox was started by another program: it continues while videogen dev ');
   await untilErr(joined, /^waiting.* task task_/m);
   await sleep(EMULATED_JOB_MS);
   await started.signal(POLL_NOW_SIGNAL);

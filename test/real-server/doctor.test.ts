@@ -47,10 +47,10 @@ test('every check is ok once a worker polls, and nothing is paid for', async () 
       checks: {
         versions: { ok: true, found: expect.stringMatching(/, server \d+\.\d+\.\d+$/) },
         temporal: { ok: true, found: `answers at ${env.temporal.address}` },
-        namespace: { ok: true, found: 'default keeps jobs that have ended for 24 h' },
+        namespace: { ok: true, found: 'default retains ended jobs for 24 h' },
         workers: {
           ok: true,
-          found: expect.stringMatching(/^one on doctor-served, asked for work \d+ m?s ago$/),
+          found: expect.stringMatching(/^one on doctor-served, last polled \d+ m?s ago$/),
         },
         key: { ok: true },
         clock: { ok: true, found: 'the same as that of the service' },
@@ -59,7 +59,7 @@ test('every check is ok once a worker polls, and nothing is paid for', async () 
     const { checks } = await examine({ VIDEOGEN_TASK_QUEUE: taskQueue, VIDEOGEN_DOWNLOAD_QUEUE: 'deserted' });
     expect(checks.workers).toEqual({
       ok: false,
-      found: 'no worker asks for the downloads of deserted',
+      found: 'no worker polls for the downloads of deserted',
       fix: 'Start one with: videogen worker --only downloads',
     });
   });
@@ -71,7 +71,7 @@ test('a queue without a worker is reported with the command that starts one', as
   expect(code).toBe(2);
   expect(checks.workers).toEqual({
     ok: false,
-    found: expect.stringContaining('no worker asks for the workflows of doctor-deserted'),
+    found: expect.stringContaining('no worker polls for the workflows of doctor-deserted'),
     fix: 'Start one with: videogen worker',
   });
   expect(checks.namespace).toMatchObject({ ok: true });

@@ -292,7 +292,7 @@ test('videogen dev registers them, and jobs of the command line use them unless 
     expect(await home.run(['search-attributes'])).toEqual({
       code: 2,
       out: '',
-      err: 'No server is named and none of ours runs: set TEMPORAL_ADDRESS; the server that generate and dev start registers them itself.\n',
+      err: 'TEMPORAL_ADDRESS is not set and no local server is running: set TEMPORAL_ADDRESS. The local server of generate and dev registers them itself.\n',
     });
   } finally {
     await home.remove();

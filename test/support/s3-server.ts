@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { endWithParent } from '../../src/temporal-server/end-with-parent';
-import { answers, freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
+import { acceptsConnections, freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
 import { OutputTail } from '../../src/temporal-server/output-tail';
 import { buildGoTool, GO_TOOL_TIMEOUT_MS } from './go-tool';
 
@@ -82,7 +82,7 @@ async function untilItAnswers(child: ChildProcess, port: number): Promise<void> 
   child.once('error', (error) => {
     failure = error;
   });
-  while (!(await answers(port))) {
+  while (!(await acceptsConnections(port))) {
     if (failure !== undefined) throw failure;
     if (child.exitCode !== null) throw new Error(`the S3 server ended with ${child.exitCode}: ${output}`);
     await sleep(CHECK_INTERVAL_MS);

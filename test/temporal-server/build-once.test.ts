@@ -32,20 +32,20 @@ async function leaveLock(token: string, host = hostname()): Promise<void> {
   await writeFile(join(cacheFolder, `${NAME}.lock`, token), host);
 }
 
-test('a build stands under its name when it is complete and not before', async () => {
-  let stoodEarly = true;
+test('a build appears under its name only when it is complete', async () => {
+  let appearedEarly = true;
   const finished = await buildOnce(cacheFolder, NAME, async (folder) => {
     await writeThing(folder);
-    stoodEarly = existsSync(join(cacheFolder, NAME));
+    appearedEarly = existsSync(join(cacheFolder, NAME));
   });
 
-  expect(stoodEarly).toBe(false);
+  expect(appearedEarly).toBe(false);
   expect(finished).toBe(join(cacheFolder, NAME));
   expect(await readFile(join(finished, 'thing'), 'utf8')).toBe('whole');
   expect(await readdir(cacheFolder)).toEqual([NAME]);
 });
 
-test('what was built is not built again', async () => {
+test('an existing build is not built again', async () => {
   await buildOnce(cacheFolder, NAME, writeThing);
   const again = jest.fn(writeThing);
 
@@ -67,10 +67,10 @@ test('a build that fails half-way leaves nothing behind, and the next one can su
   expect(await readFile(join(finished, 'thing'), 'utf8')).toBe('whole');
 });
 
-test('of many callers at once one builds, and the others say whom they wait for', async () => {
+test('of many concurrent callers one builds, and the others report which process they wait for', async () => {
   const progress: string[] = [];
   const build = jest.fn(async (folder: string) => {
-    await eventually('somebody waits', () => progress.length > 0);
+    await eventually('a caller waits', () => progress.length > 0);
     await writeThing(folder);
   });
 
@@ -84,7 +84,7 @@ test('of many callers at once one builds, and the others say whom they wait for'
   expect(await readdir(cacheFolder)).toEqual([NAME]);
 });
 
-test('many callers take over the lock of a dead process, and still build once', async () => {
+test('many callers take over the lock of a dead process, and one of them builds', async () => {
   await leaveLock(deadToken());
   const build = jest.fn(writeThing);
 
@@ -94,7 +94,7 @@ test('many callers take over the lock of a dead process, and still build once', 
   expect(await readdir(cacheFolder)).toEqual([NAME]);
 });
 
-test('whoever comes late to take over a stale lock cannot remove the lock that was taken meanwhile', async () => {
+test('a process that frees a stale lock late does not remove the lock that another process has taken', async () => {
   const stale = deadToken();
   await leaveLock(stale);
   const path = join(cacheFolder, `${NAME}.lock`);
@@ -110,7 +110,7 @@ test('whoever comes late to take over a stale lock cannot remove the lock that w
   await quick.release();
 });
 
-test('a process of another machine is not called dead because no process here has its number', async () => {
+test('a process of another machine is not considered dead because its pid is unused here', async () => {
   const pid = Number.parseInt(deadToken(), 10);
   const holder = { token: '', pid, lastBeatMs: 0 };
 
@@ -118,7 +118,7 @@ test('a process of another machine is not called dead because no process here ha
   expect(isDead({ ...holder, host: `not-${hostname()}` })).toBe(false);
 });
 
-test('a lock on another machine that has gone silent is taken over', async () => {
+test('the lock of another machine is taken over once its heartbeats stop', async () => {
   await leaveLock(deadToken(), `not-${hostname()}`);
   let now = 0;
   jest.spyOn(performance, 'now').mockImplementation(() => {
@@ -131,7 +131,7 @@ test('a lock on another machine that has gone silent is taken over', async () =>
   expect(await readFile(join(finished, 'thing'), 'utf8')).toBe('whole');
 });
 
-test('what dead builds left is removed, and what a living one is making is not', async () => {
+test('leftovers of dead builds are removed, and those of a running build are not', async () => {
   const living = `${NAME}.${process.pid}-${randomUUID()}.build`;
   await mkdir(join(cacheFolder, `${NAME}.${deadToken()}.build`));
   await mkdir(join(cacheFolder, `${NAME}.lock.${deadToken()}.claim`));
@@ -142,7 +142,7 @@ test('what dead builds left is removed, and what a living one is making is not',
   expect((await readdir(cacheFolder)).sort()).toEqual([NAME, living].sort());
 });
 
-test('when two builds run after all, the first to finish is used and the other is cleared away', async () => {
+test('if two builds run anyway, the first to finish is used and the other is removed', async () => {
   const finished = await buildOnce(cacheFolder, NAME, async (folder) => {
     await mkdir(join(cacheFolder, NAME));
     await writeFile(join(cacheFolder, NAME, 'thing'), 'first');

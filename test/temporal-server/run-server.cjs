@@ -1,5 +1,5 @@
 // Runs one function of src/temporal-server in a process of its own: node run-server.cjs <function> <options as JSON>.
-// It compiles what it loads, because these tests run without a build.
+// It compiles the sources itself, because these tests run without a build.
 const { readFileSync } = require('node:fs');
 const Module = require('node:module');
 const { join } = require('node:path');

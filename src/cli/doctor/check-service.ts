@@ -1,21 +1,24 @@
-import { type Check, ok, wrong } from './check';
+import { type Check, failed, ok } from './check';
 import { namedService } from './named-service';
 
-/** What is wrong when nothing comes back, by the code of Node or undici. */
+/** Problems of an address that does not answer, by the error code of Node or undici. */
 const BY_CODE: Record<string, { problem: string; fix: string }> = {
-  ENOTFOUND: { problem: 'its name is unknown', fix: 'Correct the name in VIDEO_API_BASE_URL.' },
+  ENOTFOUND: { problem: 'its host name is unknown', fix: 'Correct the host name in VIDEO_API_BASE_URL.' },
   EAI_AGAIN: {
-    problem: 'its name cannot be looked up',
-    fix: 'See that this machine has a network and DNS.',
+    problem: 'its host name cannot be resolved',
+    fix: 'Check the network and DNS of this machine.',
   },
   ECONNREFUSED: {
     problem: 'nothing listens there',
     fix: 'Correct the port in VIDEO_API_BASE_URL, or start the service there.',
   },
-  EPROTO: { problem: 'it speaks no TLS', fix: 'Write http:// in VIDEO_API_BASE_URL, or correct its port.' },
+  EPROTO: {
+    problem: 'it does not speak TLS',
+    fix: 'Use http:// in VIDEO_API_BASE_URL, or correct its port.',
+  },
   ERR_SSL_WRONG_VERSION_NUMBER: {
-    problem: 'it speaks no TLS',
-    fix: 'Write http:// in VIDEO_API_BASE_URL, or correct its port.',
+    problem: 'it does not speak TLS',
+    fix: 'Use http:// in VIDEO_API_BASE_URL, or correct its port.',
   },
 };
 
@@ -29,7 +32,7 @@ export const checkService: Check = {
     if (answer.kind === 'answered') return ok(`${baseUrl} answers`);
     const known = BY_CODE[answer.code];
     const problem = known?.problem ?? (answer.message || answer.code);
-    return wrong(
+    return failed(
       `${baseUrl} does not answer: ${problem}`,
       known?.fix ?? 'Correct VIDEO_API_BASE_URL, or fix what is between this machine and the service.',
     );

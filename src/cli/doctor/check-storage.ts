@@ -2,7 +2,7 @@ import { mkdir, rmdir, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { readStorageConfig } from '../../config/storage-config';
 import { ANOTHER_FOLDER, createStorage, type StorageConfig, StorageUnusable } from '../../storage';
-import { type Check, type Finding, ok, warning, wrong } from './check';
+import { type Check, type Finding, failed, ok, warning } from './check';
 import { CALL_LIMIT_MS } from './limits';
 
 const GIB = 1024 ** 3;
@@ -16,7 +16,7 @@ export const checkStorage: Check = {
       return config.kind === 's3' ? await checkBucket(config) : await checkFolder(config);
     } catch (error) {
       if (!(error instanceof StorageUnusable)) throw error;
-      return wrong(`${error.location}: ${error.problem}`, error.fix);
+      return failed(`${error.location}: ${error.problem}`, error.fix);
     }
   },
 };
@@ -27,25 +27,25 @@ type Folder = Extract<StorageConfig, { kind: 'file' }>;
 async function checkBucket(config: Bucket): Promise<Finding> {
   const { bucket, prefix, endpoint, conditionalPuts = true } = config;
   await probe(config);
-  const place = `s3://${bucket}${prefix ? `/${prefix}` : ''}${endpoint ? ` at ${endpoint}` : ''}`;
+  const address = `s3://${bucket}${prefix ? `/${prefix}` : ''}${endpoint ? ` at ${endpoint}` : ''}`;
   return ok(
     conditionalPuts
-      ? `${place} can be written, and its server honours If-None-Match`
-      : `${place} can be written; whether a key is free is checked before each put`,
+      ? `${address} can be written, and its server honours If-None-Match`
+      : `${address} can be written; whether a key is free is checked before each put`,
   );
 }
 
-/** A look leaves nothing behind. */
+/** Removes every folder that it creates. */
 async function checkFolder(config: Folder): Promise<Finding> {
   const folder = resolve(config.folder);
-  // What cannot be made is told by the probe.
-  const madeFrom = await mkdir(folder, { recursive: true }).catch(() => undefined);
+  // If the folder cannot be created, the probe says why.
+  const created = await mkdir(folder, { recursive: true }).catch(() => undefined);
   try {
     await probe(config);
     const { bavail, bsize } = await statfs(folder);
     return judgeSpace(folder, bavail * bsize);
   } finally {
-    if (madeFrom !== undefined) await unmake(folder, madeFrom);
+    if (created !== undefined) await removeFolders(folder, created);
   }
 }
 
@@ -53,13 +53,13 @@ async function probe(config: StorageConfig): Promise<void> {
   await createStorage(config).probe?.(CALL_LIMIT_MS);
 }
 
-/** A folder that somebody uses by now is not empty, and stays. */
-async function unmake(folder: string, upTo: string): Promise<void> {
+/** A folder that is no longer empty is in use, and remains. */
+async function removeFolders(folder: string, upTo: string): Promise<void> {
   await rmdir(folder).catch(() => undefined);
-  if (folder !== upTo && folder !== dirname(folder)) await unmake(dirname(folder), upTo);
+  if (folder !== upTo && folder !== dirname(folder)) await removeFolders(dirname(folder), upTo);
 }
 
 export function judgeSpace(folder: string, freeBytes: number): Finding {
   const found = `${folder} can be written, ${(freeBytes / GIB).toFixed(1)} GiB free`;
-  return freeBytes >= ENOUGH_BYTES ? ok(found) : warning(found, `Make room, ${ANOTHER_FOLDER}.`);
+  return freeBytes >= ENOUGH_BYTES ? ok(found) : warning(found, `Free some space, ${ANOTHER_FOLDER}.`);
 }

@@ -11,22 +11,22 @@ export type CheckName =
   | 'clock'
   | 'storage';
 
-/** What a check found; what is not ok says how to fix it, and what could not be looked at says why. */
+/** The result of a check. `fix` says how to fix a problem; for a skipped check, `found` says why it was skipped. */
 export type Finding =
   | { state: 'ok'; found: string }
   | { state: 'warning'; found: string; fix: string }
-  | { state: 'wrong'; found: string; fix: string }
+  | { state: 'failed'; found: string; fix: string }
   | { state: 'skipped'; found: string };
 
 export interface Check {
   name: CheckName;
-  /** Checks that must not have failed for this one to make sense. They stand above it. */
+  /** If one of these checks fails, this one is skipped. They come earlier in the list. */
   needs?: readonly CheckName[];
-  /** A ConfigError that it throws is left to the check of the settings. */
+  /** A ConfigError means that the check is skipped: the settings check reports it. */
   run(context: Context, signal: AbortSignal): Promise<Finding>;
 }
 
 export const ok = (found: string): Finding => ({ state: 'ok', found });
 export const warning = (found: string, fix: string): Finding => ({ state: 'warning', found, fix });
-export const wrong = (found: string, fix: string): Finding => ({ state: 'wrong', found, fix });
-export const skipped = (why: string): Finding => ({ state: 'skipped', found: why });
+export const failed = (found: string, fix: string): Finding => ({ state: 'failed', found, fix });
+export const skipped = (found: string): Finding => ({ state: 'skipped', found });

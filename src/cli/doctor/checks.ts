@@ -9,7 +9,7 @@ import { checkTemporal } from './check-temporal';
 import { checkVersions } from './check-versions';
 import { checkWorkers } from './check-workers';
 
-/** Everything a job needs, in the order in which it is told. */
+/** Everything that a job needs, in the order of the report. */
 export const CHECKS: readonly Check[] = [
   checkVersions,
   checkSettings,

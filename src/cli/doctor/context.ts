@@ -3,11 +3,11 @@ import { Closers } from '../closers';
 import { askAddress, type HttpAnswer } from './ask-address';
 import { findTemporal, type Temporal } from './find-temporal';
 
-/** What the checks share: each thing is asked for once, whoever needs it first. */
+/** Shared by the checks, so that each lookup happens once. */
 export interface Context {
   readonly env: Environment;
   temporal(): Promise<Temporal>;
-  /** What the address of the video service answers to a request without a key. */
+  /** The answer of the video service's address to a request without a key. */
   addressAnswer(baseUrl: string): Promise<HttpAnswer>;
   close(): Promise<void>;
 }

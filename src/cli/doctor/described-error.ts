@@ -1,12 +1,12 @@
 import { cleanText } from '../../contract/clean-text';
 import { errorCode } from '../../contract/errors';
 
-/** The first line of an error's message. Not by `instanceof`: errors of Node may be of another realm. */
-export function wordsOf(error: unknown): string {
+/** The first line of an error's message. Without `instanceof`, because Node's errors may come from another realm. */
+export function messageOf(error: unknown): string {
   return cleanText(String(fieldOf(error, 'message') ?? error).split('\n')[0] ?? '');
 }
 
-/** The code of an error, or of the one that caused it: a word of the system, or a number of gRPC. */
+/** The code of an error or of its cause: a system error code, or a gRPC status number. */
 export function codeOf(error: unknown): unknown {
   return errorCode(error) ?? errorCode(fieldOf(error, 'cause'));
 }

@@ -7,7 +7,7 @@ import { readStackNote } from '../stack-note';
 import { reachServer } from './reach-server';
 import { findServerAtHand, type ServerAtHand } from './server-at-hand';
 
-/** A server that answers: the one that the settings name, or that of a `videogen dev` on this machine. */
+/** A server that answers: the configured one, or the one of a `videogen dev` on this machine. */
 export interface TemporalServer {
   kind: 'named' | 'local';
   address: string;
@@ -19,9 +19,9 @@ export interface TemporalServer {
 export type Temporal =
   | TemporalServer
   | { kind: 'silent'; address: string; problem: string; refused: boolean }
-  | { kind: 'none'; server: ServerAtHand };
+  | { kind: 'none'; available: ServerAtHand };
 
-/** Temporal as `generate` would find it; nothing is started, downloaded or built. */
+/** Finds the Temporal server that `generate` would use. Starts, downloads and builds nothing. */
 export async function findTemporal(env: Environment, closers: Closers): Promise<Temporal> {
   const { connectionOptions, namespace = 'default' } = readTemporalConfig(env);
   const { address } = connectionOptions;
@@ -31,10 +31,10 @@ export async function findTemporal(env: Environment, closers: Closers): Promise<
       ? { kind: 'silent', address, ...reached }
       : { kind: 'named', address, namespace, ...reached };
   }
-  return (await findLocal(env, closers)) ?? { kind: 'none', server: await findServerAtHand(env) };
+  return (await findLocal(env, closers)) ?? { kind: 'none', available: await findServerAtHand(env) };
 }
 
-/** Undefined when no stack runs, or the one that left its note is gone. */
+/** Undefined if no local stack runs. */
 async function findLocal(env: Environment, closers: Closers): Promise<TemporalServer | undefined> {
   const note = await readStackNote(readDataFolder(env));
   if (!note || !isAlive(note.pid)) return undefined;

@@ -1,5 +1,5 @@
-/** For one check. Three wait for one another at most, so that the whole takes 15 s at the worst. */
+/** For one check. At most three wait for one another, so all checks take at most 15 s. */
 export const CHECK_LIMIT_MS = 5_000;
 
-/** For one call within a check: it says more of what is wrong than a check that is cut off. */
+/** For one call in a check. It is shorter, because a failed call says more than a check that timed out. */
 export const CALL_LIMIT_MS = 4_000;

@@ -4,12 +4,12 @@ import type { Context } from './context';
 
 type NamedService = { kind: 'named'; baseUrl: string } | { kind: 'none'; found: string };
 
-/** The service of the settings. Without one, who does a job decides: a worker elsewhere, or the emulator here. */
+/** The configured service. Without one, jobs use the service of a remote worker, or the local emulator. */
 export function namedService({ env }: Context): NamedService {
   if (namesAService(env)) return { kind: 'named', baseUrl: readBaseUrl(env) };
   const found =
     readTemporalAddress(env) === undefined
-      ? 'no VIDEO_API_BASE_URL: the emulator is used'
-      : 'no VIDEO_API_BASE_URL: that of the worker is used; one that starts here needs its own';
+      ? 'VIDEO_API_BASE_URL is not set: the emulator is used'
+      : 'VIDEO_API_BASE_URL is not set here: workers use their own; one that starts here needs it';
   return { kind: 'none', found };
 }

@@ -2,21 +2,21 @@ import { connect as openSocket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection, type ConnectionOptions } from '@temporalio/client';
 import type { Closers } from '../closers';
-import { codeOf, wordsOf } from './described-error';
+import { codeOf, messageOf } from './described-error';
 import { CALL_LIMIT_MS } from './limits';
 
-/** The SDK may reach through a proxy what a plain socket does not, and a proxy is near. */
-const PROXY_MS = 1_000;
+/** When a plain socket fails, the SDK may still connect through a proxy, which is quick. */
+const PROXY_GRACE_MS = 1_000;
 
-/** As the SDK has it. */
+/** The SDK's default. */
 const DEFAULT_PORT = 7233;
 
-/** PERMISSION_DENIED and UNAUTHENTICATED of gRPC. */
+/** The gRPC statuses PERMISSION_DENIED and UNAUTHENTICATED. */
 const REFUSALS: readonly unknown[] = [7, 16];
 
 export type Reached =
   | { connection: Connection; version: string }
-  /** `refused` by a server that wants another key. */
+  /** `refused` means that the server does not accept the key. */
   | { problem: string; refused: boolean };
 
 export async function reachServer(
@@ -37,26 +37,27 @@ export async function reachServer(
   }
 }
 
-/** One call to Temporal, given up in time; the SDK would go on asking. */
+/** One call to Temporal with a deadline; without it, the SDK keeps retrying. */
 export function withinCall<T>(connection: Connection, call: () => Promise<T>): Promise<T> {
   return connection.withDeadline(Date.now() + CALL_LIMIT_MS, call);
 }
 
-/** Never settles while the socket has no problem. */
+/** Rejects if the socket fails; never settles otherwise. */
 async function failSoonAfter(probing: Promise<string | undefined>): Promise<never> {
   const problem = await probing;
   if (problem === undefined) return new Promise(() => undefined);
-  await sleep(PROXY_MS);
+  await sleep(PROXY_GRACE_MS);
   throw new Error(problem);
 }
 
 function problemOfCall(error: unknown): string {
-  if (codeOf(error) === undefined) return 'something listens there, but it does not answer as Temporal';
-  // The SDK wraps what the server said.
-  return wordsOf(error instanceof Error ? (error.cause ?? error) : error);
+  if (codeOf(error) === undefined)
+    return 'something listens there, but it does not answer as a Temporal server';
+  // The SDK wraps the server's error.
+  return messageOf(error instanceof Error ? (error.cause ?? error) : error);
 }
 
-/** The SDK says of every server that it does not reach that time ran out; a plain socket knows why. */
+/** For an unreachable server, the SDK reports only a timeout; a plain socket knows the reason. */
 function problemOfSocket(address: string): Promise<string | undefined> {
   const url = URL.canParse(`tcp://${address}`) ? new URL(`tcp://${address}`) : undefined;
   if (!url) return Promise.resolve(undefined);
@@ -67,8 +68,8 @@ function problemOfSocket(address: string): Promise<string | undefined> {
       socket.destroy();
       resolve(problem);
     };
-    socket.setTimeout(CALL_LIMIT_MS, () => end('nothing there answers'));
-    socket.once('error', (error) => end(wordsOf(error)));
+    socket.setTimeout(CALL_LIMIT_MS, () => end('no answer'));
+    socket.once('error', (error) => end(messageOf(error)));
     socket.once('connect', () => end(undefined));
   });
 }

@@ -1,55 +1,59 @@
 import { type Environment, readEmulatorKey } from '../../config/service-config';
 import { readS3Connection } from '../../config/storage-config';
 import { readTemporalConfig } from '../../config/temporal-config';
+import { secretFinder } from '../../contract/find-secrets';
+import { hideRanges } from '../../contract/redact-links';
 import type { CheckName, Finding } from './check';
 
-export interface ToldCheck {
+export interface CheckReport {
   name: CheckName;
   ok: boolean;
   found: string;
   fix?: string;
 }
 
-/** What a program is told. */
+/** What `doctor --json` prints. */
 export interface DoctorReport {
   ok: boolean;
-  checks: ToldCheck[];
+  checks: CheckReport[];
 }
 
 export function reportOf(findings: readonly { name: CheckName; finding: Finding }[]): DoctorReport {
-  const checks = findings.map(({ name, finding }) => toldCheck(name, finding));
+  const checks = findings.map(({ name, finding }) => checkReport(name, finding));
   return { ok: checks.every((check) => check.ok), checks };
 }
 
-function toldCheck(name: CheckName, finding: Finding): ToldCheck {
+function checkReport(name: CheckName, finding: Finding): CheckReport {
   const { state, found } = finding;
   switch (state) {
     case 'ok':
       return { name, ok: true, found };
     case 'warning':
       return { name, ok: true, found, fix: finding.fix };
-    case 'wrong':
+    case 'failed':
       return { name, ok: false, found, fix: finding.fix };
     case 'skipped':
       return { name, ok: false, found: `skipped: ${found}` };
   }
 }
 
-/** Hides the keys that are set wherever they turn up, for others choose the words of some findings. */
-export function secretHider(env: Environment): (finding: Finding) => Finding {
-  const secrets = [readEmulatorKey, readTemporalKey, readS3Secret, readS3Token].flatMap((read) => {
+/** Redacts the configured keys: findings repeat messages of servers, which may quote a key. */
+export function findingRedactor(env: Environment): (finding: Finding) => Finding {
+  const keys = [readEmulatorKey, readTemporalKey, readS3Secret, readS3Token].flatMap((read) => {
     try {
       return read(env) ?? [];
     } catch {
-      // What cannot be read is sent nowhere, and so does not come back.
+      // A key that cannot be read is never sent, so no server can quote it.
       return [];
     }
   });
-  const hide = (text: string) => secrets.reduce((told, secret) => told.replaceAll(secret, '…'), text);
+  // Only whole keys: pieces of a key and links are left alone, because paths and addresses must stay readable.
+  const find = secretFinder({ keys: [], others: keys });
+  const redact = (text: string) => hideRanges(text, find(text));
   return (finding) =>
     'fix' in finding
-      ? { ...finding, found: hide(finding.found), fix: hide(finding.fix) }
-      : { ...finding, found: hide(finding.found) };
+      ? { ...finding, found: redact(finding.found), fix: redact(finding.fix) }
+      : { ...finding, found: redact(finding.found) };
 }
 
 function readS3Secret(env: Environment): string | undefined {

@@ -1,7 +1,7 @@
 import { ConfigError } from '../../config/service-config';
-import { type Check, type CheckName, type Finding, skipped, wrong } from './check';
+import { type Check, type CheckName, type Finding, failed, skipped } from './check';
 import type { Context } from './context';
-import { wordsOf } from './described-error';
+import { messageOf } from './described-error';
 import { CHECK_LIMIT_MS } from './limits';
 
 export interface Started {
@@ -10,7 +10,7 @@ export interface Started {
   finding: Promise<Finding>;
 }
 
-/** Starts all checks side by side; those that need another wait for it. */
+/** Starts all checks at once. A check that needs another waits for it. */
 export function runChecks(
   checks: readonly Check[],
   context: Context,
@@ -31,24 +31,27 @@ async function runAfterNeeds(
 ): Promise<Finding> {
   for (const need of needs) {
     const needed = await findings.get(need);
-    if (needed?.state === 'wrong' || needed?.state === 'skipped') return skipped(`it needs ${need}`);
+    if (needed?.state === 'failed' || needed?.state === 'skipped') return skipped(`it needs ${need}`);
   }
   return run();
 }
 
 async function runWithin(check: Check, context: Context, limitMs: number): Promise<Finding> {
-  const cut = new AbortController();
+  const timeout = new AbortController();
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<Finding>((resolve) => {
+  const timedOut = new Promise<Finding>((resolve) => {
     timer = setTimeout(() => {
-      cut.abort();
+      timeout.abort();
       resolve(
-        wrong(`did not end within ${limitMs / 1_000} s`, 'See what makes it so slow here, and ask again.'),
+        failed(
+          `did not finish within ${limitMs / 1_000} s`,
+          'Find out what makes it slow, and run doctor again.',
+        ),
       );
     }, limitMs);
   });
   try {
-    return await Promise.race([check.run(context, cut.signal).catch(explain), late]);
+    return await Promise.race([check.run(context, timeout.signal).catch(explain), timedOut]);
   } finally {
     clearTimeout(timer);
   }
@@ -56,5 +59,8 @@ async function runWithin(check: Check, context: Context, limitMs: number): Promi
 
 function explain(error: unknown): Finding {
   if (error instanceof ConfigError) return skipped('it needs settings');
-  return wrong(`cannot be told (${wordsOf(error)})`, 'Fix what the message names, and ask again.');
+  return failed(
+    `could not be checked (${messageOf(error)})`,
+    'Fix the problem in the message, and run doctor again.',
+  );
 }

@@ -7,18 +7,18 @@ import { findIndexClients } from '../../temporal-server/wheel-install';
 
 export type ServerAtHand =
   | { kind: 'found'; path: string }
-  /** The one that the settings name cannot be run, and no other is tried then. */
-  | { kind: 'unusable'; flaw: string }
-  /** By what, beside the SDK's own download, which only works with internet. */
+  /** The configured one cannot be executed, and no other is tried. */
+  | { kind: 'unusable'; problem: string }
+  /** `by` is the source besides the SDK's own download, which needs internet access. */
   | { kind: 'to-get'; by: 'wheel' | 'go' | undefined };
 
-/** The dev server that `generate` would take, in the order of findDevServer, which would also make one. */
+/** Finds the dev server that `generate` would use, in the order of findDevServer, but downloads and builds nothing. */
 export async function findServerAtHand(env: Environment): Promise<ServerAtHand> {
   const options = readServerOptions(env);
   const { temporalCli, searchPath } = options;
   if (temporalCli !== undefined) {
-    const flaw = await whyNotExecutable(temporalCli);
-    return flaw === undefined ? { kind: 'found', path: temporalCli } : { kind: 'unusable', flaw };
+    const problem = await whyNotExecutable(temporalCli);
+    return problem === undefined ? { kind: 'found', path: temporalCli } : { kind: 'unusable', problem };
   }
   const path = (await findOnSearchPath('temporal', searchPath)) ?? (await findCachedDevServer(options));
   if (path !== undefined) return { kind: 'found', path };

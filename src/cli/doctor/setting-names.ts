@@ -2,12 +2,12 @@ import { SETTING_NAMES } from '../../config/all-settings';
 import { type Environment, withoutBlanks } from '../../config/read-setting';
 import { editDistance } from '../../contract/edit-distance';
 
-/** Of Temporal's own settings those that people type. There are more, so that only a near miss is told. */
+/** Temporal's settings that people type. There are more, so only a near miss is reported. */
 const TEMPORAL_NAMES = ['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE', 'TEMPORAL_API_KEY', 'TEMPORAL_PROFILE'];
 
 const MOST_TYPOS = 2;
 
-/** A variable that is set and that nobody reads, and the one that was probably meant. */
+/** A variable that is set but not used, and the one that was probably meant. */
 export interface UnknownSetting {
   name: string;
   meant?: string;

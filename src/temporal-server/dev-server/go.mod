@@ -1,4 +1,4 @@
-module temporal-videogen/engine
+module temporal-videogen/dev-server
 
 go 1.26.4
 
