@@ -1,4 +1,4 @@
-import { type Environment, readEmulatorKey } from '../../config/service-config';
+import { type Environment, readKeyIfSet } from '../../config/service-config';
 import { readS3Connection } from '../../config/storage-config';
 import { readTemporalConfig } from '../../config/temporal-config';
 import type { CheckName, Finding } from './check';
@@ -37,7 +37,7 @@ function toldCheck(name: CheckName, finding: Finding): ToldCheck {
 
 /** Hides the keys that are set wherever they turn up, for others choose the words of some findings. */
 export function secretHider(env: Environment): (finding: Finding) => Finding {
-  const secrets = [readEmulatorKey, readTemporalKey, readS3Secret, readS3Token].flatMap((read) => {
+  const secrets = [readKeyIfSet, readTemporalKey, readS3Secret, readS3Token].flatMap((read) => {
     try {
       return read(env) ?? [];
     } catch {
