@@ -6,7 +6,7 @@ import { createCancelVideo } from './cancel-video';
 import { createDownloadVideo, type DownloadOptions } from './download/download-video';
 import { createPollTask, createPollVideo, createPollVideos } from './poll-video';
 import { createRecallSubmit } from './submit/recall-submit';
-import { findLostSubmit } from './submit/submit-note';
+import { inspectPendingSubmit } from './submit/submit-note';
 import { createSubmitVideo } from './submit/submit-video';
 
 export type { OpenBatchInput, ReadRequestsInput, RecordResultsInput } from './batch/batch-files';
@@ -15,7 +15,7 @@ export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './dow
 export type { DownloadPace } from './download/watch-pace';
 export type { PollVideoInput, PollVideosInput } from './poll-video';
 export type { RecalledSubmit, RecallSubmitInput } from './submit/recall-submit';
-export type { FindLostSubmitInput } from './submit/submit-note';
+export type { InspectPendingSubmitInput } from './submit/submit-note';
 export type { SubmitVideoInput } from './submit/submit-video';
 export type { SubmittedTask } from './submit/submitted-task';
 
@@ -48,7 +48,7 @@ export function createVideoActivities({
   const pollTask = createPollTask(service, rateLimiter);
   return {
     submitVideo: createSubmitVideo({ service, storage, rateLimiter, onLostSubmit }),
-    findLostSubmit,
+    inspectPendingSubmit,
     recallSubmit: createRecallSubmit({ service, storage, onLostSubmit }),
     pollVideo: createPollVideo(pollTask),
     pollVideos: createPollVideos(pollTask),

@@ -135,23 +135,23 @@ function sender(): string {
 
 export interface KnownSends {
   /** The POST that made no task according to a heartbeat, even if the record does not say so. */
-  settledSend: string | undefined;
+  sendWithoutTask: string | undefined;
   /** Why an earlier attempt of this activity may have made a task, according to its heartbeats. */
   noted: string | undefined;
   /** Whether an operator has decided about everything that was sent before this activity started. */
-  isSettled: boolean;
+  isDecided: boolean;
 }
 
 /** Why a POST of this job may have made a task that is not on record; undefined when none has. */
 export function lostSend(
   record: JobRecord | undefined,
-  { noted, settledSend, isSettled }: KnownSends,
+  { noted, sendWithoutTask, isDecided }: KnownSends,
 ): string | undefined {
   if (noted !== undefined) return noted;
-  if (record?.state === 'refused') return isSettled ? undefined : record.lostBefore;
+  if (record?.state === 'refused') return isDecided ? undefined : record.lostBefore;
   if (record?.state !== 'sending') return undefined;
   const isOwn = record.sender === sender();
-  if (record.send === settledSend || (isSettled && !isOwn)) return undefined;
+  if (record.send === sendWithoutTask || (isDecided && !isOwn)) return undefined;
   return `a request was sent at ${record.at} and its answer is not on record`;
 }
 

@@ -1,16 +1,11 @@
 import { ApplicationFailure, activityInfo } from '@temporalio/activity';
 import { type AnsweredCall, BY_KIND, failureOfStatus } from '../src/contract/answer-table';
-import { type Call, FAILURES, type FailureType } from '../src/contract/failure-table';
+import { type Call, FAILURES, type FailureRow, type FailureType } from '../src/contract/failure-table';
 import { createFailure, type FailureDetails } from '../src/contract/failures';
-import {
-  MOST_DOWNLOAD_ATTEMPTS,
-  RETRY_AFTER_JITTER,
-  RETRY_AFTER_MAX_MS,
-  RETRY_AFTER_MIN_MS,
-} from '../src/contract/policies';
+import { RETRY_AFTER_JITTER, RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from '../src/contract/policies';
 import { ServiceFault } from '../src/service';
 import { StorageFault } from '../src/storage';
-import { BadVideo, VideoTooLarge } from './download/bad-video';
+import { BadVideo, TooManyBytes } from './download/bad-video';
 
 export interface FailureContext extends FailureDetails {
   /** The call whose retries apply, if it is not the call that failed: a download polls for its link. */
@@ -20,7 +15,7 @@ export interface FailureContext extends FailureDetails {
 const FAILURE_OF_FAULT = [
   [StorageFault, 'StorageFailed'],
   [BadVideo, 'VideoCorrupt'],
-  [VideoTooLarge, 'VideoTooLarge'],
+  [TooManyBytes, 'VideoTooLarge'],
 ] as const;
 
 /** Turns the error of a call into a failure of the failure table. Other errors, such as cancellations, pass unchanged. */
@@ -77,8 +72,8 @@ export function createCallFailure(
 
 /** Only downloads are limited: a submit that has paid for nothing retries until the deadline. */
 function mostAttempts(type: FailureType, call: Call): number {
-  const most = call === 'download' ? MOST_DOWNLOAD_ATTEMPTS[type] : undefined;
-  return most ?? Number.POSITIVE_INFINITY;
+  const { mostDownloadAttempts = Number.POSITIVE_INFINITY }: FailureRow = FAILURES[type];
+  return call === 'download' ? mostDownloadAttempts : Number.POSITIVE_INFINITY;
 }
 
 function faultType({ kind, facts }: ServiceFault, call: AnsweredCall): FailureType {

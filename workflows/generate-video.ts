@@ -122,7 +122,7 @@ function ownWorkflow({ request, taskId }: JobInput, carried: CarriedJob | undefi
       if (request == null) throw refused('there is no request');
       return request;
     },
-    // A run that was continued already has its task and submits nothing, so earlier resets do not matter to it.
+    // A job alone continues as new only once it has its task. It submits nothing then, so earlier resets do not matter.
     resetRuns: resetRunsSince(undefined),
     changed: (job) => {
       const progress = job.progress();

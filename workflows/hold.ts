@@ -16,7 +16,7 @@ export class SubmitHold {
   /** The last decision that arrived as a signal. */
   signalled: SignalledDecision | undefined;
   /** The message of the last lost submit that somebody decided on: the submit activity must not report it again. */
-  settled: string | undefined;
+  decidedLoss: string | undefined;
   private open: { sinceMs: number; lost: VideoFailure } | undefined;
   private pastHoldsMs: number;
 
@@ -54,7 +54,7 @@ export class SubmitHold {
 
   end(): SubmitDecision | undefined {
     this.pastHoldsMs = this.heldMs;
-    this.settled = this.open?.lost.details.message;
+    this.decidedLoss = this.open?.lost.details.message;
     this.open = undefined;
     return this.decision;
   }
@@ -94,7 +94,7 @@ export class SubmitHold {
   }
 }
 
-/** The message about runs before a reset is shorter than this. It is compared as `settled`, so it must stay whole. */
+/** submit-video.ts compares this message with that of earlier-runs.ts, so it is never cut; the longest is shorter. */
 const HOLD_MESSAGE_BYTES = 160;
 
 function cutDetails({ code, message, ...details }: FailureDetails, longestBytes: number): FailureDetails {

@@ -50,8 +50,9 @@ export class Job {
   readonly hold: SubmitHold;
   /** Set by `pollNow`. A request that arrives during a poll asks for another one. */
   pollRequested: boolean;
-  /** The version of the job record in the storage, and whether it says that the video is stored. */
+  /** The id of the job's record in the storage. */
   record: string | undefined;
+  /** The record says that the video is stored. */
   isStored = false;
   /** Markdown for the Temporal UI, once the job has ended. */
   ending: string | undefined;
@@ -241,7 +242,10 @@ export class Job {
     return this.startedAtMs + this.deadlineMs + this.hold.heldMs;
   }
 
-  /** What the next run needs. Called only while the job waits for its task or for a decision. */
+  /**
+   * What the next run needs. Called only while the job waits for its task, or, in a batch, for a decision. Left out: phase
+   * and next poll, which the next run plans anew, and decisions, because a batch waits for them.
+   */
   carry(longestTextBytes: number): Omit<CarriedJob, 'warnedWords'> {
     return {
       taskId: this.taskId,

@@ -10,7 +10,7 @@ import {
 import type { RecalledSubmit, SubmittedTask, VideoActivities } from '../activities';
 import { cleanText } from '../src/contract/clean-text';
 import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/failures';
-import { LOST_SUBMIT_POLICY, RECALL_POLICY, SUBMIT_POLICY } from '../src/contract/policies';
+import { INSPECT_SUBMIT_POLICY, RECALL_POLICY, SUBMIT_POLICY } from '../src/contract/policies';
 import { describeRequest, describeTask } from '../src/contract/summaries';
 import { waitForDecision } from './decisions';
 import type { Job } from './job';
@@ -43,7 +43,7 @@ async function submitOrHold(job: Job, resubmits: boolean): Promise<Submitted> {
     job.recordSubmitted(submitted);
     return submitted;
   } catch (error) {
-    const lost = lostSubmit(error);
+    const lost = asLostSubmit(error);
     if (lost === undefined) throw error;
     if (readTimeout(error)) return recallOrHold(job, lost, error);
     if (job.lostSubmitPolicy(lost) === 'hold') return { lost };
@@ -75,13 +75,13 @@ async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> 
     onLostSubmit: onLostSubmit ?? undefined,
     resubmits,
     resetRuns: job.host.resetRuns,
-    settled: job.hold.settled,
+    decidedLoss: job.hold.decidedLoss,
   };
   return withLostAttempt(job, () => submitVideo(input));
 }
 
 /** The failure of a submit that may have made a task; undefined when it certainly made none. */
-function lostSubmit(error: unknown): VideoFailure | undefined {
+function asLostSubmit(error: unknown): VideoFailure | undefined {
   if (readTimeout(error) === 'while-running') {
     return new VideoFailure('SubmitUnconfirmed', { message: 'it timed out before its result was known' });
   }
@@ -157,12 +157,12 @@ async function withLostAttempt(job: Job, submitVideo: () => Promise<SubmittedTas
 
 /** A local activity is quick: until it returns, a submit that is no longer wanted may still be sent. */
 async function findLostAttempt(job: Job): Promise<string | undefined> {
-  const { findLostSubmit } = proxyLocalActivities<VideoActivities>({
-    ...LOST_SUBMIT_POLICY,
+  const { inspectPendingSubmit } = proxyLocalActivities<VideoActivities>({
+    ...INSPECT_SUBMIT_POLICY,
     summary: job.titled('read the notes of the cancelled submit'),
   });
   try {
-    const { lost } = await findLostSubmit(job.activityId('submit'));
+    const { lost } = await inspectPendingSubmit(job.activityId('submit'));
     return lost;
   } catch (error) {
     log.warn('could not read whether the submit is lost', { error: cleanText(String(error)) });

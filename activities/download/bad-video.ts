@@ -3,8 +3,8 @@ export class BadVideo extends Error {
   override readonly name = 'BadVideo';
 }
 
-export class VideoTooLarge extends Error {
-  override readonly name = 'VideoTooLarge';
+export class TooManyBytes extends Error {
+  override readonly name = 'TooManyBytes';
 
   constructor(readonly largestBytes: number) {
     super(`it has more than ${largestBytes} bytes`);

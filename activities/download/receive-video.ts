@@ -13,7 +13,7 @@ import {
 import { StorageFault } from '../../src/storage';
 import { callWithinLimits } from '../rate-limited-call';
 import { createCallFailure, toFailure } from '../to-failure';
-import { BadVideo, VideoTooLarge } from './bad-video';
+import { BadVideo, TooManyBytes } from './bad-video';
 import type { VideoDownload } from './video-download';
 import { type DownloadPace, watchPace } from './watch-pace';
 
@@ -80,7 +80,7 @@ function isWorthReconnecting(error: unknown): error is ServiceFault {
   return error.kind === 'cut' || (error.kind === 'answered' && REFUSED_LINK.includes(error.facts.status));
 }
 
-const KNOWN_FAULTS = [ServiceFault, StorageFault, BadVideo, VideoTooLarge];
+const KNOWN_FAULTS = [ServiceFault, StorageFault, BadVideo, TooManyBytes];
 
 /** An error that is none of ours comes from the stream: the connection ended inside the video. */
 function faultOf(error: unknown, { encoding }: VideoBody): unknown {

@@ -5,7 +5,7 @@ import type { StoredVideo } from '../../src/contract/job';
 import { CONTAINERS, describeHead, HEAD_TO_SNIFF, PassingVideo, sniffContainer } from '../../src/media';
 import { ServiceFault, type VideoBody } from '../../src/service';
 import { asStorageFault, type IncomingVideo, storageFault, type VideoStorage } from '../../src/storage';
-import { BadVideo, VideoTooLarge } from './bad-video';
+import { BadVideo, TooManyBytes } from './bad-video';
 
 /** How often the hash is copied for a heartbeat. */
 const SNAPSHOT_EVERY_MS = 1_000;
@@ -121,7 +121,7 @@ export class VideoDownload {
 
   private refuseLarger(bytes: number): void {
     const { largestBytes } = this.options;
-    if (bytes > largestBytes) throw new VideoTooLarge(largestBytes);
+    if (bytes > largestBytes) throw new TooManyBytes(largestBytes);
   }
 
   /** The bytes so far belong to another video, or cannot be resumed. */

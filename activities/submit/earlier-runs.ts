@@ -1,7 +1,7 @@
 import { activityInfo, Context } from '@temporalio/activity';
 import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import { decodeFirst } from '../../src/contract/decode-first';
-import { fromTemporalType } from '../../src/contract/failure-table';
+import { fromTemporalType, mayHaveMadeTask } from '../../src/contract/failure-table';
 import { TASK_ID_MEMO } from '../../src/contract/names';
 import type { NamedJob } from '../attempt';
 
@@ -118,7 +118,7 @@ async function taskIn({ events }: History, submits: string[]): Promise<string | 
 function mayHaveSubmitted({ events }: History, submits: string[]): boolean {
   const refused = (events ?? []).flatMap(({ activityTaskFailedEventAttributes: failed }) => {
     const type = fromTemporalType(failed?.failure?.applicationFailureInfo?.type);
-    const madeNoTask = type !== undefined && type !== 'SubmitUnconfirmed';
+    const madeNoTask = type !== undefined && !mayHaveMadeTask(type);
     return madeNoTask ? [String(failed?.scheduledEventId)] : [];
   });
   return submits.some((eventId) => !refused.includes(eventId));

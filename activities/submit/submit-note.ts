@@ -7,15 +7,15 @@ const BEFORE_RESET = 0;
 
 /** What an attempt to submit leaves for the next attempt, in its heartbeats. */
 export interface SubmitNote {
-  /** The last attempt that made no task. */
-  settled?: number;
-  /** The last POST that made no task, by its id in the record of the job. */
-  send?: string;
+  /** The last attempt that certainly made no task. */
+  attemptWithoutTask?: number;
+  /** The last POST that certainly made no task, by its id in the record of the job. */
+  sendWithoutTask?: string;
   /** The task, noted as soon as the answer arrives: the attempt may end before it can return it. */
   taskId?: string;
   /** The attempt that was sending its request; how it ended is unknown. */
   sending?: number;
-  /** A lost attempt before the settled one, which `resubmit` repeated. */
+  /** A lost attempt before `attemptWithoutTask`, which `resubmit` repeated. */
   lost?: number;
   /** Whether the service may have received the idempotency key. */
   keySent?: boolean;
@@ -26,18 +26,18 @@ export interface EarlierAttempts {
   taskId?: string;
   lostAttempt?: number;
   keySent: boolean;
-  settledSend?: string;
+  sendWithoutTask?: string;
 }
 
 export function readEarlierAttempts(): EarlierAttempts {
   const { attempt, heartbeatDetails } = activityInfo();
   const lostAttempt = lostBefore(attempt, heartbeatDetails) ?? resetAttempt();
-  const { keySent, send, taskId }: Record<keyof SubmitNote, unknown> = Object(heartbeatDetails);
+  const { keySent, sendWithoutTask, taskId }: Record<keyof SubmitNote, unknown> = Object(heartbeatDetails);
   return {
     ...(typeof taskId === 'string' && { taskId }),
     lostAttempt,
     keySent: lostAttempt !== undefined || keySent === true,
-    ...(typeof send === 'string' && { settledSend: send }),
+    ...(typeof sendWithoutTask === 'string' && { sendWithoutTask }),
   };
 }
 
@@ -47,9 +47,9 @@ export function readEarlierAttempts(): EarlierAttempts {
  * without the note that it was sending, because that heartbeat may be lost with the worker.
  */
 export function lostBefore(attempt: number, note: unknown): number | undefined {
-  const { settled, sending, lost }: Record<keyof SubmitNote, unknown> = Object(note);
+  const { attemptWithoutTask, sending, lost }: Record<keyof SubmitNote, unknown> = Object(note);
   if (sending !== undefined) return typeof sending === 'number' ? sending : attempt - 1;
-  if (attempt > 1 && settled !== attempt - 1) return attempt - 1;
+  if (attempt > 1 && attemptWithoutTask !== attempt - 1) return attempt - 1;
   return typeof lost === 'number' ? lost : undefined;
 }
 
@@ -73,8 +73,8 @@ export function describeLostAttempt(attempt: number): string {
     : `attempt ${attempt} ended before its answer was known`;
 }
 
-/** Input of the activity findLostSubmit. */
-export interface FindLostSubmitInput {
+/** Input of the activity inspectPendingSubmit. */
+export interface InspectPendingSubmitInput {
   /** The activity id of an item's submit; a job with its own workflow has only one submit. */
   activityId?: string;
 }
@@ -83,7 +83,9 @@ export interface FindLostSubmitInput {
  * Finds out whether a pending submit may have made a task. It must run before the submit is cancelled, because Temporal
  * then drops its heartbeat details. An attempt that is still sending counts as well.
  */
-export async function findLostSubmit({ activityId }: FindLostSubmitInput): Promise<{ lost?: string }> {
+export async function inspectPendingSubmit({
+  activityId,
+}: InspectPendingSubmitInput): Promise<{ lost?: string }> {
   const { workflowExecution } = activityInfo();
   if (workflowExecution === undefined) return {};
   const { workflowId, runId } = workflowExecution;

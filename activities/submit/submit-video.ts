@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat, log } from '@temporalio/activity';
-import { fromTemporalType } from '../../src/contract/failure-table';
+import { fromTemporalType, mayHaveMadeTask } from '../../src/contract/failure-table';
 import { createFailure, type FailureDetails } from '../../src/contract/failures';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import { POST_BEFORE_DEADLINE_MS, POST_WITHIN_MS } from '../../src/contract/policies';
@@ -31,8 +31,8 @@ export interface SubmitVideoInput extends NamedJob {
   resubmits?: boolean;
   /** The runs of the workflow that began with a reset or a retry: an earlier run may have submitted. */
   resetRuns?: string[];
-  /** The message of the lost submit that an operator decided about. */
-  settled?: string;
+  /** The message of the lost submit that an operator decided about: it is not reported again. */
+  decidedLoss?: string;
 }
 
 export interface SubmitVideoDeps {
@@ -65,7 +65,7 @@ export function createSubmitVideo(deps: SubmitVideoDeps) {
         async () => (await attempt.findTask()) ?? (await attempt.submit()),
       );
     } catch (error) {
-      throw await attempt.settle(error);
+      throw await attempt.noteOutcome(error);
     }
   };
 }
@@ -85,7 +85,8 @@ class SubmitAttempt {
   private readonly idempotencyKey: string;
   /** Names the POST of this attempt in the record and in the note. */
   private readonly sendId = randomUUID();
-  private hasSent = false;
+  /** Set before the record is written: a write that fails may still have reached the storage. */
+  private beganSending = false;
   /** Whether the service may have received the idempotency key before. */
   private keyWasSent: boolean;
   /** Why an earlier POST may have made a task. */
@@ -107,7 +108,7 @@ class SubmitAttempt {
 
   /** The task of an earlier attempt or run. Throws when one may exist and may not be submitted again. */
   async findTask(): Promise<SubmittedTask | undefined> {
-    const { job, attempts, resubmits = false, resetRuns, onLostSubmit, settled } = this.input;
+    const { job, attempts, resubmits = false, resetRuns, onLostSubmit, decidedLoss } = this.input;
     if (attempts.taskId !== undefined) return this.task(attempts.taskId);
 
     const found = await this.record.read();
@@ -123,11 +124,11 @@ class SubmitAttempt {
     this.keyWasSent ||= mayKnowKey(found);
     this.lost = lostSend(found, {
       noted: this.lost,
-      settledSend: attempts.settledSend,
-      isSettled: resubmits,
+      sendWithoutTask: attempts.sendWithoutTask,
+      isDecided: resubmits,
     });
     refuseIfLost(this.lost, onLostSubmit);
-    if (runs.lost !== settled) refuseIfLost(runs.lost, onLostSubmit);
+    if (runs.lost !== decidedLoss) refuseIfLost(runs.lost, onLostSubmit);
     return undefined;
   }
 
@@ -139,7 +140,7 @@ class SubmitAttempt {
 
   private async post() {
     this.leave({ sending: this.number });
-    this.hasSent = true;
+    this.beganSending = true;
     await this.record.writeSending(this.sendId);
     refuseIfLate(this.input.startedAtMs);
     const answer = await this.deps.service.submit(this.input.request, {
@@ -152,25 +153,26 @@ class SubmitAttempt {
   }
 
   /** Notes that this attempt made no task, if that is certain. Returns what the attempt fails with. */
-  async settle(error: unknown): Promise<unknown> {
+  async noteOutcome(error: unknown): Promise<unknown> {
     const { onLostSubmit, attempts } = this.input;
+    // A StorageFault is from before the POST: writeTask and writeRefused never throw.
     const wasNotSent =
       error instanceof NotSent ||
       error instanceof StorageFault ||
       (error instanceof ServiceFault && error.kind === 'not-sent');
     const call = this.keyWasSent ? 'resubmit' : 'submit';
     const failure = toFailure(sayNothingWasSent(error), call, { onLostSubmit });
-    const mayHaveTask = this.hasSent ? mayHaveMadeTask(failure) : isUnconfirmed(failure);
+    const mayHaveTask = this.beganSending ? !isKnownWithoutTask(failure) : isUnconfirmed(failure);
     if (wasNotSent || !mayHaveTask) {
-      const keySent = this.keyWasSent || (this.hasSent && !wasNotSent);
+      const keySent = this.keyWasSent || (this.beganSending && !wasNotSent);
       // Before the record: a slow storage could make Temporal treat the attempt as lost.
       this.leave({
-        settled: this.number,
-        send: this.hasSent ? this.sendId : attempts.settledSend,
+        attemptWithoutTask: this.number,
+        sendWithoutTask: this.beganSending ? this.sendId : attempts.sendWithoutTask,
         ...(attempts.lostAttempt !== undefined && { lost: attempts.lostAttempt }),
         ...(keySent && { keySent }),
       });
-      if (this.hasSent) await this.record.writeRefused({ keySent, lostBefore: this.lost });
+      if (this.beganSending) await this.record.writeRefused({ keySent, lostBefore: this.lost });
     }
     return error instanceof NotSent ? error.cause : withLost(failure, this.lost);
   }
@@ -250,8 +252,8 @@ function isUnconfirmed(failure: unknown): boolean {
   return failure instanceof ApplicationFailure && fromTemporalType(failure.type) === 'SubmitUnconfirmed';
 }
 
-/** Only a failure of the table, other than SubmitUnconfirmed, is known to have made no task. */
-function mayHaveMadeTask(failure: unknown): boolean {
+/** Of an error that the failure table does not know, nothing is known. */
+function isKnownWithoutTask(failure: unknown): boolean {
   const type = failure instanceof ApplicationFailure ? fromTemporalType(failure.type) : undefined;
-  return type === undefined || type === 'SubmitUnconfirmed';
+  return type !== undefined && !mayHaveMadeTask(type);
 }

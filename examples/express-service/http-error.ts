@@ -26,7 +26,7 @@ const OTHERS: { is: ErrorClass; status: number; type: string; message?: string }
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof VideoFailure) {
     const { type, message, advice, taskId } = error;
-    return { status: FAILURES[type].gatewayStatus, body: { type, message, advice, taskId } };
+    return { status: FAILURES[type].httpStatus, body: { type, message, advice, taskId } };
   }
   const { message, status = 500 }: { message?: string; status?: number } = Object(error);
   const row = OTHERS.find(({ is }) => error instanceof is);

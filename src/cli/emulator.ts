@@ -1,4 +1,4 @@
-import { ConfigError, readEmulatorKey } from '../config/service-config';
+import { ConfigError, readKeyIfSet } from '../config/service-config';
 import { durationMs, inShell } from '../contract';
 import {
   type ChaosOptions,
@@ -27,7 +27,7 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
   const chaos = readChaos(options);
   const port = readPort('--port', options.port);
   const concurrentTasks = readCount('--concurrent-tasks', options.concurrentTasks);
-  const apiKey = readEmulatorKey(terminal.env);
+  const apiKey = readKeyIfSet(terminal.env);
   const running = await startEmulator({
     host: options.host,
     port,

@@ -9,7 +9,7 @@ import {
 import type { WorkflowIdReusePolicy } from '@temporalio/common';
 import type { BatchResult } from '../contract/batch';
 import { decodeFirst } from '../contract/decode-first';
-import { NOTHING_SENT } from '../contract/failure-table';
+import { FAILURES } from '../contract/failure-table';
 import { readFailure, VideoFailure } from '../contract/failures';
 import { describeConflict } from '../contract/job-identity';
 import { IDENTITY_MEMO, LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../contract/names';
@@ -107,7 +107,7 @@ async function hasSentNothing(handle: WorkflowHandle, { status, memo, raw }: Exi
     () => undefined,
     (error: unknown) => readFailure(error),
   );
-  return failure !== undefined && failure.taskId === undefined && NOTHING_SENT[failure.type];
+  return failure !== undefined && failure.taskId === undefined && FAILURES[failure.type].nothingSent;
 }
 
 const ENDED_EARLY: readonly WorkflowExecutionStatusName[] = [

@@ -1,6 +1,6 @@
 import { QUEUE_SETTINGS } from './queues';
 import { ConfigError, type Environment, readSetting, type SettingGroup } from './read-setting';
-import { namesAService, readApiKey, readEmulatorKey, SERVICE_SETTINGS } from './service-config';
+import { namesAService, readApiKey, readKeyIfSet, SERVICE_SETTINGS } from './service-config';
 import { STORAGE_SETTINGS } from './storage-config';
 import {
   LOCAL_SETTINGS,
@@ -25,7 +25,7 @@ export const SETTING_NAMES: readonly string[] = Object.values(SETTINGS)
 
 /** Rules about more than one setting, and about files that they name. */
 const COMBINED: readonly ((env: Environment) => unknown)[] = [
-  (env) => (namesAService(env) ? readApiKey(env) : readEmulatorKey(env)),
+  (env) => (namesAService(env) ? readApiKey(env) : readKeyIfSet(env)),
   readDeploymentVersion,
   readTemporalConfig,
 ];

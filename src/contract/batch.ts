@@ -1,4 +1,4 @@
-import type { FailureType } from './failure-table';
+import { FAILURES, type FailureType } from './failure-table';
 import type { FailureDetails } from './failures';
 import type { CarriedJob, JobOptions, JobProgress, JobResult, TaskStatus } from './job';
 import type { VideoRequest } from './request';
@@ -105,23 +105,13 @@ export interface EarlierBatch {
   failed: number;
 }
 
-/** Trying again would fail the same way, or might pay twice. */
-const FINAL_FAILURES: readonly FailureType[] = [
-  'InvalidRequest',
-  'SubmitUnconfirmed',
-  'GenerationFailed',
-  'GenerationCancelled',
-  'TaskUnknown',
-  'VideoTooLarge',
-];
-
 /**
  * Which items need not be started again. An item that is started again and was paid for before finds its task in the
  * record of its job in the storage.
  */
 export function doneBefore(results: ItemResult[]): EarlierBatch {
   const failed = results.filter((result) => result.outcome === 'failed');
-  const failedForGood = failed.filter(({ failure }) => FINAL_FAILURES.includes(failure));
+  const failedForGood = failed.filter(({ failure }) => FAILURES[failure].isFinal);
   const stored = results.filter(({ outcome }) => outcome === 'succeeded');
   return {
     done: packItems([...stored, ...failedForGood].map(({ item }) => item)),

@@ -148,7 +148,7 @@ export interface CarriedJob {
   pollRequested?: boolean;
   lastTask?: JobProgress['task'];
   problem?: JobProgress['problem'];
-  /** Polls in a row that found no task, or no video. */
+  /** Polls in a row that found no task, and polls in total that found a success without a video. */
   misses?: { task: number; video: number };
   warnedWords: string[];
   polling?: PollBounds;

@@ -1,5 +1,5 @@
 import { cleanText, inShell } from './clean-text';
-import { type FailureType, toTemporalType } from './failure-table';
+import { FAILURES, type FailureType, toTemporalType } from './failure-table';
 
 /**
  * What to do when the answer to a submit is lost and a paid task may exist: `hold` waits for a decision, `resubmit` sends
@@ -64,12 +64,9 @@ export function describeDecisionCommands(workflowId: string): string {
     .join(', or ')}`;
 }
 
-/** The task of such a job failed, was cancelled or is gone. */
-const NOT_WORTH_ADOPTING: readonly FailureType[] = ['GenerationFailed', 'GenerationCancelled', 'TaskUnknown'];
-
 /** The command that continues with the task of a failed job; undefined when there is nothing to continue with. */
 export function adoptCommand({ type, taskId }: { type: FailureType; taskId?: string }): string | undefined {
-  if (NOT_WORTH_ADOPTING.includes(type)) return undefined;
+  if (!FAILURES[type].worthAdopting) return undefined;
   if (taskId !== undefined) return `videogen generate --adopt ${inShell(taskId)}`;
   return type === 'SubmitUnconfirmed' ? 'videogen generate --adopt TASK_ID' : undefined;
 }

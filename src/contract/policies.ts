@@ -1,5 +1,4 @@
 import type { ActivityOptions, LocalActivityOptions } from '@temporalio/common';
-import type { FailureType } from './failure-table';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -57,7 +56,7 @@ export const RECALL_POLICY = {
  * For inspecting a pending submit before it is cancelled. It is short, because the submit may still be sent meanwhile. One
  * attempt is enough: Temporal's client retries the call itself.
  */
-export const LOST_SUBMIT_POLICY = {
+export const INSPECT_SUBMIT_POLICY = {
   startToCloseTimeout: 10 * SECOND,
   retry: { maximumAttempts: 1 },
 } as const satisfies LocalActivityOptions;
@@ -148,14 +147,6 @@ export const CANCEL_POLICY = {
   scheduleToCloseTimeout: MINUTE,
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumAttempts: 3 },
 } as const satisfies ActivityOptions;
-
-/** For failures that retries rarely fix, such as a full disk. The task can be adopted after the cause is fixed. */
-export const MOST_DOWNLOAD_ATTEMPTS: Partial<Record<FailureType, number>> = {
-  StorageFailed: 5,
-  VideoCorrupt: 5,
-  // About two minutes: some services return a link before the file is available everywhere.
-  VideoUnavailable: 8,
-};
 
 /** Far larger than any video that services make today; it ends a response that never ends. */
 export const LARGEST_VIDEO_BYTES = 2 * 1024 ** 3;

@@ -1,6 +1,6 @@
 import { DecoratorHandler, type Dispatcher } from 'undici';
 import { describeDuration } from '../contract/duration';
-import { NO_SECRETS, type Secrets } from '../contract/find-secrets';
+import type { Secrets } from '../contract/find-secrets';
 import { redact } from '../contract/redact';
 import { decodeBytes, encodingOf, textOf } from './decode-body';
 import type { HttpAnswer, TracedReading } from './read-answer';
@@ -26,13 +26,13 @@ export interface ServiceCall extends AnswerTimeouts {
   /** How many bytes of the body are buffered ahead of its reader. */
   highWaterMark?: number;
   /** Redacted from every error. */
-  secrets?: Secrets;
+  secrets: Secrets;
 }
 
 /** Sends one HTTP request and returns at the headers, whatever the status; a ServiceFault when none come. */
 export async function callService(
   dispatcher: Dispatcher,
-  { secrets = NO_SECRETS, ...call }: ServiceCall,
+  { secrets, ...call }: ServiceCall,
 ): Promise<Dispatcher.ResponseData> {
   let hasStarted = false;
   const watched = dispatcher.compose(
@@ -56,7 +56,7 @@ export async function callService(
 /** The whole body as text, decoded if the server sent an encoding. The size limit applies before and after decoding. */
 export async function bodyText(
   answer: Dispatcher.ResponseData,
-  { signal, secrets = NO_SECRETS }: Pick<ServiceCall, 'signal' | 'secrets'> = {},
+  { signal, secrets }: Pick<ServiceCall, 'signal' | 'secrets'>,
 ): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -89,10 +89,10 @@ function unreadable({ statusCode: status }: Dispatcher.ResponseData, message: st
  */
 export async function refusalText(
   answer: Dispatcher.ResponseData,
-  { signal, bodyTimeout }: Pick<ServiceCall, 'signal' | 'bodyTimeout'>,
+  { signal, bodyTimeout, secrets }: Pick<ServiceCall, 'signal' | 'bodyTimeout' | 'secrets'>,
 ): Promise<string> {
   const timer = setTimeout(() => answer.body.destroy(), bodyTimeout);
-  const body = await bodyText(answer).catch(() => '');
+  const body = await bodyText(answer, { secrets }).catch(() => '');
   clearTimeout(timer);
   throwIfCancelled(signal);
   return body;

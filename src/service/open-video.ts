@@ -124,7 +124,7 @@ async function requestVideo(
     failAfterRead.watch(answer.body);
     const { statusCode: status, headers } = answer;
     if (status < 300 || (point && status === RANGE_NOT_SATISFIABLE)) return answer;
-    const body = await refusalText(answer, { signal, ...timeouts });
+    const body = await refusalText(answer, { signal, secrets: linkSecrets, ...timeouts });
     if (isRedirect(answer) && redirects < MAX_REDIRECTS) {
       url = redirectTarget(answer, url);
     } else {

@@ -4,6 +4,7 @@ import { errorCode } from '../contract/errors';
 import type { Secrets } from '../contract/find-secrets';
 import { secretHider } from '../contract/redact';
 import { endOfString } from './answer-paths';
+import { SECRET_HEADERS } from './secrets-of-call';
 import type { ServiceAnswer } from './service-options';
 
 const MAX_FILES = 200;
@@ -18,7 +19,6 @@ const MAX_TEXT_LENGTH = 20_000;
 /** A shorter number may be any other value. */
 const MIN_SECRET_DIGITS = 8;
 
-const SECRET_HEADERS = /auth|cookie|token|secret|key|signature|credential/i;
 /** The whole name, because a file of the user may begin with a date too. */
 const OWN_FILES =
   /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z-\d{6,}-(submit|poll|link|cancel)-\d{3}-\d+\.json(\.tmp)?$/;

@@ -3,7 +3,8 @@ import { redact } from '../contract/redact';
 import { looksLikeToken } from '../contract/redact-links';
 import type { TracedReading } from './read-answer';
 
-const SECRET_HEADERS = /auth|cookie|token|secret|key|signature|credential|password/i;
+/** Names of headers whose values are secrets, in requests and in answers. */
+export const SECRET_HEADERS = /auth|cookie|token|secret|key|signature|credential|password/i;
 /** A shorter value of such a header is a number or a word. */
 const MIN_KEY_LENGTH = 8;
 

@@ -59,11 +59,14 @@ export class ServiceConnection {
   async ask(kind: ServiceAnswer['call'], question: Question): Promise<Answered> {
     const key = this.readKey();
     const isSubmit = kind === 'submit';
+    const path = this.basePath + question.path;
+    const secrets = secretsOf(path, [key], this.profile.headers);
     const call: ServiceCall = {
       ...question,
       ...this.timeouts[isSubmit ? 'submit' : 'poll'],
       origin: this.base.origin,
-      path: this.basePath + question.path,
+      path,
+      secrets,
       headers: {
         accept: 'application/json',
         'accept-encoding': 'identity',
@@ -73,10 +76,9 @@ export class ServiceConnection {
         ...question.headers,
       },
     };
-    const secrets = secretsOf(call.path, [key], this.profile.headers);
     const dispatcher = isSubmit ? this.freshConnections : this.keepAlive;
     const limitMs = this.timeouts.exchange[isSubmit ? 'submit' : 'poll'];
-    const { statusCode, headers, body } = await exchange(dispatcher, { ...call, secrets }, limitMs);
+    const { statusCode, headers, body } = await exchange(dispatcher, call, limitMs);
     this.options.onAnswer?.({ call: kind, status: statusCode, headers, body, secrets });
     const reading = traceAnswer(
       { status: statusCode, headers, receivedAtMs: Date.now(), body, baseUrl: this.base.href },

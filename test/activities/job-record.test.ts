@@ -63,13 +63,13 @@ describe('before a POST leaves', () => {
     const storage = { ...createFileStorage(world.folder), ...broken };
     const { submitVideo } = createVideoActivities({ service: world.service, storage });
     for (const attempt of [1, 50]) {
-      const info = { attempt, heartbeatDetails: { settled: attempt - 1 } };
+      const info = { attempt, heartbeatDetails: { attemptWithoutTask: attempt - 1 } };
       const run = world.run(submitVideo, { request: REQUEST }, info);
       const { failure, details } = await failureOf(run);
       expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
       expect(details.message).toBe('nothing was sent, because the storage failed: no space left');
       // So the next attempt does not treat it as lost.
-      expect(run.beats.at(-1)).toMatchObject({ settled: attempt });
+      expect(run.beats.at(-1)).toMatchObject({ attemptWithoutTask: attempt });
     }
     expect(world.emulator.calls).toHaveLength(0);
   });
@@ -214,7 +214,7 @@ describe('an attempt whose storage does not answer', () => {
       const { failure } = await failureOf(run);
       expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
       expect(failure.message).toContain(`no answer within ${RECORD_IO_MS / 1_000} s`);
-      expect(run.beats.at(-1)).toMatchObject({ settled: 1 });
+      expect(run.beats.at(-1)).toMatchObject({ attemptWithoutTask: 1 });
     }
     const { taskId } = await cannotRecord.result;
     expect(world.emulator.generations()).toMatchObject([{ taskId }]);

@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import {
   type Environment,
   namesAService,
-  readEmulatorKey,
+  readKeyIfSet,
   readLostSubmitPolicy,
   readProfile,
   readServiceConfig,
@@ -401,23 +401,21 @@ describe('the environment names', () => {
 
 describe("the emulator's key", () => {
   it('is none when nothing is set, or only blanks', () => {
-    expect(readEmulatorKey({})).toBeUndefined();
-    expect(readEmulatorKey({ VIDEO_API_KEY: '', VIDEO_API_KEY_FILE: ' ' })).toBeUndefined();
+    expect(readKeyIfSet({})).toBeUndefined();
+    expect(readKeyIfSet({ VIDEO_API_KEY: '', VIDEO_API_KEY_FILE: ' ' })).toBeUndefined();
   });
 
   it('is the one in the variable or in the file', () => {
-    expect(readEmulatorKey({ VIDEO_API_KEY: ` ${KEY}` })).toBe(KEY);
-    expect(readEmulatorKey({ VIDEO_API_KEY_FILE: fileWith('key', `${KEY}\n`) })).toBe(KEY);
+    expect(readKeyIfSet({ VIDEO_API_KEY: ` ${KEY}` })).toBe(KEY);
+    expect(readKeyIfSet({ VIDEO_API_KEY_FILE: fileWith('key', `${KEY}\n`) })).toBe(KEY);
   });
 
   it('follows the rules of every key', () => {
-    expect(refusal(() => readEmulatorKey({ VIDEO_API_KEY: `${KEY} x` }))).toMatch(
+    expect(refusal(() => readKeyIfSet({ VIDEO_API_KEY: `${KEY} x` }))).toMatch(
       /^VIDEO_API_KEY holds a space/,
     );
-    expect(refusal(() => readEmulatorKey({ VIDEO_API_KEY_FILE: join(folder, 'none') }))).toMatch('ENOENT');
-    expect(refusal(() => readEmulatorKey({ VIDEO_API_KEY: KEY, VIDEO_API_KEY_FILE: 'x' }))).toMatch(
-      'both set',
-    );
+    expect(refusal(() => readKeyIfSet({ VIDEO_API_KEY_FILE: join(folder, 'none') }))).toMatch('ENOENT');
+    expect(refusal(() => readKeyIfSet({ VIDEO_API_KEY: KEY, VIDEO_API_KEY_FILE: 'x' }))).toMatch('both set');
   });
 });
 

@@ -53,9 +53,9 @@ describe('the failure table', () => {
     expect(`${meaning}${advice}`).not.toMatch(/[|\n`]/);
   });
 
-  it.each(ROWS)('%s has an HTTP status that means an error', (_type, { gatewayStatus }) => {
-    expect(gatewayStatus).toBeGreaterThanOrEqual(400);
-    expect(gatewayStatus).toBeLessThan(600);
+  it.each(ROWS)('%s has an HTTP status that means an error', (_type, { httpStatus }) => {
+    expect(httpStatus).toBeGreaterThanOrEqual(400);
+    expect(httpStatus).toBeLessThan(600);
   });
 
   it('has exit codes that are all different, and neither success nor the code of a crash', () => {

@@ -1,3 +1,4 @@
+import { FAILURES } from '../../src/contract';
 import { readPage, readReadme } from '../support/docs-page';
 import { answerTable, failureTable, meaningTable } from '../support/failure-tables';
 import { settingsTable } from '../support/settings-table';
@@ -30,6 +31,19 @@ function checkTable(name: Name, text: string): void {
       `instead of the text between ${start(name)} and ${end(name)}:\n\n${start(name)}\n${TABLES[name]}\n${end(name)}\n`,
   );
 }
+
+test('the page about the command line names the exit codes of failed jobs', () => {
+  const [, ranges = ''] = /^\| ([\d, to]+) \| The job failed/m.exec(readPage('cli.md')) ?? [];
+  const documented = ranges.split(', ').flatMap((range) => {
+    const [first = 0, last = first] = range.split(' to ').map(Number);
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  });
+  const codes = Object.values(FAILURES).map(({ exitCode }) => exitCode);
+  // 2 has a row of its own: a refused request is a wrong option too.
+  expect(documented).toEqual(
+    codes.filter((code) => code !== FAILURES.InvalidRequest.exitCode).sort((a, b) => a - b),
+  );
+});
 
 const readme = readReadme();
 const page = readPage('failures.md');

@@ -38,7 +38,7 @@ describe('a worker with the plugin', () => {
     expect(Object.keys(activities ?? {})).toEqual([
       'own',
       'submitVideo',
-      'findLostSubmit',
+      'inspectPendingSubmit',
       'recallSubmit',
       'pollVideo',
       'pollVideos',

@@ -135,7 +135,7 @@ describe('a cancellation while a submit waits for its next attempt', () => {
   test('treats the submit as lost when its attempts cannot be read from Temporal', async () => {
     const failing: ActivityInboundCallsInterceptor = {
       execute: async (input, next) => {
-        if (activityInfo().activityType === 'findLostSubmit') throw new Error('no answer');
+        if (activityInfo().activityType === 'inspectPendingSubmit') throw new Error('no answer');
         return next(input);
       },
     };

@@ -196,7 +196,7 @@ describe('the Express service', () => {
     };
     expect(sent.at(-1)).toEqual({ event: 'failed', data: failure });
     const found = await get('/videos/refused');
-    expect(found.status).toBe(FAILURES.GenerationFailed.gatewayStatus);
+    expect(found.status).toBe(FAILURES.GenerationFailed.httpStatus);
     expect(await found.json()).toEqual(failure);
   });
 
@@ -230,7 +230,7 @@ describe('the Express service', () => {
       event: 'failed',
       data: { type: 'Cancelled' },
     });
-    expect((await get('/videos/cancelled')).status).toBe(FAILURES.Cancelled.gatewayStatus);
+    expect((await get('/videos/cancelled')).status).toBe(FAILURES.Cancelled.httpStatus);
     expect(await other.progress()).toMatchObject({ phase: 'needs-decision' });
   });
 

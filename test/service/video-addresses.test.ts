@@ -2,7 +2,12 @@ import type { LookupAddress } from 'node:dns';
 import { connect as connectSocket, type LookupFunction } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { Agent } from 'undici';
-import { createVideoService, type VideoService, type VideoServiceOptions } from '../../src/service';
+import {
+  createVideoService,
+  NO_SECRETS,
+  type VideoService,
+  type VideoServiceOptions,
+} from '../../src/service';
 import { callService } from '../../src/service/call-service';
 import { checkedLookup, createVideoConnector } from '../../src/service/download-rules';
 import { type RawRequest, type RawServer, reply, startRawServer } from './raw-server';
@@ -266,7 +271,13 @@ describe('a host name is checked by the addresses of the same DNS answer that is
     });
     opened.push(dispatcher);
     const origin = `http://cdn.example.com:${port}`;
-    const call = { method: 'GET', path: '/', headersTimeout: 1_000, bodyTimeout: 1_000 } as const;
+    const call = {
+      method: 'GET',
+      path: '/',
+      headersTimeout: 1_000,
+      bodyTimeout: 1_000,
+      secrets: NO_SECRETS,
+    } as const;
     return callService(dispatcher, { ...call, origin });
   }
 

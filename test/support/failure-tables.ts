@@ -25,7 +25,7 @@ export function failureTable(): string {
     row.retry.submit,
     row.retry.poll,
     row.retry.download,
-    row.gatewayStatus,
+    row.httpStatus,
     row.exitCode,
   ]);
   return table(['Failure', 'Meaning', 'What to do', 'Submit', 'Poll', 'Download', 'HTTP', 'Exit'], rows);

@@ -6,7 +6,7 @@ import { createFailure } from '../../src/contract/failures';
 import { REQUESTS_POLICY } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 
-/** Reads the requests of a batch when they are needed. They are neither kept nor carried over: they can be large. */
+/** Reads the requests of a batch when they are needed. Those of a file are neither kept nor carried over, because they can be large; those in the input travel with it. */
 export class BatchRequests {
   private page: { from: number; requests: VideoRequest[] } = { from: 1, requests: [] };
   private lastReading: Promise<unknown> = Promise.resolve();

@@ -220,6 +220,10 @@ export class BatchState {
     return [...this.running.values()].find(({ host }) => host.name === name);
   }
 
+  /**
+   * What the next run needs. Left out: the results, which are in the storage, `stopping`, which follows from `firstFailed`,
+   * and what is not recorded yet, because `nextStep` records that first.
+   */
   carry(pollRequested: boolean): CarriedBatch {
     return {
       pollRequested,

@@ -29,13 +29,13 @@ import { BatchState } from './batch-state';
  * const { succeeded, results } = await executeChild(generateVideos, { args: [{ requestsFrom: 'foxes.jsonl' }] });
  * ```
  */
-export async function generateVideos(input: BatchInput, carried?: CarriedBatch): Promise<BatchResult> {
-  const before = ifContinued(carried);
-  const batch = new BatchState(input, before);
-  const poller = new BatchPoller(batch, before?.pollRequested);
+export async function generateVideos(input: BatchInput, passed?: CarriedBatch): Promise<BatchResult> {
+  const carried = ifContinued(passed);
+  const batch = new BatchState(input, carried);
+  const poller = new BatchPoller(batch, carried?.pollRequested);
   poller.run().catch((error: unknown) => batch.recordBug(error));
   const requests = new BatchRequests(input, () => batch.opened);
-  for (const { item, job } of before?.running ?? [])
+  for (const { item, job } of carried?.running ?? [])
     start(batch, poller, { item, loadRequest: () => requests.reload(item), carried: job });
   // Only now: messages that waited are for items that run again.
   answerBatchMessages(batch, poller);

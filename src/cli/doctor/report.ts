@@ -1,4 +1,4 @@
-import { type Environment, readEmulatorKey } from '../../config/service-config';
+import { type Environment, readKeyIfSet } from '../../config/service-config';
 import { readS3Connection } from '../../config/storage-config';
 import { readTemporalConfig } from '../../config/temporal-config';
 import { secretFinder } from '../../contract/find-secrets';
@@ -39,7 +39,7 @@ function checkReport(name: CheckName, finding: Finding): CheckReport {
 
 /** Redacts the configured keys: findings repeat messages of servers, which may quote a key. */
 export function findingRedactor(env: Environment): (finding: Finding) => Finding {
-  const keys = [readEmulatorKey, readTemporalKey, readS3Secret, readS3Token].flatMap((read) => {
+  const keys = [readKeyIfSet, readTemporalKey, readS3Secret, readS3Token].flatMap((read) => {
     try {
       return read(env) ?? [];
     } catch {

@@ -68,7 +68,7 @@ describe('a submit', () => {
     world.emulator.next('submit', fault);
     const attempt = submit(REQUEST);
     await failureOf(attempt);
-    expect(noteOf(attempt)).toEqual({ settled: 1, send: SEND, keySent: true });
+    expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, sendWithoutTask: SEND, keySent: true });
     expect(world.emulator.generations()).toHaveLength(0);
   });
 
@@ -77,7 +77,7 @@ describe('a submit', () => {
     const attempt = world.run(submitVideo, { request: REQUEST });
     const { failure } = await failureOf(attempt);
     expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
-    expect(noteOf(attempt)).toEqual({ settled: 1, send: SEND });
+    expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, sendWithoutTask: SEND });
   });
 
   it('whose API key cannot be read is not sent, and is retryable', async () => {
@@ -90,7 +90,7 @@ describe('a submit', () => {
     const { failure, details } = await failureOf(attempt);
     expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
     expect(details.message).toBe('no such file');
-    expect(noteOf(attempt)).toEqual({ settled: 1, send: SEND });
+    expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, sendWithoutTask: SEND });
     expect(world.emulator.calls).toHaveLength(0);
   });
 });
@@ -110,9 +110,12 @@ describe('a second attempt', () => {
 
   it('notes that it is sending, and then how it ended', async () => {
     world.emulator.next('submit', { kind: 'rate-limited' });
-    const second = submit(REQUEST, { attempt: 2, heartbeatDetails: { settled: 1 } });
+    const second = submit(REQUEST, { attempt: 2, heartbeatDetails: { attemptWithoutTask: 1 } });
     await failureOf(second);
-    expect(second.beats).toEqual([{ sending: 2 }, { settled: 2, send: SEND, keySent: true }]);
+    expect(second.beats).toEqual([
+      { sending: 2 },
+      { attemptWithoutTask: 2, sendWithoutTask: SEND, keySent: true },
+    ]);
   });
 
   it('remembers an earlier lost attempt after a refusal', async () => {
@@ -124,7 +127,7 @@ describe('a second attempt', () => {
     expect(noteOf(first)).toEqual({ sending: 1 });
     const second = world.run(submitVideo, resubmit, { attempt: 2, heartbeatDetails: noteOf(first) });
     await failureOf(second);
-    expect(noteOf(second)).toEqual({ settled: 2, send: SEND, lost: 1, keySent: true });
+    expect(noteOf(second)).toEqual({ attemptWithoutTask: 2, sendWithoutTask: SEND, lost: 1, keySent: true });
     const holding = submit(REQUEST, { attempt: 3, heartbeatDetails: noteOf(second) });
     const { details } = await failureOf(holding);
     expect(details.message).toBe('attempt 1 ended before its answer was known');
@@ -135,10 +138,10 @@ describe('a second attempt', () => {
     ['no note', 2, undefined],
     ['an empty note', 2, null],
     ['another note', 2, { bytes: 5 }],
-    ['a note that is not a number', 2, { settled: '1' }],
-    ['a text', 2, 'settled'],
-    ['the note of the attempt before the last', 3, { settled: 1 }],
-    ['a note of its own number', 2, { settled: 2 }],
+    ['a note that is not a number', 2, { attemptWithoutTask: '1' }],
+    ['a text', 2, 'attemptWithoutTask'],
+    ['the note of the attempt before the last', 3, { attemptWithoutTask: 1 }],
+    ['a note of its own number', 2, { attemptWithoutTask: 2 }],
   ])('that finds %s sends nothing', async (_what, attempt, heartbeatDetails) => {
     const run = submit(REQUEST, { attempt, heartbeatDetails });
     const { failure, details } = await failureOf(run);
@@ -155,7 +158,7 @@ describe('a second attempt', () => {
   it.each([1, 2])(
     'sends nothing when an attempt was sending, as attempt %d after a reset',
     async (attempt) => {
-      const run = submit(REQUEST, { attempt, heartbeatDetails: { settled: 1, sending: 2 } });
+      const run = submit(REQUEST, { attempt, heartbeatDetails: { attemptWithoutTask: 1, sending: 2 } });
       const { failure, details } = await failureOf(run);
       expect(failure.type).toBe('SubmitUnconfirmed');
       expect(details).toMatchObject({ attempt, message: 'attempt 2 ended before its answer was known' });
@@ -324,7 +327,7 @@ describe('the idempotency key', () => {
     return key;
   };
   const runOf = (workflowId: string, runId = 'run') => ({ workflowExecution: { workflowId, runId } });
-  const retried = { attempt: 2, heartbeatDetails: { settled: 1 } };
+  const retried = { attempt: 2, heartbeatDetails: { attemptWithoutTask: 1 } };
 
   it('is the same for every attempt, for every run and for every order of fields', async () => {
     const key = await keyOf(REQUEST, runOf('job-1', 'run-1'));
