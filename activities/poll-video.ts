@@ -1,9 +1,9 @@
 import { cancellationSignal, log } from '@temporalio/activity';
 import type { SharedPoll } from '../src/contract/batch';
 import { durationMs } from '../src/contract/duration';
-import { readFailure } from '../src/contract/failures';
 import type { PollBounds, TaskStatus } from '../src/contract/job';
 import { POLLS_AT_ONCE, SHARED_POLL_MS } from '../src/contract/policies';
+import { readFailure } from '../src/contract/video-failure';
 import type { RateLimiter, ServiceProfile, TaskReading, VideoService } from '../src/service';
 import { whileHeartbeating } from './attempt';
 import { callWithinLimits } from './rate-limited-call';

@@ -1,8 +1,8 @@
 import { ApplicationFailure, activityInfo } from '@temporalio/activity';
 import { type AnsweredCall, BY_KIND, failureOfStatus } from '../src/contract/answer-table';
 import { type Call, FAILURES, type FailureRow, type FailureType } from '../src/contract/failure-table';
-import { createFailure, type FailureDetails } from '../src/contract/failures';
 import { RETRY_AFTER_JITTER, RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from '../src/contract/policies';
+import { createFailure, type FailureDetails } from '../src/contract/video-failure';
 import { ServiceFault } from '../src/service';
 import { StorageFault } from '../src/storage';
 import { BadVideo, TooManyBytes } from './download/bad-video';

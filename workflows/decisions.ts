@@ -8,12 +8,12 @@ import {
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
 import { describeDuration } from '../src/contract/duration';
-import { createFailure, describeEvent, readFailure, type VideoFailure } from '../src/contract/failures';
 import { decisionProblem, isDecisionId } from '../src/contract/input-rules';
 import type { SubmitDecision } from '../src/contract/lost-submit';
 import { DECISION_REFUSED, describeRefusal } from '../src/contract/lost-submit';
 import { ADOPT_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
+import { createFailure, describeEvent, readFailure, type VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
 
 /** Holds the job until somebody decides. Returns the task to adopt, or undefined to submit once more. */

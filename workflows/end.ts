@@ -10,9 +10,9 @@ import {
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
 import { fromTemporalType } from '../src/contract/failure-table';
-import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/failures';
 import { CANCEL_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
+import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
 
 /** Turns what ended a job into the failure its caller gets. A cancelled job throws Temporal's own cancellation. */

@@ -9,13 +9,13 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
-import { createFailure, readFailure } from '../src/contract/failures';
 import type { CarriedJob, JobInput, JobResult } from '../src/contract/job';
 import { type JobIdentity, shortIdentity } from '../src/contract/job-identity';
 import { LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../src/contract/names';
 import { DOWNLOAD_AT_LEAST_MS, DOWNLOAD_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import { expectedOf } from '../src/contract/video-facts';
+import { createFailure, readFailure } from '../src/contract/video-failure';
 import { explainFailure } from './end';
 import { checkInput, refused } from './input';
 import { Job, type JobHost } from './job';

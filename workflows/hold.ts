@@ -1,9 +1,14 @@
 import type { ApplicationFailure } from '@temporalio/workflow';
-import { createFailure, describeEvent, type FailureDetails, VideoFailure } from '../src/contract/failures';
 import type { CarriedJob, JobProgress, SignalledDecision } from '../src/contract/job';
 import type { SubmitDecision } from '../src/contract/lost-submit';
 import { describeDecisionCommands } from '../src/contract/lost-submit';
 import { cutToBytes } from '../src/contract/sizes';
+import {
+  createFailure,
+  describeEvent,
+  type FailureDetails,
+  VideoFailure,
+} from '../src/contract/video-failure';
 
 /** The lost submit of a job while it waits for a decision. The deadline does not run meanwhile. */
 export class SubmitHold {

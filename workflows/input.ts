@@ -1,7 +1,6 @@
 import type { ApplicationFailure } from '@temporalio/workflow';
 import type { BatchInput } from '../src/contract/batch';
 import { durationMs } from '../src/contract/duration';
-import { createFailure } from '../src/contract/failures';
 import {
   BATCH_FIELDS,
   BATCH_KEY_RULE,
@@ -16,6 +15,7 @@ import {
 import type { JobInput, JobOptions, PollBounds } from '../src/contract/job';
 import { DEFAULT_DEADLINE_MS, DEFAULT_HOLD_MS } from '../src/contract/policies';
 import { requestSizeProblem, requestsSizeProblem } from '../src/contract/sizes';
+import { createFailure } from '../src/contract/video-failure';
 import { DEFAULT_MAX_MS, DEFAULT_MIN_MS, LEAST_MIN_MS } from './poll-schedule';
 
 /** The times of a job, in milliseconds. */

@@ -1,6 +1,5 @@
 import type { SubmittedTask } from '../activities';
 import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
-import type { VideoFailure } from '../src/contract/failures';
 import type {
   CarriedJob,
   DownloadProgress,
@@ -18,6 +17,7 @@ import { UNKNOWN_TASK_GRACE_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { describeVideo } from '../src/contract/summaries';
 import { type ExpectedVideo, expectedOf } from '../src/contract/video-facts';
+import type { VideoFailure } from '../src/contract/video-failure';
 import { SubmitHold } from './hold';
 import { pollingOf, timesOf } from './input';
 import { nextPollDelayMs } from './poll-schedule';

@@ -6,7 +6,6 @@ import {
   defineUpdate,
   setHandler,
 } from '@temporalio/workflow';
-import { createFailure } from '../src/contract/failures';
 import { isDownloadProgress } from '../src/contract/input-rules';
 import type { JobProgress, ReportedDownload } from '../src/contract/job';
 import { describeConflict, type JobIdentity } from '../src/contract/job-identity';
@@ -19,6 +18,7 @@ import {
   PROGRESS_QUERY,
   WAIT_FOR_TASK_UPDATE,
 } from '../src/contract/names';
+import { createFailure } from '../src/contract/video-failure';
 import { checkDecision, takeDecision, takeSignalled } from './decisions';
 import { refused } from './input';
 import type { Job } from './job';

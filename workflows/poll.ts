@@ -1,7 +1,6 @@
 import { condition, isCancellation, proxyActivities } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
 import { describeDuration } from '../src/contract/duration';
-import { createFailure, readFailure, VideoFailure } from '../src/contract/failures';
 import type { CarriedJob, JobInput, TaskStatus } from '../src/contract/job';
 import {
   LONGEST_CARRIED_TEXT_BYTES,
@@ -9,6 +8,7 @@ import {
   POLL_AT_LEAST_MS,
   POLL_POLICY,
 } from '../src/contract/policies';
+import { createFailure, readFailure, VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
 import { continueWith, historyIsLong } from './runs';
 

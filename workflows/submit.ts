@@ -9,9 +9,9 @@ import {
 } from '@temporalio/workflow';
 import type { RecalledSubmit, SubmittedTask, VideoActivities } from '../activities';
 import { cleanText } from '../src/contract/clean-text';
-import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/failures';
 import { INSPECT_SUBMIT_POLICY, RECALL_POLICY, SUBMIT_POLICY } from '../src/contract/policies';
 import { describeRequest, describeTask } from '../src/contract/summaries';
+import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/video-failure';
 import { waitForDecision } from './decisions';
 import type { Job } from './job';
 

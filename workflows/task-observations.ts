@@ -1,7 +1,7 @@
-import type { VideoFailure } from '../src/contract/failures';
 import type { CarriedJob, JobProgress, TaskStatus } from '../src/contract/job';
 import { MOST_WARNED_WORDS, POLLS_WITHOUT_TASK, POLLS_WITHOUT_VIDEO } from '../src/contract/policies';
 import { cutToBytes } from '../src/contract/sizes';
+import type { VideoFailure } from '../src/contract/video-failure';
 
 type CarriedPolls = Pick<CarriedJob, 'polls' | 'lastTask' | 'problem' | 'misses'>;
 

@@ -11,7 +11,6 @@ import {
   resultsKey,
   type StoredFile,
 } from '../../src/contract/batch';
-import { createFailure } from '../../src/contract/failures';
 import { RECORD_WITHIN_MS, REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../src/contract/policies';
 import { parseRequest, type VideoRequest } from '../../src/contract/request';
 import { parseRequestLines } from '../../src/contract/request-lines';
@@ -21,6 +20,7 @@ import {
   LARGEST_REQUESTS_FILE_BYTES,
   requestsFileProblem,
 } from '../../src/contract/sizes';
+import { createFailure } from '../../src/contract/video-failure';
 import { asStorageFault, StorageFault, type VideoStorage } from '../../src/storage';
 
 /** Input of the activity openBatch. */

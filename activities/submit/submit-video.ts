@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat, log } from '@temporalio/activity';
 import { fromTemporalType, mayHaveMadeTask } from '../../src/contract/failure-table';
-import { createFailure, type FailureDetails } from '../../src/contract/failures';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import { POST_BEFORE_DEADLINE_MS, POST_WITHIN_MS } from '../../src/contract/policies';
 import { parseRequest, type VideoRequest } from '../../src/contract/request';
+import { createFailure, type FailureDetails } from '../../src/contract/video-failure';
 import { type RateLimiter, ServiceFault, type VideoService } from '../../src/service';
 import { StorageFault, type VideoStorage } from '../../src/storage';
 import { jobId, type NamedJob, whileHeartbeating } from '../attempt';

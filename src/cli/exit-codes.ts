@@ -8,7 +8,7 @@ import {
   printableJson,
   type VideoFailure,
 } from '../contract';
-import { describeEvent } from '../contract/failures';
+import { describeEvent } from '../contract/video-failure';
 import { StorageUnusable } from '../storage';
 import { PortInUse, ServerUnavailable } from '../temporal-server';
 import { BadLines } from './bad-lines';

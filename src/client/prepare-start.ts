@@ -3,7 +3,6 @@ import type { WorkflowStartOptions } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
 import type { BatchInput } from '../contract/batch';
 import { parseBatchInput } from '../contract/batch-input';
-import { VideoFailure } from '../contract/failures';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput } from '../contract/job';
 import { identityOf, type JobIdentity } from '../contract/job-identity';
@@ -12,6 +11,7 @@ import { BATCH_WORKFLOW_TYPE, IDENTITY_MEMO, WORKFLOW_TYPE } from '../contract/n
 import { firstSearchAttributes } from '../contract/search-attributes';
 import { staticBatchDetails, staticJobDetails } from '../contract/static-details';
 import { describeBatch, describeJob } from '../contract/summaries';
+import { VideoFailure } from '../contract/video-failure';
 import { batchRestartPolicy, jobRestartPolicy, type PreparedStart } from './start-or-join';
 
 type TemporalOptions = Partial<WorkflowStartOptions>;

@@ -10,9 +10,9 @@ import type { WorkflowIdReusePolicy } from '@temporalio/common';
 import type { BatchResult } from '../contract/batch';
 import { decodeFirst } from '../contract/decode-first';
 import { FAILURES } from '../contract/failure-table';
-import { readFailure, VideoFailure } from '../contract/failures';
 import { describeConflict } from '../contract/job-identity';
 import { IDENTITY_MEMO, LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../contract/names';
+import { readFailure, VideoFailure } from '../contract/video-failure';
 
 /** The job or batch that already has the workflow id. */
 export type Existing = WorkflowExecutionDescription;

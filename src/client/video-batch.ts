@@ -1,7 +1,7 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import type { BatchProgress, BatchResult } from '../contract/batch';
-import { readFailure } from '../contract/failures';
 import type { ItemDecision } from '../contract/lost-submit';
+import { readFailure } from '../contract/video-failure';
 import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from './workflow-handle';
 
 /**

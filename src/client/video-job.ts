@@ -1,9 +1,9 @@
 import type { WorkflowHandle } from '@temporalio/client';
-import { readFailure, VideoFailure } from '../contract/failures';
 import type { JobProgress, JobResult } from '../contract/job';
 import type { JobIdentity } from '../contract/job-identity';
 import type { SubmitDecision } from '../contract/lost-submit';
 import { adoptCommand } from '../contract/lost-submit';
+import { readFailure, VideoFailure } from '../contract/video-failure';
 import { taskIdInMemo, waitForTask } from './wait-for-task';
 import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from './workflow-handle';
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { type WorkflowHandle, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import { readFailure } from '../contract/failures';
 import type { JobIdentity } from '../contract/job-identity';
 import { TASK_ID_MEMO, WAIT_FOR_TASK_UPDATE } from '../contract/names';
+import { readFailure } from '../contract/video-failure';
 
 /** For holds that are over, and for runs that end while the update waits. */
 const MAX_UPDATES = 50;

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowFailedError, type WorkflowHandle, WorkflowNotFoundError } from '@temporalio/client';
 import { CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
-import { VideoFailure } from '../contract/failures';
 import type { SubmitDecision } from '../contract/lost-submit';
 import { POLL_NOW_SIGNAL, PROGRESS_QUERY } from '../contract/names';
+import { VideoFailure } from '../contract/video-failure';
 import { decideSubmit } from './decide-submit';
 
 /** Options for following a job or a batch. */

@@ -1,7 +1,7 @@
 import { FAILURES, type FailureType } from './failure-table';
-import type { FailureDetails } from './failures';
 import type { CarriedJob, JobOptions, JobProgress, JobResult, TaskStatus } from './job';
 import type { VideoRequest } from './request';
+import type { FailureDetails } from './video-failure';
 
 /**
  * The input of a batch: the requests themselves, or the key of a JSONL file in the worker's storage with one request per

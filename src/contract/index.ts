@@ -30,7 +30,6 @@ export {
   isFailureType,
   type Retry,
 } from './failure-table';
-export { describeFailure, type FailureDetails, isVideoFailure, readFailure, VideoFailure } from './failures';
 export {
   type DownloadProgress,
   JOB_PHASES,
@@ -77,3 +76,10 @@ export {
   type ExpectedVideo,
   type VideoFacts,
 } from './video-facts';
+export {
+  describeFailure,
+  type FailureDetails,
+  isVideoFailure,
+  readFailure,
+  VideoFailure,
+} from './video-failure';

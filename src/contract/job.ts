@@ -1,9 +1,9 @@
 import type { DurationText } from './duration';
 import type { FailureType } from './failure-table';
-import type { FailureDetails } from './failures';
 import type { LostSubmitPolicy } from './lost-submit';
 import type { VideoRequest } from './request';
 import type { ExpectedVideo, VideoFacts } from './video-facts';
+import type { FailureDetails } from './video-failure';
 
 /** The input of a job: a request for a new video, or the id of an existing task to adopt. */
 export type JobInput = ({ request: VideoRequest; taskId?: never } | { taskId: string; request?: never }) &

@@ -14,9 +14,9 @@ import type { generateVideo } from '../../workflows';
 import { parseWorkflowId, prepareJob } from '../client/prepare-start';
 import { type Existing, type PreparedOptions, startOrJoin } from '../client/start-or-join';
 import { jobOf } from '../client/video-job';
-import { createFailure, isVideoFailure, readFailure } from '../contract/failures';
 import type { JobInput, JobProgress, JobResult } from '../contract/job';
 import { PROGRESS_QUERY, WORKFLOW_TYPE } from '../contract/names';
+import { createFailure, isVideoFailure, readFailure } from '../contract/video-failure';
 import { checkSdkVersions } from '../worker/sdk-versions';
 import { videoGeneration } from './service';
 

@@ -5,7 +5,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createVideoActivities, type VideoActivities } from '../../activities';
 import { fromTemporalType } from '../../src/contract/failure-table';
-import type { FailureDetails } from '../../src/contract/failures';
+import type { FailureDetails } from '../../src/contract/video-failure';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
 import { createVideoService, type VideoService, type VideoServiceOptions } from '../../src/service';
 import { createFileStorage } from '../../src/storage';

@@ -1,9 +1,9 @@
 import { CancelledFailure } from '@temporalio/common';
 import { createVideoActivities } from '../../activities';
 import { createPollVideos, type PollTask } from '../../activities/poll-video';
-import { createFailure } from '../../src/contract/failures';
 import type { TaskStatus } from '../../src/contract/job';
 import { POLLS_AT_ONCE, SHARED_POLL_MS, TASKS_PER_POLL } from '../../src/contract/policies';
+import { createFailure } from '../../src/contract/video-failure';
 import { createFileStorage } from '../../src/storage';
 import { closed, type RawServer, startRawServer } from '../service/raw-server';
 import { type ActivityWorld, createActivityWorld, failureOf } from './activity-world';

@@ -1,5 +1,5 @@
 import { logLine } from '../../src/cli/log-line';
-import { createFailure } from '../../src/contract/failures';
+import { createFailure } from '../../src/contract/video-failure';
 import { STEERING } from '../support/hostile-text';
 
 const entry = {

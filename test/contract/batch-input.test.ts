@@ -1,6 +1,6 @@
 import type { BatchInput } from '../../src/contract/batch';
 import { parseBatchInput } from '../../src/contract/batch-input';
-import { readFailure } from '../../src/contract/failures';
+import { readFailure } from '../../src/contract/video-failure';
 import { checkBatchInput } from '../../workflows/input';
 
 const request = { prompt: 'A red fox in the snow' };

@@ -1,6 +1,6 @@
-import { readFailure } from '../../src/contract/failures';
 import type { JobInput } from '../../src/contract/job';
 import { parseJobInput } from '../../src/contract/job-input';
+import { readFailure } from '../../src/contract/video-failure';
 import { checkInput } from '../../workflows/input';
 
 const request = { prompt: 'A red fox in the snow' };

@@ -1,6 +1,6 @@
 import { FAILURES } from '../../src/contract';
 import { readPage, readReadme } from '../support/docs-page';
-import { answerTable, failureTable, meaningTable } from '../support/failure-tables';
+import { answerTable, failureTable, meaningTable } from '../support/documented-tables';
 import { settingsTable } from '../support/settings-table';
 
 /** Tables that are generated from the code, each between two comments of its page. */

@@ -6,7 +6,7 @@ import { temporal } from '@temporalio/proto';
 import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
 import { parseResults } from '../../src/contract/batch';
 import type { FailureType } from '../../src/contract/failure-table';
-import { createFailure } from '../../src/contract/failures';
+import { createFailure } from '../../src/contract/video-failure';
 import type { VideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { isVideoFailure } from '../../src/contract/failures';
+import { isVideoFailure } from '../../src/contract/video-failure';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { activities, historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';

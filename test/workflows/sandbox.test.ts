@@ -6,7 +6,7 @@ test('the workflows bundle for the sandbox without ignored modules, and without 
     logger: new DefaultLogger('ERROR'),
   });
   expect(code).toContain('./workflows/generate-video.ts');
-  expect(code).toContain('./src/contract/failures.ts');
+  expect(code).toContain('./src/contract/video-failure.ts');
   expect(code).not.toContain('node_modules/zod');
   expect(code).not.toContain('node_modules/undici');
   expect(code).not.toContain('./src/contract/request.ts');

@@ -2,9 +2,9 @@ import { condition, isCancellation, proxyActivities } from '@temporalio/workflow
 import type { VideoActivities } from '../../activities';
 import type { SharedPoll } from '../../src/contract/batch';
 import { describeDuration } from '../../src/contract/duration';
-import { createFailure, readFailure } from '../../src/contract/failures';
 import type { TaskStatus } from '../../src/contract/job';
 import { BATCH_REST_MS, SHARED_POLL_POLICY, TASKS_PER_POLL } from '../../src/contract/policies';
+import { createFailure, readFailure } from '../../src/contract/video-failure';
 import type { Job } from '../job';
 import { type Poller, recordPoll } from '../poll';
 import type { BatchState } from './batch-state';

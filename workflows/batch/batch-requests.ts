@@ -2,9 +2,9 @@ import { proxyActivities } from '@temporalio/workflow';
 import type { VideoActivities } from '../../activities';
 import type { BatchInput, OpenedBatch } from '../../src/contract/batch';
 import { shown } from '../../src/contract/clean-text';
-import { createFailure } from '../../src/contract/failures';
 import { REQUESTS_POLICY } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
+import { createFailure } from '../../src/contract/video-failure';
 
 /** Reads the requests of a batch when they are needed. Those of a file are neither kept nor carried over, because they can be large; those in the input travel with it. */
 export class BatchRequests {

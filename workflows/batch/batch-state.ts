@@ -12,7 +12,6 @@ import {
   type OpenedBatch,
   type StoredFile,
 } from '../../src/contract/batch';
-import { createFailure, type VideoFailure } from '../../src/contract/failures';
 import type { JobResult } from '../../src/contract/job';
 import {
   CARRIED_TEXT_BYTES,
@@ -26,6 +25,7 @@ import {
 } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 import { cutToBytes, firstThatFit } from '../../src/contract/sizes';
+import { createFailure, type VideoFailure } from '../../src/contract/video-failure';
 import { checkBatchInput } from '../input';
 import { Job } from '../job';
 import { historyIsLong, resetRunsSince } from '../runs';

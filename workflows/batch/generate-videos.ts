@@ -10,9 +10,9 @@ import {
 import type { VideoActivities } from '../../activities';
 import type { BatchInput, BatchResult, CarriedBatch, CarriedItem } from '../../src/contract/batch';
 import { shown } from '../../src/contract/clean-text';
-import { createFailure, readFailure } from '../../src/contract/failures';
 import { RECORD_POLICY, REQUESTS_POLICY } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
+import { createFailure, readFailure } from '../../src/contract/video-failure';
 import { explainFailure } from '../end';
 import { makeVideo } from '../generate-video';
 import { continueWith, ifContinued } from '../runs';

@@ -7,10 +7,10 @@ import { pathToFileURL } from 'node:url';
 import { createBatchFiles } from '../../../activities/batch/batch-files';
 import type { ItemResult } from '../../../src/contract/batch';
 import { packItems } from '../../../src/contract/batch';
-import { readFailure, type VideoFailure } from '../../../src/contract/failures';
 import { REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../../src/contract/policies';
 import type { VideoRequest } from '../../../src/contract/request';
 import { LARGEST_REQUESTS_FILE_BYTES } from '../../../src/contract/sizes';
+import { readFailure, type VideoFailure } from '../../../src/contract/video-failure';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../../src/storage';
 
 const FROM = 'in/foxes.jsonl';

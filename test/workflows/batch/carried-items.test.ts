@@ -1,5 +1,5 @@
-import { VideoFailure } from '../../../src/contract/failures';
 import { jsonBytes, LARGEST_REQUESTS_BYTES } from '../../../src/contract/sizes';
+import { VideoFailure } from '../../../src/contract/video-failure';
 import { carriedItems } from '../../../workflows/batch/batch-state';
 import { Job } from '../../../workflows/job';
 

@@ -19,7 +19,7 @@ import {
   readFailure,
   readTimeout,
   VideoFailure,
-} from '../../src/contract/failures';
+} from '../../src/contract/video-failure';
 
 const TYPES = Object.keys(FAILURES).filter(isFailureType);
 const ROWS = Object.entries<FailureRow>(FAILURES);
