@@ -161,7 +161,7 @@ describe('an attempt after a killed worker', () => {
     world.emulator.next('submit', { kind: 'rate-limited' });
     const first = submit();
     await failureOf(first);
-    const { send } = Object(first.beats.at(-1));
+    const { sendWithoutTask: send } = Object(first.beats.at(-1));
     await writeOverRecord(JSON.stringify({ ...(await readRecord()), ...SENDING, send }));
     await submit({}, { attempt: 2, heartbeatDetails: first.beats.at(-1) }).result;
     expect(world.emulator.generations()).toHaveLength(1);
