@@ -31,6 +31,36 @@ export function activities(
   });
 }
 
+/** The histories of all runs of a workflow that continued as new, the last one first. */
+export async function historiesOf(client: Client, workflowId: string): Promise<History[]> {
+  const histories: History[] = [];
+  let runId: string | undefined = (await client.workflow.getHandle(workflowId).describe()).runId;
+  while (runId) {
+    const history = await historyOf(client, workflowId, runId);
+    histories.push(history);
+    const started = history.events?.[0]?.workflowExecutionStartedEventAttributes;
+    runId = started?.continuedExecutionRunId || undefined;
+  }
+  return histories;
+}
+
+/** The activities that a run left without an end when it closed. */
+export function unendedActivities({ events }: History): string[] {
+  const ended = new Set(
+    (events ?? []).map((event) =>
+      (
+        event.activityTaskCompletedEventAttributes ??
+        event.activityTaskFailedEventAttributes ??
+        event.activityTaskTimedOutEventAttributes ??
+        event.activityTaskCanceledEventAttributes
+      )?.scheduledEventId?.toString(),
+    ),
+  );
+  return (events ?? []).flatMap(({ eventId, activityTaskScheduledEventAttributes: scheduled }) =>
+    scheduled && !ended.has(eventId?.toString()) ? [scheduled.activityType?.name ?? ''] : [],
+  );
+}
+
 /** The local activities, in order. */
 export function localActivities(history: History): { type: string; summary?: string }[] {
   return (history.events ?? []).flatMap(({ markerRecordedEventAttributes: marker, userMetadata }) => {

@@ -11,7 +11,7 @@ import {
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
-import { activities, historyOf } from '../support/history';
+import { activities, historiesOf, historyOf, unendedActivities } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { atLength } from '../support/nightly';
 import { shortHistories } from '../support/short-histories';
@@ -272,6 +272,10 @@ test('a batch with a long history continues as new with its running and held ite
     expect(result).toMatchObject({ items: 3, succeeded: 3, failed: 0 });
     expect((await resultsOf(result)).map(({ item }) => item)).toEqual([1, 2, 3]);
     expect(postsOf(world)).toHaveLength(3);
+    // All three videos are ready at the poll after which the batch may continue as new.
+    const histories = await historiesOf(env.temporal.client, 'long');
+    expect(histories.length).toBeGreaterThan(2);
+    expect(histories.flatMap(unendedActivities)).toEqual([]);
   });
 }, 180_000);
 

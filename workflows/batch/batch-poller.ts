@@ -30,8 +30,9 @@ export class BatchPoller implements Poller {
     public requested = false,
   ) {}
 
+  /** No poll is under way, and every item has acted on its last one: one that is ready is about to be downloaded. */
   get isIdle(): boolean {
-    return !this.isPolling;
+    return !this.isPolling && this.unanswered().length === this.waiting.size;
   }
 
   /** The batch continues as new for all its items at once. */
