@@ -147,6 +147,7 @@ export function lostSend(
   record: JobRecord | undefined,
   { noted, sendWithoutTask, isDecided }: KnownSends,
 ): string | undefined {
+  // An attempt that was killed right before its POST counts too: nobody can tell.
   if (noted !== undefined) return noted;
   if (record?.state === 'refused') return isDecided ? undefined : record.lostBefore;
   if (record?.state !== 'sending') return undefined;

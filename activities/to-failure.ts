@@ -18,6 +18,11 @@ const FAILURE_OF_FAULT = [
   [TooManyBytes, 'VideoTooLarge'],
 ] as const;
 
+/** An error that `toFailure` understands. */
+export function isKnownFault(error: unknown): boolean {
+  return error instanceof ServiceFault || FAILURE_OF_FAULT.some(([fault]) => error instanceof fault);
+}
+
 /** Turns the error of a call into a failure of the failure table. Other errors, such as cancellations, pass unchanged. */
 export function toFailure(
   error: unknown,

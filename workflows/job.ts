@@ -244,7 +244,8 @@ export class Job {
 
   /**
    * What the next run needs. Called only while the job waits for its task, or, in a batch, for a decision. Left out: phase
-   * and next poll, which the next run plans anew, and decisions, because a batch waits for them.
+   * and next poll, which the next run sets itself; a decision, because no run ends while one is being taken; and the reply
+   * to the last decision by signal.
    */
   carry(longestTextBytes: number): Omit<CarriedJob, 'warnedWords'> {
     return {

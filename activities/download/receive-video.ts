@@ -10,10 +10,9 @@ import {
   type VideoBody,
   type VideoService,
 } from '../../src/service';
-import { StorageFault } from '../../src/storage';
 import { callWithinLimits } from '../rate-limited-call';
-import { createCallFailure, toFailure } from '../to-failure';
-import { BadVideo, TooManyBytes } from './bad-video';
+import { createCallFailure, isKnownFault, toFailure } from '../to-failure';
+import { BadVideo } from './bad-video';
 import type { VideoDownload } from './video-download';
 import { type DownloadPace, watchPace } from './watch-pace';
 
@@ -80,11 +79,9 @@ function isWorthReconnecting(error: unknown): error is ServiceFault {
   return error.kind === 'cut' || (error.kind === 'answered' && REFUSED_LINK.includes(error.facts.status));
 }
 
-const KNOWN_FAULTS = [ServiceFault, StorageFault, BadVideo, TooManyBytes];
-
 /** An error that is none of ours comes from the stream: the connection ended inside the video. */
 function faultOf(error: unknown, { encoding }: VideoBody): unknown {
-  if (KNOWN_FAULTS.some((known) => error instanceof known)) return error;
+  if (isKnownFault(error)) return error;
   const message = error instanceof Error ? error.message : String(error);
   if (encoding !== undefined) return new BadVideo(`its ${encoding} encoding is broken: ${message}`);
   return new ServiceFault('cut', { message: redact(message, NO_SECRETS) });

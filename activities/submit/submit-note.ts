@@ -31,7 +31,7 @@ export interface EarlierAttempts {
 
 export function readEarlierAttempts(): EarlierAttempts {
   const { attempt, heartbeatDetails } = activityInfo();
-  const lostAttempt = lostBefore(attempt, heartbeatDetails) ?? resetAttempt();
+  const lostAttempt = lostAttemptBefore(attempt, heartbeatDetails) ?? resetAttempt();
   const { keySent, sendWithoutTask, taskId }: Record<keyof SubmitNote, unknown> = Object(heartbeatDetails);
   return {
     ...(typeof taskId === 'string' && { taskId }),
@@ -46,7 +46,7 @@ export function readEarlierAttempts(): EarlierAttempts {
  * nothing notes this before it throws. An attempt without such a note (its worker was killed, it timed out) is lost, even
  * without the note that it was sending, because that heartbeat may be lost with the worker.
  */
-export function lostBefore(attempt: number, note: unknown): number | undefined {
+export function lostAttemptBefore(attempt: number, note: unknown): number | undefined {
   const { attemptWithoutTask, sending, lost }: Record<keyof SubmitNote, unknown> = Object(note);
   if (sending !== undefined) return typeof sending === 'number' ? sending : attempt - 1;
   if (attempt > 1 && attemptWithoutTask !== attempt - 1) return attempt - 1;
@@ -96,6 +96,6 @@ export async function inspectPendingSubmit({
       : pending.activityId === activityId,
   );
   if (submit === undefined) return {};
-  const lost = lostBefore(Number(submit.attempt), await decodeByWorker(submit.heartbeatDetails));
+  const lost = lostAttemptBefore(Number(submit.attempt), await decodeByWorker(submit.heartbeatDetails));
   return lost === undefined ? {} : { lost: describeLostAttempt(lost) };
 }

@@ -78,7 +78,7 @@ interface SubmitAttemptInput extends SubmitVideoInput {
 
 /** One attempt of the activity: it finds the task, or submits, and leaves a note for the next attempt. */
 class SubmitAttempt {
-  /** The last heartbeat: until this attempt knows more, the note of the one before. */
+  /** What the heartbeats carry. Until this attempt knows more, they repeat the note of the one before, which they replace. */
   note: unknown = activityInfo().heartbeatDetails;
   private readonly number = activityInfo().attempt;
   private readonly record: JobRecordFile;
@@ -162,8 +162,9 @@ class SubmitAttempt {
       (error instanceof ServiceFault && error.kind === 'not-sent');
     const call = this.keyWasSent ? 'resubmit' : 'submit';
     const failure = toFailure(sayNothingWasSent(error), call, { onLostSubmit });
-    const mayHaveTask = this.beganSending ? !isKnownWithoutTask(failure) : isUnconfirmed(failure);
-    if (wasNotSent || !mayHaveTask) {
+    // An attempt that sent nothing may still report the lost submit of an earlier one.
+    const certainlyMadeNone = this.beganSending ? isKnownWithoutTask(failure) : !isUnconfirmed(failure);
+    if (wasNotSent || certainlyMadeNone) {
       const keySent = this.keyWasSent || (this.beganSending && !wasNotSent);
       // Before the record: a slow storage could make Temporal treat the attempt as lost.
       this.leave({

@@ -107,7 +107,7 @@ async function hasSentNothing(handle: WorkflowHandle, { status, memo, raw }: Exi
     () => undefined,
     (error: unknown) => readFailure(error),
   );
-  return failure !== undefined && failure.taskId === undefined && FAILURES[failure.type].nothingSent;
+  return failure !== undefined && failure.taskId === undefined && FAILURES[failure.type].paidNothing;
 }
 
 const ENDED_EARLY: readonly WorkflowExecutionStatusName[] = [

@@ -2,10 +2,10 @@
 export type Call = 'submit' | 'poll' | 'download';
 
 /**
- * What happens after a failure of a call: `never` ends the job; `policy` leaves it to Temporal's retry policy;
- * `poll-again` leaves it to the next poll; `hold` means that the call may have paid for a task, so the job waits for a
- * decision unless `onLostSubmit` says otherwise; `-`: no answer to this call leads here. The job's deadline bounds every
- * retry.
+ * What happens after a failure of a call. `never`: it ends the job. `policy`: Temporal's retry policy tries again, until
+ * the deadline. `poll-again`: this poll has failed, and the job polls again later, as it does when a poll has used up its
+ * retries. `hold`: the call may have paid for a task, so the job waits for a decision, unless `onLostSubmit` says
+ * otherwise. `-`: no answer to this call leads here.
  */
 export type Retry = 'never' | 'policy' | 'poll-again' | 'hold' | '-';
 
@@ -21,7 +21,7 @@ export interface FailureRow {
   /** The exit code of the command. */
   exitCode: number;
   /** True if a job that fails so without a task id paid for nothing: the same name and request may start again. */
-  nothingSent: boolean;
+  paidNothing: boolean;
   /** True if trying again would fail the same way or might pay twice: a batch does not start such an item again. */
   isFinal: boolean;
   /** True if the task of such a job may still bring a video, so that adopting it is worth a try. */
@@ -38,7 +38,7 @@ export const FAILURES = {
     retry: { submit: 'never', poll: '-', download: '-' },
     httpStatus: 400,
     exitCode: 2,
-    nothingSent: true,
+    paidNothing: true,
     isFinal: true,
     worthAdopting: true,
   },
@@ -49,7 +49,7 @@ export const FAILURES = {
     retry: { submit: 'never', poll: 'poll-again', download: 'policy' },
     httpStatus: 502,
     exitCode: 3,
-    nothingSent: true,
+    paidNothing: true,
     isFinal: false,
     worthAdopting: true,
   },
@@ -59,7 +59,7 @@ export const FAILURES = {
     retry: { submit: 'policy', poll: 'policy', download: 'policy' },
     httpStatus: 429,
     exitCode: 4,
-    nothingSent: true,
+    paidNothing: true,
     isFinal: false,
     worthAdopting: true,
   },
@@ -69,7 +69,7 @@ export const FAILURES = {
     retry: { submit: 'policy', poll: 'policy', download: 'policy' },
     httpStatus: 502,
     exitCode: 5,
-    nothingSent: true,
+    paidNothing: true,
     isFinal: false,
     worthAdopting: true,
   },
@@ -79,7 +79,7 @@ export const FAILURES = {
     retry: { submit: 'policy', poll: 'policy', download: 'policy' },
     httpStatus: 503,
     exitCode: 6,
-    nothingSent: true,
+    paidNothing: true,
     isFinal: false,
     worthAdopting: true,
   },
@@ -90,7 +90,7 @@ export const FAILURES = {
     httpStatus: 502,
     exitCode: 7,
     // The address does not belong to a video service.
-    nothingSent: true,
+    paidNothing: true,
     isFinal: false,
     worthAdopting: true,
   },
@@ -101,7 +101,7 @@ export const FAILURES = {
     retry: { submit: 'hold', poll: '-', download: '-' },
     httpStatus: 502,
     exitCode: 8,
-    nothingSent: false,
+    paidNothing: false,
     isFinal: true,
     worthAdopting: true,
   },
@@ -111,7 +111,7 @@ export const FAILURES = {
     retry: { submit: '-', poll: 'poll-again', download: 'policy' },
     httpStatus: 404,
     exitCode: 9,
-    nothingSent: false,
+    paidNothing: false,
     isFinal: true,
     worthAdopting: false,
   },
@@ -121,7 +121,7 @@ export const FAILURES = {
     retry: { submit: '-', poll: 'never', download: 'never' },
     httpStatus: 422,
     exitCode: 10,
-    nothingSent: false,
+    paidNothing: false,
     isFinal: true,
     worthAdopting: false,
   },
@@ -131,7 +131,7 @@ export const FAILURES = {
     retry: { submit: '-', poll: 'never', download: 'never' },
     httpStatus: 409,
     exitCode: 11,
-    nothingSent: false,
+    paidNothing: false,
     isFinal: true,
     worthAdopting: false,
   },
@@ -142,7 +142,7 @@ export const FAILURES = {
     retry: { submit: '-', poll: 'poll-again', download: 'policy' },
     httpStatus: 502,
     exitCode: 12,
-    nothingSent: false,
+    paidNothing: false,
     isFinal: false,
     worthAdopting: true,
   },
@@ -152,7 +152,7 @@ export const FAILURES = {
     retry: { submit: '-', poll: '-', download: 'policy' },
     httpStatus: 502,
     exitCode: 13,
-    nothingSent: false,
+    paidNothing: false,
     isFinal: false,
     worthAdopting: true,
     // About two minutes: some services return a link before the file is available everywhere.
@@ -165,7 +165,7 @@ export const FAILURES = {
     retry: { submit: '-', poll: '-', download: 'policy' },
     httpStatus: 502,
     exitCode: 14,
-    nothingSent: false,
+    paidNothing: false,
     isFinal: false,
     worthAdopting: true,
     mostDownloadAttempts: 5,
@@ -177,7 +177,7 @@ export const FAILURES = {
     retry: { submit: '-', poll: '-', download: 'never' },
     httpStatus: 502,
     exitCode: 20,
-    nothingSent: false,
+    paidNothing: false,
     isFinal: true,
     worthAdopting: true,
   },
@@ -189,7 +189,7 @@ export const FAILURES = {
     httpStatus: 507,
     exitCode: 15,
     // Without a task, the storage failed before the submit.
-    nothingSent: true,
+    paidNothing: true,
     isFinal: false,
     worthAdopting: true,
     mostDownloadAttempts: 5,
@@ -202,7 +202,7 @@ export const FAILURES = {
     httpStatus: 504,
     exitCode: 16,
     // Without a task, no worker picked the submit up.
-    nothingSent: true,
+    paidNothing: true,
     isFinal: false,
     worthAdopting: true,
   },
@@ -212,7 +212,7 @@ export const FAILURES = {
     retry: { submit: '-', poll: 'poll-again', download: 'policy' },
     httpStatus: 500,
     exitCode: 18,
-    nothingSent: false,
+    paidNothing: false,
     isFinal: false,
     worthAdopting: true,
   },
@@ -224,7 +224,7 @@ export const FAILURES = {
     httpStatus: 409,
     exitCode: 17,
     // A cancellation after the request was sent ends with the task id or as SubmitUnconfirmed.
-    nothingSent: true,
+    paidNothing: true,
     isFinal: false,
     worthAdopting: true,
   },

@@ -28,7 +28,8 @@ export type Question = Pick<ServiceCall, 'method' | 'path' | 'headers' | 'body' 
 /** An answer that is not a refusal. */
 export interface Answered {
   status: number;
-  body: string;
+  /** As it came: redact what is shown of it. */
+  rawBody: string;
   /** Redacted, except for the task id and the link. */
   reading: TracedReading;
   secrets: Secrets;
@@ -95,7 +96,7 @@ export class ServiceConnection {
         taskMayExist: isSubmit && refusals?.taskMayExist?.includes(status),
       });
     }
-    return { status, body, reading: redactReading(reading, secrets), secrets };
+    return { status, rawBody: body, reading: redactReading(reading, secrets), secrets };
   }
 
   /** The address of a path at the service. */

@@ -94,30 +94,30 @@ async function submit(
 }
 
 /** Why a 2xx answer to a submit has no task id: it refuses the request, or it cannot be read. */
-function missingTaskFault({ status, body, reading, secrets }: Answered): ServiceFault {
+function missingTaskFault({ status, rawBody, reading, secrets }: Answered): ServiceFault {
   const { unusableId, refusal, serviceMessage } = reading;
-  const { code, message = redact(body, secrets) } = serviceMessage;
+  const { code, message = redact(rawBody, secrets) } = serviceMessage;
   if (refusal && unusableId === undefined) return new ServiceFault('refused', { status, code, message });
   const problem =
     unusableId === undefined
-      ? `the answer names no task: ${redact(body, secrets) || 'it is empty'}`
+      ? `the answer names no task: ${redact(rawBody, secrets) || 'it is empty'}`
       : `the task id in the answer ${TASK_ID_RULE}: ${redact(unusableId, secrets)}`;
   return new ServiceFault('unreadable', { status, code, message: problem });
 }
 
 async function poll(service: ServiceConnection, taskId: string, signal?: AbortSignal): Promise<TaskReading> {
   const { task: taskPath = TASK_PATH } = service.profile.paths ?? {};
-  const { status, body, reading, secrets } = await service.ask('poll', {
+  const { status, rawBody, reading, secrets } = await service.ask('poll', {
     method: 'GET',
     path: forTask(taskPath, taskId),
     signal,
   });
   if (!reading.json && status !== 202) {
-    throw new ServiceFault('unreadable', { status, message: `not JSON: ${redact(body, secrets)}` });
+    throw new ServiceFault('unreadable', { status, message: `not JSON: ${redact(rawBody, secrets)}` });
   }
   const task: VideoState = status > 299 ? { state: 'failed', word: `HTTP ${status}` } : reading.task;
   if (task.state !== 'succeeded' || task.videoUrl !== undefined) return { ...reading, task };
-  const videoUrl = await findLink(service, taskId, body, signal);
+  const videoUrl = await findLink(service, taskId, rawBody, signal);
   return { ...reading, task: videoUrl === undefined ? task : { ...task, videoUrl } };
 }
 
@@ -137,8 +137,8 @@ async function findLink(
   const fileId = first(valuesOf(pollBody, video.id), taskIdFrom)?.value;
   if (fileId === undefined) return undefined;
   const path = forTask(video.path.replaceAll('{fileId}', encodeURIComponent(fileId)), taskId);
-  const { body } = await service.ask('link', { method: 'GET', path, signal });
-  return first(valuesOf(body, video.link), linkFrom(base.href))?.value;
+  const { rawBody } = await service.ask('link', { method: 'GET', path, signal });
+  return first(valuesOf(rawBody, video.link), linkFrom(base.href))?.value;
 }
 
 async function cancel(

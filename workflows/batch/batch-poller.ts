@@ -35,7 +35,7 @@ export class BatchPoller implements Poller {
     return !this.isPolling && this.unanswered().length === this.waiting.size;
   }
 
-  /** The batch continues as new for all its items at once. */
+  /** Nothing to do for one item: the batch continues as new for all of them at once, see `nextStep`. */
   async continueAsNewIfLong(): Promise<void> {}
 
   async nextStatus(job: Job, taskId: string): Promise<TaskStatus | undefined> {
