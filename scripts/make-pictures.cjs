@@ -144,7 +144,6 @@ async function manyJobs(browser) {
 
     const query = "VideoPhase != 'succeeded'";
     const list = await open(browser, `${workflows}?query=${encodeURIComponent(query)}`, 900);
-    await list.getByLabel('Collapse saved views').click();
     await list.getByTestId('workflows-summary-table-configuration-button').click();
     for (const column of ['Run ID', 'Type', 'Start', 'End'])
       await list.getByLabel(`Remove ${column} column`).click();

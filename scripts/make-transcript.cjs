@@ -13,7 +13,7 @@ const folder = mkdtempSync(join(tmpdir(), 'videogen-transcript-'));
 const { output } = spawnSync('sh', ['-c', 'npm start --silent 2>&1'], {
   cwd: root,
   encoding: 'utf8',
-  env: { ...process.env, VIDEOGEN_DATA: join(folder, 'data'), VIDEOGEN_STORAGE: join(folder, 'videos') },
+  env: { ...process.env, XDG_DATA_HOME: join(folder, 'data'), VIDEOGEN_STORAGE: join(folder, 'videos') },
 });
 rmSync(folder, { recursive: true, force: true });
 
