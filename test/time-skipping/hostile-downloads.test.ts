@@ -22,6 +22,7 @@ import type { Answer } from '../support/hostile-server';
 import { SINKS } from '../support/hostile-sinks';
 import { type HostileWorld, LARGEST_VIDEO_BYTES, startHostileWorld } from '../support/hostile-world';
 import { captureLogs } from '../support/logs';
+import { atLength } from '../support/nightly';
 import { S3_SERVER_TIMEOUT_MS } from '../support/s3-server';
 
 const KIB = 1024;
@@ -196,7 +197,8 @@ afterAll(async () => {
 
 describe.each([
   ['files', 'files', 300 * KIB, { ...ROWS, ...MORE_ROWS }],
-  ['S3', 'S3', 300 * KIB, { ...ROWS, ...MORE_ROWS }],
+  // What an answer means is read before the storage sees a byte: the storage gets one row of each kind.
+  ['S3', 'S3', 300 * KIB, atLength(ROWS, { ...ROWS, ...MORE_ROWS })],
   ['S3 in parts', 'S3', 9 * MIB, ROWS],
 ] as const)('stored in %s, a video that', (_, sink, length, rows) => {
   let bytes: Buffer;
