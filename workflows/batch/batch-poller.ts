@@ -30,8 +30,9 @@ export class BatchPoller implements Poller {
     public requested = false,
   ) {}
 
+  /** False until the items have taken the answers to their polls: what is not taken would not be carried over. */
   get isIdle(): boolean {
-    return !this.isPolling;
+    return !this.isPolling && this.unanswered().length === this.waiting.size;
   }
 
   /** The batch continues as new for all its items at once. */
