@@ -2,7 +2,7 @@ import type { TaskStatus } from '../../src/contract/job';
 import { checkAttempts, type PlayedActivity, type SubmitMemory } from './attempts-model';
 import { JobModel } from './job-model';
 import type { Note } from './notes';
-import { type Attempt, type Performance, REQUEST, UNKNOWN_TASK } from './stage';
+import { type Attempt, MOST_ATTEMPTS, type Performance, REQUEST, UNKNOWN_TASK } from './stage';
 
 /** The server's clock goes on while a poll is under way. */
 const MACHINE_MS = 20_000;
@@ -48,6 +48,7 @@ export function compare(performance: Performance): string[] {
     }
   }
   if (!ended) problems.push('the job never ended');
+  if (performance.attempts.length >= MOST_ATTEMPTS) problems.push('the job makes too many attempts');
   if (ended && model.outcome === undefined) problems.push('the job ended without a word');
   return [
     ...model.problems,
