@@ -8,7 +8,7 @@ import { BATCHES, JOBS, runScripts } from './run-scripts';
 /** `npm run model` sets other numbers, and prints how far it is. */
 const asked = process.env.VIDEOGEN_MODEL_SCRIPTS;
 const JOB_SCRIPTS = Number(asked || 1_000);
-const BATCH_SCRIPTS = Number(process.env.VIDEOGEN_MODEL_BATCHES || 60);
+const BATCH_SCRIPTS = Number(process.env.VIDEOGEN_MODEL_BATCHES || 20);
 const PRINT_EVERY_MS = 5_000;
 /** For each script, on a machine with much else to do. */
 const PATIENCE_MS = 500;

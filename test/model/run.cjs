@@ -6,12 +6,15 @@ const { parseArgs } = require('node:util');
 const { values } = parseArgs({
   options: {
     scripts: { type: 'string', default: '10000' },
+    // Of batches; each has several items.
+    batches: { type: 'string', default: '200' },
     seed: { type: 'string', default: 'fox' },
   },
 });
 
-if (!/^[1-9]\d*$/.test(values.scripts)) {
-  process.stderr.write(`--scripts is ${values.scripts}: give a number, such as 50000.\n`);
+for (const name of ['scripts', 'batches']) {
+  if (/^[1-9]\d*$/.test(values[name])) continue;
+  process.stderr.write(`--${name} is ${values[name]}: give a number, such as 50000.\n`);
   process.exit(2);
 }
 
@@ -21,7 +24,12 @@ const { status } = spawnSync(
   [jest, '--selectProjects', 'server', '--testPathPatterns', 'test/model/model.test.ts'],
   {
     stdio: 'inherit',
-    env: { ...process.env, VIDEOGEN_MODEL_SCRIPTS: values.scripts, VIDEOGEN_SEED: values.seed },
+    env: {
+      ...process.env,
+      VIDEOGEN_MODEL_SCRIPTS: values.scripts,
+      VIDEOGEN_MODEL_BATCHES: values.batches,
+      VIDEOGEN_SEED: values.seed,
+    },
   },
 );
 process.exitCode = status ?? 1;
