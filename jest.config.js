@@ -17,7 +17,11 @@ const shared = {
 };
 
 // Tests that need a Temporal server stand apart, so that `jest --selectProjects pure` answers in seconds.
-const NEEDS_A_SERVER = ['<rootDir>/test/time-skipping/', '<rootDir>/test/real-server/'];
+const NEEDS_A_SERVER = [
+  '<rootDir>/test/time-skipping/',
+  '<rootDir>/test/real-server/',
+  '<rootDir>/test/model/',
+];
 
 // Tests of what is published: they pack it and install it elsewhere.
 const NEEDS_A_TARBALL = ['<rootDir>/test/package/'];

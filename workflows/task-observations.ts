@@ -3,7 +3,7 @@ import { MOST_WARNED_WORDS, POLLS_WITHOUT_TASK, POLLS_WITHOUT_VIDEO } from '../s
 import { cutToBytes } from '../src/contract/sizes';
 import type { VideoFailure } from '../src/contract/video-failure';
 
-type CarriedPolls = Pick<CarriedJob, 'polls' | 'lastTask' | 'problem' | 'misses'>;
+type CarriedPolls = Pick<CarriedJob, 'polls' | 'lastTask' | 'problem' | 'retryAfterMs' | 'misses'>;
 
 /** What the polls of a task have shown so far. */
 export class TaskObservations {
@@ -22,6 +22,7 @@ export class TaskObservations {
     this.polls = carried?.polls ?? 0;
     this.task = carried?.lastTask;
     this.problem = carried?.problem;
+    this.retryAfterMs = carried?.retryAfterMs;
     this.misses = carried?.misses ?? { task: 0, video: 0 };
   }
 
@@ -66,12 +67,13 @@ export class TaskObservations {
   }
 
   carry(longestTextBytes: number): CarriedPolls {
-    const { polls, task, problem, misses } = this;
+    const { polls, task, problem, retryAfterMs, misses } = this;
     const cut = (text: string) => cutToBytes(text, longestTextBytes);
     return {
       polls,
       lastTask: task && { ...task, word: cut(task.word) },
       problem: problem && { ...problem, message: cut(problem.message) },
+      retryAfterMs,
       misses: misses.task + misses.video > 0 ? misses : undefined,
     };
   }

@@ -148,6 +148,8 @@ export interface CarriedJob {
   pollRequested?: boolean;
   lastTask?: JobProgress['task'];
   problem?: JobProgress['problem'];
+  /** How long the service asked to wait in its last answer. */
+  retryAfterMs?: number;
   /** Polls in a row that found no task, and polls in total that found a success without a video. */
   misses?: { task: number; video: number };
   warnedWords: string[];

@@ -1,0 +1,42 @@
+import type { FailureType } from '../../src/contract/failure-table';
+import type { FailureDetails } from '../../src/contract/failures';
+import type { JobResult } from '../../src/contract/job';
+
+/** The message of the error that ends the attempt of a killed worker. */
+export const KILLED = 'the worker was killed';
+
+/**
+ * How an activity ended for the workflow. `killed`: its last attempt was, by an error that stands for the timeout. The
+ * test server lets no time pass while an attempt runs, so that the timeout itself cannot be played.
+ */
+export type ActivityEnd =
+  | { result: unknown }
+  | { failed: FailureType | 'timeout' | 'cancelled' | 'killed' | 'other'; details?: FailureDetails };
+
+/** How a job ended. */
+export type Outcome = { succeeded: JobResult } | { failed: FailureType; details?: FailureDetails };
+
+/** One thing that happened in a workflow, at its own time. `seq` counts the activities of a run, `id` is their name. */
+export type Note = { atMs: number } & (
+  | { kind: 'run'; continued: boolean }
+  | { kind: 'signal'; name: string; args: unknown[] }
+  | { kind: 'cancel' }
+  | {
+      kind: 'activity';
+      type: string;
+      seq: number;
+      id: string;
+      input: Record<string, unknown>;
+      closeMs?: number;
+    }
+  | { kind: 'activity-end'; type: string; seq: number; id: string; end: ActivityEnd }
+  | { kind: 'timer'; ms: number }
+  | { kind: 'continue'; taskIdInMemo?: unknown }
+  | { kind: 'end'; outcome: Outcome }
+);
+
+/** A note with its place in its run: a workflow task that failed is done again, and its notes are made again. */
+export interface NumberedNote {
+  number: number;
+  note: Note;
+}

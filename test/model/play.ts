@@ -1,0 +1,270 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Context } from '@temporalio/activity';
+import { bundleWorkflowCode, DefaultLogger, type InjectedSinks, Runtime, Worker } from '@temporalio/worker';
+import { createVideoActivities } from '../../activities';
+import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../../src/contract/names';
+import { RateLimiter, type VideoService } from '../../src/service';
+import type { VideoStorage } from '../../src/storage';
+import type { VideoTestEnvironment } from '../../src/testing';
+import { type BatchPerformance, BatchStage, requestOf } from './batch-stage';
+import type { Cue, DirectorActivities, direct } from './director';
+import type { BatchScript, Script } from './script';
+import { type Performance, REQUEST, type Scene, Stage, type StageTools } from './stage';
+import type { NoteSinks } from './take-notes';
+
+/** A run continues as new when its history is longer: a job at nearly every poll, a batch after its first round. */
+const SHORT_HISTORY_EVENTS: Record<string, number> = { LONGEST: 4, LONGEST_BATCH: 40, SHORTEST: 1 };
+
+/** A group takes seconds. A server that stops skipping time would take days. */
+const LONGEST_GROUP_MS = 300_000;
+
+/** A folder in memory: every record is synced, and thousands of jobs on a busy disk would wait too long for that. */
+const MEMORY = '/dev/shm';
+
+/** The logs of thousands of failing activities say nothing here. Call it first. */
+export function silenceLogs(): void {
+  Runtime.install({
+    logger: new DefaultLogger('ERROR', () => undefined),
+    telemetryOptions: { logging: { forward: {}, filter: { core: 'ERROR', other: 'ERROR' } } },
+  });
+}
+
+interface House {
+  taskQueue: string;
+  worker: Worker;
+  running: Promise<void>;
+}
+
+type Houses = Record<'continuing' | 'plain', House>;
+
+interface Cleared<P> {
+  clear(ended: boolean): Promise<P>;
+}
+
+/** Plays many scripts at once on one server, each on its own stage. */
+export class Theatre {
+  private readonly stages = new Map<string, Scene>();
+
+  private constructor(
+    private readonly env: VideoTestEnvironment,
+    private readonly folder: string,
+    private houses: Houses | undefined,
+  ) {}
+
+  static async open(env: VideoTestEnvironment): Promise<Theatre> {
+    const folder = await mkdtemp(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'videogen-model-'));
+    const theatre = new Theatre(env, folder, undefined);
+    const { code } = await bundleWorkflowCode({
+      workflowsPath: require.resolve('./director'),
+      workflowInterceptorModules: [require.resolve('./take-notes')],
+      logger: new DefaultLogger('WARN'),
+    });
+    theatre.houses = {
+      continuing: await theatre.openHouse(withShortHistories(code)),
+      plain: await theatre.openHouse(code),
+    };
+    return theatre;
+  }
+
+  /** Plays scripts and returns what happened to the job of each. */
+  play(scripts: Script[]): Promise<Performance[]> {
+    return this.perform(scripts, (...given) => Stage.set(...given), jobCue);
+  }
+
+  /** The same for batches. */
+  playBatches(scripts: BatchScript[]): Promise<BatchPerformance[]> {
+    return this.perform(scripts, (...given) => BatchStage.set(...given), batchCue);
+  }
+
+  private async perform<S extends { continues: boolean }, P, St extends Scene & Cleared<P> & { script: S }>(
+    scripts: S[],
+    set: (workflowId: string, script: S, tools: StageTools) => Promise<St>,
+    cueOf: (stage: St) => Omit<Cue, 'workflowId' | 'taskQueue'>,
+  ): Promise<P[]> {
+    const { houses } = this;
+    if (houses === undefined) throw new Error('the theatre is closed');
+    const group = randomUUID().slice(0, 8);
+    const clock = () => this.env.temporal.currentTimeMs();
+    const stages = await Promise.all(
+      scripts.map((script, index) => set(`${group}-${index}`, script, { clock, folder: this.folder })),
+    );
+    for (const stage of stages) this.stages.set(stage.workflowId, stage);
+    try {
+      const cues = stages.map((stage) => ({
+        workflowId: stage.workflowId,
+        taskQueue: (stage.script.continues ? houses.continuing : houses.plain).taskQueue,
+        ...cueOf(stage),
+      }));
+      const stuck = await this.direct(houses, cues);
+      return await Promise.all(stages.map((stage) => stage.clear(!stuck.includes(stage.workflowId))));
+    } catch (error) {
+      await Promise.all(stages.map((stage) => stage.clear(false)));
+      throw error;
+    } finally {
+      for (const stage of stages) this.stages.delete(stage.workflowId);
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const { worker, running } of Object.values(this.houses ?? {})) {
+      worker.shutdown();
+      await running;
+    }
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  private async direct({ continuing, plain }: Houses, cues: Cue[]): Promise<string[]> {
+    const director = await this.env.temporal.client.workflow.start<typeof direct>('direct', {
+      workflowId: `director-${randomUUID()}`,
+      taskQueue: plain.taskQueue,
+      args: [cues],
+    });
+    const died = Promise.race([continuing.running, plain.running]).then(() =>
+      Promise.reject(new Error('a worker has ended')),
+    );
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        const open = cues.filter(({ workflowId }) => !this.stages.get(workflowId)?.hasEnded);
+        reject(new Error(`${open.length} jobs have not ended: ${JSON.stringify(open[0])}`));
+      }, LONGEST_GROUP_MS);
+    });
+    try {
+      return await Promise.race([director.result(), died, late]);
+    } catch (error) {
+      // With it end the jobs, which would otherwise go on without their stages.
+      await director.terminate('the group has failed').catch(() => undefined);
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  private async openHouse(code: string): Promise<House> {
+    const taskQueue = `model-${randomUUID()}`;
+    const here = () => this.stageOf(Context.current());
+    const service: VideoService = {
+      get profile() {
+        return inActivity() ? here().service.profile : undefined;
+      },
+      submit: (...given) => here().service.submit(...given),
+      poll: (...given) => here().service.poll(...given),
+      openVideo: (...given) => here().service.openVideo(...given),
+      cancel: (...given) => here().service.cancel(...given),
+      close: async () => undefined,
+    };
+    const storage: VideoStorage = {
+      receive: (...given) => here().storage.receive(...given),
+      write: (...given) => here().storage.write(...given),
+      read: (...given) => here().storage.read(...given),
+      readPart: async (...given) => here().storage.readPart?.(...given),
+    };
+    const rateLimiter = new LimiterOfStage(() => here().rateLimiter);
+    const activities: DirectorActivities = {
+      taskToAdopt: async (workflowId, generation, item) =>
+        this.stages.get(workflowId)?.taskId(generation, item) ?? '',
+    };
+    const sinks: InjectedSinks<NoteSinks> = {
+      notes: {
+        take: {
+          fn: ({ workflowId, runId }, numbered) => this.stages.get(workflowId)?.takeNote(runId, numbered),
+          callDuringReplay: false,
+        },
+      },
+    };
+    const worker = await Worker.create({
+      connection: this.env.temporal.nativeConnection,
+      taskQueue,
+      workflowBundle: { code },
+      activities: { ...createVideoActivities({ service, storage, rateLimiter }), ...activities },
+      sinks,
+      maxCachedWorkflows: 1_000,
+      interceptors: {
+        activity: [
+          (context) => ({
+            inbound: {
+              execute: (input, next) => {
+                const stage = this.stages.get(context.info.workflowExecution?.workflowId ?? '');
+                return stage ? stage.attempt(context, () => next(input)) : next(input);
+              },
+            },
+          }),
+        ],
+      },
+    });
+    const running = worker.run();
+    running.catch(() => undefined);
+    return { taskQueue, worker, running };
+  }
+
+  private stageOf({ info }: Context): Scene {
+    const stage = this.stages.get(info.workflowExecution?.workflowId ?? '');
+    if (stage === undefined) throw new Error(`no stage for ${info.workflowExecution?.workflowId}`);
+    return stage;
+  }
+}
+
+/** The batch activities ask for the profile when they are created. */
+function inActivity(): boolean {
+  try {
+    return Context.current() !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+class LimiterOfStage extends RateLimiter {
+  constructor(private readonly current: () => RateLimiter) {
+    super();
+  }
+
+  override acquire(...given: Parameters<RateLimiter['acquire']>): ReturnType<RateLimiter['acquire']> {
+    return this.current().acquire(...given);
+  }
+
+  override followServerClock(server: object, readClock: () => Promise<number>): Promise<void> {
+    return this.current().followServerClock(server, readClock);
+  }
+
+  override recordTaskEnd(): void {
+    this.current().recordTaskEnd();
+  }
+}
+
+function jobCue(stage: Stage): Omit<Cue, 'workflowId' | 'taskQueue'> {
+  const { start, deadlineMs, holdForMs, onLostSubmit, polling, deeds } = stage.script;
+  const options = { deadline: deadlineMs, holdFor: holdForMs, onLostSubmit, polling };
+  const input =
+    start === 'request'
+      ? { request: REQUEST, ...options }
+      : { taskId: stage.taskId(start === 'adopt' ? 0 : 'unknown'), ...options };
+  return { workflowType: WORKFLOW_TYPE, input, deeds };
+}
+
+function batchCue({ script }: BatchStage): Omit<Cue, 'workflowId' | 'taskQueue'> {
+  const { deadlineMs, holdForMs, onLostSubmit, polling, deeds, window, onFailure, items } = script;
+  const options = { deadline: deadlineMs, holdFor: holdForMs, onLostSubmit, polling, window, onFailure };
+  return {
+    workflowType: BATCH_WORKFLOW_TYPE,
+    input: { requests: items.map((_, index) => requestOf(index + 1)), ...options },
+    deeds,
+  };
+}
+
+/** The workflows as they are, but for the length of history at which they continue as new. */
+function withShortHistories(code: string): string {
+  let constants = 0;
+  const short = code.replace(
+    /\b((LONGEST_BATCH|LONGEST|SHORTEST)_HISTORY_EVENTS = )\d[\d_]*/g,
+    (_all, name: string, which: string) => {
+      constants += 1;
+      return `${name}${SHORT_HISTORY_EVENTS[which]}`;
+    },
+  );
+  if (constants !== 3) throw new Error(`${constants} bounds of a history are in the bundle, not three`);
+  return short;
+}

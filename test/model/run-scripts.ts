@@ -1,0 +1,105 @@
+import { fc } from '../support/properties';
+import type { BatchPerformance } from './batch-stage';
+import { compare } from './compare';
+import { compareBatch } from './compare-batch';
+import type { Note } from './notes';
+import type { Theatre } from './play';
+import { type BatchScript, batchScripts, type Script, scripts } from './script';
+import type { Performance } from './stage';
+
+/** How long a failing script is made smaller, one play after the other. */
+const SHRINK_MS = 60_000;
+
+/** Scripts of one kind: how they are made, played and judged, and how many one director plays at once. */
+interface Kind<S, P extends { script: S; notes: Note[] }> {
+  scripts: fc.Arbitrary<S>;
+  atOnce: number;
+  play(theatre: Theatre, scripts: S[]): Promise<P[]>;
+  compare(performance: P): string[];
+}
+
+export const JOBS: Kind<Script, Performance> = {
+  scripts,
+  atOnce: 60,
+  play: (theatre, all) => theatre.play(all),
+  compare,
+};
+
+export const BATCHES: Kind<BatchScript, BatchPerformance> = {
+  scripts: batchScripts,
+  atOnce: 20,
+  play: (theatre, all) => theatre.playBatches(all),
+  compare: compareBatch,
+};
+
+export interface RunOptions {
+  scripts: number;
+  seed: number;
+  onProgress?: (played: number) => void;
+}
+
+export interface RunReport {
+  played: number;
+  /** How many runs the workflows had: more than were played, as they continue as new. */
+  runs: number;
+  outcomes: Record<string, number>;
+  /** The first script that failed, as small as it could be made, with what is wrong. */
+  failure?: string;
+}
+
+/** Plays scripts in groups until one fails. */
+export async function runScripts<S, P extends { script: S; notes: Note[] }>(
+  theatre: Theatre,
+  kind: Kind<S, P>,
+  options: RunOptions,
+): Promise<RunReport> {
+  const { seed } = options;
+  const all = fc.sample(kind.scripts, { seed, numRuns: options.scripts });
+  const report: RunReport = { played: 0, runs: 0, outcomes: {} };
+  for (let from = 0; from < all.length; from += kind.atOnce) {
+    const performances = await kind.play(theatre, all.slice(from, from + kind.atOnce));
+    for (const [index, performance] of performances.entries()) {
+      count(report, performance.notes);
+      const problems = kind.compare(performance);
+      if (problems.length === 0) continue;
+      const failed = { seed, index: from + index, script: performance.script, problems };
+      report.failure = await shrink(theatre, kind, failed);
+      return report;
+    }
+    options.onProgress?.(report.played);
+  }
+  return report;
+}
+
+/** Plays the failing script alone, and then smaller and smaller ones that still fail. */
+async function shrink<S, P extends { script: S; notes: Note[] }>(
+  theatre: Theatre,
+  kind: Kind<S, P>,
+  { seed, index, script, problems }: { seed: number; index: number; script: S; problems: string[] },
+): Promise<string> {
+  let smallest = { script, problems };
+  const property = fc.asyncProperty(kind.scripts, async (tried) => {
+    const found = (await kind.play(theatre, [tried])).flatMap((performance) => kind.compare(performance));
+    if (found.length > 0) smallest = { script: tried, problems: found };
+    return found.length === 0;
+  });
+  await fc.check(property, { seed, path: `${index}`, numRuns: 1, interruptAfterTimeLimit: SHRINK_MS });
+  return [`script ${index + 1} of seed ${seed}, as a case for cases.test.ts:`, ...asCase(smallest)].join(
+    '\n',
+  );
+}
+
+function asCase({ script, problems }: { script: unknown; problems: string[] }): string[] {
+  return [
+    ...problems.map((problem) => `  // ${problem}`),
+    `  { name: '', script: ${JSON.stringify(script)} },`,
+  ];
+}
+
+function count(report: RunReport, notes: Note[]): void {
+  report.played += 1;
+  report.runs += notes.filter(({ kind }) => kind === 'run').length;
+  const end = notes.at(-1);
+  const outcome = end?.kind !== 'end' ? 'none' : 'failed' in end.outcome ? end.outcome.failed : 'succeeded';
+  report.outcomes[outcome] = (report.outcomes[outcome] ?? 0) + 1;
+}

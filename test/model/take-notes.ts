@@ -1,0 +1,102 @@
+import {
+  CancellationScope,
+  ContinueAsNew,
+  isCancellation,
+  proxySinks,
+  type Sinks,
+  type WorkflowInterceptors,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { readFailure, readTimeout } from '../../src/contract/failures';
+import type { JobResult } from '../../src/contract/job';
+import { BATCH_WORKFLOW_TYPE, TASK_ID_MEMO, WORKFLOW_TYPE } from '../../src/contract/names';
+import { type ActivityEnd, KILLED, type Note, type NumberedNote, type Outcome } from './notes';
+
+export interface NoteSinks extends Sinks {
+  notes: { take(numbered: NumberedNote): void };
+}
+
+type Timeless<N> = N extends Note ? Omit<N, 'atMs'> : never;
+
+/** Writes down what a job does and what happens to it, in the workflow's own time. */
+export function interceptors(): WorkflowInterceptors {
+  const { workflowType, continuedFromExecutionRunId } = workflowInfo();
+  if (![WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE].includes(workflowType)) return {};
+  const { notes } = proxySinks<NoteSinks>();
+  let number = 0;
+  const take = (note: Timeless<Note>) => {
+    notes.take({ number, note: { ...note, atMs: Date.now() } });
+    number += 1;
+  };
+  return {
+    inbound: [
+      {
+        async execute(input, next) {
+          const continued = continuedFromExecutionRunId !== undefined;
+          take({ kind: 'run', continued });
+          CancellationScope.current().cancelRequested.catch(() => take({ kind: 'cancel' }));
+          try {
+            const result = await next(input);
+            take({ kind: 'end', outcome: { succeeded: result as JobResult } });
+            return result;
+          } catch (error) {
+            if (!(error instanceof ContinueAsNew)) take({ kind: 'end', outcome: outcomeOf(error) });
+            throw error;
+          }
+        },
+        async handleSignal(input, next) {
+          take({ kind: 'signal', name: input.signalName, args: input.args });
+          return next(input);
+        },
+      },
+    ],
+    outbound: [
+      {
+        async scheduleActivity(input, next) {
+          const { activityType: type, seq, args, options } = input;
+          const closeMs = options.scheduleToCloseTimeout;
+          const id = options.activityId ?? String(seq);
+          take({
+            kind: 'activity',
+            type,
+            seq,
+            id,
+            input: Object(args[0]),
+            closeMs: typeof closeMs === 'number' ? closeMs : undefined,
+          });
+          try {
+            const result = await next(input);
+            take({ kind: 'activity-end', type, seq, id, end: { result } });
+            return result;
+          } catch (error) {
+            take({ kind: 'activity-end', type, seq, id, end: endOf(error) });
+            throw error;
+          }
+        },
+        async startTimer(input, next) {
+          take({ kind: 'timer', ms: input.durationMs });
+          return next(input);
+        },
+        async continueAsNew(input, next) {
+          take({ kind: 'continue', taskIdInMemo: input.options.memo?.[TASK_ID_MEMO] });
+          return next(input);
+        },
+      },
+    ],
+  };
+}
+
+function endOf(error: unknown): ActivityEnd {
+  if (isCancellation(error)) return { failed: 'cancelled' };
+  if (readTimeout(error) !== undefined) return { failed: 'timeout' };
+  const failure = readFailure(error);
+  if (failure) return { failed: failure.type, details: failure.details };
+  const { cause } = Object(error);
+  return { failed: cause?.message === KILLED ? 'killed' : 'other' };
+}
+
+function outcomeOf(error: unknown): Outcome {
+  if (isCancellation(error)) return { failed: 'Cancelled' };
+  const failure = readFailure(error);
+  return { failed: failure?.type ?? 'Unexpected', details: failure?.details };
+}
