@@ -7,9 +7,9 @@ import {
   type WorkflowInterceptors,
   workflowInfo,
 } from '@temporalio/workflow';
-import { readFailure, readTimeout } from '../../src/contract/failures';
 import type { JobResult } from '../../src/contract/job';
 import { BATCH_WORKFLOW_TYPE, TASK_ID_MEMO, WORKFLOW_TYPE } from '../../src/contract/names';
+import { readFailure, readTimeout } from '../../src/contract/video-failure';
 import { type ActivityEnd, KILLED, type Note, type NumberedNote, type Outcome } from './notes';
 
 export interface NoteSinks extends Sinks {
