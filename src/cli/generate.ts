@@ -73,7 +73,10 @@ async function runJob(
     terminal.out(options.json ? printableJson({ workflowId }) : shown(workflowId));
     return EXIT.ok;
   }
-  const result = await whileShown(showProgress(job, terminal), job.result(), { session, terminal });
+  const result = await whileShown(showProgress(job, terminal, session.describeMissingWorker), job.result(), {
+    session,
+    terminal,
+  });
   if (result === 'temporal-ended') return result;
   if (result === 'interrupted') {
     printLine(
