@@ -5,12 +5,13 @@ import {
   isCancellation,
   log,
   proxyActivities,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
 import { describeDuration } from '../src/contract/duration';
 import { decisionProblem, isDecisionId } from '../src/contract/input-rules';
 import type { SubmitDecision } from '../src/contract/lost-submit';
-import { DECISION_REFUSED, describeRefusal } from '../src/contract/lost-submit';
+import { DECISION_REFUSED, decideCommand, describeRefusal } from '../src/contract/lost-submit';
 import { ADOPT_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import { createFailure, describeEvent, readFailure, type VideoFailure } from '../src/contract/video-failure';
@@ -21,7 +22,11 @@ export async function waitForDecision(job: Job, lost: VideoFailure): Promise<str
   const { hold } = job;
   const holdMs = hold.start(lost);
   job.enter('needs-decision');
-  log.warn('the submit is lost, waiting for a decision', { ...lost.details, holdMs });
+  log.warn('the submit is lost, waiting for a decision', {
+    ...lost.details,
+    heldUntil: hold.progress()?.until,
+    decide: `${decisionCommand(job)} (or --resubmit, or --abandon)`,
+  });
   try {
     await condition(() => hold.decision !== undefined, holdMs, {
       summary: 'for a decision: adopt, resubmit or abandon',
@@ -44,6 +49,11 @@ export async function waitForDecision(job: Job, lost: VideoFailure): Promise<str
     case undefined:
       throw withEnd(lost, `nobody decided within ${describeDuration(holdMs)}`);
   }
+}
+
+function decisionCommand({ host: { item } }: Job): string {
+  const option = item === undefined ? '' : `--item ${item} `;
+  return decideCommand(workflowInfo().workflowId, `${option}--adopt TASK_ID`);
 }
 
 function withEnd({ details }: VideoFailure, end: string): ApplicationFailure {

@@ -20,7 +20,6 @@ import {
 } from '../src/contract/names';
 import { createFailure } from '../src/contract/video-failure';
 import { checkDecision, takeDecision, takeSignalled } from './decisions';
-import { refused } from './input';
 import type { Job } from './job';
 
 /** Query: the progress of a job. */
@@ -56,7 +55,7 @@ export function answerMessages(job: Job): void {
     // The caller says what it asks for, so that it never gets the task of another request.
     validator: (identity?: JobIdentity) => {
       const conflict = identity && describeConflict('this', job.identity, identity);
-      if (conflict) throw refused(conflict);
+      if (conflict) throw createFailure('InvalidRequest', conflict);
       // A refusal by the validator is not in the history and does not count as an update.
       const held = job.hold.failure(job.host.name);
       if (held) throw held;

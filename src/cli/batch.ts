@@ -54,7 +54,11 @@ async function runBatch(
     terminal.out(options.json ? printableJson({ workflowId }) : shown(workflowId));
     return EXIT.ok;
   }
-  const result = await whileShown(showBatch(handle, terminal), handle.result(), { session, terminal });
+  const result = await whileShown(
+    showBatch(handle, terminal, session.describeMissingWorker),
+    handle.result(),
+    { session, terminal },
+  );
   if (result === 'temporal-ended') return result;
   if (result === 'interrupted') {
     printLine(terminal, `Stopped watching. The batch is not cancelled. Pick it up again with: ${command}`);

@@ -1,11 +1,15 @@
 import { ConfigError } from '../config/service-config';
-import { printableJson, type SubmitDecision, shown } from '../contract';
+import { DecisionRefused, printableJson, type SubmitDecision, shown } from '../contract';
+import { describeOtherType } from '../contract/job-identity';
+import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 import { jobCommand } from './commands';
 import { EXIT, reportError } from './exit-codes';
 import { reportJoined } from './joined-job';
-import { openTemporal } from './open-temporal';
+import { openTemporal, type TemporalSession } from './open-temporal';
 import type { DecideOptions } from './options';
 import { printLine, type Terminal } from './terminal';
+
+const OWN_TYPES: readonly string[] = [WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE];
 
 /** `videogen decide`: settles a submit whose answer was lost. */
 export async function decide(
@@ -19,7 +23,11 @@ export async function decide(
     const session = await openTemporal(terminal, { forNewJob: false });
     try {
       const job = session.videos.handle(workflowId);
-      if (await job.exists()) await reportJoined(await session.describe(workflowId), session, { terminal });
+      if (await job.exists()) {
+        const description = await session.describe(workflowId);
+        checkIsOurs(description);
+        await reportJoined(description, session, { terminal });
+      }
       if (item === undefined) await job.decideSubmit(decision);
       else await session.videos.batch(workflowId).decideSubmit({ ...decision, item });
     } finally {
@@ -31,6 +39,18 @@ export async function decide(
   } catch (error) {
     return reportError(error, options, terminal);
   }
+}
+
+function checkIsOurs({ workflowId, type, raw }: Awaited<ReturnType<TemporalSession['describe']>>): void {
+  if (OWN_TYPES.includes(type)) return;
+  const jobs = (raw.pendingChildren ?? []).flatMap((child) =>
+    OWN_TYPES.includes(child.workflowTypeName ?? '') ? shown(child.workflowId ?? '') : [],
+  );
+  const where =
+    jobs.length === 0
+      ? 'Its video job is one of its child workflows: see the Temporal UI.'
+      : `Its video jobs are ${jobs.join(', ')}.`;
+  throw new DecisionRefused(`${describeOtherType(workflowId, type, WORKFLOW_TYPE)} ${where}`);
 }
 
 function whatNext(workflowId: string, { decision }: SubmitDecision, item: number | undefined): string {

@@ -4,6 +4,7 @@ import { inShell } from '../contract';
 import { EXIT } from './exit-codes';
 import { openLocalStack } from './local-stack';
 import type { DevOptions } from './options';
+import { readFaults, type ScriptedFault } from './read-faults';
 import { redrawOn, type Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
 
@@ -12,6 +13,7 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
   const print = (line: string) => terminal.err(`${line}\n`);
   const port = readPort('--port', options.port);
   const uiPort = readPort('--ui-port', options.uiPort);
+  const faults = readFaultsOf(options, terminal);
   const stack = await openLocalStack({
     env: terminal.env,
     terminal,
@@ -21,25 +23,31 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
     uiPort,
     forOtherPrograms: true,
     logLevel: 'WARN',
+    faults,
   });
   try {
     if (stack.runBy !== undefined) {
-      const { pid, storage } = stack.runBy;
+      const { pid, storage, emulator } = stack.runBy;
       print(
         `Process ${pid} already runs everything and stores videos in ${storage}; its UI is at ${stack.uiUrl}.`,
       );
-      return EXIT.ok;
+      if (emulator !== undefined) print(exportLine(stack.address, emulator));
+      if (faults.length === 0) return EXIT.ok;
+      throw new ConfigError(
+        `--fault is only for an emulator that this command starts: end process ${pid} and run the command again.`,
+      );
     }
     print(`Temporal       ${stack.address}`);
     print(`Temporal UI    ${stack.uiUrl}`);
-    print(`Task queues    ${resolveQueues({}, terminal.env).taskQueue}, for jobs that your programs start`);
+    print(
+      `Task queues    ${resolveQueues({}, terminal.env).taskQueue}, for programs without a worker of their own`,
+    );
     // One queue for each service and storage, so that no job reaches a worker with another service or storage.
     print(`               ${stack.taskQueue}, for videogen generate and batch`);
     print(`Video service  ${stack.serviceUrl}${namesAService(terminal.env) ? '' : ' (the emulator)'}`);
     print(`Storage        ${stack.storage}`);
     if (stack.emulatorKey !== undefined) {
-      const service = `VIDEO_API_BASE_URL=${inShell(stack.serviceUrl)} VIDEO_API_KEY=${inShell(stack.emulatorKey)}`;
-      print(`Your programs  export TEMPORAL_ADDRESS=${inShell(stack.address)} ${service}`);
+      print(exportLine(stack.address, { url: stack.serviceUrl, key: stack.emulatorKey }));
     }
     print(
       'Start a job from another terminal: videogen generate "A red fox in the snow". Ctrl-C ends everything.',
@@ -50,6 +58,20 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
   } finally {
     await stack.close();
   }
+}
+
+function exportLine(address: string, { url, key }: { url: string; key: string }): string {
+  const service = `VIDEO_API_BASE_URL=${inShell(url)} VIDEO_API_KEY=${inShell(key)}`;
+  return `Your programs  export TEMPORAL_ADDRESS=${inShell(address)} ${service}`;
+}
+
+function readFaultsOf({ fault = [] }: DevOptions, { env }: Terminal): ScriptedFault[] {
+  if (fault.length > 0 && namesAService(env)) {
+    throw new ConfigError(
+      '--fault needs the emulated service: unset VIDEO_API_BASE_URL, VIDEO_API_KEY and VIDEO_API_KEY_FILE.',
+    );
+  }
+  return readFaults(fault);
 }
 
 export function readPort(name: string, text: string | undefined): number | undefined {

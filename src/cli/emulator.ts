@@ -1,12 +1,7 @@
 import { ConfigError, readKeyIfSet } from '../config/service-config';
 import { durationMs, inShell } from '../contract';
-import {
-  type ChaosOptions,
-  DIALECT_NAMES,
-  type DialectName,
-  type RecordedCall,
-  startEmulator,
-} from '../emulator';
+import { type ChaosOptions, DIALECT_NAMES, type DialectName, startEmulator } from '../emulator';
+import { callDescriber } from './call-describer';
 import { readPort } from './dev';
 import { EXIT } from './exit-codes';
 import type { EmulatorCommandOptions } from './options';
@@ -37,16 +32,9 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
     dialect,
     chaos,
     idempotencyKeys: options.honourKeys ? 'honoured' : 'ignored',
-    onCall: (call) => printCall(call),
+    onCall: (call) => terminal.err(`${describeCall(call)}\n`),
   }).catch(cannotListen);
-  let printedTasks = 0;
-  /** Prints each call with the tasks that it created, so that a lost task can be found. */
-  const printCall = ({ method, path, status }: RecordedCall) => {
-    const created = running.generations().slice(printedTasks);
-    printedTasks += created.length;
-    const tasks = created.map((task) => `, created ${running.idOf(task)}`).join('');
-    terminal.err(`${method} ${path}: ${status ?? 'no answer'}${tasks}\n`);
-  };
+  const describeCall = callDescriber(running);
   for (const { call, fault } of faults) running.next(call, fault);
   terminal.err(`The emulated video service is at ${running.url}. Ctrl-C ends it.\n`);
   // The emulator's default key is public; a configured key may be secret.

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { VideoClient } from '../client/video-client';
 import type { VideoJob } from '../client/video-job';
-import { namesAService, readProfile } from '../config/service-config';
+import { ConfigError, namesAService, readProfile } from '../config/service-config';
 import { type JobInput, printableJson, shown, VideoFailure } from '../contract';
+import { describeOtherType } from '../contract/job-identity';
+import { WORKFLOW_TYPE } from '../contract/names';
 import { jobCommand } from './commands';
 import { checkOut, copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
@@ -65,6 +67,8 @@ async function runJob(
   if (job === 'temporal-ended') return job;
   const description = await orEnded(session, session.describe(workflowId));
   if (description === 'temporal-ended') return description;
+  const otherType = describeOtherType(workflowId, description.type, WORKFLOW_TYPE);
+  if (otherType !== undefined) throw new ConfigError(otherType);
   if (options.id !== undefined) await reportJoined(description, session, { terminal, requested });
   printLine(terminal, `Job ${shown(workflowId)}${queueAndLink(description, session)}`);
   if (!options.wait) {
@@ -73,7 +77,10 @@ async function runJob(
     terminal.out(options.json ? printableJson({ workflowId }) : shown(workflowId));
     return EXIT.ok;
   }
-  const result = await whileShown(showProgress(job, terminal), job.result(), { session, terminal });
+  const result = await whileShown(showProgress(job, terminal, session.describeMissingWorker), job.result(), {
+    session,
+    terminal,
+  });
   if (result === 'temporal-ended') return result;
   if (result === 'interrupted') {
     printLine(

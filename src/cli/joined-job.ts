@@ -1,4 +1,4 @@
-import { localQueuePrefix, resolveQueues } from '../config/queues';
+import { isLocalQueue, localQueuePrefix, resolveQueues } from '../config/queues';
 import type { Environment } from '../config/service-config';
 import { shown } from '../contract';
 import type { TemporalSession } from './open-temporal';
@@ -51,12 +51,17 @@ async function noteOnQueue(
   const hasEnded = status.name !== 'RUNNING';
   // Other programs start jobs on this queue, and `dev` runs them with its own service.
   if (taskQueue === resolveQueues({}, env).taskQueue) return hasEnded ? undefined : ofOtherProgram(taskQueue);
+  if (!isLocalQueue(taskQueue, env)) return hasEnded ? undefined : onOtherQueue(taskQueue);
   if (!taskQueue.startsWith(localQueuePrefix(env))) return OF_OTHER_SERVICE;
   return ofOtherStorage(original.address, hasEnded || (await startWorkerHere(session, original, taskQueue)));
 }
 
 function ofOtherProgram(taskQueue: string): string {
   return `was started by another program: it continues while videogen dev or another worker serves task queue ${shown(taskQueue)}.`;
+}
+
+function onOtherQueue(taskQueue: string): string {
+  return `is on task queue ${shown(taskQueue)}, which this command has no worker for: it continues while a worker of that queue runs.`;
 }
 
 async function startWorkerHere(

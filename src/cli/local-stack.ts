@@ -19,7 +19,8 @@ import { Closers } from './closers';
 import { closeDataFiles, makeDataFolder } from './data-folder';
 import { endOrphans } from './end-orphans';
 import { LeftWaiting } from './left-waiting';
-import { readStackNote, removeStackNote, writeStackNote } from './stack-note';
+import type { ScriptedFault } from './read-faults';
+import { readStackNote, removeStackNote, type StackNote, writeStackNote } from './stack-note';
 import type { Terminal } from './terminal';
 
 const CHECK_EVERY_MS = 200;
@@ -47,8 +48,8 @@ export interface LocalStack {
   searchable: boolean;
   /** Address of the configured storage. */
   storage: string;
-  /** Set if another process runs the server: its pid, and the storage of its worker. `ended` settles when it ends. */
-  runBy?: { pid: number; storage: string };
+  /** Set if another process runs the server: its pid, its worker's storage and its emulator. `ended` settles when it ends. */
+  runBy?: Pick<StackNote, 'pid' | 'storage' | 'emulator'>;
   ended?: Promise<void>;
   /** Starts a worker for a job's other storage, if the environment can reach it. Returns whether it did. */
   startWorkerFor(storage: string, queue: string): Promise<boolean>;
@@ -68,6 +69,8 @@ export interface LocalStackOptions {
   forOtherPrograms?: boolean;
   /** The level of the SDK's log; errors only unless set. */
   logLevel?: 'WARN';
+  /** Faults for the next calls of an emulator that this process starts. Its submits are then printed. */
+  faults?: readonly ScriptedFault[];
 }
 
 /** Joins the stack that already runs on this machine, or starts one. Jobs are stored in a file and outlive both. */
@@ -127,7 +130,7 @@ async function startStack(
   { folder, lock, storage }: StackBase,
   options: LocalStackOptions,
 ): Promise<LocalStack> {
-  const { env, printLine, redraw, port, uiPort, logLevel } = options;
+  const { env, printLine, redraw, port, uiPort, logLevel, faults } = options;
   const closers = new Closers(() => lock.release());
   try {
     const dbFilename = join(folder, 'temporal.db');
@@ -152,7 +155,7 @@ async function startStack(
     const client = await load.client().connectLocally({ address, namespace }, '20s');
     const [searchable, service] = await Promise.all([
       isSearchable(client, load.searchAttributes().registerSearchAttributes),
-      load.workers().openService(env, folder, closers),
+      load.workers().openService(env, folder, closers, { faults, printLine }),
       load.client().retainLong(client),
     ]);
     const taskQueue = localTaskQueue(env);
@@ -208,7 +211,7 @@ async function joinStack(
   try {
     const { uiUrl, address, pid } = note;
     const taskQueue = localTaskQueue(env);
-    const service = () => load.workers().openService(env, folder, closers, note.emulator);
+    const service = () => load.workers().openService(env, folder, closers, { running: note.emulator });
     const stack = {
       client,
       address,
@@ -217,7 +220,7 @@ async function joinStack(
       // A server that another version started may lack them.
       searchable: await isSearchable(client, load.searchAttributes().findSearchAttributes),
       storage: storageAddress(readStorageConfig(env)),
-      runBy: { pid, storage: note.storage },
+      runBy: { pid, storage: note.storage, emulator: note.emulator },
       ended: untilEnded(pid),
       startWorkerFor: (other: string, queue: string) =>
         startWorkerFor({ env, address, logLevel, openService: service }, other, queue, closers),

@@ -6,17 +6,27 @@ import { startEmulator } from '../emulator';
 import { createVideoService, RateLimiter, type VideoServiceOptions } from '../service';
 import type { VideoStorage } from '../storage';
 import { createVideoWorker } from '../worker/video-worker';
+import { callDescriber } from './call-describer';
 import type { Closers } from './closers';
 import { EMULATED_JOB_MS } from './emulated-job';
 import { quietRuntime } from './quiet-runtime';
+import type { ScriptedFault } from './read-faults';
 import type { StackNote } from './stack-note';
+
+interface EmulatorOptions {
+  /** The one to use instead of a new one. */
+  running?: StackNote['emulator'];
+  faults?: readonly ScriptedFault[] | undefined;
+  /** With faults, prints each submit and the task that it made, so that a lost task can be found. */
+  printLine?: (line: string) => void;
+}
 
 /** The configured service, or an emulator: the one that already runs, or a new one. */
 export async function openService(
   env: Environment,
   folder: string,
   closers: Closers,
-  running?: StackNote['emulator'],
+  { running, faults = [], printLine }: EmulatorOptions = {},
 ): Promise<VideoServiceOptions> {
   if (namesAService(env)) return readServiceConfig(env);
   if (running !== undefined) return { baseUrl: running.url, apiKey: () => running.key };
@@ -36,10 +46,14 @@ export async function openService(
   const emulator = await startEmulator({
     jobTimeMs: EMULATED_JOB_MS,
     tasksFile: join(folder, 'emulated-tasks.jsonl'),
-    onCall: ({ call }) => {
-      if (call === 'submit') paintAhead();
+    onCall: (called) => {
+      if (called.call !== 'submit') return;
+      if (faults.length > 0) printLine?.(describeCall(called));
+      paintAhead();
     },
   });
+  const describeCall = callDescriber(emulator);
+  for (const { call, fault } of faults) emulator.next(call, fault);
   closers.add(() => emulator.close());
   return { baseUrl: emulator.url, apiKey: () => emulator.apiKey };
 }

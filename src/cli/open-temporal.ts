@@ -1,6 +1,6 @@
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
 import type { VideoClient } from '../client/video-client';
-import { namesAService } from '../config/service-config';
+import { type Environment, namesAService } from '../config/service-config';
 import { readSearchAttributes, readTemporalAddress } from '../config/temporal-config';
 import { describeDuration, shown } from '../contract';
 import { devCommand } from './commands';
@@ -19,6 +19,8 @@ export interface TemporalSession {
   startWorkerFor?(storage: string, queue: string): Promise<boolean>;
   /** Describes the workflow of a job or a batch. */
   describe(workflowId: string): Promise<WorkflowExecutionDescription>;
+  /** Names the task queue on which a job or batch waits although no worker polls it; undefined if there is none. */
+  describeMissingWorker(workflowId: string): Promise<string | undefined>;
   uiUrl?: string;
   /** The command that opens the UI again, if the UI ends with this command. */
   uiCommand?: string;
@@ -27,10 +29,11 @@ export interface TemporalSession {
   close(): Promise<void>;
 }
 
-/** Both load Temporal's SDK, which takes long. A local server is started first. */
+/** These load Temporal's SDK, which takes long. A local server is started first. */
 const load = {
   client: (): typeof import('../client/video-client') => require('../client/video-client'),
   connect: (): typeof import('../client/connect') => require('../client/connect'),
+  missingWorker: (): typeof import('./missing-worker') => require('./missing-worker'),
 };
 
 const NEVER = new Promise<never>(() => undefined);
@@ -44,7 +47,7 @@ export async function openTemporal(
   if (readTemporalAddress(env) !== undefined) {
     const client = await load.connect().connectClient(env);
     const videos = await load.client().createVideoClient({ env, client });
-    return { videos, describe: describedBy(client), ended: NEVER, close: async () => undefined };
+    return { videos, ...queriesOf(client, env), ended: NEVER, close: async () => undefined };
   }
   if (forNewJob && !namesAService(env)) {
     printLine(
@@ -75,14 +78,21 @@ export async function openTemporal(
     uiUrl,
     uiCommand,
     startWorkerFor,
-    describe: describedBy(client),
+    ...queriesOf(client, env),
     ended,
     close,
   };
 }
 
-function describedBy(client: Client): TemporalSession['describe'] {
-  return (workflowId) => client.workflow.getHandle(workflowId).describe();
+function queriesOf(
+  client: Client,
+  env: Environment,
+): Pick<TemporalSession, 'describe' | 'describeMissingWorker'> {
+  return {
+    describe: (workflowId) => client.workflow.getHandle(workflowId).describe(),
+    describeMissingWorker: (workflowId) =>
+      load.missingWorker().describeMissingWorker(client, workflowId, env),
+  };
 }
 
 /** The task queue of a job or a batch, and the link to its page if there is a UI. */

@@ -43,6 +43,7 @@ export interface DecideOptions {
 export interface DevOptions {
   port?: string;
   uiPort?: string;
+  fault?: string[];
 }
 
 export interface WorkerCommandOptions {

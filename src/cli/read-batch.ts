@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { type Environment, namesAService, readProfile, readServiceConfig } from '../config/service-config';
+import {
+  ConfigError,
+  type Environment,
+  namesAService,
+  readProfile,
+  readServiceConfig,
+} from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
 import {
   type BatchInput,
@@ -79,8 +85,10 @@ async function readContent(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
-    throw refused(
-      `${file} cannot be read (${errorCode(error) ?? 'no code'}); give a file with one request per line`,
+    throw new ConfigError(
+      errorCode(error) === 'ENOENT'
+        ? `${file} does not exist.`
+        : `${file} cannot be read (${errorCode(error) ?? 'no code'}): give a file with one request per line.`,
     );
   }
 }

@@ -143,6 +143,8 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .description('run Temporal, its UI, a worker and, unless a service is configured, the emulator')
     .option('--port <port>', 'port of the Temporal server')
     .option('--ui-port <port>', 'port of the Temporal UI')
+    .option('--fault <call:kind...>', 'faults for the next calls of the emulator, such as submit:reset')
+    .addHelpText('after', () => load.readFaults().describeFaults())
     .action(actions.dev);
   program
     .command('worker')

@@ -2,11 +2,16 @@ import { type BatchProgress, decisionCommands, type ItemProgress } from '../cont
 import { batchLine, batchScreen } from './batch-lines';
 import { printLine, type Terminal } from './terminal';
 import { type Watched, watchProgress } from './watch-progress';
+import { type FindMissingWorker, watchStart } from './watch-start';
 
 const REDRAW_EVERY_MS = 200;
 
 /** Shows a batch's progress until `stop` is called: a line for each running item on a terminal, a line for each change in a pipe. */
-export function showBatch(batch: Watched<BatchProgress>, terminal: Terminal): { stop(): void } {
+export function showBatch(
+  batch: Watched<BatchProgress>,
+  terminal: Terminal,
+  findMissingWorker: FindMissingWorker = async () => undefined,
+): { stop(): void } {
   let latest: BatchProgress | undefined;
   let drawn = 0;
   let lastPlain = '';
@@ -52,12 +57,25 @@ export function showBatch(batch: Watched<BatchProgress>, terminal: Terminal): { 
   };
 
   const watched = watchProgress(batch, show);
+  const start = watchStart({
+    hasNotMoved: () => latest === undefined || isStarting(latest),
+    findMissingWorker: () => findMissingWorker(batch.workflowId),
+    print: (line) => {
+      clear();
+      printLine(terminal, line);
+    },
+  });
   const redrawing = setInterval(redraw, REDRAW_EVERY_MS);
   return {
     stop() {
       watched.stop();
+      start.stop();
       clearInterval(redrawing);
       clear();
     },
   };
+}
+
+function isStarting({ succeeded, failed, running }: BatchProgress): boolean {
+  return succeeded + failed === 0 && running.every(({ phase }) => phase === 'submitting');
 }

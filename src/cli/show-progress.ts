@@ -2,11 +2,16 @@ import { decisionCommands, type JobProgress } from '../contract';
 import { plainLine, progressLine } from './progress-line';
 import { CLEAR_LINE, printLine, type Terminal } from './terminal';
 import { type Watched, watchProgress } from './watch-progress';
+import { type FindMissingWorker, watchStart } from './watch-start';
 
 const REDRAW_EVERY_MS = 200;
 
 /** Shows a job's progress until `stop` is called: one redrawn line on a terminal, a line for each change in a pipe. */
-export function showProgress(job: Watched<JobProgress>, terminal: Terminal): { stop(): void } {
+export function showProgress(
+  job: Watched<JobProgress>,
+  terminal: Terminal,
+  findMissingWorker: FindMissingWorker = async () => undefined,
+): { stop(): void } {
   let latest: JobProgress | undefined;
   let lastPlain = '';
   let shownHold: string | undefined;
@@ -23,14 +28,17 @@ export function showProgress(job: Watched<JobProgress>, terminal: Terminal): { s
     lastPlain = line;
   };
   const showHold = ({ message, until }: NonNullable<JobProgress['hold']>) => {
-    if (terminal.columns() !== undefined) terminal.control(CLEAR_LINE);
-    printLine(terminal, message);
+    printAbove(message);
     printLine(
       terminal,
       `Look for the task at the service and decide before ${until}; after that the job fails:`,
     );
     for (const { when, command } of decisionCommands(job.workflowId))
       printLine(terminal, `  ${command}   (${when})`);
+  };
+  const printAbove = (line: string) => {
+    if (terminal.columns() !== undefined) terminal.control(CLEAR_LINE);
+    printLine(terminal, line);
   };
   const redraw = () => {
     const columns = terminal.columns();
@@ -41,10 +49,16 @@ export function showProgress(job: Watched<JobProgress>, terminal: Terminal): { s
   };
 
   const watched = watchProgress(job, show);
+  const start = watchStart({
+    hasNotMoved: () => latest === undefined || latest.phase === 'submitting',
+    findMissingWorker: () => findMissingWorker(job.workflowId),
+    print: printAbove,
+  });
   const redrawing = setInterval(redraw, REDRAW_EVERY_MS);
   return {
     stop() {
       watched.stop();
+      start.stop();
       clearInterval(redrawing);
       if (latest && terminal.columns() !== undefined) terminal.control(CLEAR_LINE);
     },

@@ -59,7 +59,7 @@ export async function startOrJoin<Input, Started>(
       const existing = await handle.describe();
       const theirs = existing.memo?.[IDENTITY_MEMO] ?? (await identityInHistory(handle, existing, prepared));
       const conflict = describeConflict(handle.workflowId, theirs, identity);
-      if (conflict !== undefined) throw new VideoFailure('InvalidRequest', { message: conflict });
+      if (conflict !== undefined) throw new VideoFailure('InvalidRequest', conflict);
       if (existing.status.name === 'RUNNING' || restarts === MAX_RESTARTS) return { existing };
       const policy = await restartPolicy(handle, existing);
       if (policy === undefined) return { existing };

@@ -34,7 +34,7 @@ export interface VideoJob {
    *
    * @example
    * ```ts
-   * for await (const { phase, task } of job.follow()) console.log(phase, task?.percent);
+   * for await (const { phase, task } of job.follow()) console.log(phase, task?.percent ?? '');
    * ```
    */
   follow(options?: FollowOptions): AsyncIterable<JobProgress>;

@@ -1,4 +1,5 @@
 import { cleanText, shown } from './clean-text';
+import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from './names';
 import { sha256 } from './sha256';
 
 /** What makes two jobs the same: the request or the task, not the options. */
@@ -45,13 +46,35 @@ export function describeDifference(existing: unknown, given: object): string | u
   return more === 0 ? named : `${named} and ${more} more`;
 }
 
-/** The sentence for a name that another job or batch has; undefined when it is the same job. */
-export function describeConflict(name: string, existing: unknown, given: object): string | undefined {
+/** A name that another job or batch has, with its own advice: the general advice is about the request. */
+export interface NameConflict {
+  message: string;
+  advice: string;
+}
+
+/** Undefined when the name is that of the same job. */
+export function describeConflict(name: string, existing: unknown, given: object): NameConflict | undefined {
   const difference = describeDifference(existing, given);
-  return (
-    difference &&
-    `${shown(name)} is the name of another job (it differs in ${difference}); choose another name`
-  );
+  if (difference === undefined) return undefined;
+  return {
+    message: `${shown(name)} is the name of another job (it differs in ${difference})`,
+    advice: 'Choose another name.',
+  };
+}
+
+/** What a workflow is instead of a job or a batch; undefined when it is one. */
+export function describeOtherType(name: string, existing: string, expected: string): string | undefined {
+  if (existing === expected) return undefined;
+  return `${shown(name)} is a ${nameOfType(existing)}, not a ${nameOfType(expected)}.`;
+}
+
+const TYPE_NAMES: ReadonlyMap<string, string> = new Map([
+  [WORKFLOW_TYPE, 'video job'],
+  [BATCH_WORKFLOW_TYPE, 'batch of videos'],
+]);
+
+function nameOfType(type: string): string {
+  return TYPE_NAMES.get(type) ?? shown(type);
 }
 
 /** Each field as JSON: those of the request, and the task id. */

@@ -20,6 +20,8 @@ export interface FailureDetails {
   /** The service's own error code and message, cleaned and cut. */
   code?: string;
   message?: string;
+  /** What to do, if the general advice for the type does not fit. */
+  advice?: string;
   /** The seconds of the service's Retry-After. */
   retryAfter?: number;
   attempt?: number;
@@ -35,17 +37,22 @@ const LONGEST_MESSAGE_CHARS = 2_000;
 
 /** Code and message may be a service's own text. The task id stays exact, because callers use it. */
 function cleaned(details: FailureDetails): FailureDetails {
-  const { code, message } = details;
+  const { code, message, advice } = details;
   return {
     ...details,
     ...(code !== undefined && { code: cleanText(code) }),
     ...(message !== undefined && { message: cleanText(message, LONGEST_MESSAGE_CHARS) }),
+    ...(advice !== undefined && { advice: cleanText(advice, LONGEST_MESSAGE_CHARS) }),
   };
 }
 
 /** The message of a failure: what happened, to which task, and what to do. */
 export function describeFailure(type: FailureType, details: FailureDetails = {}): string {
-  return `${describeEvent(type, details)} ${FAILURES[type].advice}`;
+  return `${describeEvent(type, details)} ${adviceOf(type, details)}`;
+}
+
+function adviceOf(type: FailureType, details: FailureDetails): string {
+  return cleaned(details).advice ?? FAILURES[type].advice;
 }
 
 /** The same without what to do. */
@@ -104,7 +111,7 @@ export class VideoFailure extends Error {
 
   /** What to do about it. */
   get advice(): string {
-    return FAILURES[this.type].advice;
+    return adviceOf(this.type, this.details);
   }
 
   /** The exit code of the command for this failure. */
@@ -172,6 +179,7 @@ const DETAIL_TYPES: Record<string, string> = {
   status: 'number',
   code: 'string',
   message: 'string',
+  advice: 'string',
   retryAfter: 'number',
   attempt: 'number',
   onLostSubmit: 'string',

@@ -16,7 +16,7 @@ import { type Existing, type PreparedOptions, startOrJoin } from '../client/star
 import { jobOf } from '../client/video-job';
 import type { JobInput, JobProgress, JobResult } from '../contract/job';
 import { PROGRESS_QUERY, WORKFLOW_TYPE } from '../contract/names';
-import { createFailure, isVideoFailure, readFailure } from '../contract/video-failure';
+import { createFailure, type FailureDetails, isVideoFailure, readFailure } from '../contract/video-failure';
 import { checkSdkVersions } from '../worker/sdk-versions';
 import { videoGeneration } from './service';
 
@@ -48,7 +48,7 @@ export function createHandler({ queues, requestFields }: VideoNexusOptions = {})
     async progress(_context, given) {
       const workflowId = orRefuse(() => parseWorkflowId(Object(given).workflowId));
       const progress = await progressOf(getClient(), workflowId);
-      if (progress === undefined) throw refusal('NOT_FOUND', `there is no job ${workflowId}`);
+      if (progress === undefined) throw refusal('NOT_FOUND', { message: `there is no job ${workflowId}` });
       return progress;
     },
   });
@@ -103,12 +103,12 @@ function orRefuse<T>(parse: () => T): T {
 
 function refusalOf(type: RefusalType, error: unknown): unknown {
   if (!isVideoFailure(error, 'InvalidRequest')) return error;
-  return refusal(type, error.details.message ?? error.message);
+  return refusal(type, error.details);
 }
 
 /** The caller reads it like any failure of a job. Temporal does not retry these types. */
-function refusal(type: RefusalType, message: string): HandlerError {
-  const cause = createFailure('InvalidRequest', { message });
+function refusal(type: RefusalType, details: FailureDetails): HandlerError {
+  const cause = createFailure('InvalidRequest', details);
   return new HandlerError(type, cause.message, { cause });
 }
 

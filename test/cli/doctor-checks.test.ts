@@ -230,11 +230,15 @@ describe('workers', () => {
     expect(judgePollers({ ...all, activities: [] }, now)).toMatchObject({ state: 'failed' });
   });
 
-  it('that do not poll for submits may be waiting for a rate limit', () => {
-    expect(judgePollers({ ...all, submits: [] }, now)).toMatchObject({
-      state: 'failed',
-      found: 'no worker polls for the submits of q-submit',
-      fix: expect.stringContaining('rate limit'),
+  it('that do not poll for submits may have the plugin, or wait for a rate limit: a warning', () => {
+    const finding = judgePollers({ ...all, submits: [] }, now);
+    expect(finding).toEqual(
+      warning('no worker polls for the submits of q-submit', expect.stringContaining('rate limit')),
+    );
+    expect(finding).toMatchObject({
+      fix: expect.stringContaining(
+        'A worker with the plugin serves the jobs of its own client and of child workflows; jobs of videogen generate would wait.',
+      ),
     });
   });
 

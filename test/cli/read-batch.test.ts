@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { BatchOptions } from '../../src/cli/options';
 import { readBatch } from '../../src/cli/read-batch';
+import { ConfigError } from '../../src/config/service-config';
 import { VideoFailure } from '../../src/contract';
 import { failureOf } from '../support/world';
 
@@ -126,12 +127,13 @@ describe('a file', () => {
   });
 
   it.each<[string, () => void, string]>([
-    ['does not exist', () => undefined, 'ENOENT'],
-    ['is a folder', () => mkdirSync(file), 'EISDIR'],
-  ])('that %s is refused with the fix', async (_what, prepare, code) => {
+    ['does not exist', () => undefined, 'does not exist.'],
+    ['is a folder', () => mkdirSync(file), 'cannot be read (EISDIR): give a file with one request per line.'],
+  ])('that %s is refused in one sentence', async (_what, prepare, problem) => {
     prepare();
-    const message = `${file} cannot be read (${code}); give a file with one request per line`;
-    expect(await refusal(read())).toBe(message);
+    const failure = await failureOf(read());
+    expect(failure).toBeInstanceOf(ConfigError);
+    expect(failure).toMatchObject({ message: `${file} ${problem}` });
   });
 
   it.each([

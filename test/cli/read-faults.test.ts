@@ -1,6 +1,6 @@
-import { describeChoices, readFaults } from '../../src/cli/read-faults';
+import { describeChoices, describeFaults, readFaults } from '../../src/cli/read-faults';
 import { ConfigError } from '../../src/config/service-config';
-import { DIALECT_NAMES } from '../../src/emulator';
+import { DIALECT_NAMES, NAMED_FAULTS } from '../../src/emulator';
 
 test('faults are read in order, with their repetitions', () => {
   expect(readFaults([])).toEqual([]);
@@ -43,6 +43,13 @@ test('the choices list every dialect and fault, with a star at those of chaos', 
   for (const name of DIALECT_NAMES) expect(text).toMatch(new RegExp(`[ ]${name}\\b`));
   expect(text).toContain('\n  submit    rate-limited* server-error* reset* hang cut-headers*');
   expect(text).toContain('not-found* unknown-state* no-video\n');
+});
+
+test('the help says what each fault does, and which of them lose a submit', () => {
+  const [kinds = '', lost = ''] = describeFaults().split('These lose a submit');
+  const names = new Set(Object.values(NAMED_FAULTS).flatMap((faults) => Object.keys(faults)));
+  for (const name of names) expect(kinds).toMatch(new RegExp(`^  ${name} +\\w.*$`, 'm'));
+  expect(lost).toMatch(/\n {2}reset hang cut-headers cut-body bad-json empty empty-accepted reset-late$/);
 });
 
 test.each([

@@ -234,6 +234,15 @@ describe('dev', () => {
     const { code, err } = await videogen(['dev', '--ui-port', port]);
     expect([code, err]).toEqual([2, `--ui-port is ${JSON.stringify(port)}: give a port from 1 to 65535.\n`]);
   });
+
+  it('takes faults for the emulated service only', async () => {
+    const service = { VIDEO_API_BASE_URL: 'http://127.0.0.1:1', VIDEO_API_KEY: 'sk-x' };
+    const terminal = new FakeTerminal(service);
+    expect(await run(['dev', '--fault', 'submit:reset'], terminal)).toBe(2);
+    expect(terminal.stderr).toMatch(/^--fault needs the emulated service: unset VIDEO_API_BASE_URL[^\n]*\n$/);
+    const { code, err } = await videogen(['dev', '--fault', 'submit:explode']);
+    expect([code, err]).toEqual([2, expect.stringMatching(/^--fault is "submit:explode": give CALL:KIND /)]);
+  });
 });
 
 describe('emulator', () => {

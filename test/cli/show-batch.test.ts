@@ -165,3 +165,19 @@ test('nothing is drawn or cleared before a worker has answered', async () => {
   progress.stop();
   expect(terminal.stderr).toBe('');
 });
+
+test.each([undefined, 100])(
+  'a missing worker is reported once while every item submits, on a screen of %j columns',
+  async (columns) => {
+    const find = jest.fn(async () => 'No worker polls task queue q.');
+    const submitting = progressOf(0, [item(1, { phase: 'submitting', taskId: undefined, task: undefined })]);
+    const terminal = new FakeTerminal({}, columns, ROWS);
+    const stuck = showBatch(batchWith(submitting), terminal, find);
+    const moving = showBatch(batchWith(progressOf(0, items(1))), new FakeTerminal(), find);
+    await jest.advanceTimersByTimeAsync(60_000);
+    stuck.stop();
+    moving.stop();
+    expect(find.mock.calls).toEqual([['foxes']]);
+    expect(terminal.stderr.split('No worker polls task queue q.\n')).toHaveLength(2);
+  },
+);

@@ -63,6 +63,49 @@ test.each([120, 40, 20, 5])(
   },
 );
 
+describe('a missing worker', () => {
+  const submitting: JobProgress = {
+    ...waiting(0),
+    phase: 'submitting',
+    task: undefined,
+    taskId: undefined,
+  };
+  const find = jest.fn(async () => 'No worker polls task queue q.');
+  beforeEach(() => find.mockClear());
+
+  test.each([
+    ['before its first answer', undefined],
+    ['while it submits', submitting],
+  ])('of a job %s is reported once, after ten seconds', async (_when, answer) => {
+    const terminal = new FakeTerminal();
+    const progress = showProgress(jobWith(answer), terminal, find);
+    await jest.advanceTimersByTimeAsync(9_000);
+    expect(find).not.toHaveBeenCalled();
+    await jest.advanceTimersByTimeAsync(60_000);
+    progress.stop();
+    expect(find.mock.calls).toEqual([['fox']]);
+    expect(terminal.stderr.split('No worker polls task queue q.\n')).toHaveLength(2);
+    expect(terminal.stdout).toBe('');
+  });
+
+  test('is not looked for once the job waits for its task, or is no longer shown', async () => {
+    const terminal = new FakeTerminal();
+    const waits = showProgress(jobWith(submitting, waiting(10)), terminal, find);
+    showProgress(jobWith(undefined), terminal, find).stop();
+    await jest.advanceTimersByTimeAsync(60_000);
+    waits.stop();
+    expect(find).not.toHaveBeenCalled();
+  });
+
+  test('is nothing to worry about when Temporal cannot be asked', async () => {
+    const terminal = new FakeTerminal();
+    const progress = showProgress(jobWith(undefined), terminal, () => Promise.reject(new Error('no')));
+    await jest.advanceTimersByTimeAsync(60_000);
+    progress.stop();
+    expect(terminal.stderr).toBe('');
+  });
+});
+
 test.each([undefined, 100])(
   'a hold is shown once, with the decision commands, on a screen of %j columns',
   async (columns) => {

@@ -1,4 +1,9 @@
-import { describeConflict, describeDifference, shortIdentity } from '../../src/contract/job-identity';
+import {
+  describeConflict,
+  describeDifference,
+  describeOtherType,
+  shortIdentity,
+} from '../../src/contract/job-identity';
 import { jsonBytes } from '../../src/contract/sizes';
 
 const request = { prompt: 'A red fox', duration: 5 };
@@ -50,9 +55,18 @@ test('several differences are all named', () => {
 test('a caller who guesses a name does not learn what the other job is for', () => {
   const secret = { prompt: 'a face of our film', image_url: 'https://cdn.test/a.png?signature=s3cret' };
   const conflict = describeConflict('fox', { request: secret }, { request: { prompt: 'A red fox' } });
-  expect(conflict).toBe(
-    'fox is the name of another job (it differs in prompt, image_url); choose another name',
-  );
+  expect(conflict).toEqual({
+    message: 'fox is the name of another job (it differs in prompt, image_url)',
+    advice: 'Choose another name.',
+  });
+});
+
+test.each([
+  ['makeTrailer', 'generateVideo', 'fox is a makeTrailer, not a video job.'],
+  ['generateVideos', 'generateVideo', 'fox is a batch of videos, not a video job.'],
+  ['generateVideo', 'generateVideo', undefined],
+])('a workflow of type %s instead of %s is described so', (existing, expected, sentence) => {
+  expect(describeOtherType('fox', existing, expected)).toBe(sentence);
 });
 
 test('a hostile memo makes no hostile message', () => {

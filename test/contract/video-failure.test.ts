@@ -46,6 +46,15 @@ const inChild = (cause?: Error, workflowType = 'generateVideo') =>
 const inNexus = (cause?: Error, service = 'VideoGeneration') =>
   new NexusOperationFailure('operation failed', 5, 'videos', service, 'generateVideo', 'token', cause);
 
+test('an advice of its own replaces the general advice, also across Temporal', () => {
+  const details = { message: 'fox is taken', advice: 'Choose another name.' };
+  const failure = new VideoFailure('InvalidRequest', details);
+  expect(failure.message).toBe('The request was refused: fox is taken. Choose another name.');
+  expect(failure.advice).toBe('Choose another name.');
+  const crossed = readFailure(inWorkflow(createFailure('InvalidRequest', details)));
+  expect([crossed?.message, crossed?.advice]).toEqual([failure.message, failure.advice]);
+});
+
 describe('the failure table', () => {
   it.each(ROWS)('%s has a meaning and an advice that are sentences', (_type, { meaning, advice }) => {
     expect(meaning).toMatch(/^[A-Z].*[^.\s]$/);

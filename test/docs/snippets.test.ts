@@ -19,7 +19,9 @@ const PATHS = Object.fromEntries(
 
 /** The compiler's errors for each snippet. One program for all, because the types of the packages take most of the time. */
 function problemsOf(snippets: string[]): string[][] {
-  const names = snippets.map((_, index) => join(root, `test/docs-snippet-${index}.ts`));
+  // Only an ES module has import.meta.
+  const endOf = (code: string) => (code.includes('import.meta') ? 'mts' : 'ts');
+  const names = snippets.map((code, index) => join(root, `test/docs-snippet-${index}.${endOf(code)}`));
   const files = new Map(names.map((name, index) => [name, snippets[index] ?? '']));
   const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root);
@@ -27,11 +29,11 @@ function problemsOf(snippets: string[]): string[][] {
   const { getSourceFile, fileExists, readFile } = host;
   host.fileExists = (name) => files.has(name) || fileExists(name);
   host.readFile = (name) => files.get(name) ?? readFile(name);
-  host.getSourceFile = (name, ...rest) => {
+  host.getSourceFile = (name, target, ...rest) => {
     const code = files.get(name);
     return code === undefined
-      ? getSourceFile(name, ...rest)
-      : ts.createSourceFile(name, code, ts.ScriptTarget.ES2023);
+      ? getSourceFile(name, target, ...rest)
+      : ts.createSourceFile(name, code, target);
   };
   const program = ts.createProgram(
     names,
@@ -49,10 +51,10 @@ test('every TypeScript snippet of the README and the pages compiles, and one wit
   const snippets = texts.flatMap((text) => blocksOf(text, 'ts'));
   expect(snippets.length).toBeGreaterThan(15);
   const mistaken =
-    snippets.find((code) => code.includes('job.taskId()'))?.replace('taskId()', 'taskID()') ?? '';
+    snippets.find((code) => code.includes('job.result()'))?.replace('result()', 'resulted()') ?? '';
   const problems = problemsOf([...snippets, mistaken]);
   expect(problems.slice(0, -1).flat()).toEqual([]);
-  expect(problems.at(-1)?.join()).toContain("'taskID' does not exist");
+  expect(problems.at(-1)?.join()).toContain("'resulted' does not exist");
 });
 
 test('every JSON snippet of the README and the pages is a valid job', () => {

@@ -245,7 +245,7 @@ test('a job continues when dev ends, and dev still has it after a kill', async (
   expect(dev.err()).toMatch(/^Temporal {7}127\.0\.0\.1:\d+$/m);
   const ownQueue = localTaskQueue({ VIDEOGEN_STORAGE: home.videos });
   expect(dev.err()).toContain(`
-Task queues    video-generation, for jobs that your programs start
+Task queues    video-generation, for programs without a worker of their own
                ${ownQueue}, for videogen generate and batch
 `);
   expect(dev.err()).toMatch(/^Video service {2}http:\S+ \(the emulator\)$/m);
@@ -256,6 +256,9 @@ Task queues    video-generation, for jobs that your programs start
     home.run(['generate', '--id', 'nobody']),
   ]);
   expect(secondDev).toEqual({ code: 0, out: '', err: expect.stringContaining(`its UI is at ${uiUrl}.`) });
+  const [exported = ''] =
+    /^Your programs {2}export TEMPORAL_ADDRESS=.* VIDEO_API_KEY=.*$/m.exec(dev.err()) ?? [];
+  expect(secondDev.err).toContain(`\n${exported}\n`);
   expect(unwatched).toMatchObject({
     code: 0,
     out: 'unwatched\n',
@@ -340,13 +343,22 @@ test('generate joins a job that another program started on the queue of dev', as
   expect(end).toMatchObject({ code: 0 });
   expect(home.paid()).toEqual([lastLine(end).taskId]);
 
-  const [ended, other] = await Promise.all([
+  await client.workflow.start(WORKFLOW_TYPE, { workflowId: 'film', taskQueue: 'films', args: [input] });
+  const [ended, other, film] = await Promise.all([
     home.run(['generate', '--id', 'fox', '--json']),
     home.run(['generate', 'A blue fox', '--id', 'fox', '--json']),
+    home.run(['generate', '--id', 'film', '--no-wait']),
   ]);
+  expect(film.err).toContain(
+    'film is on task queue films, which this command has no worker for: it continues while a worker of that queue runs.\n',
+  );
+  expect(film.err).not.toContain('another service');
   expect(lastLine(ended)).toEqual(lastLine(end));
   expect(ended.err).not.toContain('another program');
-  expect(other).toMatchObject({ code: 2, err: expect.stringContaining('it differs in prompt, duration') });
+  expect(other).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/\(it differs in prompt, duration\)\. Choose another name\.\n$/),
+  });
   await connection.close();
 });
 

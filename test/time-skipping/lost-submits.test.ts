@@ -63,8 +63,18 @@ test('a lost submit is held: progress and the Temporal UI show what happened, wh
       expect(details).toContain(part);
     }
     // Log lines arrive late.
-    while (!logs.some(({ message }) => message === 'the submit is lost, waiting for a decision'))
-      await pause();
+    const warnings = () =>
+      logs.flatMap(({ message, meta }) =>
+        message === 'the submit is lost, waiting for a decision' ? [meta] : [],
+      );
+    while (warnings().length === 0) await pause();
+    expect(warnings()).toContainEqual(
+      expect.objectContaining({
+        workflowId: job.workflowId,
+        heldUntil: hold?.until,
+        decide: `videogen decide ${job.workflowId} --adopt TASK_ID (or --resubmit, or --abandon)`,
+      }),
+    );
     await job.decideSubmit({ decision: 'abandon' });
     await failureOf(job.result());
   });

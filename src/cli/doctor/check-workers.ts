@@ -1,21 +1,11 @@
 import { resolveQueues } from '../../config/queues';
 import { describeDuration } from '../../contract';
 import { submitQueueOf } from '../../contract/names';
+import { type Poller, pollersOf } from '../pollers';
 import { type Check, type Finding, failed, ok, warning } from './check';
-import type { TemporalServer } from './find-temporal';
-import { withinCall } from './reach-server';
-
-/** Temporal's numbers for the types of a task queue. */
-const QUEUE_TYPES = { workflows: 1, activities: 2 } as const;
 
 /** A worker polls at least once a minute, and stays listed for five. */
 const STALE_AFTER_MS = 90_000;
-
-/** A worker that polls a task queue. */
-export interface Poller {
-  identity: string;
-  lastPolledMs: number;
-}
 
 export interface Pollers {
   queue: string;
@@ -57,9 +47,9 @@ export function judgePollers(pollers: Pollers, nowMs: number): Finding {
     ...(downloads?.pollers.length === 0 ? [`downloads of ${downloads.queue}`] : []),
   ];
   if (missing.length === 1 && submits.length === 0) {
-    return failed(
+    return warning(
       `no worker polls for the ${missing[0]}`,
-      'Workers pause this during a rate limit, and log it. If none is running, start one with: videogen worker',
+      'A worker with the plugin serves the jobs of its own client and of child workflows; jobs of videogen generate would wait. Other workers pause this during a rate limit, and log it. If you need one, start it with: videogen worker',
     );
   }
   if (missing.length === 1 && downloads?.pollers.length === 0) {
@@ -77,22 +67,4 @@ export function judgePollers(pollers: Pollers, nowMs: number): Finding {
   return sincePollMs <= STALE_AFTER_MS
     ? ok(found)
     : warning(found, 'It may have been killed. If none is running, start one with: videogen worker');
-}
-
-async function pollersOf(
-  { connection, namespace }: TemporalServer,
-  name: string,
-  type: keyof typeof QUEUE_TYPES,
-): Promise<Poller[]> {
-  const { pollers } = await withinCall(connection, () =>
-    connection.workflowService.describeTaskQueue({
-      namespace,
-      taskQueue: { name },
-      taskQueueType: QUEUE_TYPES[type],
-    }),
-  );
-  return (pollers ?? []).map(({ identity, lastAccessTime }) => ({
-    identity: identity ?? '',
-    lastPolledMs: Number(lastAccessTime?.seconds ?? 0) * 1_000,
-  }));
 }

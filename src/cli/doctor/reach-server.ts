@@ -1,6 +1,6 @@
 import { connect as openSocket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Connection, type ConnectionOptions } from '@temporalio/client';
+import { Connection, type ConnectionLike, type ConnectionOptions } from '@temporalio/client';
 import type { Closers } from '../closers';
 import { codeOf, messageOf } from './described-error';
 import { CALL_LIMIT_MS } from './limits';
@@ -38,7 +38,7 @@ export async function reachServer(
 }
 
 /** One call to Temporal with a deadline; without it, the SDK keeps retrying. */
-export function withinCall<T>(connection: Connection, call: () => Promise<T>): Promise<T> {
+export function withinCall<T>(connection: ConnectionLike, call: () => Promise<T>): Promise<T> {
   return connection.withDeadline(Date.now() + CALL_LIMIT_MS, call);
 }
 
