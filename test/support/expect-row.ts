@@ -5,6 +5,7 @@ export function expectRow(failure: unknown, type: FailureType, taskId: string | 
   if (!(failure instanceof VideoFailure)) throw failure;
   expect(failure).toMatchObject({ type, taskId });
   expect(failure.message).toContain(FAILURES[type].meaning);
-  expect(failure.message).toContain(FAILURES[type].advice);
+  // A name that is taken has an advice of its own.
+  expect(failure.message).toContain(failure.details.advice ?? FAILURES[type].advice);
   if (taskId) expect(failure.message).toContain(`(task ${taskId})`);
 }
