@@ -95,17 +95,21 @@ async function bundle(sources, before) {
 function clean() {
   fs.rmSync(DIST, { recursive: true, force: true });
   fs.mkdirSync(DIST);
-  writeAtomically(RECORD, JSON.stringify({ sources: hashesOf(readSources()) }));
+  writeAtomically(RECORD, JSON.stringify({ sources: hashesOf(readSources()), forTsc: true }));
 }
 
 async function main() {
   if (process.argv.includes('--clean')) return clean();
   const before = readRecord();
-  const sources = process.argv.includes('--compiled') ? before.sources : compileChanged(before);
+  const sources = process.argv.includes('--compiled') ? compiledByTsc(before) : compileChanged(before);
   fs.chmodSync(join(DIST, 'src/cli/main.js'), 0o755);
   const bundleHash = await bundle(sources, before.bundle);
   const after = JSON.stringify({ sources, bundle: bundleHash });
   if (after !== JSON.stringify(before)) writeAtomically(RECORD, after);
+}
+
+function compiledByTsc(before) {
+  return before.forTsc ? before.sources : hashesOf(readSources());
 }
 
 function compileChanged(before) {
