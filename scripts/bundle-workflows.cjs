@@ -1,6 +1,6 @@
 // Bundles the compiled workflows into dist/workflows/bundle.js, so that workers need not do it when they start, and writes
-// the versions of the SDK that bundled them beside it.
-const { writeFileSync } = require('node:fs');
+// its description beside it: its hash, and the versions of the SDK that bundled it.
+const { renameSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { bundleWorkflowCode, DefaultLogger } = require('@temporalio/worker');
 
@@ -23,10 +23,18 @@ async function bundleWorkflows() {
 }
 
 async function writeBundle() {
-  const { SDK_OF_BUNDLE, bundleFiles } = require('../dist/src/worker/own-workflows');
+  const { bundleFiles, describeBundle } = require('../dist/src/worker/own-workflows');
   const files = bundleFiles();
-  writeFileSync(files.code, await bundleWorkflows());
-  writeFileSync(files.sdk, JSON.stringify(SDK_OF_BUNDLE));
+  const code = await bundleWorkflows();
+  writeAtomically(files.code, code);
+  writeAtomically(files.description, describeBundle(code));
+}
+
+/** Renames the file into place, because a worker may be reading it. */
+function writeAtomically(file, text) {
+  const temporary = `${file}.${process.pid}`;
+  writeFileSync(temporary, text);
+  renameSync(temporary, file);
 }
 
 module.exports = { bundleWorkflows, writeBundle };

@@ -1,12 +1,12 @@
 // The first step of `npm start`: compiles changed sources into dist without checking types, and bundles the workflows when
-// they have changed. With --compiled, tsc has already compiled everything.
+// they have changed. For `npm run build`, --clean empties dist before tsc compiles everything, and --compiled bundles then.
 const { createHash } = require('node:crypto');
 const fs = require('node:fs');
 const { dirname, join } = require('node:path');
 
 const ROOT = join(__dirname, '..');
 const DIST = join(ROOT, 'dist');
-/** The hashes of the sources that dist was made from. */
+/** The hashes of the sources that dist was made from. That of a file which is being compiled is empty. */
 const RECORD = join(DIST, '.made-from.json');
 const FOLDERS = ['src', 'workflows', 'activities'];
 /** The sources in the bundle. Lint allows workflows to import nothing else. */
@@ -26,15 +26,18 @@ function readRecord() {
   }
 }
 
-function hashSources() {
+function readSources() {
   const files = FOLDERS.flatMap((folder) =>
     fs
       .readdirSync(join(ROOT, folder), { recursive: true })
       .map((file) => `${folder}/${file.replaceAll('\\', '/')}`)
       .filter((file) => file.endsWith('.ts')),
   );
-  return Object.fromEntries(files.sort().map((file) => [file, hashOf(fs.readFileSync(join(ROOT, file)))]));
+  return Object.fromEntries(files.sort().map((file) => [file, fs.readFileSync(join(ROOT, file), 'utf8')]));
 }
+
+const hashesOf = (texts) =>
+  Object.fromEntries(Object.entries(texts).map(([file, text]) => [file, hashOf(text)]));
 
 const outputOf = (file) => join(DIST, file.replace(/\.ts$/, '.js'));
 
@@ -45,12 +48,13 @@ function writeAtomically(file, text) {
   fs.renameSync(temporary, file);
 }
 
-function compile(files) {
+/** Compiles the texts that were hashed, not the files, which may have been edited since. */
+function compile(files, texts) {
   if (files.length === 0) return;
   const { transformSync } = require('@swc/core');
   for (const file of files) {
     const output = outputOf(file);
-    const { code, map } = transformSync(fs.readFileSync(join(ROOT, file), 'utf8'), {
+    const { code, map } = transformSync(texts[file], {
       filename: join(ROOT, file),
       sourceFileName: join('../'.repeat(file.split('/').length), file),
       sourceMaps: true,
@@ -65,29 +69,61 @@ function compile(files) {
   }
 }
 
+/**
+ * Marks files in the record before they are compiled. Otherwise, if this process ends halfway and the sources are changed
+ * back, the next start would take what it left for the output of the old sources.
+ */
+function markUnfinished(record, changed) {
+  if (changed.length === 0) return;
+  const sources = { ...record.sources, ...Object.fromEntries(changed.map((file) => [file, ''])) };
+  const isBundled = changed.some((file) => BUNDLED.test(file));
+  writeAtomically(RECORD, JSON.stringify({ sources, ...(!isBundled && { bundle: record.bundle }) }));
+}
+
 async function bundle(sources, before) {
-  const { SDK_OF_BUNDLE, bundleFiles } = require('../dist/src/worker/own-workflows');
+  const { SDK_OF_BUNDLE, findBundle } = require('../dist/src/worker/own-workflows');
   const script = fs.readFileSync(join(__dirname, 'bundle-workflows.cjs'));
   const bundled = Object.entries(sources).filter(([file]) => BUNDLED.test(file));
   const hash = hashOf(JSON.stringify([bundled, SDK_OF_BUNDLE]), script);
-  if (hash === before && Object.values(bundleFiles()).every((file) => fs.existsSync(file))) return hash;
+  if (hash === before && findBundle() !== undefined) return hash;
   const { writeBundle } = require('./bundle-workflows.cjs');
   await writeBundle();
   return hash;
 }
 
+/** The hashes are taken before tsc reads the sources: one that is edited meanwhile is compiled at the next start. */
+function clean() {
+  fs.rmSync(DIST, { recursive: true, force: true });
+  fs.mkdirSync(DIST);
+  writeAtomically(RECORD, JSON.stringify({ sources: hashesOf(readSources()), forTsc: true }));
+}
+
 async function main() {
+  if (process.argv.includes('--clean')) return clean();
   const before = readRecord();
-  const sources = hashSources();
-  const isCurrent = (file) => before.sources[file] === sources[file] && fs.existsSync(outputOf(file));
-  if (!process.argv.includes('--compiled')) compile(Object.keys(sources).filter((file) => !isCurrent(file)));
-  for (const removed of Object.keys(before.sources).filter((file) => !(file in sources))) {
-    for (const output of [outputOf(removed), `${outputOf(removed)}.map`]) fs.rmSync(output, { force: true });
-  }
+  const sources = process.argv.includes('--compiled') ? compiledByTsc(before) : compileChanged(before);
   fs.chmodSync(join(DIST, 'src/cli/main.js'), 0o755);
   const bundleHash = await bundle(sources, before.bundle);
   const after = JSON.stringify({ sources, bundle: bundleHash });
   if (after !== JSON.stringify(before)) writeAtomically(RECORD, after);
+}
+
+function compiledByTsc(before) {
+  return before.forTsc ? before.sources : hashesOf(readSources());
+}
+
+function compileChanged(before) {
+  const texts = readSources();
+  const sources = hashesOf(texts);
+  const isCurrent = (file) => before.sources[file] === sources[file] && fs.existsSync(outputOf(file));
+  const changed = Object.keys(sources).filter((file) => !isCurrent(file));
+  fs.mkdirSync(DIST, { recursive: true });
+  markUnfinished(before, changed);
+  compile(changed, texts);
+  for (const removed of Object.keys(before.sources).filter((file) => !(file in sources))) {
+    for (const output of [outputOf(removed), `${outputOf(removed)}.map`]) fs.rmSync(output, { force: true });
+  }
+  return sources;
 }
 
 main().catch((error) => {

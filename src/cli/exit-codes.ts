@@ -10,9 +10,10 @@ import {
 } from '../contract';
 import { describeEvent } from '../contract/video-failure';
 import { StorageUnusable } from '../storage';
-import { PortInUse, ServerUnavailable } from '../temporal-server';
+import { PortInUse, SearchStopped, ServerUnavailable } from '../temporal-server';
 import { BadLines } from './bad-lines';
 import { CopyFailed } from './copy-out';
+import { messageOf } from './doctor/described-error';
 import { LeftWaiting } from './left-waiting';
 import { INTERRUPTED, printLine, type Terminal } from './terminal';
 
@@ -35,7 +36,8 @@ export function exitCodeOf(error: unknown): number {
     return EXIT.usage;
   if (error instanceof CopyFailed || error instanceof StorageUnusable) return FAILURES.StorageFailed.exitCode;
   if (error instanceof TemporalUnreachable || error instanceof ServerUnavailable) return EXIT.noTemporal;
-  return error instanceof LeftWaiting ? EXIT.interrupted : EXIT.unexpected;
+  if (error instanceof LeftWaiting || error instanceof SearchStopped) return EXIT.interrupted;
+  return EXIT.unexpected;
 }
 
 /** Any error as `--json` prints it: `message` says what happened, `advice` what to do. */
@@ -45,7 +47,8 @@ export function errorObject(error: unknown): { error: Record<string, string | un
     return { error: { type, message: describeEvent(type, details), taskId, advice } };
   }
   const known = error instanceof Error ? error : new Error(String(error));
-  return { error: { type: known.name, message: known.message, taskId: undefined, advice: undefined } };
+  const message = messageWithCause(known);
+  return { error: { type: known.name, message, taskId: undefined, advice: undefined } };
 }
 
 /** Prints an error for people and, with `--json`, for programs. The last line is the command that adopts a paid task. */
@@ -59,7 +62,12 @@ export function reportError(error: unknown, { json }: { json?: boolean }, termin
 
 function linesOf(error: unknown): readonly string[] {
   if (error instanceof BadLines) return error.lines;
-  return [error instanceof Error ? error.message : String(error)];
+  return [error instanceof Error ? messageWithCause(error) : String(error)];
+}
+
+/** The SDK's own sentence says only which call failed; the server says why. */
+function messageWithCause({ name, message, cause }: Error): string {
+  return name === 'ServiceError' && cause !== undefined ? `${message}: ${messageOf(cause)}` : message;
 }
 
 function pickUpCommand(failure: VideoFailure): string | undefined {

@@ -135,11 +135,14 @@ async function startStack(
   try {
     const dbFilename = join(folder, 'temporal.db');
     await endOrphans(dbFilename, await readStackNote(folder));
+    const interrupted = new AbortController();
+    const stopListening = options.terminal.onInterrupt(() => interrupted.abort('Ctrl-C was pressed'));
     const executable = await findDevServer({
       ...readServerOptions(env),
       onProgress: printLine,
       onRedraw: redraw,
-    });
+      signal: interrupted.signal,
+    }).finally(stopListening);
     const server = await startDevServer({
       executable,
       port,

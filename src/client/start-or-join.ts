@@ -53,7 +53,8 @@ export async function startOrJoin<Input, Started>(
   let workflowIdReusePolicy: WorkflowIdReusePolicy = 'REJECT_DUPLICATE';
   for (let restarts = 0; ; restarts++) {
     try {
-      return { started: await start({ workflowIdReusePolicy, ...options }) };
+      // Last, because a reuse policy of the caller's would start a second job unexamined.
+      return { started: await start({ ...options, workflowIdReusePolicy }) };
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
       const existing = await handle.describe();

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { errorCode } from '../contract/errors';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../contract/lost-submit';
@@ -125,13 +125,32 @@ export function readApiKey(env: Environment = process.env): () => string {
   throw problemWith('VIDEO_API_KEY', SERVICE_SETTINGS.VIDEO_API_KEY, problem);
 }
 
+/** A key has some hundred bytes, a profile some thousand. */
+const LARGEST_FILE_BYTES = 1_000_000;
+
+/** Reading a pipe or a device may never end, and the second read of a pipe finds nothing. */
+function readTextFile(file: string): string {
+  const stats = statSync(file);
+  if (stats.isDirectory()) throw new UnreadableFile('EISDIR');
+  if (!stats.isFile()) throw new UnreadableFile('not a regular file');
+  if (stats.size > LARGEST_FILE_BYTES) throw new UnreadableFile('larger than 1 MB');
+  return readFileSync(file, 'utf8');
+}
+
+/** Its code is the problem, as for errors of the system. */
+class UnreadableFile extends Error {
+  constructor(readonly code: string) {
+    super(code);
+  }
+}
+
 /** The path is not shown: it may be the key itself, put into the wrong variable. */
 function readKeyFile(file: string): string {
   const wrong = (problem: string) =>
     problemWith('VIDEO_API_KEY_FILE', SERVICE_SETTINGS.VIDEO_API_KEY_FILE, problem);
   let content: string;
   try {
-    content = readFileSync(file, 'utf8');
+    content = readTextFile(file);
   } catch (error) {
     throw wrong(`names a file that cannot be read (${errorCode(error) ?? 'no code'})`);
   }
@@ -150,7 +169,7 @@ export function readProfile(env?: Environment): ServiceProfile | undefined {
 function readProfileFile(file: string): ServiceProfile | string {
   let content: string;
   try {
-    content = readFileSync(file, 'utf8');
+    content = readTextFile(file);
   } catch (error) {
     const code = errorCode(error) ?? 'no code';
     return `is ${JSON.stringify(file)}, neither a built-in profile nor a file that can be read (${code})`;

@@ -1,6 +1,7 @@
 import { freePort, isPortFree, LOOPBACK } from './loopback-port';
 import { databaseArguments } from './orphan-servers';
 import { ServerProcess } from './server-process';
+import { ServerUnavailable } from './server-unavailable';
 import { whyNotReady } from './why-not-ready';
 
 export interface DevServerOptions {
@@ -51,7 +52,11 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
   const problem = await whyNotReady(server, (signal) => untilReady(port, namespace, signal));
   if (problem !== undefined) {
     await server.end('SIGKILL');
-    throw new Error(`The Temporal dev server ${options.executable} on ${address} ${problem}`);
+    throw new ServerUnavailable(
+      `The Temporal dev server ${options.executable} on ${address} ${problem}`,
+      [],
+      'If that file is damaged or not the Temporal CLI, delete it, or set VIDEOGEN_TEMPORAL_CLI to one that works.',
+    );
   }
   server.unref();
   return {

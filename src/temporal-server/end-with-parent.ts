@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { Socket } from 'node:net';
 
-/** Standard input closes when the parent dies, however it dies. */
-const KILL_WHEN_INPUT_CLOSES = 'read -r line; kill -TERM "$1"';
+/** Standard input closes when the parent dies, however it dies. A child that leads no group is signalled alone. */
+const KILL_WHEN_INPUT_CLOSES = 'read -r line; kill -TERM "-$1" 2>/dev/null || kill -TERM "$1"';
 
 /**
- * Ends a child process with its parent. An exit hook covers a parent that ends by itself or by process.exit(). A killed
+ * Ends a child process, and its process group if it leads one, with its parent. An exit hook covers a parent that ends by itself or by process.exit(). A killed
  * parent runs no hooks, so a shell watches it where there is one.
  */
 export function endWithParent(child: ChildProcess): void {
@@ -13,7 +13,7 @@ export function endWithParent(child: ChildProcess): void {
   const dismiss = () => watcher?.kill('SIGKILL');
   const end = () => {
     dismiss();
-    child.kill('SIGTERM');
+    signalGroup(child, 'SIGTERM');
   };
   process.once('exit', end);
   child.once('close', () => {
@@ -22,6 +22,16 @@ export function endWithParent(child: ChildProcess): void {
   });
   // Another process may get this pid soon.
   child.once('exit', dismiss);
+}
+
+/** Signals the process group that a child leads; the child alone if it leads none, as on Windows. */
+export function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, signal);
+  } catch {
+    child.kill(signal);
+  }
 }
 
 function watchParent(pid: number): ChildProcess {

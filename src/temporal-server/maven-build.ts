@@ -16,10 +16,14 @@ export interface MavenBuild {
   readonly searchPath?: string | undefined;
   /** The folder whose pom.xml pins the jars. */
   readonly recipe: string;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Downloads the test server's jars next to `target` and writes a script that runs them to `target`. */
-export async function buildWithMaven({ mvn, searchPath, recipe }: MavenBuild, target: string): Promise<void> {
+export async function buildWithMaven(
+  { mvn, searchPath, recipe, signal }: MavenBuild,
+  target: string,
+): Promise<void> {
   const folder = dirname(target);
   // Maven writes next to its pom, and an installed package may be read-only.
   await copyFile(join(recipe, 'pom.xml'), join(folder, 'pom.xml'));
@@ -28,6 +32,7 @@ export async function buildWithMaven({ mvn, searchPath, recipe }: MavenBuild, ta
     cwd: folder,
     searchPath,
     timeoutMs: MAVEN_TIMEOUT_MS,
+    signal,
   });
   await writeFile(target, WRAPPER, { mode: 0o755 });
 }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { endWithParent } from './end-with-parent';
+import { endWithParent, signalGroup } from './end-with-parent';
 import { OutputTail } from './output-tail';
 
 export interface ToolRun {
@@ -9,7 +9,7 @@ export interface ToolRun {
   readonly env?: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   /** Stops the tool; the error repeats the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Runs a program to its end. If it fails, the error contains the last lines that it printed. */
@@ -19,25 +19,36 @@ export function runTool(executable: string, args: readonly string[], run: ToolRu
     cwd: run.cwd,
     env: { ...process.env, ...searchPath, ...run.env },
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: run.timeoutMs,
-    killSignal: 'SIGKILL',
+    // The tool may be a wrapper, so whatever it starts ends with it. Ctrl-C goes only to our process, which decides.
+    // Windows has no process groups and would open a console.
+    detached: process.platform !== 'win32',
   });
   endWithParent(child);
-  run.signal?.addEventListener('abort', () => child.kill('SIGKILL'), { once: true });
+  let timedOut = false;
+  const stop = () => signalGroup(child, 'SIGKILL');
+  const timer = setTimeout(() => {
+    timedOut = true;
+    stop();
+  }, run.timeoutMs);
+  if (run.signal?.aborted) stop();
+  run.signal?.addEventListener('abort', stop, { once: true });
   const output = new OutputTail();
   child.stdout.on('data', (chunk: Buffer) => output.add(chunk));
   child.stderr.on('data', (chunk: Buffer) => output.add(chunk));
-  return new Promise((resolve, reject) => {
+  return new Promise<void>((resolve, reject) => {
     child.once('error', (error) => reject(new Error(`${executable} did not start: ${error.message}`)));
     child.once('close', (code) => {
       if (code === 0) resolve();
-      else reject(new Error(`${executable} ${howItEnded(child, run)}: ${output}`));
+      else reject(new Error(`${executable} ${howItEnded(child, run, timedOut)}: ${output}`));
     });
+  }).finally(() => {
+    clearTimeout(timer);
+    run.signal?.removeEventListener('abort', stop);
   });
 }
 
-function howItEnded(child: ChildProcess, { signal, timeoutMs }: ToolRun): string {
+function howItEnded(child: ChildProcess, { signal, timeoutMs }: ToolRun, timedOut: boolean): string {
   if (signal?.aborted) return `was stopped because ${signal.reason}`;
-  if (child.killed) return `was stopped after ${Math.round(timeoutMs / 6_000) / 10} minutes`;
+  if (timedOut) return `was stopped after ${Math.round(timeoutMs / 6_000) / 10} minutes`;
   return child.signalCode === null ? `ended with code ${child.exitCode}` : `was ended by ${child.signalCode}`;
 }

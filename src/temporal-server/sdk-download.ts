@@ -28,13 +28,20 @@ export interface SdkDownload {
   readonly bytes?: number | undefined;
   readonly onPercent?: (percent: number) => void;
   readonly sdk?: string;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Downloads a server with the SDK and moves it to `target`. */
 export async function downloadWithSdk(
   make: MakeEnvironment,
   target: string,
-  { version = 'default', bytes, onPercent, sdk = require.resolve('@temporalio/testing') }: SdkDownload = {},
+  {
+    version = 'default',
+    bytes,
+    onPercent,
+    sdk = require.resolve('@temporalio/testing'),
+    signal,
+  }: SdkDownload = {},
 ): Promise<void> {
   const downloadFolder = `${target}.download`;
   await mkdir(downloadFolder);
@@ -45,6 +52,7 @@ export async function downloadWithSdk(
   await runTool(process.execPath, ['-e', DOWNLOAD_AND_START, sdk, make, downloadFolder, version], {
     cwd: downloadFolder,
     timeoutMs: DOWNLOAD_TIMEOUT_MS,
+    signal,
   }).finally(stopWatching);
   await rename(await onlyExecutableIn(downloadFolder), target);
   await rm(downloadFolder, { recursive: true });

@@ -1,3 +1,4 @@
+import { open } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { version as sdkVersion } from '@temporalio/testing/package.json';
 import { buildOnce } from './build-once';
@@ -44,10 +45,21 @@ export class ServerCache {
       await withSignOfLife(what, expectation, progress, (onPercent) => build(target, onPercent));
       const problem = await whyNotExecutable(target);
       if (problem !== undefined) throw new Error(`it reported success, but ${target} ${problem}`);
+      await writeToDisk(target);
     };
     await buildOnce(dirname(this.folder), this.name, buildAndCheck, progress.onProgress);
     const path = await this.find();
     if (path === undefined) throw new Error(`${this.folder} has no ${this.file}: delete that folder`);
     return path;
+  }
+}
+
+/** Otherwise the name could survive a power failure, and the bytes not. */
+async function writeToDisk(file: string): Promise<void> {
+  const handle = await open(file, 'r+');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }

