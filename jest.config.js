@@ -27,8 +27,8 @@ const NEEDS_A_SERVER = [
 const NEEDS_A_TARBALL = ['<rootDir>/test/package/'];
 
 module.exports = {
-  // Many files wait for servers and timeouts: one more than the cores keeps those busy meanwhile.
-  maxWorkers: Math.min(availableParallelism() + 1, 6),
+  // Many files wait for servers and timeouts: two more than the cores keep those busy meanwhile.
+  maxWorkers: Math.min(availableParallelism() + 2, 8),
   testSequencer: '<rootDir>/test/support/longest-first.cjs',
   testTimeout: 60_000,
   reporters: [

@@ -4,16 +4,28 @@ const { lastRun, ROOT } = require('./last-run.cjs');
 
 /** The longest files and their seconds on two cores, for a machine without a last run. */
 const LONGEST_SECONDS = {
-  'test/real-server/cli.test.ts': 120,
-  'test/package/installed.test.ts': 90,
-  'test/real-server/crashes.test.ts': 60,
-  'test/real-server/chaos.test.ts': 50,
-  'test/real-server/batch.test.ts': 50,
-  'test/time-skipping/hostile-downloads.test.ts': 40,
+  'test/real-server/cli.test.ts': 160,
+  'test/package/installed.test.ts': 150,
+  'test/real-server/batch.test.ts': 95,
+  'test/real-server/forgotten-batch.test.ts': 65,
+  'test/real-server/crashes.test.ts': 65,
+  'test/real-server/one-job.test.ts': 60,
+  'test/real-server/doors.test.ts': 60,
+  'test/real-server/chaos.test.ts': 55,
+  'test/time-skipping/hostile-downloads.test.ts': 45,
+  'test/real-server/downloads.test.ts': 45,
+  'test/real-server/one-batch.test.ts': 45,
   'test/real-server/examples.test.ts': 40,
-  'test/real-server/one-job.test.ts': 40,
-  'test/real-server/forgotten-batch.test.ts': 40,
-  'test/real-server/doors.test.ts': 35,
+  'test/time-skipping/matrix.test.ts': 40,
+  'test/real-server/resets.test.ts': 40,
+  'test/real-server/cli-host.test.ts': 40,
+  'test/time-skipping/lost-submits.test.ts': 35,
+  'test/real-server/large-requests.test.ts': 35,
+  'test/time-skipping/dialects.test.ts': 35,
+  'test/real-server/forgotten-job.test.ts': 30,
+  'test/real-server/cancellation.test.ts': 30,
+  'test/time-skipping/generate-videos.test.ts': 30,
+  'test/real-server/versioning.test.ts': 30,
 };
 
 /** Starts long files first: the run would wait for a long file that starts last. */
