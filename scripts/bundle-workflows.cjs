@@ -1,8 +1,8 @@
 // Bundles the compiled workflows into dist/workflows/bundle.js, so that workers need not do it when they start, and writes
 // its description beside it: its hash, and the versions of the SDK that bundled it.
-const { renameSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { bundleWorkflowCode, DefaultLogger } = require('@temporalio/worker');
+const { writeAtomically } = require('./write-atomically.cjs');
 
 const ROOT = join(__dirname, '..');
 
@@ -28,13 +28,6 @@ async function writeBundle() {
   const code = await bundleWorkflows();
   writeAtomically(files.code, code);
   writeAtomically(files.description, describeBundle(code));
-}
-
-/** Renames the file into place, because a worker may be reading it. */
-function writeAtomically(file, text) {
-  const temporary = `${file}.${process.pid}`;
-  writeFileSync(temporary, text);
-  renameSync(temporary, file);
 }
 
 module.exports = { bundleWorkflows, writeBundle };

@@ -3,6 +3,7 @@
 const { createHash } = require('node:crypto');
 const fs = require('node:fs');
 const { dirname, join } = require('node:path');
+const { writeAtomically } = require('./write-atomically.cjs');
 
 const ROOT = join(__dirname, '..');
 const DIST = join(ROOT, 'dist');
@@ -40,13 +41,6 @@ const hashesOf = (texts) =>
   Object.fromEntries(Object.entries(texts).map(([file, text]) => [file, hashOf(text)]));
 
 const outputOf = (file) => join(DIST, file.replace(/\.ts$/, '.js'));
-
-/** Renames the file into place, because another start may be reading it. */
-function writeAtomically(file, text) {
-  const temporary = `${file}.${process.pid}`;
-  fs.writeFileSync(temporary, text);
-  fs.renameSync(temporary, file);
-}
 
 /** Compiles the texts that were hashed, not the files, which may have been edited since. */
 function compile(files, texts) {

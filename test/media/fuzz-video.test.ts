@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { collectGarbage } from '../support/collect-garbage';
-import { processorMs } from '../support/processor-time';
+import { processorMs } from '../support/processor-time.cjs';
 import { SecondReader } from '../support/second-reader';
 import { breakFile, brokenFile } from './broken-files';
 import { inspect } from './inspect';

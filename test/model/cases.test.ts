@@ -1,8 +1,7 @@
-import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { compare } from './compare';
 import { compareBatch } from './compare-batch';
-import { silenceLogs, Theatre } from './play';
 import type { BatchScript, Script } from './script';
+import { theatreOfFile } from './theatre-of-file';
 
 const PLAIN: Script = {
   start: 'request',
@@ -48,26 +47,14 @@ const PLAIN_BATCH: BatchScript = {
 
 const BATCH_CASES: { name: string; script: BatchScript }[] = [{ name: 'all goes well', script: PLAIN_BATCH }];
 
-let env: VideoTestEnvironment;
-let theatre: Theatre;
-
-beforeAll(async () => {
-  silenceLogs();
-  env = await createVideoTestEnvironment();
-  theatre = await Theatre.open(env);
-});
-
-afterAll(async () => {
-  await theatre.close();
-  await env.teardown();
-});
+const theatre = theatreOfFile();
 
 test.each(CASES)('the model allows what happens when $name', async ({ script }) => {
-  const performances = await theatre.play([script]);
+  const performances = await theatre().play([script]);
   expect(performances.flatMap(compare)).toEqual([]);
 });
 
 test.each(BATCH_CASES)('the model allows what happens to a batch when $name', async ({ script }) => {
-  const performances = await theatre.playBatches([script]);
+  const performances = await theatre().playBatches([script]);
   expect(performances.flatMap(compareBatch)).toEqual([]);
 });

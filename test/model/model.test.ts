@@ -1,10 +1,9 @@
-import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { atLength } from '../support/nightly';
-import { processorMs } from '../support/processor-time';
+import { processorMs } from '../support/processor-time.cjs';
 import { fc } from '../support/properties';
 import { REPLAY } from '../support/seed';
-import { silenceLogs, Theatre } from './play';
 import { BATCHES, JOBS, runScripts } from './run-scripts';
+import { theatreOfFile } from './theatre-of-file';
 
 /** `npm run model` sets other numbers, and prints how far it is. */
 const asked = process.env.VIDEOGEN_MODEL_SCRIPTS;
@@ -14,19 +13,7 @@ const PRINT_EVERY_MS = 5_000;
 /** For each script, on a machine with much else to do. */
 const PATIENCE_MS = 500;
 
-let env: VideoTestEnvironment;
-let theatre: Theatre;
-
-beforeAll(async () => {
-  silenceLogs();
-  env = await createVideoTestEnvironment();
-  theatre = await Theatre.open(env);
-});
-
-afterAll(async () => {
-  await theatre.close();
-  await env.teardown();
-});
+const theatre = theatreOfFile();
 
 test.each([
   ['jobs', JOBS, JOB_SCRIPTS],
@@ -38,8 +25,8 @@ test.each([
     const options = { scripts, seed, onProgress: printer(scripts) };
     // Each kind has types of its own.
     const report = await (kind === JOBS
-      ? runScripts(theatre, JOBS, options)
-      : runScripts(theatre, BATCHES, options));
+      ? runScripts(theatre(), JOBS, options)
+      : runScripts(theatre(), BATCHES, options));
     const { failure, ...counts } = report;
     if (asked) process.stderr.write(`${JSON.stringify(counts)}\n`);
     expect(failure).toBeUndefined();

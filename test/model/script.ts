@@ -303,27 +303,10 @@ export const batchScripts: fc.Arbitrary<BatchScript> = fc
     ),
   })
   .map(({ batch, items, window, onFailure }) => {
-    const {
-      deadlineMs,
-      holdForMs,
-      onLostSubmit,
-      polling,
-      servicePolling,
-      idempotencyKeys,
-      jobTimeMs,
-      continues,
-    } = batch;
+    // What belongs to an item, or to a job that is alone.
+    const { start, cancelling, taskEnds, submits, polls, downloads, deeds, ...shared } = batch;
     return {
-      ...{
-        deadlineMs,
-        holdForMs,
-        onLostSubmit,
-        polling,
-        servicePolling,
-        idempotencyKeys,
-        jobTimeMs,
-        continues,
-      },
+      ...shared,
       window,
       onFailure,
       items: items.map(({ taskEnds, submits, polls, downloads }) => ({
@@ -333,7 +316,7 @@ export const batchScripts: fc.Arbitrary<BatchScript> = fc
         downloads: downloads.filter(({ kind }) => kind !== 'killed'),
       })),
       // The test server stops when a batch cancels an activity that has just ended, so none is cancelled.
-      deeds: batch.deeds
+      deeds: deeds
         .filter(({ deed }) => deed.kind !== 'cancel')
         .map((deed, index) => ({ ...deed, item: (index % items.length) + 1 })),
     };

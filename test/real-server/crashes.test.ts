@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
+import type { VideoJob } from '../../src/client/video-job';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { type DevServer, PortInUse, startDevServer } from '../../src/temporal-server';
 import { startWorkerProcess, type WorkerProcess } from '../support/worker-process';
@@ -81,6 +82,16 @@ async function inCrashWorld(work: (world: CrashWorld) => Promise<void>): Promise
   }
 }
 
+/** Starts a job whose worker is killed between its POST and the answer. */
+async function startAndKillWhileSending({ emulator, videos, startWorker }: CrashWorld): Promise<VideoJob> {
+  emulator.next('submit', { kind: 'hang' });
+  const job = await videos.start({ request, polling: { min: '1s', max: '1s' } });
+  const first = await startWorker();
+  while (emulator.generations().length === 0) await pause();
+  await first.kill('SIGKILL');
+  return job;
+}
+
 /** Waits until Temporal has noticed the end of the attempt before. */
 async function untilAttempt(attempt: number, { workflowId }: { workflowId: string }): Promise<void> {
   const handle = new Client({ connection }).workflow.getHandle(workflowId);
@@ -114,16 +125,11 @@ const KILLED_WORKERS: Record<string, (world: CrashWorld) => Promise<void>> = {
     expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
   },
 
-  async 'a worker killed between the POST and its answer never posts twice: the job is held, and continues as decided'({
-    emulator,
-    videos,
-    startWorker,
-  }) {
-    emulator.next('submit', { kind: 'hang' });
-    const job = await videos.start({ request, polling: { min: '1s', max: '1s' } });
-    const first = await startWorker();
-    while (emulator.generations().length === 0) await pause();
-    await first.kill('SIGKILL');
+  async 'a worker killed between the POST and its answer never posts twice: the job is held, and continues as decided'(
+    world,
+  ) {
+    const { emulator, startWorker } = world;
+    const job = await startAndKillWhileSending(world);
 
     await startWorker();
     const { hold } = await untilProgress(job, ({ phase }) => phase === 'needs-decision');
@@ -135,16 +141,11 @@ const KILLED_WORKERS: Record<string, (world: CrashWorld) => Promise<void>> = {
     expect(emulator.generations()).toHaveLength(1);
   },
 
-  async 'a job cancelled after its worker was killed between the POST and its answer says that a task may exist'({
-    emulator,
-    videos,
-    startWorker,
-  }) {
-    emulator.next('submit', { kind: 'hang' });
-    const job = await videos.start({ request });
-    const first = await startWorker();
-    while (emulator.generations().length === 0) await pause();
-    await first.kill('SIGKILL');
+  async 'a job cancelled after its worker was killed between the POST and its answer says that a task may exist'(
+    world,
+  ) {
+    const { emulator, startWorker } = world;
+    const job = await startAndKillWhileSending(world);
     await untilAttempt(2, job);
 
     await startWorker({ VIDEOGEN_TEST_ROLES: 'jobs' });
@@ -163,12 +164,9 @@ const KILLED_WORKERS: Record<string, (world: CrashWorld) => Promise<void>> = {
 };
 
 function resetHeartbeat(secondStorage: string) {
-  return async ({ emulator, videos, startWorker, storage }: CrashWorld) => {
-    emulator.next('submit', { kind: 'hang' });
-    const job = await videos.start({ request });
-    const first = await startWorker();
-    while (emulator.generations().length === 0) await pause();
-    await first.kill('SIGKILL');
+  return async (world: CrashWorld) => {
+    const { emulator, startWorker, storage } = world;
+    const job = await startAndKillWhileSending(world);
     await untilAttempt(2, job);
     await connection.workflowService.resetActivity({
       namespace: 'default',

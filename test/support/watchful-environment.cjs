@@ -1,8 +1,8 @@
 const { TestEnvironment } = require('jest-environment-node');
-const { readFileSync } = require('node:fs');
 const { relative } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { recordProcessorTime, ROOT } = require('./last-run.cjs');
+const { processorMs } = require('./processor-time.cjs');
 
 /** How long closing handles may take on a busy machine. */
 const CLOSE_WITHIN_MS = 30_000;
@@ -46,22 +46,6 @@ module.exports = class WatchfulEnvironment extends TestEnvironment {
     return [...more, ...(this.global.temporalRuntimeIsOpen?.() ? ["Temporal's Runtime"] : [])];
   }
 };
-
-/** Includes children that have ended, such as servers. Linux counts those in hundredths of a second. */
-function processorMs() {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1_000 + childrenMs();
-}
-
-function childrenMs() {
-  try {
-    const [, fields = ''] = /.*\) (.*)/s.exec(readFileSync('/proc/self/stat', 'utf8')) ?? [];
-    const [user, system] = fields.split(' ').slice(13, 15);
-    return (Number(user) + Number(system)) * 10;
-  } catch {
-    return 0;
-  }
-}
 
 async function untilNone(findOpen) {
   const giveUpAt = Date.now() + CLOSE_WITHIN_MS;

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+const { readdirSync, readFileSync } = require('node:fs');
 
 /** A tick of /proc/PID/stat, on every Linux. */
 const TICK_MS = 10;
@@ -7,13 +7,13 @@ const OWN = [11, 12];
 const CHILDREN = [13, 14];
 
 /** The processor time of this process and, where there is /proc, of its children. */
-export function processorMs(): number {
+function processorMs() {
   const { user, system } = process.cpuUsage();
   const ticks = ticksOf('self', CHILDREN) + childrenOf().reduce((sum, id) => sum + ticksOf(id, OWN), 0);
   return (user + system) / 1_000 + ticks * TICK_MS;
 }
 
-function childrenOf(): string[] {
+function childrenOf() {
   const tasks = orNothing(() => readdirSync('/proc/self/task')) ?? [];
   return tasks.flatMap((task) => {
     const children = orNothing(() => readFileSync(`/proc/self/task/${task}/children`, 'utf8'));
@@ -21,17 +21,19 @@ function childrenOf(): string[] {
   });
 }
 
-function ticksOf(id: string, fields: number[]): number {
+function ticksOf(id, fields) {
   const stat = orNothing(() => readFileSync(`/proc/${id}/stat`, 'utf8'));
   const values = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? [];
   return fields.reduce((sum, field) => sum + Number(values[field] ?? 0), 0);
 }
 
 /** A process may end while it is read, and not every system has these files. */
-function orNothing<Value>(read: () => Value): Value | undefined {
+function orNothing(read) {
   try {
     return read();
   } catch {
     return undefined;
   }
 }
+
+module.exports = { processorMs };
