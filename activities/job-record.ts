@@ -15,10 +15,10 @@ const WRITE_TASK_ATTEMPTS = 2;
 const submittedSchema = z.object({ taskId: z.string() });
 
 const recordSchema = z.discriminatedUnion('state', [
-  // A POST was sent, and its outcome is not known. The sender is the activity, in any of its attempts.
+  // The POST that is being sent, or a lost submit. The sender is the activity, in any of its attempts.
   z.object({ state: z.literal('sending'), send: z.string(), sender: z.string(), at: z.string() }),
-  // The last POST made no task. An earlier one, which `resubmit` repeated, may have made one.
-  z.object({ state: z.literal('refused'), keySent: z.boolean(), lostBefore: z.string().optional() }),
+  // The last POST made no task. The lost submit is an earlier one, which `resubmit` repeated.
+  z.object({ state: z.literal('refused'), keySent: z.boolean(), lostSubmit: z.string().optional() }),
   submittedSchema.extend({ state: z.literal('submitted') }),
   submittedSchema.extend({
     state: z.literal('stored'),
@@ -87,7 +87,7 @@ export class JobRecordFile {
   }
 
   /** No task was made. If this cannot be written, the heartbeat of the attempt still says so. */
-  async writeRefused(refused: { keySent: boolean; lostBefore: string | undefined }): Promise<void> {
+  async writeRefused(refused: { keySent: boolean; lostSubmit: string | undefined }): Promise<void> {
     await this.write({ state: 'refused', ...refused }).catch((error: unknown) => this.warn(error));
   }
 
@@ -136,20 +136,16 @@ function sender(): string {
 export interface KnownSends {
   /** The POST that made no task according to a heartbeat, even if the record does not say so. */
   sendWithoutTask: string | undefined;
-  /** Why an earlier attempt of this activity may have made a task, according to its heartbeats. */
-  noted: string | undefined;
   /** Whether an operator has decided about everything that was sent before this activity started. */
   isDecided: boolean;
 }
 
-/** Why a POST of this job may have made a task that is not on record; undefined when none has. */
-export function lostSend(
+/** Why a submit of this job is lost, according to its record; undefined when none is. */
+export function lostSubmitIn(
   record: JobRecord | undefined,
-  { noted, sendWithoutTask, isDecided }: KnownSends,
+  { sendWithoutTask, isDecided }: KnownSends,
 ): string | undefined {
-  // An attempt that was killed right before its POST counts too: nobody can tell.
-  if (noted !== undefined) return noted;
-  if (record?.state === 'refused') return isDecided ? undefined : record.lostBefore;
+  if (record?.state === 'refused') return isDecided ? undefined : record.lostSubmit;
   if (record?.state !== 'sending') return undefined;
   const isOwn = record.sender === sender();
   if (record.send === sendWithoutTask || (isDecided && !isOwn)) return undefined;

@@ -72,7 +72,7 @@ export function createPollTask(service: VideoService, rateLimiter: RateLimiter) 
       const status = toStatus(reading);
       for (const doubt of reading.doubts) warnOnce(taskId, doubt);
       if (hasEnded(status)) rateLimiter.recordTaskEnd();
-      return { ...status, ...pollBounds(service.profile) };
+      return { ...status, ...servicePollingOf(service.profile) };
     } catch (error) {
       throw toFailure(error, 'poll', { taskId });
     }
@@ -117,6 +117,6 @@ function toStatus({ task, serviceMessage, retryAfterMs }: TaskReading): TaskStat
 }
 
 /** How often the service wants to be polled, for the workflow, which does not have the profile. */
-export function pollBounds({ polling }: ServiceProfile = {}): { polling?: PollBounds } {
-  return polling ? { polling: { min: durationMs(polling.min), max: durationMs(polling.max) } } : {};
+export function servicePollingOf({ polling }: ServiceProfile = {}): { servicePolling?: PollBounds } {
+  return polling ? { servicePolling: { min: durationMs(polling.min), max: durationMs(polling.max) } } : {};
 }

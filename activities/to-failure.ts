@@ -62,11 +62,11 @@ export function createCallFailure(
 ): ApplicationFailure {
   const { attempt } = activityInfo();
   const { [call]: retry } = FAILURES[type].retry;
-  const isLost = retry === 'hold';
-  const mayRetry = retry === 'policy' || (isLost && onLostSubmit === 'resubmit');
+  const isLostSubmit = retry === 'hold';
+  const mayRetry = retry === 'policy' || (isLostSubmit && onLostSubmit === 'resubmit');
   return createFailure(
     type,
-    { ...details, ...(isLost && { onLostSubmit }), attempt },
+    { ...details, ...(isLostSubmit && { onLostSubmit }), attempt },
     {
       retryable: mayRetry && !isFinal && attempt < mostAttempts(type, call),
       nextRetryDelayMs: nextRetryDelayMs(details.retryAfter),

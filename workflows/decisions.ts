@@ -18,12 +18,12 @@ import { createFailure, describeEvent, readFailure, type VideoFailure } from '..
 import type { Job } from './job';
 
 /** Holds the job until somebody decides. Returns the task to adopt, or undefined to submit once more. */
-export async function waitForDecision(job: Job, lost: VideoFailure): Promise<string | undefined> {
+export async function waitForDecision(job: Job, lostSubmit: VideoFailure): Promise<string | undefined> {
   const { hold } = job;
-  const holdMs = hold.start(lost);
+  const holdMs = hold.start(lostSubmit);
   job.enter('needs-decision');
   log.warn('the submit is lost, waiting for a decision', {
-    ...lost.details,
+    ...lostSubmit.details,
     heldUntil: hold.progress()?.until,
     decide: `${decisionCommand(job)} (or --resubmit, or --abandon)`,
   });
@@ -36,7 +36,7 @@ export async function waitForDecision(job: Job, lost: VideoFailure): Promise<str
   } catch (error) {
     hold.end();
     // A cancellation must not hide that a task may exist.
-    throw isCancellation(error) ? withEnd(lost, 'the job was cancelled before anybody decided') : error;
+    throw isCancellation(error) ? withEnd(lostSubmit, 'the job was cancelled before anybody decided') : error;
   }
   const decided = hold.end();
   switch (decided?.decision) {
@@ -45,9 +45,9 @@ export async function waitForDecision(job: Job, lost: VideoFailure): Promise<str
     case 'resubmit':
       return undefined;
     case 'abandon':
-      throw withEnd(lost, 'abandoned by decision');
+      throw withEnd(lostSubmit, 'abandoned by decision');
     case undefined:
-      throw withEnd(lost, `nobody decided within ${describeDuration(holdMs)}`);
+      throw withEnd(lostSubmit, `nobody decided within ${describeDuration(holdMs)}`);
   }
 }
 

@@ -9,7 +9,8 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
-import type { CarriedJob, JobInput, JobResult } from '../src/contract/job';
+import type { CarriedJob } from '../src/contract/carried-over';
+import type { JobInput, JobResult } from '../src/contract/job';
 import { type JobIdentity, shortIdentity } from '../src/contract/job-identity';
 import { LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../src/contract/names';
 import { DOWNLOAD_AT_LEAST_MS, DOWNLOAD_POLICY } from '../src/contract/policies';

@@ -1,5 +1,6 @@
 import type { ApplicationFailure } from '@temporalio/workflow';
-import type { CarriedJob, JobProgress, SignalledDecision } from '../src/contract/job';
+import type { CarriedJob } from '../src/contract/carried-over';
+import type { JobProgress, SignalledDecision } from '../src/contract/job';
 import type { SubmitDecision } from '../src/contract/lost-submit';
 import { describeDecisionCommands } from '../src/contract/lost-submit';
 import { cutToBytes } from '../src/contract/sizes';
@@ -21,24 +22,24 @@ export class SubmitHold {
   /** The last decision that arrived as a signal. */
   signalled: SignalledDecision | undefined;
   /** The message of the last lost submit that somebody decided on: the submit activity must not report it again. */
-  decidedLoss: string | undefined;
-  private open: { sinceMs: number; lost: VideoFailure } | undefined;
+  decidedLostSubmit: string | undefined;
+  private open: { sinceMs: number; lostSubmit: VideoFailure } | undefined;
   private pastHoldsMs: number;
 
   constructor(
     private readonly holdMs: number,
-    carried: Pick<CarriedJob, 'hold' | 'heldMs'> = {},
+    carried: Pick<CarriedJob, 'hold' | 'pastHoldsMs'> = {},
   ) {
-    this.pastHoldsMs = carried.heldMs ?? 0;
+    this.pastHoldsMs = carried.pastHoldsMs ?? 0;
     this.open = carried.hold && {
       sinceMs: carried.hold.sinceMs,
-      lost: new VideoFailure('SubmitUnconfirmed', carried.hold.lost),
+      lostSubmit: new VideoFailure('SubmitUnconfirmed', carried.hold.lostSubmit),
     };
   }
 
   /** Set while the job is held, also by the run before this one. */
   get lostSubmit(): VideoFailure | undefined {
-    return this.open?.lost;
+    return this.open?.lostSubmit;
   }
 
   get needsDecision(): boolean {
@@ -51,15 +52,15 @@ export class SubmitHold {
   }
 
   /** Starts a hold or keeps the one carried over; returns how long it may last. */
-  start(lost: VideoFailure): number {
-    this.open ??= { sinceMs: Date.now(), lost };
+  start(lostSubmit: VideoFailure): number {
+    this.open ??= { sinceMs: Date.now(), lostSubmit };
     this.decision = undefined;
     return Math.max(0, this.open.sinceMs + this.holdMs - Date.now());
   }
 
   end(): SubmitDecision | undefined {
     this.pastHoldsMs = this.heldMs;
-    this.decidedLoss = this.open?.lost.details.message;
+    this.decidedLostSubmit = this.open?.lostSubmit.details.message;
     this.open = undefined;
     return this.decision;
   }
@@ -69,7 +70,7 @@ export class SubmitHold {
       this.open && {
         since: new Date(this.open.sinceMs).toISOString(),
         until: new Date(this.open.sinceMs + this.holdMs).toISOString(),
-        message: describeEvent('SubmitUnconfirmed', this.open.lost.details),
+        message: describeEvent('SubmitUnconfirmed', this.open.lostSubmit.details),
       }
     );
   }
@@ -78,7 +79,7 @@ export class SubmitHold {
   failure(jobName: string): ApplicationFailure | undefined {
     const hold = this.progress();
     if (hold === undefined || this.open === undefined || !this.needsDecision) return undefined;
-    const { details } = this.open.lost;
+    const { details } = this.open.lostSubmit;
     const isHeld = `the job is held until ${hold.until}: ${describeDecisionCommands(jobName)}`;
     return createFailure('SubmitUnconfirmed', {
       ...details,
@@ -88,13 +89,13 @@ export class SubmitHold {
     });
   }
 
-  carry(longestTextBytes: number): Pick<CarriedJob, 'hold' | 'heldMs'> {
+  carry(longestTextBytes: number): Pick<CarriedJob, 'hold' | 'pastHoldsMs'> {
     return {
       hold: this.open && {
         sinceMs: this.open.sinceMs,
-        lost: cutDetails(this.open.lost.details, longestTextBytes),
+        lostSubmit: cutDetails(this.open.lostSubmit.details, longestTextBytes),
       },
-      heldMs: this.pastHoldsMs || undefined,
+      pastHoldsMs: this.pastHoldsMs || undefined,
     };
   }
 }

@@ -1,7 +1,7 @@
 import type { SubmittedTask } from '../activities';
+import type { CarriedJob } from '../src/contract/carried-over';
 import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import type {
-  CarriedJob,
   DownloadProgress,
   JobOptions,
   JobPhase,
@@ -70,7 +70,7 @@ export class Job {
   constructor(
     readonly options: JobOptions,
     readonly host: JobHost,
-    carried?: Omit<CarriedJob, 'warnedWords'>,
+    carried?: CarriedJob,
   ) {
     const { deadlineMs, holdMs } = timesOf(options);
     this.deadlineMs = deadlineMs;
@@ -78,10 +78,10 @@ export class Job {
     this.observed = new TaskObservations(host.warnedWords, carried);
     this.startedAtMs = carried?.startedAtMs ?? Date.now();
     this.submittedAtMs = carried?.submittedAtMs ?? this.startedAtMs;
-    this.isAdopted = carried?.adopted ?? false;
+    this.isAdopted = carried?.isAdopted ?? false;
     this.expected = carried?.expected;
     this.pollRequested = carried?.pollRequested ?? false;
-    this.servicePolling = carried?.polling;
+    this.servicePolling = carried?.servicePolling;
     this.record = carried?.record;
     this.taskId = carried?.taskId;
   }
@@ -130,8 +130,8 @@ export class Job {
   }
 
   /** What the worker's profile and storage say about the task. */
-  recordSettings({ polling, record }: SubmittedTask): void {
-    this.servicePolling = polling;
+  recordSettings({ servicePolling, record }: SubmittedTask): void {
+    this.servicePolling = servicePolling;
     this.record = record;
   }
 
@@ -170,7 +170,7 @@ export class Job {
 
   recordStatus(status: TaskStatus): void {
     this.observed.recordStatus(status);
-    this.servicePolling = status.polling;
+    this.servicePolling = status.servicePolling;
     this.show();
   }
 
@@ -242,23 +242,19 @@ export class Job {
     return this.startedAtMs + this.deadlineMs + this.hold.heldMs;
   }
 
-  /**
-   * What the next run needs. Called only while the job waits for its task, or, in a batch, for a decision. Left out: phase
-   * and next poll, which the next run sets itself; a decision, because no run ends while one is being taken; and the reply
-   * to the last decision by signal.
-   */
-  carry(longestTextBytes: number): Omit<CarriedJob, 'warnedWords'> {
+  /** What the next run needs. Called only while the job waits for its task, or, in a batch, for a decision. */
+  carry(longestTextBytes: number): CarriedJob {
     return {
       taskId: this.taskId,
       expected: this.expected,
       ...this.hold.carry(longestTextBytes),
-      adopted: this.isAdopted || undefined,
+      isAdopted: this.isAdopted || undefined,
       record: this.record,
       startedAtMs: this.startedAtMs,
       submittedAtMs: this.submittedAtMs,
       ...this.observed.carry(longestTextBytes),
       pollRequested: this.pollRequested || undefined,
-      polling: this.servicePolling,
+      servicePolling: this.servicePolling,
     };
   }
 

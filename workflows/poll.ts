@@ -1,7 +1,8 @@
 import { condition, isCancellation, proxyActivities } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
+import type { CarriedJob } from '../src/contract/carried-over';
 import { describeDuration } from '../src/contract/duration';
-import type { CarriedJob, JobInput, TaskStatus } from '../src/contract/job';
+import type { JobInput, TaskStatus } from '../src/contract/job';
 import {
   LONGEST_CARRIED_TEXT_BYTES,
   LONGEST_HISTORY_EVENTS,

@@ -15,14 +15,14 @@ import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/co
 import { waitForDecision } from './decisions';
 import type { Job } from './job';
 
-type Submitted = { taskId: string } | { lost: VideoFailure };
+type Submitted = { taskId: string } | { lostSubmit: VideoFailure };
 
 /** Pays for one task. A lost submit is never sent again unless somebody decides so. */
 export async function submit(job: Job): Promise<string> {
-  const { lostSubmit: held } = job.hold;
-  let submitted: Submitted = held ? { lost: held } : await submitOrHold(job, false);
-  while ('lost' in submitted) {
-    const found = await waitForDecision(job, submitted.lost);
+  const { lostSubmit } = job.hold;
+  let submitted: Submitted = lostSubmit ? { lostSubmit } : await submitOrHold(job, false);
+  while ('lostSubmit' in submitted) {
+    const found = await waitForDecision(job, submitted.lostSubmit);
     if (found !== undefined) return adopt(job, found);
     submitted = await submitOrHold(job, true);
   }
@@ -43,10 +43,10 @@ async function submitOrHold(job: Job, resubmits: boolean): Promise<Submitted> {
     job.recordSubmitted(submitted);
     return submitted;
   } catch (error) {
-    const lost = asLostSubmit(error);
-    if (lost === undefined) throw error;
-    if (readTimeout(error)) return recallOrHold(job, lost, error);
-    if (job.lostSubmitPolicy(lost) === 'hold') return { lost };
+    const lostSubmit = readLostSubmit(error);
+    if (lostSubmit === undefined) throw error;
+    if (readTimeout(error)) return recallOrHold(job, lostSubmit, error);
+    if (job.lostSubmitPolicy(lostSubmit) === 'hold') return { lostSubmit };
     throw error;
   }
 }
@@ -75,13 +75,13 @@ async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> 
     onLostSubmit: onLostSubmit ?? undefined,
     resubmits,
     resetRuns: job.host.resetRuns,
-    decidedLoss: job.hold.decidedLoss,
+    decidedLostSubmit: job.hold.decidedLostSubmit,
   };
-  return withLostAttempt(job, () => submitVideo(input));
+  return inspectBeforeCancelling(job, () => submitVideo(input));
 }
 
-/** The failure of a submit that may have made a task; undefined when it certainly made none. */
-function asLostSubmit(error: unknown): VideoFailure | undefined {
+/** The failure of a lost submit; undefined when the submit certainly made no task. */
+function readLostSubmit(error: unknown): VideoFailure | undefined {
   if (readTimeout(error) === 'while-running') {
     return new VideoFailure('SubmitUnconfirmed', { message: 'it timed out before its result was known' });
   }
@@ -98,10 +98,11 @@ async function recallOrHold(job: Job, { type, details }: VideoFailure, error: un
   }
   // Without shared storage this worker may read a record that is older than the last worker's heartbeat.
   if (madeNoTask && !wasSending(error)) throw error;
-  const lost = new VideoFailure(type, { ...details, onLostSubmit: job.options.onLostSubmit ?? onLostSubmit });
-  if (job.lostSubmitPolicy(lost) === 'hold') return { lost };
+  const policy = job.options.onLostSubmit ?? onLostSubmit;
+  const lostSubmit = new VideoFailure(type, { ...details, onLostSubmit: policy });
+  if (job.lostSubmitPolicy(lostSubmit) === 'hold') return { lostSubmit };
   // The timeout itself would become a DeadlineExceeded that does not mention the task that may exist.
-  throw createFailure(lost.type, lost.details);
+  throw createFailure(lostSubmit.type, lostSubmit.details);
 }
 
 function wasSending(error: unknown): boolean {
@@ -129,10 +130,13 @@ async function recall(job: Job, adopts?: string): Promise<Partial<RecalledSubmit
 }
 
 /**
- * Submits so that a cancellation hides no lost attempt. Temporal closes a cancelled activity at once while it waits for
+ * Submits so that a cancellation hides no lost submit. Temporal closes a cancelled activity at once while it waits for
  * its next attempt, and its heartbeat notes are gone. So the notes are read first, and then the submit is cancelled.
  */
-async function withLostAttempt(job: Job, submitVideo: () => Promise<SubmittedTask>): Promise<SubmittedTask> {
+async function inspectBeforeCancelling(
+  job: Job,
+  submitVideo: () => Promise<SubmittedTask>,
+): Promise<SubmittedTask> {
   const { cancelRequested, consideredCancelled } = CancellationScope.current();
   // Fails at once, with nothing sent.
   if (consideredCancelled) return submitVideo();
@@ -144,26 +148,26 @@ async function withLostAttempt(job: Job, submitVideo: () => Promise<SubmittedTas
       () => true,
     );
     if (await Promise.race([isOver, cancelRequested.catch(() => false)])) return submitted;
-    const lost = await findLostAttempt(job);
+    const lostSubmit = await findLostSubmit(job);
     sending.cancel();
     return submitted.catch((error: unknown) => {
       // A failure of the running attempt says more than the cancellation.
-      throw isCancellation(error) && lost !== undefined
-        ? createFailure('SubmitUnconfirmed', { message: lost })
+      throw isCancellation(error) && lostSubmit !== undefined
+        ? createFailure('SubmitUnconfirmed', { message: lostSubmit })
         : error;
     });
   });
 }
 
 /** A local activity is quick: until it returns, a submit that is no longer wanted may still be sent. */
-async function findLostAttempt(job: Job): Promise<string | undefined> {
+async function findLostSubmit(job: Job): Promise<string | undefined> {
   const { inspectPendingSubmit } = proxyLocalActivities<VideoActivities>({
     ...INSPECT_SUBMIT_POLICY,
     summary: job.titled('read the notes of the cancelled submit'),
   });
   try {
-    const { lost } = await inspectPendingSubmit(job.activityId('submit'));
-    return lost;
+    const { lostSubmit } = await inspectPendingSubmit(job.activityId('submit'));
+    return lostSubmit;
   } catch (error) {
     log.warn('could not read whether the submit is lost', { error: cleanText(String(error)) });
     return 'it could not be read how its attempts ended';

@@ -1,9 +1,10 @@
-import type { CarriedJob, JobProgress, TaskStatus } from '../src/contract/job';
+import type { CarriedJob } from '../src/contract/carried-over';
+import type { JobProgress, TaskStatus } from '../src/contract/job';
 import { MOST_WARNED_WORDS, POLLS_WITHOUT_TASK, POLLS_WITHOUT_VIDEO } from '../src/contract/policies';
 import { cutToBytes } from '../src/contract/sizes';
 import type { VideoFailure } from '../src/contract/video-failure';
 
-type CarriedPolls = Pick<CarriedJob, 'polls' | 'lastTask' | 'problem' | 'retryAfterMs' | 'misses'>;
+type CarriedPolls = Pick<CarriedJob, 'polls' | 'task' | 'problem' | 'retryAfterMs' | 'misses'>;
 
 /** What the polls of a task have shown so far. */
 export class TaskObservations {
@@ -20,7 +21,7 @@ export class TaskObservations {
     carried?: CarriedPolls,
   ) {
     this.polls = carried?.polls ?? 0;
-    this.task = carried?.lastTask;
+    this.task = carried?.task;
     this.problem = carried?.problem;
     this.retryAfterMs = carried?.retryAfterMs;
     this.misses = carried?.misses ?? { task: 0, video: 0 };
@@ -71,7 +72,7 @@ export class TaskObservations {
     const cut = (text: string) => cutToBytes(text, longestTextBytes);
     return {
       polls,
-      lastTask: task && { ...task, word: cut(task.word) },
+      task: task && { ...task, word: cut(task.word) },
       problem: problem && { ...problem, message: cut(problem.message) },
       retryAfterMs,
       misses: misses.task + misses.video > 0 ? misses : undefined,

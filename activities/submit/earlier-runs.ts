@@ -18,10 +18,10 @@ interface ReadEarlierRunsInput extends NamedJob {
   resetRuns: string[];
 }
 
-/** What the runs before a reset or a retry know: the task, or why one may exist. */
+/** What the runs before a reset or a retry know: the task, or why a submit is lost. */
 export interface EarlierRuns {
   taskId?: string;
-  lost?: string;
+  lostSubmit?: string;
 }
 
 /**
@@ -34,12 +34,12 @@ export async function readEarlierRuns({ job, resetRuns }: ReadEarlierRunsInput):
   const { workflowId, runId } = workflowExecution;
   const own = [runId, ...resetRuns];
   const runs = new Set(own);
-  let lost: string | undefined;
+  let lostSubmit: string | undefined;
   for (const run of runs) {
     const handle = Context.current().client.workflow.getHandle(workflowId, run);
     const history = await unlessDeleted(() => handle.fetchHistory());
     if (history === undefined) {
-      lost = `Temporal no longer has run ${run}, so it is unknown whether a request was sent`;
+      lostSubmit = `Temporal no longer has run ${run}, so it is unknown whether a request was sent`;
       continue;
     }
     for (const before of runsBefore(history)) runs.add(before);
@@ -48,11 +48,11 @@ export async function readEarlierRuns({ job, resetRuns }: ReadEarlierRunsInput):
     const taskId = job === undefined ? await taskInMemo(handle) : await taskIn(history, submits);
     if (taskId !== undefined) return { taskId };
     if (mayHaveSubmitted(history, submits)) {
-      lost = `run ${run} ended while a request may have been in progress`;
+      lostSubmit = `run ${run} ended while a request may have been in progress`;
     }
     for (const after of runsAfter(history)) runs.add(after);
   }
-  return { lost };
+  return { lostSubmit };
 }
 
 async function unlessDeleted<T>(call: () => Promise<T>): Promise<T | undefined> {

@@ -43,7 +43,7 @@ export function createRecallSubmit({ service, storage, onLostSubmit }: RecallSub
       const found = await record.read();
       const task = recordedTask(found, record, service);
       if (task) return { task, madeNoTask: false, onLostSubmit };
-      const madeNoTask = found?.state === 'refused' && found.lostBefore === undefined;
+      const madeNoTask = found?.state === 'refused' && found.lostSubmit === undefined;
       return { madeNoTask, onLostSubmit };
     } catch (error) {
       throw toFailure(error, 'submit');

@@ -8,16 +8,11 @@ import { createFailure, type FailureDetails } from '../../src/contract/video-fai
 import { type RateLimiter, ServiceFault, type VideoService } from '../../src/service';
 import { StorageFault, type VideoStorage } from '../../src/storage';
 import { jobId, type NamedJob, whileHeartbeating } from '../attempt';
-import { JobRecordFile, jobDigest, lostSend, mayKnowKey } from '../job-record';
+import { JobRecordFile, jobDigest, lostSubmitIn, mayKnowKey } from '../job-record';
 import { callWithinLimits } from '../rate-limited-call';
 import { createCallFailure, toFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
-import {
-  describeLostAttempt,
-  type EarlierAttempts,
-  readEarlierAttempts,
-  type SubmitNote,
-} from './submit-note';
+import { type EarlierAttempts, readEarlierAttempts, type SubmitNote } from './submit-note';
 import { recordedTask, type SubmittedTask, submittedTask } from './submitted-task';
 
 /** Input of the activity submitVideo. */
@@ -32,7 +27,7 @@ export interface SubmitVideoInput extends NamedJob {
   /** The runs of the workflow that began with a reset or a retry: an earlier run may have submitted. */
   resetRuns?: string[];
   /** The message of the lost submit that an operator decided about: it is not reported again. */
-  decidedLoss?: string;
+  decidedLostSubmit?: string;
 }
 
 export interface SubmitVideoDeps {
@@ -44,8 +39,11 @@ export interface SubmitVideoDeps {
 
 /**
  * Submits a request once. It sends the request again only when every earlier one is known to have made no task, or when
- * the policy or an operator says `resubmit`. The record in the storage says that a request is sent before it is sent, and
- * names the task as soon as it is known. A cancellation does not abort the POST, because its answer names a paid task.
+ * the policy or an operator says `resubmit`. A cancellation does not abort the POST, because its answer names a paid task.
+ *
+ * Before the POST, a heartbeat and the record in the storage both say that it is being sent; after it, both say how it
+ * ended. If the worker is killed in between, the next attempt finds the lost submit by the heartbeat (submit-note.ts), a
+ * new workflow of the same name by the record (job-record.ts), and a reset workflow by its earlier run (earlier-runs.ts).
  */
 export function createSubmitVideo(deps: SubmitVideoDeps) {
   return async function submitVideo(input: SubmitVideoInput): Promise<SubmittedTask> {
@@ -54,7 +52,7 @@ export function createSubmitVideo(deps: SubmitVideoDeps) {
     const attempts = readEarlierAttempts();
     const parsed = parseRequest(input.request, deps.service.profile?.requestFields);
     if (!parsed.ok) {
-      refuseIfLost(describeLost(attempts), onLostSubmit);
+      failOnLostSubmit(attempts.lostSubmit, onLostSubmit);
       throw createCallFailure('InvalidRequest', 'submit', { message: parsed.problem });
     }
     const { request } = parsed;
@@ -89,8 +87,8 @@ class SubmitAttempt {
   private beganSending = false;
   /** Whether the service may have received the idempotency key before. */
   private keyWasSent: boolean;
-  /** Why an earlier POST may have made a task. */
-  private lost: string | undefined;
+  /** Why an earlier submit is lost. */
+  private lostSubmit: string | undefined;
 
   constructor(
     private readonly deps: SubmitVideoDeps,
@@ -103,12 +101,12 @@ class SubmitAttempt {
     this.idempotencyKey = input.idempotencyKey ?? digest;
     this.keyWasSent =
       attempts.keySent || resubmits || resetRuns !== undefined || input.idempotencyKey !== undefined;
-    this.lost = describeLost(attempts);
+    this.lostSubmit = attempts.lostSubmit;
   }
 
   /** The task of an earlier attempt or run. Throws when one may exist and may not be submitted again. */
   async findTask(): Promise<SubmittedTask | undefined> {
-    const { job, attempts, resubmits = false, resetRuns, onLostSubmit, decidedLoss } = this.input;
+    const { job, attempts, resubmits = false, resetRuns, onLostSubmit, decidedLostSubmit } = this.input;
     if (attempts.taskId !== undefined) return this.task(attempts.taskId);
 
     const found = await this.record.read();
@@ -122,13 +120,12 @@ class SubmitAttempt {
     if (runs.taskId !== undefined) return this.task(runs.taskId);
 
     this.keyWasSent ||= mayKnowKey(found);
-    this.lost = lostSend(found, {
-      noted: this.lost,
+    this.lostSubmit ??= lostSubmitIn(found, {
       sendWithoutTask: attempts.sendWithoutTask,
       isDecided: resubmits,
     });
-    refuseIfLost(this.lost, onLostSubmit);
-    if (runs.lost !== decidedLoss) refuseIfLost(runs.lost, onLostSubmit);
+    failOnLostSubmit(this.lostSubmit, onLostSubmit);
+    if (runs.lostSubmit !== decidedLostSubmit) failOnLostSubmit(runs.lostSubmit, onLostSubmit);
     return undefined;
   }
 
@@ -170,12 +167,12 @@ class SubmitAttempt {
       this.leave({
         attemptWithoutTask: this.number,
         sendWithoutTask: this.beganSending ? this.sendId : attempts.sendWithoutTask,
-        ...(attempts.lostAttempt !== undefined && { lost: attempts.lostAttempt }),
+        ...(attempts.lostSubmit !== undefined && { lostSubmit: attempts.lostSubmit }),
         ...(keySent && { keySent }),
       });
-      if (this.beganSending) await this.record.writeRefused({ keySent, lostBefore: this.lost });
+      if (this.beganSending) await this.record.writeRefused({ keySent, lostSubmit: this.lostSubmit });
     }
-    return error instanceof NotSent ? error.cause : withLost(failure, this.lost);
+    return error instanceof NotSent ? error.cause : mentionLostSubmit(failure, this.lostSubmit);
   }
 
   private leave(note: SubmitNote): void {
@@ -188,13 +185,10 @@ class SubmitAttempt {
   }
 }
 
-function describeLost({ lostAttempt }: EarlierAttempts): string | undefined {
-  return lostAttempt === undefined ? undefined : describeLostAttempt(lostAttempt);
-}
-
-function refuseIfLost(lost: string | undefined, onLostSubmit: LostSubmitPolicy): void {
-  if (lost === undefined || onLostSubmit === 'resubmit') return;
-  throw createCallFailure('SubmitUnconfirmed', 'submit', { message: lost, onLostSubmit });
+/** The workflow holds the job after this failure, or ends it, as `onLostSubmit` says: see workflows/submit.ts. */
+function failOnLostSubmit(lostSubmit: string | undefined, onLostSubmit: LostSubmitPolicy): void {
+  if (lostSubmit === undefined || onLostSubmit === 'resubmit') return;
+  throw createCallFailure('SubmitUnconfirmed', 'submit', { message: lostSubmit, onLostSubmit });
 }
 
 /** The attempt ended before its POST, and neither the service nor the storage is to blame. */
@@ -230,13 +224,15 @@ function sayNothingWasSent(error: unknown): unknown {
 }
 
 /** A failure of this attempt does not settle a submit that was lost before. */
-function withLost(failure: unknown, lost: string | undefined): unknown {
-  if (lost === undefined || !(failure instanceof ApplicationFailure) || isUnconfirmed(failure))
+function mentionLostSubmit(failure: unknown, lostSubmit: string | undefined): unknown {
+  if (lostSubmit === undefined || !(failure instanceof ApplicationFailure) || isUnconfirmed(failure))
     return failure;
   const type = fromTemporalType(failure.type);
   if (type === undefined) return failure;
   const details: FailureDetails = Object(failure.details?.[0]);
-  const message = [details.message, `a task may still exist, because ${lost}`].filter(Boolean).join('; ');
+  const message = [details.message, `a task may still exist, because ${lostSubmit}`]
+    .filter(Boolean)
+    .join('; ');
   const { nonRetryable, nextRetryDelay, cause } = failure;
   return createFailure(
     type,

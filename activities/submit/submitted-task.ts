@@ -1,13 +1,13 @@
 import type { PollBounds } from '../../src/contract/job';
 import type { VideoService } from '../../src/service';
 import type { JobRecord, JobRecordFile } from '../job-record';
-import { pollBounds } from '../poll-video';
+import { servicePollingOf } from '../poll-video';
 
 /** The task of a job. */
 export interface SubmittedTask {
   taskId: string;
   /** How often the service wants to be polled. */
-  polling?: PollBounds;
+  servicePolling?: PollBounds;
   /** The id of the job's record in the storage. */
   record?: string;
   /** Whether the video is stored already, according to the record. */
@@ -19,7 +19,7 @@ export function submittedTask(
   record: JobRecordFile,
   { profile }: VideoService,
 ): SubmittedTask {
-  return { taskId, record: record.id, ...pollBounds(profile) };
+  return { taskId, record: record.id, ...servicePollingOf(profile) };
 }
 
 /** The task that a record names; undefined when it names none. */

@@ -1,5 +1,5 @@
 import { FAILURES, type FailureType } from './failure-table';
-import type { CarriedJob, JobOptions, JobProgress, JobResult, TaskStatus } from './job';
+import type { JobOptions, JobProgress, JobResult, TaskStatus } from './job';
 import type { VideoRequest } from './request';
 import type { FailureDetails } from './video-failure';
 
@@ -72,30 +72,7 @@ export type SharedPoll =
   | { failure: FailureType; details: FailureDetails }
   | 'not-yet';
 
-/** What a batch carries over when it continues as new: the workflow's second argument, which callers never set. */
-export interface CarriedBatch {
-  opened?: OpenedBatch;
-  /** The next item to start. */
-  next: number;
-  succeeded: number;
-  failed: number;
-  firstFailed?: FailedItem;
-  /** The runs of this batch that began with a reset or a workflow retry: an earlier run may have submitted items. */
-  resetRuns?: string[];
-  running: CarriedItem[];
-  /** Unknown task states that were logged already: each is logged once. */
-  warnedWords: string[];
-  /** A `pollNow` signal has not been answered yet. */
-  pollRequested?: boolean;
-}
-
 export type FailedItem = Extract<ItemResult, { outcome: 'failed' }>;
-
-/** The request is not carried over: an item that submits again reads it from its source. */
-export interface CarriedItem {
-  item: number;
-  job: Omit<CarriedJob, 'warnedWords'>;
-}
 
 /** What earlier runs under the name of a batch have done, according to the results in the storage. */
 export interface EarlierBatch {

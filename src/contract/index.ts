@@ -3,8 +3,6 @@ export {
   type BatchOptions,
   type BatchProgress,
   type BatchResult,
-  type CarriedBatch,
-  type CarriedItem,
   doneBefore,
   type EarlierBatch,
   type FailedItem,
@@ -20,6 +18,7 @@ export {
   type StoredFile,
 } from './batch';
 export { type ParsedBatchInput, parseBatchInput } from './batch-input';
+export type { CarriedBatch, CarriedItem, CarriedJob } from './carried-over';
 export { cleanText, inShell, printable, printableJson, shown } from './clean-text';
 export { type DurationText, describeDuration, durationMs } from './duration';
 export {

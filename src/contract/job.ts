@@ -2,8 +2,7 @@ import type { DurationText } from './duration';
 import type { FailureType } from './failure-table';
 import type { LostSubmitPolicy } from './lost-submit';
 import type { VideoRequest } from './request';
-import type { ExpectedVideo, VideoFacts } from './video-facts';
-import type { FailureDetails } from './video-failure';
+import type { VideoFacts } from './video-facts';
 
 /** The input of a job: a request for a new video, or the id of an existing task to adopt. */
 export type JobInput = ({ request: VideoRequest; taskId?: never } | { taskId: string; request?: never }) &
@@ -39,7 +38,7 @@ export const TASK_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancell
 export type TaskState = (typeof TASK_STATES)[number];
 
 /** What one poll learned about a task. It contains no link, because links are secrets and expire. */
-export type TaskStatus = { polling?: PollBounds } & (
+export type TaskStatus = { servicePolling?: PollBounds } & (
   | { state: 'queued' | 'running' | 'unknown'; word: string; percent?: number; retryAfterMs?: number }
   | { state: 'succeeded'; word: string; hasVideo: boolean }
   | { state: 'failed' | 'cancelled'; word: string; code?: string; message?: string }
@@ -126,32 +125,4 @@ export interface JobResult {
   waitedMs: number;
   /** How the video differs from the request, and what could not be checked, one sentence each. */
   warnings: string[];
-}
-
-/**
- * What a job carries over when it continues as new: the workflow's second argument, which callers never set. Defaults are
- * left out, because hundreds of items of a batch are carried over together.
- */
-export interface CarriedJob {
-  taskId?: string;
-  expected?: ExpectedVideo;
-  /** The lost submit that waits for a decision. */
-  hold?: { sinceMs: number; lost: FailureDetails };
-  adopted?: boolean;
-  /** The id of the job's record in the storage. */
-  record?: string;
-  startedAtMs: number;
-  /** How long the deadline was paused. */
-  heldMs?: number;
-  submittedAtMs: number;
-  polls: number;
-  pollRequested?: boolean;
-  lastTask?: JobProgress['task'];
-  problem?: JobProgress['problem'];
-  /** How long the service asked to wait in its last answer. */
-  retryAfterMs?: number;
-  /** Polls in a row that found no task, and polls in total that found a success without a video. */
-  misses?: { task: number; video: number };
-  warnedWords: string[];
-  polling?: PollBounds;
 }

@@ -23,7 +23,7 @@ export function answerBatchMessages(batch: BatchState, poller: BatchPoller): voi
   setHandler(
     pollNow,
     () => {
-      poller.requested = true;
+      poller.pollRequested = true;
     },
     { description: 'Polls all tasks now instead of at their next polls' },
   );

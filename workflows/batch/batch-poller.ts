@@ -27,7 +27,7 @@ export class BatchPoller implements Poller {
   constructor(
     private readonly batch: BatchState,
     /** Set by `pollNow`. */
-    public requested = false,
+    public pollRequested = false,
   ) {}
 
   /** No poll is under way, and every item has acted on its last one: one that is ready is about to be downloaded. */
@@ -56,8 +56,8 @@ export class BatchPoller implements Poller {
   async run(): Promise<never> {
     for (;;) {
       await this.sleepUntilDue();
-      const due = this.dueBefore(this.requested ? Number.POSITIVE_INFINITY : Date.now());
-      this.requested = false;
+      const due = this.dueBefore(this.pollRequested ? Number.POSITIVE_INFINITY : Date.now());
+      this.pollRequested = false;
       this.isPolling = true;
       await Promise.all(chunks(due).map((items) => this.poll(items)));
       this.isPolling = false;
@@ -70,14 +70,14 @@ export class BatchPoller implements Poller {
       await condition(() => this.dueAtMs() < Number.POSITIVE_INFINITY);
       const dueAtMs = this.dueAtMs();
       const waitMs = dueAtMs - Date.now();
-      const isSooner = () => this.requested || this.dueAtMs() < dueAtMs;
+      const isSooner = () => this.pollRequested || this.dueAtMs() < dueAtMs;
       if (waitMs > 0) {
         await condition(isSooner, waitMs, { summary: `next polls in ${describeDuration(waitMs)}` });
       }
       if (this.batch.wantsContinueAsNew) {
         await condition(() => false, BATCH_REST_MS, { summary: 'pause to continue as new' });
       }
-      if (this.requested || this.dueAtMs() <= Date.now()) return;
+      if (this.pollRequested || this.dueAtMs() <= Date.now()) return;
     }
   }
 

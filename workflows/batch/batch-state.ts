@@ -3,8 +3,6 @@ import {
   type BatchInput,
   type BatchProgress,
   type BatchResult,
-  type CarriedBatch,
-  type CarriedItem,
   type FailedItem,
   type ItemResult,
   isPacked,
@@ -12,6 +10,7 @@ import {
   type OpenedBatch,
   type StoredFile,
 } from '../../src/contract/batch';
+import type { CarriedBatch, CarriedItem, CarriedJob } from '../../src/contract/carried-over';
 import type { JobResult } from '../../src/contract/job';
 import {
   CARRIED_TEXT_BYTES,
@@ -120,7 +119,7 @@ export class BatchState {
     return item;
   }
 
-  startItem(item: number, loadRequest: () => Promise<VideoRequest>, carried?: CarriedItem['job']): Job {
+  startItem(item: number, loadRequest: () => Promise<VideoRequest>, carried?: CarriedJob): Job {
     const { requests, requestsFrom, window, onFailure, ...options } = this.input;
     const host = {
       name: itemName(this.name, item),
@@ -220,10 +219,7 @@ export class BatchState {
     return [...this.running.values()].find(({ host }) => host.name === name);
   }
 
-  /**
-   * What the next run needs. Left out: the results, which are in the storage, `stopping`, which follows from `firstFailed`,
-   * and what is not recorded yet, because `nextStep` records that first.
-   */
+  /** What the next run needs. `nextStep` records all results first. */
   carry(pollRequested: boolean): CarriedBatch {
     return {
       pollRequested,

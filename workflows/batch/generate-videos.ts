@@ -8,7 +8,8 @@ import {
   proxyActivities,
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../../activities';
-import type { BatchInput, BatchResult, CarriedBatch, CarriedItem } from '../../src/contract/batch';
+import type { BatchInput, BatchResult } from '../../src/contract/batch';
+import type { CarriedBatch, CarriedJob } from '../../src/contract/carried-over';
 import { shown } from '../../src/contract/clean-text';
 import { RECORD_POLICY, REQUESTS_POLICY } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
@@ -65,7 +66,7 @@ async function runItems(batch: BatchState, poller: BatchPoller, requests: BatchR
         await record(batch);
         break;
       case 'continue-as-new':
-        await continueWith<BatchInput, CarriedBatch>(batch.input, batch.carry(poller.requested));
+        await continueWith<BatchInput, CarriedBatch>(batch.input, batch.carry(poller.pollRequested));
         break;
       case 'start': {
         const request = await requests.load(batch.next);
@@ -82,7 +83,7 @@ async function runItems(batch: BatchState, poller: BatchPoller, requests: BatchR
 interface StartedItem {
   item: number;
   loadRequest: () => Promise<VideoRequest>;
-  carried?: CarriedItem['job'];
+  carried?: CarriedJob;
 }
 
 /** Gives out the loaded request once and then forgets it: requests can be large. */

@@ -118,7 +118,7 @@ describe('a second attempt', () => {
     ]);
   });
 
-  it('remembers an earlier lost attempt after a refusal', async () => {
+  it('remembers an earlier lost submit after a refusal', async () => {
     world.emulator.next('submit', { kind: 'reset' }, { kind: 'rate-limited' });
     const { submitVideo } = world.activities;
     const resubmit = { request: REQUEST, onLostSubmit: 'resubmit' } as const;
@@ -127,7 +127,12 @@ describe('a second attempt', () => {
     expect(noteOf(first)).toEqual({ sending: 1 });
     const second = world.run(submitVideo, resubmit, { attempt: 2, heartbeatDetails: noteOf(first) });
     await failureOf(second);
-    expect(noteOf(second)).toEqual({ attemptWithoutTask: 2, sendWithoutTask: SEND, lost: 1, keySent: true });
+    expect(noteOf(second)).toEqual({
+      attemptWithoutTask: 2,
+      sendWithoutTask: SEND,
+      lostSubmit: 'attempt 1 ended before its answer was known',
+      keySent: true,
+    });
     const holding = submit(REQUEST, { attempt: 3, heartbeatDetails: noteOf(second) });
     const { details } = await failureOf(holding);
     expect(details.message).toBe('attempt 1 ended before its answer was known');
@@ -381,14 +386,14 @@ describe('a profile', () => {
   it('passes the polling bounds of the service to the workflow', async () => {
     const profile = { polling: { min: '10s', max: 60_000 } };
     const { submitVideo, pollVideo } = world.activitiesAt(server.url, { profile });
-    const polling = { min: 10_000, max: 60_000 };
+    const servicePolling = { min: 10_000, max: 60_000 };
     expect(await world.run(submitVideo, { request: REQUEST }).result).toMatchObject({
       taskId: 'task-1',
-      polling,
+      servicePolling,
     });
     expect(await world.run(pollVideo, { taskId: 'task-1' }).result).toMatchObject({
       state: 'running',
-      polling,
+      servicePolling,
     });
   });
 });

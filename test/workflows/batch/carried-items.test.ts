@@ -47,7 +47,7 @@ async function waiting(item: number): Promise<Job> {
     state: 'unknown',
     word: '狐'.repeat(500),
     percent: 99.99999999999999,
-    polling: { min: 86_400_000 },
+    servicePolling: { min: 86_400_000 },
   });
   for (let count = 0; count < 10; count++) job.recordPollFailure(new VideoFailure('ServiceFailed', details));
   return job;

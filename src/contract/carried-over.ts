@@ -1,0 +1,65 @@
+import type { FailedItem, OpenedBatch } from './batch';
+import type { JobProgress, PollBounds } from './job';
+import type { ExpectedVideo } from './video-facts';
+import type { FailureDetails } from './video-failure';
+
+/**
+ * What a batch carries over when it continues as new: the workflow's second argument, which callers never set. Its input is
+ * passed on beside it. Results are not carried over: they are in the storage before the run ends.
+ */
+export interface CarriedBatch {
+  opened?: OpenedBatch;
+  /** The next item to start. */
+  next: number;
+  succeeded: number;
+  failed: number;
+  /** With `onFailure: 'stop'`, it also says that no more items are started. */
+  firstFailed?: FailedItem;
+  /** The runs of this batch that began with a reset or a workflow retry: an earlier run may have submitted items. */
+  resetRuns?: string[];
+  running: CarriedItem[];
+  /** Unknown task states that were logged already: each is logged once. */
+  warnedWords: string[];
+  /** A `pollNow` signal has not been answered yet. */
+  pollRequested?: boolean;
+}
+
+/** An item that waits for its task or for a decision. Its request is not carried over: a resubmit reads it from its source. */
+export interface CarriedItem {
+  item: number;
+  job: CarriedJob;
+}
+
+/**
+ * What a job carries over when it continues as new, alone or as an item of a batch. A job alone has it as the workflow's
+ * second argument, which callers never set. Hundreds of items are carried over together, so defaults are left out and texts
+ * are cut. Also left out: the phase and the next poll, which the next run sets itself; a decision, because no run ends while
+ * one is being taken; and the reply to the last decision by signal.
+ */
+export interface CarriedJob {
+  taskId?: string;
+  /** What the video is compared with, instead of the request. */
+  expected?: ExpectedVideo;
+  /** The lost submit that waits for a decision. */
+  hold?: { sinceMs: number; lostSubmit: FailureDetails };
+  /** How long earlier holds paused the deadline. */
+  pastHoldsMs?: number;
+  isAdopted?: boolean;
+  /** The id of the job's record in the storage. */
+  record?: string;
+  startedAtMs: number;
+  submittedAtMs: number;
+  polls: number;
+  /** A `pollNow` signal has not been answered yet. */
+  pollRequested?: boolean;
+  /** The task at the last poll. */
+  task?: JobProgress['task'];
+  problem?: JobProgress['problem'];
+  /** How long the service asked to wait in its last answer. */
+  retryAfterMs?: number;
+  /** Polls in a row that found no task, and polls in total that found a success without a video. */
+  misses?: { task: number; video: number };
+  servicePolling?: PollBounds;
+  /** Only of a job alone: a batch carries those of its items once. */
+  warnedWords?: string[];
+}
