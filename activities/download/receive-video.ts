@@ -1,10 +1,9 @@
 import { log } from '@temporalio/activity';
 import type { FailureType } from '../../src/contract/failure-table';
 import { FRUITFUL_BYTES, FRUITLESS_CONNECTIONS } from '../../src/contract/policies';
+import { NO_SECRETS, redact } from '../../src/contract/redact';
 import {
-  NO_SECRETS,
   type RateLimiter,
-  redact,
   ServiceFault,
   type TaskReading,
   type VideoBody,

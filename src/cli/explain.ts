@@ -6,15 +6,14 @@ import { ConfigError, type Environment, readApiKey, readProfile } from '../confi
 import { printableJson } from '../contract';
 import { errorCode } from '../contract/errors';
 import { TASK_ID_RULE } from '../contract/input-rules';
+import { NO_SECRETS, redact } from '../contract/redact';
 import {
   type AnswerSample,
   mergeProfiles,
-  NO_SECRETS,
   type ProposedProfile,
   proposeProfile,
   type ReadingRules,
   readingRules,
-  redact,
   redactBody,
   type ServiceAnswer,
   type ServiceProfile,

@@ -3,7 +3,7 @@ import type { ClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection } from '@temporalio/worker';
 import type { Environment } from '../config/service-config';
 import { readTemporalConfig } from '../config/temporal-config';
-import { redact } from '../service';
+import { redact } from '../contract/redact';
 import { TemporalUnreachable } from './temporal-unreachable';
 
 const DEFAULT_ADDRESS = '127.0.0.1:7233';
@@ -39,7 +39,7 @@ export function unreachable(
   error: unknown,
 ): TemporalUnreachable {
   const keys = [apiKey, ...Object.values(metadata)].filter((value) => typeof value === 'string');
-  const reason = redact(String(error).split('\n')[0] ?? '', { keys, others: [] });
+  const reason = redact(String(error).split('\n')[0] ?? '', { keys, wholeValues: [] });
   return new TemporalUnreachable(
     `Temporal cannot be reached at ${address} (${reason}): start a server there, or set TEMPORAL_ADDRESS to a running server.`,
   );

@@ -1,7 +1,6 @@
 import { DecoratorHandler, type Dispatcher } from 'undici';
 import { describeDuration } from '../contract/duration';
-import type { Secrets } from '../contract/find-secrets';
-import { redact } from '../contract/redact';
+import { redact, type Secrets } from '../contract/redact';
 import { decodeBytes, encodingOf, textOf } from './decode-body';
 import type { HttpAnswer, TracedReading } from './read-answer';
 import { type FaultFacts, ServiceFault } from './service-fault';

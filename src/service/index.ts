@@ -1,5 +1,3 @@
-export { NO_SECRETS, type Secrets } from '../contract/find-secrets';
-export { redact } from '../contract/redact';
 export { BUILT_IN_PROFILES, type BuiltInProfile, builtInProfile } from './built-in-profiles';
 export type { AnswerTimeouts } from './call-service';
 export type { OpenVideoOptions, VideoBody } from './open-video';

@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import type { Secrets } from '../contract/find-secrets';
-import { isTainted, redact } from '../contract/redact';
+import { isTainted, redact, type Secrets } from '../contract/redact';
 import { type AnswerTimeouts, callService, refusalFault, refusalText, startDeadline } from './call-service';
 import { decodeBody, encodingOf } from './decode-body';
 import type { DownloadRules } from './download-rules';

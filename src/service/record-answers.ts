@@ -1,8 +1,7 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { errorCode } from '../contract/errors';
-import type { Secrets } from '../contract/find-secrets';
-import { secretHider } from '../contract/redact';
+import { type Secrets, secretHider } from '../contract/redact';
 import { endOfString } from './answer-paths';
 import { SECRET_HEADERS } from './secrets-of-call';
 import type { ServiceAnswer } from './service-options';
@@ -94,7 +93,7 @@ export function redactAnswer({ call, status, headers, body, secrets }: ServiceAn
 
 /** A body without secrets; JSON stays JSON. */
 export function redactBody(body: string, secrets: Secrets): string {
-  const numbers = [...secrets.keys, ...secrets.others].filter(isNumber);
+  const numbers = [...secrets.keys, ...secrets.wholeValues].filter(isNumber);
   const hide = secretHider(secrets);
   let texts = 0;
   const redacted = changeText(body, (text) => (++texts > MAX_TEXTS ? '' : hide(text)), numbers);

@@ -1,7 +1,5 @@
-import type { Secrets } from '../contract/find-secrets';
-import { redact } from '../contract/redact';
+import type { Secrets } from '../contract/redact';
 import { looksLikeToken } from '../contract/redact-links';
-import type { TracedReading } from './read-answer';
 
 /** Names of headers whose values are secrets, in requests and in answers. */
 export const SECRET_HEADERS = /auth|cookie|token|secret|key|signature|credential|password/i;
@@ -20,7 +18,7 @@ export function secretsOf(
     SECRET_HEADERS.test(name) && value.length >= MIN_KEY_LENGTH;
   return {
     keys: [...keys, ...fields.filter(isKey).map(([, value]) => value)].filter((key) => key !== ''),
-    others: [
+    wholeValues: [
       ...query.split(/[&=]/),
       ...new URLSearchParams(query).values(),
       ...fields.filter((field) => !isKey(field)).map(([, value]) => value),
@@ -29,26 +27,9 @@ export function secretsOf(
 }
 
 /** The secrets of a link. A token in its path may be all that is needed to open it. */
-export function secretsOfLink(path: string, { keys, others }: Secrets): Secrets {
+export function secretsOfLink(path: string, { keys, wholeValues }: Secrets): Secrets {
   const own = secretsOf(path, keys);
   const [address = ''] = path.split('?');
   const tokens = address.split(/[/;=]/).map((segment) => segment.replace(/\.\w{1,5}$/, ''));
-  return { keys, others: [...others, ...own.others, ...tokens.filter(looksLikeToken)] };
-}
-
-export function redactReading<Reading extends TracedReading>(reading: Reading, secrets: Secrets): Reading {
-  const {
-    task,
-    serviceMessage: { code, message },
-    doubts,
-  } = reading;
-  return {
-    ...reading,
-    doubts: doubts.map((doubt) => redact(doubt, secrets)),
-    task: { ...task, word: redact(task.word, secrets) },
-    serviceMessage: {
-      ...(code !== undefined && { code: redact(code, secrets) }),
-      ...(message !== undefined && { message: redact(message, secrets) }),
-    },
-  };
+  return { keys, wholeValues: [...wholeValues, ...own.wholeValues, ...tokens.filter(looksLikeToken)] };
 }

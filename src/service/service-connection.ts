@@ -1,6 +1,5 @@
 import { Agent, type Dispatcher } from 'undici';
-import type { Secrets } from '../contract/find-secrets';
-import { redact } from '../contract/redact';
+import { redact, type Secrets } from '../contract/redact';
 import { HIDDEN } from '../contract/redact-links';
 import {
   bodyText,
@@ -13,7 +12,7 @@ import {
 import { readingRules, type ServiceProfile } from './profile';
 import { type TracedReading, traceAnswer } from './read-answer';
 import type { ReadingRules } from './reading-rules';
-import { redactReading, secretsOf } from './secrets-of-call';
+import { secretsOf } from './secrets-of-call';
 import { ServiceFault } from './service-fault';
 import type { ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';
 
@@ -170,6 +169,24 @@ async function exchange(dispatcher: Dispatcher, call: ServiceCall, limitMs: numb
   } finally {
     lift();
   }
+}
+
+/** The task id and the link must stay exact, so they are not redacted: see video-service.ts. */
+function redactReading(reading: TracedReading, secrets: Secrets): TracedReading {
+  const {
+    task,
+    serviceMessage: { code, message },
+    doubts,
+  } = reading;
+  return {
+    ...reading,
+    doubts: doubts.map((doubt) => redact(doubt, secrets)),
+    task: { ...task, word: redact(task.word, secrets) },
+    serviceMessage: {
+      ...(code !== undefined && { code: redact(code, secrets) }),
+      ...(message !== undefined && { message: redact(message, secrets) }),
+    },
+  };
 }
 
 /** Without the path of the target, which may contain a token. */

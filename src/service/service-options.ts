@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
-import type { Secrets } from '../contract/find-secrets';
 import { OPEN_VIDEO_MS, POLL_EXCHANGE_MS, SUBMIT_EXCHANGE_MS } from '../contract/policies';
+import type { Secrets } from '../contract/redact';
 import type { AnswerTimeouts } from './call-service';
 import type { ServiceProfile } from './profile';
 

@@ -1,7 +1,6 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { errorCode } from '../contract/errors';
-import { NO_SECRETS, type Secrets } from '../contract/find-secrets';
-import { redact } from '../contract/redact';
+import { NO_SECRETS, redact, type Secrets } from '../contract/redact';
 import type { S3Connection, S3Credentials } from './s3-connection';
 import { StorageFault } from './storage-fault';
 
@@ -67,7 +66,7 @@ function secretsIn({ accessKeyId, secretAccessKey, sessionToken = '' }: S3Creden
   return {
     keys: given.filter((key) => key.length >= MIN_KEY_LENGTH),
     // A piece of an id gives no access.
-    others: [accessKeyId, ...given.filter((key) => key.length < MIN_KEY_LENGTH)],
+    wholeValues: [accessKeyId, ...given.filter((key) => key.length < MIN_KEY_LENGTH)],
   };
 }
 

@@ -5,7 +5,8 @@ import { Readable } from 'node:stream';
 import { parse } from 'yaml';
 import { explain } from '../../src/cli/explain';
 import { run } from '../../src/cli/run';
-import { NO_SECRETS, parseProfile, readingRules, recordAnswers, traceAnswer } from '../../src/service';
+import { NO_SECRETS } from '../../src/contract/redact';
+import { parseProfile, readingRules, recordAnswers, traceAnswer } from '../../src/service';
 import { commandsOf, readPage } from '../support/docs-page';
 import { FakeTerminal } from './fake-terminal';
 

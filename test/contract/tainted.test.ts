@@ -1,7 +1,7 @@
 import { isTainted } from '../../src/contract/redact';
 
 const KEY = 'sk-live-4f9a8b7c6d5e4f3a2b1c';
-const secrets = { keys: [KEY], others: [] };
+const secrets = { keys: [KEY], wholeValues: [] };
 const bytes = Buffer.from(KEY);
 
 it.each([
@@ -27,5 +27,5 @@ it.each(['task-1', 'sk-live-task-0001', 'task-4f9a8b7c-0000', '4f9a8b7c-6d5e-400
 );
 
 it('a key that is an ordinary word taints no task id', () => {
-  expect(isTainted('the-key-1', { keys: ['key', ''], others: [] })).toBe(false);
+  expect(isTainted('the-key-1', { keys: ['key', ''], wholeValues: [] })).toBe(false);
 });

@@ -12,7 +12,7 @@ const answer = (body: unknown, rest: Partial<ServiceAnswer> = {}): ServiceAnswer
   status: 200,
   headers: {},
   body: typeof body === 'string' ? body : JSON.stringify(body),
-  secrets: { keys: [KEY], others: [] },
+  secrets: { keys: [KEY], wholeValues: [] },
   ...rest,
 });
 const bodyOf = (body: unknown, rest?: Partial<ServiceAnswer>) => redactAnswer(answer(body, rest)).body;
@@ -25,7 +25,7 @@ describe('an answer of very many texts', () => {
         reads++;
         return [KEY];
       },
-      others: [],
+      wholeValues: [],
     };
     const recorded = redactAnswer(
       answer([...Array(2_000).fill(''), KEY], { secrets, headers: { a: 'b', c: 'd' } }),
@@ -89,13 +89,13 @@ describe('a recording contains', () => {
   });
 
   it('no key of digits, even where it is a number', () => {
-    expect(bodyOf('{"key":1234567890,"id":7}', { secrets: { keys: ['1234567890'], others: [] } })).toBe(
+    expect(bodyOf('{"key":1234567890,"id":7}', { secrets: { keys: ['1234567890'], wholeValues: [] } })).toBe(
       '{"key":9999999999,"id":7}',
     );
   });
 
   it('a short word that is also the value of a header, inside a longer word', () => {
-    const secrets = { keys: [], others: ['2', 'beta', ''] };
+    const secrets = { keys: [], wholeValues: ['2', 'beta', ''] };
     expect(bodyOf({ id: 'task-2', status: 'alphabeta', m: 'beta' }, { secrets })).toBe(
       '{"id":"task-2","status":"alphabeta","m":"…"}',
     );

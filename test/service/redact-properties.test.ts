@@ -1,5 +1,4 @@
-import type { Secrets } from '../../src/contract/find-secrets';
-import { redact } from '../../src/contract/redact';
+import { redact, type Secrets } from '../../src/contract/redact';
 import { redactAnswer } from '../../src/service/record-answers';
 import { fc } from '../support/properties';
 
@@ -92,7 +91,7 @@ function leakedPieces(secret: string, shown: string): string[] {
   return pieces.filter((piece) => texts.some((text) => text.includes(piece)));
 }
 
-const secretsFor = (secret: string): Secrets => ({ keys: [secret], others: [] });
+const secretsFor = (secret: string): Secrets => ({ keys: [secret], wholeValues: [] });
 
 it('no piece of a key gets through, whatever its spelling and position', () => {
   fc.assert(

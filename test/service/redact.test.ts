@@ -1,9 +1,8 @@
-import { NO_SECRETS, type Secrets } from '../../src/contract/find-secrets';
-import { hideSecrets, redact } from '../../src/contract/redact';
+import { hideSecrets, NO_SECRETS, redact, type Secrets } from '../../src/contract/redact';
 import { secretsOf, secretsOfLink } from '../../src/service/secrets-of-call';
 
 const KEY = 'sk-live/abc+0123456789';
-const OWN: Secrets = { keys: [KEY], others: [] };
+const OWN: Secrets = { keys: [KEY], wholeValues: [] };
 
 describe('a redacted text of a service', () => {
   it('stays the same when it has no secret', () => {
@@ -112,7 +111,7 @@ describe('a redacted text of a service', () => {
   });
 
   it('hides other secrets only as a whole, and their beginning where the text was cut', () => {
-    const secrets: Secrets = { keys: [], others: ['application/json', 'beta'] };
+    const secrets: Secrets = { keys: [], wholeValues: ['application/json', 'beta'] };
     expect(redact('application/json is no application here', secrets)).toBe('… is no application here');
     expect(redact('want application', secrets)).toBe('want …');
     expect(redact('beta alphabeta', secrets)).toBe('… alphabeta');
@@ -131,20 +130,20 @@ describe('the secrets of a call', () => {
   it('are its key and every part of its query, as sent and decoded', () => {
     const secrets = secretsOf('/v.mp4?X-Amz-Signature=ab%2Fcd%3Def&token=a?bcdefgh&t=1', [KEY]);
     expect(secrets.keys).toEqual([KEY]);
-    expect(secrets.others).toEqual(expect.arrayContaining(['ab%2Fcd%3Def', 'ab/cd=ef', 'a?bcdefgh']));
+    expect(secrets.wholeValues).toEqual(expect.arrayContaining(['ab%2Fcd%3Def', 'ab/cd=ef', 'a?bcdefgh']));
   });
 
   it('are the headers of a profile too, as keys when their name says so', () => {
     const headers = { 'X-Version': '2026-11-15', 'X-Tenant-Secret': 'of-the-tenant', 'X-Key-Id': '2' };
     expect(secretsOf('/v', [KEY], headers)).toEqual({
       keys: [KEY, 'of-the-tenant'],
-      others: ['2026-11-15', '2'],
+      wholeValues: ['2026-11-15', '2'],
     });
   });
 
   it('are the tokens in the path of a link too', () => {
-    const { others } = secretsOfLink('/files/d41d8cd98f00b204e9800998ecf8427e.mp4', NO_SECRETS);
-    expect(others).toContain('d41d8cd98f00b204e9800998ecf8427e');
+    const { wholeValues } = secretsOfLink('/files/d41d8cd98f00b204e9800998ecf8427e.mp4', NO_SECRETS);
+    expect(wholeValues).toContain('d41d8cd98f00b204e9800998ecf8427e');
   });
 
   it('are empty without a key and a query', () => {

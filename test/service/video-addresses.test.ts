@@ -2,12 +2,8 @@ import type { LookupAddress } from 'node:dns';
 import { connect as connectSocket, type LookupFunction } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { Agent } from 'undici';
-import {
-  createVideoService,
-  NO_SECRETS,
-  type VideoService,
-  type VideoServiceOptions,
-} from '../../src/service';
+import { NO_SECRETS } from '../../src/contract/redact';
+import { createVideoService, type VideoService, type VideoServiceOptions } from '../../src/service';
 import { callService } from '../../src/service/call-service';
 import { checkedLookup, createVideoConnector } from '../../src/service/download-rules';
 import { type RawRequest, type RawServer, reply, startRawServer } from './raw-server';

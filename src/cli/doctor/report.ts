@@ -1,7 +1,7 @@
 import { type Environment, readKeyIfSet } from '../../config/service-config';
 import { readS3Connection } from '../../config/storage-config';
 import { readTemporalConfig } from '../../config/temporal-config';
-import { secretFinder } from '../../contract/find-secrets';
+import { secretFinder } from '../../contract/redact';
 import { hideRanges } from '../../contract/redact-links';
 import type { CheckName, Finding } from './check';
 
@@ -48,7 +48,7 @@ export function findingRedactor(env: Environment): (finding: Finding) => Finding
     }
   });
   // Only whole keys: pieces of a key and links are left alone, because paths and addresses must stay readable.
-  const find = secretFinder({ keys: [], others: keys });
+  const find = secretFinder({ keys: [], wholeValues: keys });
   const redact = (text: string) => hideRanges(text, find(text));
   return (finding) =>
     'fix' in finding
