@@ -59,6 +59,7 @@ export interface CarriedJob {
   retryAfterMs?: number;
   /** Polls in a row that found no task, and polls in total that found a success without a video. */
   misses?: { task: number; video: number };
+  /** How often the service wants to be polled. */
   servicePolling?: PollBounds;
   /** Only of a job alone: a batch carries those of its items once. */
   warnedWords?: string[];

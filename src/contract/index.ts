@@ -18,7 +18,6 @@ export {
   type StoredFile,
 } from './batch';
 export { type ParsedBatchInput, parseBatchInput } from './batch-input';
-export type { CarriedBatch, CarriedItem, CarriedJob } from './carried-over';
 export { cleanText, inShell, printable, printableJson, shown } from './clean-text';
 export { type DurationText, describeDuration, durationMs } from './duration';
 export {
