@@ -18,7 +18,7 @@ export interface FailureRow {
   retry: Record<Call, Retry>;
   /** The HTTP status that a web service in front of a job may answer with. */
   httpStatus: number;
-  /** The exit code of the command. */
+  /** The exit code of the command; `EXIT` in src/cli/exit-codes.ts has the others. */
   exitCode: number;
   /** True if a job that fails so without a task id paid for nothing: the same name and request may start again. */
   paidNothing: boolean;

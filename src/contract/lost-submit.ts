@@ -2,8 +2,8 @@ import { cleanText, inShell } from './clean-text';
 import { FAILURES, type FailureType, toTemporalType } from './failure-table';
 
 /**
- * What to do about a lost submit: a POST that was sent, or may have been, and whose answer is not known, so that a paid task
- * may exist. `hold` waits for a decision, `resubmit` sends the same idempotency key again, `fail` ends the job.
+ * What to do about a lost submit: `hold` waits for a decision, `resubmit` sends the same idempotency key again, `fail` ends
+ * the job. A submit is lost when its POST was sent, or may have been, and its answer is not known: a paid task may exist.
  */
 export const LOST_SUBMIT_POLICIES = ['hold', 'resubmit', 'fail'] as const;
 
