@@ -1,7 +1,8 @@
+import type { CarriedJob } from '../../../src/contract/carried-over';
 import { jsonBytes, LARGEST_REQUESTS_BYTES } from '../../../src/contract/sizes';
 import { VideoFailure } from '../../../src/contract/video-failure';
 import { carriedItems } from '../../../workflows/batch/batch-state';
-import { Job } from '../../../workflows/job';
+import { Job, type JobHost } from '../../../workflows/job';
 
 const WIDEST_WINDOW = 500;
 const MIB = 1024 * 1024;
@@ -17,19 +18,18 @@ const request = {
   seed: Number.MIN_SAFE_INTEGER,
 } as const;
 
+const hostOf = (item: number): JobHost => ({
+  name: `${'foxes'.repeat(200)}-${item}`,
+  item,
+  resetRuns: undefined,
+  warnedWords: new Set(),
+  loadRequest: async () => request,
+  changed: () => undefined,
+  recordTask: () => undefined,
+});
+
 async function newJob(item: number): Promise<Job> {
-  const job = new Job(
-    {},
-    {
-      name: `${'foxes'.repeat(200)}-${item}`,
-      item,
-      resetRuns: undefined,
-      warnedWords: new Set(),
-      loadRequest: async () => request,
-      changed: () => undefined,
-      recordTask: () => undefined,
-    },
-  );
+  const job = new Job({}, hostOf(item));
   await job.loadRequest();
   return job;
 }
@@ -103,3 +103,36 @@ test('a few items carry their messages unchanged', async () => {
   const [carried] = carriedItems(new Map([[1, job]]));
   expect(carried?.job.problem).toEqual(job.observed.problem);
 });
+
+test('the next run restores every field that was carried', async () => {
+  const job = await waiting(1);
+  job.recordSettings({ taskId: 'task_1', servicePolling: { min: 60_000 }, record: 'record-1' });
+  job.recordPollFailure(new VideoFailure('TaskUnknown', { retryAfter: 7 }));
+  job.pollRequested = true;
+  const carried = [job, await held(2)].map((each) => each.carry(1_000));
+  const fields = new Set(carried.flatMap((each) => Object.entries(each)).flatMap(namesOfSet));
+  expect([...fields].sort()).toEqual(CARRIED_BY_ITEMS);
+  jest.setSystemTime(Date.now() + 60_000);
+  for (const each of carried) expect(new Job({}, hostOf(1), each).carry(1_000)).toEqual(each);
+});
+
+const namesOfSet = ([name, value]: [string, unknown]) => (value === undefined ? [] : [name]);
+
+/** All fields of CarriedJob, but `warnedWords`, which the batch carries. */
+const CARRIED_BY_ITEMS = [
+  'expected',
+  'hold',
+  'isAdopted',
+  'misses',
+  'pastHoldsMs',
+  'pollRequested',
+  'polls',
+  'problem',
+  'record',
+  'retryAfterMs',
+  'servicePolling',
+  'startedAtMs',
+  'submittedAtMs',
+  'task',
+  'taskId',
+] satisfies (keyof CarriedJob)[];
