@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
-import { lstat, mkdir, open, rename, rm } from 'node:fs/promises';
+import { lstat, open, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -9,6 +8,8 @@ import type { Environment } from '../config/service-config';
 import { readS3Connection } from '../config/storage-config';
 import { errorCode } from '../contract/errors';
 import { readS3Uri } from '../storage';
+import { FileSink } from '../storage/file-sink';
+import { makeFolder, syncFolder } from '../storage/part-files';
 import { messageOf } from './doctor/described-error';
 
 /** The video is stored, but could not be copied. Nothing needs to be generated again. */
@@ -49,19 +50,31 @@ export async function copyOut(uri: string, out: string | undefined, env?: Enviro
   // Others may write to the folder, so the name cannot be guessed and must not exist.
   const temporary = join(dirname(target), `.videogen-${randomUUID()}.part`);
   try {
-    const video = await openStored(uri, env);
-    await mkdir(dirname(target), { recursive: true }).catch((error: unknown) => {
-      video.destroy();
-      throw error;
-    });
-    await pipeline(video, createWriteStream(temporary, { flags: 'wx' }));
+    await copyTo(temporary, await openStored(uri, env));
     await rename(temporary, target);
+    await syncFolder(dirname(target));
     return target;
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined);
     throw new CopyFailed(
       `The video is at ${stored}, but could not be copied to ${target}: ${messageOf(error)}`,
     );
+  }
+}
+
+async function copyTo(path: string, video: Readable): Promise<void> {
+  try {
+    await makeFolder(dirname(path));
+    const file = await open(path, 'wx');
+    try {
+      await pipeline(video, new FileSink(file));
+      // A power cut can keep the new name and lose the bytes.
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  } finally {
+    video.destroy();
   }
 }
 

@@ -1,11 +1,11 @@
 import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { errorCode } from '../contract/errors';
 import { receiveFile } from './incoming-file';
-import { isPartName, newPartName, partMark, removePartsBefore, syncFolder } from './part-files';
+import { isPartName, makeFolder, newPartName, partMark, removePartsBefore, syncFolder } from './part-files';
 import { newProbeKey, runProbe, writeAndRead } from './probe';
 import type { VideoStorage } from './storage';
 import { asStorageFault, readWithFaults, StorageFault } from './storage-fault';
@@ -76,7 +76,7 @@ async function replaceFile(path: string, temporaryName: string, content: string 
   const folder = dirname(path);
   const temporary = join(folder, temporaryName);
   const startedAtMs = performance.now();
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   try {
     await writeDurably(temporary, content);
     if (performance.now() - startedAtMs > REPLACE_WITHIN_MS)

@@ -1,10 +1,18 @@
-import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
 import { errorCode } from '../contract/errors';
 import { FileSink } from './file-sink';
-import { moveIfFree, newPartName, partMark, partsIn, sidecarMark, syncFolder } from './part-files';
+import {
+  makeFolder,
+  moveIfFree,
+  newPartName,
+  partMark,
+  partsIn,
+  sidecarMark,
+  syncFolder,
+} from './part-files';
 import { incomplete, isSameVideo, keyTaken } from './same-video';
 import type { IncomingVideo, WholeVideo } from './storage';
 import { asStorageFault } from './storage-fault';
@@ -23,7 +31,7 @@ export function receiveFile(
 ): Promise<IncomingVideo> {
   return asStorageFault(async () => {
     const folder = dirname(target.path);
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     const mark = partMark(target.key, owner);
     // Listed before our part exists: an attempt that Temporal took for dead must not remove its successor's part.
     const earlier = await partsIn(folder, [mark, sidecarMark(target.key)]);
@@ -77,8 +85,9 @@ class IncomingFile implements IncomingVideo {
   setAside(key: string): Promise<{ uri: string }> {
     return this.endWith(async () => {
       const path = this.pathOf(key);
-      await this.close();
-      await mkdir(dirname(path), { recursive: true });
+      await this.flush();
+      await this.own.file.sync();
+      await makeFolder(dirname(path));
       await rename(this.partPath, path);
       await syncFolder(dirname(path));
       return uriOf(path);
@@ -103,6 +112,8 @@ class IncomingFile implements IncomingVideo {
       if (!found.isFile()) throw keyTaken(key);
       const content = (await open(path)).createReadStream();
       if (!(await isSameVideo({ bytes: found.size, content }, whole))) throw keyTaken(key);
+      // The attempt that stored it may have been killed before it did so.
+      await syncFolder(dirname(path));
     }
   }
 
@@ -123,13 +134,16 @@ class IncomingFile implements IncomingVideo {
     }
   }
 
-  /** Writes what the sink has buffered, unless it has failed. */
   private async close(): Promise<void> {
-    if (!this.sink.destroyed) {
-      this.sink.end();
-      await finished(this.sink).catch(() => undefined);
-    }
+    await this.flush();
     await this.own.file.close();
+  }
+
+  /** Writes what the sink has buffered, unless it has failed. */
+  private async flush(): Promise<void> {
+    if (this.sink.destroyed) return;
+    this.sink.end();
+    await finished(this.sink).catch(() => undefined);
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { link, lstat, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { link, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errorCode } from '../contract/errors';
 
@@ -56,6 +56,14 @@ async function renameIfFree(part: string, target: string): Promise<void> {
   });
   if (found) throw Object.assign(new Error(`EEXIST: file already exists, ${target}`), { code: 'EEXIST' });
   await rename(part, target);
+}
+
+/** Makes a folder and those above it, so that a power cut cannot lose one with the files in it. */
+export async function makeFolder(folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true });
+  if (first === undefined) return;
+  // Each new folder is a name in the one above it.
+  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
 }
 
 /** A power cut can lose a new name although the bytes are on disk. Not every system can sync a folder. */
