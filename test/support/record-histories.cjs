@@ -1,13 +1,40 @@
 /**
- * Records the histories that test/time-skipping/replay.test.ts replays: `npm run histories NAME...`.
- * A recorded history never changes, even when the workflow does: it represents the jobs that are running during a release.
+ * Records the histories that test/time-skipping/replay.test.ts replays: `npm run histories NAME...`, and without a name
+ * those that are not there yet. A released history is never recorded again, even when the workflow changes: it represents
+ * the jobs that are running during a release.
  */
 const { writeFile } = require('node:fs/promises');
 const { join } = require('node:path');
 const { historyToJSON } = require('@temporalio/common/lib/proto-utils');
+const { chooseHistories } = require('./released-histories.cjs');
 const { createVideoTestEnvironment } = require('../../dist/src/testing');
 
 const request = { prompt: 'A red fox', resolution: '480p', duration: 5, seed: 7 };
+
+const FOLDER = join(__dirname, '../histories');
+
+/** Waits until the progress of a job matches. */
+async function until(handle, matches, sleep) {
+  for (;;) {
+    const progress = await handle.query('progress');
+    if (matches(progress)) return progress;
+    await sleep('1s');
+  }
+}
+
+const isHeld = ({ phase }) => phase === 'needs-decision';
+const loseSubmit = (emulator) => emulator.next('submit', { kind: 'reset' });
+
+/** A job whose lost submit is decided. */
+const decided = (decision) => ({
+  prepare: loseSubmit,
+  run: async (start, sleep) => {
+    const handle = await start({ request });
+    await until(handle, isHeld, sleep);
+    await handle.executeUpdate('decideSubmit', { args: [decision] });
+    return handle;
+  },
+});
 
 /** Each history: how the emulator is prepared, and what happens to the job. */
 const STORIES = {
@@ -70,7 +97,7 @@ const STORIES = {
     run: async (start, sleep, _submit, emulator) => {
       const handle = await start({ request, holdFor: '3h' });
       const decide = async (decisionNow) => {
-        while ((await handle.query('progress')).phase !== 'needs-decision') await sleep('1s');
+        await until(handle, isHeld, sleep);
         await sleep('1h');
         await handle.executeUpdate('decideSubmit', { args: [decisionNow()] });
       };
@@ -78,6 +105,49 @@ const STORIES = {
       await decide(() => ({ decision: 'adopt', taskId: emulator.generations()[1].taskId }));
       return handle;
     },
+  },
+  abandoned: decided({ decision: 'abandon' }),
+  'resubmitted-by-policy': {
+    prepare: loseSubmit,
+    run: (start) => start({ request, onLostSubmit: 'resubmit' }),
+  },
+  'failed-by-policy': { prepare: loseSubmit, run: (start) => start({ request, onLostSubmit: 'fail' }) },
+  'cancelled-hold': {
+    prepare: loseSubmit,
+    run: async (start, sleep) => {
+      const handle = await start({ request });
+      await until(handle, isHeld, sleep);
+      await handle.cancel();
+      return handle;
+    },
+  },
+  'decided-by-signal': {
+    prepare: loseSubmit,
+    run: async (start, sleep) => {
+      const handle = await start({ request });
+      await until(handle, isHeld, sleep);
+      await handle.signal('decideSubmit', { decision: 'resubmit' });
+      return handle;
+    },
+  },
+  'task-not-found': { run: (start) => start({ taskId: 'task-that-never-was' }) },
+  'no-video': {
+    prepare: (emulator) =>
+      emulator.next('status', { kind: 'no-video' }, { kind: 'no-video' }, { kind: 'no-video' }),
+    jobTimeMs: 0,
+    run: (start) => start({ request }),
+  },
+  'video-corrupt': {
+    prepare: (emulator) =>
+      emulator.next('download', ...Array.from({ length: 5 }, () => ({ kind: 'web-page' }))),
+    run: (start) => start({ request }),
+  },
+  'deadline-at-submit': {
+    prepare: (emulator) => emulator.next('submit', { kind: 'rate-limited', retryAfter: 600 }),
+    run: (start) => start({ request, deadline: '1m' }),
+  },
+  'own-queues': {
+    run: (start) => start({ request, queues: { submit: 'video-generation', download: 'video-generation' } }),
   },
   adopted: { run: async (start, _sleep, submit) => start({ taskId: await submit() }) },
   // One item is refused, one is lost and adopted.
@@ -87,17 +157,35 @@ const STORIES = {
       emulator.next('submit', { kind: 'refused', status: 400, message: 'no' }, { kind: 'cut-body' }),
     run: async (start, sleep, _submit, emulator) => {
       const handle = await start({ requests: [1, 2, 3, 4].map(() => request), window: 2 });
-      const isHeld = ({ phase }) => phase === 'needs-decision';
-      for (;;) {
-        const { running } = await handle.query('progress');
-        const item = running.find(isHeld)?.item;
-        if (item !== undefined) {
-          const decision = { item, decision: 'adopt', taskId: emulator.generations()[0].taskId };
-          await handle.executeUpdate('decideSubmit', { args: [decision] });
-          return handle;
-        }
-        await sleep('1s');
-      }
+      const { running } = await until(handle, ({ running }) => running.some(isHeld), sleep);
+      const { item } = running.find(isHeld);
+      const decision = { item, decision: 'adopt', taskId: emulator.generations()[0].taskId };
+      await handle.executeUpdate('decideSubmit', { args: [decision] });
+      return handle;
+    },
+  },
+  'batch-stopped': {
+    type: 'generateVideos',
+    prepare: (emulator) => emulator.next('submit', { kind: 'refused', status: 400, message: 'no' }),
+    run: (start) => start({ requests: [1, 2, 3, 4].map(() => request), window: 2, onFailure: 'stop' }),
+  },
+  // One item is held, three wait for their tasks, one has not begun.
+  'batch-cancelled': {
+    type: 'generateVideos',
+    jobTimeMs: 60 * 60_000,
+    prepare: loseSubmit,
+    run: async (start, sleep) => {
+      const handle = await start({ requests: [1, 2, 3, 4, 5].map(() => request), window: 3 });
+      const isWaiting = ({ phase }) => phase === 'waiting';
+      await until(
+        handle,
+        ({ running }) => running.some(isHeld) && running.filter(isWaiting).length === 3,
+        sleep,
+      );
+      await handle.signal('pollNow');
+      await sleep('10s');
+      await handle.cancel();
+      return handle;
     },
   },
   // Records the second run: the first is long.
@@ -146,17 +234,19 @@ async function record(name) {
     await handle.result().catch(() => undefined);
     const last = temporal.client.workflow.getHandle(name);
     const history = JSON.parse(historyToJSON(await last.fetchHistory()), anonymous);
-    await writeFile(join(__dirname, '../histories', `${name}.json`), `${JSON.stringify(history)}\n`);
+    await writeFile(join(FOLDER, `${name}.json`), `${JSON.stringify(history)}\n`);
     process.stdout.write(`${name}: ${history.events.length} events\n`);
   });
   await env.teardown();
 }
 
 async function main(names) {
-  for (const name of names.length > 0 ? names : Object.keys(STORIES)) await record(name);
+  const { chosen, problem } = chooseHistories(FOLDER, Object.keys(STORIES), names);
+  if (problem !== undefined) throw problem;
+  for (const name of chosen) await record(name);
 }
 
 main(process.argv.slice(2)).catch((error) => {
-  process.stderr.write(`${error.stack}\n`);
+  process.stderr.write(`${typeof error === 'string' ? error : error.stack}\n`);
   process.exitCode = 1;
 });

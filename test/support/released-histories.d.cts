@@ -1,0 +1,5 @@
+export function chooseHistories(
+  folder: string,
+  stories: string[],
+  names: string[],
+): { chosen?: string[]; problem?: string };
