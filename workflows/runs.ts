@@ -28,7 +28,7 @@ export function historyIsLong(longestEvents: number): boolean {
   return continueAsNewSuggested || historyLength > longestEvents;
 }
 
-/** Continues as new with the same memo, which holds the task id; Temporal would drop it. */
+/** Continues as new with the same memo, which has the task id of a job; Temporal would drop it, unlike search attributes. */
 export async function continueWith<Input, Carried>(input: Input, carried: Carried): Promise<never> {
   // The next run would not know of a cancellation that arrived with the last event.
   if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('cancelled');

@@ -8,6 +8,7 @@ import {
   TimeoutFailure,
 } from '@temporalio/workflow';
 import type { RecalledSubmit, SubmittedTask, VideoActivities } from '../activities';
+import type { InspectedSubmit, SubmitNote } from '../activities/submit/submit-note';
 import { cleanText } from '../src/contract/clean-text';
 import { INSPECT_SUBMIT_POLICY, RECALL_POLICY, SUBMIT_POLICY } from '../src/contract/policies';
 import { describeRequest, describeTask } from '../src/contract/summaries';
@@ -89,26 +90,36 @@ function readLostSubmit(error: unknown): VideoFailure | undefined {
   return failure?.type === 'SubmitUnconfirmed' ? failure : undefined;
 }
 
-/** After a timeout the job record may say how the last attempt ended. */
+/** After a timeout, the last heartbeat or the job record may name the task, or say that there is none. */
 async function recallOrHold(job: Job, { type, details }: VideoFailure, error: unknown): Promise<Submitted> {
+  const note = lastNote(error);
+  if (typeof note.taskId === 'string') return recordNotedTask(job, note.taskId);
   const { task, madeNoTask, onLostSubmit } = await recall(job);
   if (task) {
     job.recordSubmitted(task);
     return task;
   }
   // Without shared storage this worker may read a record that is older than the last worker's heartbeat.
-  if (madeNoTask && !wasSending(error)) throw error;
+  if (madeNoTask && note.sending === undefined) throw error;
   const policy = job.options.onLostSubmit ?? onLostSubmit;
   const lostSubmit = new VideoFailure(type, { ...details, onLostSubmit: policy });
   if (job.lostSubmitPolicy(lostSubmit) === 'hold') return { lostSubmit };
-  // The timeout itself would become a DeadlineExceeded that does not mention the task that may exist.
+  // The deadline is over, so nothing is submitted again. The timeout itself would become a DeadlineExceeded that does not
+  // mention the task that may exist.
   throw createFailure(lostSubmit.type, lostSubmit.details);
 }
 
-function wasSending(error: unknown): boolean {
+/** What the last heartbeat of a submit that timed out says. */
+function lastNote(error: unknown): Partial<Record<keyof SubmitNote, unknown>> {
   const { cause } = error instanceof ActivityFailure ? error : {};
-  if (!(cause instanceof TimeoutFailure)) return false;
-  return Object(cause.lastHeartbeatDetails).sending !== undefined;
+  return Object(cause instanceof TimeoutFailure ? cause.lastHeartbeatDetails : undefined);
+}
+
+/** Takes the task of an attempt that got its answer and could not return it. */
+async function recordNotedTask(job: Job, taskId: string): Promise<SubmittedTask> {
+  const { task = { taskId } } = await recall(job, taskId);
+  job.recordSubmitted(task);
+  return task;
 }
 
 /** Reads the job record. A storage that fails counts as one without a record. */
@@ -148,28 +159,27 @@ async function inspectBeforeCancelling(
       () => true,
     );
     if (await Promise.race([isOver, cancelRequested.catch(() => false)])) return submitted;
-    const lostSubmit = await findLostSubmit(job);
+    const { taskId, lostSubmit } = await inspectSubmit(job);
     sending.cancel();
     return submitted.catch((error: unknown) => {
       // A failure of the running attempt says more than the cancellation.
-      throw isCancellation(error) && lostSubmit !== undefined
-        ? createFailure('SubmitUnconfirmed', { message: lostSubmit })
-        : error;
+      if (!isCancellation(error)) throw error;
+      if (taskId !== undefined) return recordNotedTask(job, taskId);
+      throw lostSubmit === undefined ? error : createFailure('SubmitUnconfirmed', { message: lostSubmit });
     });
   });
 }
 
 /** A local activity is quick: until it returns, a submit that is no longer wanted may still be sent. */
-async function findLostSubmit(job: Job): Promise<string | undefined> {
+async function inspectSubmit(job: Job): Promise<InspectedSubmit> {
   const { inspectPendingSubmit } = proxyLocalActivities<VideoActivities>({
     ...INSPECT_SUBMIT_POLICY,
     summary: job.titled('read the notes of the cancelled submit'),
   });
   try {
-    const { lostSubmit } = await inspectPendingSubmit(job.activityId('submit'));
-    return lostSubmit;
+    return await inspectPendingSubmit(job.activityId('submit'));
   } catch (error) {
     log.warn('could not read whether the submit is lost', { error: cleanText(String(error)) });
-    return 'it could not be read how its attempts ended';
+    return { lostSubmit: 'it could not be read how its attempts ended' };
   }
 }

@@ -75,13 +75,19 @@ export interface InspectPendingSubmitInput {
   activityId?: string;
 }
 
+/** How far a pending submit has come: its task, or why it is lost, or neither. */
+export interface InspectedSubmit {
+  taskId?: string;
+  lostSubmit?: string;
+}
+
 /**
- * Finds out whether a pending submit is lost. It must run before the submit is cancelled, because Temporal then drops its
+ * Reads the task of a pending submit, or finds out whether it is lost. It must run before the submit is cancelled, because Temporal then drops its
  * heartbeat details. An attempt that is still sending counts as well.
  */
 export async function inspectPendingSubmit({
   activityId,
-}: InspectPendingSubmitInput): Promise<{ lostSubmit?: string }> {
+}: InspectPendingSubmitInput): Promise<InspectedSubmit> {
   const { workflowExecution } = activityInfo();
   if (workflowExecution === undefined) return {};
   const { workflowId, runId } = workflowExecution;
@@ -92,7 +98,9 @@ export async function inspectPendingSubmit({
       : pending.activityId === activityId,
   );
   if (submit === undefined) return {};
-  return {
-    lostSubmit: lostSubmitBefore(Number(submit.attempt), await decodeByWorker(submit.heartbeatDetails)),
-  };
+  const note: unknown = await decodeByWorker(submit.heartbeatDetails);
+  const { taskId }: Record<keyof SubmitNote, unknown> = Object(note);
+  return typeof taskId === 'string'
+    ? { taskId }
+    : { lostSubmit: lostSubmitBefore(Number(submit.attempt), note) };
 }

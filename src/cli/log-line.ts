@@ -14,7 +14,10 @@ const OMITTED_FIELDS =
 /** The SDK's native part prints gRPC errors with all their bytes. */
 const NATIVE_STATUS = /^Status \{ code: (\w+), message: "((?:[^"\\]|\\.)*)"/;
 
-/** An entry of the SDK's log as one line, without control characters: others choose the names in it. */
+/**
+ * An entry of the SDK's log as one line, without control characters: others choose the names in it. Secrets do not come this
+ * far: they are removed where text enters, by `redact` in src/contract/redact.ts.
+ */
 export function logLine({ level, timestampNanos, message, meta = {} }: LogEntry): string {
   const time = new Date(Number(timestampNanos / 1_000_000n)).toISOString();
   const fields = Object.entries(meta).filter(([name, value]) => !OMITTED_FIELDS.test(name) && value != null);

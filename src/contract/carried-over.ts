@@ -5,7 +5,8 @@ import type { FailureDetails } from './video-failure';
 
 /**
  * What a batch carries over when it continues as new: the workflow's second argument, which callers never set. Its input is
- * passed on beside it. Results are not carried over: they are in the storage before the run ends.
+ * passed on beside it, with its requests if it has them. Not carried over: results, which are in the storage before the run
+ * ends, and what the next run finds out again, such as whether `firstFailed` stops the batch.
  */
 export interface CarriedBatch {
   opened?: OpenedBatch;
@@ -33,8 +34,9 @@ export interface CarriedItem {
 /**
  * What a job carries over when it continues as new, alone or as an item of a batch. A job alone has it as the workflow's
  * second argument, which callers never set. Hundreds of items are carried over together, so defaults are left out and texts
- * are cut. Also left out: the phase and the next poll, which the next run sets itself; a decision, because no run ends while
- * one is being taken; and the reply to the last decision by signal.
+ * are cut. Also left out: the phase and the next poll, which the next run sets itself; whether the video is stored and how
+ * its download goes, because no run ends then; a decision, because no run ends while one is being taken; and the reply to the
+ * last decision by signal.
  */
 export interface CarriedJob {
   taskId?: string;
@@ -50,7 +52,7 @@ export interface CarriedJob {
   startedAtMs: number;
   submittedAtMs: number;
   polls: number;
-  /** A `pollNow` signal has not been answered yet. */
+  /** Only of a job alone: a `pollNow` signal has not been answered yet. */
   pollRequested?: boolean;
   /** The task at the last poll. */
   task?: JobProgress['task'];

@@ -2,10 +2,10 @@
 export type Call = 'submit' | 'poll' | 'download';
 
 /**
- * What happens after a failure of a call. `never`: it ends the job. `policy`: Temporal's retry policy tries again, until
- * the deadline. `poll-again`: this poll has failed, and the job polls again later, as it does when a poll has used up its
- * retries. `hold`: the call may have paid for a task, so the job waits for a decision, unless `onLostSubmit` says
- * otherwise. `-`: no answer to this call leads here.
+ * What happens after a failure of a call. `never`: it ends the job; a poll ends it where workflows/poll.ts says so. `policy`:
+ * Temporal's retry policy tries again, until the deadline. `poll-again`: this poll has failed, and the job polls again later,
+ * as it does when a poll has used up its retries. `hold`: the call may have paid for a task, so the job waits for a
+ * decision, unless `onLostSubmit` says otherwise; only SubmitUnconfirmed is held. `-`: no answer to this call leads here.
  */
 export type Retry = 'never' | 'policy' | 'poll-again' | 'hold' | '-';
 

@@ -165,7 +165,8 @@ function isCancelledJob(error: Error): boolean {
 
 /**
  * Whether an activity timed out while it ran or before any worker started it; undefined when it did not time out. An
- * activity that was never started has neither a heartbeat nor an earlier failure.
+ * activity that was never started has neither a heartbeat nor an earlier failure. Where we set no limit for the start, the
+ * server uses the limit of the whole activity, and reports SCHEDULE_TO_START for an attempt that was waiting for a worker.
  */
 export function readTimeout(error: unknown): 'while-running' | 'never-started' | undefined {
   if (!(error instanceof ActivityFailure && error.cause instanceof TimeoutFailure)) return undefined;

@@ -29,7 +29,7 @@ export interface Answered {
   status: number;
   /** As it came: redact what is shown of it. */
   rawBody: string;
-  /** Redacted, except for the task id and the link. */
+  /** Redacted, except for what must stay exact: see `redactReading`. */
   reading: TracedReading;
   secrets: Secrets;
 }
@@ -171,7 +171,7 @@ async function exchange(dispatcher: Dispatcher, call: ServiceCall, limitMs: numb
   }
 }
 
-/** The task id and the link must stay exact, so they are not redacted: see video-service.ts. */
+/** Ids and links must stay exact, so they are not redacted: video-service.ts refuses or redacts those that it shows. */
 function redactReading(reading: TracedReading, secrets: Secrets): TracedReading {
   const {
     task,

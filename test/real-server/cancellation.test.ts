@@ -132,6 +132,24 @@ describe('a cancellation while a submit waits for its next attempt', () => {
     });
   });
 
+  test('knows the task of an attempt that got its answer and could not return it', async () => {
+    const failing: ActivityInboundCallsInterceptor = {
+      execute: async (input, next) => {
+        const result = await next(input);
+        if (activityInfo().activityType !== 'submitVideo') return result;
+        throw createFailure('ServiceFailed', {}, { retryable: true, nextRetryDelayMs: 600_000 });
+      },
+    };
+    const worker = { interceptors: { activity: [() => ({ inbound: failing })] } };
+    await inWorld(env, { worker }, async ({ emulator, videos }) => {
+      const job = await videos.start({ request });
+      while ((await pendingActivity(job.workflowId))?.attempt !== 2) await pause();
+      await job.cancel();
+      expectRow(await failureOf(job.result()), 'Cancelled', emulator.generations()[0]?.taskId);
+      expect(emulator.calls).toHaveLength(1);
+    });
+  });
+
   test('treats the submit as lost when its attempts cannot be read from Temporal', async () => {
     const failing: ActivityInboundCallsInterceptor = {
       execute: async (input, next) => {

@@ -1,3 +1,7 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { activityInfo, cancelled } from '@temporalio/activity';
+import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
 import { isVideoFailure } from '../../src/contract';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';
@@ -29,5 +33,29 @@ test('a job whose submits are refused fails at its deadline without a hold, beca
     }
     expect(emulator.generations()).toHaveLength(1);
     await first.cancel();
+  });
+});
+
+test('a task that only the last heartbeat of a submit names is polled at the deadline, and not held', async () => {
+  let folder = '';
+  const hanging: ActivityInboundCallsInterceptor = {
+    execute: async (input, next) => {
+      const result = await next(input);
+      if (activityInfo().activityType !== 'submitVideo') return result;
+      await rm(join(folder, 'jobs'), { recursive: true });
+      // Temporal gives the attempt up at the deadline.
+      await cancelled();
+      return result;
+    },
+  };
+  const worker = {
+    interceptors: { activity: [() => ({ inbound: hanging })] },
+    maxHeartbeatThrottleInterval: '100ms' as const,
+  };
+  await inWorld(env, { worker, jobTimeMs: 0 }, async ({ videos, emulator, storageFolder }) => {
+    folder = storageFolder;
+    const job = await videos.start({ request: { prompt: 'Fox' }, deadline: '15s' });
+    expect((await job.result()).taskId).toBe(emulator.generations()[0]?.taskId);
+    expect(emulator.generations()).toHaveLength(1);
   });
 });

@@ -6,7 +6,10 @@ import { REQUESTS_POLICY } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 import { createFailure } from '../../src/contract/video-failure';
 
-/** Reads the requests of a batch when they are needed. Those of a file are neither kept nor carried over, because they can be large; those in the input travel with it. */
+/**
+ * Reads the requests of a batch when they are needed. Of a file, only the page with the next items is kept, and nothing is
+ * carried over, because it can be large. Requests in the input are passed on with it.
+ */
 export class BatchRequests {
   private page: { from: number; requests: VideoRequest[] } = { from: 1, requests: [] };
   private lastReading: Promise<unknown> = Promise.resolve();
