@@ -1,7 +1,17 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 
 const ROOT = join(__dirname, '..');
 const CRUISER = join(ROOT, 'node_modules/.bin/depcruise');
@@ -174,5 +184,34 @@ describe('the import rules', () => {
 
   it('are followed by the repository', () => {
     expect(violationsIn(ROOT)).toEqual([]);
+  });
+});
+
+describe('the environment', () => {
+  const sources = FOLDERS.flatMap((top) =>
+    readdirSync(join(ROOT, top), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => join(ROOT, top, file)),
+  );
+  /** One variable taken out, by name, by index or by destructuring; the whole object handed on is fine. */
+  const READS_ONE =
+    /process\s*\.\s*env\s*(?:\?\.|[.[])|\}\s*(?::[^=;]*)?=\s*process\s*\.\s*env\b|from 'node:process'/;
+
+  test('is passed to the readers of src/config, and nowhere read variable by variable', () => {
+    const readers = sources.filter((file) => READS_ONE.test(readFileSync(file, 'utf8')));
+    expect(readers.map((file) => relative(ROOT, file))).toEqual([]);
+    expect(sources.length).toBeGreaterThan(30);
+  });
+
+  test.each([
+    ['process.env.HOME', true],
+    ["process.env['HOME']", true],
+    ['process.env?.HOME', true],
+    ['const { HOME } = process.env;', true],
+    ['function read(env: Environment = process.env) {}', false],
+    ['const { env = process.env } = options;', false],
+    ['spawn(go, { env: { ...process.env, ...more } })', false],
+  ])('in %j is one variable read: %s', (code, isRead) => {
+    expect(READS_ONE.test(code)).toBe(isRead);
   });
 });

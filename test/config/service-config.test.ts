@@ -1,6 +1,6 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import {
   type Environment,
   namesAService,
@@ -416,36 +416,6 @@ describe("the emulator's key", () => {
     );
     expect(refusal(() => readKeyIfSet({ VIDEO_API_KEY_FILE: join(folder, 'none') }))).toMatch('ENOENT');
     expect(refusal(() => readKeyIfSet({ VIDEO_API_KEY: KEY, VIDEO_API_KEY_FILE: 'x' }))).toMatch('both set');
-  });
-});
-
-describe('the environment', () => {
-  const root = join(__dirname, '..', '..');
-  const sources = ['src', 'workflows', 'activities'].flatMap((top) =>
-    readdirSync(join(root, top), { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.ts'))
-      .map((file) => join(root, top, file)),
-  );
-  /** One variable taken out, by name, by index or by destructuring; the whole object handed on is fine. */
-  const READS_ONE =
-    /process\s*\.\s*env\s*(?:\?\.|[.[])|\}\s*(?::[^=;]*)?=\s*process\s*\.\s*env\b|from 'node:process'/;
-
-  it('is passed to the readers of src/config, and nowhere read variable by variable', () => {
-    const readers = sources.filter((file) => READS_ONE.test(readFileSync(file, 'utf8')));
-    expect(readers.map((file) => relative(root, file))).toEqual([]);
-    expect(sources.length).toBeGreaterThan(30);
-  });
-
-  it.each([
-    ['process.env.HOME', true],
-    ["process.env['HOME']", true],
-    ['process.env?.HOME', true],
-    ['const { HOME } = process.env;', true],
-    ['function read(env: Environment = process.env) {}', false],
-    ['const { env = process.env } = options;', false],
-    ['spawn(go, { env: { ...process.env, ...more } })', false],
-  ])('in %j is one variable read: %s', (code, isRead) => {
-    expect(READS_ONE.test(code)).toBe(isRead);
   });
 });
 
