@@ -68,35 +68,7 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
       return createVideoActivities({ service, storage });
     },
     activitiesAt: (baseUrl, more) => createVideoActivities({ service: serviceAt(baseUrl, more), storage }),
-    run<I, T>(activity: (input: I) => Promise<T>, input: I, info?: ActivityInfo) {
-      const environment = new MockActivityEnvironment(
-        // The SDK's default is one second, too short for a submit.
-        { scheduleToCloseTimeoutMs: HOUR_MS, ...info },
-        { logger: loggerInto(reported) },
-      );
-      const beats: unknown[] = [];
-      environment.on('heartbeat', (details: unknown) => {
-        beats.push(details);
-        reported.push(details);
-        environment.emit('beat');
-      });
-      const result = environment.run<[I], T, typeof activity>(activity, input);
-      result.then(
-        (value) => reported.push(value),
-        (error) => reported.push(error),
-      );
-      return {
-        result,
-        beats,
-        cancel: () => environment.cancel(),
-        beat: (matches) =>
-          new Promise((resolve) => {
-            const check = () => beats.some(matches) && resolve();
-            environment.on('beat', check);
-            check();
-          }),
-      };
-    },
+    run: (activity, input, info) => startAttempt(activity, input, info, reported),
     files: () => filesIn(folder),
     everythingReported: () => reported.map((one) => everythingIn(one)).join('\n'),
     async close() {
@@ -107,13 +79,40 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
   };
 }
 
-/** One attempt of an activity that needs no world. */
-export function runActivity<I, T>(activity: (input: I) => Promise<T>, input: I): Promise<T> {
+/** One attempt of an activity. Its result, heartbeats and log lines are added to `reported`. */
+export function startAttempt<I, T>(
+  activity: (input: I) => Promise<T>,
+  input: I,
+  info: ActivityInfo = {},
+  reported: unknown[] = [],
+): Attempt<T> {
   const environment = new MockActivityEnvironment(
-    { scheduleToCloseTimeoutMs: HOUR_MS },
-    { logger: loggerInto([]) },
+    // The SDK's default is one second, too short for a submit.
+    { scheduleToCloseTimeoutMs: HOUR_MS, ...info },
+    { logger: loggerInto(reported) },
   );
-  return environment.run<[I], T, typeof activity>(activity, input);
+  const beats: unknown[] = [];
+  environment.on('heartbeat', (details: unknown) => {
+    beats.push(details);
+    reported.push(details);
+    environment.emit('beat');
+  });
+  const result = environment.run<[I], T, typeof activity>(activity, input);
+  result.then(
+    (value) => reported.push(value),
+    (error) => reported.push(error),
+  );
+  return {
+    result,
+    beats,
+    cancel: () => environment.cancel(),
+    beat: (matches) =>
+      new Promise((resolve) => {
+        const check = () => beats.some(matches) && resolve();
+        environment.on('beat', check);
+        check();
+      }),
+  };
 }
 
 /** The failure of an attempt, with its type in the failure table, and its details. */
