@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createVideoActivities, type VideoActivities } from '../../activities';
-import { fromTemporalType } from '../../src/contract/failure-table';
+import { type FailureType, fromTemporalType } from '../../src/contract/failure-table';
 import type { FailureDetails } from '../../src/contract/video-failure';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
 import { createVideoService, type VideoService, type VideoServiceOptions } from '../../src/service';
@@ -113,6 +113,32 @@ export function startAttempt<I, T>(
         check();
       }),
   };
+}
+
+/** More attempts than any failure is limited to. */
+const MANY_ATTEMPTS = 10;
+
+/** How an activity ended, and the types of the failures before that and of its own. */
+export interface Ended<T> {
+  end: T | ApplicationFailure;
+  failures: (FailureType | undefined)[];
+}
+
+/** Attempts an activity as Temporal does, without the pauses: each attempt gets the last heartbeat of the one before. */
+export async function attemptUntilEnd<T>(start: (info: ActivityInfo) => Attempt<T>): Promise<Ended<T>> {
+  const failures: (FailureType | undefined)[] = [];
+  let heartbeatDetails: unknown;
+  for (let attempt = 1; ; attempt++) {
+    const { result, beats } = start({ attempt, heartbeatDetails });
+    try {
+      return { end: await result, failures };
+    } catch (error) {
+      if (!(error instanceof ApplicationFailure)) throw error;
+      failures.push(fromTemporalType(error.type));
+      if (error.nonRetryable || attempt === MANY_ATTEMPTS) return { end: error, failures };
+      heartbeatDetails = beats.at(-1) ?? heartbeatDetails;
+    }
+  }
 }
 
 /** The failure of an attempt, with its type in the failure table, and its details. */

@@ -1,18 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { ApplicationFailure } from '@temporalio/common';
-import type { DownloadedVideo, DownloadVideoInput } from '../../../activities';
 import { type FailureType, fromTemporalType } from '../../../src/contract/failure-table';
 import { isPartName } from '../../../src/storage/part-files';
 import { offsetOf, type Share } from '../../support/hostile-answers';
 import type { Answer, Requests } from '../../support/hostile-server';
 import type { HostileSink } from '../../support/hostile-sinks';
-import { startAttempt } from '../activity-world';
+import { attemptUntilEnd, startAttempt } from '../activity-world';
 import { sha256 } from './download-world';
 import type { HostileWorld } from './hostile-world';
-
-/** More attempts than any failure is limited to. */
-const MANY_ATTEMPTS = 10;
 
 export interface HostileRow {
   /** The answers to the requests in order. The last one is repeated. */
@@ -61,11 +57,10 @@ export async function expectEnd(
     return found && buffer(found);
   };
 
-  const end = await download(world, row, {
-    taskId,
-    storage: `${folder}/video.{ext}`,
-    keepBad: row.keepBad,
-  });
+  const input = { taskId, storage: `${folder}/video.{ext}`, keepBad: row.keepBad };
+  const { end } = await attemptUntilEnd((info) =>
+    startAttempt(world.activities(row).downloadVideo, input, info),
+  );
   if (row.isRetriedForever) await sweepLastPart(sink, folder);
   const left = await sink.everythingIn(folder);
   const video = await read('video.mp4');
@@ -98,26 +93,6 @@ export async function expectEnd(
   // Without the ETag, a range could return the rest of another video.
   for (const { range, ifRange } of home.videos) expect(ifRange).toBe(range && '"one"');
   return { home, elsewhere, read };
-}
-
-/** Attempts a download as Temporal does, without the pauses: each attempt gets the last heartbeat of the one before. */
-async function download(
-  world: HostileWorld,
-  row: HostileRow,
-  input: DownloadVideoInput,
-): Promise<DownloadedVideo | ApplicationFailure> {
-  let heartbeatDetails: unknown;
-  for (let attempt = 1; ; attempt++) {
-    const { downloadVideo } = world.activities(row);
-    const { result, beats } = startAttempt(downloadVideo, input, { attempt, heartbeatDetails });
-    try {
-      return await result;
-    } catch (error) {
-      if (!(error instanceof ApplicationFailure)) throw error;
-      if (error.nonRetryable || attempt === MANY_ATTEMPTS) return error;
-      heartbeatDetails = beats.at(-1) ?? heartbeatDetails;
-    }
-  }
 }
 
 /** An attempt that may be retried leaves its partial file for the next one. */
