@@ -134,8 +134,8 @@ describe('a file that is not a video', () => {
 
   it('whose bytes were changed is read or refused, and never throws', async () => {
     for (const form of ALL_FORMS) {
-      // One of them is a Cluster that makes mediabunny read in circles.
-      for (let at = 0; at < 1200; at += 13) {
+      // Byte 195 of a live recording is a Cluster that makes mediabunny read in circles.
+      for (let at = 0; at < 1200; at += atLength(39, 13)) {
         const broken = Buffer.from(fileOf(form));
         broken[at] = 255 - (broken[at] ?? 0);
         expect((await inspect(broken)).kind).toMatch(/video/);
