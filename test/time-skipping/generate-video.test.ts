@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import { noiseVideo } from '../../src/emulator';
@@ -9,8 +10,10 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { reply, replyJson, startRawServer } from '../service/raw-server';
 import { expectRow } from '../support/expect-row';
 import { activities, historyOf, timers } from '../support/history';
+import { SINKS } from '../support/hostile-sinks';
 import { captureLogs, type LogLine } from '../support/logs';
 import { atLength } from '../support/nightly';
+import { S3_SERVER_TIMEOUT_MS } from '../support/s3-server';
 import { shortHistories } from '../support/short-histories';
 import { failureOf, inWorld, pause, untilProgress } from '../support/world';
 
@@ -164,6 +167,32 @@ test('a wait too long for one history continues as new with the same task, deadl
     expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
   });
 }, 180_000);
+
+test(
+  'a job stores its video in S3, also after attempts that were cut and refused',
+  async () => {
+    const { storage, everythingIn, close } = await SINKS.S3();
+    try {
+      await inWorld(env, { jobTimeMs: 0, storage }, async ({ emulator, videos }) => {
+        emulator.next(
+          'download',
+          { kind: 'cut', afterBytes: 40_000 },
+          { kind: 'server-error' },
+          { kind: 'web-page' },
+        );
+        const { taskId, video } = await videos.execute({ request, storage: 'foxes/red.{ext}' });
+        expect(video.uri).toBe('s3://videos/videos/foxes/red.mp4');
+        const stored = await storage.read('foxes/red.mp4');
+        expect(stored && (await buffer(stored)).equals(await emulator.video(taskId))).toBe(true);
+        expect((await everythingIn('foxes')).sort()).toEqual(['red.mp4', 'red.mp4.json']);
+        expect(emulator.scriptIsSpent()).toBe(true);
+      });
+    } finally {
+      await close();
+    }
+  },
+  S3_SERVER_TIMEOUT_MS,
+);
 
 test('a job at a service of another dialect stores the video of its one task, whose id is too long for a number', async () => {
   const options = { jobTimeMs: 0, dialect: 'pixverse', profile: builtInProfile('pixverse') } as const;
