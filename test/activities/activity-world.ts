@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createVideoActivities, type VideoActivities } from '../../activities';
-import { fromTemporalType } from '../../src/contract/failure-table';
+import { type FailureType, fromTemporalType } from '../../src/contract/failure-table';
 import type { FailureDetails } from '../../src/contract/video-failure';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
 import { createVideoService, type VideoService, type VideoServiceOptions } from '../../src/service';
@@ -68,35 +68,7 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
       return createVideoActivities({ service, storage });
     },
     activitiesAt: (baseUrl, more) => createVideoActivities({ service: serviceAt(baseUrl, more), storage }),
-    run<I, T>(activity: (input: I) => Promise<T>, input: I, info?: ActivityInfo) {
-      const environment = new MockActivityEnvironment(
-        // The SDK's default is one second, too short for a submit.
-        { scheduleToCloseTimeoutMs: HOUR_MS, ...info },
-        { logger: loggerInto(reported) },
-      );
-      const beats: unknown[] = [];
-      environment.on('heartbeat', (details: unknown) => {
-        beats.push(details);
-        reported.push(details);
-        environment.emit('beat');
-      });
-      const result = environment.run<[I], T, typeof activity>(activity, input);
-      result.then(
-        (value) => reported.push(value),
-        (error) => reported.push(error),
-      );
-      return {
-        result,
-        beats,
-        cancel: () => environment.cancel(),
-        beat: (matches) =>
-          new Promise((resolve) => {
-            const check = () => beats.some(matches) && resolve();
-            environment.on('beat', check);
-            check();
-          }),
-      };
-    },
+    run: (activity, input, info) => startAttempt(activity, input, info, reported),
     files: () => filesIn(folder),
     everythingReported: () => reported.map((one) => everythingIn(one)).join('\n'),
     async close() {
@@ -107,13 +79,66 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
   };
 }
 
-/** One attempt of an activity that needs no world. */
-export function runActivity<I, T>(activity: (input: I) => Promise<T>, input: I): Promise<T> {
+/** One attempt of an activity. Its result, heartbeats and log lines are added to `reported`. */
+export function startAttempt<I, T>(
+  activity: (input: I) => Promise<T>,
+  input: I,
+  info: ActivityInfo = {},
+  reported: unknown[] = [],
+): Attempt<T> {
   const environment = new MockActivityEnvironment(
-    { scheduleToCloseTimeoutMs: HOUR_MS },
-    { logger: loggerInto([]) },
+    // The SDK's default is one second, too short for a submit.
+    { scheduleToCloseTimeoutMs: HOUR_MS, ...info },
+    { logger: loggerInto(reported) },
   );
-  return environment.run<[I], T, typeof activity>(activity, input);
+  const beats: unknown[] = [];
+  environment.on('heartbeat', (details: unknown) => {
+    beats.push(details);
+    reported.push(details);
+    environment.emit('beat');
+  });
+  const result = environment.run<[I], T, typeof activity>(activity, input);
+  result.then(
+    (value) => reported.push(value),
+    (error) => reported.push(error),
+  );
+  return {
+    result,
+    beats,
+    cancel: () => environment.cancel(),
+    beat: (matches) =>
+      new Promise((resolve) => {
+        const check = () => beats.some(matches) && resolve();
+        environment.on('beat', check);
+        check();
+      }),
+  };
+}
+
+/** More attempts than any failure is limited to. */
+const MANY_ATTEMPTS = 10;
+
+/** How an activity ended, and the types of the failures before that and of its own. */
+export interface Ended<T> {
+  end: T | ApplicationFailure;
+  failures: (FailureType | undefined)[];
+}
+
+/** Attempts an activity as Temporal does, without the pauses: each attempt gets the last heartbeat of the one before. */
+export async function attemptUntilEnd<T>(start: (info: ActivityInfo) => Attempt<T>): Promise<Ended<T>> {
+  const failures: (FailureType | undefined)[] = [];
+  let heartbeatDetails: unknown;
+  for (let attempt = 1; ; attempt++) {
+    const { result, beats } = start({ attempt, heartbeatDetails });
+    try {
+      return { end: await result, failures };
+    } catch (error) {
+      if (!(error instanceof ApplicationFailure)) throw error;
+      failures.push(fromTemporalType(error.type));
+      if (error.nonRetryable || attempt === MANY_ATTEMPTS) return { end: error, failures };
+      heartbeatDetails = beats.at(-1) ?? heartbeatDetails;
+    }
+  }
 }
 
 /** The failure of an attempt, with its type in the failure table, and its details. */

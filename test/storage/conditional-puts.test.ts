@@ -4,7 +4,7 @@ import { createS3Storage, StorageUnusable, type VideoStorage } from '../../src/s
 import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
 import { failureOf } from '../support/world';
 import { type S3Faults, type S3Proxy, startS3Proxy } from './s3-proxy';
-import { LONG_VIDEO, MP4, store, storedAt, VIDEO } from './storage-contract';
+import { MP4, store, storedAt, VIDEO, VIDEO_IN_PARTS } from './storage-contract';
 
 let server: S3Server;
 beforeAll(async () => {
@@ -81,7 +81,7 @@ test('a bucket is accepted although the credentials may not delete', async () =>
 describe('where conditional puts are turned off', () => {
   test.each([
     ['short', VIDEO],
-    ['long', LONG_VIDEO],
+    ['long', VIDEO_IN_PARTS],
   ])('a %s video does not replace another one, and can be stored again', async (_, video) => {
     const storage = await behind(EVERYWHERE, { conditionalPuts: false });
     await storage.probe?.();

@@ -21,6 +21,7 @@ import {
   store,
   storedAt,
   VIDEO,
+  VIDEO_IN_PARTS,
   wholeOf,
 } from './storage-contract';
 
@@ -71,7 +72,7 @@ it('a video and its sidecar have their content types', async () => {
     return (await server.client.send(new HeadObjectCommand(object))).ContentType;
   };
   await store(storage, 'fox.mp4', VIDEO);
-  await store(storage, 'long.mp4', LONG_VIDEO);
+  await store(storage, 'long.mp4', VIDEO_IN_PARTS);
   await storage.write('fox.json', '{}', 'application/json');
   expect(await typeOf('fox.mp4')).toBe('video/mp4');
   expect(await typeOf('long.mp4')).toBe('video/mp4');
@@ -184,7 +185,7 @@ describe('a bucket that refuses some calls', () => {
 
   it('such as the completion of an upload, stores nothing of it', async () => {
     const refusing = await behind({ refuse: (call) => /^POST .*uploadId=/.test(call) });
-    await expect(store(refusing, 'fox.mp4', LONG_VIDEO)).rejects.toThrow('AccessDenied: not today');
+    await expect(store(refusing, 'fox.mp4', VIDEO_IN_PARTS)).rejects.toThrow('AccessDenied: not today');
     expect(await everything()).toEqual([]);
   });
 
@@ -202,7 +203,7 @@ describe('a bucket that refuses some calls', () => {
 
   it.each([
     ['short', VIDEO],
-    ['long', LONG_VIDEO],
+    ['long', VIDEO_IN_PARTS],
   ])('or loses its last answer still stores a %s video', async (_, video) => {
     const losing = await behind({ lose: (call) => /^POST .*uploadId=|^PUT .*x-id=PutObject/.test(call) });
     const { uri } = await store(losing, 'fox.mp4', video);
@@ -220,7 +221,7 @@ describe('a bucket that refuses some calls', () => {
     });
     const slow = await behind({ delay: (call) => calls.test(call), onDelay: () => onDelay() });
     const incoming = await slow.receive('fox.mp4', MP4);
-    incoming.sink.write(LONG_VIDEO);
+    incoming.sink.write(VIDEO_IN_PARTS);
     await held;
     await incoming.discard();
     expect(await everything()).toEqual([]);

@@ -6,6 +6,8 @@ import { type IncomingVideo, StorageFault, type VideoStorage, type WholeVideo } 
 
 /** More than the two parts that an upload to S3 has in flight. */
 export const LONG_VIDEO = randomBytes(27_000_017);
+/** More than one part of an upload to S3. */
+export const VIDEO_IN_PARTS = LONG_VIDEO.subarray(0, 9_000_017);
 export const VIDEO = LONG_VIDEO.subarray(0, 3_000_017);
 
 export interface StorageWorld {
@@ -118,10 +120,10 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
 
     it('cannot be read before it is published', async () => {
       const incoming = await storage.receive('fox.mp4', MP4);
-      await feed(incoming, inChunks(LONG_VIDEO, 100_000));
+      await feed(incoming, inChunks(VIDEO_IN_PARTS, 100_000));
       expect(await storage.read('fox.mp4')).toBeUndefined();
-      await incoming.publish(wholeOf(LONG_VIDEO));
-      await expectStored('fox.mp4', LONG_VIDEO);
+      await incoming.publish(wholeOf(VIDEO_IN_PARTS));
+      await expectStored('fox.mp4', VIDEO_IN_PARTS);
     });
 
     it('is not published when bytes are missing or too many, and nothing is left', async () => {
@@ -141,7 +143,7 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
   describe.each([
     ['tiny', VIDEO.subarray(0, 500_000)],
     ['short', VIDEO],
-    ['long', LONG_VIDEO],
+    ['long', VIDEO_IN_PARTS],
   ])('a key that has a %s video', (_, video) => {
     it('accepts the same video again', async () => {
       const first = await store(storage, 'fox.mp4', video);
@@ -198,7 +200,7 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
       await incoming.discard();
     });
 
-    it.each([100_000, 9_000_000, LONG_VIDEO.length])('when it is discarded after %d bytes', async (bytes) => {
+    it.each([100_000, 9_000_000])('when it is discarded after %d bytes', async (bytes) => {
       const incoming = await storage.receive('a/fox.mp4', MP4);
       await feedSome(incoming, LONG_VIDEO.subarray(0, bytes));
       await incoming.discard();
@@ -251,7 +253,7 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
     });
 
     it('is removed when the next attempt has published', async () => {
-      await store(storage, 'a/fox.mp4', LONG_VIDEO, { isRetry: true });
+      await store(storage, 'a/fox.mp4', VIDEO_IN_PARTS, { isRetry: true });
       expect(await everything()).toEqual(['a/fox.mp4']);
     });
 
@@ -307,13 +309,13 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
   });
 
   it('a reader that stops early does no harm', async () => {
-    await store(storage, 'fox.mp4', LONG_VIDEO);
+    await store(storage, 'fox.mp4', VIDEO_IN_PARTS);
     (await storage.read('fox.mp4'))?.destroy();
     for await (const chunk of (await storage.read('fox.mp4')) ?? []) {
-      expect(LONG_VIDEO.subarray(0, chunk.length).equals(chunk)).toBe(true);
+      expect(VIDEO_IN_PARTS.subarray(0, chunk.length).equals(chunk)).toBe(true);
       break;
     }
-    await expectStored('fox.mp4', LONG_VIDEO);
+    await expectStored('fox.mp4', VIDEO_IN_PARTS);
   });
 
   it('sweeping an empty storage removes nothing', async () => {

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { atLength } from './nightly';
 import { bundlePath } from './world-workers';
 
-const LONGEST_EVENTS = 120;
+const LONGEST_EVENTS = 60;
 
 /** Our workflows, except that they continue as new after a shorter history: thousands of events take minutes. */
 export function shortHistories(): { codePath: string } {

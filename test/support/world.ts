@@ -6,7 +6,7 @@ import { createVideoClient, type VideoClient } from '../../src/client/video-clie
 import type { JobProgress, LostSubmitPolicy } from '../../src/contract';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
 import { createVideoService, RateLimiter, type ServiceProfile, type VideoService } from '../../src/service';
-import { createFileStorage } from '../../src/storage';
+import { createFileStorage, type VideoStorage } from '../../src/storage';
 import type { VideoTestEnvironment } from '../../src/testing';
 import { filesIn } from './stored-files';
 import { onWorker, type WorldTools } from './world-workers';
@@ -29,13 +29,22 @@ export interface WorldOptions extends EmulatorOptions {
   /** The worker's default. */
   onLostSubmit?: LostSubmitPolicy;
   profile?: ServiceProfile;
+  /** Instead of a folder. */
+  storage?: VideoStorage;
   /** Options of the SDK's worker. A world that sets them gets its own worker. */
   worker?: Partial<WorkerOptions>;
 }
 
 export async function inWorld<T>(
   env: VideoTestEnvironment,
-  { wrapService = (service) => service, onLostSubmit, profile, worker, ...emulatorOptions }: WorldOptions,
+  {
+    wrapService = (service) => service,
+    onLostSubmit,
+    profile,
+    storage,
+    worker,
+    ...emulatorOptions
+  }: WorldOptions,
   work: (world: World) => Promise<T>,
 ): Promise<T> {
   const emulator = await startEmulator({
@@ -48,7 +57,7 @@ export async function inWorld<T>(
   const storageFolder = await mkdtemp(join(tmpdir(), 'videogen-world-'));
   const tools: WorldTools = {
     service: wrapService(service),
-    storage: createFileStorage(storageFolder),
+    storage: storage ?? createFileStorage(storageFolder),
     rateLimiter: new RateLimiter(),
   };
   const storedFiles = () => filesIn(storageFolder);

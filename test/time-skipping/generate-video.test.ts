@@ -1,73 +1,57 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
+import { noiseVideo } from '../../src/emulator';
+import { builtInProfile, createVideoService, proposeProfile } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { reply, replyJson, startRawServer } from '../service/raw-server';
+import { expectRow } from '../support/expect-row';
 import { activities, historyOf, timers } from '../support/history';
-import { captureLogs } from '../support/logs';
+import { SINKS } from '../support/hostile-sinks';
+import { captureLogs, type LogLine } from '../support/logs';
 import { atLength } from '../support/nightly';
+import { S3_SERVER_TIMEOUT_MS } from '../support/s3-server';
 import { shortHistories } from '../support/short-histories';
-import { inWorld, untilProgress } from '../support/world';
+import { failureOf, inWorld, pause, untilProgress } from '../support/world';
 
-const MINUTE = 60_000;
+// How a job ends when answers fail, workers die and histories grow is for test/model.
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const request = { prompt: 'A red fox' };
 
 let env: VideoTestEnvironment;
+let logs: LogLine[];
 beforeAll(async () => {
-  captureLogs();
+  logs = captureLogs();
   env = await createVideoTestEnvironment();
 });
 afterAll(() => env.teardown());
 
-test.each([
-  ['text to video', { prompt: 'A red fox', resolution: '720p', aspect_ratio: '16:9', duration: 5, seed: 7 }],
-  ['image to video', { prompt: 'It turns its head', image_url: 'https://example.com/fox.png' }],
-] as const)('%s stores one file with the hash of the result, for one task', async (kind, request) => {
-  await inWorld(env, { jobTimeMs: 2 * MINUTE }, async ({ emulator, videos, storedFiles }) => {
-    const result = await videos.execute({ request });
+test('one POST makes one file with the hash of the result, and the history is readable without decoding a payload', async () => {
+  const full = { ...request, resolution: '480p', duration: 5, seed: 7 } as const;
+  await inWorld(env, { jobTimeMs: 1.5 * MINUTE }, async ({ emulator, videos, storedFiles }) => {
+    const job = await videos.start({ request: full, polling: { min: '1m', max: '1m' } });
+    const { taskId, video, seed, polls } = await job.result();
 
-    const file = await readFile(fileURLToPath(result.video.uri));
-    expect(createHash('sha256').update(file).digest('hex')).toBe(result.video.sha256);
-    expect(file.equals(await emulator.video(result.taskId))).toBe(true);
-    expect(result.video).toMatchObject({ bytes: file.length, contentType: 'video/mp4' });
-    expect(result.seed).toBe('seed' in request ? request.seed : undefined);
-    expect(result.polls).toBe(emulator.calls.filter(({ call }) => call === 'status').length - 1);
-    const name = basename(fileURLToPath(result.video.uri));
+    const file = await readFile(fileURLToPath(video.uri));
+    expect(createHash('sha256').update(file).digest('hex')).toBe(video.sha256);
+    expect(file.equals(await emulator.video(taskId))).toBe(true);
+    expect(video).toMatchObject({ bytes: file.length, contentType: 'video/mp4' });
+    expect({ seed, polls }).toEqual({ seed: 7, polls: 2 });
+    const name = basename(fileURLToPath(video.uri));
     expect(await storedFiles()).toEqual([name, `${name}.json`]);
-
-    const submits = emulator.calls.filter(({ call }) => call === 'submit');
-    expect(submits).toEqual([
+    expect(emulator.calls.filter(({ call }) => call === 'submit')).toEqual([
       expect.objectContaining({
-        path: `/v1/videos/${kind.replaceAll(' ', '-')}`,
-        body: request,
+        path: '/v1/videos/text-to-video',
+        body: full,
         contentType: 'application/json',
         authorized: true,
       }),
     ]);
-    expect(emulator.generations()).toHaveLength(1);
-  });
-});
-
-test('a job waits 40 minutes for a generation with durable timers', async () => {
-  await inWorld(env, { jobTimeMs: 40 * MINUTE }, async ({ videos }) => {
-    const job = await videos.start({ request: { prompt: 'A long night' } });
-    const result = await job.result();
-
-    expect(result.waitedMs).toBeGreaterThanOrEqual(40 * MINUTE);
-    const history = await historyOf(env.temporal.client, job.workflowId);
-    const waited = timers(history).reduce((sum, { ms }) => sum + ms, 0);
-    // The clock also runs while the activities do, which on a busy machine is seconds.
-    expect(waited).toBeGreaterThanOrEqual(38 * MINUTE);
-    expect(timers(history)).toHaveLength(result.polls);
-  });
-});
-
-test('the history is readable without decoding a payload', async () => {
-  await inWorld(env, { jobTimeMs: 1.5 * MINUTE }, async ({ videos }) => {
-    const job = await videos.start({
-      request: { prompt: 'A red fox', resolution: '480p', duration: 5 },
-      polling: { min: '1m', max: '1m' },
-    });
-    const { taskId } = await job.result();
 
     const history = await historyOf(env.temporal.client, job.workflowId);
     expect(activities(history).map(({ type, summary }) => `${type} ${summary}`)).toEqual([
@@ -84,80 +68,75 @@ test('the history is readable without decoding a payload', async () => {
   });
 });
 
-test('progress has the phase, the task, its state and percentage, and the next poll', async () => {
-  await inWorld(env, { jobTimeMs: 10 * MINUTE }, async ({ videos }) => {
-    const job = await videos.start({ request: { prompt: 'A red fox' }, deadline: '2h' });
-    const early = await untilProgress(
-      job,
-      ({ phase, nextPollAt }) => phase === 'waiting' && nextPollAt !== undefined,
-    );
-    expect(early).toMatchObject({ phase: 'waiting', taskId: await job.taskId(), polls: 0 });
-    expect(Date.parse(early.deadlineAt) - Date.parse(early.startedAt)).toBe(120 * MINUTE);
+test('progress has the task, its state and percentage and the next poll, and each pollNow polls at once', async () => {
+  await inWorld(env, { jobTimeMs: 10 * MINUTE }, async ({ emulator, videos }) => {
+    const job = await videos.start({
+      request,
+      deadline: '10h',
+      polling: { min: '2h', max: '2h' },
+    });
+    const taskId = await job.taskId();
+    expect(taskId).toBe(emulator.generations()[0]?.taskId);
+    const early = await untilProgress(job, ({ nextPollAt }) => nextPollAt !== undefined);
+    expect(early).toMatchObject({ phase: 'waiting', taskId, polls: 0 });
+    expect(Date.parse(early.deadlineAt) - Date.parse(early.startedAt)).toBe(600 * MINUTE);
 
     await env.temporal.sleep(5 * MINUTE);
-    const later = await job.progress();
-    expect(later.task).toMatchObject({ state: 'running', word: 'running' });
+    await job.pollNow();
+    const later = await untilProgress(job, (now) => now.polls === 1 && now.nextPollAt !== early.nextPollAt);
+    expect(later).toMatchObject({ phase: 'waiting', task: { state: 'running', word: 'running' } });
     expect(later.task?.percent).toBeGreaterThan(40);
-    expect(later.polls).toBeGreaterThan(0);
     expect(Date.parse(later.nextPollAt ?? '')).toBeGreaterThan(Date.parse(early.nextPollAt ?? ''));
 
-    await job.result();
+    await env.temporal.sleep(5 * MINUTE);
+    await job.pollNow();
+    const result = await job.result();
+    expect(result).toMatchObject({ taskId, polls: 2 });
+    expect(result.waitedMs).toBeLessThan(60 * MINUTE);
     expect(await job.progress()).toMatchObject({ phase: 'succeeded', task: { state: 'succeeded' } });
   });
 });
 
-test('waitForTask returns the task id while the video is still being generated', async () => {
-  await inWorld(env, { jobTimeMs: 10 * MINUTE }, async ({ emulator, videos }) => {
-    const job = await videos.start({ request: { prompt: 'A red fox' } });
-    const taskId = await job.taskId();
-    expect(taskId).toBe(emulator.generations()[0]?.taskId);
-    expect((await job.result()).taskId).toBe(taskId);
+test('a refused key while polling is shown as a problem, which clears once the key works again', async () => {
+  await inWorld(env, { jobTimeMs: MINUTE }, async ({ emulator, videos }) => {
+    const refused = { kind: 'refused', status: 401, message: 'key expired' } as const;
+    emulator.next('status', refused, refused);
+    const job = await videos.start({ request });
+    await job.taskId();
+    await env.temporal.sleep(30 * SECOND);
+    const { problem } = await untilProgress(job, (now) => now.problem?.count === 2);
+    expect(problem).toMatchObject({ type: 'Unauthorized', message: expect.stringContaining('key expired') });
+
+    await job.result();
+    const after = await job.progress();
+    expect(after.phase).toBe('succeeded');
+    expect(after.problem).toBeUndefined();
   });
 });
 
-test('each pollNow polls at once, and the job keeps waiting', async () => {
-  await inWorld(env, { jobTimeMs: 30_000 }, async ({ videos }) => {
-    const job = await videos.start({
-      request: { prompt: 'A red fox' },
-      deadline: '10h',
-      polling: { min: '2h', max: '2h' },
-    });
-    const { nextPollAt } = await untilProgress(job, (now) => now.nextPollAt !== undefined);
-    await env.temporal.sleep(10_000);
-    await job.pollNow();
-    const early = await untilProgress(
-      job,
-      ({ polls, nextPollAt: next }) => polls === 1 && next !== nextPollAt,
+test('a refused submit is retried after its Retry-After, then at growing intervals, with the same idempotency key', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+    const failed = { kind: 'server-error' } as const;
+    emulator.next('submit', { kind: 'rate-limited', retryAfter: 90 }, failed, { ...failed, status: 503 });
+    const job = await videos.start({ request });
+    await job.result();
+
+    const [submit] = activities(await historyOf(env.temporal.client, job.workflowId));
+    expect(submit).toMatchObject({ type: 'submitVideo', attempts: 4 });
+    expect(submit?.waitedMs).toBeGreaterThanOrEqual((90 + 4 + 8) * SECOND);
+    expect(submit?.waitedMs).toBeLessThan(130 * SECOND);
+    const keys = emulator.calls.flatMap(({ call, idempotencyKey }) =>
+      call === 'submit' ? [idempotencyKey] : [],
     );
-    expect(early).toMatchObject({ phase: 'waiting', task: { state: 'running' } });
-    expect(Date.parse(early.nextPollAt ?? '')).toBeGreaterThan(Date.parse(nextPollAt ?? ''));
-    await env.temporal.sleep(40_000);
-    await job.pollNow();
-    const result = await job.result();
-    expect(result.polls).toBe(2);
-    expect(result.waitedMs).toBeLessThan(60 * MINUTE);
-  });
-});
-
-test('an existing task is adopted by its id: polled at once, and not submitted again', async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, service, videos }) => {
-    const { taskId = '' } = await service.submit({ prompt: 'Elsewhere' }, { idempotencyKey: 'elsewhere' });
-    const result = await videos.execute({ taskId, storage: 'adopted/' });
-    expect(result).toMatchObject({ taskId, polls: 1 });
-    expect(result.video.uri).toMatch(/\/adopted\/video-[^/]+\.mp4$/);
-    expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
-  });
-});
-
-test('the caller’s key names the file', async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async ({ videos, storedFiles }) => {
-    await videos.execute({ request: { prompt: 'A red fox' }, storage: 'foxes/red.mp4' });
-    expect(await storedFiles()).toEqual(expect.arrayContaining(['foxes/red.mp4']));
+    expect(keys).toHaveLength(4);
+    expect(new Set(keys).size).toBe(1);
+    expect(keys[0]).toMatch(/^[0-9a-f]{64}$/);
+    expect(emulator.generations()).toHaveLength(1);
   });
 });
 
 test('a wait too long for one history continues as new with the same task, deadline, poll count and polling interval', async () => {
-  const jobTimeMs = atLength(4, 25) * MINUTE;
+  const jobTimeMs = atLength(2, 25) * MINUTE;
   const profile = { polling: { min: '5s', max: '5s' } };
   const worker = { workflowBundle: shortHistories() };
   await inWorld(env, { jobTimeMs, profile, worker }, async ({ emulator, videos }) => {
@@ -189,15 +168,223 @@ test('a wait too long for one history continues as new with the same task, deadl
   });
 }, 180_000);
 
-test('polling uses the interval of the service’s profile, unless the job has its own', async () => {
-  const profile = { polling: { min: '20s', max: '20s' } };
-  await inWorld(env, { jobTimeMs: MINUTE, profile }, async ({ videos }) => {
-    const lengthsOf = async (polling?: { min: string; max: string }) => {
-      const job = await videos.start({ request: { prompt: 'A red fox' }, polling });
-      await job.result();
-      return timers(await historyOf(env.temporal.client, job.workflowId)).map(({ ms }) => ms);
-    };
-    expect(new Set(await lengthsOf())).toEqual(new Set([20_000]));
-    expect(new Set(await lengthsOf({ min: '30s', max: '30s' }))).toEqual(new Set([30_000]));
+test(
+  'a job stores its video in S3, also after attempts that were cut and refused',
+  async () => {
+    const { storage, everythingIn, close } = await SINKS.S3();
+    try {
+      await inWorld(env, { jobTimeMs: 0, storage }, async ({ emulator, videos }) => {
+        emulator.next(
+          'download',
+          { kind: 'cut', afterBytes: 40_000 },
+          { kind: 'server-error' },
+          { kind: 'web-page' },
+        );
+        const { taskId, video } = await videos.execute({ request, storage: 'foxes/red.{ext}' });
+        expect(video.uri).toBe('s3://videos/videos/foxes/red.mp4');
+        const stored = await storage.read('foxes/red.mp4');
+        expect(stored && (await buffer(stored)).equals(await emulator.video(taskId))).toBe(true);
+        expect((await everythingIn('foxes')).sort()).toEqual(['red.mp4', 'red.mp4.json']);
+        expect(emulator.scriptIsSpent()).toBe(true);
+      });
+    } finally {
+      await close();
+    }
+  },
+  S3_SERVER_TIMEOUT_MS,
+);
+
+test('a job at a service of another dialect stores the video of its one task, whose id is too long for a number', async () => {
+  const options = { jobTimeMs: 0, dialect: 'pixverse', profile: builtInProfile('pixverse') } as const;
+  await inWorld(env, options, async ({ emulator, videos }) => {
+    emulator.next('submit', { kind: 'rate-limited', retryAfter: 5 });
+    emulator.next('status', { kind: 'refused', status: 401, message: 'no such key' });
+    const { taskId, video } = await videos.execute({ request });
+    expect(taskId).toMatch(/^\d{18}$/);
+    const file = await readFile(fileURLToPath(video.uri));
+    expect(file.equals(await emulator.video(taskId))).toBe(true);
+    expect(emulator.generations()).toHaveLength(1);
+  });
+});
+
+test('an unknown answer format works with the profile that is proposed from its answers', async () => {
+  const video = await noiseVideo(request, 10_000);
+  const finished = { ticket: { no: 7, phase: 'P9' }, deliverable: { href: '/files/a.mp4' } };
+  let polls = 0;
+  const strange = await startRawServer((asked) => {
+    if (asked.line.includes('/files/a.mp4')) return reply(asked, { body: video });
+    const isDone = asked.line.startsWith('GET') && ++polls > 3;
+    replyJson(asked, isDone ? finished : { ticket: { no: 7, phase: 'P1' } });
+  });
+  const { profile } = proposeProfile([{ status: 200, body: JSON.stringify(finished) }]);
+  expect(profile).toEqual({
+    read: { taskId: 'ticket.no', state: 'ticket.phase', video: 'deliverable.href' },
+    states: { succeeded: ['P9'] },
+  });
+  const service = createVideoService({ baseUrl: strange.url, apiKey: () => 'sk-x', profile });
+  await inWorld(env, { wrapService: () => service }, async ({ videos }) => {
+    const result = await videos.execute({ request });
+    expect(result).toMatchObject({ taskId: '7', polls: 4 });
+    expect((await readFile(fileURLToPath(result.video.uri))).equals(video)).toBe(true);
+  });
+  await service.close();
+  await strange.close();
+});
+
+const statusOf = async (workflowId: string) =>
+  (await env.temporal.client.workflow.getHandle(workflowId).describe()).status.name;
+
+test('a failed task fails the job as GenerationFailed with the service’s code and message', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, storedFiles }) => {
+    emulator.next('submit', { kind: 'failed-task', code: 'moderated', message: 'the prompt was moderated' });
+    const job = await videos.start({ request });
+    const failure = await failureOf(job.result());
+    expectRow(failure, 'GenerationFailed', emulator.generations()[0]?.taskId);
+    expect(failure).toMatchObject({ details: { code: 'moderated', message: 'the prompt was moderated' } });
+    expect(await statusOf(job.workflowId)).toBe('FAILED');
+    expect(await job.progress()).toMatchObject({ phase: 'failed', task: { state: 'failed' } });
+    expect(await storedFiles()).toEqual([]);
+  });
+});
+
+test('at the deadline the job polls once more and fails with the task id; the task can be adopted later', async () => {
+  await inWorld(env, { jobTimeMs: 15 * MINUTE }, async ({ emulator, videos }) => {
+    const job = await videos.start({ request, deadline: '10m', polling: { min: '1h', max: '1h' } });
+    const failure = await failureOf(job.result());
+    const taskId = emulator.generations()[0]?.taskId ?? '';
+    expectRow(failure, 'DeadlineExceeded', taskId);
+    expect(String(failure)).toContain('the task was last seen running');
+    const { deadlineAt, polls } = await job.progress();
+    expect(polls).toBe(1);
+    expect(Date.parse(deadlineAt)).toBeLessThanOrEqual(await env.temporal.currentTimeMs());
+
+    expect((await videos.execute({ taskId })).taskId).toBe(taskId);
+    expect(emulator.generations()).toHaveLength(1);
+  });
+});
+
+test('a refusal of every poll does not fail the job until the deadline, and the failure quotes it', async () => {
+  await inWorld(env, {}, async ({ emulator, videos }) => {
+    const refused = { kind: 'refused', status: 422, message: 'No image' } as const;
+    emulator.next('status', ...Array.from({ length: 30 }, () => refused));
+    const failure = await failureOf(
+      videos.execute({ request, deadline: '2m', polling: { min: '1m', max: '1m' } }),
+    );
+    expectRow(failure, 'DeadlineExceeded', emulator.generations()[0]?.taskId);
+    expect(String(failure)).toMatch(/HTTP 422 .*No image/);
+  });
+});
+
+test('a submit to an unreachable service is retried until the deadline', async () => {
+  await inWorld(env, {}, async ({ emulator, videos }) => {
+    await emulator.close();
+    const failure = await failureOf(videos.execute({ request, deadline: '1m' }));
+    expect(failure).toMatchObject({ type: 'ServiceUnreachable', details: { code: 'ECONNREFUSED' } });
+    expect(failure).toMatchObject({ details: { attempt: expect.any(Number) } });
+    expect(Number(Object(failure).details.attempt)).toBeGreaterThan(3);
+  });
+});
+
+test('the failure of a cancelled or terminated job has the task id', async () => {
+  await inWorld(env, { jobTimeMs: 30 * MINUTE }, async ({ videos }) => {
+    const [cancelled, terminated] = [await videos.start({ request }), await videos.start({ request })];
+    const taskId = await cancelled.taskId();
+    await cancelled.cancel();
+    expectRow(await failureOf(cancelled.result()), 'Cancelled', taskId);
+    expect(await statusOf(cancelled.workflowId)).toBe('CANCELLED');
+    expect(await cancelled.progress()).toMatchObject({ phase: 'cancelled' });
+
+    const itsTaskId = await terminated.taskId();
+    await env.temporal.client.workflow.getHandle(terminated.workflowId).terminate('tidying up');
+    expectRow(await failureOf(terminated.result()), 'Cancelled', itsTaskId);
+  });
+});
+
+test('a refused request fails the job at once with the service’s message, and a caller that waits for the task like the job', async () => {
+  await inWorld(env, {}, async ({ emulator, videos }) => {
+    const refused = { kind: 'refused', status: 400, code: 'its_code', message: 'no foxes' } as const;
+    emulator.next('submit', { kind: 'rate-limited', retryAfter: 2 }, refused);
+    const job = await videos.start({ request });
+    const task = failureOf(job.taskId());
+    const failure = await failureOf(job.result());
+    expectRow(failure, 'InvalidRequest', undefined);
+    expect(failure).toMatchObject({
+      details: { status: 400, code: 'its_code', message: 'no foxes', attempt: 2 },
+    });
+    expect(String(failure)).toContain('no foxes');
+    expect(await task).toMatchObject({ type: 'InvalidRequest' });
+    expect(emulator.calls).toHaveLength(2);
+  });
+});
+
+test('a video that does not arrive in time leaves no partial file', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, storedFiles }) => {
+    const late = { kind: 'rate-limited', retryAfter: 600 } as const;
+    emulator.next('download', { kind: 'cut', afterBytes: 40_000 }, late, late, late);
+    const failure = await failureOf(videos.execute({ request, deadline: '1m' }));
+    expectRow(failure, 'RateLimited', emulator.generations()[0]?.taskId);
+    expect(await storedFiles()).toEqual([]);
+  });
+});
+
+test('an unknown state is logged once per word, not once per poll', async () => {
+  const workflowId = 'brewing-and-steeping';
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+    const word = (name: string) => ({ kind: 'unknown-state', word: name }) as const;
+    emulator.next('status', word('brewing'), word('brewing'), word('steeping'), word('brewing'));
+    await videos.execute({ request }, { workflowId });
+    // Log lines arrive late; the line of the download is the last one.
+    while (!logs.some(({ message, meta }) => message === 'downloaded' && inspect(meta).includes(workflowId)))
+      await pause();
+  });
+  const warned = logs.filter(
+    ({ message, meta }) => message === 'unknown state, polling on' && inspect(meta).includes(workflowId),
+  );
+  expect(warned.map(({ meta }) => meta)).toMatchObject([{ state: 'brewing' }, { state: 'steeping' }]);
+});
+
+test('a storage that cannot store the video fails the job as StorageFailed with the task id, and the task can be adopted', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, storedFiles }) => {
+    await videos.execute({ request, storage: 'fox.mp4' });
+    expect(await storedFiles()).toContain('fox.mp4');
+    const failure = await failureOf(videos.execute({ request, storage: 'fox.mp4/inside-a-file.mp4' }));
+    const taskId = emulator.generations()[1]?.taskId ?? '';
+    expectRow(failure, 'StorageFailed', taskId);
+    expect((await videos.execute({ taskId })).taskId).toBe(taskId);
+  });
+});
+
+/** What the contract refuses is the same for the client and the workflow: test/contract/job-input.test.ts. */
+test.each([
+  ['nothing', undefined, 'either a request or the taskId'],
+  ['a misspelt field', { request: { ...request, aspectRatio: '1:1' } }, 'did you mean aspect_ratio?'],
+  ['a deadline of a megabyte', { request, deadline: 'x'.repeat(1_200_000) }, 'deadline must be'],
+  ['a task id that is an object', { taskId: { toString: 1, valueOf: 1 } }, 'taskId must be text'],
+])('a job started without our client with %s fails with one sentence', async (_, input, sentence) => {
+  await inWorld(env, {}, async ({ emulator, taskQueue }) => {
+    const started = env.temporal.client.workflow.execute('generateVideo', {
+      taskQueue,
+      workflowId: `by-hand-${Math.random()}`,
+      args: [input],
+    });
+    const failure = await failureOf(started);
+    expect(failure).toMatchObject({
+      cause: { type: 'videogen.InvalidRequest', message: expect.stringContaining(sentence) },
+    });
+    expect(emulator.calls).toHaveLength(0);
+  });
+});
+
+test('fields that are null count as not set, and a second argument is not accepted as the state of an earlier run', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, taskQueue }) => {
+    const result = await env.temporal.client.workflow.execute('generateVideo', {
+      taskQueue,
+      workflowId: `by-hand-${Math.random()}`,
+      args: [
+        { request, taskId: null, deadline: null, storage: null, polling: null },
+        { taskId: 'made up', warnedWords: 5 },
+      ],
+    });
+    expect(result).toMatchObject({ taskId: emulator.generations()[0]?.taskId, polls: 1 });
   });
 });

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import { noiseVideo } from '../../src/emulator';
-import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { noiseVideo } from '../../../src/emulator';
+import { seededRandom } from '../../../src/emulator/seeded-random';
 import {
   bomb,
   type ChangeHead,
@@ -11,25 +11,29 @@ import {
   onlyHead,
   otherThan,
   resetAt,
+  type Share,
   say,
   serve,
   serveOther,
   serveWith,
   trickleFrom,
-} from '../support/hostile-answers';
-import { expectEnd, type HostileRow } from '../support/hostile-row';
-import type { Answer } from '../support/hostile-server';
-import { SINKS } from '../support/hostile-sinks';
-import { type HostileWorld, LARGEST_VIDEO_BYTES, startHostileWorld } from '../support/hostile-world';
-import { captureLogs } from '../support/logs';
-import { atLength } from '../support/nightly';
-import { S3_SERVER_TIMEOUT_MS } from '../support/s3-server';
+} from '../../support/hostile-answers';
+import type { Answer } from '../../support/hostile-server';
+import { SINKS } from '../../support/hostile-sinks';
+import { atLength } from '../../support/nightly';
+import { S3_SERVER_TIMEOUT_MS } from '../../support/s3-server';
+import { REPLAY, SEED } from '../../support/seed';
+import { expectEnd, type HostileRow } from './hostile-row';
+import { type HostileWorld, LARGEST_VIDEO_BYTES, startHostileWorld } from './hostile-world';
 
 const KIB = 1024;
 const MIB = KIB * KIB;
 
-/** Inside the bytes that identify a video, right after them, and far later. The tests of the activity cut anywhere. */
-const CUTS = [4_000, 4_100, 200_000];
+/** The first cut is inside the bytes that show the container, the second right after them. */
+const FIRST_CUTS: Share[] = [4_000 / (300 * KIB), 4_100 / (300 * KIB)];
+
+const random = seededRandom(`cuts ${SEED}`);
+const randomCuts = (count: number): Share[] => Array.from({ length: count }, random);
 
 /** Where most rows cut: a multipart upload has stored its first part by then. */
 const LATE = 0.95;
@@ -107,7 +111,7 @@ const MORE_ROWS: Record<string, HostileRow> = {
   'is always announced as longer than it is': {
     answers: [cutAt(1, tooLong)],
     ends: 'ServiceUnreachable',
-    toTheDeadline: true,
+    isRetriedForever: true,
   },
   'is announced as shorter than it is, once': {
     answers: [serveWith(tooShort), serve],
@@ -174,7 +178,7 @@ const MORE_ROWS: Record<string, HostileRow> = {
     ends: 'ServiceUnreachable',
     says: 'bytes arrived in',
     shortTimeouts: true,
-    toTheDeadline: true,
+    isRetriedForever: true,
   },
 };
 
@@ -183,24 +187,39 @@ function startsOverAfter(answer: Answer): HostileRow {
   return { answers: [cutAt(LATE), answer, serve], ends: 'stored', from: [undefined, LATE, undefined] };
 }
 
-let env: VideoTestEnvironment;
 const worlds = new Map<keyof typeof SINKS, HostileWorld>();
 beforeAll(async () => {
-  captureLogs();
-  env = await createVideoTestEnvironment();
-  for (const sink of ['files', 'S3'] as const) worlds.set(sink, await startHostileWorld(env, SINKS[sink]));
+  for (const sink of ['files', 'S3'] as const) worlds.set(sink, await startHostileWorld(SINKS[sink]));
 }, S3_SERVER_TIMEOUT_MS);
 afterAll(async () => {
   for (const world of worlds.values()) await world.close();
-  await env?.teardown();
 });
 
+const pick = (...names: (keyof typeof ROWS)[]) =>
+  Object.fromEntries(names.map((name) => [name, ROWS[name]])) as typeof ROWS;
+
+/** What an answer means is read before the storage sees a byte: S3 gets what happens to a storage. */
+const S3_ROWS = pick(
+  'is cut once and has no length',
+  'no longer has that range',
+  'is replaced after the cut',
+  // Longer than a part of an upload.
+  'never ends',
+  'ends too early and has no length',
+);
+const S3_PART_ROWS = pick('is cut once and has no length', 'is replaced after the cut');
+
 describe.each([
-  ['files', 'files', 300 * KIB, { ...ROWS, ...MORE_ROWS }],
-  // What an answer means is read before the storage sees a byte: the storage gets one row of each kind.
-  ['S3', 'S3', 300 * KIB, atLength(ROWS, { ...ROWS, ...MORE_ROWS })],
-  ['S3 in parts', 'S3', 9 * MIB, ROWS],
-] as const)('stored in %s, a video that', (_, sink, length, rows) => {
+  ['files', 'files', 300 * KIB, { ...ROWS, ...MORE_ROWS }, [...FIRST_CUTS, ...randomCuts(atLength(6, 50))]],
+  [
+    'S3',
+    'S3',
+    300 * KIB,
+    atLength(S3_ROWS, { ...ROWS, ...MORE_ROWS }),
+    [...FIRST_CUTS, ...randomCuts(atLength(1, 50))],
+  ],
+  ['S3 in parts', 'S3', 9 * MIB, atLength(S3_PART_ROWS, ROWS), randomCuts(atLength(1, 10))],
+] as const)('downloaded to %s, a video that', (_, sink, length, rows, cuts) => {
   let bytes: Buffer;
   let world: HostileWorld;
   beforeAll(async () => {
@@ -214,9 +233,8 @@ describe.each([
     await Promise.all(home.videos.map(({ closed }) => closed));
   });
 
-  describe('is cut once', () => {
-    test.each(CUTS)('after %d bytes, resumes there', async (offset) => {
-      const share = offset / length;
+  describe(`is cut once, ${REPLAY},`, () => {
+    test.each(cuts)('at %f of it, resumes there', async (share) => {
       await expectEnd(world, bytes, {
         answers: [cutAt(share), serve],
         ends: 'stored',
@@ -224,33 +242,34 @@ describe.each([
       });
     });
 
-    test.each(CUTS)('after %d bytes by a reset, resumes where it got to', async (offset) => {
-      const row: HostileRow = { answers: [resetAt(offset / length), serve], ends: 'stored', asked: 2 };
+    test.each(cuts.slice(0, 3))('at %f of it by a reset, resumes where it got to', async (share) => {
+      const row: HostileRow = { answers: [resetAt(share), serve], ends: 'stored', asked: 2 };
       const { home } = await expectEnd(world, bytes, row);
       const [, from = '0'] = /^bytes=(\d+)-$/.exec(home.videos[1]?.range ?? '') ?? [];
-      expect(Number(from)).toBeLessThanOrEqual(offset);
+      expect(Number(from)).toBeLessThanOrEqual(share * length);
     });
   });
 });
 
-describe.each(['files', 'S3'] as const)('stored in %s', (sink) => {
+test('a video that is cut many times is stored if each connection makes progress', async () => {
+  const cuts = atLength(12, 50);
+  const long = await noiseVideo({ prompt: 'A long fox' }, (cuts + 2) * 70 * KIB);
+  const shares = Array.from({ length: cuts }, (_, index) => (index + 1) / (cuts + 1));
+  const { home } = await expectEnd(worlds.get('files') as HostileWorld, long, {
+    answers: [...shares.map((share) => cutAt(share)), serve],
+    ends: 'stored',
+    from: [undefined, ...shares],
+  });
+  // Each connection has its own link.
+  expect(home.videos.map(({ link }) => link)).toEqual([...shares, 1].map((_, index) => index + 1));
+});
+
+describe.each(['files', 'S3'] as const)('downloaded to %s', (sink) => {
   let bytes: Buffer;
   let world: HostileWorld;
   beforeAll(async () => {
     bytes = await noiseVideo({ prompt: 'A red fox' }, 300 * KIB);
     world = worlds.get(sink) as HostileWorld;
-  });
-
-  test('a video that is cut fifty times is stored if each connection makes progress', async () => {
-    const long = await noiseVideo({ prompt: 'A long fox' }, 52 * 70 * KIB);
-    const shares = Array.from({ length: 50 }, (_, index) => (index + 1) / 51);
-    const { home } = await expectEnd(world, long, {
-      answers: [...shares.map((share) => cutAt(share)), serve],
-      ends: 'stored',
-      from: [undefined, ...shares],
-    });
-    // Each connection has its own link. The first link came with the poll.
-    expect(home.videos.map(({ link }) => link)).toEqual(Array.from({ length: 51 }, (_, index) => index + 2));
   });
 
   test('the next attempt resumes the partial file if the storage can read it', async () => {
@@ -261,36 +280,17 @@ describe.each(['files', 'S3'] as const)('stored in %s', (sink) => {
     });
   });
 
-  test('a video that does not arrive in time leaves no partial file', async () => {
-    await expectEnd(world, bytes, {
-      answers: [cutAt(LATE), say(503, '', { 'retry-after': '600' })],
-      ends: 'ServiceFailed',
-      toTheDeadline: true,
-      leavesNoPart: true,
-      from: [undefined, LATE],
-    });
-  });
-
-  test('a web page instead of a video is stored as .bad with keepBad', async () => {
+  test.each<[what: string, answer: Answer, received: (bytes: Buffer) => Buffer]>([
+    ['a web page instead of a video', say(200, PAGE), () => Buffer.from(PAGE)],
+    ['a video that ends too early', endAt(LATE), (video) => video.subarray(0, LATE * video.length)],
+  ])('%s is stored as .bad with keepBad', async (_what, answer, received) => {
     const { read } = await expectEnd(world, bytes, {
-      answers: [say(200, PAGE)],
+      answers: [answer],
       ends: 'VideoCorrupt',
       says: '.bad',
       keepBad: true,
       leaves: ['video.mp4.bad'],
     });
-    expect(String(await read('video.mp4.bad'))).toBe(PAGE);
-  });
-
-  test('a video that ends too early is stored as .bad with keepBad', async () => {
-    const { read } = await expectEnd(world, bytes, {
-      answers: [endAt(LATE)],
-      ends: 'VideoCorrupt',
-      says: '.bad',
-      keepBad: true,
-      leaves: ['video.mp4.bad'],
-    });
-    const received = bytes.subarray(0, LATE * bytes.length);
-    expect((await read('video.mp4.bad'))?.equals(received)).toBe(true);
+    expect((await read('video.mp4.bad'))?.equals(received(bytes))).toBe(true);
   });
 });

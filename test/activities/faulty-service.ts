@@ -1,25 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { ApplicationFailure, type Context } from '@temporalio/activity';
-import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
-import { createVideoClient, type VideoClient } from '../../src/client/video-client';
-import { type Call, fromTemporalType } from '../../src/contract/failure-table';
-import {
-  type AnswerFault,
-  type EmulatedCall,
-  type Emulator,
-  type EmulatorOptions,
-  startEmulator,
-} from '../../src/emulator';
+import type { Call } from '../../src/contract/failure-table';
+import type { AnswerFault, EmulatedCall, Emulator } from '../../src/emulator';
 import { createVideoService, type ServiceTimeouts, type VideoService } from '../../src/service';
-import { createFileStorage } from '../../src/storage';
-import type { VideoTestEnvironment } from '../../src/testing';
-import { bundlePath } from './world';
 
 /** Answers of the emulator, which has read the request and, unless it refuses it, acted on it. */
 const ANSWERS = {
@@ -37,7 +21,7 @@ const ANSWERS = {
 } as const satisfies Record<string, AnswerFault>;
 
 /** Addresses where no request is ever read. */
-interface UnreadAddresses {
+export interface UnreadAddresses {
   /** No server listens. */
   refused: string;
   /** Reset during the TLS handshake, so no byte of the request has left. */
@@ -46,10 +30,10 @@ interface UnreadAddresses {
   'reset unread': string;
 }
 
-export type MatrixFault = keyof typeof ANSWERS | keyof UnreadAddresses;
+export type Fault = keyof typeof ANSWERS | keyof UnreadAddresses;
 
 /** Whether the service reads the request. */
-export function isRead(fault: MatrixFault): fault is keyof typeof ANSWERS {
+export function isRead(fault: Fault): fault is keyof typeof ANSWERS {
   return Object.hasOwn(ANSWERS, fault);
 }
 
@@ -62,118 +46,22 @@ const SHORT_TIMEOUTS: Partial<ServiceTimeouts> = {
 
 const EMULATED: Record<Call, EmulatedCall> = { submit: 'submit', poll: 'status', download: 'download' };
 
-/** The service of one job. */
-export interface MatrixCell {
-  emulator: Emulator;
-  /** Faults for the next calls of a kind, in order. */
-  next(call: Call, ...faults: MatrixFault[]): void;
+/** A client of the emulator whose calls meet the faults in order, all over real sockets. */
+export interface FaultyService extends VideoService {
+  /** Faults for the next calls of a kind. */
+  next(call: Call, ...faults: Fault[]): void;
   /** Faults that no call has met yet. */
-  unmet(): MatrixFault[];
+  unmet(): Fault[];
   /** The idempotency key of each POST, even of one that did not arrive. */
   posts: string[];
-  /** How each attempt at a call ended: `ok`, or the failure type. */
-  attempts: Record<Call, string[]>;
 }
 
-/** One worker for many jobs, each with its own service. */
-export interface MatrixWorld {
-  videos: VideoClient;
-  inCell(options: EmulatorOptions, work: (cell: MatrixCell) => Promise<void>): Promise<void>;
-  close(): Promise<void>;
-}
-
-export async function startMatrixWorld(env: VideoTestEnvironment): Promise<MatrixWorld> {
-  const unread = await startUnreadAddresses();
-  const storageFolder = await mkdtemp(join(tmpdir(), 'videogen-matrix-'));
-  const taskQueue = `matrix-${randomUUID()}`;
-  let current: { cell: MatrixCell; service: VideoService } | undefined;
-  const inUse = () => {
-    if (current === undefined) throw new Error('a job is running outside its cell');
-    return current;
-  };
-  const worker = await env.createWorker({
-    taskQueue,
-    submitQueue: taskQueue,
-    service: {
-      submit: async (...args) => inUse().service.submit(...args),
-      poll: async (...args) => inUse().service.poll(...args),
-      openVideo: async (...args) => inUse().service.openVideo(...args),
-      cancel: async (...args) => inUse().service.cancel(...args),
-      close: async () => undefined,
-    },
-    storage: createFileStorage(storageFolder),
-    worker: {
-      workflowBundle: { codePath: bundlePath() },
-      interceptors: {
-        activity: [(context) => ({ inbound: recordAttempts(context, () => inUse().cell.attempts) })],
-      },
-    },
-  });
-  const running = worker.run();
-  return {
-    videos: await createVideoClient({ client: env.temporal.client, taskQueue, submitQueue: taskQueue }),
-    async inCell(options, work) {
-      const emulator = await startEmulator({ jobTimeMs: 0, videoBytes: 64 * 1024, ...options });
-      const faults: Record<Call, MatrixFault[]> = { submit: [], poll: [], download: [] };
-      const cell: MatrixCell = {
-        emulator,
-        posts: [],
-        attempts: { submit: [], poll: [], download: [] },
-        next: (call, ...more) => faults[call].push(...more),
-        unmet: () => Object.values(faults).flat(),
-      };
-      const service = faultyService(cell, faults, unread);
-      current = { cell, service };
-      try {
-        await work(cell);
-      } finally {
-        current = undefined;
-        await service.close();
-        await emulator.close();
-      }
-    },
-    async close() {
-      worker.shutdown();
-      await running;
-      await unread.close();
-      await rm(storageFolder, { recursive: true, force: true });
-    },
-  };
-}
-
-/** Records how each attempt ended: Temporal's history has no event for an attempt that is retried. */
-function recordAttempts(
-  { info }: Context,
-  attempts: () => MatrixCell['attempts'],
-): ActivityInboundCallsInterceptor {
-  const call = CALL_OF[info.activityType];
-  const record = (end: string) => call && attempts()[call].push(end);
-  return {
-    async execute(input, next) {
-      try {
-        const result = await next(input);
-        record('ok');
-        return result;
-      } catch (error) {
-        record((error instanceof ApplicationFailure && fromTemporalType(error.type)) || String(error));
-        throw error;
-      }
-    },
-  };
-}
-
-const CALL_OF: Record<string, Call> = {
-  submitVideo: 'submit',
-  pollVideo: 'poll',
-  downloadVideo: 'download',
-};
-
-/** A client of the emulator whose calls meet the faults, all over real sockets. */
-function faultyService(
-  { emulator: { url, apiKey, next }, posts }: MatrixCell,
-  faults: Record<Call, MatrixFault[]>,
+export function createFaultyService(
+  { url, apiKey, next }: Pick<Emulator, 'url' | 'apiKey' | 'next'>,
   unread: UnreadAddresses,
-): VideoService {
+): FaultyService {
+  const faults: Record<Call, Fault[]> = { submit: [], poll: [], download: [] };
+  const posts: string[] = [];
   const clientOf = (baseUrl: string, timeouts?: Partial<ServiceTimeouts>) =>
     createVideoService({ baseUrl, apiKey: () => apiKey, timeouts });
   const reliable = clientOf(url);
@@ -189,6 +77,9 @@ function faultyService(
   };
 
   return {
+    posts,
+    next: (call, ...more) => faults[call].push(...more),
+    unmet: () => Object.values(faults).flat(),
     submit(request, options) {
       posts.push(options.idempotencyKey);
       return meet('submit', (client) => client.submit(request, options));
@@ -204,7 +95,7 @@ function faultyService(
   };
 }
 
-async function startUnreadAddresses(): Promise<UnreadAddresses & { close(): Promise<void> }> {
+export async function startUnreadAddresses(): Promise<UnreadAddresses & { close(): Promise<void> }> {
   const atOnce = await listen((socket) => socket.resetAndDestroy());
   const unread = await listenUnread();
   // The local port of an open connection: no server listens there, and none can start to.

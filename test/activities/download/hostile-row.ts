@@ -1,11 +1,13 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
-import type { FailureType, JobResult } from '../../src/contract';
-import { isPartName } from '../../src/storage/part-files';
-import { expectRow } from './expect-row';
-import { offsetOf, type Share } from './hostile-answers';
-import type { Answer, Requests } from './hostile-server';
-import type { HostileSink } from './hostile-sinks';
+import { ApplicationFailure } from '@temporalio/common';
+import { type FailureType, fromTemporalType } from '../../../src/contract/failure-table';
+import { isPartName } from '../../../src/storage/part-files';
+import { offsetOf, type Share } from '../../support/hostile-answers';
+import type { Answer, Requests } from '../../support/hostile-server';
+import type { HostileSink } from '../../support/hostile-sinks';
+import { attemptUntilEnd, startAttempt } from '../activity-world';
+import { sha256 } from './download-world';
 import type { HostileWorld } from './hostile-world';
 
 export interface HostileRow {
@@ -22,29 +24,30 @@ export interface HostileRow {
   link?: (taskId: string) => string;
   /** The answers of the other origin. */
   elsewhere?: readonly Answer[];
-  /** Runs on the worker with short timeouts. */
   shortTimeouts?: boolean;
   keepBad?: boolean;
-  /** Retried until the deadline. */
-  toTheDeadline?: boolean;
-  /** Although it is retried until the deadline: see `sweepLastPart`. */
-  leavesNoPart?: boolean;
+  /** No number of attempts ends it. */
+  isRetriedForever?: boolean;
   /** The stored video, if the answers end with another one. */
   stored?: (bytes: Buffer) => Buffer;
-  /** The files that a failed job leaves. */
+  /** The files that a failed download leaves. */
   leaves?: string[];
 }
 
-export interface HostileJob {
+export interface HostileDownload {
   home: Requests;
   elsewhere: Requests;
   /** Reads a file in the folder of the video. */
   read(name: string): Promise<Buffer | undefined>;
 }
 
-/** Runs one job against a row, and expects what holds for every row: the complete video, or nothing. */
-export async function expectEnd(world: HostileWorld, bytes: Buffer, row: HostileRow): Promise<HostileJob> {
-  const { sink, shortTimeoutVideos, videos } = world;
+/** Downloads one video, and expects what holds for every row: the complete video, or nothing. */
+export async function expectEnd(
+  world: HostileWorld,
+  bytes: Buffer,
+  row: HostileRow,
+): Promise<HostileDownload> {
+  const { sink } = world;
   const taskId = `task-${randomUUID()}`;
   const folder = `of-${taskId}`;
   const home = world.home.add(taskId, { bytes, answers: row.answers, link: row.link?.(taskId) });
@@ -54,30 +57,28 @@ export async function expectEnd(world: HostileWorld, bytes: Buffer, row: Hostile
     return found && buffer(found);
   };
 
-  const job = (row.shortTimeouts ? shortTimeoutVideos : videos).execute({
-    taskId,
-    storage: `${folder}/video.{ext}`,
-    keepBad: row.keepBad,
-    // A download still gets at least ten minutes.
-    ...(row.toTheDeadline && { deadline: '1m' }),
-  });
-  const end: unknown = await job.catch((error: unknown) => error);
-  if (row.toTheDeadline && !row.leavesNoPart) await sweepLastPart(sink, folder);
+  const input = { taskId, storage: `${folder}/video.{ext}`, keepBad: row.keepBad };
+  const { end } = await attemptUntilEnd((info) =>
+    startAttempt(world.activities(row).downloadVideo, input, info),
+  );
+  if (row.isRetriedForever) await sweepLastPart(sink, folder);
   const left = await sink.everythingIn(folder);
   const video = await read('video.mp4');
 
   if (row.ends === 'stored') {
     const expected = row.stored?.(bytes) ?? bytes;
-    if (end instanceof Error) throw end;
-    expect(end as JobResult).toMatchObject({
-      taskId,
-      video: { bytes: expected.length, sha256: createHash('sha256').update(expected).digest('hex') },
-    });
+    if (end instanceof ApplicationFailure) throw end;
+    expect(end.video).toMatchObject({ bytes: expected.length, sha256: sha256(expected) });
     expect(video?.equals(expected)).toBe(true);
     expect(left.sort()).toEqual(['video.mp4', 'video.mp4.json']);
   } else {
-    expectRow(end, row.ends, taskId);
-    if (row.says !== undefined) expect(String(end)).toMatch(row.says);
+    if (!(end instanceof ApplicationFailure)) throw new Error(`it was stored as ${end.video.uri}`);
+    expect([fromTemporalType(end.type), end.details]).toEqual([
+      row.ends,
+      [expect.objectContaining({ taskId })],
+    ]);
+    expect(end.nonRetryable).toBe(!row.isRetriedForever);
+    expect(end.message).toMatch(row.says ?? '');
     expect(video).toBeUndefined();
     expect(left).toEqual(row.leaves ?? []);
   }
@@ -94,10 +95,7 @@ export async function expectEnd(world: HostileWorld, bytes: Buffer, row: Hostile
   return { home, elsewhere, read };
 }
 
-/**
- * The time-skipping server does not count the pause before an attempt as its time, other servers do. So the last attempt
- * there does not know that it is the last, and leaves its partial file, which the janitor deletes later.
- */
+/** An attempt that may be retried leaves its partial file for the next one. */
 async function sweepLastPart({ storage, everythingIn }: HostileSink, folder: string): Promise<void> {
   const parts = (await everythingIn(folder)).filter(isPartName);
   expect(parts.length).toBeLessThanOrEqual(1);
