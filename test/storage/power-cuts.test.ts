@@ -10,7 +10,7 @@ import { type ItemResult, resultsKey } from '../../src/contract/batch';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
-import { runActivity } from '../activities/activity-world';
+import { startAttempt } from '../activities/activity-world';
 import { disk } from '../support/disk-recorder';
 import { recordsIn } from '../support/stored-files';
 import { feed, MP4, store, VIDEO, wholeOf } from './storage-contract';
@@ -84,7 +84,7 @@ test('the results of a batch survive before the workflow may forget them', async
     const results: ItemResult[] = [
       { item, name: `fox-${item}`, outcome: 'failed', failure: 'Cancelled', message: 'no', details: {} },
     ];
-    await runActivity(recordResults, { batch: 'foxes', results });
+    await startAttempt(recordResults, { batch: 'foxes', results }).result;
     expect(disk.isSafe(inStorage(resultsKey('foxes')))).toBe(true);
   }
 });
@@ -121,7 +121,7 @@ describe('a submit', () => {
       },
     };
     const { submitVideo } = createVideoActivities({ service: watched, storage });
-    await runActivity(submitVideo, { request: { prompt: 'A red fox' } });
+    await startAttempt(submitVideo, { request: { prompt: 'A red fox' } }).result;
     expect(beforePost).toHaveLength(1);
     expect(await safeRecords()).toEqual(beforePost);
   });
