@@ -13,6 +13,7 @@ interface Shape {
   workflows: string[];
 }
 
+const ON_PURPOSE = 'our workflows, on purpose';
 const WORKFLOWS = ['generateVideo', 'generateVideos', 'ownWorkflow'];
 
 const SHAPES: Record<string, Shape> = {
@@ -41,7 +42,7 @@ const SHAPES: Record<string, Shape> = {
     files: { 'workflows.mjs': "export * from './own.mjs';", 'own.mjs': `export ${OWN}` },
     workflows: WORKFLOWS,
   },
-  'our workflows, on purpose': {
+  [ON_PURPOSE]: {
     file: 'workflows.js',
     files: {
       'workflows.js': `${TSC_STAR} __exportStar(require("temporal-videogen/workflows"), exports); exports.ownWorkflow = ${OWN}`,
@@ -81,7 +82,7 @@ const logger = new DefaultLogger('ERROR', () => undefined);
 Runtime.install({ logger });
 const bundle = async (workflowsPath, plugins) => {
   try {
-    const { code } = await bundleWorkflowCode({ workflowsPath, plugins, logger });
+  const { code } = await bundleWorkflowCode({ workflowsPath, plugins, logger });
     const exported = Object.entries(loadWorkflowExports(code));
     return {
       workflows: exported.filter(([, one]) => typeof one === 'function').map(([name]) => name).sort(),
@@ -95,6 +96,11 @@ async function main() {
   const plugin = new VideoPlugin();
   const found = {};
   for (const file of FILES) found[file] = await bundle(require('path').join(__dirname, file), [plugin]);
+  const onPurpose = require('path').join(__dirname, ON_PURPOSE);
+  found.byHand = await bundle(onPurpose, []);
+  require('fs').writeFileSync(onPurpose, 'exports.own = async () => require("temporal-videogen/workflows").generateVideo;');
+  const { code } = await bundleWorkflowCode({ workflowsPath: onPurpose, logger });
+  try { plugin.configureWorker({ taskQueue: 'q', workflowBundle: { code } }); } catch (error) { found.calls = String(error); }
   const { workflowBundle } = plugin.configureReplayWorker({ plugins: [plugin] });
   found.replays = await Worker.runReplayHistory({ plugins: [plugin] }, historyFromJSON(HISTORY), 'well')
     .then(() => workflowBundle.codePath.replace(/.*node_modules./, ''), String);
@@ -118,7 +124,9 @@ describe('bundled with the plugin', () => {
     }
     const history = readFileSync(join(__dirname, '../histories/well.json'), 'utf8');
     host.write({
-      'bundle.js': SCRIPT.replaceAll('FILES', JSON.stringify(paths)).replace('HISTORY', () => history),
+      'bundle.js': SCRIPT.replace('FILES', JSON.stringify(paths))
+        .replace('ON_PURPOSE', JSON.stringify(pathOf('fine', ON_PURPOSE, 'workflows.js')))
+        .replace('HISTORY', () => history),
     });
     found = JSON.parse(JSON.stringify(host.run('bundle.js')));
   }, BUNDLING_MAX_MS);
@@ -136,6 +144,14 @@ describe('bundled with the plugin', () => {
       );
     },
   );
+
+  it('without the plugin, a host that exports our workflows has them too', () => {
+    expect(found.byHand).toEqual({ workflows: WORKFLOWS, zod: false });
+  });
+
+  it('without the plugin, a host that only calls our workflows is refused with the fix', () => {
+    expect(found.calls).toMatch(/has no workflow generateVideos? of temporal-videogen: build it with/);
+  });
 
   it('a host without workflows replays jobs with the bundle of the package', () => {
     expect(found.replays).toBe('temporal-videogen/dist/workflows/bundle.js');
