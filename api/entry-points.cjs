@@ -12,3 +12,10 @@ exports.ENTRY_POINTS = Object.entries(paths)
     declaration: join(ROOT, target.replace(/\.js$/, '.d.ts')),
     source: join(ROOT, target.replace(/^\.\/dist\/(.*)\.js$/, '$1.ts')),
   }));
+
+/** The names that an API report lists as exported. */
+exports.namesInReport = (report) => {
+  const declared = report.matchAll(/^export (?:abstract )?(?:function|class|const|interface|type) (\w+)/gm);
+  const listed = report.matchAll(/^export \{ (\w+) \}/gm);
+  return [...new Set([...declared, ...listed].map(([, name]) => name))];
+};

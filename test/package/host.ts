@@ -20,21 +20,20 @@ const INSTALL = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--pr
 
 const TEMPORAL_PEERS = Object.entries(peerDependencies).filter(([peer]) => peer.startsWith('@temporalio/'));
 
-/** The lowest supported versions of Temporal's packages. */
-export const lowestPeers = (): string[] =>
-  TEMPORAL_PEERS.map(([peer, range]) => `${peer}@${range.replace('^', '')}`);
-
-/** Optional peers, which a program needs to import every entry point. */
-const optionalPeers = (): string[] =>
-  Object.entries(peerDependencies)
+/** What users install beside the package: the peers of each age, of which npm adds the required ones by itself. */
+export const PEERS = {
+  oldest: TEMPORAL_PEERS.map(([peer, range]) => `${peer}@${range.replace('^', '')}`),
+  // A program needs the optional ones to import every entry point.
+  newest: Object.entries(peerDependencies)
     .filter(([peer]) => peer in peerDependenciesMeta && !peer.startsWith('@aws-sdk/'))
-    .map(([peer, range]) => `${peer}@${range}`);
+    .map(([peer, range]) => `${peer}@${range}`),
+};
 
 /**
  * An empty project with the packed package installed as users install it. It has one folder per module system with the
  * ten-line example; both share the installed packages.
  */
-export async function createHost(packages: string[] = optionalPeers()): Promise<string> {
+export async function createHost(packages: readonly string[]): Promise<string> {
   const host = await realpath(await mkdtemp(join(tmpdir(), 'videogen-host-')));
   await writeJson(join(host, 'package.json'), { private: true });
   await run('npm', [...INSTALL, '--prefix', host, tarball(), '@types/node@20', ...packages], { cwd: host });

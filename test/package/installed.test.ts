@@ -4,15 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { atLength } from '../support/nightly';
 import { compile } from './compile';
-import {
-  createHost,
-  INSTALL_TIMEOUT_MS,
-  installNode,
-  lowestPeers,
-  SPECIFIERS,
-  SYSTEMS,
-  type System,
-} from './host';
+import { createHost, INSTALL_TIMEOUT_MS, installNode, PEERS, SPECIFIERS, SYSTEMS, type System } from './host';
 import { ROOT, run } from './run';
 import { type ServiceWorld, startServiceWorld } from './service-world';
 
@@ -74,56 +66,44 @@ async function expectVideo(host: string, system: System, node: string): Promise<
   expect(createHash('sha256').update(video).digest('hex')).toBe(sha256);
 }
 
-describe('the packed package, installed into an empty project', () => {
-  let host: string;
-  let nodes: string[];
-  beforeAll(async () => {
-    host = await createHost();
-    nodes = [process.execPath, await installNode(NEWER_NODE, join(host, 'newer-node'))];
-    await addPrograms(host);
-  });
-  afterAll(() => rm(host, { recursive: true, force: true }));
+// The rest of the suite uses the newest Temporal packages, CI runs it on the newer Node, and the examples run as CommonJS.
+const AGES = atLength(['oldest'] as const, ['oldest', 'newest'] as const);
+const RUN_SYSTEMS = atLength<readonly System[]>(['esm'], SYSTEMS);
+const COMPILERS = atLength(['typescript-7'] as const, ['typescript-7', 'typescript'] as const);
 
-  /** Each module system and each Node once. The other two combinations run only at night. */
-  const runs = (): [System, string][] => {
-    const all = SYSTEMS.flatMap((system) => nodes.map((node): [System, string] => [system, node]));
-    return atLength(
-      all.filter(([system, node]) => (system === 'esm') === (node === process.execPath)),
-      all,
-    );
-  };
+describe.each(AGES)(
+  'the packed package, installed into an empty project with the %s supported Temporal packages',
+  (age) => {
+    let host: string;
+    let nodes: string[];
+    beforeAll(async () => {
+      host = await createHost(PEERS[age]);
+      const newer = async () => [await installNode(NEWER_NODE, join(host, 'newer-node'))];
+      nodes = [process.execPath, ...(await atLength(async () => [], newer)())];
+      await addPrograms(host);
+    });
+    afterAll(() => rm(host, { recursive: true, force: true }));
 
-  test('lets ES modules import every name of every entry point, on both versions of Node', async () => {
-    expect(await Promise.all(nodes.map((node) => missingNames(host, node)))).toEqual(['', '']);
-  });
+    test('lets ES modules import every name of every entry point', async () => {
+      for (const node of nodes) expect(await missingNames(host, node)).toBe('');
+    });
 
-  test('compiles without errors and generates a video, as CommonJS and as an ES module, on both versions of Node', async () => {
-    expect(await compile(host, SYSTEMS)).toEqual([]);
-    // In sequence: they share a task queue, and each must use its own worker.
-    for (const [system, node] of runs()) await expectVideo(host, system, node);
-  });
+    test('compiles as CommonJS and as an ES module without errors, and generates a video', async () => {
+      for (const compiler of COMPILERS) expect(await compile(host, SYSTEMS, compiler)).toEqual([]);
+      // In sequence: they share a task queue, and each must use its own worker.
+      for (const system of RUN_SYSTEMS) for (const node of nodes) await expectVideo(host, system, node);
+    });
 
-  test('replays recorded jobs', async () => {
-    const history = join(ROOT, 'test/histories/well.json');
-    const { stdout } = await run(process.execPath, [join(host, 'cjs/replay.js'), history], { cwd: host });
-    expect(stdout).toBe('replayed\n');
-  });
-});
-
-describe('the packed package with the oldest supported Temporal packages', () => {
-  let host: string;
-  beforeAll(async () => {
-    host = await createHost(lowestPeers());
-    await addPrograms(host);
-  });
-  afterAll(() => rm(host, { recursive: true, force: true }));
-
-  test('exports every name, compiles without errors and generates a video', async () => {
-    expect(await missingNames(host, process.execPath)).toBe('');
-    expect(await compile(host, ['cjs'])).toEqual([]);
-    await expectVideo(host, 'cjs', process.execPath);
-  });
-});
+    const replays = () =>
+      test('replays recorded jobs', async () => {
+        const history = join(ROOT, 'test/histories/well.json');
+        const { stdout } = await run(process.execPath, [join(host, 'cjs/replay.js'), history], { cwd: host });
+        expect(stdout).toBe('replayed\n');
+      });
+    // Like the program above, it bundles the workflows of the package.
+    atLength(() => undefined, replays)();
+  },
+);
 
 test('the README shows the program that these tests compile and run', async () => {
   const program = await readFile(join(ROOT, 'examples/ten-lines/main.ts'), 'utf8');

@@ -18,8 +18,8 @@ export interface Run {
   env?: Record<string, string>;
 }
 
-/** Runs a program until it ends. If it fails, the error has its output. */
-export async function run(program: string, args: string[], { cwd, env }: Run) {
+/** Runs a program until it ends, with any exit code. */
+export async function runToEnd(program: string, args: string[], { cwd, env }: Run) {
   const child = spawn(program, args, {
     cwd,
     env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0', ...env },
@@ -31,6 +31,12 @@ export async function run(program: string, args: string[], { cwd, env }: Run) {
     child.once('close', resolve);
   });
   const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr)]);
+  return { code, stdout, stderr };
+}
+
+/** Runs a program until it ends. If it fails, the error has its output. */
+export async function run(program: string, args: string[], options: Run) {
+  const { code, stdout, stderr } = await runToEnd(program, args, options);
   if (code !== 0) throw new Error(`${program} ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`);
   return { stdout, stderr };
 }

@@ -9,64 +9,66 @@ const TSC_STAR = `var __exportStar = function(m, exports) { for (var p in m) if 
 
 interface Shape {
   file: string;
-  fine: Record<string, string>;
-  taken: Record<string, string>;
+  files: Record<string, string>;
+  workflows: string[];
 }
 
+const ON_PURPOSE = 'our workflows, on purpose';
+const WORKFLOWS = ['generateVideo', 'generateVideos', 'ownWorkflow'];
+
 const SHAPES: Record<string, Shape> = {
-  TypeScript: {
+  'TypeScript with a workflow for every other name': {
     file: 'workflows.ts',
-    fine: { 'workflows.ts': `export ${OWN} export const progress: string = 'a name of the host';` },
-    taken: { 'workflows.ts': `export ${OWN} export ${VIDEO}` },
+    files: {
+      'workflows.ts': `export ${OWN} export const progress: string = 'a name of the host'; export default async function any() { return 3; }`,
+    },
+    workflows: ['default', ...WORKFLOWS],
   },
   'a folder of TypeScript': {
     file: '',
-    fine: { 'index.ts': "export * from './own';", 'own.ts': `export ${OWN}` },
-    taken: { 'index.ts': "export * from './own';", 'own.ts': `export ${OWN} export ${VIDEO}` },
+    files: { 'index.ts': "export * from './own';", 'own.ts': `export ${OWN}` },
+    workflows: WORKFLOWS,
   },
-  'CommonJS by hand': {
-    file: 'workflows.js',
-    fine: { 'workflows.js': `${OWN} module.exports = { ownWorkflow };` },
-    taken: { 'workflows.js': `${OWN} ${VIDEO} module.exports = { ownWorkflow, generateVideo };` },
-  },
-  'CommonJS of tsc': {
+  'CommonJS of tsc, with a module by hand that reads the time while it loads': {
     file: 'index.js',
-    fine: {
+    files: {
       'index.js': `"use strict"; ${TSC_STAR} __exportStar(require("./own"), exports);`,
-      'own.js': `"use strict"; exports.ownWorkflow = ownWorkflow; ${OWN}`,
+      'own.js': `${OWN} module.exports = { ownWorkflow, since: [Date.now(), Math.random(), new Date()] };`,
     },
-    taken: {
-      'index.js': `"use strict"; ${TSC_STAR} __exportStar(require("./own"), exports);`,
-      'own.js': `"use strict"; exports.ownWorkflow = ownWorkflow; exports.generateVideo = generateVideo; ${OWN} ${VIDEO}`,
-    },
+    workflows: WORKFLOWS,
   },
   'ES modules': {
     file: 'workflows.mjs',
-    fine: { 'workflows.mjs': "export * from './own.mjs';", 'own.mjs': `export ${OWN}` },
-    taken: { 'workflows.mjs': "export * from './own.mjs';", 'own.mjs': `export ${OWN} export ${VIDEO}` },
+    files: { 'workflows.mjs': "export * from './own.mjs';", 'own.mjs': `export ${OWN}` },
+    workflows: WORKFLOWS,
   },
-  'a module that reads the time while it loads': {
+  [ON_PURPOSE]: {
     file: 'workflows.js',
-    fine: { 'workflows.js': `exports.since = Date.now(); exports.ownWorkflow = ${OWN}` },
-    taken: {
-      'workflows.js': `exports.since = [Date.now(), Math.random(), new Date()]; exports.ownWorkflow = ${OWN}; exports.generateVideo = ${VIDEO}`,
-    },
-  },
-  'a workflow for every other name': {
-    file: 'workflows.ts',
-    fine: { 'workflows.ts': `export ${OWN} export default async function any() { return 3; }` },
-    taken: { 'workflows.ts': `export default async function any() { return 3; } export ${VIDEO}` },
-  },
-  'our workflows, on purpose': {
-    file: 'workflows.js',
-    fine: {
+    files: {
       'workflows.js': `${TSC_STAR} __exportStar(require("temporal-videogen/workflows"), exports); exports.ownWorkflow = ${OWN}`,
     },
-    taken: {
-      'workflows.js': `exports.ownWorkflow = ${OWN}; exports.generateVideo = (...all) => require("temporal-videogen/workflows").generateVideo(...all);`,
+    workflows: WORKFLOWS,
+  },
+};
+
+/** Each with a generateVideo of its own: found where names are known only when the module runs, too. */
+const TAKEN: Record<string, Omit<Shape, 'workflows'>> = {
+  'ES modules': {
+    file: 'workflows.mjs',
+    files: { 'workflows.mjs': "export * from './own.mjs';", 'own.mjs': `export ${OWN} export ${VIDEO}` },
+  },
+  'CommonJS of tsc, with a module by hand that reads the time while it loads': {
+    file: 'index.js',
+    files: {
+      'index.js': `"use strict"; ${TSC_STAR} __exportStar(require("./own"), exports);`,
+      'own.js': `${OWN} ${VIDEO} module.exports = { ownWorkflow, generateVideo, since: [Date.now(), Math.random(), new Date()] };`,
     },
   },
 };
+
+/** The host’s path of a shape. */
+const pathOf = (kind: string, name: string, file: string) =>
+  `${kind}/${name.replaceAll(/\W+/g, '-')}/${file}`;
 
 /** A second or so for each bundle, on a machine with nothing else to do. */
 const BUNDLING_MAX_MS = 240_000;
@@ -80,7 +82,7 @@ const logger = new DefaultLogger('ERROR', () => undefined);
 Runtime.install({ logger });
 const bundle = async (workflowsPath, plugins) => {
   try {
-    const { code } = await bundleWorkflowCode({ workflowsPath, plugins, logger });
+  const { code } = await bundleWorkflowCode({ workflowsPath, plugins, logger });
     const exported = Object.entries(loadWorkflowExports(code));
     return {
       workflows: exported.filter(([, one]) => typeof one === 'function').map(([name]) => name).sort(),
@@ -94,8 +96,11 @@ async function main() {
   const plugin = new VideoPlugin();
   const found = {};
   for (const file of FILES) found[file] = await bundle(require('path').join(__dirname, file), [plugin]);
-  found.twice = await bundle(require('path').join(__dirname, FILES[0]), [plugin, plugin, new VideoPlugin()]);
-  found.nothing = await bundle(undefined, [plugin]);
+  const onPurpose = require('path').join(__dirname, ON_PURPOSE);
+  found.byHand = await bundle(onPurpose, []);
+  require('fs').writeFileSync(onPurpose, 'exports.own = async () => require("temporal-videogen/workflows").generateVideo;');
+  const { code } = await bundleWorkflowCode({ workflowsPath: onPurpose, logger });
+  try { plugin.configureWorker({ taskQueue: 'q', workflowBundle: { code } }); } catch (error) { found.calls = String(error); }
   const { workflowBundle } = plugin.configureReplayWorker({ plugins: [plugin] });
   found.replays = await Worker.runReplayHistory({ plugins: [plugin] }, historyFromJSON(HISTORY), 'well')
     .then(() => workflowBundle.codePath.replace(/.*node_modules./, ''), String);
@@ -111,51 +116,41 @@ describe('bundled with the plugin', () => {
   beforeAll(() => {
     host = createHostProject();
     const paths: string[] = [];
-    Object.values(SHAPES).forEach(({ file, ...kinds }, index) => {
-      for (const [kind, files] of Object.entries(kinds)) {
-        const folder = `${kind}-${index}`;
-        paths.push(`${folder}/${file}`);
-        host.write(
-          Object.fromEntries(Object.entries(files).map(([name, text]) => [`${folder}/${name}`, text])),
-        );
+    for (const [kind, shapes] of Object.entries({ fine: SHAPES, taken: TAKEN })) {
+      for (const [name, { file, files }] of Object.entries(shapes)) {
+        paths.push(pathOf(kind, name, file));
+        for (const [path, text] of Object.entries(files)) host.write({ [pathOf(kind, name, path)]: text });
       }
-    });
+    }
     const history = readFileSync(join(__dirname, '../histories/well.json'), 'utf8');
     host.write({
-      'bundle.js': SCRIPT.replaceAll('FILES', JSON.stringify(paths)).replace('HISTORY', () => history),
+      'bundle.js': SCRIPT.replace('FILES', JSON.stringify(paths))
+        .replace('ON_PURPOSE', JSON.stringify(pathOf('fine', ON_PURPOSE, 'workflows.js')))
+        .replace('HISTORY', () => history),
     });
     found = JSON.parse(JSON.stringify(host.run('bundle.js')));
   }, BUNDLING_MAX_MS);
   afterAll(() => host.remove());
 
-  it.each(Object.entries(SHAPES))('%s has the host’s workflows and ours', (name, { file }) => {
-    const path = `fine-${Object.keys(SHAPES).indexOf(name)}/${file}`;
-    const others = name === 'a workflow for every other name' ? ['default'] : [];
-    expect(found[path]).toEqual({
-      workflows: [...others, 'generateVideo', 'generateVideos', 'ownWorkflow'],
-      zod: false,
-    });
+  it.each(Object.entries(SHAPES))('%s has the host’s workflows and ours', (name, { file, workflows }) => {
+    expect(found[pathOf('fine', name, file)]).toEqual({ workflows, zod: false });
   });
 
-  it.each(Object.entries(SHAPES))(
+  it.each(Object.entries(TAKEN))(
     '%s with a generateVideo of its own is refused in a sentence',
     (name, { file }) => {
-      const path = `taken-${Object.keys(SHAPES).indexOf(name)}/${file}`;
-      expect(found[path]).toBe(
+      expect(found[pathOf('taken', name, file)]).toBe(
         'ConfigError: Your worker and temporal-videogen both have the workflow generateVideo: rename or remove your own.',
       );
     },
   );
 
-  it('by several plugins, it has the same workflows', () => {
-    expect(found.twice).toEqual({
-      workflows: ['generateVideo', 'generateVideos', 'ownWorkflow'],
-      zod: false,
-    });
+  it('without the plugin, a host that exports our workflows has them too', () => {
+    expect(found.byHand).toEqual({ workflows: WORKFLOWS, zod: false });
   });
 
-  it('for a host without workflows, it has ours alone', () => {
-    expect(found.nothing).toEqual({ workflows: ['generateVideo', 'generateVideos'], zod: false });
+  it('without the plugin, a host that only calls our workflows is refused with the fix', () => {
+    expect(found.calls).toMatch(/has no workflow generateVideos? of temporal-videogen: build it with/);
   });
 
   it('a host without workflows replays jobs with the bundle of the package', () => {

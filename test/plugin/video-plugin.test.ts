@@ -1,10 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bundleWorkflowCode, DefaultLogger, type WorkerOptions } from '@temporalio/worker';
+import type { BundleOptions, WorkerOptions } from '@temporalio/worker';
 import { ConfigError } from '../../src/config/service-config';
 import { optionsForWorkersBeside } from '../../src/plugin/hosted-work';
 import { VideoPlugin, type VideoPluginOptions } from '../../src/plugin/video-plugin';
+import { bundleFiles, OWN_WORKFLOWS } from '../../src/worker/own-workflows';
 import { sdkProblem } from '../../src/worker/sdk-versions';
 import { createHostProject } from '../support/host-project';
 
@@ -23,13 +24,6 @@ function refusal(work: () => unknown): string {
   }
   throw new Error('expected a refusal');
 }
-
-const bundleOf = async (file: string, plugins: VideoPlugin[] = []) =>
-  bundleWorkflowCode({
-    workflowsPath: require.resolve(file),
-    logger: new DefaultLogger('ERROR', () => undefined),
-    plugins,
-  });
 
 describe('a worker with the plugin', () => {
   it('has its own activities and ours, and the options that ours need unless they are set', () => {
@@ -101,20 +95,43 @@ describe('a worker with the plugin', () => {
     expect(Object.keys(beside)).not.toContain('workflowsPath');
   });
 
-  it('may bring a bundle with our workflows; another is refused with the fix', async () => {
-    const ours = await bundleOf('../support/host-workflows', [new VideoPlugin()]);
-    expect(configure({ workflowBundle: ours }).workflowBundle).toBe(ours);
+  it('may bring a bundle with our workflows; another is refused with the fix', () => {
+    const { code: codePath } = bundleFiles(join(__dirname, '../../dist/workflows'));
+    expect(configure({ workflowBundle: { codePath } }).workflowBundle).toEqual({ codePath });
 
-    const none = await bundleOf('../support/host-workflows');
+    // The host's workflows may call ours without exporting them.
+    const code = `${readFileSync(codePath, 'utf8')}
+      __TEMPORAL__ = { ...__TEMPORAL__, importWorkflows: () => ({ ownWorkflow() {} }) };`;
     const folder = mkdtempSync(join(tmpdir(), 'videogen-bundle-'));
-    const codePath = join(folder, 'workflows.js');
-    writeFileSync(codePath, none.code);
-    for (const workflowBundle of [none, { codePath }]) {
+    const ofHost = join(folder, 'workflows.js');
+    writeFileSync(ofHost, code);
+    for (const workflowBundle of [{ code }, { codePath: ofHost }, { code: 'generateVideo' }]) {
       expect(refusal(() => configure({ workflowBundle }))).toBe(
         "The workflowBundle has no workflow generateVideo of temporal-videogen: build it with bundleWorkflowCode({ …, plugins: [videoPlugin] }), or write export * from 'temporal-videogen/workflows' in its workflows.",
       );
     }
     rmSync(folder, { recursive: true });
+  });
+});
+
+describe('the plan of a bundle', () => {
+  const plan = (workflowsPath: string, plugins: VideoPlugin[]) =>
+    plugins.reduce((options: BundleOptions, plugin) => plugin.configureBundler(options), { workflowsPath });
+
+  it('of a host without workflows has ours alone', () => {
+    expect(plan('', [new VideoPlugin()])).toMatchObject({ workflowsPath: OWN_WORKFLOWS });
+    expect(plan('', [new VideoPlugin(), new VideoPlugin()])).toMatchObject({ workflowsPath: OWN_WORKFLOWS });
+  });
+
+  it('by several plugins has our workflows once', () => {
+    const [first, second] = [new VideoPlugin(), new VideoPlugin()];
+    const once = plan('/host/workflows.js', [first]);
+    const { workflowsPath, webpackConfigHook } = second.configureBundler(first.configureBundler(once));
+    expect({ workflowsPath, webpackConfigHook }).toEqual({
+      workflowsPath: once.workflowsPath,
+      webpackConfigHook: once.webpackConfigHook,
+    });
+    expect(workflowsPath).not.toBe('/host/workflows.js');
   });
 });
 

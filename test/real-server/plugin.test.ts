@@ -1,14 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from '@temporalio/client';
-import {
-  bundleWorkflowCode,
-  DefaultLogger,
-  NativeConnection,
-  Worker,
-  type WorkerOptions,
-  type WorkerPlugin,
-} from '@temporalio/worker';
-import { createVideoActivities } from '../../activities';
+import { NativeConnection, Worker, type WorkerOptions, type WorkerPlugin } from '@temporalio/worker';
 import { createVideoClient } from '../../src/client/video-client';
 import { VideoPlugin, type VideoPluginOptions } from '../../src/plugin/video-plugin';
 import { createVideoService, type VideoService } from '../../src/service';
@@ -17,11 +9,10 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { closed, replyJson, startRawServer } from '../service/raw-server';
 import type { makeTrailer } from '../support/host-workflows';
 import { captureLogs } from '../support/logs';
-import { failureOf, pause } from '../support/world';
+import { bundlePath, failureOf, pause } from '../support/world';
 
 let env: VideoTestEnvironment;
 let service: VideoService;
-let workflowBundle: { code: string };
 
 beforeAll(async () => {
   captureLogs();
@@ -30,11 +21,6 @@ beforeAll(async () => {
     emulator: { jobTimeMs: 0, videoBytes: 64 * 1024 },
   });
   service = createVideoService({ baseUrl: env.emulator.url, apiKey: () => env.emulator.apiKey });
-  workflowBundle = await bundleWorkflowCode({
-    workflowsPath: require.resolve('../support/host-workflows'),
-    plugins: [new VideoPlugin()],
-    logger: new DefaultLogger('ERROR'),
-  });
 });
 afterAll(async () => {
   await service.close();
@@ -50,7 +36,7 @@ const createHost = (plugin: VideoPlugin, options: Partial<WorkerOptions> = {}) =
   Worker.create({
     connection: env.temporal.nativeConnection,
     taskQueue: `host-${randomUUID()}`,
-    workflowBundle,
+    workflowBundle: { codePath: bundlePath() },
     activities: { think },
     plugins: [plugin],
     ...options,
@@ -66,35 +52,6 @@ async function queuesOf(workflowId: string): Promise<Record<string, string>> {
     scheduled.map(({ activityType, taskQueue }) => [activityType?.name ?? '', taskQueue?.name ?? '']),
   );
 }
-
-test('a host’s worker without the plugin can register our workflows and activities beside its own', async () => {
-  const taskQueue = `host-${randomUUID()}`;
-  const host = await Worker.create({
-    connection: env.temporal.nativeConnection,
-    taskQueue,
-    workflowsPath: require.resolve('../support/host-workflows-by-hand'),
-    activities: {
-      think,
-      ...createVideoActivities({ service, storage: createFileStorage(env.storageFolder) }),
-    },
-  });
-  const videos = await createVideoClient({
-    client: env.temporal.client,
-    taskQueue,
-    submitQueue: taskQueue,
-    downloadQueue: taskQueue,
-  });
-  await host.runUntil(async () => {
-    const trailer = await env.temporal.client.workflow.execute<typeof makeTrailer>('makeTrailer', {
-      taskQueue,
-      workflowId: randomUUID(),
-      args: ['foxes', randomUUID()],
-    });
-    expect(trailer).toMatchObject({ prompt: 'A film about foxes' });
-    const { video } = await videos.execute({ request: { prompt: 'a fox' }, polling });
-    expect(video.bytes).toBe(trailer.bytes);
-  });
-});
 
 describe('a host’s worker with the plugin', () => {
   it('bundles and runs its own workflow, which generates a video as a child, on its one task queue', async () => {
@@ -218,11 +175,7 @@ describe('a host’s worker with the plugin', () => {
     expect(String(await failureOf(taken))).toContain(
       'Your worker and temporal-videogen both have the activity downloadVideo',
     );
-    const own = await bundleWorkflowCode({
-      workflowsPath: require.resolve('../support/host-workflows'),
-      logger: new DefaultLogger('ERROR'),
-    });
-    const without = createHost(newPlugin(), { workflowBundle: own });
+    const without = createHost(newPlugin(), { workflowBundle: { code: '' } });
     expect(String(await failureOf(without))).toContain('has no workflow generateVideo of temporal-videogen');
   });
 });

@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { historyFromJSON, historyToJSON } from '@temporalio/common/lib/proto-utils';
 import { temporal } from '@temporalio/proto';
+import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
 import { createVideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
 import { DEFAULT_TASK_QUEUE, submitQueueOf } from '../../src/contract/names';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { VideoWorkerOptions, WorkerRole } from '../../src/worker/video-worker';
+import type * as releases from '../support/changed-workflows';
 import { commandsOf, expectShown, readPage, type ShownCommand, sectionOf } from '../support/docs-page';
 import { historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
@@ -52,6 +56,9 @@ async function runShown(shown: ShownCommand | undefined, replaced: Record<string
   );
 }
 
+/** Each command is another process. */
+const REPEAT_AFTER_MS = 300;
+
 async function until(run: () => Promise<Printed>, holds: (printed: Printed) => void): Promise<Printed> {
   const endMs = performance.now() + 30_000;
   for (;;) {
@@ -61,7 +68,7 @@ async function until(run: () => Promise<Printed>, holds: (printed: Printed) => v
       return printed;
     } catch (error) {
       if (performance.now() > endMs) throw error;
-      await pause();
+      await sleep(REPEAT_AFTER_MS);
     }
   }
 }
@@ -237,4 +244,44 @@ test('a version whose workers miss a queue of running jobs cannot become current
   await until(makeCurrent('2'), ({ text }) => expect(text).toContain('missing active task queues'));
   await startPart('2', ['submits']);
   await until(makeCurrent('2'), succeeds);
+});
+
+describe('the recipe for a changed workflow', () => {
+  type Release = keyof typeof releases;
+
+  let workflowBundle: { code: string };
+  const histories = new Map<Release, string>();
+  beforeAll(async () => {
+    workflowBundle = await bundleWorkflowCode({
+      workflowsPath: require.resolve('../support/changed-workflows'),
+      logger: new DefaultLogger('ERROR'),
+    });
+    const taskQueue = randomUUID();
+    const { nativeConnection: connection, client } = env.temporal;
+    const worker = await Worker.create({ connection, taskQueue, workflowBundle });
+    const record = async (release: Release) => {
+      const job = await client.workflow.start(release, { taskQueue, workflowId: randomUUID() });
+      await job.result();
+      histories.set(release, JSON.stringify(JSON.parse(historyToJSON(await job.fetchHistory()))));
+    };
+    const recorded: Release[] = ['before', 'behindPatch', 'patchDeprecated'];
+    await worker.runUntil(() => Promise.all(recorded.map(record)));
+  });
+
+  async function replay({ from, on }: { from: Release; on: Release }): Promise<void> {
+    const renamed = JSON.parse(histories.get(from)?.replaceAll(`"name":"${from}"`, `"name":"${on}"`) ?? '');
+    await Worker.runReplayHistory({ workflowBundle }, historyFromJSON(renamed), 'film');
+  }
+
+  it('replays older and newer jobs with the change behind a patch, and not without a patch', async () => {
+    await replay({ from: 'before', on: 'behindPatch' });
+    await expect(replay({ from: 'before', on: 'unpatched' })).rejects.toThrow(/[Nn]ondeterminism/);
+    await replay({ from: 'behindPatch', on: 'behindPatch' });
+  });
+
+  it('deprecates a patch when no older job is left, and removes it when no job has its marker', async () => {
+    await replay({ from: 'behindPatch', on: 'patchDeprecated' });
+    await expect(replay({ from: 'behindPatch', on: 'unpatched' })).rejects.toThrow(/[Nn]ondeterminism/);
+    await replay({ from: 'patchDeprecated', on: 'patchDeprecated' });
+  });
 });

@@ -5,9 +5,11 @@ import {
   existsSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,6 +17,18 @@ import { join } from 'node:path';
 
 const ROOT = join(__dirname, '../..');
 const BUNDLE = ['.made-from.json', 'workflows/bundle.js', 'workflows/bundle.json'];
+
+/** The bundle is the code of one workflow. It fails as webpack does if a module is missing. */
+const QUICK_BUNDLER = `
+const { readFileSync, writeFileSync } = require('node:fs');
+exports.writeBundle = async () => {
+  const { bundleFiles, describeBundle } = require('../dist/src/worker/own-workflows');
+  const code = readFileSync(require.resolve('../dist/workflows/generate-video'), 'utf8');
+  if (code.includes('./missing')) throw new Error('there is no module ./missing');
+  writeFileSync(bundleFiles().code, code);
+  writeFileSync(bundleFiles().description, describeBundle(code));
+};
+`;
 
 let folder: string;
 beforeAll(() => {
@@ -41,13 +55,14 @@ function versions(): Map<string, string> {
   );
 }
 
+function runScript(...args: string[]) {
+  return spawnSync(process.execPath, ['scripts/compile.cjs', ...args], { cwd: folder, encoding: 'utf8' });
+}
+
 /** Runs the script, which prints nothing, and returns the files that it wrote. */
 function compile(...args: string[]): string[] {
   const before = versions();
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/compile.cjs', ...args], {
-    cwd: folder,
-    encoding: 'utf8',
-  });
+  const { status, stdout, stderr } = runScript(...args);
   expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '', stderr: '' });
   return [...versions()].flatMap(([file, version]) => (before.get(file) === version ? [] : [file])).sort();
 }
@@ -70,21 +85,44 @@ test('only changed sources are compiled, and the output of removed ones is delet
   expect(existsSync(join(folder, 'dist/src/superfluous.js'))).toBe(false);
 });
 
-test.each(['workflows/generate-video', 'src/contract/names'])(
-  'the workflows are bundled again when %s has changed',
-  (file) => {
-    appendFileSync(join(folder, `${file}.ts`), 'export const changed = 1;\n');
-    expect(compile()).toEqual([...BUNDLE, `${file}.js`].sort());
-  },
-);
-
-test('with --compiled, the output of tsc is kept and its workflows are bundled', () => {
-  appendFileSync(join(folder, 'workflows/generate-video.ts'), 'export const changedAgain = 1;\n');
-  expect(compile('--compiled')).toEqual(BUNDLE);
-  expect(compile()).toEqual([]);
+test('the workflows are bundled again when the script that bundles them has changed', () => {
+  // From here on a quick one: what is compiled and bundled does not depend on how.
+  writeFileSync(join(folder, 'scripts/bundle-workflows.cjs'), QUICK_BUNDLER);
+  expect(compile()).toEqual(BUNDLE);
 });
 
-test('a missing bundle is built again', () => {
-  rmSync(join(folder, 'dist/workflows/bundle.js'));
+test('the workflows are bundled again when the contract has changed', () => {
+  appendFileSync(join(folder, 'src/contract/names.ts'), 'export const changed = 1;\n');
+  expect(compile()).toEqual([...BUNDLE, 'src/contract/names.js'].sort());
+});
+
+test('a truncated bundle is built again', () => {
+  truncateSync(join(folder, 'dist/workflows/bundle.js'), 1_000);
   expect(compile()).toEqual(['workflows/bundle.js', 'workflows/bundle.json']);
+});
+
+test('a run that ends halfway leaves nothing that the next one uses, though the sources were changed back', () => {
+  const file = join(folder, 'workflows/generate-video.ts');
+  const original = readFileSync(file, 'utf8');
+  const output = () => readFileSync(join(folder, 'dist/workflows/generate-video.js'), 'utf8');
+  appendFileSync(file, "import './missing';\nexport const halfway = 1;\n");
+  expect(runScript().status).not.toBe(0);
+  expect(output()).toContain('halfway');
+  writeFileSync(file, original);
+  expect(compile()).toEqual([...BUNDLE, 'workflows/generate-video.js'].sort());
+  expect(output()).not.toContain('halfway');
+});
+
+test('with --compiled, the output of tsc is kept and bundled, and a source edited while tsc ran is compiled by the next run', () => {
+  const dist = join(folder, 'dist');
+  const made = join(folder, 'made');
+  cpSync(dist, made, { recursive: true });
+  runScript('--clean');
+  expect(readdirSync(dist)).toEqual(['.made-from.json']);
+  appendFileSync(join(folder, 'workflows/generate-video.ts'), 'export const editedMeanwhile = 1;\n');
+  // What tsc made of the sources as they were.
+  cpSync(made, dist, { recursive: true, filter: (path) => !path.endsWith('.made-from.json') });
+  expect(compile('--compiled')).toEqual(BUNDLE);
+  expect(compile()).toEqual([...BUNDLE, 'workflows/generate-video.js'].sort());
+  expect(compile()).toEqual([]);
 });

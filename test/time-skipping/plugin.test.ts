@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Worker, type WorkerOptions } from '@temporalio/worker';
 import { createVideoActivities } from '../../activities';
 import { createVideoClient } from '../../src/client/video-client';
-import type { EmulatedCall, Faults } from '../../src/emulator';
+import type { EmulatedCall } from '../../src/emulator';
 import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -15,8 +15,6 @@ const limited = { kind: 'rate-limited', retryAfter: 600 } as const;
 const limitedWithoutRetryAfter = { kind: 'rate-limited' } as const;
 /** More refusals than a worker has concurrent polls for submits. */
 const MORE_THAN_POLLS = 9;
-
-type LimitedCall = EmulatedCall & ('submit' | 'status' | 'download');
 
 interface HostKind {
   worker(taskQueue: string): Partial<WorkerOptions>;
@@ -55,12 +53,11 @@ afterAll(async () => {
   await env.teardown();
 });
 
-/** Generates one video on a host's worker after the faults, and returns how often the faulty call was made. */
-async function callsOfOneVideo<Call extends LimitedCall>(
-  host: HostKind,
-  call: Call,
-  ...faults: Faults[Call][]
-): Promise<number> {
+/** Its pauses take more than an hour. */
+const JOB = { request: { prompt: 'a fox' }, deadline: '6h' } as const;
+
+/** Generates one video on a host's worker, and returns the statuses of each call to the service in order. */
+async function generate(host: HostKind): Promise<(call: EmulatedCall) => unknown[]> {
   const taskQueue = `host-${randomUUID()}`;
   const worker = await Worker.create({
     connection: env.temporal.nativeConnection,
@@ -77,24 +74,25 @@ async function callsOfOneVideo<Call extends LimitedCall>(
     searchAttributes: false,
   });
   const before = env.emulator.calls.length;
-  env.emulator.next(call, ...faults);
-  const { video } = await worker.runUntil(() => videos.execute({ request: { prompt: 'a fox' } }));
+  const { video } = await worker.runUntil(() => videos.execute(JOB));
   expect(video.bytes).toBeGreaterThan(0);
-  return env.emulator.calls.slice(before).filter((made) => made.call === call).length;
+  const made = env.emulator.calls.slice(before);
+  return (call) => made.filter((one) => one.call === call).map(({ status }) => status);
 }
 
-describe.each(Object.entries(HOSTS))('with skipped time, a host’s worker %s', (_, host) => {
-  it.each(['submit', 'status', 'download'] as const)(
-    'generates the video although the service rate limits %s',
-    async (call) => {
-      await callsOfOneVideo(host, call, limited);
-    },
-  );
-
-  it('sends one submit for each pause it was asked for, and then the last one', async () => {
+test.each(Object.entries(HOSTS))(
+  'with skipped time, a host’s worker %s makes one call for each pause it was asked for, and then the last one',
+  async (_, host) => {
     const refusals = Array.from({ length: MORE_THAN_POLLS }, (_, index) =>
       index % 2 ? limited : limitedWithoutRetryAfter,
     );
-    expect(await callsOfOneVideo(host, 'submit', ...refusals)).toBe(refusals.length + 1);
-  });
-});
+    env.emulator.next('submit', ...refusals);
+    env.emulator.next('status', limited);
+    env.emulator.next('download', limited);
+    const statuses = await generate(host);
+    expect(statuses('submit')).toEqual([...refusals.map(() => 429), 200]);
+    // It polls again for a fresh link after the pause of the download.
+    expect(statuses('status').slice(0, 2)).toEqual([429, 200]);
+    expect(statuses('download')).toEqual([429, 200]);
+  },
+);
