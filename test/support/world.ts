@@ -80,7 +80,7 @@ export async function untilProgress<Progress = JobProgress>(
   }
 }
 
-/** A query costs the server and the worker about 10 ms of processor time, so ten a second do not slow down the rest. */
+/** Each query is work for the server and the worker, so more of them would slow down what a test waits for. */
 const CHECK_INTERVAL_MS = 100;
 
 /** Waits between two checks of something that happens by itself. */
