@@ -45,46 +45,54 @@ function isRunning(pid: number): boolean {
   }
 }
 
-test('a dev server accepts workflows in the requested namespace as soon as startDevServer resolves', async () => {
-  const server = await start({ namespace: 'films' });
-
-  const description = await withClient(server, async (client) => {
-    const handle = await client.workflow.start('makeFilm', { workflowId: 'film-1', taskQueue: 'nobody' });
-    return await handle.describe();
+describe('a dev server with a namespace, a UI and a log file', () => {
+  let server: DevServer;
+  let ownFolder: string;
+  beforeAll(async () => {
+    ownFolder = await mkdtemp(join(tmpdir(), 'dev-server-'));
+    const logFile = join(ownFolder, 'temporal.log');
+    server = await startDevServer({ executable, namespace: 'films', logFile });
+  });
+  afterAll(async () => {
+    await server.kill();
+    await rm(ownFolder, { recursive: true, force: true });
   });
 
-  expect(server.namespace).toBe('films');
-  expect(description.status.name).toBe('RUNNING');
-});
+  test('accepts workflows in that namespace as soon as startDevServer resolves', async () => {
+    const description = await withClient(server, async (client) => {
+      const handle = await client.workflow.start('makeFilm', { workflowId: 'film-1', taskQueue: 'nobody' });
+      return await handle.describe();
+    });
 
-test('a dev server shows its UI on the loopback interface, unless it is headless', async () => {
-  const server = await start({ headless: false });
+    expect(server.namespace).toBe('films');
+    expect(description.status.name).toBe('RUNNING');
+  });
 
-  expect(server.uiUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
-  expect((await fetch(server.uiUrl ?? '')).status).toBe(200);
-  expect((await start()).uiUrl).toBeUndefined();
-});
+  test('shows its UI on the loopback interface', async () => {
+    expect(server.uiUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect((await fetch(server.uiUrl ?? '')).status).toBe(200);
+  });
 
-test('a stopped dev server has ended, and can be stopped twice', async () => {
-  const server = await start();
-  expect(isRunning(server.pid)).toBe(true);
+  test('keeps others from its port, which is reported in one sentence', async () => {
+    const port = Number(server.address.split(':')[1]);
 
-  await server.stop();
-  await server.stop();
+    await expect(start({ port })).rejects.toThrow(
+      new Error(
+        `The Temporal dev server cannot start on 127.0.0.1:${port} because that port is in use: ` +
+          'stop what listens there, or choose another port.',
+      ),
+    );
+  });
 
-  expect(isRunning(server.pid)).toBe(false);
-});
+  test('has ended when it is stopped, and can be stopped twice; the log file has its output', async () => {
+    expect(isRunning(server.pid)).toBe(true);
 
-test('a port in use is reported in one sentence', async () => {
-  const other = await start();
-  const port = Number(other.address.split(':')[1]);
+    await server.stop();
+    await server.stop();
 
-  await expect(start({ port })).rejects.toThrow(
-    new Error(
-      `The Temporal dev server cannot start on 127.0.0.1:${port} because that port is in use: ` +
-        'stop what listens there, or choose another port.',
-    ),
-  );
+    expect(isRunning(server.pid)).toBe(false);
+    expect(await readFile(join(ownFolder, 'temporal.log'), 'utf8')).toContain('Temporal');
+  });
 });
 
 test('a server that ends before it is ready is reported with its last output', async () => {
@@ -101,9 +109,10 @@ test('an executable that does not exist is reported with its path', async () => 
   await expect(startDevServer({ executable: nothing })).rejects.toThrow(`${nothing} on 127.0.0.1`);
 });
 
-test('a dev server restarted on its database after SIGKILL still has the workflow', async () => {
+test('a headless dev server has no UI; restarted on its database after SIGKILL, it still has the workflow', async () => {
   const dbFilename = join(folder, 'temporal.db');
   const first = await start({ dbFilename });
+  expect(first.uiUrl).toBeUndefined();
   await withClient(first, (client) =>
     client.workflow.start('makeFilm', { workflowId: 'film-1', taskQueue: 'nobody', args: ['a cat'] }),
   );
@@ -115,14 +124,6 @@ test('a dev server restarted on its database after SIGKILL still has the workflo
 
   expect(description.type).toBe('makeFilm');
   expect(description.status.name).toBe('RUNNING');
-});
-
-test('the log file has the output of the dev server', async () => {
-  const logFile = join(folder, 'temporal.log');
-  const server = await start({ logFile });
-  await server.stop();
-
-  expect(await readFile(logFile, 'utf8')).toContain('Temporal');
 });
 
 test('a dev server neither keeps its parent from ending nor outlives it', async () => {

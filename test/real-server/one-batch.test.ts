@@ -97,13 +97,13 @@ test('for await follows a batch or a job until it has ended', async () => {
   await inWorld(env, { jobTimeMs: 1_500 }, async ({ videos }) => {
     const batch = await videos.startBatch({ requests: requests(3), window: 2, polling: EVERY_SECOND });
     const all: BatchProgress[] = [];
-    for await (const progress of batch.follow({ everyMs: 50 })) all.push(progress);
+    for await (const progress of batch.follow({ everyMs: 200 })) all.push(progress);
     expect(all.at(-1)).toMatchObject({ items: 3, succeeded: 3, running: [] });
     expect(Math.max(...all.map(({ running }) => running.length))).toBe(2);
 
     const job = await videos.start({ request: { prompt: 'A red fox' }, polling: EVERY_SECOND });
     const phases = new Set<string>();
-    for await (const { phase } of job.follow({ everyMs: 20 })) phases.add(phase);
+    for await (const { phase } of job.follow({ everyMs: 100 })) phases.add(phase);
     expect([...phases]).toEqual(expect.arrayContaining(['waiting', 'succeeded']));
   });
 });

@@ -26,7 +26,10 @@ let stopWorker: () => Promise<void>;
 
 beforeAll(async () => {
   captureLogs();
-  env = await createVideoTestEnvironment({ server: 'dev', emulator: { jobTimeMs: 0 } });
+  env = await createVideoTestEnvironment({
+    server: 'dev',
+    emulator: { jobTimeMs: 0, videoBytes: 64 * 1024 },
+  });
   const worker = await env.createWorker({ worker: { workflowBundle: { codePath: bundlePath() } } });
   const running = worker.run();
   stopWorker = async () => {

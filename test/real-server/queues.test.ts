@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import type { Context as ActivityContext } from '@temporalio/activity';
+import type { Priority } from '@temporalio/common';
 import type { VideoJob } from '../../src/client/video-job';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';
@@ -9,16 +11,96 @@ import {
   untilQueued,
   untilWaiting,
 } from '../support/submit-backlog';
-import { inWorld, pause } from '../support/world';
+import { bundlePath, inWorld, pause } from '../support/world';
 
 let env: VideoTestEnvironment;
 beforeAll(async () => {
   captureLogs();
-  env = await createVideoTestEnvironment({ server: 'dev', dynamicConfig: ONE_PARTITION });
+  const dynamicConfig = {
+    ...ONE_PARTITION,
+    'matching.enableFairness': 'true',
+    // An eager activity skips the queue and gets no priority.
+    'system.enableActivityEagerExecution': 'false',
+  };
+  const emulator = { jobTimeMs: 0, videoBytes: 64 * 1024 };
+  env = await createVideoTestEnvironment({ server: 'dev', dynamicConfig, emulator });
 });
 afterAll(() => env.teardown());
 
-const polling = { min: '1s', max: '1s' };
+const DOWNLOAD_QUEUE = 'downloads-by-priority';
+const polling = { min: '1s', max: '1s' } as const;
+
+describe('the priority of a caller', () => {
+  const recorded: { type: string; priority: Priority | undefined }[] = [];
+  /** The history has the priority only for the start of the workflow. */
+  const record = ({ info }: ActivityContext) => {
+    recorded.push({ type: info.activityType, priority: info.priority });
+    return {};
+  };
+  let stop: () => Promise<void>;
+  beforeAll(async () => {
+    const worker = await env.createWorker({
+      downloadQueue: DOWNLOAD_QUEUE,
+      worker: { workflowBundle: { codePath: bundlePath() }, interceptors: { activity: [record] } },
+    });
+    const running = worker.run();
+    stop = async () => {
+      worker.shutdown();
+      await running;
+    };
+  });
+  beforeEach(() => void recorded.splice(0));
+  afterAll(() => stop());
+
+  test.each(['start', 'submit'] as const)(
+    'given to %s applies to every activity of the job, on all its queues',
+    async (method) => {
+      const priority = { priorityKey: 2, fairnessKey: 'acme', fairnessWeight: 2.5 };
+      const input = { request: { prompt: 'A red fox' }, polling, queues: { download: DOWNLOAD_QUEUE } };
+      const started = await env.videos[method](input, { temporal: { priority } });
+      await ('job' in started ? started.job : started).result();
+      expect(recorded).toEqual(
+        ['submitVideo', 'pollVideo', 'downloadVideo'].map((type) => ({ type, priority })),
+      );
+    },
+  );
+
+  test('of a batch applies to each of its activities', async () => {
+    const priority = { priorityKey: 4, fairnessKey: 'acme', fairnessWeight: 0.5 };
+    const requests = [{ prompt: 'A red fox' }, { prompt: 'A grey fox' }];
+    const batch = await env.videos.startBatch({ requests, polling }, { temporal: { priority } });
+    expect(await batch.result()).toMatchObject({ succeeded: 2 });
+    const types = new Set(recorded.map(({ type }) => type));
+    expect(types).toEqual(
+      new Set(['openBatch', 'submitVideo', 'pollVideos', 'downloadVideo', 'recordResults']),
+    );
+    expect(recorded).toEqual(recorded.map(({ type }) => ({ type, priority })));
+  });
+});
+
+test('submits of equal priority take turns by fairness key, the heavier more often', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+    const submit = `submits-${randomUUID()}`;
+    const jobs: VideoJob[] = [];
+    const start = async (fairnessKey: string, fairnessWeight: number) => {
+      const temporal = { priority: { fairnessKey, fairnessWeight } };
+      const request = { prompt: fairnessKey };
+      jobs.push(await world.videos.start({ request, polling, queues: { submit } }, { temporal }));
+    };
+    for (let i = 0; i < 6; i++) await start('early', 1);
+    for (let i = 0; i < 4; i++) await start('heavy', 4);
+    await untilQueued(env, submit, jobs);
+
+    const stop = await startSubmitting(env, world, submit);
+    for (const job of jobs) await job.result();
+    await stop();
+    const posted = world.emulator.generations().map(({ request }) => request.prompt);
+    expect(posted).toHaveLength(10);
+    // In order of arrival it would be six, and without weights four.
+    const beforeLastHeavy = posted.slice(0, posted.lastIndexOf('heavy')).filter((key) => key === 'early');
+    expect(beforeLastHeavy.length).toBeLessThanOrEqual(3);
+  });
+});
 
 test('submits wait in Temporal’s queue, ordered by the caller’s priority', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async (world) => {
@@ -48,7 +130,7 @@ test('during a pause of the rate limiter, the worker takes no submits from Tempo
     const first = await videos.start({ request: { prompt: 'first' } });
     while (((await pendingSubmit(env, first))?.attempt ?? 0) < 2) await pause();
     const jobs: VideoJob[] = [];
-    for (let i = 0; i < 30; i++) jobs.push(await videos.start({ request: { prompt: `fox ${i}` } }));
+    for (let i = 0; i < 16; i++) jobs.push(await videos.start({ request: { prompt: `fox ${i}` } }));
     // Polls in flight when the pause began still get submits, which go back without a call.
     const attempted = async () => {
       const submits = await Promise.all(jobs.map((job) => pendingSubmit(env, job)));

@@ -269,13 +269,14 @@ describe('with our search attributes registered', () => {
 
 test('videogen dev registers them, and jobs of the command line use them unless turned off', async () => {
   const home = new Home();
+  const local = { VIDEOGEN_DATA: home.data, VIDEOGEN_STORAGE: home.videos };
   try {
     const dev = home.start(['dev']);
     await untilErr(dev, 'Ctrl-C');
-    await home.run(['generate', 'A fox', '--id', 'found', '--no-wait']);
-    await home.run(['generate', 'A fox', '--id', 'hidden', '--no-wait'], {
-      VIDEOGEN_SEARCH_ATTRIBUTES: 'false',
-    });
+    const generate = (id: string, settings = {}) =>
+      run(['generate', 'A fox', '--id', id, '--no-wait'], new FakeTerminal({ ...local, ...settings }));
+    expect(await generate('found')).toBe(0);
+    expect(await generate('hidden', { VIDEOGEN_SEARCH_ATTRIBUTES: 'false' })).toBe(0);
     const connection = await Connection.connect({ address: home.note()?.address });
     const client = new Client({ connection });
     expect(Object.keys(await attributesOf('found', client)).sort()).toEqual([
@@ -285,15 +286,17 @@ test('videogen dev registers them, and jobs of the command line use them unless 
     ]);
     expect(await attributesOf('hidden', client)).toEqual({});
     await connection.close();
-    const { code, out } = await home.run(['search-attributes']);
-    expect([code, out.match(/registered/g)]).toEqual([0, ['registered', 'registered', 'registered']]);
+    const listed = new FakeTerminal(local);
+    expect(await run(['search-attributes'], listed)).toBe(0);
+    expect(listed.stdout.match(/registered/g)).toHaveLength(3);
     dev.kill('SIGINT');
     expect(await dev.ended).toBe(0);
-    expect(await home.run(['search-attributes'])).toEqual({
-      code: 2,
-      out: '',
-      err: 'TEMPORAL_ADDRESS is not set and no local server is running: set TEMPORAL_ADDRESS. The local server of generate and dev registers them itself.\n',
-    });
+    const nowhere = new FakeTerminal(local);
+    expect(await run(['search-attributes'], nowhere)).toBe(2);
+    expect([nowhere.stdout, nowhere.stderr]).toEqual([
+      '',
+      'TEMPORAL_ADDRESS is not set and no local server is running: set TEMPORAL_ADDRESS. The local server of generate and dev registers them itself.\n',
+    ]);
   } finally {
     await home.remove();
   }

@@ -7,7 +7,6 @@ const LONGEST_SECONDS = {
   'test/real-server/cli.test.ts': 160,
   'test/package/installed.test.ts': 150,
   'test/real-server/batch.test.ts': 95,
-  'test/real-server/forgotten-batch.test.ts': 65,
   'test/real-server/crashes.test.ts': 65,
   'test/real-server/one-job.test.ts': 60,
   'test/real-server/doors.test.ts': 60,
@@ -18,7 +17,7 @@ const LONGEST_SECONDS = {
   'test/real-server/resets.test.ts': 40,
   'test/real-server/cli-host.test.ts': 40,
   'test/real-server/large-requests.test.ts': 35,
-  'test/real-server/forgotten-job.test.ts': 30,
+  'test/real-server/forgotten.test.ts': 30,
   'test/real-server/cancellation.test.ts': 30,
   'test/real-server/versioning.test.ts': 30,
 };

@@ -21,6 +21,8 @@ export interface World {
   taskQueue: string;
   storageFolder: string;
   storedFiles(): Promise<string[]>;
+  /** Runs work on a worker of another server, with the same service and storage. */
+  onServer<T>(env: VideoTestEnvironment, work: (world: World) => Promise<T>): Promise<T>;
 }
 
 export interface WorldOptions extends EmulatorOptions {
@@ -61,11 +63,13 @@ export async function inWorld<T>(
     rateLimiter: new RateLimiter(),
   };
   const storedFiles = () => filesIn(storageFolder);
-  try {
-    return await onWorker(env, tools, { onLostSubmit, worker }, async (taskQueue) => {
-      const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
-      return work({ emulator, service, videos, taskQueue, storageFolder, storedFiles });
+  const onServer: World['onServer'] = (server, use) =>
+    onWorker(server, tools, { onLostSubmit, worker }, async (taskQueue) => {
+      const videos = await createVideoClient({ client: server.temporal.client, taskQueue });
+      return use({ emulator, service, videos, taskQueue, storageFolder, storedFiles, onServer });
     });
+  try {
+    return await onServer(env, work);
   } finally {
     await service.close();
     await emulator.close();
@@ -85,9 +89,12 @@ export async function untilProgress<Progress = JobProgress>(
   }
 }
 
+/** Each query is work for the server and the worker, so more of them would slow down what a test waits for. */
+const CHECK_INTERVAL_MS = 100;
+
 /** Waits between two checks of something that happens by itself. */
 export function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 20));
+  return new Promise((resolve) => setTimeout(resolve, CHECK_INTERVAL_MS));
 }
 
 /** The error a promise rejects with. Throws if it resolves. */

@@ -31,6 +31,13 @@ describe('a worker', () => {
     expect(await refusal({ roles, ...queues })).toMatch(NO_SERVICE);
   });
 
+  it.each([
+    [undefined, /^VIDEO_API_KEY is not set: .+\.$/],
+    ['two words', /^VIDEO_API_KEY holds a space.+\.$/],
+  ])('with the key %j does not start, and says so in one line', async (VIDEO_API_KEY, line) => {
+    expect(await refusal({ env: { VIDEO_API_BASE_URL: 'http://127.0.0.1:1', VIDEO_API_KEY } })).toMatch(line);
+  });
+
   it('needs a role', async () => {
     expect(await refusal({ roles: [] })).toBe(
       'A worker without a role does nothing: give any of jobs, submits, downloads, or leave roles out.',
