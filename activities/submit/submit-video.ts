@@ -136,6 +136,8 @@ class SubmitAttempt {
   }
 
   private async post() {
+    // An attempt that Temporal gives up after this note would be a lost submit, although it sends nothing.
+    refuseIfLate(this.input.startedAtMs);
     this.leave({ sending: this.number });
     this.beganSending = true;
     await this.record.writeSending(this.sendId);
