@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { WorkflowNotFoundError } from '@temporalio/client';
+import { type WorkflowClientInterceptor, WorkflowNotFoundError } from '@temporalio/client';
 import type { ActivityInterceptorsFactory, WorkerOptions } from '@temporalio/worker';
 import type { LostSubmitPolicy } from '../../src/contract';
 import { RateLimiter, type VideoService } from '../../src/service';
@@ -56,7 +56,7 @@ afterAll(() => Promise.all([...started].map((worker) => worker.end())));
 class SharedWorker {
   private readonly rateLimiter: SwitchedRateLimiter;
   private readonly taskQueue = `test-${randomUUID()}`;
-  /** Jobs that ran an activity since the tools were replaced. */
+  /** Jobs that were started or ran an activity since the tools were replaced. */
   private readonly jobs = new Set<string>();
   private readonly attempts = new Set<Promise<unknown>>();
   private running: { worker: VideoWorker; end: Promise<void> } | undefined;
@@ -91,6 +91,7 @@ class SharedWorker {
     });
     shared.running = { worker, end: worker.run() };
     started.add(shared);
+    shared.recordStarts();
     return shared;
   }
 
@@ -125,6 +126,26 @@ class SharedWorker {
     }
     this.jobs.clear();
     await Promise.allSettled(this.attempts);
+  }
+
+  /** A job that no worker has seen yet must not begin with the tools of the next test. */
+  private recordStarts(): void {
+    const { interceptors } = this.env.temporal.client.workflow.options;
+    if (!Array.isArray(interceptors)) throw new Error('the client of the test has no list of interceptors');
+    const add = ({ workflowId, taskQueue }: { workflowId: string; taskQueue: string }) => {
+      if (taskQueue === this.taskQueue) this.jobs.add(workflowId);
+    };
+    const recorder: WorkflowClientInterceptor = {
+      startWithDetails: (input, next) => {
+        add(input.options);
+        return next(input);
+      },
+      startUpdateWithStart: (input, next) => {
+        add(input.workflowStartOptions);
+        return next(input);
+      },
+    };
+    interceptors.push(recorder);
   }
 
   private readonly recordJobs: ActivityInterceptorsFactory = ({ info }) => ({
