@@ -4,11 +4,12 @@ const { lastRun, ROOT } = require('./last-run.cjs');
 
 /** The longest files and their seconds on two cores, for a machine without a last run. */
 const LONGEST_SECONDS = {
-  'test/real-server/cli.test.ts': 160,
   'test/package/installed.test.ts': 150,
   'test/real-server/batch.test.ts': 95,
   'test/real-server/forgotten-batch.test.ts': 65,
   'test/real-server/crashes.test.ts': 65,
+  'test/real-server/cli.test.ts': 60,
+  'test/real-server/cli-stack.test.ts': 60,
   'test/real-server/one-job.test.ts': 60,
   'test/real-server/doors.test.ts': 60,
   'test/real-server/chaos.test.ts': 55,
@@ -18,7 +19,7 @@ const LONGEST_SECONDS = {
   'test/real-server/examples.test.ts': 40,
   'test/time-skipping/matrix.test.ts': 40,
   'test/real-server/resets.test.ts': 40,
-  'test/real-server/cli-host.test.ts': 40,
+  'test/real-server/cli-workers.test.ts': 25,
   'test/time-skipping/lost-submits.test.ts': 35,
   'test/real-server/large-requests.test.ts': 35,
   'test/time-skipping/dialects.test.ts': 35,
