@@ -96,6 +96,13 @@ module.exports = {
       from: { path: SANDBOX.path },
       to: { dependencyTypes: ['core'] },
     },
+    {
+      name: 'client: not the worker SDK',
+      comment: 'every command that only starts or follows a job would load it',
+      severity: 'error',
+      from: { path: '^src/client/' },
+      to: { path: 'node_modules/@temporalio/worker/', dependencyTypesNot: ['type-only'] },
+    },
     { name: 'no cycles', severity: 'error', from: {}, to: { circular: true } },
     { name: 'nothing unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },
     {

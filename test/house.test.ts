@@ -137,6 +137,7 @@ const FORBIDDEN: [rule: string, file: string, code: string][] = [
   ['sandbox: no Node built-ins', 'workflows/bad-crypto.ts', "import 'crypto';"],
   ['sandbox: no Node built-ins', 'src/plugin/no-host.ts', "import 'node:fs';"],
   ['sandbox: no Node built-ins', 'src/contract/bad-fs.ts', "import 'node:fs/promises';"],
+  ['client: not the worker SDK', 'src/client/bad-sdk.ts', "import '@temporalio/worker';"],
   ['nothing unresolved', 'src/service/bad-missing.ts', "import './not-there';"],
   ['only declared packages', 'src/service/bad-dev.ts', "import 'typescript';"],
   ['only declared packages', 'src/service/bad-undeclared.ts', "import 'long';"],

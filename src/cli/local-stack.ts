@@ -201,7 +201,7 @@ async function startStack(
 async function joinStack(
   folder: string,
   storage: VideoStorage,
-  { env, logLevel }: LocalStackOptions,
+  { env, logLevel, forOtherPrograms }: LocalStackOptions,
 ): Promise<LocalStack | undefined> {
   const note = await readStackNote(folder);
   if (!note || !isAlive(note.pid)) return undefined;
@@ -230,7 +230,9 @@ async function joinStack(
       close: () => closers.close(),
     };
     const baseUrl = namesAService(env) ? readServiceConfig(env).baseUrl : undefined;
-    if (baseUrl === note.serviceName && stack.storage === note.storage) {
+    const isServed = baseUrl === note.serviceName && stack.storage === note.storage;
+    // A second `dev` only says that the first one runs.
+    if (isServed || forOtherPrograms) {
       return { ...stack, serviceUrl: baseUrl ?? 'the emulator' };
     }
     // Its worker uses another service or storage.

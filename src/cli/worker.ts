@@ -40,7 +40,7 @@ function readRole(given: string): WorkerRole {
 }
 
 /** `task queue q` for a worker with all roles, `the downloads of q-downloads` for one with some. */
-function describeWork(roles: readonly WorkerRole[] | undefined, env: Environment): string {
+export function describeWork(roles: readonly WorkerRole[] | undefined, env: Environment): string {
   const { taskQueue, submitQueue, downloadQueue } = resolveQueues({}, env);
   if (roles === undefined) return `task queue ${taskQueue}`;
   const queues: Record<WorkerRole, string> = {

@@ -1,6 +1,5 @@
 import { Client, Connection } from '@temporalio/client';
 import type { ClientConnectConfig } from '@temporalio/envconfig';
-import { NativeConnection } from '@temporalio/worker';
 import type { Environment } from '../config/service-config';
 import { readTemporalConfig } from '../config/temporal-config';
 import { redact } from '../contract/redact';
@@ -17,15 +16,8 @@ export async function connectClient(env?: Environment): Promise<Client> {
   return new Client({ connection, namespace });
 }
 
-export async function connectWorker(
-  env?: Environment,
-): Promise<{ connection: NativeConnection; namespace?: string }> {
-  const { connectionOptions, namespace } = readTemporalConfig(env);
-  const connection = await orUnreachable(connectionOptions, NativeConnection.connect(connectionOptions));
-  return { connection, namespace };
-}
-
-async function orUnreachable<T>(options: ConnectionOptions, connecting: Promise<T>): Promise<T> {
+/** The outcome of connecting; a failure says which server cannot be reached. */
+export async function orUnreachable<T>(options: ConnectionOptions, connecting: Promise<T>): Promise<T> {
   try {
     return await connecting;
   } catch (error) {

@@ -1,8 +1,8 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
-import { connectWorker } from '../client/connect';
 import { type Queues, resolveWorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
 import { activityWorkers, runTogether, shutDown, withOwnDefaults, withoutOwnTasks } from './activity-workers';
+import { connectWorker } from './connect-worker';
 import { deploymentOptions } from './deployment';
 import { startJanitor } from './janitor';
 import { withOwnWorkflows } from './own-workflows';

@@ -46,7 +46,7 @@ export class Home {
     return lines.map((line) => JSON.parse(line).taskId);
   }
 
-  note(): { serverPid: number; address: string } | undefined {
+  note(): { pid: number; serverPid: number; address: string } | undefined {
     const file = join(this.data, 'stack.json');
     return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
   }
@@ -86,7 +86,7 @@ export async function endOf(cli: CliProcess): Promise<CliEnd> {
 }
 
 /** The JSON object in the last line of standard output. */
-export function lastLine({ out, err }: CliEnd): JobResult & { workflowId: string } {
+export function lastLine({ out, err }: CliEnd): JobResult & { workflowId: string; copiedTo?: string } {
   const line = out.trimEnd().split('\n').at(-1) ?? '';
   try {
     return JSON.parse(line);

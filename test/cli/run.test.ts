@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Runtime } from '@temporalio/worker';
 import { version } from '../../package.json';
 import { run } from '../../src/cli/run';
+import { describeWork } from '../../src/cli/worker';
 import { freePort } from '../../src/temporal-server/loopback-port';
 import { eventually } from '../temporal-server/eventually';
 import { FakeTerminal } from './fake-terminal';
@@ -220,6 +221,23 @@ describe('worker', () => {
       code: 2,
       out: '',
       err: `--only is ${given}: give any of jobs, submits, downloads.\n`,
+    });
+  });
+
+  it('says which queues it works on', () => {
+    const env = { VIDEOGEN_TASK_QUEUE: 'foxes', VIDEOGEN_DOWNLOAD_QUEUE: 'files' };
+    expect(describeWork(undefined, env)).toBe('task queue foxes');
+    expect(describeWork(['submits', 'downloads'], env)).toBe(
+      'the submits of foxes-submit and the downloads of files',
+    );
+  });
+
+  it('without a service is refused in one sentence', async () => {
+    const end = await videogen(['worker'], { TEMPORAL_ADDRESS: '127.0.0.1:1' });
+    expect(end).toEqual({
+      code: 2,
+      out: '',
+      err: expect.stringMatching(/^VIDEO_API_BASE_URL is not set: [^\n]+\.\n$/),
     });
   });
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,10 +8,12 @@ import { CopyFailed, copyOut } from '../../src/cli/copy-out';
 import { checkStorage } from '../../src/cli/doctor/check-storage';
 import { createContext } from '../../src/cli/doctor/context';
 import { exitCodeOf } from '../../src/cli/exit-codes';
+import { run } from '../../src/cli/run';
 import { freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
 import { startS3Proxy } from '../storage/s3-proxy';
 import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
 import { failureOf } from '../support/world';
+import { FakeTerminal } from './fake-terminal';
 
 let server: S3Server;
 let env: Record<string, string>;
@@ -81,6 +83,24 @@ describe('--out with a video in S3', () => {
       expect(readdirSync(folder)).toEqual([]);
     },
   );
+});
+
+test('generate with a bucket that cannot be reached starts nothing, and says what to correct', async () => {
+  const VIDEOGEN_DATA = join(folder, 'data');
+  const VIDEOGEN_STORAGE = 's3://videos/wolves';
+  const terminal = new FakeTerminal({
+    ...env,
+    VIDEOGEN_DATA,
+    VIDEOGEN_STORAGE,
+    AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1',
+  });
+  expect(await run(['generate', 'A wolf', '--json'], terminal)).toBe(15);
+  // In Jest's sandbox the AWS SDK does not recognize an Error, and says so before the message.
+  expect(terminal.stderr).toMatch(
+    /^The storage s3:\/\/videos\/wolves at http:\/\/127\.0\.0\.1:1 cannot be used: (?:AWS SDK error wrapper for Error: )?connect ECONNREFUSED 127\.0\.0\.1:1\. Correct AWS_ENDPOINT_URL_S3 /m,
+  );
+  expect(JSON.parse(terminal.stdout)).toMatchObject({ error: { type: 'StorageUnusable' } });
+  expect(existsSync(VIDEOGEN_DATA)).toBe(false);
 });
 
 describe('the doctor', () => {

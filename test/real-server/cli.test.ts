@@ -1,418 +1,500 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
-import { EMULATED_JOB_MS } from '../../src/cli/emulated-job';
+import type { DoctorReport } from '../../src/cli/doctor/report';
 import { EXIT } from '../../src/cli/exit-codes';
-import { createVideoClient, type VideoClient } from '../../src/client/video-client';
+import { STORAGE_MEMO } from '../../src/cli/joined-job';
+import { createVideoClient } from '../../src/client/video-client';
 import { localTaskQueue } from '../../src/config/queues';
 import { DEFAULT_TASK_QUEUE, POLL_NOW_SIGNAL, WORKFLOW_TYPE } from '../../src/contract/names';
 import { type Emulator, startEmulator } from '../../src/emulator';
-import { type CliEnd, endOf, Home, lastLine, until, untilErr } from '../cli/cli-process';
+import { acceptsConnections, freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
+import { untilPortOpen } from '../../src/temporal-server/until-ready';
+import { startHere } from '../cli/cli-here';
+import { type CliEnd, type CliProcess, endOf, Home, lastLine, untilErr } from '../cli/cli-process';
+import { commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
 import { STEERING } from '../support/hostile-text';
 
-// Several processes in sequence, each of which starts a server.
+// A busy machine starts several processes here.
 jest.setTimeout(120_000);
 
-// The SDK tries to connect for ten seconds, so these run beside the other tests.
-const NOWHERE = { TEMPORAL_ADDRESS: '127.0.0.1:1' };
-const service = { VIDEO_API_BASE_URL: 'http://127.0.0.1:1', VIDEO_API_KEY: 'sk-x' };
-const apart = new Home();
-let withoutTemporal: Promise<[CliEnd, CliEnd]>;
-beforeAll(() => {
-  withoutTemporal = Promise.all([
-    apart.run(['worker'], { ...NOWHERE, ...service }),
-    apart.run(['generate', 'A red fox', '--json'], NOWHERE),
-  ]);
-});
-afterAll(() => apart.remove());
+/** Workers of these processes run workflows in their main thread: another one takes half a second to start. */
+const ONE_THREAD = { TEMPORAL_DEBUG: '1' };
 
-let home: Home;
+const home = new Home();
 let emulator: Emulator;
-beforeEach(async () => {
-  home = new Home();
-  emulator = await startEmulator({ jobTimeMs: 500, apiKey: 'sk-elsewhere' });
+let service: Record<string, string>;
+let orphanPort: number;
+let dev: CliProcess;
+let client: Client;
+let withoutTemporal: Promise<CliEnd>;
+
+// One dev for all tests of this file. It calls the emulator of this process.
+beforeAll(async () => {
+  emulator = await startEmulator({ jobTimeMs: 0, videoBytes: 64 * 1024, apiKey: 'sk-elsewhere' });
+  service = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: emulator.apiKey };
+  // The SDK tries to connect for ten seconds, so this runs beside the other tests.
+  withoutTemporal = videogen(['generate', 'A red fox', '--json'], { TEMPORAL_ADDRESS: '127.0.0.1:1' });
+  orphanPort = await leaveOrphan();
+  dev = home.start(['dev'], { ...service, ...ONE_THREAD, VIDEOGEN_DOWNLOAD_QUEUE: 'shared' });
+  await untilErr(dev, 'Ctrl-C ends everything');
+  client = new Client({ connection: await Connection.connect({ address: home.note()?.address }) });
 });
-afterEach(async () => {
+afterAll(async () => {
+  await withoutTemporal;
+  dev.kill('SIGINT');
+  const devEnd = await endOf(dev);
+  const left = home.processes();
+  await client.connection.close();
   await home.remove();
   await emulator.close();
+  expect(devEnd).toMatchObject({
+    code: 0,
+    out: '',
+    err: expect.stringContaining('Stopping. Jobs are saved'),
+  });
+  expect(devEnd.err).not.toContain(emulator.apiKey);
+  expect(left).toEqual([]);
 });
 
-const isAlive = (pid: number) => {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-};
-
-/** A client for jobs on the server that is running now, with its emulator. */
-async function withVideos(use: (videos: VideoClient) => Promise<unknown>): Promise<void> {
-  const connection = await Connection.connect({ address: home.note()?.address });
-  const client = new Client({ connection });
-  await use(
-    await createVideoClient({ client, taskQueue: localTaskQueue({ VIDEOGEN_STORAGE: home.videos }) }),
+/** What a start leaves that is killed early: a server, its database and nothing else. */
+async function leaveOrphan(): Promise<number> {
+  mkdirSync(home.data, { mode: 0o755 });
+  chmodSync(home.data, 0o755);
+  writeFileSync(join(home.data, 'temporal.log'), '', { mode: 0o644 });
+  const port = await freePort();
+  spawn(
+    process.env.VIDEOGEN_TEMPORAL_CLI ?? '',
+    ['server', 'start-dev', '--headless', '--ip', LOOPBACK, '--port', `${port}`].concat(
+      ...['--db-filename', join(home.data, 'temporal.db')],
+    ),
+    { stdio: 'ignore' },
   );
-  await connection.close();
+  await untilPortOpen(port, AbortSignal.timeout(60_000));
+  return port;
 }
 
+/** A command in this process, which joins the running dev unless its environment says otherwise. */
+function start(args: string[], env: Record<string, string> = {}): CliProcess {
+  const own = { VIDEOGEN_DATA: home.data, VIDEOGEN_STORAGE: home.videos };
+  return startHere(args, { ...own, ...service, ...env });
+}
+
+const videogen = (args: string[], env?: Record<string, string>) => endOf(start(args, env));
+
+/** The tasks that the emulator made since the given number of them. */
+const madeSince = (count: number) =>
+  emulator
+    .generations()
+    .slice(count)
+    .map(({ taskId }) => taskId);
+
+const uiUrl = () => /^Temporal UI {4}(http:\S+)$/m.exec(dev.err())?.[1] ?? '';
 const sha256 = (file: string) => createHash('sha256').update(readFileSync(file)).digest('hex');
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
-test('three commands with one id are one job and one generation, and another request is refused', async () => {
-  const args = ['generate', 'A red fox', '--seed', '7', '--id', 'fox', '--json'];
-  const ends = await Promise.all([home.run(args), home.run([...args, '--out', 'copies/fox.mp4'])]);
-  const [first, second] = ends.map((end) => {
-    expect(end).toMatchObject({ code: 0 });
-    // One line for programs; everything else goes to stderr.
-    expect(end.out).toMatch(/^\{[^\n]*\}\n$/);
-    expect(end.err).toMatch(
-      /^Using the emulated video service, whose videos take 3 s; set VIDEO_API_BASE_URL/,
-    );
-    expect(end.err).toMatch(
-      /^Job fox on task queue video-generation-emulator-[0-9a-f]{8}, shown at http:\/\/127\.0\.0\.1:\d+\/namespaces\/default\/workflows\/fox$/m,
-    );
-    return lastLine(end);
-  });
-  expect(home.paid()).toEqual([first?.taskId]);
-  expect(second).toEqual({ ...first, copiedTo: join(home.folder, 'copies/fox.mp4') });
-  expect(first).toMatchObject({
-    workflowId: 'fox',
-    video: { contentType: 'video/mp4', sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
-  });
-  const expected = first?.video.sha256;
-  expect(sha256(fileURLToPath(first?.video.uri ?? ''))).toBe(expected);
-  expect(sha256(join(home.folder, 'copies/fox.mp4'))).toBe(expected);
+test('dev ends the orphaned server of a killed start, makes the data private and retains jobs for 90 days', async () => {
+  expect(await acceptsConnections(orphanPort)).toBe(false);
 
-  const [third, other] = await Promise.all([
-    home.run(args),
-    home.run(['generate', 'A blue fox', '--seed', '8', '--id', 'fox', '--json']),
-  ]);
-  expect(third).toMatchObject({ code: 0 });
-  expect(lastLine(third)).toEqual(first);
-  expect(other).toMatchObject({ code: 2 });
-  expect(lastLine(other)).toEqual({
-    error: {
-      type: 'InvalidRequest',
-      message: expect.stringContaining('fox is the name of another job (it differs in prompt, seed)'),
-      advice: expect.any(String),
-    },
-  });
-  expect(home.paid()).toHaveLength(1);
-  expect(home.processes()).toEqual([]);
+  expect(modeOf(home.data)).toBe('700');
+  const files = readdirSync(home.data, { withFileTypes: true }).filter((entry) => entry.isFile());
+  const modes = files.map(({ name }) => [name, modeOf(join(home.data, name))]);
+  expect(modes.map(([name]) => name)).toEqual(
+    expect.arrayContaining(['temporal.db', 'temporal.log', 'stack.json']),
+  );
+  expect(modes.filter(([, mode]) => mode !== '600')).toEqual([]);
+
+  const { config } = await client.workflowService.describeNamespace({ namespace: 'default' });
+  expect(Number(config?.workflowExecutionRetentionTtl?.seconds)).toBe(90 * 24 * 3_600);
 });
 
-test('a job with a hostile id is printed on one line, and the printed commands work for it', async () => {
-  const id = "-fox\u001b[2J\n'$(touch x)'\u202e";
-  const started = await home.run(['generate', 'A red fox', '--id', id, '--no-wait']);
-  expect(started).toMatchObject({ code: 0, out: "-fox '$(touch x)'\n" });
-  expect(started.err).not.toMatch(STEERING);
-  expect(started.err).toMatch(/^Job -fox '\$\(touch x\)' on task queue \S+, shown at /m);
-  const [, command = ''] = /Follow it with: videogen (.*)\n/.exec(started.err) ?? [];
-  const typed = execFileSync('sh', ['-c', `printf '%s\\0' ${command}`], {
-    encoding: 'utf8',
-    cwd: home.folder,
-  });
-  const followed = await home.run([...typed.split('\0').slice(0, -1), '--json']);
-  expect(followed).toMatchObject({ code: 0 });
-  expect(followed.out + followed.err).not.toMatch(STEERING);
-  expect(lastLine(followed)).toMatchObject({ workflowId: id });
-  expect(existsSync(join(home.folder, 'x'))).toBe(false);
+test('doctor finds the server of a running dev and its worker', async () => {
+  const { code, out } = await videogen(['doctor', '--json']);
+  const { checks }: DoctorReport = JSON.parse(out);
+  const found = Object.fromEntries(checks.map(({ name, ...check }) => [name, check]));
+  expect([code, found.temporal?.found]).toEqual([0, expect.stringContaining(`${home.note()?.address}, run`)]);
+  expect(found.versions?.found).toContain(', server ');
+  expect(found.workers).toMatchObject({ ok: true });
 });
 
-test('a lost submit prints its decision commands, and is decided from another terminal', async () => {
-  const elsewhere = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: emulator.apiKey };
-  emulator.next('submit', { kind: 'reset' });
-  const held = home.start(['generate', 'A red fox', '--id', 'fox', '--json'], elsewhere);
-  await untilErr(held, /^ {2}videogen decide fox --adopt TASK_ID/m);
-  const [lost] = emulator.generations();
-  const decide = (...args: string[]) => home.run(['decide', ...args, '--json'], elsewhere);
-
-  const refused = await Promise.all([
-    decide('fox', '--adopt', ' '),
-    decide('wolf', '--abandon'),
-    decide('fox', '--adopt', 'WRONG99'),
-  ]);
-  for (const [end, words] of [
-    [refused[0], 'taskId must be text'],
-    [refused[1], 'There is no job wolf.'],
-    [refused[2], 'Task "WRONG99" is not adopted: the service does not know it.'],
-  ] as const) {
-    expect(end).toMatchObject({ code: 2, err: expect.stringContaining(words) });
-    expect(lastLine(end)).toEqual({
-      error: { type: 'DecisionRefused', message: expect.stringContaining(words) },
+describe('generate beside dev', () => {
+  test('three times with one id is one job and one generation, and another request is refused', async () => {
+    const before = emulator.generations().length;
+    const args = ['generate', 'A red fox', '--seed', '7', '--id', 'fox', '--json'];
+    const copiedTo = join(home.folder, 'copies/fox.mp4');
+    const ends = await Promise.all([videogen(args), videogen([...args, '--out', copiedTo])]);
+    const [first, second] = ends.map((end) => {
+      expect(end).toMatchObject({ code: 0 });
+      expect(end.out).toMatch(/^\{[^\n]*\}\n$/);
+      expect(end.err).not.toMatch(/emulated|another program|UI ends/);
+      return lastLine(end);
     });
-  }
-  const decided = await decide('fox', '--adopt', lost?.taskId ?? '');
-  expect(decided).toMatchObject({ code: 0 });
-  expect(lastLine(decided)).toEqual({ workflowId: 'fox', decision: 'adopt', taskId: lost?.taskId });
+    expect(second).toEqual({ ...first, copiedTo });
+    expect(sha256(copiedTo)).toBe(first?.video.sha256);
 
-  const end = await endOf(held);
-  expect(end).toMatchObject({ code: 0 });
-  expect(lastLine(end)).toMatchObject({ taskId: lost?.taskId });
-  expect(emulator.generations()).toHaveLength(1);
+    const [third, other, adopted] = await Promise.all([
+      videogen(['generate', '--id', 'fox', '--json']),
+      videogen(['generate', 'A blue fox', '--seed', '8', '--id', 'fox', '--json']),
+      videogen(['generate', '--adopt', first?.taskId ?? '', '--id', 'adopted', '--json']),
+    ]);
+    expect(lastLine(third)).toEqual(first);
+    expect(other).toMatchObject({ code: 2 });
+    expect(lastLine(other)).toEqual({
+      error: {
+        type: 'InvalidRequest',
+        message: expect.stringContaining('fox is the name of another job (it differs in prompt, seed)'),
+        advice: expect.any(String),
+      },
+    });
+    expect(lastLine(adopted)).toMatchObject({
+      workflowId: 'adopted',
+      taskId: first?.taskId,
+      video: { sha256: first?.video.sha256 },
+    });
+    expect(sha256(join(home.videos, 'adopted.mp4'))).toBe(first?.video.sha256);
+    expect(madeSince(before)).toEqual([first?.taskId]);
+  });
+
+  test('with --no-wait ends at once, and an unknown id without a prompt is refused', async () => {
+    const [unwatched, unknown] = await Promise.all([
+      videogen(['generate', 'A grey fox', '--id', 'unwatched', '--no-wait']),
+      videogen(['generate', '--id', 'nobody']),
+    ]);
+    const queue = localTaskQueue({ ...service, VIDEOGEN_STORAGE: home.videos });
+    expect(unwatched).toEqual({
+      code: 0,
+      out: 'unwatched\n',
+      err:
+        `Job unwatched on task queue ${queue}, shown at ${uiUrl()}/namespaces/default/workflows/unwatched\n` +
+        'It continues wherever a worker runs. Follow it with: videogen generate --id unwatched\n',
+    });
+    expect(unknown).toMatchObject({ code: 2, err: expect.stringContaining('there is no job nobody yet') });
+    expect(await videogen(['generate', '--id', 'unwatched'])).toMatchObject({
+      code: 0,
+      out: `${join(home.videos, 'unwatched.mp4')}\n`,
+    });
+  });
+
+  test('prints a hostile id on one line, and the printed commands work for it', async () => {
+    const id = "-fox\u001b[2J\n'$(touch x)'\u202e";
+    const started = await videogen(['generate', 'A red fox', '--id', id, '--no-wait']);
+    expect(started).toMatchObject({ code: 0, out: "-fox '$(touch x)'\n" });
+    expect(started.err).not.toMatch(STEERING);
+    expect(started.err).toMatch(/^Job -fox '\$\(touch x\)' on task queue \S+, shown at /m);
+    const [, command = ''] = /Follow it with: videogen (.*)\n/.exec(started.err) ?? [];
+    const typed = execFileSync('sh', ['-c', `printf '%s\\0' ${command}`], {
+      encoding: 'utf8',
+      cwd: home.folder,
+    });
+    const followed = await videogen([...typed.split('\0').slice(0, -1), '--json']);
+    expect(followed).toMatchObject({ code: 0 });
+    expect(followed.out + followed.err).not.toMatch(STEERING);
+    expect(lastLine(followed)).toMatchObject({ workflowId: id });
+    expect(existsSync(join(home.folder, 'x'))).toBe(false);
+  });
+
+  test('with an id whose job failed because of its API key generates the video once the key is right', async () => {
+    const before = emulator.generations().length;
+    const args = ['generate', 'A red fox', '--id', 'keyless', '--json'];
+    emulator.next('submit', { kind: 'refused', status: 401, message: 'no such key' });
+    expect(await videogen(args)).toMatchObject({ code: 3 });
+    const end = await videogen(args);
+    expect(end).toMatchObject({ code: 0 });
+    expect(madeSince(before)).toEqual([lastLine(end).taskId]);
+  });
+
+  test('joins a job that another program started on the queue of dev', async () => {
+    const before = emulator.generations().length;
+    // It polls only on request, so that it cannot end before it is joined.
+    const input = { request: { prompt: 'A red fox', duration: 5 }, polling: { min: '1h' }, deadline: '2h' };
+    const startJob = (workflowId: string, taskQueue: string) =>
+      client.workflow.start(WORKFLOW_TYPE, { workflowId, taskQueue, args: [input] });
+    const started = await startJob('theirs', DEFAULT_TASK_QUEUE);
+    const joined = start(['generate', 'A red fox', '--duration', '5', '--id', 'theirs', '--json']);
+    await untilErr(joined, /^Job theirs on task queue video-generation, shown at /m);
+    expect(joined.err()).toContain('theirs was started by another program: it continues while videogen dev ');
+    await untilErr(joined, /^waiting.* task task_/m);
+    await started.signal(POLL_NOW_SIGNAL);
+    const end = await endOf(joined);
+    expect(end).toMatchObject({ code: 0 });
+    expect(madeSince(before)).toEqual([lastLine(end).taskId]);
+
+    await startJob('film', 'films');
+    const [ended, other, film] = await Promise.all([
+      videogen(['generate', '--id', 'theirs', '--json']),
+      videogen(['generate', 'A blue fox', '--id', 'theirs', '--json']),
+      videogen(['generate', '--id', 'film', '--no-wait']),
+    ]);
+    expect(film.err).toContain(
+      'film is on task queue films, which this command has no worker for: it continues while a worker of that queue runs.\n',
+    );
+    expect(film.err).not.toContain('another service');
+    expect(lastLine(ended)).toEqual(lastLine(end));
+    expect(ended.err).not.toContain('another program');
+    expect(other).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/\(it differs in prompt, duration\)\. Choose another name\.\n$/),
+    });
+  });
+
+  test('uses its own VIDEOGEN_STORAGE, and a joined job keeps the storage it was started with', async () => {
+    const before = emulator.generations().length;
+    const addressOf = (folder: string) => pathToFileURL(join(home.folder, folder)).href;
+    expect(dev.err()).toContain(`Storage        ${addressOf('videos')}\n`);
+    // No worker uses this storage once the command that started the job has ended.
+    const theirs = { ...service, VIDEOGEN_STORAGE: join(home.folder, 'theirs') };
+    const videos = await createVideoClient({ client, taskQueue: localTaskQueue(theirs) });
+    await videos.start(
+      { request: { prompt: 'A grey fox' }, storage: 'grey/' },
+      {
+        workflowId: 'left',
+        temporal: { memo: { [STORAGE_MEMO]: { address: addressOf('theirs'), key: 'grey/' } } },
+      },
+    );
+    const [own, followed, secondDev] = await Promise.all([
+      home.run(['generate', 'A red fox', '--id', 'own', '--json', '--out', 'copy.mp4'], {
+        ...service,
+        ...ONE_THREAD,
+        VIDEOGEN_STORAGE: 'mine',
+      }),
+      home.run(['generate', '--id', 'left', '--json'], { ...service, ...ONE_THREAD }),
+      videogen(['dev'], { VIDEOGEN_STORAGE: join(home.folder, 'mine') }),
+    ]);
+    const uri = `${addressOf('mine')}/own.mp4`;
+    const copiedTo = join(home.folder, 'copy.mp4');
+    expect(own).toMatchObject({
+      code: 0,
+      err: expect.stringContaining(`It is at ${uri}, copied to ${copiedTo}.\n`),
+    });
+    expect(lastLine(own)).toMatchObject({ workflowId: 'own', video: { uri }, copiedTo });
+    expect(readdirSync(join(home.folder, 'mine')).filter((name) => name.endsWith('.mp4'))).toEqual([
+      'own.mp4',
+    ]);
+    expect(existsSync(join(home.videos, 'own.mp4'))).toBe(false);
+
+    expect(followed).toMatchObject({ code: 0 });
+    expect(followed.err).toContain(
+      `left was started with the storage ${addressOf('theirs')} and stores its video there`,
+    );
+    expect(lastLine(followed).video.uri).toBe(`${addressOf('theirs')}/grey/left.mp4`);
+    expect(madeSince(before)).toHaveLength(2);
+    expect(secondDev).toEqual({
+      code: 0,
+      out: '',
+      err: `Process ${dev.pid} already runs everything and stores videos in ${addressOf('videos')}; its UI is at ${uiUrl()}.\n`,
+    });
+
+    const joined = await videogen(['generate', 'A red fox', '--id', 'own', '--json', '--storage', 'foxes/']);
+    expect(joined).toMatchObject({ code: 0 });
+    expect(lastLine(joined).video.uri).toBe(uri);
+    expect(joined.err).toContain(
+      `own was started with the storage ${addressOf('mine')} and stores its video there`,
+    );
+    expect(joined.err).toContain(
+      'own was started without a storage key; the --storage of this command has no effect.',
+    );
+  });
 });
 
-test('an id whose job failed because of its API key generates the video once the key is right', async () => {
-  const args = ['generate', 'A red fox', '--id', 'fox', '--json'];
-  const service = { VIDEO_API_BASE_URL: emulator.url };
-  expect(await home.run(args, { ...service, VIDEO_API_KEY: 'sk-wrong' })).toMatchObject({ code: 3 });
-  const end = await home.run(args, { ...service, VIDEO_API_KEY: emulator.apiKey });
-  expect(end).toMatchObject({ code: 0 });
-  expect(emulator.generations().map(({ taskId }) => taskId)).toEqual([lastLine(end).taskId]);
+describe('a lost submit', () => {
+  const held = async (id: string) => {
+    const before = emulator.generations().length;
+    emulator.next('submit', { kind: 'reset' });
+    const command = start(['generate', 'A red fox', '--id', id, '--json']);
+    await untilErr(command, new RegExp(`^ {2}videogen decide ${id} --adopt TASK_ID`, 'm'));
+    return { command, made: () => madeSince(before) };
+  };
+
+  test('prints its decision commands, and is decided from another terminal', async () => {
+    const { command, made } = await held('lost');
+    const [lost = ''] = made();
+    const decide = (...args: string[]) => videogen(['decide', ...args, '--json']);
+    const refused = await Promise.all([
+      decide('lost', '--adopt', ' '),
+      decide('wolf', '--abandon'),
+      decide('lost', '--adopt', 'WRONG99'),
+    ]);
+    for (const [end, words] of [
+      [refused[0], 'taskId must be text'],
+      [refused[1], 'There is no job wolf.'],
+      [refused[2], 'Task "WRONG99" is not adopted: the service does not know it.'],
+    ] as const) {
+      expect(end).toMatchObject({ code: 2, err: expect.stringContaining(words) });
+      expect(lastLine(end)).toEqual({
+        error: { type: 'DecisionRefused', message: expect.stringContaining(words) },
+      });
+    }
+    const decided = await decide('lost', '--adopt', lost);
+    expect(decided).toMatchObject({ code: 0 });
+    expect(lastLine(decided)).toEqual({ workflowId: 'lost', decision: 'adopt', taskId: lost });
+
+    const end = await endOf(command);
+    expect(end).toMatchObject({ code: 0 });
+    expect(lastLine(end)).toMatchObject({ taskId: lost });
+    expect(made()).toEqual([lost]);
+  });
+
+  test('of another service is decided with a warning', async () => {
+    const { command } = await held('other');
+    const decided = await home.run(['decide', 'other', '--abandon'], ONE_THREAD);
+    expect(decided).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('other was started for another service'),
+    });
+    expect(decided.err).not.toContain('emulated');
+    expect(decided.err).toContain('Decided: abandon. The job ends.');
+    expect(await endOf(command)).toMatchObject({ code: 8 });
+  });
+
+  test('with --on-lost-submit fail exits with its code, and says how to adopt the task later', async () => {
+    emulator.next('submit', { kind: 'reset' });
+    const end = await videogen(['generate', 'A red fox', '--on-lost-submit', 'fail']);
+    expect(end).toMatchObject({ code: 8, out: '' });
+    expect(end.err).toMatch(/ pick it up with: videogen generate --adopt TASK_ID\n$/);
+  });
 });
 
-test('decide warns that the job was started for another service', async () => {
-  const elsewhere = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: emulator.apiKey };
-  emulator.next('submit', { kind: 'reset' });
-  const held = home.start(['generate', 'A red fox', '--id', 'fox'], elsewhere);
-  await untilErr(held, /^ {2}videogen decide fox --adopt TASK_ID/m);
-  const decided = await home.run(['decide', 'fox', '--abandon']);
-  expect(decided).toMatchObject({
-    code: 0,
-    err: expect.stringContaining('fox was started for another service'),
-  });
-  expect(decided.err).not.toContain('emulated');
-  expect(decided.err).toContain('Decided: abandon. The job ends.');
-  expect(await endOf(held)).toMatchObject({ code: 8 });
-});
-
-test('a lost submit with --on-lost-submit fail exits with its code, and says how to adopt the task later', async () => {
-  const elsewhere = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: emulator.apiKey };
-  emulator.next('submit', { kind: 'reset' });
-  const end = await home.run(['generate', 'A red fox', '--on-lost-submit', 'fail'], elsewhere);
-  expect(end).toMatchObject({ code: 8, out: '' });
-  expect(end.err).toMatch(/ pick it up with: videogen generate --adopt TASK_ID\n$/);
-});
-
-test('Ctrl-C while Temporal is still starting pays for nothing', async () => {
-  const left = home.start(['generate', 'A red fox', '--id', 'early']);
-  await untilErr(left, /^Using the emulated video service/m);
-  left.kill('SIGINT');
-  expect(await endOf(left)).toMatchObject({
-    code: 130,
-    err: expect.stringMatching(/Stopped before the job was started/),
-  });
-  expect(home.paid()).toEqual([]);
-  expect(home.processes()).toEqual([]);
-});
-
-test('Ctrl-C leaves the job and prints how to resume it, and resuming stores the video of the same task', async () => {
-  // What a crash of the machine leaves: a lock and a note with a pid that another process has now.
-  const token = `${process.pid}-gone`;
-  mkdirSync(join(home.data, 'stack.lock'), { recursive: true });
-  writeFileSync(join(home.data, 'stack.lock', token), hostname());
-  utimesSync(join(home.data, 'stack.lock', token), 1, 1);
-  const gone = { pid: process.pid, serverPid: process.pid, address: '127.0.0.1:1', namespace: 'default' };
-  writeFileSync(join(home.data, 'stack.json'), JSON.stringify(gone));
-
-  const left = home.start(['generate', 'A red fox', '--id', 'left', '--json']);
-  await untilErr(left, /^waiting.* task task_/m);
-  const serverPid = home.note()?.serverPid ?? 0;
-  expect(isAlive(serverPid)).toBe(true);
-  left.kill('SIGINT');
-  expect(await endOf(left)).toMatchObject({
-    code: 130,
-    out: '',
-    err: expect.stringMatching(/Pick it up again with: videogen generate --id left\n$/),
-  });
-  // The printed link no longer works.
-  expect(left.err()).toContain(
-    `\nThis Temporal UI ends with the command; to open it again, run: VIDEOGEN_DATA=${home.data} videogen dev\n`,
-  );
-  expect(home.note()).toBeUndefined();
-  expect(isAlive(serverPid)).toBe(false);
-  expect(home.processes()).toEqual([]);
-
-  const again = await home.run(['generate', '--id', 'left', '--out', 'left.mp4']);
-  expect(again).toEqual({
-    code: 0,
-    out: `${join(home.folder, 'left.mp4')}\n`,
-    err: expect.stringContaining(`of task ${home.paid()[0]} after`),
-  });
-  expect(readFileSync(join(home.folder, 'left.mp4')).subarray(4, 8).toString()).toBe('ftyp');
-  expect(home.paid()).toHaveLength(1);
-});
-
-test('a job continues when dev ends, and dev still has it after a kill', async () => {
-  const dev = home.start(['dev']);
-  await untilErr(dev, 'Ctrl-C ends everything');
-  const uiUrl = /^Temporal UI {4}(http:\S+)$/m.exec(dev.err())?.[1] ?? '';
-  expect((await fetch(uiUrl)).status).toBe(200);
-  expect(dev.err()).toMatch(/^Temporal {7}127\.0\.0\.1:\d+$/m);
-  const ownQueue = localTaskQueue({ VIDEOGEN_STORAGE: home.videos });
-  expect(dev.err()).toContain(`
-Task queues    video-generation, for programs without a worker of their own
-               ${ownQueue}, for videogen generate and batch
-`);
-  expect(dev.err()).toMatch(/^Video service {2}http:\S+ \(the emulator\)$/m);
-
-  const [secondDev, unwatched, unknown] = await Promise.all([
-    home.run(['dev']),
-    home.run(['generate', 'A grey fox', '--id', 'unwatched', '--no-wait']),
-    home.run(['generate', '--id', 'nobody']),
-  ]);
-  expect(secondDev).toEqual({ code: 0, out: '', err: expect.stringContaining(`its UI is at ${uiUrl}.`) });
-  const [exported = ''] =
-    /^Your programs {2}export TEMPORAL_ADDRESS=.* VIDEO_API_KEY=.*$/m.exec(dev.err()) ?? [];
-  expect(secondDev.err).toContain(`\n${exported}\n`);
-  expect(unwatched).toMatchObject({
-    code: 0,
-    out: 'unwatched\n',
-    err: expect.not.stringContaining('UI ends'),
-  });
-  expect(unknown).toMatchObject({ code: 2, err: expect.stringContaining('there is no job nobody yet') });
-
-  // It polls only on request, so that it cannot end before dev does.
-  const late = { request: { prompt: 'A red fox' }, polling: { min: '1h' }, deadline: '2h' };
-  await withVideos((videos) => videos.start(late, { workflowId: 'kept' }));
-  const kept = home.start(['generate', 'A red fox', '--id', 'kept', '--json']);
-  await untilErr(kept, /^waiting.* task task_/m);
-  const isMade = sleep(EMULATED_JOB_MS);
-  expect(kept.err()).toContain(
-    `Job kept on task queue ${ownQueue}, shown at ${uiUrl}/namespaces/default/workflows/kept`,
-  );
-  dev.kill('SIGINT');
-  expect(await endOf(dev)).toMatchObject({ code: 0, out: '' });
-  await until('a server of its own', () => home.note() !== undefined, kept.err);
-  await isMade;
-  await withVideos((videos) => videos.handle('kept').pollNow());
-  const keptEnd = await endOf(kept);
-  expect(keptEnd).toMatchObject({ code: 0, err: expect.stringContaining('Continuing without it') });
-  const result = lastLine(keptEnd);
-  expect(home.processes()).toEqual([]);
-
-  const killed = home.start(['dev']);
-  await untilErr(killed, 'Ctrl-C ends everything');
-  const orphan = home.note()?.serverPid ?? 0;
-  // It does not respond for a while, as on a busy machine, but still locks its database.
-  process.kill(orphan, 'SIGSTOP');
-  killed.kill('SIGKILL');
-  await killed.ended;
-  const last = home.start(['dev']);
-  await sleep(5_000);
-  process.kill(orphan, 'SIGCONT');
-  await untilErr(last, 'Ctrl-C ends everything');
-  expect(isAlive(orphan)).toBe(false);
-  expect(home.note()?.serverPid).not.toBe(orphan);
-
-  const [again, adopted, ended] = await Promise.all([
-    home.run(['generate', '--id', 'kept', '--json']),
-    home.run(['generate', '--adopt', result.taskId, '--id', 'adopted', '--json']),
-    home.run(['generate', '--id', 'unwatched', '--json']),
-  ]);
-  expect([again.code, adopted.code, ended.code]).toEqual([0, 0, 0]);
-  expect(lastLine(again)).toEqual(result);
-  const { sha256: expected } = result.video;
-  expect(lastLine(adopted)).toMatchObject({
-    workflowId: 'adopted',
-    taskId: result.taskId,
-    video: { sha256: expected },
-  });
-  expect(sha256(join(home.videos, 'adopted.mp4'))).toBe(expected);
-  expect(home.paid().sort()).toEqual([result.taskId, lastLine(ended).taskId].sort());
-
-  last.kill('SIGTERM');
-  expect(await endOf(last)).toMatchObject({ code: 0 });
-  await until('the note removed', () => !existsSync(join(home.data, 'stack.json')));
-  expect(home.processes()).toEqual([]);
-}, 240_000);
-
-test('generate joins a job that another program started on the queue of dev', async () => {
-  const dev = home.start(['dev']);
-  await untilErr(dev, 'Ctrl-C ends everything');
-  const connection = await Connection.connect({ address: home.note()?.address });
-  const client = new Client({ connection });
-  // It polls only on request, so that it cannot end before it is joined.
-  const input = { request: { prompt: 'A red fox', duration: 5 }, polling: { min: '1h' }, deadline: '2h' };
-  const started = await client.workflow.start(WORKFLOW_TYPE, {
-    workflowId: 'fox',
-    taskQueue: DEFAULT_TASK_QUEUE,
-    args: [input],
-  });
-  const joined = home.start(['generate', 'A red fox', '--duration', '5', '--id', 'fox', '--json']);
-  await untilErr(joined, /^Job fox on task queue video-generation, shown at /m);
-  expect(joined.err()).toContain('fox was started by another program: it continues while videogen dev ');
-  await untilErr(joined, /^waiting.* task task_/m);
-  await sleep(EMULATED_JOB_MS);
-  await started.signal(POLL_NOW_SIGNAL);
-  const end = await endOf(joined);
-  expect(end).toMatchObject({ code: 0 });
-  expect(home.paid()).toEqual([lastLine(end).taskId]);
-
-  await client.workflow.start(WORKFLOW_TYPE, { workflowId: 'film', taskQueue: 'films', args: [input] });
-  const [ended, other, film] = await Promise.all([
-    home.run(['generate', '--id', 'fox', '--json']),
-    home.run(['generate', 'A blue fox', '--id', 'fox', '--json']),
-    home.run(['generate', '--id', 'film', '--no-wait']),
-  ]);
-  expect(film.err).toContain(
-    'film is on task queue films, which this command has no worker for: it continues while a worker of that queue runs.\n',
-  );
-  expect(film.err).not.toContain('another service');
-  expect(lastLine(ended)).toEqual(lastLine(end));
-  expect(ended.err).not.toContain('another program');
-  expect(other).toMatchObject({
-    code: 2,
-    err: expect.stringMatching(/\(it differs in prompt, duration\)\. Choose another name\.\n$/),
-  });
-  await connection.close();
-});
-
-test('the environment alone selects another service and another Temporal server', async () => {
-  const named = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: 'sk-elsewhere' };
-  const dev = home.start(['dev']);
-  await untilErr(dev, 'Ctrl-C ends everything');
+test('the environment alone selects another service and another Temporal server, and workers split a job by their roles', async () => {
+  const before = emulator.generations().length;
+  const other = await startEmulator({ jobTimeMs: 0, apiKey: 'sk-other' });
+  const named = { VIDEO_API_BASE_URL: other.url, VIDEO_API_KEY: other.apiKey, ...ONE_THREAD };
   const elsewhere = {
     ...named,
     TEMPORAL_ADDRESS: home.note()?.address ?? '',
     VIDEOGEN_TASK_QUEUE: 'elsewhere',
+    VIDEOGEN_DOWNLOAD_QUEUE: 'files',
   };
-  const worker = home.start(['worker'], elsewhere);
-  const ends = await Promise.all([
-    // Its service is not that of dev, so it runs its own worker.
-    home.run(['generate', 'A red fox', '--id', 'beside', '--json'], named),
-    home.run(['generate', 'A grey fox', '--id', 'elsewhere', '--json'], elsewhere),
+  const workers = [
+    home.start(['worker', '--only', 'jobs', 'submits'], elsewhere),
+    home.start(['worker', '--only', 'downloads'], elsewhere),
+  ];
+  const generate = ['generate', 'A red fox', '--resolution', '480p', '--duration', '1', '--json'];
+  const [beside, apart] = await Promise.all([
+    // Its service is not that of dev, so it runs its own worker, even for downloads on the queue of dev.
+    home.run([...generate, '--id', 'beside'], { ...named, VIDEOGEN_DOWNLOAD_QUEUE: 'shared' }),
+    videogen([...generate, '--storage', 'foxes/{taskId}.{ext}', '--keep-bad'], elsewhere),
   ]);
-  const taskIds = ends.map((end) => {
+  for (const end of [beside, apart]) {
     expect(end).toMatchObject({ code: 0, err: expect.not.stringContaining('emulated') });
-    return lastLine(end).taskId;
-  });
-  expect(
-    emulator
-      .generations()
-      .map(({ taskId }) => taskId)
-      .sort(),
-  ).toEqual(taskIds.sort());
-  expect(home.paid()).toEqual([]);
+    expect(end.err).toMatch(
+      /^Stored 854x480, 1 s, avc, video\/mp4, \d+ bytes, SHA-256 [0-9a-f]{64}, of task task_\S+ after (one poll|\d+ polls)\.$/m,
+    );
+  }
+  const { taskId, video } = lastLine(apart);
+  expect(fileURLToPath(video.uri)).toBe(join(home.videos, 'foxes', `${taskId}.mp4`));
+  expect(existsSync(`${fileURLToPath(video.uri)}.json`)).toBe(true);
+  const made = other.generations().map((task) => task.taskId);
+  expect(made.sort()).toEqual([lastLine(beside).taskId, taskId].sort());
+  expect(madeSince(before)).toEqual([]);
 
-  worker.kill('SIGTERM');
-  dev.kill('SIGTERM');
-  const [workerEnd, devEnd] = await Promise.all([endOf(worker), endOf(dev)]);
-  expect([workerEnd.code, devEnd.code]).toEqual([0, 0]);
-  expect(workerEnd.err).toContain('Working on task queue elsewhere.');
-  for (const { err } of [...ends, workerEnd, devEnd]) expect(err).not.toContain('sk-elsewhere');
-  expect(home.processes()).toEqual([]);
+  for (const worker of workers) worker.kill('SIGTERM');
+  const [jobs, downloads] = await Promise.all(workers.map(endOf));
+  await other.close();
+  expect([jobs?.code, downloads?.code]).toEqual([0, 0]);
+  expect(jobs?.err).toContain('Working on the jobs of elsewhere and the submits of elsewhere-submit. Ctrl-C');
+  expect(downloads?.err).toContain('Working on the downloads of files. Ctrl-C');
+  // A successful bundle prints nothing.
+  expect(jobs?.err).not.toMatch(/webpack|modules? by path|Workflow bundle created/);
+  // Only the worker for downloads has downloaded.
+  expect(downloads?.err).toMatch(/\bdownloaded\b/);
+  expect(jobs?.err).not.toMatch(/\bdownloaded\b/);
+  for (const end of [beside, apart, jobs, downloads]) expect(end?.err).not.toContain('sk-other');
 });
 
-test('worker and generate without a Temporal server, and dev without its port, fail with one sentence', async () => {
-  const [unnamed, dev] = await Promise.all([
-    home.run(['worker'], NOWHERE),
-    home.run(['dev', '--port', new URL(emulator.url).port]),
-  ]);
-  expect(unnamed).toMatchObject({ code: 2, out: '' });
-  expect(unnamed.err).toMatch(/^VIDEO_API_BASE_URL is not set: .+\.\n$/);
-  expect(dev.code).toBe(EXIT.usage);
-  expect(dev.err).toMatch(/^The Temporal dev server cannot start on .+ because that port is in use: .+\.\n$/);
-  expect(home.note()).toBeUndefined();
+describe('dev with the emulated service', () => {
+  const [lose, submit, adopt, ...others] = commandsOf(sectionOf(readPage('lost-submits.md'), 'Try it'));
+  const wordsOf = (shown = lose) =>
+    [...(shown?.command ?? '').replace(/^npx videogen /, '').matchAll(/"([^"]*)"|(\S+)/g)].map(
+      ([, quoted, word]) => quoted ?? word ?? '',
+    );
 
-  const [worker, job] = await withoutTemporal;
-  for (const { code, err } of [worker, job]) {
-    expect(code).toBe(EXIT.noTemporal);
-    expect(err).toMatch(/^Temporal cannot be reached at 127\.0\.0\.1:1 \(.+\): .+\.\n$/);
-  }
-  expect(lastLine(job)).toEqual({ error: { type: 'TemporalUnreachable', message: job.err.trimEnd() } });
+  const trying = new Home();
+  let emulated: CliProcess;
+  const here = (args: string[]) =>
+    startHere(args, { VIDEOGEN_DATA: trying.data, VIDEOGEN_STORAGE: trying.videos });
+  beforeAll(async () => {
+    emulated = trying.start(wordsOf(lose), ONE_THREAD);
+    await untilErr(emulated, 'Ctrl-C ends everything');
+  });
+  afterAll(async () => {
+    emulated.kill('SIGTERM');
+    const end = await endOf(emulated);
+    const left = trying.processes();
+    await trying.remove();
+    expect(end).toMatchObject({ code: 0, out: '' });
+    expect(left).toEqual([]);
+  });
+
+  test('says where everything is, for programs too, and a second one repeats that', async () => {
+    const printed = emulated.err();
+    const [, ui = ''] = /^Temporal UI {4}(http:\S+)$/m.exec(printed) ?? [];
+    expect((await fetch(ui)).status).toBe(200);
+    expect(printed).toMatch(/^Temporal {7}127\.0\.0\.1:\d+$/m);
+    expect(printed).toContain(`
+Task queues    video-generation, for programs without a worker of their own
+               ${localTaskQueue({ VIDEOGEN_STORAGE: trying.videos })}, for videogen generate and batch
+`);
+    expect(printed).toMatch(/^Video service {2}http:\S+ \(the emulator\)$/m);
+    const [exported = ''] =
+      /^Your programs {2}export TEMPORAL_ADDRESS=.* VIDEO_API_KEY=.*$/m.exec(printed) ?? [];
+    expect(exported).not.toBe('');
+    const second = await endOf(here(['dev']));
+    expect(second).toEqual({
+      code: 0,
+      out: '',
+      err: expect.stringContaining(`its UI is at ${ui}.\n${exported}\n`),
+    });
+    const withFault = await endOf(here(wordsOf(lose)));
+    expect(withFault).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(
+        /^--fault is only for an emulator that this command starts: end process \d+ /m,
+      ),
+    });
+  });
+
+  test('loses a submit as the page about lost submits shows', async () => {
+    if (!lose || !submit || !adopt || others.length > 0) throw new Error('the page shows other commands');
+    const held = here(wordsOf(submit));
+    await untilErr(held, /^ {2}videogen decide fox --abandon/m);
+    expectShown(submit, held.err());
+    await untilErr(emulated, /: no answer, created task_/);
+    expectShown(lose, emulated.err());
+    const [, taskId = ''] = /created (task_\S+)/.exec(emulated.err()) ?? [];
+    expect(trying.paid()).toEqual([taskId]);
+
+    const adopted = await endOf(here(wordsOf(adopt).map((word) => word.replace('TASK_ID', taskId))));
+    expectShown(adopt, adopted.err);
+    expect(await held.ended).toBe(0);
+    expect(trying.paid()).toEqual([taskId]);
+  });
+});
+
+test('generate without a Temporal server, and dev without its port, fail with one sentence', async () => {
+  const data = join(home.folder, 'no-port');
+  const withoutPort = await videogen(['dev', '--port', new URL(emulator.url).port], {
+    VIDEOGEN_DATA: data,
+    VIDEOGEN_TEMPORAL_CLI: process.env.VIDEOGEN_TEMPORAL_CLI ?? '',
+  });
+  expect(withoutPort.code).toBe(EXIT.usage);
+  expect(withoutPort.err).toMatch(
+    /^The Temporal dev server cannot start on .+ because that port is in use: .+\.\n$/,
+  );
+  expect(existsSync(join(data, 'stack.json'))).toBe(false);
+
+  const end = await withoutTemporal;
+  expect(end.code).toBe(EXIT.noTemporal);
+  expect(end.err).toMatch(/^Temporal cannot be reached at 127\.0\.0\.1:1 \(.+\): .+\.\n$/);
+  expect(lastLine(end)).toEqual({ error: { type: 'TemporalUnreachable', message: end.err.trimEnd() } });
 });

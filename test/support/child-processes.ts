@@ -2,6 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 
 /** A child process, and what it has printed so far. */
 export interface RunningProcess {
+  /** Undefined if it could not be started. */
+  pid: number | undefined;
   out(): string;
   err(): string;
   ended: Promise<number | null>;
@@ -34,7 +36,13 @@ export class ChildProcesses {
       });
     });
     this.running.set(child, ended);
-    return { out: () => out, err: () => err, ended, kill: (signal) => void child.kill(signal) };
+    return {
+      pid: child.pid,
+      out: () => out,
+      err: () => err,
+      ended,
+      kill: (signal) => void child.kill(signal),
+    };
   }
 
   async killAll(): Promise<void> {

@@ -4,10 +4,11 @@ const { lastRun, ROOT } = require('./last-run.cjs');
 
 /** The longest files and their seconds on two cores, for a machine without a last run. */
 const LONGEST_SECONDS = {
-  'test/real-server/cli.test.ts': 160,
   'test/package/installed.test.ts': 150,
   'test/real-server/batch.test.ts': 95,
   'test/real-server/crashes.test.ts': 65,
+  'test/real-server/cli.test.ts': 60,
+  'test/real-server/cli-stack.test.ts': 60,
   'test/real-server/one-job.test.ts': 60,
   'test/real-server/doors.test.ts': 60,
   'test/real-server/chaos.test.ts': 55,
@@ -15,7 +16,7 @@ const LONGEST_SECONDS = {
   'test/real-server/one-batch.test.ts': 45,
   'test/real-server/examples.test.ts': 40,
   'test/real-server/resets.test.ts': 40,
-  'test/real-server/cli-host.test.ts': 40,
+  'test/real-server/cli-workers.test.ts': 25,
   'test/real-server/large-requests.test.ts': 35,
   'test/real-server/forgotten.test.ts': 30,
   'test/real-server/cancellation.test.ts': 30,

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
+import type { DoctorReport } from '../../src/cli/doctor/report';
 import { run } from '../../src/cli/run';
 import { VideoPlugin } from '../../src/plugin/video-plugin';
 import { createFileStorage } from '../../src/storage';
@@ -7,7 +9,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { FakeTerminal } from '../cli/fake-terminal';
 import type { makeTrailer } from '../support/host-workflows';
 import { captureLogs } from '../support/logs';
-import { failureOf, pause } from '../support/world';
+import { bundlePath, failureOf, pause } from '../support/world';
 
 // The command waits ten seconds before it asks for a missing worker.
 jest.setTimeout(120_000);
@@ -44,13 +46,14 @@ afterAll(async () => {
   await env.teardown();
 });
 
-const terminalFor = (queue: string) =>
+const terminalFor = (queue: string, settings: Record<string, string> = {}) =>
   new FakeTerminal({
     TEMPORAL_ADDRESS: env.temporal.address,
     VIDEOGEN_TASK_QUEUE: queue,
     VIDEO_API_BASE_URL: env.emulator.url,
     VIDEO_API_KEY: env.emulator.apiKey,
-    VIDEOGEN_STORAGE: env.storageFolder,
+    VIDEOGEN_STORAGE: join(env.storageFolder, 'videos'),
+    ...settings,
   });
 
 /** Runs a command until it has printed a line, then presses Ctrl-C. */
@@ -72,6 +75,74 @@ test('generate names the queue that no worker polls, and says what to do', async
     `No worker polls task queue ${taskQueue}-submit, where unsubmitted waits for its submit. If the worker of ${taskQueue} has the plugin, start jobs with the createVideoClient of the plugin; otherwise start one with: videogen worker`,
   ]);
   expect(env.emulator.generations()).toEqual([]);
+});
+
+async function examine(settings: Record<string, string>) {
+  const terminal = terminalFor(taskQueue, settings);
+  const code = await run(['doctor', '--json'], terminal);
+  const { ok, checks }: DoctorReport = JSON.parse(terminal.stdout);
+  return { code, ok, checks: Object.fromEntries(checks.map(({ name, ...check }) => [name, check])) };
+}
+
+test('every check is ok once a worker polls, and nothing is paid for', async () => {
+  const taskQueue = 'doctor-served';
+  const worker = await env.createWorker({
+    taskQueue,
+    // It runs no workflow, so it needs no thread for them.
+    worker: { workflowBundle: { codePath: bundlePath() }, debugMode: true },
+  });
+  await worker.runUntil(async () => {
+    let report = await examine({ VIDEOGEN_TASK_QUEUE: taskQueue });
+    // A slow answer makes the clock of the service seem late.
+    const isOk = () => report.ok && report.checks.clock?.found === 'the same as that of the service';
+    for (; !isOk(); report = await examine({ VIDEOGEN_TASK_QUEUE: taskQueue })) await pause();
+    expect(report).toMatchObject({
+      code: 0,
+      checks: {
+        versions: { ok: true, found: expect.stringMatching(/, server \d+\.\d+\.\d+$/) },
+        temporal: { ok: true, found: `answers at ${env.temporal.address}` },
+        namespace: { ok: true, found: 'default retains ended jobs for 24 h' },
+        workers: {
+          ok: true,
+          found: expect.stringMatching(/^one on doctor-served, last polled \d+ m?s ago$/),
+        },
+        key: { ok: true },
+        clock: { ok: true, found: 'the same as that of the service' },
+      },
+    });
+    const { checks } = await examine({ VIDEOGEN_TASK_QUEUE: taskQueue, VIDEOGEN_DOWNLOAD_QUEUE: 'deserted' });
+    expect(checks.workers).toEqual({
+      ok: false,
+      found: 'no worker polls for the downloads of deserted',
+      fix: 'Start one with: videogen worker --only downloads',
+    });
+  });
+  expect(env.emulator.generations()).toEqual([]);
+});
+
+test('a queue without a worker is reported with the command that starts one', async () => {
+  const { code, checks } = await examine({ VIDEOGEN_TASK_QUEUE: 'doctor-deserted' });
+  expect(code).toBe(2);
+  expect(checks.workers).toEqual({
+    ok: false,
+    found: expect.stringContaining('no worker polls for the workflows of doctor-deserted'),
+    fix: 'Start one with: videogen worker',
+  });
+  expect(checks.namespace).toMatchObject({ ok: true });
+});
+
+test('a missing namespace is reported with the command that creates it', async () => {
+  const { code, checks } = await examine({ TEMPORAL_NAMESPACE: 'nowhere' });
+  expect(code).toBe(2);
+  expect(checks).toMatchObject({
+    temporal: { ok: true },
+    namespace: {
+      ok: false,
+      found: 'there is no namespace nowhere',
+      fix: expect.stringContaining('temporal operator namespace create --namespace nowhere'),
+    },
+    workers: { ok: false, found: 'skipped: it needs namespace' },
+  });
 });
 
 test('doctor warns a healthy host that jobs of videogen generate would wait', async () => {

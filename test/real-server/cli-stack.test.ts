@@ -1,0 +1,162 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Client, Connection } from '@temporalio/client';
+import { EMULATED_JOB_MS } from '../../src/cli/emulated-job';
+import { createVideoClient, type VideoClient } from '../../src/client/video-client';
+import { localTaskQueue } from '../../src/config/queues';
+import { isAlive } from '../../src/temporal-server';
+import { endOf, Home, lastLine, until, untilErr } from '../cli/cli-process';
+
+// Several processes in sequence, each of which starts a server.
+jest.setTimeout(240_000);
+
+let home: Home;
+beforeEach(() => {
+  home = new Home();
+});
+afterEach(() => home.remove());
+
+const SMALL = ['--resolution', '480p', '--duration', '1'];
+
+/** A client for jobs on the server that is running now, with its emulator. */
+async function withVideos(use: (videos: VideoClient) => Promise<unknown>): Promise<void> {
+  const connection = await Connection.connect({ address: home.note()?.address });
+  const client = new Client({ connection });
+  await use(
+    await createVideoClient({ client, taskQueue: localTaskQueue({ VIDEOGEN_STORAGE: home.videos }) }),
+  );
+  await connection.close();
+}
+
+const sha256 = (file: string) => createHash('sha256').update(readFileSync(file)).digest('hex');
+
+test('two commands that start Temporal at once run it together, for one job and one generation', async () => {
+  // What a crash of the machine leaves: a lock and a note with a pid that another process has now.
+  const token = `${process.pid}-gone`;
+  mkdirSync(join(home.data, 'stack.lock'), { recursive: true });
+  writeFileSync(join(home.data, 'stack.lock', token), hostname());
+  utimesSync(join(home.data, 'stack.lock', token), 1, 1);
+  const gone = { pid: process.pid, serverPid: process.pid, address: '127.0.0.1:1', namespace: 'default' };
+  writeFileSync(join(home.data, 'stack.json'), JSON.stringify(gone));
+
+  const args = ['generate', 'A red fox', '--seed', '7', ...SMALL, '--id', 'fox', '--json'];
+  const ends = await Promise.all([home.run(args), home.run([...args, '--out', 'copies/fox.mp4'])]);
+  const [first, second] = ends.map((end) => {
+    expect(end).toMatchObject({ code: 0 });
+    // One line for programs; everything else goes to stderr.
+    expect(end.out).toMatch(/^\{[^\n]*\}\n$/);
+    expect(end.err).toMatch(
+      /^Using the emulated video service, whose videos take 3 s; set VIDEO_API_BASE_URL/,
+    );
+    expect(end.err).toMatch(
+      /^Job fox on task queue video-generation-emulator-[0-9a-f]{8}, shown at http:\/\/127\.0\.0\.1:\d+\/namespaces\/default\/workflows\/fox$/m,
+    );
+    return lastLine(end);
+  });
+  expect(home.paid()).toEqual([first?.taskId]);
+  const copiedTo = join(home.folder, 'copies/fox.mp4');
+  expect(second).toEqual({ ...first, copiedTo });
+  expect(first).toMatchObject({
+    workflowId: 'fox',
+    video: { contentType: 'video/mp4', sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
+  });
+  for (const file of [fileURLToPath(first?.video.uri ?? ''), copiedTo]) {
+    expect(sha256(file)).toBe(first?.video.sha256);
+  }
+  expect(home.note()).toBeUndefined();
+  expect(home.processes()).toEqual([]);
+});
+
+test('a job outlives all that ran Temporal for it: dev that ended, a command left by Ctrl-C and one that was killed', async () => {
+  const dev = home.start(['dev']);
+  await untilErr(dev, 'Ctrl-C ends everything');
+  // It polls only on request, so that it does not end before the last command has it.
+  const late = {
+    request: { prompt: 'A red fox', resolution: '480p', duration: 1 },
+    polling: { min: '1h' },
+    deadline: '2h',
+  } as const;
+  await withVideos((videos) => videos.start(late, { workflowId: 'fox' }));
+  const followed = home.start(['generate', '--id', 'fox', '--json']);
+  await untilErr(followed, /^waiting.* task task_/m);
+  const isMade = sleep(EMULATED_JOB_MS);
+  dev.kill('SIGINT');
+  expect(await endOf(dev)).toMatchObject({ code: 0, out: '' });
+
+  // The command runs Temporal itself now.
+  await untilErr(followed, /Continuing without it(.|\n)*^waiting.* task task_/m);
+  const serverPid = home.note()?.serverPid ?? 0;
+  expect(home.note()?.pid).toBe(followed.pid);
+  expect(isAlive(serverPid)).toBe(true);
+  followed.kill('SIGINT');
+  expect(await endOf(followed)).toMatchObject({
+    code: 130,
+    out: '',
+    err: expect.stringMatching(/Pick it up again with: videogen generate --id fox\n$/),
+  });
+  // The printed link no longer works.
+  expect(followed.err()).toContain(
+    `\nThis Temporal UI ends with the command; to open it again, run: VIDEOGEN_DATA=${home.data} videogen dev\n`,
+  );
+  expect(home.note()).toBeUndefined();
+  expect(isAlive(serverPid)).toBe(false);
+  expect(home.processes()).toEqual([]);
+
+  const resumed = ['a.mp4', 'b.mp4'].map((out) =>
+    home.start(['generate', '--id', 'fox', '--json', '--out', out]),
+  );
+  for (const one of resumed) await untilErr(one, /^waiting.* task task_/m);
+  const { pid, serverPid: orphan } = home.note() ?? { pid: 0, serverPid: 0 };
+  const killed = resumed.find((one) => one.pid === pid);
+  const last = resumed.find((one) => one !== killed);
+  if (!killed || !last) throw new Error('none of the two commands runs Temporal');
+  // It does not respond for a while, as on a busy machine, but still locks its database.
+  process.kill(orphan, 'SIGSTOP');
+  killed.kill('SIGKILL');
+  await killed.ended;
+  await untilErr(last, 'Continuing without it');
+  await sleep(3_000);
+  process.kill(orphan, 'SIGCONT');
+  await until('a server of its own', () => home.note()?.pid === last.pid, last.err);
+  expect(isAlive(orphan)).toBe(false);
+
+  await isMade;
+  await withVideos((videos) => videos.handle('fox').pollNow());
+  const end = await endOf(last);
+  expect(end).toMatchObject({ code: 0, err: expect.stringContaining(`of task ${home.paid()[0]} after`) });
+  const { taskId, video, copiedTo } = lastLine(end);
+  expect(home.paid()).toEqual([taskId]);
+  expect(sha256(copiedTo ?? '')).toBe(video.sha256);
+  await until('the note removed', () => !existsSync(join(home.data, 'stack.json')));
+  expect(home.processes()).toEqual([]);
+});
+
+test('Ctrl-C while Temporal is still starting pays for nothing', async () => {
+  const left = home.start(['generate', 'A red fox', '--id', 'early']);
+  await untilErr(left, /^Using the emulated video service/m);
+  left.kill('SIGINT');
+  expect(await endOf(left)).toMatchObject({
+    code: 130,
+    err: expect.stringMatching(/Stopped before the job was started/),
+  });
+  expect(home.paid()).toEqual([]);
+  expect(home.processes()).toEqual([]);
+});
+
+test('a server ends with the process that started it, even if that is killed during the start', async () => {
+  const dev = home.start(['dev']);
+  const log = join(home.data, 'temporal.log');
+  await until(
+    'a server',
+    () => existsSync(log) && readFileSync(log, 'utf8').includes('Temporal Server:'),
+    dev.err,
+  );
+  dev.kill('SIGKILL');
+  await dev.ended;
+  expect(home.note()).toBeUndefined();
+  await until('its end', () => home.processes().length === 0);
+});
