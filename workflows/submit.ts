@@ -32,7 +32,7 @@ export async function submit(job: Job): Promise<string> {
 
 async function adopt(job: Job, taskId: string): Promise<string> {
   job.adoptTask(taskId);
-  const { task } = await recall(job, taskId);
+  const { task } = await writeToRecord(job, taskId);
   if (task) job.recordSettings(task);
   return taskId;
 }
@@ -117,13 +117,19 @@ function lastNote(error: unknown): Partial<Record<keyof SubmitNote, unknown>> {
 
 /** Takes the task of an attempt that got its answer and could not return it. */
 async function recordNotedTask(job: Job, taskId: string): Promise<SubmittedTask> {
-  const { task = { taskId } } = await recall(job, taskId);
+  const { task = { taskId } } = await writeToRecord(job, taskId);
   job.recordSubmitted(task);
   return task;
 }
 
-/** Reads the job record. A storage that fails counts as one without a record. */
-async function recall(job: Job, adopts?: string): Promise<Partial<RecalledSubmit>> {
+/** Reads the job record. */
+const recall = (job: Job) => useRecord(job);
+
+/** Writes the task to the job record, for a later job with the same name and request. */
+const writeToRecord = (job: Job, taskId: string) => useRecord(job, taskId);
+
+/** A storage that fails counts as one without a record. */
+async function useRecord(job: Job, adopts?: string): Promise<Partial<RecalledSubmit>> {
   return CancellationScope.nonCancellable(async () => {
     try {
       const request = await job.loadRequest();
@@ -134,7 +140,7 @@ async function recall(job: Job, adopts?: string): Promise<Partial<RecalledSubmit
       });
       return await recallSubmit({ ...job.named, request, adopts });
     } catch (error) {
-      log.warn('could not read the job record', { error: cleanText(String(error)) });
+      log.warn('could not use the job record', { error: cleanText(String(error)) });
       return {};
     }
   });

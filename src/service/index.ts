@@ -15,7 +15,6 @@ export {
 export type { ReadingRules } from './reading-rules';
 export {
   type RecordAnswersOptions,
-  type RecordedAnswer,
   recordAnswers,
   redactAnswer,
   redactBody,

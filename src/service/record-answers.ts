@@ -29,12 +29,9 @@ export interface RecordAnswersOptions {
   maxFiles?: number;
 }
 
-/** An answer without secrets: it may be recorded and shown to others. */
-export type RecordedAnswer = Pick<ServiceAnswer, 'call' | 'status' | 'headers' | 'body'>;
-
 /**
- * Records the answers of a service, one file each, without keys, cookies and signatures of links. `videogen explain`
- * reads them. A problem with the folder is reported once and never fails a job.
+ * Records the answers of a service, one file each. `onAnswer` gets them without keys, cookies and signatures of links.
+ * `videogen explain` reads them. A problem with the folder is reported once and never fails a job.
  */
 export function recordAnswers(
   folder: string,
@@ -66,8 +63,7 @@ export function recordAnswers(
   };
 }
 
-function recordingOf(answer: ServiceAnswer): string {
-  const recorded = redactAnswer(answer);
+function recordingOf(recorded: ServiceAnswer): string {
   const text = JSON.stringify(recorded, undefined, 2);
   if (Buffer.byteLength(text) <= MAX_FILE_BYTES) return `${text}\n`;
   const shortened = JSON.stringify({ ...recorded, body: shorten(recorded.body) });
@@ -78,7 +74,10 @@ function recordingOf(answer: ServiceAnswer): string {
 }
 
 /** The answer without secrets. Its body is read the same, except for the signatures of links. */
-export function redactAnswer({ call, status, headers, body, secrets }: ServiceAnswer): RecordedAnswer {
+export function redactAnswer(
+  { call, status, headers, body }: ServiceAnswer,
+  secrets: Secrets,
+): ServiceAnswer {
   const hide = secretHider(secrets);
   const safe = Object.entries(headers)
     .filter(([name]) => !SECRET_HEADERS.test(name))

@@ -12,6 +12,7 @@ import {
 import { readingRules, type ServiceProfile } from './profile';
 import { type TracedReading, traceAnswer } from './read-answer';
 import type { ReadingRules } from './reading-rules';
+import { redactAnswer } from './record-answers';
 import { secretsOf } from './secrets-of-call';
 import { ServiceFault } from './service-fault';
 import type { ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';
@@ -79,7 +80,7 @@ export class ServiceConnection {
     const dispatcher = isSubmit ? this.freshConnections : this.keepAlive;
     const limitMs = this.timeouts.exchange[isSubmit ? 'submit' : 'poll'];
     const { statusCode, headers, body } = await exchange(dispatcher, call, limitMs);
-    this.options.onAnswer?.({ call: kind, status: statusCode, headers, body, secrets });
+    this.showAnswer({ call: kind, status: statusCode, headers, body }, secrets);
     const reading = traceAnswer(
       { status: statusCode, headers, receivedAtMs: Date.now(), body, baseUrl: this.base.href },
       this.rules,
@@ -96,6 +97,15 @@ export class ServiceConnection {
       });
     }
     return { status, rawBody: body, reading: redactReading(reading, secrets), secrets };
+  }
+
+  /** An error of the host's hook must not turn a paid answer into a lost one. */
+  private showAnswer(answer: ServiceAnswer, secrets: Secrets): void {
+    try {
+      this.options.onAnswer?.(redactAnswer(answer, secrets));
+    } catch (error) {
+      process.emitWarning(redact(`onAnswer failed: ${error}`, secrets));
+    }
   }
 
   /** The address of a path at the service. */

@@ -1,6 +1,5 @@
 import type { Dispatcher } from 'undici';
 import { OPEN_VIDEO_MS, POLL_EXCHANGE_MS, SUBMIT_EXCHANGE_MS } from '../contract/policies';
-import type { Secrets } from '../contract/redact';
 import type { AnswerTimeouts } from './call-service';
 import type { ServiceProfile } from './profile';
 
@@ -29,13 +28,12 @@ export const DEFAULT_TIMEOUTS: ServiceTimeouts = {
   exchange: { submit: SUBMIT_EXCHANGE_MS, poll: POLL_EXCHANGE_MS, video: OPEN_VIDEO_MS },
 };
 
-/** One answer of the service as it came, and the secrets that it may contain. */
+/** One answer of the service without secrets: it may be recorded and shown to others. */
 export interface ServiceAnswer {
   call: 'submit' | 'poll' | 'link' | 'cancel';
   status: number;
   headers: Dispatcher.ResponseData['headers'];
   body: string;
-  secrets: Secrets;
 }
 
 /** Options of createVideoService. */

@@ -5,7 +5,6 @@ import { Readable } from 'node:stream';
 import { parse } from 'yaml';
 import { explain } from '../../src/cli/explain';
 import { run } from '../../src/cli/run';
-import { NO_SECRETS } from '../../src/contract/redact';
 import { parseProfile, readingRules, recordAnswers, traceAnswer } from '../../src/service';
 import { commandsOf, readPage } from '../support/docs-page';
 import { FakeTerminal } from './fake-terminal';
@@ -126,7 +125,7 @@ it.each([
 
 it('reads what a worker recorded: a folder, a file, or one answer per line', async () => {
   const record = recordAnswers(folder);
-  const recorded = { headers: {}, secrets: NO_SECRETS };
+  const recorded = { headers: {} };
   record({ ...recorded, call: 'submit', status: 200, body: '{"ticket":{"no":7}}' });
   record({ ...recorded, call: 'poll', status: 200, body: TICKET });
   const { out } = await videogen(folder, '--json');

@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Secrets } from '../../src/contract/redact';
 import { traceAnswer } from '../../src/service/read-answer';
 import { recordAnswers, redactAnswer } from '../../src/service/record-answers';
 import type { ServiceAnswer } from '../../src/service/service-options';
@@ -12,10 +13,10 @@ const answer = (body: unknown, rest: Partial<ServiceAnswer> = {}): ServiceAnswer
   status: 200,
   headers: {},
   body: typeof body === 'string' ? body : JSON.stringify(body),
-  secrets: { keys: [KEY], wholeValues: [] },
   ...rest,
 });
-const bodyOf = (body: unknown, rest?: Partial<ServiceAnswer>) => redactAnswer(answer(body, rest)).body;
+const SECRETS = { keys: [KEY], wholeValues: [] };
+const bodyOf = (body: unknown, secrets: Secrets = SECRETS) => redactAnswer(answer(body), secrets).body;
 
 describe('an answer of very many texts', () => {
   it('prepares its secrets once, not for each text', () => {
@@ -28,7 +29,8 @@ describe('an answer of very many texts', () => {
       wholeValues: [],
     };
     const recorded = redactAnswer(
-      answer([...Array(2_000).fill(''), KEY], { secrets, headers: { a: 'b', c: 'd' } }),
+      answer([...Array(2_000).fill(''), KEY], { headers: { a: 'b', c: 'd' } }),
+      secrets,
     );
     expect(recorded.body).not.toContain(KEY);
     expect(reads).toBeLessThan(10);
@@ -52,7 +54,7 @@ describe('a recording contains', () => {
   it.each(PROVIDERS)('all that $name answers, except for the queries of its links', ({ exchanges }) => {
     for (const [{ status, body }] of exchanges) {
       const signed = body.replaceAll('.mp4', `.mp4?sign=${'s'.repeat(30)}&Expires=17`);
-      const recorded = redactAnswer(answer(signed, { status })).body;
+      const recorded = redactAnswer(answer(signed, { status }), SECRETS).body;
       expect(recorded).not.toContain('sss');
       const expected = JSON.stringify(traceAnswer({ status, body: signed })).replaceAll(
         /\?sign=s+&Expires=17/g,
@@ -60,7 +62,7 @@ describe('a recording contains', () => {
       );
       expect(JSON.stringify(traceAnswer({ status, body: recorded }))).toBe(expected);
       // Without a secret in it, not a byte is changed.
-      expect(redactAnswer(answer(body, { status })).body).toBe(body);
+      expect(redactAnswer(answer(body, { status }), SECRETS).body).toBe(body);
     }
   });
 
@@ -89,14 +91,14 @@ describe('a recording contains', () => {
   });
 
   it('no key of digits, even where it is a number', () => {
-    expect(bodyOf('{"key":1234567890,"id":7}', { secrets: { keys: ['1234567890'], wholeValues: [] } })).toBe(
+    expect(bodyOf('{"key":1234567890,"id":7}', { keys: ['1234567890'], wholeValues: [] })).toBe(
       '{"key":9999999999,"id":7}',
     );
   });
 
   it('a short word that is also the value of a header, inside a longer word', () => {
     const secrets = { keys: [], wholeValues: ['2', 'beta', ''] };
-    expect(bodyOf({ id: 'task-2', status: 'alphabeta', m: 'beta' }, { secrets })).toBe(
+    expect(bodyOf({ id: 'task-2', status: 'alphabeta', m: 'beta' }, secrets)).toBe(
       '{"id":"task-2","status":"alphabeta","m":"…"}',
     );
   });
@@ -130,7 +132,7 @@ describe('a recording contains', () => {
       echo: [`was ${KEY}`],
       'retry-after': '2',
     };
-    expect(redactAnswer(answer({}, { headers })).headers).toEqual({
+    expect(redactAnswer(answer({}, { headers }), SECRETS).headers).toEqual({
       'content-type': 'application/json',
       location: 'https://x.example/1?…',
       echo: ['was …'],

@@ -154,20 +154,31 @@ it('a task is cancelled by the call of the profile, and not without one', async 
   expect(server.requests.map(({ line }) => line)).toEqual(['PUT /base/v1/videos/a%2Fb/cancel HTTP/1.1']);
 });
 
-it('onAnswer is called with every answer of the service, good or bad', async () => {
+it('onAnswer is called with every answer of the service, good or bad, without the key', async () => {
   const server = await serve((request) =>
     request.line.startsWith('POST')
       ? accept(request)
-      : replyJson(request, { message: 'gone' }, { status: 404 }),
+      : replyJson(request, { message: `gone, ${KEY}` }, { status: 404 }),
   );
   const answers: ServiceAnswer[] = [];
   const service = connect(server, {}, (answer) => answers.push(answer));
   await service.submit({ prompt: 'x' }, { idempotencyKey: 'k' });
   await service.poll('t').catch(() => undefined);
   expect(answers).toMatchObject([
-    { call: 'submit', status: 200, body: '{"task_id":"task/1"}', secrets: { keys: [KEY] } },
-    { call: 'poll', status: 404, body: '{"message":"gone"}' },
+    { call: 'submit', status: 200, body: '{"task_id":"task/1"}' },
+    { call: 'poll', status: 404, body: '{"message":"gone, …"}' },
   ]);
+  expect(JSON.stringify(answers)).not.toContain(KEY);
+});
+
+it('an error of onAnswer does not lose the task, and its warning hides the key', async () => {
+  const warn = jest.spyOn(process, 'emitWarning').mockReturnValue();
+  const service = connect(await serve(accept), {}, () => {
+    throw new Error(`no room for ${KEY}`);
+  });
+  expect(await service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })).toMatchObject({ taskId: 'task/1' });
+  expect(warn.mock.calls).toEqual([['onAnswer failed: Error: no room for …']]);
+  warn.mockRestore();
 });
 
 it.each([
