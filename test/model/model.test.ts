@@ -2,7 +2,12 @@ import { atLength } from '../support/nightly';
 import { processorMs } from '../support/processor-time.cjs';
 import { fc } from '../support/properties';
 import { REPLAY } from '../support/seed';
+import type { BatchPerformance } from './batch-stage';
+import { BATCH_CASES, CASES } from './cases';
+import { compare } from './compare';
+import { compareBatch } from './compare-batch';
 import { BATCHES, JOBS, runScripts } from './run-scripts';
+import type { Performance } from './stage';
 import { theatreOfFile } from './theatre-of-file';
 
 /** `npm run model` sets other numbers, and prints how far it is. */
@@ -36,6 +41,26 @@ test.each([
   },
   300_000 + (JOB_SCRIPTS + BATCH_SCRIPTS * 10) * PATIENCE_MS,
 );
+
+/** With many scripts they are not played again. */
+const describeUnlessAsked = asked ? describe.skip : describe;
+
+describeUnlessAsked('the model allows what happens', () => {
+  let jobs: Performance[];
+  let batches: BatchPerformance[];
+  beforeAll(async () => {
+    jobs = await theatre().play(CASES.map(({ script }) => script));
+    batches = await theatre().playBatches(BATCH_CASES.map(({ script }) => script));
+  });
+
+  test.each(CASES.map(({ name }, index) => ({ name, index })))('when $name', ({ index }) => {
+    expect(jobs.slice(index, index + 1).map(compare)).toEqual([[]]);
+  });
+
+  test.each(BATCH_CASES.map(({ name }, index) => ({ name, index })))('to a batch when $name', ({ index }) => {
+    expect(batches.slice(index, index + 1).map(compareBatch)).toEqual([[]]);
+  });
+});
 
 function printer(scripts: number): ((played: number) => void) | undefined {
   if (!asked) return undefined;
