@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { describeValue } from './describe-value';
 import { editDistance } from './edit-distance';
 import { requestSizeProblem } from './sizes';
 
@@ -112,14 +113,6 @@ export function fieldProbablyMeant(name: string): string | undefined {
 
 function letters(name: string): string {
   return name.toLowerCase().replace(/[^a-z]/g, '');
-}
-
-/** Never throws, whatever value a JavaScript caller passes. */
-function describeValue(value: unknown): string {
-  if (Array.isArray(value)) return 'a list';
-  if (isRecord(value)) return 'an object';
-  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
-  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

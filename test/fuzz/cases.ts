@@ -1,4 +1,55 @@
+import { SIGNATURE } from './secrets';
 import type { Case } from './targets';
 
 /** What was found once. `npm run fuzz` prints a finding as a case to paste here. */
-export const CASES: Case[] = [];
+export const CASES: Case[] = [
+  {
+    target: 'requests',
+    name: 'a wrong value that is a signed link is quoted without its signature',
+    input: { aspect_ratio: `https://example.com/fox.png;sig=${SIGNATURE}` },
+  },
+  {
+    target: 'job inputs',
+    name: 'an unknown field is named without its control characters',
+    input: { '\u007f\u001bdeadline': 1, request: {} },
+  },
+  {
+    target: 'profiles',
+    name: 'the problem of a YAML file quotes it without control characters',
+    input: '>\u001bname: fox\n',
+  },
+  {
+    target: 'settings',
+    name: 'a wrong value is quoted without control characters',
+    input: { VIDEOGEN_SUBMITS_PER_SECOND: '\u001b\u2028\u001b' },
+  },
+  {
+    target: 'command lines',
+    name: 'a long unknown command is not quoted whole',
+    input: [`${'a'.repeat(20_000)}batch`],
+  },
+  {
+    target: 'storage keys',
+    name: 'a name with half a character is refused before it becomes a file name',
+    input: {
+      key: 'fox.mp4',
+      template: 'fox.mp4',
+      workflowId: '\udfff',
+      taskId: 't-1',
+      unchecked: false,
+      setAside: false,
+    },
+  },
+  {
+    target: 'storage keys',
+    name: 'a key that is refused is quoted without control characters',
+    input: {
+      key: '\u2028\u001bfoxes/',
+      template: 'fox.mp4',
+      workflowId: 'fox',
+      taskId: 't-1',
+      unchecked: true,
+      setAside: false,
+    },
+  },
+];

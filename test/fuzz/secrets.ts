@@ -64,7 +64,7 @@ const codes = (base: number) => (_: string, code: string) =>
   String.fromCharCode(Number.parseInt(code, base) % 0x10000);
 
 const DECODERS: readonly ((text: string) => string)[] = [
-  (text) => text.replace(/\\+u([0-9a-f]{4})/gi, codes(16)),
+  (text) => text.replace(/\\u([0-9a-f]{4})/gi, codes(16)),
   (text) => text.replaceAll('\\', ''),
   (text) => text.replace(/%([0-9a-f]{2})/gi, codes(16)),
   (text) => text.replace(/&#(\d{1,7});/g, codes(10)),

@@ -71,6 +71,12 @@ export const names: Target<Names> = {
     const terminal = new FakeTerminal();
     const printed = [
       ...[jobCommand(workflowId), batchCommand(workflowId, workflowId), devCommand(word)],
+      ...[
+        progressLine(progress, 0, 80),
+        plainLine(progress),
+        batchLine(batch),
+        ...batchScreen(batch, 0, 80, 10),
+      ],
       ...storedLines({ video, taskId, polls: 1, waitedMs: 0, warnings: [word] }, word),
     ];
     for (const line of printed) printLine(terminal, line);
@@ -88,12 +94,6 @@ export const names: Target<Names> = {
       texts: [
         terminal.stderr,
         logLine({ level: 'WARN', timestampNanos: 0n, message: word, meta } as Parameters<typeof logLine>[0]),
-        ...[
-          progressLine(progress, 0, 80),
-          plainLine(progress),
-          batchLine(batch),
-          ...batchScreen(batch, 0, 80, 10),
-        ],
         ...[currentDetails(progress, undefined, workflowId), batchDetails(batch, workflowId)],
         ...[describeDecisionCommands(workflowId), adoptCommand(failure) ?? '', failure.message],
         ...[staticJobDetails({ taskId, storage: word }), staticBatchDetails({ requestsFrom: word })],
