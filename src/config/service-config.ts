@@ -178,7 +178,8 @@ function readProfileFile(file: string): ServiceProfile | string {
   try {
     // JSON is YAML too. The parser is loaded only here, because few have a profile in a file and it loads slowly.
     const { parse }: typeof import('yaml') = require('yaml');
-    given = parse(content);
+    // Its warnings quote lines of the file, which may have a key in it.
+    given = parse(content, { logLevel: 'error' });
   } catch (error) {
     const problem = error instanceof Error ? error.message.split('\n')[0]?.replace(/:$/, '') : String(error);
     return `names a file that is not YAML (${problem})`;

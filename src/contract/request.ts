@@ -12,6 +12,7 @@ export const MAX_DURATION_SECONDS = 10;
 
 /** A failure has to fit into a Temporal message, whatever it was given. */
 const MOST_PROBLEMS = 20;
+const MOST_TYPOS = 2;
 
 /**
  * The request of the service's interface (section 2.1), field by field: the caller, the Temporal UI and the service see the
@@ -107,7 +108,7 @@ export function fieldProbablyMeant(name: string): string | undefined {
     fields.find(
       (field) => given.length > 2 && (letters(field).includes(given) || given.includes(letters(field))),
     ) ??
-    fields.find((field) => editDistance(letters(field), given) <= 2)
+    fields.find((field) => editDistance(letters(field), given, MOST_TYPOS) <= MOST_TYPOS)
   );
 }
 

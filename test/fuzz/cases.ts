@@ -9,6 +9,11 @@ export const CASES: Case[] = [
     input: { aspect_ratio: `https://example.com/fox.png;sig=${SIGNATURE}` },
   },
   {
+    target: 'requests',
+    name: 'a very long field is not compared letter by letter with the known ones',
+    input: { ['a'.repeat(130_000)]: 1 },
+  },
+  {
     target: 'job inputs',
     name: 'an unknown field is named without its control characters',
     input: { '\u007f\u001bdeadline': 1, request: {} },
@@ -19,6 +24,16 @@ export const CASES: Case[] = [
     input: '>\u001bname: fox\n',
   },
   {
+    target: 'profiles',
+    name: 'the warnings of the YAML parser do not print lines of the file',
+    input: '&\u001bname: fox\n',
+  },
+  {
+    target: 'settings',
+    name: 'a very long variable is not compared letter by letter with the known ones',
+    input: { [`VIDEOGEN_${'a'.repeat(130_000)}`]: '0' },
+  },
+  {
     target: 'settings',
     name: 'a wrong value is quoted without control characters',
     input: { VIDEOGEN_SUBMITS_PER_SECOND: '\u001b\u2028\u001b' },
@@ -27,6 +42,11 @@ export const CASES: Case[] = [
     target: 'command lines',
     name: 'a long unknown command is not quoted whole',
     input: [`${'a'.repeat(20_000)}batch`],
+  },
+  {
+    target: 'command lines',
+    name: 'a fault for more calls than there is memory is refused',
+    input: ['emulator', '--fault', 'submit:resetx99999999999'],
   },
   {
     target: 'storage keys',

@@ -1,7 +1,7 @@
 import { processorMs } from '../support/processor-time.cjs';
 import { fc } from '../support/properties';
 import { CASES } from './cases';
-import { fuzz, withTarget } from './fuzz';
+import { fuzz, fuzzUntil, withTarget } from './fuzz';
 import { judge } from './judge';
 import type { Target } from './target';
 import { TARGETS } from './targets';
@@ -11,7 +11,6 @@ const MINUTES = Number(process.env.VIDEOGEN_FUZZ_MINUTES || 0);
 const ONLY = process.env.VIDEOGEN_FUZZ_TARGET;
 const SEED = Number(process.env.VIDEOGEN_FUZZ_SEED || fc.readConfigureGlobal().seed);
 const MINUTE_MS = 60_000;
-const ENDLESS_RUNS = 2 ** 31 - 1;
 /** For the suite, on a machine with much else to do. */
 const PATIENCE_MS = 5 * MINUTE_MS;
 
@@ -25,12 +24,9 @@ test.each(chosen)(
     // Each target has a type of its own, which only it knows.
     const anyTarget = target as Target<unknown>;
     const report = await withTarget(anyTarget, (folder) =>
-      fuzz(anyTarget, folder, {
-        name,
-        seed: SEED,
-        runs: MINUTES ? ENDLESS_RUNS : target.inSuite,
-        untilMs: MINUTES ? Date.now() + msEach : undefined,
-      }),
+      MINUTES
+        ? fuzzUntil(anyTarget, folder, { name, seed: SEED, untilMs: Date.now() + msEach })
+        : fuzz(anyTarget, folder, { name, seed: SEED, runs: target.inSuite }),
     );
     const seconds = ((processorMs() - startedAtMs) / 1_000).toFixed(1);
     if (MINUTES) process.stderr.write(`${name}: ${report.runs} inputs, ${seconds} s of processor time\n`);

@@ -15,9 +15,7 @@ const GARBAGE_EVERY = 200;
 export interface FuzzOptions {
   name: string;
   seed: number;
-  /** How many inputs are tried, unless the time ends first. */
   runs: number;
-  untilMs?: number;
 }
 
 export interface FuzzReport {
@@ -45,18 +43,35 @@ export async function withTarget<Input, T>(
   }
 }
 
+const RUNS_OF_A_ROUND = 300;
+
+/** Feeds a target until something is found or the time ends. Each round has a seed of its own, to repeat it alone. */
+export async function fuzzUntil<Input>(
+  target: Target<Input>,
+  folder: string,
+  { name, seed, untilMs }: { name: string; seed: number; untilMs: number },
+): Promise<FuzzReport> {
+  let runs = 0;
+  for (let round = 0; Date.now() < untilMs; round++) {
+    const report = await fuzz(target, folder, { name, seed: seed + round, runs: RUNS_OF_A_ROUND });
+    runs += report.runs;
+    if (report.finding !== undefined) return { ...report, runs };
+  }
+  return { runs };
+}
+
 /** Feeds a target until something is found. */
 export async function fuzz<Input>(
   target: Target<Input>,
   folder: string,
-  { name, seed, runs, untilMs = Number.POSITIVE_INFINITY }: FuzzOptions,
+  { name, seed, runs }: FuzzOptions,
 ): Promise<FuzzReport> {
   const watchdog = startWatchdog(`the target ${name} with the seed ${seed}`);
   let tried = 0;
   let smallest: { input: Input; problems: string[] } | undefined;
   let shrinkUntilMs = Number.POSITIVE_INFINITY;
   const property = fc.asyncProperty(target.inputs, async (input) => {
-    if (Date.now() > Math.min(shrinkUntilMs, smallest ? Number.POSITIVE_INFINITY : untilMs)) return true;
+    if (Date.now() > shrinkUntilMs) return true;
     watchdog.next();
     if (smallest === undefined && tried++ % GARBAGE_EVERY === 0) collectGarbage();
     const problems = await judge(target, input, folder);

@@ -39,8 +39,8 @@ const LONGEST_DATA_CHARS = 1_200_000;
 export async function judge<Input>(target: Target<Input>, input: Input, folder: string): Promise<string[]> {
   const first = await feed(target, input, folder);
   // Garbage of earlier inputs may be in the numbers: only what is slow or large twice is.
-  const again = isTooMuch(first.taken) ? await feedAlone(target, input, folder) : first;
-  return [...first.problems, ...describeExcess(again.taken)];
+  const again = isTooMuch(first.taken, target) ? await feedAlone(target, input, folder) : first;
+  return [...first.problems, ...describeExcess(again.taken, target)];
 }
 
 async function feedAlone<Input>(target: Target<Input>, input: Input, folder: string) {
@@ -96,13 +96,15 @@ function textsOf(error: unknown): string[] {
   return [String(message), ...facets, ...textsOf(cause)];
 }
 
-function isTooMuch({ processorMs, memoryBytes }: Taken): boolean {
-  return processorMs > MOST_MS || memoryBytes > MOST_MEMORY_BYTES;
+type Limits = Pick<Target<unknown>, 'mostMs'>;
+
+function isTooMuch({ processorMs, memoryBytes }: Taken, { mostMs = MOST_MS }: Limits): boolean {
+  return processorMs > mostMs || memoryBytes > MOST_MEMORY_BYTES;
 }
 
-function describeExcess({ processorMs, memoryBytes }: Taken): string[] {
+function describeExcess({ processorMs, memoryBytes }: Taken, { mostMs = MOST_MS }: Limits): string[] {
   return [
-    ...(processorMs > MOST_MS ? [`it took ${Math.round(processorMs)} ms of processor time`] : []),
+    ...(processorMs > mostMs ? [`it took ${Math.round(processorMs)} ms of processor time`] : []),
     ...(memoryBytes > MOST_MEMORY_BYTES
       ? [`it took ${Math.round(memoryBytes / MEBIBYTE)} MiB of memory`]
       : []),

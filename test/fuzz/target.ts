@@ -20,6 +20,8 @@ export interface Target<Input> {
   inSuite: number;
   /** Whether it calls a server on this machine or starts a process; the others may do neither. */
   connects?: boolean;
+  /** The most processor time of one input, if it is more than a second. */
+  mostMs?: number;
   open?(): Promise<void>;
   /** Feeds the product. The folder is the only one that may be written to, and is empty. */
   feed(input: Input, folder: string): Promise<Seen> | Seen;

@@ -58,13 +58,22 @@ const leaf = fc.oneof(
   { weight: 2, arbitrary: jsonValue },
 );
 
+/** What may be read as the id of a task, which stays exact even if it is a link. */
+const ID_NAMES = /id$|name|^\d/i;
+
 /** An answer of a known service with some of its values replaced. */
 const changedJson = fc
-  .tuple(fc.constantFrom(...BODIES), fc.infiniteStream(leaf), fc.infiniteStream(fc.nat(3)))
-  .map(([body, leaves, dice]) => {
-    const change = (_: string, value: unknown): unknown => {
+  .tuple(
+    fc.constantFrom(...BODIES),
+    fc.infiniteStream(leaf),
+    fc.infiniteStream(fc.oneof(quotedKey, jsonValue)),
+    fc.infiniteStream(fc.nat(3)),
+  )
+  .map(([body, leaves, ids, dice]) => {
+    const change = (name: string, value: unknown): unknown => {
       const isLeaf = typeof value !== 'object' || value === null;
-      return isLeaf && dice.next().value === 0 ? leaves.next().value : value;
+      if (!isLeaf || dice.next().value !== 0) return value;
+      return (ID_NAMES.test(name) ? ids : leaves).next().value;
     };
     try {
       return JSON.stringify(JSON.parse(body, change));

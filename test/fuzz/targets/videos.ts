@@ -36,6 +36,8 @@ export const videos: Target<File> = {
   plain: { form: 'MP4 of fragments', changes: [] },
   inSuite: 200,
   connects: true,
+  // Another process inspects, for at most 0.7 s, and a second one if the first may have ended for another reason.
+  mostMs: 2_000,
   async open() {
     secondReader = new SecondReader();
     for (const form of Object.keys(FORMS).filter(isForm)) whole.set(form, await makeVideo(form, 32, 32));
