@@ -25,6 +25,11 @@ export const CASES: Case[] = [
   },
   {
     target: 'profiles',
+    name: 'a file of brackets is refused before it is parsed',
+    input: `name: ${'['.repeat(400_000)}`,
+  },
+  {
+    target: 'profiles',
     name: 'the warnings of the YAML parser do not print lines of the file',
     input: '&\u001bname: fox\n',
   },
@@ -32,6 +37,16 @@ export const CASES: Case[] = [
     target: 'settings',
     name: 'a very long variable is not compared letter by letter with the known ones',
     input: { [`VIDEOGEN_${'a'.repeat(130_000)}`]: '0' },
+  },
+  {
+    target: 'settings',
+    name: 'a bucket with very many slashes is read at once',
+    input: { VIDEOGEN_STORAGE: `s3://bucket/${'/'.repeat(130_000)}x` },
+  },
+  {
+    target: 'settings',
+    name: 'an address with very many slashes is read at once',
+    input: { VIDEO_API_BASE_URL: `https://example.com/${'/'.repeat(130_000)}x`, VIDEO_API_KEY: 'sk-1' },
   },
   {
     target: 'settings',

@@ -29,8 +29,15 @@ test.each(chosen)(
         : fuzz(anyTarget, folder, { name, seed: SEED, runs: target.inSuite }),
     );
     const seconds = ((processorMs() - startedAtMs) / 1_000).toFixed(1);
-    if (MINUTES) process.stderr.write(`${name}: ${report.runs} inputs, ${seconds} s of processor time\n`);
+    if (MINUTES)
+      process.stderr.write(
+        `${name}: ${report.runs} inputs, ${report.refused} refused, ${seconds} s of processor time\n`,
+      );
     if (report.finding !== undefined) throw new Error(report.finding);
+    if (target.takesEverything) return;
+    // Otherwise the inputs are too tame, or too wild to get far.
+    expect(report.refused).toBeGreaterThan(report.runs / 20);
+    expect(report.runs - report.refused).toBeGreaterThan(report.runs / 20);
   },
   PATIENCE_MS + 2 * msEach,
 );
@@ -39,7 +46,7 @@ test.each(CASES.filter(({ target }) => !ONLY || target === ONLY))(
   '$target: $name',
   async ({ target, input }) => {
     const anyTarget = TARGETS[target] as Target<unknown>;
-    const problems = await withTarget(anyTarget, (folder) => judge(anyTarget, input, folder));
+    const { problems } = await withTarget(anyTarget, (folder) => judge(anyTarget, input, folder));
     expect(problems).toEqual([]);
   },
 );

@@ -20,6 +20,7 @@ export interface FuzzOptions {
 
 export interface FuzzReport {
   runs: number;
+  refused: number;
   /** The first finding, as small as it could be made, as a case to paste. */
   finding?: string;
 }
@@ -52,12 +53,14 @@ export async function fuzzUntil<Input>(
   { name, seed, untilMs }: { name: string; seed: number; untilMs: number },
 ): Promise<FuzzReport> {
   let runs = 0;
+  let refused = 0;
   for (let round = 0; Date.now() < untilMs; round++) {
     const report = await fuzz(target, folder, { name, seed: seed + round, runs: RUNS_OF_A_ROUND });
     runs += report.runs;
-    if (report.finding !== undefined) return { ...report, runs };
+    refused += report.refused;
+    if (report.finding !== undefined) return { ...report, runs, refused };
   }
-  return { runs };
+  return { runs, refused };
 }
 
 /** Feeds a target until something is found. */
@@ -68,13 +71,15 @@ export async function fuzz<Input>(
 ): Promise<FuzzReport> {
   const watchdog = startWatchdog(`the target ${name} with the seed ${seed}`);
   let tried = 0;
+  let refused = 0;
   let smallest: { input: Input; problems: string[] } | undefined;
   let shrinkUntilMs = Number.POSITIVE_INFINITY;
   const property = fc.asyncProperty(target.inputs, async (input) => {
     if (Date.now() > shrinkUntilMs) return true;
     watchdog.next();
     if (smallest === undefined && tried++ % GARBAGE_EVERY === 0) collectGarbage();
-    const problems = await judge(target, input, folder);
+    const { problems, ...verdict } = await judge(target, input, folder);
+    if (verdict.refused) refused++;
     if (problems.length === 0) return true;
     if (smallest === undefined) shrinkUntilMs = Date.now() + SHRINK_MS;
     smallest = { input, problems };
@@ -85,7 +90,7 @@ export async function fuzz<Input>(
   } finally {
     await watchdog.stop();
   }
-  return { runs: tried, ...(smallest && { finding: describeFinding(name, seed, tried, smallest) }) };
+  return { runs: tried, refused, ...(smallest && { finding: describeFinding(name, seed, tried, smallest) }) };
 }
 
 function describeFinding(

@@ -95,7 +95,11 @@ export function fields<Value>(
   const known = Object.fromEntries(
     Object.entries(valid).map(([name, values]) => [
       name,
-      fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...values) }, { weight: 1, arbitrary: other }),
+      fc.oneof(
+        { weight: 14, arbitrary: fc.constantFrom(...values) },
+        { weight: 2, arbitrary: fc.constantFrom(...values).chain(nearly) },
+        { weight: 1, arbitrary: other },
+      ),
     ]),
   );
   const misspelt = fc.constantFrom(...Object.keys(valid)).chain(edited);
@@ -109,6 +113,11 @@ export function fields<Value>(
       ),
     )
     .map(([good, more]) => ({ ...good, ...more }) as Record<string, Value>);
+}
+
+/** A text is edited; other values stay. */
+function nearly<Value>(value: Value): fc.Arbitrary<Value> {
+  return typeof value === 'string' ? (edited(value) as unknown as fc.Arbitrary<Value>) : fc.constant(value);
 }
 
 /** A text with a few places cut, doubled, replaced or filled. */

@@ -35,12 +35,21 @@ const LONGEST_TEXT_CHARS = 12_000;
 /** A recorded answer may have a megabyte. */
 const LONGEST_DATA_CHARS = 1_200_000;
 
-/** Feeds one input, and returns what is wrong with what came of it. */
-export async function judge<Input>(target: Target<Input>, input: Input, folder: string): Promise<string[]> {
+export interface Verdict {
+  refused: boolean;
+  /** What is wrong. */
+  problems: string[];
+}
+
+/** Feeds one input, and judges what comes of it. */
+export async function judge<Input>(target: Target<Input>, input: Input, folder: string): Promise<Verdict> {
   const first = await feed(target, input, folder);
   // Garbage of earlier inputs may be in the numbers: only what is slow or large twice is.
   const again = isTooMuch(first.taken, target) ? await feedAlone(target, input, folder) : first;
-  return [...first.problems, ...describeExcess(again.taken, target)];
+  return {
+    refused: first.refused,
+    problems: [...first.problems, ...describeExcess(again.taken, target)],
+  };
 }
 
 async function feedAlone<Input>(target: Target<Input>, input: Input, folder: string) {
@@ -59,6 +68,7 @@ async function feed<Input>(target: Target<Input>, input: Input, folder: string) 
   const data = [...(seen.data ?? []), ...takeFiles(folder)];
   return {
     taken,
+    refused: seen.refused ?? false,
     problems: [
       ...tried.map((what) => `it tried ${what}`),
       ...(seen.problems ?? []),
@@ -83,6 +93,7 @@ function seenOfError(error: unknown): Seen {
     (error instanceof ApplicationFailure && fromTemporalType(error.type) !== undefined);
   return {
     texts: textsOf(error),
+    refused: true,
     problems: isPlanned
       ? []
       : [`a crash: ${String(Reflect.get(Object(error), 'stack') ?? error).slice(0, 1_000)}`],

@@ -6,6 +6,8 @@ export interface Seen {
   texts: readonly string[];
   /** What only programs read: it may contain control characters, but no secret. */
   data?: readonly string[];
+  /** Whether the product refused the input. An error means that it did. */
+  refused?: boolean;
   /** What is wrong beyond the rules that hold for every target. */
   problems?: readonly string[];
 }
@@ -18,6 +20,8 @@ export interface Target<Input> {
   plain: Input;
   /** How many inputs the suite tries. */
   inSuite: number;
+  /** Nothing is refused: every input has some outcome. */
+  takesEverything?: boolean;
   /** Whether it calls a server on this machine or starts a process; the others may do neither. */
   connects?: boolean;
   /** The most processor time of one input, if it is more than a second. */

@@ -275,6 +275,7 @@ export const savedAnswers: Target<{ status: string; json: boolean; text: string 
   }),
   plain: { status: '200', json: false, text: '{"task_id":"t-1","state":"busy"}' },
   inSuite: 200,
+  takesEverything: true,
   async feed({ text, ...options }) {
     const terminal = new FakeTerminal({ VIDEO_API_KEY: KEY });
     await explain('-', options, terminal, Readable.from([text]));

@@ -152,6 +152,7 @@ export const commandLines: Target<string[]> = {
     const isCrash = code === EXIT.unexpected || !Number.isInteger(code);
     return {
       texts: [terminal.stdout, terminal.stderr],
+      refused: code === EXIT.usage,
       problems: isCrash ? [`exit code ${code}: ${terminal.stderr.slice(0, 1_000)}`] : [],
     };
   },

@@ -7,17 +7,17 @@ import { checkBatchInput, checkInput, pollingOf, timesOf } from '../../../workfl
 import { fc } from '../../support/properties';
 import { fields, jsonValue } from '../hostile';
 import type { Seen, Target } from '../target';
-import { request } from './requests';
+import { OWN_FIELDS, request } from './requests';
 
 const TIMES = ['90s', '2h', 1_000];
 const OPTIONS: Record<string, readonly unknown[]> = {
   deadline: TIMES,
   holdFor: TIMES,
-  storage: ['foxes/', 'foxes/{date}/{workflowId}.{ext}', 'red.mp4'],
-  polling: [{ min: '1s' }, { min: '5s', max: '1m' }, { max: 'x' }, {}],
+  storage: ['foxes/', 'foxes/{date}/{workflowId}.{ext}'],
+  polling: [{ min: '1s' }, { min: '5s', max: '1m' }, {}],
   onLostSubmit: ['hold', 'resubmit', 'fail'],
   keepBad: [true, false],
-  queues: [{ submit: 'films-submit' }, { download: '' }, {}],
+  queues: [{ submit: 'films-submit' }, { download: 'films-downloads' }],
 };
 
 const PLAIN_REQUEST = { prompt: 'A red fox in the snow' };
@@ -58,12 +58,12 @@ export const jobInputs: Target<unknown> = {
   plain: { request: PLAIN_REQUEST, deadline: '2h' },
   inSuite: 400,
   feed(input): Seen {
-    const parsed = parseJobInput(input);
+    const parsed = parseJobInput(input, OWN_FIELDS);
     const fromWorkflow = seenByWorkflow(input, (given: JobInput) => {
       checkInput(given);
       return [describeJob(given), JSON.stringify([timesOf(given), pollingOf(given)])];
     });
-    if (!parsed.ok) return { texts: [parsed.problem, ...fromWorkflow] };
+    if (!parsed.ok) return { texts: [parsed.problem, ...fromWorkflow], refused: true };
     return { texts: [describeJob(parsed.input), staticJobDetails(parsed.input), ...fromWorkflow] };
   },
 };
@@ -73,7 +73,7 @@ export const batchInputs: Target<unknown> = {
     .tuple(
       fields({ ...OPTIONS, window: [1, 20, 500], onFailure: ['continue', 'stop'] }, jsonValue),
       fc.oneof(
-        { weight: 3, arbitrary: fc.record({ requests: fc.array(request, { maxLength: 5 }) }) },
+        { weight: 3, arbitrary: fc.record({ requests: fc.array(request, { minLength: 1, maxLength: 3 }) }) },
         { weight: 2, arbitrary: fields({ requestsFrom: ['batches/foxes.jsonl'] }, jsonValue) },
       ),
     )
@@ -81,12 +81,12 @@ export const batchInputs: Target<unknown> = {
   plain: { requests: [PLAIN_REQUEST], window: 2 },
   inSuite: 300,
   feed(input): Seen {
-    const parsed = parseBatchInput(input);
+    const parsed = parseBatchInput(input, OWN_FIELDS);
     const fromWorkflow = seenByWorkflow(input, (given: BatchInput) => {
       checkBatchInput(given);
       return [describeBatch(given)];
     });
-    if (!parsed.ok) return { texts: [parsed.problem, ...fromWorkflow] };
+    if (!parsed.ok) return { texts: [parsed.problem, ...fromWorkflow], refused: true };
     return { texts: [describeBatch(parsed.input), staticBatchDetails(parsed.input), ...fromWorkflow] };
   },
 };

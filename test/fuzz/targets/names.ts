@@ -46,6 +46,7 @@ export const names: Target<Names> = {
   ),
   plain: { workflowId: 'fox', taskId: 't-1', word: 'busy', phase: 'waiting' },
   inSuite: 300,
+  takesEverything: true,
   feed({ workflowId, taskId, word, phase, item = 1 }) {
     const progress: JobProgress = {
       phase,

@@ -42,6 +42,6 @@ export const requestLines: Target<{ file: string; text: string }> = {
     const parsed = parseRequestLines(text, ['style']);
     if (parsed.ok) return { texts: [staticBatchDetails({ requests: parsed.requests })] };
     const bad = new BadLines(file, parsed);
-    return { texts: [parsed.problem, bad.message, ...bad.lines] };
+    return { texts: [parsed.problem, bad.message, ...bad.lines], refused: true };
   },
 };

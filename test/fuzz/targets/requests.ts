@@ -18,17 +18,14 @@ const FIELDS: Record<string, readonly unknown[]> = {
   style: ['film', { grain: 3, of: ['https://example.com/look.png'] }],
 };
 
-const OWN_FIELDS = ['style'];
+export const OWN_FIELDS = ['style'];
+
+const value = fc.oneof({ weight: 4, arbitrary: scriptValue }, { weight: 1, arbitrary: signedLink });
 
 /** Requests of which most are valid. Any text in them may be a signed link. */
 export const request: fc.Arbitrary<unknown> = fc.oneof(
-  {
-    weight: 9,
-    arbitrary: fields(
-      FIELDS,
-      fc.oneof({ weight: 4, arbitrary: scriptValue }, { weight: 1, arbitrary: signedLink }),
-    ),
-  },
+  { weight: 8, arbitrary: fields(FIELDS, value).map((given) => ({ prompt: 'fox', ...given })) },
+  { weight: 1, arbitrary: fields(FIELDS, value) },
   { weight: 1, arbitrary: scriptValue },
 );
 
@@ -38,7 +35,7 @@ export const requests: Target<unknown> = {
   inSuite: 500,
   feed(given) {
     const parsed = parseRequest(given, OWN_FIELDS);
-    return parsed.ok ? seenOfRequest(parsed.request) : { texts: [parsed.problem] };
+    return parsed.ok ? seenOfRequest(parsed.request) : { texts: [parsed.problem], refused: true };
   },
 };
 

@@ -7,6 +7,7 @@ import { localTaskQueue, resolveWorkerQueues } from '../../../src/config/queues'
 import { ConfigError, readLostSubmitPolicy, readServiceConfig } from '../../../src/config/service-config';
 import { readDownloadOptions, readStorageConfig } from '../../../src/config/storage-config';
 import { readDataFolder, readServerOptions, readTemporalConfig } from '../../../src/config/temporal-config';
+import { createVideoService } from '../../../src/service';
 import { fc } from '../../support/properties';
 import { anyText, edited, fields } from '../hostile';
 import { KEY } from '../secrets';
@@ -96,12 +97,23 @@ export const settings: Target<Record<string, string>> = {
         ...findingLines('settings', finding, 80),
         ...READERS.flatMap((read) => problemOf(() => read(env))),
       ];
-      return { texts };
+      const [service] = resultOf(() => createVideoService(readServiceConfig(env)));
+      await service?.close();
+      return { texts, refused: settingProblems(env).length > 0 };
     } finally {
       await context.close();
     }
   },
 };
+
+function resultOf<T>(read: () => T): T[] {
+  try {
+    return [read()];
+  } catch (error) {
+    if (error instanceof ConfigError) return [];
+    throw error;
+  }
+}
 
 function problemOf(read: () => unknown): string[] {
   try {

@@ -80,7 +80,7 @@ export const storageKeys: Target<Stored> = {
       texts.push(...(await outcomeOf(async () => void (await storage.readPart?.(one, input.taskId)))));
     }
     await storage.sweep?.(-1_000);
-    return { texts };
+    return { texts, refused: keys.length === 0 || texts.length > 0 };
   },
 };
 

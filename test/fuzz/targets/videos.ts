@@ -49,7 +49,7 @@ export const videos: Target<File> = {
         : Buffer.concat(Array.from({ length: file.times }, () => Buffer.from(file.bytes)));
     const inspection = await inspect(bytes);
     const texts = [JSON.stringify(inspection)];
-    if (inspection.kind === 'no-video') return { texts };
+    if (inspection.kind === 'no-video') return { texts, refused: true };
     const second = await secondReader.read(bytes);
     return { texts, problems: second === 'picture' ? [] : [`accepted, but for a second reader: ${second}`] };
   },
