@@ -20,10 +20,10 @@ export interface ScriptedFault {
   fault: Faults[Call];
 }
 
-/** `submit:rate-limited` is a fault for the next submit, `status:server-errorx3` one for each of the next three polls. */
+/** `submit:rate-limited` is a fault for the next submit, `status:server-errorx3` one for each of the next three polls; 999 at most. */
 export function readFaults(texts: string[]): ScriptedFault[] {
   return texts.flatMap((text) => {
-    const [, name, kind = '', times = '1'] = /^([a-z]+):([a-z-]+?)(?:x(\d+))?$/.exec(text) ?? [];
+    const [, name, kind = '', times = '1'] = /^([a-z]+):([a-z-]+?)(?:x(\d{1,3}))?$/.exec(text) ?? [];
     const call = CALLS.find((candidate) => candidate === name);
     const fault = call && namedFault(call, kind);
     if (call && fault) return Array.from({ length: Number(times) }, () => ({ call, fault }));

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { printableJson } from '../contract/clean-text';
+import { cleanText, printableJson } from '../contract/clean-text';
 import { packageVersion } from '../temporal-server/package-root';
 import type {
   BatchOptions,
@@ -56,7 +56,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
     const { EXIT, exitCodeOf } = load.exitCodes();
     if (error instanceof CommanderError) {
-      const usage = { type: 'UsageError', message: error.message };
+      const usage = { type: 'UsageError', message: cleanText(error.message, LONGEST_USAGE_CHARS) };
       if (args.includes('--json')) terminal.out(printableJson({ error: usage }));
       return EXIT.usage;
     }
@@ -65,6 +65,13 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     if (error instanceof TypeError || error instanceof ReferenceError) terminal.err(`${error.stack}\n`);
     return exitCodeOf(error);
   }
+}
+
+/** A mistyped argument is quoted, however long it is. */
+const LONGEST_USAGE_CHARS = 2_000;
+
+function cutUsage(text: string): string {
+  return text.length <= LONGEST_USAGE_CHARS ? text : `${text.slice(0, LONGEST_USAGE_CHARS)}…\n`;
 }
 
 interface Actions {
@@ -87,6 +94,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .configureOutput({
       writeOut: (text) => terminal.out(text.trimEnd()),
       writeErr: (text) => terminal.err(text),
+      outputError: (text, write) => write(cutUsage(text)),
     });
 
   program

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { cleanText } from '../contract/clean-text';
 
 /** Environment variables by name, as in `process.env`. */
 export type Environment = Record<string, string | undefined>;
@@ -6,7 +7,16 @@ export type Environment = Record<string, string | undefined>;
 /** A setting is missing or wrong. The message is one line: the variable, the problem, the fix. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
+
+  /** The message may quote a value or a file. */
+  constructor(message: string, options?: ErrorOptions) {
+    super(cleanText(message, LONGEST_MESSAGE_CHARS), options);
+  }
 }
+
+const LONGEST_MESSAGE_CHARS = 4_000;
+/** Leaves room for the fix. */
+const LONGEST_PROBLEM_CHARS = 1_000;
 
 /** One environment variable. Readers, `videogen doctor` and the configuration page are made from it. */
 export interface Setting<Value = unknown> {
@@ -41,7 +51,7 @@ export function readSetting<Value>(name: string, setting: Setting<Value>, env: E
 
 /** `VIDEOGEN_STORAGE starts with gs://, which is not supported: give a folder, …` */
 export function problemWith(name: string, { fix }: Pick<Setting, 'fix'>, problem: string): ConfigError {
-  return new ConfigError(`${name} ${problem}: ${fix}.`);
+  return new ConfigError(`${name} ${cleanText(problem, LONGEST_PROBLEM_CHARS)}: ${fix}.`);
 }
 
 const isBlank = (value: string | undefined) => value?.trim() === '';

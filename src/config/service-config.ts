@@ -125,15 +125,15 @@ export function readApiKey(env: Environment = process.env): () => string {
   throw problemWith('VIDEO_API_KEY', SERVICE_SETTINGS.VIDEO_API_KEY, problem);
 }
 
-/** A key has some hundred bytes, a profile some thousand. */
-const LARGEST_FILE_BYTES = 1_000_000;
+/** A key has some hundred bytes, a profile some thousand. The YAML parser takes seconds for a megabyte of brackets. */
+const LARGEST_FILE_BYTES = 50_000;
 
 /** Reading a pipe or a device may never end, and the second read of a pipe finds nothing. */
 function readTextFile(file: string): string {
   const stats = statSync(file);
   if (stats.isDirectory()) throw new UnreadableFile('EISDIR');
   if (!stats.isFile()) throw new UnreadableFile('not a regular file');
-  if (stats.size > LARGEST_FILE_BYTES) throw new UnreadableFile('larger than 1 MB');
+  if (stats.size > LARGEST_FILE_BYTES) throw new UnreadableFile('larger than 50 kB');
   return readFileSync(file, 'utf8');
 }
 
@@ -178,7 +178,8 @@ function readProfileFile(file: string): ServiceProfile | string {
   try {
     // JSON is YAML too. The parser is loaded only here, because few have a profile in a file and it loads slowly.
     const { parse }: typeof import('yaml') = require('yaml');
-    given = parse(content);
+    // Its warnings quote lines of the file, which may have a key in it.
+    given = parse(content, { logLevel: 'error' });
   } catch (error) {
     const problem = error instanceof Error ? error.message.split('\n')[0]?.replace(/:$/, '') : String(error);
     return `names a file that is not YAML (${problem})`;

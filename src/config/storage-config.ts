@@ -39,7 +39,9 @@ function parseLocation(given: string): Location | string {
 }
 
 function parseBucket(given: string): Location | string {
-  const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]*)\/?(.*?)\/*$/i.exec(given) ?? [];
+  const [, bucket = '', path = ''] = /^s3:\/\/([^/]*)\/?(.*)$/i.exec(given) ?? [];
+  // Looking behind, it tries each run of slashes once: many slashes would take minutes otherwise.
+  const prefix = path.replace(/(?<!\/)\/+$/, '');
   const isValid =
     /^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$/i.test(bucket) && (prefix === '' || isPlainKey(prefix));
   return isValid ? { kind: 's3', bucket, prefix } : 'does not name a bucket';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { BatchInput } from './batch';
+import { describeNames } from './describe-value';
 import {
   BATCH_FIELDS,
   BATCH_KEY_RULE,
@@ -40,8 +41,9 @@ export function parseBatchInput(given: unknown, requestFields: readonly string[]
     (name) => options[name] !== undefined && !FIELD_NAMES.includes(name),
   );
   if (unknown.length > 0) {
-    const names = unknown.map((name) => JSON.stringify(name)).join(', ');
-    return refused(`${names}: not a field of a batch; the fields are ${FIELD_NAMES.join(', ')}`);
+    return refused(
+      `${describeNames(unknown)}: not a field of a batch; the fields are ${FIELD_NAMES.join(', ')}`,
+    );
   }
   const item = parseJobInput({ ...options, taskId: 'any' });
   if (!item.ok) return item;

@@ -1,5 +1,10 @@
-/** How many letters must be added, removed or changed to turn one word into the other. */
-export function editDistance(a: string, b: string): number {
+/**
+ * How many letters must be added, removed or changed to turn one word into the other; more than `most` for words whose
+ * lengths alone differ by more. Comparing with a very long name would take seconds.
+ */
+export function editDistance(a: string, b: string, most: number): number {
+  const difference = Math.abs(a.length - b.length);
+  if (difference > most) return difference;
   let row = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];

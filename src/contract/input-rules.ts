@@ -37,7 +37,8 @@ export function isTaskId(value: unknown): value is string {
 /** True for a name that a job or a batch may have. */
 export function isWorkflowId(value: unknown): value is string {
   if (typeof value !== 'string' || value.trim() === '') return false;
-  if (value.length > LONGEST_WORKFLOW_ID_BYTES) return false;
+  // Half a character has no bytes.
+  if (value.length > LONGEST_WORKFLOW_ID_BYTES || /\p{Cs}/u.test(value)) return false;
   return new TextEncoder().encode(value).length <= LONGEST_WORKFLOW_ID_BYTES;
 }
 

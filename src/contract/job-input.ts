@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { describeNames } from './describe-value';
 import { durationMs } from './duration';
 import { type FieldGroup, type FieldRule, type FieldRules, JOB_FIELDS, JOB_SOURCE_RULE } from './input-rules';
 import type { JobInput } from './job';
@@ -76,8 +77,7 @@ export function parseJobInput(given: unknown, requestFields: readonly string[] =
 function describe(issue: z.core.$ZodIssue): string {
   const path = issue.path.join('.');
   if (issue.code === 'unrecognized_keys') {
-    const names = issue.keys.map((key) => JSON.stringify(key)).join(', ');
-    return `${names}: not a field of ${path || 'a job'}; the fields are ${FIELD_NAMES[path]?.join(', ')}`;
+    return `${describeNames(issue.keys)}: not a field of ${path || 'a job'}; the fields are ${FIELD_NAMES[path]?.join(', ')}`;
   }
   if (path === '') return 'a job must be a JSON object';
   const rule = issue.code === 'invalid_type' ? `must be of type ${issue.expected}` : issue.message;

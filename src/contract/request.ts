@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { describeValue } from './describe-value';
 import { editDistance } from './edit-distance';
 import { requestSizeProblem } from './sizes';
 
@@ -11,6 +12,7 @@ export const MAX_DURATION_SECONDS = 10;
 
 /** A failure has to fit into a Temporal message, whatever it was given. */
 const MOST_PROBLEMS = 20;
+const MOST_TYPOS = 2;
 
 /**
  * The request of the service's interface (section 2.1), field by field: the caller, the Temporal UI and the service see the
@@ -106,20 +108,12 @@ export function fieldProbablyMeant(name: string): string | undefined {
     fields.find(
       (field) => given.length > 2 && (letters(field).includes(given) || given.includes(letters(field))),
     ) ??
-    fields.find((field) => editDistance(letters(field), given) <= 2)
+    fields.find((field) => editDistance(letters(field), given, MOST_TYPOS) <= MOST_TYPOS)
   );
 }
 
 function letters(name: string): string {
   return name.toLowerCase().replace(/[^a-z]/g, '');
-}
-
-/** Never throws, whatever value a JavaScript caller passes. */
-function describeValue(value: unknown): string {
-  if (Array.isArray(value)) return 'a list';
-  if (isRecord(value)) return 'an object';
-  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
-  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -49,7 +49,8 @@ export class ServiceConnection {
   ) {
     this.profile = options.profile ?? {};
     this.rules = readingRules(this.profile);
-    this.base = new URL(`${options.baseUrl.replace(/\/+$/, '')}/`);
+    // Looking behind, it tries each run of slashes once: many slashes would take seconds otherwise.
+    this.base = new URL(`${options.baseUrl.replace(/(?<!\/)\/+$/, '')}/`);
     const connect = { timeout: timeouts.connect };
     this.keepAlive = new Agent({ connect });
     // A POST on a reused connection that the service has just closed looks like a lost submit. On a fresh one it cannot.

@@ -2,6 +2,8 @@ import { finished, PassThrough, type Readable } from 'node:stream';
 import { cleanText } from '../contract/clean-text';
 import { errorCode } from '../contract/errors';
 
+const LONGEST_MESSAGE_CHARS = 2_000;
+
 /** Options of a StorageFault: whether a retry is useless, and the error code. */
 export interface StorageFaultOptions extends ErrorOptions {
   isFinal?: boolean;
@@ -18,7 +20,8 @@ export class StorageFault extends Error {
   readonly code: string | undefined;
 
   constructor(message: string, { isFinal = false, code, ...options }: StorageFaultOptions = {}) {
-    super(message, options);
+    // A key of any shape may be in it.
+    super(cleanText(message, LONGEST_MESSAGE_CHARS), options);
     this.isFinal = isFinal;
     this.code = code;
   }

@@ -28,7 +28,7 @@ function isNamed(name: string, names: readonly string[]): boolean {
 
 /** `VIDEOGEN_STORGE` means `VIDEOGEN_STORAGE`. */
 function nearest(name: string, names: readonly string[] = SETTING_NAMES): string | undefined {
-  const distances = names.map((known) => ({ known, distance: editDistance(known, name) }));
+  const distances = names.map((known) => ({ known, distance: editDistance(known, name, MOST_TYPOS) }));
   const [best] = distances.sort((one, other) => one.distance - other.distance);
   return best !== undefined && best.distance <= MOST_TYPOS ? best.known : undefined;
 }

@@ -1,0 +1,107 @@
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { collectGarbage } from '../support/collect-garbage';
+import { fc } from '../support/properties';
+import { asCode } from './as-code';
+import { judge } from './judge';
+import type { Target } from './target';
+import { startWatchdog } from './watchdog';
+
+/** How long a finding is made smaller. */
+const SHRINK_MS = 30_000;
+const GARBAGE_EVERY = 200;
+
+export interface FuzzOptions {
+  name: string;
+  seed: number;
+  runs: number;
+}
+
+export interface FuzzReport {
+  runs: number;
+  refused: number;
+  /** The first finding, as small as it could be made, as a case to paste. */
+  finding?: string;
+}
+
+/** Opens a target with a folder of its own, for as long as the work takes. */
+export async function withTarget<Input, T>(
+  target: Target<Input>,
+  work: (folder: string) => Promise<T>,
+): Promise<T> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'videogen-fuzz-')));
+  try {
+    await target.open?.();
+    // It loads modules, which takes long.
+    await target.feed(target.plain, folder);
+    for (let warmUp = 0; warmUp < 2; warmUp++) await judge(target, target.plain, folder);
+    collectGarbage();
+    return await work(folder);
+  } finally {
+    await target.close?.();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const RUNS_OF_A_ROUND = 300;
+
+/** Feeds a target until something is found or the time ends. Each round has a seed of its own, to repeat it alone. */
+export async function fuzzUntil<Input>(
+  target: Target<Input>,
+  folder: string,
+  { name, seed, untilMs }: { name: string; seed: number; untilMs: number },
+): Promise<FuzzReport> {
+  let runs = 0;
+  let refused = 0;
+  for (let round = 0; Date.now() < untilMs; round++) {
+    const report = await fuzz(target, folder, { name, seed: seed + round, runs: RUNS_OF_A_ROUND });
+    runs += report.runs;
+    refused += report.refused;
+    if (report.finding !== undefined) return { ...report, runs, refused };
+  }
+  return { runs, refused };
+}
+
+/** Feeds a target until something is found. */
+export async function fuzz<Input>(
+  target: Target<Input>,
+  folder: string,
+  { name, seed, runs }: FuzzOptions,
+): Promise<FuzzReport> {
+  const watchdog = startWatchdog(`the target ${name} with the seed ${seed}`);
+  let tried = 0;
+  let refused = 0;
+  let smallest: { input: Input; problems: string[] } | undefined;
+  let shrinkUntilMs = Number.POSITIVE_INFINITY;
+  const property = fc.asyncProperty(target.inputs, async (input) => {
+    if (Date.now() > shrinkUntilMs) return true;
+    watchdog.next();
+    if (smallest === undefined && tried++ % GARBAGE_EVERY === 0) collectGarbage();
+    const { problems, ...verdict } = await judge(target, input, folder);
+    if (verdict.refused) refused++;
+    if (problems.length === 0) return true;
+    if (smallest === undefined) shrinkUntilMs = Date.now() + SHRINK_MS;
+    smallest = { input, problems };
+    return false;
+  });
+  try {
+    await fc.check(property, { seed, numRuns: runs });
+  } finally {
+    await watchdog.stop();
+  }
+  return { runs: tried, refused, ...(smallest && { finding: describeFinding(name, seed, tried, smallest) }) };
+}
+
+function describeFinding(
+  target: string,
+  seed: number,
+  run: number,
+  { input, problems }: { input: unknown; problems: string[] },
+): string {
+  return [
+    `${target}: input ${run} of the seed ${seed}, as a case for test/fuzz/cases.ts:`,
+    ...problems.slice(0, 5).map((problem) => `  // ${problem.replaceAll('\n', '\n  // ')}`),
+    `  { target: '${target}', name: '', input: ${asCode(input)} },`,
+  ].join('\n');
+}

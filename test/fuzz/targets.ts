@@ -1,0 +1,36 @@
+import type { Target } from './target';
+import { answers, savedAnswers } from './targets/answers';
+import { commandLines } from './targets/command-line';
+import { batchInputs, jobInputs } from './targets/inputs';
+import { names } from './targets/names';
+import { profiles } from './targets/profiles';
+import { requestLines } from './targets/request-lines';
+import { requests } from './targets/requests';
+import { settings } from './targets/settings';
+import { storageKeys } from './targets/storage-keys';
+import { videos } from './targets/videos';
+
+/** Everything that others feed. */
+export const TARGETS = {
+  requests,
+  'job inputs': jobInputs,
+  'batch inputs': batchInputs,
+  'request lines': requestLines,
+  profiles,
+  settings,
+  'command lines': commandLines,
+  answers,
+  'saved answers': savedAnswers,
+  videos,
+  'storage keys': storageKeys,
+  names,
+};
+
+export type TargetName = keyof typeof TARGETS;
+
+type InputOf<T> = T extends Target<infer Input> ? Input : never;
+
+/** An input that once was a finding. */
+export type Case = {
+  [Name in TargetName]: { target: Name; name: string; input: InputOf<(typeof TARGETS)[Name]> };
+}[TargetName];

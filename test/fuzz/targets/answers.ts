@@ -1,0 +1,284 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { createVideoActivities } from '../../../activities';
+import { explain } from '../../../src/cli/explain';
+import { logLine } from '../../../src/cli/log-line';
+import {
+  createVideoService,
+  recordAnswers,
+  type ServiceProfile,
+  type VideoService,
+} from '../../../src/service';
+import { createFileStorage } from '../../../src/storage';
+import { FakeTerminal } from '../../cli/fake-terminal';
+import { PROVIDERS } from '../../service/provider-answers';
+import { fc } from '../../support/properties';
+import { anyText, edited, jsonValue, longText } from '../hostile';
+import { KEY, quotedKey, signedLink } from '../secrets';
+import type { Target } from '../target';
+
+export interface Answer {
+  call: 'submit' | 'poll' | 'cancel';
+  status: number;
+  headers: [name: string, value: string][];
+  body: string;
+  encoding: keyof typeof ENCODINGS;
+}
+
+const ENCODINGS = {
+  plain: (text: string) => Buffer.from(text),
+  'UTF-16': (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le'),
+  'Latin-1': (text: string) => Buffer.from(text, 'latin1'),
+  gzip: (text: string) => gzipSync(text),
+  deflate: (text: string) => deflateSync(text),
+  br: (text: string) => brotliCompressSync(text),
+  cut: (text: string) => gzipSync(text).subarray(0, -5),
+};
+
+const BODIES = PROVIDERS.flatMap(({ exchanges }) => exchanges.map(([{ body }]) => body));
+
+/** What a service may repeat. Nothing may come before a link that would make it part of another word. */
+const echo = fc.oneof(
+  { weight: 3, arbitrary: quotedKey },
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(signedLink, fc.constantFrom('', 'Invalid link: '))
+      .map(([link, before]) => before + link),
+  },
+);
+
+const leaf = fc.oneof(
+  { weight: 4, arbitrary: echo },
+  { weight: 2, arbitrary: fc.tuple(anyText, echo).map((parts) => parts.join(' ')) },
+  { weight: 2, arbitrary: jsonValue },
+);
+
+/** What may be read as the id of a task, which stays exact even if it is a link. */
+const ID_NAMES = /id$|name|^\d/i;
+
+/** An answer of a known service with some of its values replaced. */
+const changedJson = fc
+  .tuple(
+    fc.constantFrom(...BODIES),
+    fc.infiniteStream(leaf),
+    fc.infiniteStream(fc.oneof(quotedKey, jsonValue)),
+    fc.infiniteStream(fc.nat(3)),
+  )
+  .map(([body, leaves, ids, dice]) => {
+    const change = (name: string, value: unknown): unknown => {
+      const isLeaf = typeof value !== 'object' || value === null;
+      if (!isLeaf || dice.next().value !== 0) return value;
+      return (ID_NAMES.test(name) ? ids : leaves).next().value;
+    };
+    try {
+      return JSON.stringify(JSON.parse(body, change));
+    } catch {
+      return body;
+    }
+  });
+
+const DEPTHS = [10, 900, 1_100, 50_000];
+const deep = fc
+  .tuple(
+    fc.constantFrom(...DEPTHS),
+    fc.constantFrom('[', '{"data":', '{"a":['),
+    fc.constantFrom('', '{"task_id":"t"}'),
+  )
+  .map(([depth, open, inside]) => open.repeat(depth) + inside + closing(open).repeat(depth));
+
+const closing = (open: string) =>
+  [...open]
+    .reverse()
+    .map((sign) => ({ '[': ']', '{': '}' })[sign] ?? '')
+    .join('');
+
+const body = fc.oneof(
+  { weight: 8, arbitrary: changedJson },
+  { weight: 3, arbitrary: fc.constantFrom(...BODIES).chain(edited) },
+  { weight: 1, arbitrary: deep },
+  { weight: 1, arbitrary: fc.tuple(longText, echo).map((parts) => parts.join(' ')) },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(fc.constantFrom('<html>', '', 'error: '), echo).map((parts) => parts.join(' ')),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .array(fc.record({ task_id: anyText, status: anyText, id: anyText }), { maxLength: 3 })
+      .map((all) => JSON.stringify({ data: all })),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .constantFrom(...Array<number>(9).fill(1_000), 60_000)
+      .map((count) => JSON.stringify({ data: Array.from({ length: count }, (_, id) => ({ id })) })),
+  },
+);
+
+/** A line break would begin the next header. */
+const headerValue = fc.oneof(anyText, echo).map((value) => value.replace(/[\r\n\0]/g, ' ').slice(0, 5_000));
+const header = fc.oneof(
+  fc.tuple(
+    fc.constantFrom('retry-after', 'retry-after-ms', 'date'),
+    fc.oneof(fc.constantFrom('5', '1e9', 'Wed, 21 Oct 2015 07:28:00 GMT', '-1'), headerValue),
+  ),
+  fc.tuple(
+    fc.constantFrom('content-type'),
+    fc.oneof(fc.constantFrom('application/json', 'text/html; charset=utf-16'), headerValue),
+  ),
+  fc.tuple(fc.constantFrom('location'), fc.oneof(signedLink, headerValue)),
+  fc.tuple(
+    fc.constantFrom('content-encoding'),
+    fc.oneof(fc.constantFrom('gzip', 'br', 'deflate', 'identity', 'zstd', 'gzip, br'), headerValue),
+  ),
+  fc.tuple(fc.constantFrom('x-request-id', 'set-cookie', 'www-authenticate'), headerValue),
+);
+
+const answer: fc.Arbitrary<Answer> = fc.record({
+  call: fc.constantFrom(
+    'submit' as const,
+    'submit' as const,
+    'poll' as const,
+    'poll' as const,
+    'cancel' as const,
+  ),
+  status: fc.oneof(
+    { weight: 4, arbitrary: fc.constantFrom(200, 200, 201, 202, 204, 302, 400, 401, 404, 429, 500, 503) },
+    { weight: 1, arbitrary: fc.integer({ min: 199, max: 999 }) },
+  ),
+  headers: fc.array(header, { maxLength: 3 }),
+  body,
+  encoding: fc.oneof(
+    { weight: 6, arbitrary: fc.constant('plain' as const) },
+    { weight: 1, arbitrary: fc.constantFrom(...(Object.keys(ENCODINGS) as Answer['encoding'][])) },
+  ),
+});
+
+/** The cancellation makes this service cancel tasks as well. */
+const PROFILE: ServiceProfile = { cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } };
+const TIMEOUTS = { headersTimeout: 10_000, bodyTimeout: 10_000 };
+
+let server: Server;
+let port = 0;
+let next: Buffer = Buffer.alloc(0);
+let jobs = 0;
+
+function bytesOf({ status, headers, body: text, encoding }: Answer): Buffer {
+  const bytes = ENCODINGS[encoding](text);
+  const isEncoded = encoding === 'gzip' || encoding === 'deflate' || encoding === 'br';
+  const fields: [string, string][] = [
+    ...headers,
+    ...(isEncoded ? [['content-encoding', encoding] as [string, string]] : []),
+    ['content-length', String(bytes.length)],
+    ['connection', 'close'],
+  ];
+  const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  return Buffer.concat([Buffer.from(`HTTP/1.1 ${status} Status\r\n${lines}\r\n`), bytes]);
+}
+
+/** What the activities do with one answer: results, failures, heartbeats, logs, records and recordings. */
+export const answers: Target<Answer> = {
+  inputs: answer,
+  plain: { call: 'submit', status: 200, headers: [], body: '{"task_id":"t-1"}', encoding: 'plain' },
+  inSuite: 350,
+  connects: true,
+  async open() {
+    server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => socket.end(next));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    ({ port } = server.address() as AddressInfo);
+  },
+  async feed(input, folder) {
+    next = bytesOf(input);
+    const service = createVideoService({
+      baseUrl: `http://127.0.0.1:${port}`,
+      apiKey: () => KEY,
+      profile: PROFILE,
+      timeouts: { submit: TIMEOUTS, poll: TIMEOUTS },
+      onAnswer: recordAnswers(join(folder, 'recordings')),
+    });
+    try {
+      return await act(input.call, service, folder);
+    } finally {
+      await service.close();
+    }
+  },
+  async close() {
+    server.close();
+    await once(server, 'close');
+  },
+};
+
+async function act(call: Answer['call'], service: VideoService, folder: string) {
+  const texts: string[] = [];
+  const data: string[] = [];
+  const line = (message: string, meta?: Record<string, unknown>) => {
+    texts.push(
+      logLine({ level: 'INFO', timestampNanos: 0n, message, meta } as Parameters<
+        typeof logLine
+      >[0]).trimEnd(),
+    );
+    data.push(JSON.stringify(meta ?? {}));
+  };
+  const logger = {
+    log: (_level: string, message: string, meta?: Record<string, unknown>) => line(message, meta),
+    trace: line,
+    debug: line,
+    info: line,
+    warn: line,
+    error: line,
+  };
+  const workflowExecution = { workflowId: `fox-${++jobs}`, runId: 'run' };
+  const environment = new MockActivityEnvironment(
+    { scheduleToCloseTimeoutMs: 3_600_000, workflowExecution },
+    { logger },
+  );
+  environment.on('heartbeat', (details: unknown) => data.push(JSON.stringify(details) ?? ''));
+  const { submitVideo, pollVideo, cancelVideo } = createVideoActivities({
+    service,
+    storage: createFileStorage(join(folder, 'videos')),
+  });
+  const run = {
+    submit: () => environment.run(submitVideo, { request: { prompt: 'A red fox' } }),
+    poll: () => environment.run(pollVideo, { taskId: 't-1' }),
+    cancel: () => environment.run(cancelVideo, { taskId: 't-1' }),
+  };
+  const result: unknown = await run[call]();
+  texts.push(JSON.stringify(result) ?? '');
+  return { texts, data };
+}
+
+/** The same answers, saved by hand and read by `videogen explain`. */
+export const savedAnswers: Target<{ status: string; json: boolean; text: string }> = {
+  inputs: fc.record({
+    status: fc.constantFrom('200', '202', '404', '429'),
+    json: fc.boolean(),
+    text: fc.oneof(
+      { weight: 3, arbitrary: body },
+      {
+        weight: 1,
+        arbitrary: fc
+          .array(body, { maxLength: 4 })
+          .map((all) =>
+            all.map((one) => JSON.stringify({ call: 'poll', status: 200, body: one })).join('\n'),
+          ),
+      },
+    ),
+  }),
+  plain: { status: '200', json: false, text: '{"task_id":"t-1","state":"busy"}' },
+  inSuite: 200,
+  takesEverything: true,
+  async feed({ text, ...options }) {
+    const terminal = new FakeTerminal({ VIDEO_API_KEY: KEY });
+    await explain('-', options, terminal, Readable.from([text]));
+    return { texts: [terminal.stdout, terminal.stderr] };
+  },
+};

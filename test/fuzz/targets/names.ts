@@ -1,0 +1,115 @@
+import { fileName } from '../../../activities/download/storage-key';
+import { batchLine, batchScreen } from '../../../src/cli/batch-lines';
+import { batchCommand, devCommand, jobCommand } from '../../../src/cli/commands';
+import { logLine } from '../../../src/cli/log-line';
+import { plainLine, progressLine } from '../../../src/cli/progress-line';
+import { storedLines } from '../../../src/cli/stored-lines';
+import { printLine } from '../../../src/cli/terminal';
+import { DecisionRefused, JOB_PHASES, type JobProgress, VideoFailure } from '../../../src/contract';
+import { isTaskId, isWorkflowId } from '../../../src/contract/input-rules';
+import { describeConflict, describeOtherType } from '../../../src/contract/job-identity';
+import { adoptCommand, describeDecisionCommands } from '../../../src/contract/lost-submit';
+import { searchAttributesOf } from '../../../src/contract/search-attributes';
+import { staticBatchDetails, staticJobDetails } from '../../../src/contract/static-details';
+import { describeBatch, describeJob } from '../../../src/contract/summaries';
+import { batchDetails } from '../../../workflows/batch/batch-details';
+import { currentDetails } from '../../../workflows/ui-details';
+import { FakeTerminal } from '../../cli/fake-terminal';
+import { hostileText } from '../../support/hostile-text';
+import { fc } from '../../support/properties';
+import { anyText } from '../hostile';
+import type { Target } from '../target';
+
+const TIME = '2026-01-01T00:00:00.000Z';
+
+export interface Names {
+  workflowId: string;
+  taskId: string;
+  /** The service's words, as the activities pass them on: cleaned. */
+  word: string;
+  phase: JobProgress['phase'];
+  item?: number;
+}
+
+const name = fc.oneof({ weight: 3, arbitrary: hostileText }, { weight: 2, arbitrary: anyText });
+
+export const names: Target<Names> = {
+  inputs: fc.record(
+    {
+      workflowId: name.filter(isWorkflowId),
+      taskId: name.filter(isTaskId),
+      word: name.map((word) => word.slice(0, 500)),
+      phase: fc.constantFrom(...JOB_PHASES),
+      item: fc.nat(1_000),
+    },
+    { requiredKeys: ['workflowId', 'taskId', 'word', 'phase'] },
+  ),
+  plain: { workflowId: 'fox', taskId: 't-1', word: 'busy', phase: 'waiting' },
+  inSuite: 300,
+  takesEverything: true,
+  feed({ workflowId, taskId, word, phase, item = 1 }) {
+    const progress: JobProgress = {
+      phase,
+      taskId,
+      task: { state: 'running', word, percent: 5 },
+      polls: 1,
+      startedAt: TIME,
+      deadlineAt: TIME,
+      nextPollAt: TIME,
+      hold: { since: TIME, until: TIME, message: word },
+      signalled: { id: workflowId, refused: word },
+      problem: { type: 'RateLimited', message: word, count: 2 },
+    };
+    const batch = {
+      items: 5,
+      succeeded: 1,
+      failed: 0,
+      running: [{ ...progress, item, name: workflowId }],
+      stopping: word,
+    };
+    const failure = new VideoFailure('DeadlineExceeded', { taskId, code: word, message: word, advice: word });
+    const video = { uri: 'file:///videos/fox.mp4', bytes: 1, sha256: 'x', contentType: 'video/mp4' };
+    const terminal = new FakeTerminal();
+    const printed = [
+      ...[jobCommand(workflowId), batchCommand(workflowId, workflowId), devCommand(word)],
+      ...[
+        progressLine(progress, 0, 80),
+        plainLine(progress),
+        batchLine(batch),
+        ...batchScreen(batch, 0, 80, 10),
+      ],
+      ...storedLines({ video, taskId, polls: 1, waitedMs: 0, warnings: [word] }, word),
+    ];
+    for (const line of printed) printLine(terminal, line);
+    const meta = {
+      workflowId,
+      activityType: 'submitVideo',
+      attempt: 1,
+      taskId,
+      word,
+      list: [word],
+      error: failure,
+    };
+    const file = fileName(workflowId);
+    return {
+      texts: [
+        terminal.stderr,
+        logLine({ level: 'WARN', timestampNanos: 0n, message: word, meta } as Parameters<typeof logLine>[0]),
+        ...[currentDetails(progress, undefined, workflowId), batchDetails(batch, workflowId)],
+        ...[describeDecisionCommands(workflowId), adoptCommand(failure) ?? '', failure.message],
+        ...[staticJobDetails({ taskId, storage: word }), staticBatchDetails({ requestsFrom: word })],
+        ...[
+          describeJob({ taskId }),
+          describeJob({ request: { prompt: word } }),
+          describeBatch({ requestsFrom: word }),
+        ],
+        describeConflict(workflowId, { request: { [word]: 1 } }, { taskId })?.message ?? '',
+        describeOtherType(workflowId, word, 'generateVideo') ?? '',
+        new DecisionRefused(`${workflowId} ${word}`).message,
+        ...searchAttributesOf({ phase, taskId }).map(({ value }) => value),
+        file,
+      ],
+      problems: /^[\w%!'()*.~-]{1,200}$/.test(file) && !file.startsWith('.') ? [] : [`a file name: ${file}`],
+    };
+  },
+};

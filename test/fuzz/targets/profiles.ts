@@ -1,0 +1,77 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { readProfile } from '../../../src/config/service-config';
+import { readingRules, traceAnswer } from '../../../src/service';
+import { BUILT_IN_PROFILES } from '../../../src/service/built-in-profiles';
+import { fc } from '../../support/properties';
+import { anyText, edited, fields, jsonValue, longText } from '../hostile';
+import { KEY } from '../secrets';
+import type { Target } from '../target';
+
+const PROFILE: Record<string, readonly unknown[]> = {
+  name: ['fox'],
+  paths: [{ task: '/v1/tasks/{taskId}' }, { textToVideo: '/v1/videos' }, { task: 'x' }],
+  auth: [{ header: 'X-Key', scheme: '' }],
+  idempotencyHeader: [null, 'X-Idempotency'],
+  requestFields: [['style']],
+  read: [
+    { taskId: 'data.task_id', state: ['data.status', 'status'] },
+    { video: 'videos[].url' },
+    { state: '..' },
+  ],
+  states: [{ running: ['busy', 3] }, { failed: [] }],
+  refusals: [{ limited: [{ status: 400, says: 'slow' }], codes: { '1302': 429 } }],
+  video: [{ path: '/v1/tasks/{taskId}/content' }, { id: 'file', path: '/f/{fileId}', link: 'url' }],
+  cancel: [{ method: 'DELETE', path: '/v1/tasks/{taskId}' }],
+  polling: [{ min: '2s', max: '1m' }],
+};
+
+const profile = fields(PROFILE, jsonValue).map((given) => ({
+  headers: { 'x-api-key': KEY, 'x-version': '2' },
+  ...given,
+}));
+
+const YAMLS = [
+  ...Object.values(BUILT_IN_PROFILES).map((known) => stringify(known)),
+  'a: &a [x, x]\nb: &b [*a, *a]\nname: *b\n',
+  '? complex\n: - 1\n  - !!binary aGk=\n<<: { name: x }\n',
+  '%YAML 1.2\n---\nname: !tag fox\n...\n',
+];
+
+const LEVELS = 12;
+/** Each level names the one before it nine times. */
+const BOMB = Array.from({ length: LEVELS }, (_, level) =>
+  level === 0 ? 'a0: &a0 [x]' : `a${level}: &a${level} [${`*a${level - 1},`.repeat(9)}]`,
+).join('\n');
+
+export const profiles: Target<string> = {
+  inputs: fc.oneof(
+    { weight: 4, arbitrary: profile.map((given) => JSON.stringify(given)) },
+    { weight: 4, arbitrary: fc.constantFrom(...YAMLS, BOMB).chain(edited) },
+    { weight: 1, arbitrary: anyText },
+    {
+      weight: 1,
+      arbitrary: fc
+        .tuple(fc.constantFrom('name: ', 'read:\n  taskId: ', 'states: ', ''), longText)
+        .map((parts) => parts.join('')),
+    },
+  ),
+  plain: JSON.stringify({ name: 'fox', paths: { task: '/v1/tasks/{taskId}' } }),
+  inSuite: 250,
+  feed(text, folder) {
+    const file = join(folder, 'profile.yaml');
+    writeFileSync(file, text);
+    try {
+      const read = readProfile({ VIDEOGEN_PROFILE: file }) ?? {};
+      const reading = traceAnswer(
+        { status: 200, body: '{"data":{"task_id":"t","status":"busy"}}' },
+        readingRules(read),
+      );
+      return { texts: [JSON.stringify(reading)] };
+    } finally {
+      // It may have the key in it, and is not ours.
+      writeFileSync(file, '');
+    }
+  },
+};

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { storageKey } from '../../../activities/download/storage-key';
+import { isStorageKey, isTaskId, isWorkflowId } from '../../../src/contract/input-rules';
+import { createFileStorage, StorageFault } from '../../../src/storage';
+import { fc } from '../../support/properties';
+import { anyText, edited } from '../hostile';
+import type { Target } from '../target';
+
+const KEYS = [
+  'fox.mp4',
+  'foxes/red.mp4',
+  'foxes/',
+  '{date}/{workflowId}.{ext}',
+  '{taskId}/x.{ext}',
+  '../fox.mp4',
+  '/tmp/fox.mp4',
+  'a/../../b',
+];
+const key = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom(...KEYS) },
+  { weight: 3, arbitrary: fc.constantFrom(...KEYS).chain(edited) },
+  { weight: 1, arbitrary: fc.array(anyText, { maxLength: 4 }).map((parts) => parts.join('/')) },
+  { weight: 1, arbitrary: anyText },
+);
+
+export interface Stored {
+  key: string;
+  template: string;
+  workflowId: string;
+  taskId: string;
+  /** A caller of the storage alone, without the rules for keys. */
+  unchecked: boolean;
+  setAside: boolean;
+}
+
+const VIDEO = Buffer.from('video');
+const WHOLE = { bytes: VIDEO.length, sha256: createHash('sha256').update(VIDEO).digest('hex') };
+const RECEIVE = { owner: 'fox', contentType: 'video/mp4' };
+
+export const storageKeys: Target<Stored> = {
+  inputs: fc.record({
+    key,
+    template: key,
+    workflowId: anyText,
+    taskId: anyText,
+    unchecked: fc.boolean(),
+    setAside: fc.boolean(),
+  }),
+  plain: {
+    key: 'foxes/',
+    template: '{workflowId}.{ext}',
+    workflowId: 'fox',
+    taskId: 't-1',
+    unchecked: false,
+    setAside: false,
+  },
+  inSuite: 300,
+  async feed(input, folder) {
+    const storage = createFileStorage(join(folder, 'a/b/videos'));
+    const keys = keysOf(input);
+    const texts: string[] = [];
+    for (const one of keys) {
+      texts.push(
+        ...(await outcomeOf(async () => {
+          const { uri } = await storage.write(`${one}.json`, 'about the video', 'application/json');
+          const back = await storage.read(`${one}.json`);
+          if (back === undefined || (await text(back)) !== 'about the video')
+            throw new Error(`${uri} is not what was written`);
+        })),
+      );
+      texts.push(
+        ...(await outcomeOf(async () => {
+          const incoming = await storage.receive(one, RECEIVE);
+          incoming.sink.write(VIDEO);
+          await (input.setAside ? incoming.setAside?.(`${one}.bad`) : incoming.publish(WHOLE));
+        })),
+      );
+      texts.push(...(await outcomeOf(async () => void (await storage.readPart?.(one, input.taskId)))));
+    }
+    await storage.sweep?.(-1_000);
+    return { texts, refused: keys.length === 0 || texts.length > 0 };
+  },
+};
+
+/** The keys that a job would use, or the given one as it is. */
+function keysOf({ key: given, template, workflowId, taskId, unchecked }: Stored): string[] {
+  if (unchecked) return [given];
+  if (!isStorageKey(given) || !isStorageKey(template) || template.endsWith('/')) return [];
+  if (!isWorkflowId(workflowId) || !isTaskId(taskId)) return [];
+  return [storageKey(given, template, { workflowId, taskId, startedAtMs: 0, extension: 'mp4' })];
+}
+
+async function outcomeOf(work: () => Promise<void>): Promise<string[]> {
+  try {
+    await work();
+    return [];
+  } catch (error) {
+    if (error instanceof StorageFault) return [error.message];
+    throw error;
+  }
+}

@@ -1,0 +1,59 @@
+import { type BrokenFile, breakFile, brokenFile } from '../../media/broken-files';
+import { inspect } from '../../media/inspect';
+import { FORMS, type Form, isForm, makeVideo } from '../../media/make-video';
+import { fc } from '../../support/properties';
+import { SecondReader } from '../../support/second-reader';
+import type { Target } from '../target';
+
+/** A broken video, or bytes that are none. */
+type File = BrokenFile | { bytes: number[]; times: number };
+
+/** How files begin that are read as a video. */
+const HEADS = [
+  [],
+  [0, 0, 0, 24, 0x66, 0x74, 0x79, 0x70],
+  [0x1a, 0x45, 0xdf, 0xa3],
+  [0x47],
+  [0, 0, 0, 1, 0x67],
+];
+
+const noVideo = fc
+  .tuple(
+    fc.constantFrom(...HEADS),
+    fc.array(fc.nat(255), { maxLength: 40 }),
+    fc.constantFrom(1, 1, 500, 20_000),
+  )
+  .map(([head, bytes, times]) => ({ bytes: [...head, ...bytes], times }));
+
+const whole = new Map<Form, Buffer>();
+let secondReader: SecondReader;
+
+export const videos: Target<File> = {
+  inputs: fc.oneof(
+    { weight: 6, arbitrary: brokenFile as fc.Arbitrary<File> },
+    { weight: 1, arbitrary: noVideo },
+  ),
+  plain: { form: 'MP4 of fragments', changes: [] },
+  inSuite: 200,
+  connects: true,
+  // Another process inspects, for at most 0.7 s, and a second one if the first may have ended for another reason.
+  mostMs: 2_000,
+  async open() {
+    secondReader = new SecondReader();
+    for (const form of Object.keys(FORMS).filter(isForm)) whole.set(form, await makeVideo(form, 32, 32));
+  },
+  async feed(file) {
+    const bytes =
+      'form' in file
+        ? breakFile(whole.get(file.form) ?? Buffer.alloc(0), file.changes)
+        : Buffer.concat(Array.from({ length: file.times }, () => Buffer.from(file.bytes)));
+    const inspection = await inspect(bytes);
+    const texts = [JSON.stringify(inspection)];
+    if (inspection.kind === 'no-video') return { texts, refused: true };
+    const second = await secondReader.read(bytes);
+    return { texts, problems: second === 'picture' ? [] : [`accepted, but for a second reader: ${second}`] };
+  },
+  async close() {
+    secondReader.close();
+  },
+};
