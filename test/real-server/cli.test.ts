@@ -34,6 +34,7 @@ const ONE_THREAD = { TEMPORAL_DEBUG: '1' };
 
 const home = new Home();
 let emulator: Emulator;
+let other: Emulator;
 let service: Record<string, string>;
 let orphanPort: number;
 let dev: CliProcess;
@@ -43,6 +44,7 @@ let withoutTemporal: Promise<CliEnd>;
 // One dev for all tests of this file. It calls the emulator of this process.
 beforeAll(async () => {
   emulator = await startEmulator({ jobTimeMs: 0, videoBytes: 64 * 1024, apiKey: 'sk-elsewhere' });
+  other = await startEmulator({ jobTimeMs: 0, apiKey: 'sk-other' });
   service = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: emulator.apiKey };
   // The SDK tries to connect for ten seconds, so this runs beside the other tests.
   withoutTemporal = videogen(['generate', 'A red fox', '--json'], { TEMPORAL_ADDRESS: '127.0.0.1:1' });
@@ -53,19 +55,9 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await withoutTemporal;
-  dev.kill('SIGINT');
-  const devEnd = await endOf(dev);
-  const left = home.processes();
-  await client.connection.close();
+  await client?.connection.close();
   await home.remove();
-  await emulator.close();
-  expect(devEnd).toMatchObject({
-    code: 0,
-    out: '',
-    err: expect.stringContaining('Stopping. Jobs are saved'),
-  });
-  expect(devEnd.err).not.toContain(emulator.apiKey);
-  expect(left).toEqual([]);
+  await Promise.all([emulator.close(), other.close()]);
 });
 
 /** What a start leaves that is killed early: a server, its database and nothing else. */
@@ -104,12 +96,17 @@ const uiUrl = () => /^Temporal UI {4}(http:\S+)$/m.exec(dev.err())?.[1] ?? '';
 const sha256 = (file: string) => createHash('sha256').update(readFileSync(file)).digest('hex');
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
+/** Each file in a data folder with its mode. */
+function modesIn(folder: string): [name: string, mode: string][] {
+  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.map(({ name }) => [name, modeOf(join(folder, name))]);
+}
+
 test('dev ends the orphaned server of a killed start, makes the data private and retains jobs for 90 days', async () => {
   expect(await acceptsConnections(orphanPort)).toBe(false);
 
   expect(modeOf(home.data)).toBe('700');
-  const files = readdirSync(home.data, { withFileTypes: true }).filter((entry) => entry.isFile());
-  const modes = files.map(({ name }) => [name, modeOf(join(home.data, name))]);
+  const modes = modesIn(home.data);
   expect(modes.map(([name]) => name)).toEqual(
     expect.arrayContaining(['temporal.db', 'temporal.log', 'stack.json']),
   );
@@ -367,7 +364,6 @@ describe('a lost submit', () => {
 
 test('the environment alone selects another service and another Temporal server, and workers split a job by their roles', async () => {
   const before = emulator.generations().length;
-  const other = await startEmulator({ jobTimeMs: 0, apiKey: 'sk-other' });
   const named = { VIDEO_API_BASE_URL: other.url, VIDEO_API_KEY: other.apiKey, ...ONE_THREAD };
   const elsewhere = {
     ...named,
@@ -400,7 +396,6 @@ test('the environment alone selects another service and another Temporal server,
 
   for (const worker of workers) worker.kill('SIGTERM');
   const [jobs, downloads] = await Promise.all(workers.map(endOf));
-  await other.close();
   expect([jobs?.code, downloads?.code]).toEqual([0, 0]);
   expect(jobs?.err).toContain('Working on the jobs of elsewhere and the submits of elsewhere-submit. Ctrl-C');
   expect(downloads?.err).toContain('Working on the downloads of files. Ctrl-C');
@@ -427,14 +422,7 @@ describe('dev with the emulated service', () => {
     emulated = trying.start(wordsOf(lose), ONE_THREAD);
     await untilErr(emulated, 'Ctrl-C ends everything');
   });
-  afterAll(async () => {
-    emulated.kill('SIGTERM');
-    const end = await endOf(emulated);
-    const left = trying.processes();
-    await trying.remove();
-    expect(end).toMatchObject({ code: 0, out: '' });
-    expect(left).toEqual([]);
-  });
+  afterAll(() => trying.remove());
 
   test('says where everything is, for programs too, and a second one repeats that', async () => {
     const printed = emulated.err();
@@ -464,6 +452,13 @@ Task queues    video-generation, for programs without a worker of their own
     });
   });
 
+  test('makes its new data private', () => {
+    expect(modeOf(trying.data)).toBe('700');
+    const modes = new Map(modesIn(trying.data));
+    expect(modes.get('temporal.db')).toBe('600');
+    expect(new Set(modes.values())).toEqual(new Set(['600']));
+  });
+
   test('loses a submit as the page about lost submits shows', async () => {
     if (!lose || !submit || !adopt || others.length > 0) throw new Error('the page shows other commands');
     const held = here(wordsOf(submit));
@@ -478,6 +473,12 @@ Task queues    video-generation, for programs without a worker of their own
     expectShown(adopt, adopted.err);
     expect(await held.ended).toBe(0);
     expect(trying.paid()).toEqual([taskId]);
+  });
+
+  test('ends with all that it runs on SIGTERM', async () => {
+    emulated.kill('SIGTERM');
+    expect(await endOf(emulated)).toMatchObject({ code: 0, out: '' });
+    expect(trying.processes()).toEqual([]);
   });
 });
 
@@ -497,4 +498,12 @@ test('generate without a Temporal server, and dev without its port, fail with on
   expect(end.code).toBe(EXIT.noTemporal);
   expect(end.err).toMatch(/^Temporal cannot be reached at 127\.0\.0\.1:1 \(.+\): .+\.\n$/);
   expect(lastLine(end)).toEqual({ error: { type: 'TemporalUnreachable', message: end.err.trimEnd() } });
+});
+
+test('Ctrl-C ends dev with all that it runs, and no key was printed', async () => {
+  dev.kill('SIGINT');
+  const end = await endOf(dev);
+  expect(end).toMatchObject({ code: 0, out: '', err: expect.stringContaining('Stopping. Jobs are saved') });
+  expect(end.err).not.toContain(emulator.apiKey);
+  expect(home.processes()).toEqual([]);
 });
