@@ -15,7 +15,7 @@ import { captureLogs } from '../support/logs';
 import { type Printed, runInShell } from '../support/temporal-command';
 import { bundlePath, pause, untilProgress } from '../support/world';
 
-jest.setTimeout(120_000);
+jest.setTimeout(300_000);
 
 const page = readPage('versions-and-rollout.md');
 
