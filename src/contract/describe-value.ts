@@ -1,4 +1,4 @@
-import { cleanText } from './clean-text';
+import { cleanText, printableJson } from './clean-text';
 import { redactLinks } from './redact-links';
 
 const LONGEST_VALUE_CHARS = 60;
@@ -11,9 +11,9 @@ const MOST_NAMES = 20;
 export function describeValue(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object' && value !== null) return 'an object';
-  const text = typeof value === 'string' ? value : String(value);
-  const redacted = redactLinks(cleanText(text, LONGEST_SEARCHED_CHARS));
-  return cleanText(typeof value === 'string' ? JSON.stringify(redacted) : redacted, LONGEST_VALUE_CHARS);
+  const redacted = redactLinks(String(value).slice(0, LONGEST_SEARCHED_CHARS));
+  // Escaped control characters show what is wrong with a text that looks empty.
+  return cleanText(typeof value === 'string' ? printableJson(redacted) : redacted, LONGEST_VALUE_CHARS);
 }
 
 /** Names of fields that do not exist, as half a sentence. */

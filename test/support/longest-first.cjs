@@ -4,7 +4,7 @@ const { lastRun, ROOT } = require('./last-run.cjs');
 
 /** The longest files and their seconds on two cores, for a machine without a last run. */
 const LONGEST_SECONDS = {
-  'test/package/installed.test.ts': 150,
+  'test/package/installed.test.ts': 60,
   'test/real-server/batch.test.ts': 95,
   'test/real-server/crashes.test.ts': 65,
   'test/real-server/cli.test.ts': 60,
@@ -17,7 +17,11 @@ const LONGEST_SECONDS = {
   'test/real-server/examples.test.ts': 40,
   'test/real-server/resets.test.ts': 40,
   'test/real-server/cli-workers.test.ts': 25,
+  'test/model/model.test.ts': 40,
   'test/real-server/large-requests.test.ts': 35,
+  'test/time-skipping/testing-page.test.ts': 35,
+  'test/fuzz/fuzz.test.ts': 35,
+  'test/time-skipping/generate-videos.test.ts': 35,
   'test/real-server/forgotten.test.ts': 30,
   'test/real-server/cancellation.test.ts': 30,
   'test/real-server/versioning.test.ts': 30,

@@ -185,7 +185,7 @@ function bytesOf({ status, headers, body: text, encoding }: Answer): Buffer {
 export const answers: Target<Answer> = {
   inputs: answer,
   plain: { call: 'submit', status: 200, headers: [], body: '{"task_id":"t-1"}', encoding: 'plain' },
-  inSuite: 350,
+  inSuite: 110,
   connects: true,
   async open() {
     server = createServer((socket) => {
@@ -274,7 +274,7 @@ export const savedAnswers: Target<{ status: string; json: boolean; text: string 
     ),
   }),
   plain: { status: '200', json: false, text: '{"task_id":"t-1","state":"busy"}' },
-  inSuite: 200,
+  inSuite: 60,
   takesEverything: true,
   async feed({ text, ...options }) {
     const terminal = new FakeTerminal({ VIDEO_API_KEY: KEY });

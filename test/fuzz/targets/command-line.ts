@@ -140,7 +140,7 @@ const commandLine = fc.constantFrom(...Object.entries(COMMANDS)).chain(([name, {
 export const commandLines: Target<string[]> = {
   inputs: commandLine,
   plain: ['generate', 'A red fox in the snow', '--json'],
-  inSuite: 250,
+  inSuite: 80,
   async feed(args, folder) {
     for (const [name, content] of Object.entries(FILES)) writeFileSync(join(folder, name), content);
     const terminal = new FakeTerminal({

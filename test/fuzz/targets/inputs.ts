@@ -56,7 +56,7 @@ export const jobInputs: Target<unknown> = {
     )
     .map(([options, source]) => ({ ...options, ...source })),
   plain: { request: PLAIN_REQUEST, deadline: '2h' },
-  inSuite: 400,
+  inSuite: 130,
   feed(input): Seen {
     const parsed = parseJobInput(input, OWN_FIELDS);
     const fromWorkflow = seenByWorkflow(input, (given: JobInput) => {
@@ -79,7 +79,7 @@ export const batchInputs: Target<unknown> = {
     )
     .map(([options, source]) => ({ ...options, ...source })),
   plain: { requests: [PLAIN_REQUEST], window: 2 },
-  inSuite: 300,
+  inSuite: 100,
   feed(input): Seen {
     const parsed = parseBatchInput(input, OWN_FIELDS);
     const fromWorkflow = seenByWorkflow(input, (given: BatchInput) => {

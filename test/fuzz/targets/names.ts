@@ -45,7 +45,7 @@ export const names: Target<Names> = {
     { requiredKeys: ['workflowId', 'taskId', 'word', 'phase'] },
   ),
   plain: { workflowId: 'fox', taskId: 't-1', word: 'busy', phase: 'waiting' },
-  inSuite: 300,
+  inSuite: 100,
   takesEverything: true,
   feed({ workflowId, taskId, word, phase, item = 1 }) {
     const progress: JobProgress = {

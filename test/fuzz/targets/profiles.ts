@@ -58,7 +58,7 @@ export const profiles: Target<string> = {
     },
   ),
   plain: JSON.stringify({ name: 'fox', paths: { task: '/v1/tasks/{taskId}' } }),
-  inSuite: 250,
+  inSuite: 80,
   feed(text, folder) {
     const file = join(folder, 'profile.yaml');
     writeFileSync(file, text);

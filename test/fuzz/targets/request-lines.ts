@@ -37,7 +37,7 @@ export const requestLines: Target<{ file: string; text: string }> = {
       .map(([start, lines, end]) => start + lines.join(end)),
   }),
   plain: { file: 'foxes.jsonl', text: LINES.slice(0, 3).join('\n') },
-  inSuite: 300,
+  inSuite: 40,
   feed({ file, text }) {
     const parsed = parseRequestLines(text, ['style']);
     if (parsed.ok) return { texts: [staticBatchDetails({ requests: parsed.requests })] };

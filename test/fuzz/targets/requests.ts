@@ -32,7 +32,7 @@ export const request: fc.Arbitrary<unknown> = fc.oneof(
 export const requests: Target<unknown> = {
   inputs: request,
   plain: { prompt: 'A red fox in the snow', duration: 5 },
-  inSuite: 500,
+  inSuite: 160,
   feed(given) {
     const parsed = parseRequest(given, OWN_FIELDS);
     return parsed.ok ? seenOfRequest(parsed.request) : { texts: [parsed.problem], refused: true };

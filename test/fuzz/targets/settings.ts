@@ -86,7 +86,7 @@ const READERS: readonly ((env: Record<string, string>) => unknown)[] = [
 export const settings: Target<Record<string, string>> = {
   inputs: environment,
   plain: { VIDEO_API_BASE_URL: 'https://api.example.com', VIDEO_API_KEY: KEY },
-  inSuite: 250,
+  inSuite: 80,
   async feed(given, folder) {
     const env = { VIDEOGEN_DATA: join(folder, 'data'), ...given };
     const context = createContext(env);

@@ -56,7 +56,7 @@ export const storageKeys: Target<Stored> = {
     unchecked: false,
     setAside: false,
   },
-  inSuite: 300,
+  inSuite: 100,
   async feed(input, folder) {
     const storage = createFileStorage(join(folder, 'a/b/videos'));
     const keys = keysOf(input);

@@ -34,7 +34,7 @@ export const videos: Target<File> = {
     { weight: 1, arbitrary: noVideo },
   ),
   plain: { form: 'MP4 of fragments', changes: [] },
-  inSuite: 200,
+  inSuite: 60,
   connects: true,
   // Another process inspects, for at most 0.7 s, and a second one if the first may have ended for another reason.
   mostMs: 2_000,
