@@ -15,6 +15,7 @@ import {
   text,
   withoutBlanks,
 } from './read-setting';
+import { readYaml } from './read-yaml';
 
 export { ConfigError, type Environment } from './read-setting';
 
@@ -125,15 +126,15 @@ export function readApiKey(env: Environment = process.env): () => string {
   throw problemWith('VIDEO_API_KEY', SERVICE_SETTINGS.VIDEO_API_KEY, problem);
 }
 
-/** A key has some hundred bytes, a profile some thousand. The YAML parser takes seconds for a megabyte of brackets. */
-const LARGEST_FILE_BYTES = 50_000;
+/** A key has some hundred bytes, a profile some thousand. The YAML parser takes seconds for a long file of mistakes. */
+const LARGEST_FILE_BYTES = 20_000;
 
 /** Reading a pipe or a device may never end, and the second read of a pipe finds nothing. */
 function readTextFile(file: string): string {
   const stats = statSync(file);
   if (stats.isDirectory()) throw new UnreadableFile('EISDIR');
   if (!stats.isFile()) throw new UnreadableFile('not a regular file');
-  if (stats.size > LARGEST_FILE_BYTES) throw new UnreadableFile('larger than 50 kB');
+  if (stats.size > LARGEST_FILE_BYTES) throw new UnreadableFile('larger than 20 kB');
   return readFileSync(file, 'utf8');
 }
 
@@ -174,17 +175,10 @@ function readProfileFile(file: string): ServiceProfile | string {
     const code = errorCode(error) ?? 'no code';
     return `is ${JSON.stringify(file)}, neither a built-in profile nor a file that can be read (${code})`;
   }
-  let given: unknown;
-  try {
-    // JSON is YAML too. The parser is loaded only here, because few have a profile in a file and it loads slowly.
-    const { parse }: typeof import('yaml') = require('yaml');
-    // Its warnings quote lines of the file, which may have a key in it.
-    given = parse(content, { logLevel: 'error' });
-  } catch (error) {
-    const problem = error instanceof Error ? error.message.split('\n')[0]?.replace(/:$/, '') : String(error);
-    return `names a file that is not YAML (${problem})`;
-  }
-  const parsed = parseProfile(given);
+  // JSON is YAML too.
+  const given = readYaml(content);
+  if (!given.ok) return `names a file that is not YAML (${given.problem})`;
+  const parsed = parseProfile(given.value);
   return parsed.ok ? parsed.profile : `names a profile with a mistake (${parsed.problem})`;
 }
 

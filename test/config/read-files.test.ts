@@ -17,7 +17,7 @@ describe('a file that a setting names', () => {
     ['a pipe', pipe, 'not a regular file'],
     ['a device without an end', '/dev/zero', 'not a regular file'],
     ['a folder', folder, 'EISDIR'],
-    ['a huge file', huge, 'larger than 50 kB'],
+    ['a huge file', huge, 'larger than 20 kB'],
   ])('is refused at once when it is %s', (_kind, file, problem) => {
     expect(() => readApiKey({ VIDEO_API_KEY_FILE: file })).toThrow(
       `VIDEO_API_KEY_FILE names a file that cannot be read (${problem})`,

@@ -82,6 +82,31 @@ const changedJson = fc
     }
   });
 
+const NAMES = [
+  ...['task_id', 'taskId', 'id', 'request_id', 'status', 'state', 'task_status', 'done', 'progress', 'error'],
+  ...['code', 'message', 'error_message', 'msg', 'video_url', 'url', 'success', 'name'],
+];
+const WORDS = ['succeeded', 'success', 'running', 'failed', 'error', '', 0, 200, 429, true, false, 'task-1'];
+
+/** Fields that are read, side by side, so that they contradict each other. */
+const mixedJson = fc
+  .array(
+    fc.constantFrom(...NAMES).chain((name) => {
+      const value = ID_NAMES.test(name)
+        ? fc.oneof(quotedKey, fc.constantFrom(...WORDS))
+        : fc.oneof(leaf, fc.constantFrom(...WORDS));
+      const error = fc.record({ code: leaf, message: leaf });
+      return fc.tuple(fc.constant(name), name === 'error' ? fc.oneof(error, value) : value);
+    }),
+    { minLength: 2, maxLength: 8 },
+  )
+  .chain((entries) =>
+    fc.constantFrom(...['', 'data', 'output']).map((within) => {
+      const task = Object.fromEntries(entries);
+      return JSON.stringify(within === '' ? task : { [within]: task });
+    }),
+  );
+
 const DEPTHS = [10, 900, 1_100, 50_000];
 const deep = fc
   .tuple(
@@ -98,7 +123,8 @@ const closing = (open: string) =>
     .join('');
 
 const body = fc.oneof(
-  { weight: 8, arbitrary: changedJson },
+  { weight: 5, arbitrary: changedJson },
+  { weight: 5, arbitrary: mixedJson },
   { weight: 3, arbitrary: fc.constantFrom(...BODIES).chain(edited) },
   { weight: 1, arbitrary: deep },
   { weight: 1, arbitrary: fc.tuple(longText, echo).map((parts) => parts.join(' ')) },
