@@ -84,9 +84,7 @@ async function shrink<S, P extends { script: S; notes: Note[] }>(
     return found.length === 0;
   });
   await fc.check(property, { seed, path: `${index}`, numRuns: 1, interruptAfterTimeLimit: SHRINK_MS });
-  return [`script ${index + 1} of seed ${seed}, as a case for cases.test.ts:`, ...asCase(smallest)].join(
-    '\n',
-  );
+  return [`script ${index + 1} of seed ${seed}, as a case for cases.ts:`, ...asCase(smallest)].join('\n');
 }
 
 function asCase({ script, problems }: { script: unknown; problems: string[] }): string[] {

@@ -1,0 +1,47 @@
+import type { BatchScript, Script } from './script';
+
+const PLAIN: Script = {
+  start: 'request',
+  deadlineMs: 600_000,
+  holdForMs: 60_000,
+  idempotencyKeys: 'ignored',
+  cancelling: false,
+  jobTimeMs: 40_000,
+  taskEnds: 'succeeded',
+  submits: [],
+  polls: [],
+  downloads: [],
+  deeds: [],
+  continues: true,
+};
+
+/** Scripts that once failed, or that stand for what must never fail. */
+export const CASES: { name: string; script: Script }[] = [
+  { name: 'all goes well', script: PLAIN },
+  {
+    name: 'a Retry-After beyond the attempts of a poll is carried over',
+    script: { ...PLAIN, deadlineMs: 120_000, polls: [{ kind: 'rate-limited', retryAfter: 400 }] },
+  },
+  {
+    name: 'time held counts after the job has continued as new',
+    script: {
+      ...PLAIN,
+      submits: [{ kind: 'lost', how: 'reset' }],
+      deeds: [{ atMs: 50_000, deed: { kind: 'adopt', generation: 0 } }],
+      jobTimeMs: 500_000,
+      deadlineMs: 300_000,
+    },
+  },
+];
+
+const PLAIN_BATCH: BatchScript = {
+  ...PLAIN,
+  window: 2,
+  onFailure: 'continue',
+  items: Array.from({ length: 3 }, () => ({ taskEnds: 'succeeded', submits: [], polls: [], downloads: [] })),
+  deeds: [],
+};
+
+export const BATCH_CASES: { name: string; script: BatchScript }[] = [
+  { name: 'all goes well', script: PLAIN_BATCH },
+];
