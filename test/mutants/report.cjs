@@ -1,9 +1,11 @@
 // The scores of all mutants that were measured, and those that nothing has killed.
+const { readFileSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { CACHE, ROOT, readJson, writeJson } = require('./cache.cjs');
 const { readResults } = require('./results.cjs');
 
 const FOLDERS = ['src/contract', 'src/service', 'src/storage', 'activities', 'workflows'];
+const PAGE = join(ROOT, 'docs/proof.md');
 const REPORT = join(CACHE, 'report.json');
 
 /** Why a mutant that nothing kills is as good as the original, or not worth a test. */
@@ -68,10 +70,39 @@ function describeFolder({ folder, measured, killed, score, static: statics }) {
   return `${folder}: ${score} %, ${killed} of ${measured} killed${apart}`;
 }
 
-function report() {
+/** Renews the scores on the page. */
+function writePage({ folders, survivors }, { sample, seed }) {
+  const rows = folders.map(({ folder, files, measured, killed, score, static: statics }) =>
+    [folder, files, measured, killed, score === undefined ? 'not measured' : `${score} %`, statics].join(
+      ' | ',
+    ),
+  );
+  const explained = survivors.filter(({ why }) => why !== undefined);
+  const how = sample === undefined ? '' : `, of \`workflows\` a sample of ${sample} with the seed ${seed}`;
+  const lines = [
+    `Measured on ${new Date().toISOString().slice(0, 10)}${how}. ${survivors.length} survived, of which ${explained.length} are explained.`,
+    '',
+    '| Folder | Files | Mutants | Killed | Score | While a module loads |',
+    '| --- | --- | --- | --- | --- | --- |',
+    ...rows.map((row) => `| \`${row.replace(' | ', '` | ')} |`),
+    ...(explained.length === 0
+      ? []
+      : ['', 'Survivors that need no test (`test/mutants/explained.json`):', '']),
+    ...explained.map(
+      ({ file, original, replacement, why }) =>
+        `- \`${file}\`: \`${original}\` becomes \`${replacement}\`. ${why}`,
+    ),
+  ];
+  const page = readFileSync(PAGE, 'utf8');
+  const [start, end] = ['<!-- mutants -->', '<!-- /mutants -->'].map((mark) => page.indexOf(mark));
+  writeFileSync(PAGE, `${page.slice(0, start)}<!-- mutants -->\n${lines.join('\n')}\n${page.slice(end)}`);
+}
+
+function report(options) {
   const made = makeReport();
   writeJson(REPORT, made);
   printReport(made);
+  if (options.page) writePage(made, options);
 }
 
 module.exports = { report };

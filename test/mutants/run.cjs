@@ -10,6 +10,7 @@ const USAGE = `npm run mutants -- [options]
   --seed TEXT    another sample; 7 if not set
   --again        also those of workflows/ that were killed before
   --report       measure nothing, print what is known
+  --page         write the scores into docs/proof.md
 `;
 
 function readOptions() {
@@ -20,6 +21,7 @@ function readOptions() {
       seed: { type: 'string', default: '7' },
       again: { type: 'boolean', default: false },
       report: { type: 'boolean', default: false },
+      page: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
@@ -55,7 +57,7 @@ async function main() {
       await require('./workflows.cjs').measureWorkflows({ ...options, log });
     }
   }
-  require('./report.cjs').report();
+  require('./report.cjs').report(options);
 }
 
 main().catch((error) => {

@@ -170,24 +170,15 @@ function killGroup({ pid }) {
 /** Runs one test file with a mutant. Returns the name of a test that failed. */
 async function runTest(file, mutant) {
   const jest = join(ROOT, 'node_modules/jest/bin/jest.js');
-  const args = [
-    jest,
-    '--config',
-    join(__dirname, 'jest.workflows.cjs'),
-    '-i',
-    '--bail',
-    '--json',
-    '--silent',
-    file,
-  ];
+  const args = [jest, '--config', join(__dirname, 'jest.workflows.cjs'), '-i', '--bail', '--silent', file];
   const child = spawn(process.execPath, args, {
     cwd: ROOT,
     detached: true,
-    stdio: ['ignore', 'pipe', 'ignore'],
+    stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, VIDEOGEN_MUTANT: mutant, VIDEOGEN_MUTATED_BUNDLE: BUNDLES.tests },
   });
   let output = '';
-  child.stdout.on('data', (chunk) => {
+  child.stderr.on('data', (chunk) => {
     output += chunk;
   });
   let isLate = false;
@@ -200,11 +191,8 @@ async function runTest(file, mutant) {
   killGroup(child);
   if (isLate) return 'no end';
   if (code === 0) return undefined;
-  const { testResults = [] } = JSON.parse(output || '{}');
-  const failed = testResults
-    .flatMap(({ assertionResults }) => assertionResults)
-    .find(({ status }) => status === 'failed');
-  return `${file}: ${failed?.fullName ?? 'it cannot be loaded'}`;
+  const [, failed = 'it cannot be loaded'] = /^ +● (.+)$/m.exec(output) ?? [];
+  return `${file}: ${failed}`;
 }
 
 function describe({ file, line, original, replacement }) {
