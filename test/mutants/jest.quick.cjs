@@ -3,8 +3,11 @@ const { projects } = require('../../jest.config.js');
 /** The tests beside the mutated folders. Each mutant runs those that reach it. */
 const FOLDERS = ['activities', 'contract', 'service', 'storage'];
 
-/** They take seconds or start a server, and would do so for most mutants. */
-const TOO_SLOW = ['test/storage/s3-storage.test.ts', 'test/storage/conditional-puts.test.ts'];
+/** They reach nearly everything and take many seconds; other tests hold what they hold. */
+const TOO_SLOW = [
+  'test/activities/download/hostile-downloads.test.ts',
+  'test/activities/other-services.test.ts',
+];
 
 const { displayName, ...pure } = projects.find(({ displayName }) => displayName === 'pure');
 
