@@ -86,10 +86,11 @@ export class Theatre {
     const { code = await bundleTheatre(), sinks } = options;
     const folder = await mkdtemp(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'videogen-model-'));
     const theatre = new Theatre(env, folder, sinks, undefined);
-    theatre.houses = {
-      continuing: await theatre.openHouse(withShortHistories(code)),
-      plain: await theatre.openHouse(code),
-    };
+    const [continuing, plain] = await Promise.all([
+      theatre.openHouse(withShortHistories(code)),
+      theatre.openHouse(code),
+    ]);
+    theatre.houses = { continuing, plain };
     return theatre;
   }
 
@@ -133,10 +134,9 @@ export class Theatre {
   }
 
   async close(): Promise<void> {
-    for (const { worker, running } of Object.values(this.houses ?? {})) {
-      worker.shutdown();
-      await running;
-    }
+    const houses = Object.values(this.houses ?? {});
+    for (const { worker } of houses) worker.shutdown();
+    await Promise.all(houses.map(({ running }) => running));
     await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 

@@ -144,6 +144,9 @@ async function judge<S, P>(
   return (await kind.play(theatre, scripts)).flatMap((performance) => kind.compare(performance))[0];
 }
 
+/** With its group, to which Temporal's server belongs. */
+process.on('disconnect', () => process.kill(-process.pid, 'SIGKILL'));
+
 async function main(): Promise<void> {
   const env = await createVideoTestEnvironment();
   process.on('message', (order: Order) => {
