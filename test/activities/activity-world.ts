@@ -19,7 +19,7 @@ type ActivityInfo = NonNullable<ConstructorParameters<typeof MockActivityEnviron
 export interface Attempt<T> {
   result: Promise<T>;
   beats: unknown[];
-  cancel(): void;
+  cancel: MockActivityEnvironment['cancel'];
   /** Resolves at the first heartbeat that matches. */
   beat(matches: (details: unknown) => boolean): Promise<void>;
 }
@@ -105,7 +105,7 @@ export function startAttempt<I, T>(
   return {
     result,
     beats,
-    cancel: () => environment.cancel(),
+    cancel: (...why) => environment.cancel(...why),
     beat: (matches) =>
       new Promise((resolve) => {
         const check = () => beats.some(matches) && resolve();

@@ -32,6 +32,14 @@ export const CASES: { name: string; script: Script }[] = [
       deadlineMs: 300_000,
     },
   },
+  {
+    name: 'the service sets the polling bounds of a job that continues as new',
+    script: { ...PLAIN, servicePolling: { min: 11_000, max: 17_000 } },
+  },
+  {
+    name: 'one request to poll now is followed by polls at their times',
+    script: { ...PLAIN, deeds: [{ atMs: 7_000, deed: { kind: 'poll-now' } }] },
+  },
 ];
 
 const PLAIN_BATCH: BatchScript = {

@@ -4,7 +4,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Context } from '@temporalio/activity';
-import { bundleWorkflowCode, DefaultLogger, type InjectedSinks, Runtime, Worker } from '@temporalio/worker';
+import {
+  type BundleOptions,
+  bundleWorkflowCode,
+  DefaultLogger,
+  type InjectedSinks,
+  Runtime,
+  Worker,
+  type WorkerOptions,
+} from '@temporalio/worker';
 import { createVideoActivities } from '../../activities';
 import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../../src/contract/names';
 import { RateLimiter, type VideoService } from '../../src/service';
@@ -33,6 +41,24 @@ export function silenceLogs(): void {
   });
 }
 
+/** The workflows of a theatre, bundled: those that are played, and those that play. */
+export async function bundleTheatre(options: Partial<BundleOptions> = {}): Promise<string> {
+  const { workflowInterceptorModules = [], ...rest } = options;
+  const { code } = await bundleWorkflowCode({
+    workflowsPath: require.resolve('./director'),
+    workflowInterceptorModules: [require.resolve('./take-notes'), ...workflowInterceptorModules],
+    logger: new DefaultLogger('WARN'),
+    ...rest,
+  });
+  return code;
+}
+
+/** Other workflows than those of the sources, with other sinks than every theatre has. */
+interface TheatreOptions {
+  code?: string;
+  sinks?: WorkerOptions['sinks'];
+}
+
 interface House {
   taskQueue: string;
   worker: Worker;
@@ -52,21 +78,19 @@ export class Theatre {
   private constructor(
     private readonly env: VideoTestEnvironment,
     private readonly folder: string,
+    private readonly sinks: WorkerOptions['sinks'],
     private houses: Houses | undefined,
   ) {}
 
-  static async open(env: VideoTestEnvironment): Promise<Theatre> {
+  static async open(env: VideoTestEnvironment, options: TheatreOptions = {}): Promise<Theatre> {
+    const { code = await bundleTheatre(), sinks } = options;
     const folder = await mkdtemp(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'videogen-model-'));
-    const theatre = new Theatre(env, folder, undefined);
-    const { code } = await bundleWorkflowCode({
-      workflowsPath: require.resolve('./director'),
-      workflowInterceptorModules: [require.resolve('./take-notes')],
-      logger: new DefaultLogger('WARN'),
-    });
-    theatre.houses = {
-      continuing: await theatre.openHouse(withShortHistories(code)),
-      plain: await theatre.openHouse(code),
-    };
+    const theatre = new Theatre(env, folder, sinks, undefined);
+    const [continuing, plain] = await Promise.all([
+      theatre.openHouse(withShortHistories(code)),
+      theatre.openHouse(code),
+    ]);
+    theatre.houses = { continuing, plain };
     return theatre;
   }
 
@@ -110,10 +134,9 @@ export class Theatre {
   }
 
   async close(): Promise<void> {
-    for (const { worker, running } of Object.values(this.houses ?? {})) {
-      worker.shutdown();
-      await running;
-    }
+    const houses = Object.values(this.houses ?? {});
+    for (const { worker } of houses) worker.shutdown();
+    await Promise.all(houses.map(({ running }) => running));
     await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 
@@ -181,7 +204,7 @@ export class Theatre {
       taskQueue,
       workflowBundle: { code },
       activities: { ...createVideoActivities({ service, storage, rateLimiter }), ...activities },
-      sinks,
+      sinks: { ...sinks, ...this.sinks },
       maxCachedWorkflows: 1_000,
       interceptors: {
         activity: [

@@ -182,6 +182,14 @@ describe('a poll', () => {
       serviceMessage: { message: 'see https://cdn.example.com/v.mp4?… with …' },
     });
   });
+
+  it('returns its doubts about the answer redacted', async () => {
+    const server = await serve((request) =>
+      replyJson(request, { task_id: 'task-1', status: 'running', data: { task_id: KEY } }),
+    );
+    const { doubts } = await connect(server.url).poll('task-1');
+    expect(doubts).toEqual(['task_id is task-1 and data.task_id is …']);
+  });
 });
 
 describe('the API key', () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { inspect } from 'node:util';
-import { createS3Storage, type VideoStorage } from '../../src/storage';
+import { createS3Storage, StorageFault, type VideoStorage } from '../../src/storage';
 import { freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
 
 const CREDENTIALS = {
@@ -13,6 +13,16 @@ const CREDENTIALS = {
 const THREE_MB = 3_000_000;
 const refusal = (message: string, more = '') =>
   `<Error><Code>AccessDenied</Code><Message>${message}</Message>${more}</Error>`;
+
+function storageAt(port: number): VideoStorage {
+  return createS3Storage({
+    bucket: 'videos',
+    endpoint: `http://${LOOPBACK}:${port}`,
+    region: 'us-east-1',
+    pathStyle: true,
+    credentials: { ...CREDENTIALS },
+  });
+}
 
 /** The error of a storage whose server refuses everything with this body. */
 async function errorFrom(
@@ -27,14 +37,7 @@ async function errorFrom(
   server.listen(port, LOOPBACK);
   await once(server, 'listening');
   try {
-    const storage = createS3Storage({
-      bucket: 'videos',
-      endpoint: `http://${LOOPBACK}:${port}`,
-      region: 'us-east-1',
-      pathStyle: true,
-      credentials: { ...CREDENTIALS },
-    });
-    return await work(storage).then(
+    return await work(storageAt(port)).then(
       () => undefined,
       (error: unknown) => error,
     );
@@ -56,6 +59,26 @@ const WORK: Record<string, (storage: VideoStorage) => Promise<unknown>> = {
   receive,
   probe: async (storage) => storage.probe?.(),
 };
+
+it('a write that the server never answers ends by itself', async () => {
+  const { timeout } = AbortSignal;
+  const shortened = jest
+    .spyOn(AbortSignal, 'timeout')
+    .mockImplementation(() => timeout.call(AbortSignal, 50));
+  const server = createServer();
+  const port = await freePort();
+  server.listen(port, LOOPBACK);
+  await once(server, 'listening');
+  try {
+    const writing = storageAt(port).write('a', 'b', 'text/plain');
+    await expect(writing).rejects.toThrow(StorageFault);
+    expect(shortened.mock.calls).toEqual([[60_000]]);
+  } finally {
+    shortened.mockRestore();
+    server.closeAllConnections();
+    server.close();
+  }
+});
 
 describe.each(Object.entries(WORK))('the error of an S3 server to a %s', (_name, work) => {
   it('is redacted when it quotes the credentials', async () => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
@@ -14,11 +14,23 @@ export default async function globalSetup(): Promise<void> {
   };
   process.env.VIDEOGEN_TEMPORAL_CLI = await findDevServer(server);
   process.env.VIDEOGEN_TEST_SERVER = await findTestServer(server);
+  const code = withMutant() ?? (await bundle());
+  const codePath = join(mkdtempSync(join(tmpdir(), 'videogen-bundle-')), 'workflows.js');
+  writeFileSync(codePath, code);
+  process.env.VIDEOGEN_TEST_BUNDLE = codePath;
+}
+
+async function bundle(): Promise<string> {
   const { code } = await bundleWorkflowCode({
     workflowsPath: require.resolve('../../workflows'),
     logger: new DefaultLogger('WARN'),
   });
-  const codePath = join(mkdtempSync(join(tmpdir(), 'videogen-bundle-')), 'workflows.js');
-  writeFileSync(codePath, code);
-  process.env.VIDEOGEN_TEST_BUNDLE = codePath;
+  return code;
+}
+
+/** The workflows with one of their mutants, when `npm run mutants` runs the tests. */
+function withMutant(): string | undefined {
+  const { VIDEOGEN_MUTATED_BUNDLE: path, VIDEOGEN_MUTANT: mutant } = process.env;
+  if (!path) return undefined;
+  return `globalThis.__mutant__ = ${JSON.stringify(mutant)};\n${readFileSync(path, 'utf8')}`;
 }

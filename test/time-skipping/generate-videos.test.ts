@@ -152,7 +152,7 @@ test('with onFailure stop, running items finish, no more are started, and the fa
   });
 });
 
-test('requests are read from a file in the storage, page by page', async () => {
+test('requests are read from a file in the storage, page by page, and that of a lost submit once more', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async (world) => {
     // Two of them fill a page: an activity returns no more bytes at once.
     const lines = requests(5).map(({ prompt }) => ({ prompt: prompt.padEnd(90_000, '.') }));
@@ -161,9 +161,15 @@ test('requests are read from a file in the storage, page by page', async () => {
       `\n${toLines(lines)}\n`,
       'text/plain',
     );
+    world.emulator.next('submit', { kind: 'cut-headers' });
     const batch = await world.videos.startBatch({ requestsFrom: 'in/foxes.jsonl', window: 3 });
+    // By then its page has made room for the next one.
+    while ((await batch.progress()).running.length < 4) await pause();
+    const lost = (await batch.progress()).running.find(({ phase }) => phase === 'needs-decision')?.item ?? 0;
+    await batch.decideSubmit({ item: lost, decision: 'resubmit' });
     expect(await batch.result()).toMatchObject({ items: 5, succeeded: 5, failed: 0 });
-    expect(prompts(world).sort()).toEqual(lines.map(({ prompt }) => prompt));
+    const sent = [...lines, lines[lost - 1]].map((line) => line?.prompt);
+    expect(prompts(world).sort()).toEqual(sent.sort());
     const history = await historyOf(env.temporal.client, batch.workflowId);
     const pages = activities(history).filter(({ type }) => type === 'readRequests');
     expect(pages.length).toBeGreaterThan(2);

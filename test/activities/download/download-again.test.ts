@@ -1,5 +1,6 @@
 import { rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ActivityCancellationDetails } from '@temporalio/common';
 import type { FailureType } from '../../../src/contract/failure-table';
 import type { Faults } from '../../../src/emulator';
 import { type ActivityWorld, failureOf } from '../activity-world';
@@ -98,6 +99,20 @@ describe('the next attempt', () => {
     expect(await world.files()).toHaveLength(1);
     await expectComplete(next(note));
     expect(ranges().slice(4)).toEqual([`bytes=${note.bytes}-`]);
+  });
+
+  it.each([
+    ['is paused', 'PAUSED', { paused: true }],
+    ['runs on a worker that shuts down', 'WORKER_SHUTDOWN', { workerShutdown: true }],
+  ] as const)('resumes one that %s', async (_what, reason, details) => {
+    world.emulator.next('download', { kind: 'stall', afterBytes: 200_000 });
+    const attempt = download();
+    await attempt.beat((beat) => Object(beat).bytes > 0);
+    attempt.cancel(reason, new ActivityCancellationDetails(details));
+    await expect(attempt.result).rejects.toThrow();
+    const note = attempt.beats.at(-1);
+    await expectComplete(next(note));
+    expect(ranges()).toEqual([undefined, `bytes=${Object(note).bytes}-`]);
   });
 
   it('heartbeats with the note of the last one until it has its own', async () => {

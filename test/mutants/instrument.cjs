@@ -1,0 +1,75 @@
+// Writes the workflows with all their mutants in them; which of these is active is decided when they run.
+const { mkdirSync, readdirSync, readFileSync, writeFileSync } = require('node:fs');
+const { createRequire } = require('node:module');
+const { dirname, join } = require('node:path');
+const { CACHE, ROOT } = require('./cache.cjs');
+const { oneLine, textAt } = require('./results.cjs');
+
+const INSTRUMENTED = join(CACHE, 'instrumented');
+
+/** Temporal freezes what is global in its sandbox, so that the functions of Stryker itself do not work there. */
+const HELPERS = `
+function stryMutAct_9fa48(id: string) {
+  return globalThis.__mutant__ === id;
+}
+function stryCov_9fa48(...ids: string[]) {
+  if (globalThis.__mutant__ !== undefined) return;
+  globalThis.__reached__ ??= new Set();
+  for (const id of ids) globalThis.__reached__.add(id);
+}
+`;
+
+/** Returns the mutants of `workflows/`, each with an id. */
+async function instrumentWorkflows() {
+  const { createInstrumenter } = await load('@stryker-mutator/instrumenter');
+  const { createInjector } = await load('typed-inject');
+  const silent = new Proxy({}, { get: () => () => false });
+  const instrumenter = createInjector().provideValue('logger', silent).injectFunction(createInstrumenter);
+  const files = sourcesIn('workflows').map((name) => ({ name, mutate: true, content: readSource(name) }));
+  const { wording } = await import('./wording.mjs');
+  const options = { excludedMutations: EXCLUDED, ignorers: [wording], plugins: null, noHeader: true };
+  const result = await instrumenter.instrument(files, options);
+  for (const { name, content } of result.files) {
+    const path = join(INSTRUMENTED, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, `${content}\n${HELPERS}`);
+  }
+  const measured = result.mutants.filter(({ status }) => status !== 'Ignored');
+  return measured.map(({ id, fileName: file, location, mutatorName: mutator, replacement }) => ({
+    id,
+    file,
+    line: location.start.line + 1,
+    column: location.start.column + 1,
+    original: textAt(readSource(file), location),
+    replacement: oneLine(replacement),
+    mutator,
+  }));
+}
+
+/** Tests hold the wording of messages; another wording is not another behaviour. */
+const EXCLUDED = ['StringLiteral'];
+
+/** The packages are ES modules below this folder, which the project's own packages know nothing of. */
+function load(name) {
+  const { resolve } = createRequire(join(__dirname, 'node_modules/@stryker-mutator/core/package.json'));
+  return import(resolve(name));
+}
+
+function sourcesIn(folder) {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('index.ts'))
+    .map((file) => join(folder, file))
+    .sort();
+}
+
+function readSource(file) {
+  return readFileSync(join(ROOT, file), 'utf8');
+}
+
+/** The source with its mutants, of a file of `workflows/` by its full path; undefined for any other file. */
+function instrumentedSource(path) {
+  if (!path.startsWith(join(ROOT, 'workflows/')) || path.endsWith('index.ts')) return undefined;
+  return readFileSync(join(INSTRUMENTED, path.slice(ROOT.length)), 'utf8');
+}
+
+module.exports = { EXCLUDED, instrumentedSource, instrumentWorkflows };

@@ -1,0 +1,6 @@
+const { instrumentedSource } = require('./instrument.cjs');
+
+/** Has webpack read the workflows with their mutants. */
+module.exports = function load(source) {
+  return instrumentedSource(this.resourcePath) ?? source;
+};

@@ -1,0 +1,17 @@
+const { projects } = require('../../jest.config.js');
+
+const { displayName, ...server } = projects.find(({ displayName }) => displayName === 'server');
+
+/** The tests of the workflows, with one mutant in them. */
+module.exports = {
+  ...server,
+  rootDir: '../..',
+  testEnvironment: 'node',
+  testTimeout: 60_000,
+  testMatch: ['<rootDir>/test/**/*.test.ts'],
+  setupFiles: ['<rootDir>/test/mutants/activate-mutant.cjs'],
+  transform: {
+    '/workflows/[^.]*[.]ts$': '<rootDir>/test/mutants/instrumented-transform.cjs',
+    ...server.transform,
+  },
+};

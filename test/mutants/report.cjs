@@ -1,0 +1,108 @@
+// The scores of all mutants that were measured, and those that nothing has killed.
+const { readFileSync, writeFileSync } = require('node:fs');
+const { join } = require('node:path');
+const { CACHE, ROOT, readJson, writeJson } = require('./cache.cjs');
+const { readResults } = require('./results.cjs');
+
+const FOLDERS = ['src/contract', 'src/service', 'src/storage', 'activities', 'workflows'];
+const PAGE = join(ROOT, 'docs/proof.md');
+const REPORT = join(CACHE, 'report.json');
+
+/** Why a mutant that nothing kills is as good as the original, or not worth a test. */
+function readExplained() {
+  return readJson(join(__dirname, 'explained.json'), []);
+}
+
+function makeReport() {
+  const explained = readExplained();
+  const mutants = Object.entries(readResults()).flatMap(([file, { mutants: of }]) =>
+    Object.values(of).map((mutant) => ({ file, ...mutant })),
+  );
+  const folders = FOLDERS.map((folder) => {
+    const own = mutants.filter(({ file }) => file.startsWith(`${folder}/`));
+    const count = (status) => own.filter((mutant) => mutant.status === status).length;
+    const killed = count('killed') + count('timed out');
+    const measured = killed + count('survived');
+    return {
+      folder,
+      files: new Set(own.map(({ file }) => file)).size,
+      measured,
+      killed,
+      score: measured === 0 ? undefined : Math.round((killed / measured) * 1_000) / 10,
+      static: count('static'),
+    };
+  });
+  const survivors = mutants
+    .filter(({ status }) => status === 'survived')
+    .map((mutant) => ({ ...mutant, why: explained.find((one) => isSame(one, mutant))?.why }))
+    .sort((a, b) => a.file.localeCompare(b.file) || a.line - b.line);
+  return { folders, survivors };
+}
+
+/** Explanations name no lines, which move. */
+function isSame(explained, { file, original, replacement }) {
+  return explained.file === file && explained.original === original && explained.replacement === replacement;
+}
+
+function printReport(report) {
+  const lines = [
+    ...report.survivors.flatMap(describeSurvivor),
+    '',
+    ...report.folders.map(describeFolder),
+    '',
+    `The whole report: ${REPORT.slice(ROOT.length + 1)}`,
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function describeSurvivor({ file, line, original, replacement, by, why }) {
+  return [
+    `${file}:${line}${by ? ` (${by})` : ''}`,
+    `  - ${original}`,
+    `  + ${replacement}`,
+    ...(why ? [`  explained: ${why}`] : []),
+  ];
+}
+
+function describeFolder({ folder, measured, killed, score, static: statics }) {
+  if (measured === 0) return `${folder}: nothing is measured`;
+  const apart = statics > 0 ? `; ${statics} that act while a module loads are not measured` : '';
+  return `${folder}: ${score} %, ${killed} of ${measured} killed${apart}`;
+}
+
+/** Renews the scores on the page. */
+function writePage({ folders, survivors }, { sample, seed }) {
+  const rows = folders.map(({ folder, files, measured, killed, score, static: statics }) =>
+    [folder, files, measured, killed, score === undefined ? 'not measured' : `${score} %`, statics].join(
+      ' | ',
+    ),
+  );
+  const explained = survivors.filter(({ why }) => why !== undefined);
+  const how = sample === undefined ? '' : `, of \`workflows\` a sample of ${sample} with the seed ${seed}`;
+  const lines = [
+    `Measured on ${new Date().toISOString().slice(0, 10)}${how}. ${survivors.length} survived, of which ${explained.length} are explained.`,
+    '',
+    '| Folder | Files | Mutants | Killed | Score | While a module loads |',
+    '| --- | --- | --- | --- | --- | --- |',
+    ...rows.map((row) => `| \`${row.replace(' | ', '` | ')} |`),
+    ...(explained.length === 0
+      ? []
+      : ['', 'Survivors that need no test (`test/mutants/explained.json`):', '']),
+    ...explained.map(
+      ({ file, original, replacement, why }) =>
+        `- \`${file}\`: \`${original}\` becomes \`${replacement}\`. ${why}`,
+    ),
+  ];
+  const page = readFileSync(PAGE, 'utf8');
+  const [start, end] = ['<!-- mutants -->', '<!-- /mutants -->'].map((mark) => page.indexOf(mark));
+  writeFileSync(PAGE, `${page.slice(0, start)}<!-- mutants -->\n${lines.join('\n')}\n${page.slice(end)}`);
+}
+
+function report(options) {
+  const made = makeReport();
+  writeJson(REPORT, made);
+  printReport(made);
+  if (options.page) writePage(made, options);
+}
+
+module.exports = { report };

@@ -1,0 +1,50 @@
+// What is known of each mutant. Results are added up over many runs, as one over everything takes a day.
+const { readFileSync } = require('node:fs');
+const { join } = require('node:path');
+const { CACHE, ROOT, readJson, sha256, writeJson } = require('./cache.cjs');
+
+const FILE = join(CACHE, 'results.json');
+
+/** Results by source file. Those of a file that has changed since are dropped. */
+function readResults() {
+  const known = readJson(FILE, {});
+  return Object.fromEntries(
+    Object.entries(known).filter(([file, { sha256: measured }]) => measured === hashOf(file)),
+  );
+}
+
+/** Adds results, each `{ file, line, column, original, replacement, mutator, status, by? }`. */
+function addResults(added) {
+  const known = readResults();
+  for (const { file, ...result } of added) {
+    known[file] ??= { sha256: hashOf(file), mutants: {} };
+    known[file].mutants[keyOf(result)] = result;
+  }
+  writeJson(FILE, known);
+}
+
+function keyOf({ line, column, original, replacement }) {
+  return `${line}:${column} ${original} -> ${replacement}`;
+}
+
+function hashOf(file) {
+  try {
+    return sha256(readFileSync(join(ROOT, file), 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The text between two positions whose lines and columns count from zero. */
+function textAt(source, { start, end }) {
+  const lines = source.split('\n').slice(start.line, end.line + 1);
+  lines[lines.length - 1] = lines[lines.length - 1].slice(0, end.column);
+  lines[0] = lines[0].slice(start.column);
+  return oneLine(lines.join('\n'));
+}
+
+function oneLine(code) {
+  return code.replace(/\s+/g, ' ').trim();
+}
+
+module.exports = { addResults, keyOf, oneLine, readResults, textAt };

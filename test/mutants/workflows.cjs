@@ -1,0 +1,206 @@
+// Mutants of workflows/. Stryker cannot look into Temporal's sandbox, so its instrumenter makes the mutants, and the
+// model and the tests of the workflows judge them here.
+const { fork, spawn } = require('node:child_process');
+const { createHash } = require('node:crypto');
+const { readFileSync } = require('node:fs');
+const { join } = require('node:path');
+const { BUNDLES, bundleWithMutants } = require('./bundle.cjs');
+const { CACHE, ROOT, readJson, sha256, writeJson } = require('./cache.cjs');
+const { instrumentWorkflows } = require('./instrument.cjs');
+const { addResults, keyOf, readResults } = require('./results.cjs');
+const { testsOf } = require('./tests-of-workflows.cjs');
+
+/** The scripts of the model, made with the same seed in each run. */
+const SCRIPTS = { seed: 7, jobs: 120, batches: 16 };
+/** Most mutants fail one of the first scripts that reach them. */
+const GROUPS = { jobs: [4, 20, 60], batches: [4, 12] };
+/** A mutant may be slower than the workflow itself, and the machine may have more to do than when that was measured. */
+const LIMIT = { atLeastMs: 20_000, times: 8 };
+const LONGEST_TESTS_MS = 240_000;
+
+/** Measures mutants and adds the results to those of earlier runs. */
+async function measureWorkflows({ only, sample, seed, again, log }) {
+  const mutants = await instrumentWorkflows();
+  await bundleWithMutants();
+  const known = readResults();
+  const chosen = choose(
+    mutants.filter(({ file }) => file.startsWith(only ?? 'workflows/')),
+    { sample, seed },
+  );
+  const open = chosen.filter((mutant) => again || !isKilled(known, mutant));
+  log(`${mutants.length} mutants in workflows/, ${chosen.length} chosen, ${open.length} to measure`);
+  if (open.length === 0) return;
+  const player = new Player();
+  try {
+    const reached = await readReached(player, log);
+    for (const [index, mutant] of open.entries()) {
+      const result = await measure(player, reached, mutant);
+      addResults([result]);
+      log(
+        `${index + 1} of ${open.length}: ${result.status} ${describe(result)}${result.by ? ` (${result.by})` : ''}`,
+      );
+    }
+  } finally {
+    player.end();
+  }
+}
+
+/** A seeded sample: those whose hash with the seed comes first. */
+function choose(mutants, { sample, seed }) {
+  if (sample === undefined) return mutants;
+  const rank = (mutant) =>
+    createHash('sha256')
+      .update(`${seed} ${mutant.file} ${keyOf(mutant)}`)
+      .digest('hex');
+  const ranked = mutants.map((mutant) => ({ mutant, rank: rank(mutant) }));
+  ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1));
+  return ranked.slice(0, sample).map(({ mutant }) => mutant);
+}
+
+function isKilled(known, mutant) {
+  const { status } = known[mutant.file]?.mutants[keyOf(mutant)] ?? {};
+  return status === 'killed' || status === 'timed out';
+}
+
+async function measure(player, reached, { id, ...mutant }) {
+  const groups = groupsFor(reached, id);
+  if (groups.length > 0) {
+    const { problem } = await player.play({ mutant: id, groups });
+    if (problem === 'no end') return { ...mutant, status: 'timed out', by: 'the model' };
+    if (problem !== undefined) return { ...mutant, status: 'killed', by: `the model: ${problem}` };
+  }
+  for (const test of testsOf(mutant.file)) {
+    const failed = await runTest(test, id);
+    if (failed === undefined) continue;
+    return { ...mutant, status: failed === 'no end' ? 'timed out' : 'killed', by: failed };
+  }
+  return {
+    ...mutant,
+    status: 'survived',
+    by: groups.length === 0 ? 'the model does not reach it' : undefined,
+  };
+}
+
+function groupsFor(reached, id) {
+  return ['jobs', 'batches'].flatMap((kind) => {
+    const scripts = reached[kind].flatMap((ids, script) => (ids.includes(id) ? [script] : []));
+    let from = 0;
+    return GROUPS[kind].flatMap((size) => {
+      const group = scripts.slice(from, from + size);
+      from += size;
+      const limitMs = LIMIT.atLeastMs + LIMIT.times * group.length * reached.msEach[kind];
+      return group.length === 0 ? [] : [{ kind, scripts: group, limitMs }];
+    });
+  });
+}
+
+/** Which mutants each script reaches, measured once for the same workflows, scripts and model. */
+async function readReached(player, log) {
+  const path = join(CACHE, 'reached.json');
+  const of = sha256(`${JSON.stringify([SCRIPTS, GROUPS])}${readFileSync(BUNDLES.model, 'utf8')}`);
+  const known = readJson(path, {});
+  if (known.of === of) return known.reached;
+  log('which scripts reach which mutants');
+  const { cases } = await player.started;
+  const all = (kind) => Array.from({ length: SCRIPTS[kind] + cases[kind] }, (_, index) => index);
+  const groups = ['jobs', 'batches'].map((kind) => ({ kind, scripts: all(kind), limitMs: 600_000 }));
+  const { problem, tookMs, reached } = await player.play({ groups });
+  if (problem !== undefined) throw new Error(`The model fails without any mutant: ${problem}`);
+  const list = (kind) => all(kind).map((script) => reached[kind][script] ?? []);
+  const result = {
+    jobs: list('jobs'),
+    batches: list('batches'),
+    msEach: { jobs: tookMs[0] / all('jobs').length, batches: tookMs[1] / all('batches').length },
+  };
+  writeJson(path, { of, reached: result });
+  return result;
+}
+
+/** The process that plays scripts, replaced whenever one of its mutants does not end. */
+class Player {
+  constructor() {
+    this.start();
+  }
+
+  start() {
+    const { seed, jobs, batches } = SCRIPTS;
+    this.child = fork(join(__dirname, 'player.cjs'), [BUNDLES.model, seed, jobs, batches], {
+      cwd: ROOT,
+      // A group of its own, so that Temporal's server ends with it.
+      detached: true,
+      execArgv: [],
+    });
+    this.started = this.answer();
+  }
+
+  async play(order) {
+    await this.started;
+    const answer = this.answer();
+    this.child.send(order);
+    const played = await answer;
+    if (played.isStuck) {
+      this.end();
+      this.start();
+    }
+    return played;
+  }
+
+  answer() {
+    const { child } = this;
+    return new Promise((resolve, reject) => {
+      child.once('message', resolve);
+      child.once('error', reject);
+      child.once('exit', (code) => resolve({ problem: `the player ended with ${code}`, isStuck: true }));
+    });
+  }
+
+  end() {
+    killGroup(this.child);
+  }
+}
+
+function killGroup({ pid }) {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error;
+  }
+}
+
+/** Runs one test file with a mutant. Returns the name of a test that failed. */
+async function runTest(file, mutant) {
+  const jest = join(ROOT, 'node_modules/jest/bin/jest.js');
+  const args = [jest, '--config', join(__dirname, 'jest.workflows.cjs'), '-i', '--bail', '--silent', file];
+  const child = spawn(process.execPath, args, {
+    cwd: ROOT,
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, VIDEOGEN_MUTANT: mutant, VIDEOGEN_MUTATED_BUNDLE: BUNDLES.tests },
+  });
+  let output = '';
+  child.stderr.on('data', (chunk) => {
+    output += chunk;
+  });
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    killGroup(child);
+  }, LONGEST_TESTS_MS);
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  clearTimeout(timer);
+  killGroup(child);
+  if (isLate) return 'no end';
+  if (code === 0) return undefined;
+  const [, failed = 'it cannot be loaded'] = /^ +● (.+)$/m.exec(output) ?? [];
+  return `${file}: ${failed}`;
+}
+
+function describe({ file, line, original, replacement }) {
+  return `${file}:${line} ${shortened(original)} -> ${shortened(replacement)}`;
+}
+
+function shortened(code) {
+  return code.length > 80 ? `${code.slice(0, 77)}...` : code;
+}
+
+module.exports = { measureWorkflows };
