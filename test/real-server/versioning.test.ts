@@ -112,15 +112,29 @@ async function untilPolling(taskQueue: string, version: { deploymentName: string
 /** Waits until all task queues know the current version; the command returns before they do. */
 async function untilRouted(deploymentName: string, buildId: string) {
   const { connection, options } = env.temporal.client;
-  for (;;) {
-    const { workerDeploymentInfo: deployment } = await connection.workflowService.describeWorkerDeployment({
-      namespace: options.namespace,
-      deploymentName,
-    });
+  const describe = async () => {
+    const described = { namespace: options.namespace, deploymentName };
+    const { workerDeploymentInfo } = await connection.workflowService.describeWorkerDeployment(described);
+    return workerDeploymentInfo;
+  };
+  const isRouted = async () => {
+    const deployment = await describe();
     const isCurrent = deployment?.routingConfig?.currentDeploymentVersion?.buildId === buildId;
-    if (isCurrent && deployment.routingConfigUpdateState === ROUTED) return;
-    await pause();
-  }
+    return isCurrent && deployment.routingConfigUpdateState === ROUTED;
+  };
+  const routed = async () => {
+    while (!(await isRouted())) await pause();
+  };
+  await inAMinute(routed(), describe);
+}
+
+/** A wait for the server or a job that takes longer fails with what is known of it, before the test's own time is over. */
+async function inAMinute<T>(waits: Promise<T>, describe: () => Promise<unknown>): Promise<T> {
+  const over = new AbortController();
+  const late = sleep(60_000, undefined, over).then(async () => {
+    throw new Error(`not in a minute: ${JSON.stringify(await describe())}`);
+  });
+  return Promise.race([waits, late]).finally(() => over.abort());
 }
 
 const ofBuild = (buildId: string): VideoWorkerOptions => ({
@@ -131,10 +145,16 @@ const ofBuild = (buildId: string): VideoWorkerOptions => ({
 const startJob = () =>
   env.videos.start({ request: { prompt: 'A red fox' }, polling: { min: '1h' }, deadline: '2h' });
 
-async function finish(job: VideoJob): Promise<void> {
-  await untilProgress(job, ({ phase }) => phase === 'waiting');
-  await job.pollNow();
-  await job.result();
+const submitted = (job: VideoJob) =>
+  inAMinute(job.taskId(), () => historyOf(env.temporal.client, job.workflowId));
+
+function finish(job: VideoJob): Promise<unknown> {
+  const finished = async () => {
+    await untilProgress(job, ({ phase }) => phase === 'waiting');
+    await job.pollNow();
+    await job.result();
+  };
+  return inAMinute(finished(), () => historyOf(env.temporal.client, job.workflowId));
 }
 
 /** The builds that ran workflow tasks or activities of a run. */
@@ -153,11 +173,14 @@ const runIdOf = async ({ workflowId }: VideoJob) =>
 /** Lets the job poll until its history is long and it continues as new. */
 async function untilContinued(job: VideoJob): Promise<void> {
   const first = await runIdOf(job);
-  while ((await runIdOf(job)) === first) {
+  const pollOnce = async () => {
     const { polls } = await job.progress();
     env.emulator.next('status', { kind: 'unknown-state', word: 'brewing' });
     await job.pollNow();
     await untilProgress(job, (progress) => progress.polls > polls);
+  };
+  while ((await runIdOf(job)) === first) {
+    await inAMinute(pollOnce(), () => historyOf(env.temporal.client, job.workflowId));
   }
 }
 
@@ -170,7 +193,7 @@ test('a job ends on the version it started on, and new jobs start on the current
 
   const stopUnversioned = await startWorker({ env: {} });
   const before = await startJob();
-  await before.taskId();
+  await submitted(before);
   const stopOld = await startWorker(ofBuild('1.4.2'));
   await untilPolling(DEFAULT_TASK_QUEUE, { deploymentName: 'videos', buildId: '1.4.2' });
   await runShown(makeFirstCurrent);
@@ -181,7 +204,7 @@ test('a job ends on the version it started on, and new jobs start on the current
 
   const old = await startJob();
   const moved = await startJob();
-  for (const job of [old, moved]) await job.taskId();
+  for (const job of [old, moved]) await submitted(job);
   const firstRun = await runIdOf(old);
 
   await startWorker(ofBuild('1.5.0'));
@@ -239,7 +262,7 @@ test('a version whose workers miss a queue of running jobs cannot become current
   await until(makeCurrent('1'), succeeds);
   await untilRouted(deploymentName, '1');
   const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
-  await (await videos.start({ request: { prompt: 'A red fox' } })).taskId();
+  await submitted(await videos.start({ request: { prompt: 'A red fox' } }));
   await startPart('2', ['jobs']);
   await until(makeCurrent('2'), ({ text }) => expect(text).toContain('missing active task queues'));
   await startPart('2', ['submits']);
