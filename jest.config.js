@@ -29,7 +29,7 @@ const NEEDS_A_TARBALL = ['<rootDir>/test/package/'];
 module.exports = {
   // Many files wait for servers and timeouts: two more than the cores keep those busy meanwhile.
   maxWorkers: Math.min(availableParallelism() + 2, 8),
-  testSequencer: '<rootDir>/test/support/longest-first.cjs',
+  testSequencer: '<rootDir>/test/support/order-of-files.cjs',
   testTimeout: 60_000,
   reporters: [
     'default',

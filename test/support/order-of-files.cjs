@@ -1,0 +1,71 @@
+const { relative } = require('node:path');
+const Sequencer = require('@jest/test-sequencer').default;
+const { lastRun, ROOT } = require('./last-run.cjs');
+
+/** The longest files and their seconds on two cores, for a machine without a last run. */
+const LONGEST_SECONDS = {
+  'test/real-server/one-job.test.ts': 95,
+  'test/real-server/cli.test.ts': 85,
+  'test/real-server/batch.test.ts': 85,
+  'test/real-server/crashes.test.ts': 70,
+  'test/real-server/chaos.test.ts': 60,
+  'test/real-server/downloads.test.ts': 50,
+  'test/package/installed.test.ts': 50,
+  'test/real-server/one-batch.test.ts': 50,
+  'test/real-server/doors.test.ts': 42,
+  'test/real-server/cli-stack.test.ts': 42,
+  'test/real-server/cli-workers.test.ts': 40,
+  'test/real-server/cancellation.test.ts': 38,
+  'test/model/model.test.ts': 38,
+  'test/real-server/examples.test.ts': 37,
+  'test/real-server/resets.test.ts': 36,
+  'test/real-server/versioning.test.ts': 35,
+  'test/time-skipping/generate-videos.test.ts': 35,
+  'test/real-server/forgotten.test.ts': 30,
+  'test/real-server/large-requests.test.ts': 28,
+  'test/time-skipping/testing-page.test.ts': 27,
+  'test/fuzz/fuzz.test.ts': 37,
+  'test/storage/s3-storage.test.ts': 24,
+  'test/plugin/bundle.test.ts': 18,
+  'test/media/passing-video.test.ts': 15,
+  'test/activities/download/hostile-downloads.test.ts': 15,
+  'test/activities/other-services.test.ts': 13,
+  'test/workflows/batch/carried-items.test.ts': 13,
+};
+
+/** What a file takes that is not known to be long: one that waits for servers, and one that does not. */
+const OTHER_MS = { waits: 15_000, computes: 2_000 };
+
+/**
+ * Long files first: the run would wait for a long file that starts last. Files that wait for servers and timeouts are mixed
+ * with those that compute all the time, so that the cores are busy from the beginning to the end.
+ */
+module.exports = class OrderOfFiles extends Sequencer {
+  sort(tests) {
+    const ms = new Map(lastRun().map((file) => [file.file, file.ms]));
+    const kindOf = ({ context }) => (context.config.displayName?.name === 'pure' ? 'computes' : 'waits');
+    const msOf = (test) => {
+      const file = relative(ROOT, test.path);
+      return ms.get(file) ?? (LONGEST_SECONDS[file] * 1_000 || OTHER_MS[kindOf(test)]);
+    };
+    const bySize = super.sort(tests);
+    const [waiting, computing] = ['waits', 'computes'].map((kind) =>
+      withShares(
+        bySize.filter((test) => kindOf(test) === kind).sort((a, b) => msOf(b) - msOf(a)),
+        msOf,
+      ),
+    );
+    return [...waiting, ...computing].sort((a, b) => a.share - b.share).map(({ test }) => test);
+  }
+};
+
+/** Each test with the share of the whole time that the tests before it take. */
+function withShares(tests, msOf) {
+  const wholeMs = tests.reduce((sum, test) => sum + msOf(test), 0);
+  let beforeMs = 0;
+  return tests.map((test) => {
+    const share = beforeMs / wholeMs;
+    beforeMs += msOf(test);
+    return { test, share };
+  });
+}
