@@ -18,7 +18,7 @@ import type { Job } from './job';
 
 type Submitted = { taskId: string } | { lostSubmit: VideoFailure };
 
-/** Pays for one task. A lost submit is never sent again unless somebody decides so. */
+/** Pays for one task. A lost submit is sent again only if somebody decides so, or if `onLostSubmit` says `resubmit`. */
 export async function submit(job: Job): Promise<string> {
   const { lostSubmit } = job.hold;
   let submitted: Submitted = lostSubmit ? { lostSubmit } : await submitOrHold(job, false);

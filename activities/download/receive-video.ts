@@ -83,6 +83,7 @@ function faultOf(error: unknown, { encoding }: VideoBody): unknown {
   if (isKnownFault(error)) return error;
   const message = error instanceof Error ? error.message : String(error);
   if (encoding !== undefined) return new BadVideo(`its ${encoding} encoding is broken: ${message}`);
+  // These are words of Node or undici, which may quote the link but never saw the key.
   return new ServiceFault('cut', { message: redact(message, NO_SECRETS) });
 }
 

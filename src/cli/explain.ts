@@ -242,6 +242,7 @@ function missingIn({ call, status }: SavedAnswer, { task, found, taskId, refusal
   return [...(noId ? ['task id'] : []), ...(noState ? ['state'] : []), ...(noVideo ? ['video'] : [])];
 }
 
+/** The key is not known here, and a recording has lost it already. Links lose their signatures. */
 function shown(text: string): string;
 function shown(text: string | undefined): string | undefined;
 function shown(text: string | undefined): string | undefined {

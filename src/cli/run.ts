@@ -91,6 +91,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .description('Video generation as a durable Temporal workflow.')
     .version(packageVersion(), '-V, --version', 'print the version of temporal-videogen')
     .exitOverride()
+    .showHelpAfterError('See videogen --help, or videogen COMMAND --help.')
     .configureOutput({
       writeOut: (text) => terminal.out(text.trimEnd()),
       writeErr: (text) => terminal.err(text),

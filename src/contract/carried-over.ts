@@ -6,7 +6,7 @@ import type { FailureDetails } from './video-failure';
 /**
  * What a batch carries over when it continues as new: the workflow's second argument, which callers never set. Its input is
  * passed on beside it, with its requests if it has them. Not carried over: results, which are in the storage before the run
- * ends, and what the next run finds out again, such as whether `firstFailed` stops the batch.
+ * ends, and what the next run finds out again, such as whether the batch stops: `firstFailed` and the input say so.
  */
 export interface CarriedBatch {
   opened?: OpenedBatch;
@@ -14,10 +14,11 @@ export interface CarriedBatch {
   next: number;
   succeeded: number;
   failed: number;
-  /** With `onFailure: 'stop'`, it also says that no more items are started. */
+  /** With `onFailure: 'stop'` no item is started after it. */
   firstFailed?: FailedItem;
   /** The runs of this batch that began with a reset or a workflow retry: an earlier run may have submitted items. */
   resetRuns?: string[];
+  /** Items that were started and have not ended, held ones too. */
   running: CarriedItem[];
   /** Unknown task states that were logged already: each is logged once. */
   warnedWords: string[];

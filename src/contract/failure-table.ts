@@ -241,7 +241,7 @@ export function mayHaveMadeTask(type: FailureType): boolean {
 /** Keeps a host's own failure of type `Unauthorized` apart from ours. */
 const PREFIX = 'videogen.';
 
-/** The type that a failure of this package has in Temporal. */
+/** The type that a failure of this package has in Temporal. A refused decision fails an update and never a job, so it has no row. */
 export function toTemporalType(type: FailureType | 'DecisionRefused'): string {
   return `${PREFIX}${type}`;
 }

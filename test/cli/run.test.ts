@@ -79,8 +79,9 @@ describe('bad usage', () => {
     expect(await videogen(args)).toEqual({
       code: 2,
       out: '',
-      err: expect.stringContaining(`error: ${message}`),
+      err: expect.stringMatching(/^error: .*\nSee videogen --help, or videogen COMMAND --help\.\n$/s),
     });
+    expect((await videogen(args)).err).toContain(`error: ${message}`);
   });
 
   it.each<[string[], string]>([
