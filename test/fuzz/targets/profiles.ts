@@ -27,10 +27,13 @@ const PROFILE: Record<string, readonly unknown[]> = {
   polling: [{ min: '2s', max: '1m' }],
 };
 
-const profile = fields(PROFILE, jsonValue).map((given) => ({
-  headers: { 'x-api-key': KEY, 'x-version': '2' },
-  ...given,
-}));
+/** A key as it was pasted, with more than a header can have. */
+const headers = fc
+  .constantFrom(KEY, `${KEY}\n`, `狐${KEY}`)
+  .map((key) => ({ 'x-api-key': key, 'x-version': '2' }));
+const profile = fc
+  .tuple(headers, fields(PROFILE, jsonValue))
+  .map(([own, given]) => ({ headers: own, ...given }));
 
 const YAMLS = [
   ...Object.values(BUILT_IN_PROFILES).map((known) => stringify(known)),
