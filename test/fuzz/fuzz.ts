@@ -36,7 +36,6 @@ export async function withTarget<Input, T>(
     // It loads modules, which takes long.
     await target.feed(target.plain, folder);
     for (let warmUp = 0; warmUp < 2; warmUp++) await judge(target, target.plain, folder);
-    collectGarbage();
     return await work(folder);
   } finally {
     await target.close?.();

@@ -42,12 +42,12 @@ export const VIDEO_BYTES = 64 * 1024;
  */
 export const WORKER_LATENCY_MS = 60;
 
-export const JOBS = atLength(60, 200);
-const RESUBMITTING_JOBS = atLength(6, 20);
+export const JOBS = atLength(40, 200);
+const RESUBMITTING_JOBS = atLength(4, 20);
 const JOBS_START_WITHIN_MS = atLength(9_000, 25_000);
 
-const LEAST_KILLS = atLength(5, 12);
-const MOST_KILLS = atLength(7, 16);
+const LEAST_KILLS = atLength(4, 12);
+const MOST_KILLS = atLength(5, 16);
 
 /** These refusals make no task. Retry-After is short because the rate limiter pauses all jobs of a worker. */
 const REFUSALS: Faults['submit'][] = [
@@ -101,7 +101,7 @@ export function chaosPlan(seed: string): ChaosPlan {
     lives[kills % 2]?.push({
       lifeMs: between(300, 4_500),
       downMs: between(0, 800),
-      ...(kills % 3 === 0 && { afterPostMs: between(0, WORKER_LATENCY_MS) }),
+      ...(kills % 3 !== 0 && { afterPostMs: between(0, WORKER_LATENCY_MS) }),
     });
   }
   return {

@@ -211,7 +211,7 @@ function bytesOf({ status, headers, body: text, encoding }: Answer): Buffer {
 export const answers: Target<Answer> = {
   inputs: answer,
   plain: { call: 'submit', status: 200, headers: [], body: '{"task_id":"t-1"}', encoding: 'plain' },
-  inSuite: 110,
+  inSuite: 70,
   connects: true,
   async open() {
     server = createServer((socket) => {

@@ -19,7 +19,7 @@ const line = fc.oneof(
   {
     weight: 1,
     arbitrary: fc
-      .tuple(fc.constantFrom(...LINES), fc.constantFrom(20, 3_000))
+      .tuple(fc.constantFrom(...LINES), fc.constantFrom(20, 20, 20, 2_000))
       .map(([one, times]) => `${one}\n`.repeat(times)),
   },
   { weight: 1, arbitrary: longText },
