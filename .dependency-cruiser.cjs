@@ -32,7 +32,7 @@ const HOUSE = [
     folder: 'src/plugin/',
     mayImport: [...rooms('contract service config client worker nexus'), 'workflows/'],
   },
-  { folder: 'src/gateway/', mayImport: rooms('contract service config client') },
+  { folder: 'src/gateway/', mayImport: rooms('contract service storage config client') },
   { folder: 'src/cli/', mayImport: ['src/', 'workflows/', 'activities/'] },
   {
     folder: 'src/[^/]+[.]ts$',

@@ -33,7 +33,9 @@ export function parseKeys(text: string, file: string): GatewayKey[] {
     const where = `line ${index + 1} of ${file}`;
     if (!KEY_NAME.test(name)) throw new ConfigError(`The name in ${where} ${KEY_NAME_RULE}.`);
     if (!DIGEST.test(sha256) || rest.length > 0) {
-      throw new ConfigError(`After the name, ${where} must have 64 hex digits: videogen gateway-key ${name} prints one.`);
+      throw new ConfigError(
+        `After the name, ${where} must have 64 hex digits: videogen gateway-key ${name} prints one.`,
+      );
     }
     keys.push({ name, sha256: sha256.toLowerCase() });
   }

@@ -1,6 +1,9 @@
 import { ASPECT_RATIOS, type VideoRequest } from '../contract/request';
 
-type Shape = { resolution: NonNullable<VideoRequest['resolution']>; aspect_ratio: NonNullable<VideoRequest['aspect_ratio']> };
+type Shape = {
+  resolution: NonNullable<VideoRequest['resolution']>;
+  aspect_ratio: NonNullable<VideoRequest['aspect_ratio']>;
+};
 
 /** The short side in pixels. */
 const LINES = { '480p': 480, '720p': 720, '1080p': 1080 } as const;

@@ -2,7 +2,7 @@ export { createStorage, type StorageConfig, storageAddress } from './create-stor
 export { createFileStorage } from './file-storage';
 export type { S3Connection, S3Credentials } from './s3-connection';
 export { createS3Storage, readS3Uri, type S3StorageOptions } from './s3-storage';
-export type { IncomingVideo, ReceiveOptions, VideoStorage, WholeVideo } from './storage';
+export type { ByteRange, IncomingVideo, ReceiveOptions, VideoStorage, WholeVideo } from './storage';
 export {
   asStorageFault,
   StorageFault,

@@ -9,6 +9,7 @@ import type { Upload } from '@aws-sdk/lib-storage';
 import { createS3Client, loadS3Sdk, type S3Sdk } from './s3-client';
 import type { S3Connection } from './s3-connection';
 import type { StoredFile } from './same-video';
+import type { ByteRange } from './storage';
 
 /** With retries. A later put could replace a newer object. */
 const SMALL_PUT_MS = 60_000;
@@ -88,9 +89,11 @@ export class S3Bucket {
     await this.client.send(new this.sdk.DeleteObjectCommand({ Bucket: this.name, Key: key }));
   }
 
-  async get(key: string): Promise<StoredFile | undefined> {
+  async get(key: string, range?: ByteRange): Promise<StoredFile | undefined> {
     try {
-      const found = await this.client.send(new this.sdk.GetObjectCommand({ Bucket: this.name, Key: key }));
+      const Range = range && `bytes=${range.start}-${range.end}`;
+      const command = new this.sdk.GetObjectCommand({ Bucket: this.name, Key: key, Range });
+      const found = await this.client.send(command);
       if (!(found.Body instanceof Readable)) throw new Error('S3 did not answer with a stream');
       return { bytes: found.ContentLength ?? 0, content: found.Body };
     } catch (error) {

@@ -1,0 +1,67 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ByteRange, VideoStorage } from '../storage';
+import { Refusal } from './http-errors';
+import { errorOf } from './video-object';
+import type { Found } from './videos-of-caller';
+
+/** Sends the stored video, or the part of it that was asked for. Never 200 while there is none. */
+export async function sendContent(
+  { taskId, ending }: Found,
+  storage: VideoStorage,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  if (ending === undefined)
+    throw notThere('not_ready', 'The video is not there yet: poll its status, then try again.');
+  if ('failure' in ending) {
+    const { message, advice } = errorOf(ending.failure);
+    throw notThere('no_video', message, advice);
+  }
+  const { uri, bytes, sha256, contentType } = ending.result.video;
+  const etag = `"${sha256}"`;
+  reply.headers({
+    etag,
+    'accept-ranges': 'bytes',
+    'content-disposition': `inline; filename="${taskId}.${extensionOf(uri)}"`,
+    // It never changes, but it is the caller's alone.
+    'cache-control': 'private, max-age=3600',
+  });
+  if (request.headers['if-none-match']?.split(/\s*,\s*/).includes(etag)) return reply.code(304).send();
+  const range = rangeOf(request, etag, bytes);
+  if (range === 'unsatisfiable') {
+    reply.header('content-range', `bytes */${bytes}`);
+    throw new Refusal({ status: 416, code: 'bad_range', message: `The video has ${bytes} bytes.` });
+  }
+  const stream = request.method === 'HEAD' ? undefined : await storage.open?.(uri, range);
+  if (stream === undefined && request.method !== 'HEAD') {
+    throw notThere('not_in_storage', 'The video is no longer in the storage of this gateway.');
+  }
+  reply.type(contentType).header('content-length', range ? range.end - range.start + 1 : bytes);
+  if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${bytes}`);
+  return reply.send(stream);
+}
+
+/** One range of bytes. Several at once, and any that cannot be read, are answered with the whole video, as HTTP allows. */
+function rangeOf(
+  { headers }: FastifyRequest,
+  etag: string,
+  bytes: number,
+): ByteRange | undefined | 'unsatisfiable' {
+  const ifRange = headers['if-range'];
+  if (ifRange !== undefined && ifRange !== etag) return undefined;
+  const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(headers.range ?? '') ?? [];
+  if (first === '' && last === '') return undefined;
+  const start = first === '' ? Math.max(bytes - Number(last), 0) : Number(first);
+  const end = first === '' || last === '' ? bytes - 1 : Math.min(Number(last), bytes - 1);
+  if (last !== '' && first !== '' && Number(last) < start) return undefined;
+  return start > end ? 'unsatisfiable' : { start, end };
+}
+
+/** The storage chose it by the kind of the video. */
+function extensionOf(uri: string): string {
+  return /\.([a-z0-9]{1,5})$/i.exec(uri)?.[1] ?? 'mp4';
+}
+
+function notThere(code: string, message: string, advice?: string): Refusal {
+  return new Refusal({ status: 404, code, message, ...(advice !== undefined && { advice }) });
+}

@@ -1,0 +1,99 @@
+import { ServiceError } from '@temporalio/client';
+import { z } from 'zod';
+import { FAILURES } from '../contract/failure-table';
+import { DecisionRefused } from '../contract/lost-submit';
+import { describeEvent, VideoFailure } from '../contract/video-failure';
+
+/** The body of every error, as the service's clients and OpenAI's read it. */
+export const errorBody = z
+  .object({
+    error: z.object({
+      code: z.string(),
+      message: z.string(),
+      /** OpenAI's clients expect it. */
+      type: z.enum(['invalid_request_error', 'authentication_error', 'rate_limit_error', 'server_error']),
+      param: z.string().nullable().describe('The field that is wrong, if it is one.'),
+      advice: z.string().optional(),
+    }),
+  })
+  .meta({ id: 'Error' });
+
+export type ErrorBody = z.infer<typeof errorBody>;
+
+interface Refused {
+  status: number;
+  code: string;
+  message: string;
+  advice?: string;
+  param?: string;
+  retryAfterSeconds?: number;
+}
+
+/** What a caller did wrong, or has to wait for. */
+export class Refusal extends Error {
+  constructor(readonly refused: Refused) {
+    super(refused.message);
+  }
+}
+
+export const noSuchVideo = () =>
+  new Refusal({ status: 404, code: 'no_such_video', message: 'There is no such video.' });
+
+/** The same sentence for a missing, a wrong and a revoked key: a caller learns nothing by trying. */
+export const badKey = () =>
+  new Refusal({
+    status: 401,
+    code: 'bad_key',
+    message: 'The key is missing or wrong: send a key of this gateway as Authorization: Bearer KEY.',
+  });
+
+const TYPES: Record<number, ErrorBody['error']['type']> = {
+  401: 'authentication_error',
+  429: 'rate_limit_error',
+};
+
+export interface HttpError {
+  status: number;
+  body: ErrorBody;
+  retryAfterSeconds?: number;
+}
+
+/** The answer for an error; undefined for one that is a bug, which the log must have and the caller must not. */
+export function toHttpError(error: unknown): HttpError | undefined {
+  const refused = refusedBy(error);
+  if (refused === undefined) return undefined;
+  const { status, code, message, advice, param = null, retryAfterSeconds } = refused;
+  const type = TYPES[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error');
+  return {
+    status,
+    body: { error: { code, message, type, param, ...(advice !== undefined && { advice }) } },
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+  };
+}
+
+function refusedBy(error: unknown): Refused | undefined {
+  if (error instanceof Refusal) return error.refused;
+  if (error instanceof VideoFailure) {
+    const { type, details, advice } = error;
+    return { status: FAILURES[type].httpStatus, code: type, message: describeEvent(type, details), advice };
+  }
+  if (error instanceof DecisionRefused)
+    return { status: 409, code: 'decision_refused', message: error.message };
+  if (error instanceof ServiceError) {
+    return {
+      status: 503,
+      code: 'temporal_unavailable',
+      message: 'Temporal does not answer. Nothing is lost: try again.',
+      retryAfterSeconds: 1,
+    };
+  }
+  return fromFastify(error);
+}
+
+/** A body that is too large or cannot be parsed. */
+function fromFastify(error: unknown): Refused | undefined {
+  const { statusCode, message, code }: { statusCode?: unknown; message?: unknown; code?: unknown } =
+    Object(error);
+  if (typeof statusCode !== 'number' || statusCode < 400 || statusCode >= 500) return undefined;
+  return { status: statusCode, code: String(code ?? 'bad_request').toLowerCase(), message: String(message) };
+}
