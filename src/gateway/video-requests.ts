@@ -106,7 +106,7 @@ function askedOf(request: VideoRequest, model: string | undefined): Asked {
   };
 }
 
-const sentence = (problem: string) => `${problem.charAt(0).toUpperCase()}${problem.slice(1)}.`;
+const sentence = (problem: string) => `${problem}.`;
 
 function badField(param: string | undefined, message: string): Refusal {
   return new Refusal({

@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import { type Environment, httpUrl, quoted, readerOf, type SettingGroup, text } from './read-setting';
+
+const positive = text
+  .refine((given) => Number(given) > 0 && Number.isFinite(Number(given)), quoted)
+  .transform(Number);
+const wholePositive = positive.pipe(z.number().int({ error: ({ input }) => `is ${input}` }));
+
+export const GATEWAY_SETTINGS = {
+  VIDEOGEN_GATEWAY_KEYS_FILE: {
+    type: text.optional(),
+    meaning: 'The file with the keys of the gateway, a name and a SHA-256 a line.',
+    page: 'gateway.md#keys',
+    unset: 'no keys: only this machine can connect',
+    fix: 'name a file that videogen gateway-key has written, or unset it',
+  },
+  VIDEOGEN_GATEWAY_URL: {
+    type: httpUrl('is not an http(s) URL').optional(),
+    meaning: 'How callers reach the gateway, for the links in its answers.',
+    unset: 'the Host header of each call',
+    fix: 'give an address such as https://videos.example.com, or unset it',
+  },
+  VIDEOGEN_GATEWAY_REQUESTS_PER_SECOND: {
+    type: positive.optional(),
+    meaning: 'How many requests a second each key may make.',
+    unset: 'no limit',
+    fix: 'give a number above 0, such as 20, or unset it',
+  },
+  VIDEOGEN_GATEWAY_JOBS_AT_A_TIME: {
+    type: wholePositive.optional(),
+    meaning: 'How many jobs of each key may run at a time.',
+    unset: 'no limit',
+    fix: 'give a whole number above 0, such as 10, or unset it',
+  },
+  VIDEOGEN_GATEWAY_JOBS_A_DAY: {
+    type: wholePositive.optional(),
+    meaning: 'How many jobs each key may start in 24 hours.',
+    unset: 'no limit',
+    fix: 'give a whole number above 0, such as 500, or unset it',
+  },
+} satisfies SettingGroup;
+
+const read = readerOf(GATEWAY_SETTINGS);
+
+export interface GatewayConfig {
+  keysFile: string | undefined;
+  publicUrl: string | undefined;
+  limits: { requestsPerSecond?: number; jobsAtATime?: number; jobsADay?: number };
+}
+
+export function readGatewayConfig(env?: Environment): GatewayConfig {
+  return {
+    keysFile: read('VIDEOGEN_GATEWAY_KEYS_FILE', env),
+    publicUrl: read('VIDEOGEN_GATEWAY_URL', env)?.replace(/\/+$/, ''),
+    limits: {
+      requestsPerSecond: read('VIDEOGEN_GATEWAY_REQUESTS_PER_SECOND', env),
+      jobsAtATime: read('VIDEOGEN_GATEWAY_JOBS_AT_A_TIME', env),
+      jobsADay: read('VIDEOGEN_GATEWAY_JOBS_A_DAY', env),
+    },
+  };
+}
