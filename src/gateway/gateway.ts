@@ -16,6 +16,7 @@ import { sendEvents } from './events';
 import type { KeyRing } from './gateway-keys';
 import { errorBody, toHttpError } from './http-errors';
 import { type KeyLimits, LimitKeeper } from './key-limits';
+import { servePage } from './serve-page';
 import { VideoBoard } from './video-board';
 import { videoObject } from './video-object';
 import {
@@ -39,6 +40,8 @@ export interface GatewayTools {
   requestFields: readonly string[];
   /** How callers reach it; without it, by the Host header of each call. */
   publicUrl: string | undefined;
+  /** For the links of the page; without it the page has none. */
+  temporalUiUrl: string | undefined;
   /** Where unexpected errors go. */
   log: (line: string) => void;
 }
@@ -252,6 +255,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     },
   );
 
+  servePage(app, { ...tools, namespace: tools.client.options.namespace });
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
   app.get('/livez', { schema: { hide: true } }, async () => ({ status: 'ok' }));
   app.get('/readyz', { schema: { hide: true } }, async () => {

@@ -23,6 +23,8 @@ export interface VideoGatewayOptions {
   host?: string;
   /** The port to listen on. Default: 8787; 0 for a free one. */
   port?: number;
+  /** The address of the Temporal UI, such as http://localhost:8233. With it, the page links each video to its workflow. */
+  temporalUiUrl?: string;
   /** Where lines about unexpected errors go. Default: standard error. */
   log?: (line: string) => void;
 }
@@ -68,6 +70,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     limits,
     requestFields: readProfile(env)?.requestFields ?? [],
     publicUrl,
+    temporalUiUrl: options.temporalUiUrl,
     log,
   });
   const url = await app.listen({ host, port });

@@ -5,7 +5,7 @@ import type { Asked } from './video-object';
 import { SIZES, shapeOf, sizeOf } from './video-size';
 
 /** The memo of a workflow is small, and a list shows one line of a prompt. */
-const LONGEST_SHOWN_PROMPT_CHARS = 500;
+export const LONGEST_SHOWN_PROMPT_CHARS = 500;
 
 /** A request to the service, and what answers show of it. */
 export interface Wanted {
