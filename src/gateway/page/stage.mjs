@@ -53,6 +53,7 @@ export function showMessage(words) {
   stage.dataset.state = 'empty';
   title.textContent = 'Your video';
   find('screen-words').textContent = words ?? EMPTY_WORDS;
+  find('screen').hidden = false;
   for (const id of ['failure', 'decision', 'about', 'progress', 'elapsed']) find(id).hidden = true;
   unload();
 }
@@ -78,6 +79,7 @@ function showScreen(video, state) {
   const progress = find('progress');
   title.textContent = labelOf(video);
   if (content.id !== video.id) find('screen-words').textContent = STATES[state].sentence;
+  find('screen').hidden = state === 'held' || state === 'failed' || state === 'cancelled';
   progress.hidden = state !== 'queued' && state !== 'generating';
   // Without a value it moves to and fro.
   if (video.progress > 0) progress.value = video.progress;
@@ -97,10 +99,14 @@ function showFailure({ error }) {
   if (error === null) return;
   const { meaning } = facts.failures[error.code] ?? { meaning: error.message };
   find('failure-meaning').textContent = meaning;
-  // The message begins with the meaning, and adds the task and the reason.
-  const reason = error.message.startsWith(meaning) ? error.message.slice(meaning.length) : error.message;
-  find('failure-message').textContent = reason.replace(/^[\s:.]+/, '');
+  find('failure-message').textContent = reasonOf(error.message, meaning);
   find('failure-advice').textContent = error.advice;
+}
+
+/** A message is the meaning, the task in brackets and the reason. The page shows the first two elsewhere. */
+function reasonOf(message, meaning) {
+  const rest = message.startsWith(meaning) ? message.slice(meaning.length) : message;
+  return rest.replace(/^ \(task [^)]*\)/, '').replace(/^[\s:.]+/, '');
 }
 
 function showAbout(video) {

@@ -3,10 +3,10 @@
 export const STATES = {
   queued: { label: 'Queued', sentence: 'Submitting to the service…' },
   generating: { label: 'Generating', sentence: 'The service is generating your video…' },
-  held: { label: 'Needs a decision', sentence: 'Waiting for your decision.' },
+  held: { label: 'Needs a decision', sentence: '' },
   done: { label: 'Done', sentence: 'Loading the video…' },
-  failed: { label: 'Failed', sentence: 'There is no video.' },
-  cancelled: { label: 'Cancelled', sentence: 'There is no video.' },
+  failed: { label: 'Failed', sentence: '' },
+  cancelled: { label: 'Cancelled', sentence: '' },
 };
 
 export function stateOf({ status, error, needs_decision: held }) {
