@@ -16,6 +16,7 @@ import {
   pollFault,
   REQUEST,
   type Scene,
+  type StageClock,
   type StageTools,
   submitFault,
   UNKNOWN_TASK,
@@ -59,6 +60,7 @@ export class BatchStage implements Scene {
     private readonly folder: string,
     private readonly emulator: Emulator,
     private readonly real: VideoService,
+    private readonly clock: StageClock,
   ) {
     this.items = structuredClone(script.items);
     this.service = this.scriptedService();
@@ -71,7 +73,7 @@ export class BatchStage implements Scene {
     { clock, folder }: StageTools,
   ): Promise<BatchStage> {
     const { jobTimeMs, idempotencyKeys, servicePolling } = script;
-    const emulator = await startEmulator({ clock, jobTimeMs, idempotencyKeys, videoBytes: VIDEO_BYTES });
+    const emulator = await startEmulator({ clock: clock.now, jobTimeMs, idempotencyKeys, videoBytes: VIDEO_BYTES });
     const service = createVideoService({
       baseUrl: emulator.url,
       apiKey: () => emulator.apiKey,
@@ -79,7 +81,7 @@ export class BatchStage implements Scene {
     });
     const own = join(folder, workflowId);
     await mkdir(own);
-    return new BatchStage(workflowId, script, own, emulator, service);
+    return new BatchStage(workflowId, script, own, emulator, service, clock);
   }
 
   taskId(generation: number | 'unknown', item = 1): string {
@@ -97,7 +99,8 @@ export class BatchStage implements Scene {
     this.runs.set(runId, [...notes, note]);
   }
 
-  attempt(_context: Context, work: () => Promise<unknown>): Promise<unknown> {
+  async attempt(_context: Context, work: () => Promise<unknown>): Promise<unknown> {
+    await this.clock.set();
     return work();
   }
 

@@ -175,6 +175,9 @@ export class JobModel {
       case 'continued':
       case 'polling':
         return this.fail('Cancelled');
+      case 'to-submit':
+      case 'to-download':
+        return this.fail('Cancelled', { waits: false });
       default:
         return this.phase;
     }

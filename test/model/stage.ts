@@ -60,8 +60,31 @@ export interface Performance {
 
 /** The server's clock, and the folder of all stages. */
 export interface StageTools {
-  clock: () => Promise<number>;
+  clock: StageClock;
   folder: string;
+}
+
+/**
+ * The server's clock as one stage reads it. The server skips no time while an attempt runs, so it is asked once for each
+ * attempt, and goes on as the machine's clock does.
+ */
+export class StageClock {
+  private aheadMs: number;
+
+  constructor(
+    private readonly readServer: () => Promise<number>,
+    nowMs: number,
+  ) {
+    this.aheadMs = nowMs - Date.now();
+  }
+
+  readonly now = (): number => Date.now() + this.aheadMs;
+
+  async set(): Promise<number> {
+    const nowMs = await this.readServer();
+    this.aheadMs = nowMs - Date.now();
+    return nowMs;
+  }
 }
 
 /** What the workers need of a stage. */
@@ -97,7 +120,7 @@ export class Stage implements Scene {
     private readonly folder: string,
     private readonly emulator: Emulator,
     private readonly real: VideoService,
-    private readonly clock: () => Promise<number>,
+    private readonly clock: StageClock,
   ) {
     this.waiting = {
       submits: [...script.submits],
@@ -111,7 +134,7 @@ export class Stage implements Scene {
   static async set(workflowId: string, script: Script, { clock, folder }: StageTools): Promise<Stage> {
     const { jobTimeMs, idempotencyKeys, cancelling, servicePolling, start } = script;
     const emulator = await startEmulator({
-      clock,
+      clock: clock.now,
       jobTimeMs,
       idempotencyKeys,
       cancelling,
@@ -168,7 +191,7 @@ export class Stage implements Scene {
       type: info.activityType,
       number: info.attempt,
       scheduledAtMs: info.scheduledTimestampMs,
-      attemptAtMs: await this.clock(),
+      attemptAtMs: await this.clock.set(),
       answers: [],
       end: 'running',
       killAtEnd: false,
