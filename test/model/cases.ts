@@ -40,6 +40,25 @@ export const CASES: { name: string; script: Script }[] = [
     name: 'one request to poll now is followed by polls at their times',
     script: { ...PLAIN, deeds: [{ atMs: 7_000, deed: { kind: 'poll-now' } }] },
   },
+  {
+    name: 'a job is cancelled while its submit, which is lost, waits for its next attempt',
+    script: {
+      ...PLAIN,
+      submits: Array.from({ length: 6 }, () => ({ kind: 'killed', at: 'start', notes: 'kept' })),
+      deeds: [{ atMs: 20_000, deed: { kind: 'cancel' } }],
+    },
+  },
+  {
+    name: 'a job is cancelled while its submit, which has noted its task, waits for its next attempt',
+    script: {
+      ...PLAIN,
+      submits: [
+        { kind: 'killed', at: 'before-record', notes: 'kept' },
+        ...Array.from({ length: 5 }, () => ({ kind: 'killed', at: 'start', notes: 'kept' }) as const),
+      ],
+      deeds: [{ atMs: 20_000, deed: { kind: 'cancel' } }],
+    },
+  },
 ];
 
 const PLAIN_BATCH: BatchScript = {

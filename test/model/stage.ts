@@ -33,6 +33,8 @@ export interface Attempt {
   /** A failure type, or `ok`, `killed`, `cancelled`, or anything unforeseen. */
   end: string;
   retryAfterMs?: number;
+  /** The task that it noted in a heartbeat which reached the server. */
+  notedTaskId?: string;
 }
 
 /** What a running attempt must know beyond what is noted of it. */
@@ -102,7 +104,7 @@ export interface Scene {
 /** One job's own service, storage and rate limiter, with the script for them. */
 export class Stage implements Scene {
   rateLimiter = new RateLimiter();
-  private readonly attempts: Attempt[] = [];
+  private readonly attempts: RunningAttempt[] = [];
   private readonly runs = new Map<string, Note[]>();
   private readonly running = new Map<string, RunningAttempt>();
   private readonly waiting: { submits: SubmitAnswer[]; polls: PollAnswer[]; downloads: DownloadAnswer[] };
@@ -247,17 +249,7 @@ export class Stage implements Scene {
     await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
     const { workflowId, script, posts } = this;
     const attempts = this.attempts.map(
-      ({ runId, activityId, type, number, scheduledAtMs, attemptAtMs, answers, end, retryAfterMs }) => ({
-        runId,
-        activityId,
-        type,
-        number,
-        scheduledAtMs,
-        attemptAtMs,
-        answers,
-        end,
-        retryAfterMs,
-      }),
+      ({ kill: _kill, killAtEnd: _atEnd, isKilled: _isKilled, ...attempt }) => attempt,
     );
     return { workflowId, script, notes, attempts, generations, posts, files, storedRight, ended };
   }
@@ -296,6 +288,7 @@ export class Stage implements Scene {
     try {
       const sent = await send();
       if (answer.kind === 'killed' && answer.at === 'after-send') return attempt.kill();
+      if (answer.kind !== 'killed' || answer.notes === 'kept') attempt.notedTaskId = sent.taskId;
       attempt.killAtEnd = answer.kind === 'killed' && answer.at === 'after-record';
       return sent;
     } finally {
