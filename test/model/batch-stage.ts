@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Context } from '@temporalio/activity';
 import { type ItemResult, parseResults, resultsKey } from '../../src/contract/batch';
@@ -26,6 +26,13 @@ import {
 /** Items are told apart by their prompts. */
 export function requestOf(item: number): VideoRequest {
   return { ...REQUEST, prompt: `Fox ${item}`, seed: item };
+}
+
+/** The key of the file with the requests, in the storage. */
+export const REQUESTS_FILE = 'requests.jsonl';
+
+function linesOf({ items }: BatchScript): string {
+  return items.map((_, index) => `${JSON.stringify(requestOf(index + 1))}\n`).join('');
 }
 
 /** All that happened to one batch. */
@@ -81,6 +88,7 @@ export class BatchStage implements Scene {
     });
     const own = join(folder, workflowId);
     await mkdir(own);
+    if (script.fromFile) await writeFile(join(own, REQUESTS_FILE), linesOf(script));
     return new BatchStage(workflowId, script, own, emulator, service, clock);
   }
 

@@ -65,10 +65,25 @@ const PLAIN_BATCH: BatchScript = {
   ...PLAIN,
   window: 2,
   onFailure: 'continue',
+  fromFile: false,
   items: Array.from({ length: 3 }, () => ({ taskEnds: 'succeeded', submits: [], polls: [], downloads: [] })),
   deeds: [],
 };
 
 export const BATCH_CASES: { name: string; script: BatchScript }[] = [
   { name: 'all goes well', script: PLAIN_BATCH },
+  {
+    name: 'its requests are read page by page, and one of them once more for a lost submit',
+    script: {
+      ...PLAIN_BATCH,
+      fromFile: true,
+      items: Array.from({ length: 5 }, (_, index) => ({
+        taskEnds: 'succeeded',
+        submits: index === 3 ? [{ kind: 'lost', how: 'reset' }] : [],
+        polls: [],
+        downloads: [],
+      })),
+      deeds: [{ atMs: 100_000, deed: { kind: 'resubmit' }, item: 4 }],
+    },
+  },
 ];

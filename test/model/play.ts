@@ -18,7 +18,7 @@ import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../../src/contract/names';
 import { RateLimiter, type VideoService } from '../../src/service';
 import type { VideoStorage } from '../../src/storage';
 import type { VideoTestEnvironment } from '../../src/testing';
-import { type BatchPerformance, BatchStage, requestOf } from './batch-stage';
+import { type BatchPerformance, BatchStage, REQUESTS_FILE, requestOf } from './batch-stage';
 import type { Cue, DirectorActivities, direct } from './director';
 import { createQuickWorker, stopWatchdogs } from './quick-workflows';
 import type { BatchScript, Script } from './script';
@@ -27,6 +27,9 @@ import type { NoteSinks } from './take-notes';
 
 /** A run continues as new when its history is longer: a job at nearly every poll, a batch after its first round. */
 const SHORT_HISTORY_EVENTS: Record<string, number> = { LONGEST: 4, LONGEST_BATCH: 40, SHORTEST: 1 };
+
+/** A batch reads another page after every second item. */
+const REQUESTS_IN_A_PAGE = 2;
 
 /** A group takes seconds. A server that stops skipping time would take days. */
 const LONGEST_GROUP_MS = 300_000;
@@ -198,7 +201,9 @@ export class Theatre {
       readPart: async (...given) => here().storage.readPart?.(...given),
     };
     const rateLimiter = new LimiterOfStage(() => here().rateLimiter);
-    const activities: DirectorActivities = {
+    const real = createVideoActivities({ service, storage, rateLimiter });
+    const activities: Pick<typeof real, 'readRequests'> & DirectorActivities = {
+      readRequests: (input) => real.readRequests({ most: REQUESTS_IN_A_PAGE, ...input }),
       taskToAdopt: async (workflowId, generation, item) =>
         this.stages.get(workflowId)?.taskId(generation, item) ?? '',
     };
@@ -214,7 +219,7 @@ export class Theatre {
       connection: this.env.temporal.nativeConnection,
       taskQueue,
       workflowBundle: { code },
-      activities: { ...createVideoActivities({ service, storage, rateLimiter }), ...activities },
+      activities: { ...real, ...activities },
       sinks: { ...sinks, ...this.options.sinks },
       maxCachedWorkflows: 1_000,
       interceptors: {
@@ -280,11 +285,13 @@ function jobCue(stage: Stage): Omit<Cue, 'workflowId' | 'taskQueue'> {
 }
 
 function batchCue({ script }: BatchStage): Omit<Cue, 'workflowId' | 'taskQueue'> {
-  const { deadlineMs, holdForMs, onLostSubmit, polling, deeds, window, onFailure, items } = script;
+  const { deadlineMs, holdForMs, onLostSubmit, polling, deeds, window, onFailure, items, fromFile } = script;
   const options = { deadline: deadlineMs, holdFor: holdForMs, onLostSubmit, polling, window, onFailure };
   return {
     workflowType: BATCH_WORKFLOW_TYPE,
-    input: { requests: items.map((_, index) => requestOf(index + 1)), ...options },
+    input: fromFile
+      ? { requestsFrom: REQUESTS_FILE, ...options }
+      : { requests: items.map((_, index) => requestOf(index + 1)), ...options },
     deeds,
   };
 }
