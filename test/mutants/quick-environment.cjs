@@ -8,9 +8,6 @@ const LIMIT = { atLeastMs: 3_000, times: 6 };
 const HITS = { atLeast: 10_000, times: 20 };
 /** Their ids count from zero. */
 const MOST_MUTANTS = 20_000;
-/** Of the tests that reach a mutant, the quickest that take so long together. */
-const LONGEST_TESTS_MS = 5_000;
-
 module.exports = class QuickEnvironment extends TestEnvironment {
   constructor(config, context) {
     super(config, context);
@@ -55,7 +52,8 @@ module.exports = class QuickEnvironment extends TestEnvironment {
     return reached;
   }
 
-  async measure({ open }) {
+  async measure({ open, longestMs }) {
+    this.longestMs = longestMs;
     const reached = open.filter((id) => this.testsFor(id).length > 0);
     this.report({ reached, atLoad: open.filter((id) => this.atLoad.has(id)) });
     await this.dropUnrepeatable(new Set(reached.flatMap((id) => this.testsFor(id))));
@@ -72,17 +70,17 @@ module.exports = class QuickEnvironment extends TestEnvironment {
     this.report({ done: true });
   }
 
-  /** The quickest tests that reach a mutant, in the order of the file. */
+  /** The quickest tests that reach a mutant, the quickest first. */
   testsFor(id) {
     const all = [...this.ran].filter(([, { reached }]) => reached.has(id) || this.inHooks.has(id));
-    let leftMs = LONGEST_TESTS_MS;
-    const quick = all
+    let leftMs = this.longestMs;
+    return all
       .sort(([, a], [, b]) => a.ms - b.ms)
-      .filter(([, { ms }], index) => {
+      .filter(([, { ms }]) => {
         leftMs -= ms;
-        return index === 0 || leftMs >= 0;
-      });
-    return quick.map(([test]) => test);
+        return leftMs >= 0;
+      })
+      .map(([test]) => test);
   }
 
   /** A test that fails when it runs a second time says nothing about mutants. */

@@ -16,6 +16,8 @@ const TESTS = {
   'src/storage': 'test/storage',
   activities: 'test/activities',
 };
+/** Tests of what uses them. */
+const OTHER_TESTS = ['test/workflows', 'test/client', 'test/config'];
 /** They reach nearly everything and take many seconds; other tests hold what they hold. */
 const TOO_SLOW = [
   'test/activities/download/hostile-downloads.test.ts',
@@ -23,6 +25,12 @@ const TOO_SLOW = [
 ];
 /** It does so much that other tests would take minutes with its mutants. */
 const OWN_TESTS_ONLY = { 'src/contract/sha256.ts': 'test/contract/sha256.test.ts' };
+/** What the quickest tests do not kill is left to slower ones: how long the tests of one file may take for one mutant. */
+const ROUNDS = [
+  { name: 'quickest', longestMs: 60 },
+  { name: 'quick', longestMs: 400 },
+  { name: 'slow', longestMs: 4_000, besideOnly: true },
+];
 const SIDE_BY_SIDE = 2;
 const CHECK_INTERVAL_MS = 250;
 /** Nothing takes so long, not even the first run of a file's tests: the mutant has stopped the process. */
@@ -38,24 +46,27 @@ async function measureQuick({ only, sample, seed, again, log }) {
   ).map((mutant) => ({ ...mutant, ...(again ? {} : known[mutant.file]?.mutants[keyOf(mutant)]) }));
   const files = testFilesFor(chosen);
   const run = new QuickRun(chosen, files, log);
-  log(`${mutants.length} mutants, ${chosen.length} chosen, ${run.open().length} to measure`);
-  const queue = files.filter((file) => run.open([file]).length > 0);
-  const takeNext = async () => {
-    for (let file = queue.shift(); file !== undefined; file = queue.shift()) await run.measureWith(file);
-  };
+  log(`${mutants.length} mutants, ${chosen.length} chosen, ${run.unfinished().length} to measure`);
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => run.stop());
-  await Promise.all(Array.from({ length: SIDE_BY_SIDE }, takeNext));
+  for (const round of ROUNDS) {
+    const queue = [...files];
+    const takeNext = async () => {
+      for (let file = queue.shift(); file !== undefined; file = queue.shift())
+        await run.measureWith(file, round);
+    };
+    await Promise.all(Array.from({ length: SIDE_BY_SIDE }, takeNext));
+  }
   addResults(run.results());
 }
 
 /** Those beside the mutants first: they kill most. */
 function testFilesFor(chosen) {
-  const isBeside = (folder) => chosen.some(({ file }) => file.startsWith(`${folder}/`));
-  const folders = Object.keys(TESTS).sort((a, b) => Number(isBeside(b)) - Number(isBeside(a)));
-  return folders.flatMap((folder) =>
-    readdirSync(join(ROOT, TESTS[folder]), { recursive: true, encoding: 'utf8' })
+  const hasMutants = (folder) => chosen.some(({ file }) => file.startsWith(`${folder}/`));
+  const folders = Object.keys(TESTS).sort((a, b) => Number(hasMutants(b)) - Number(hasMutants(a)));
+  return [...folders.map((folder) => TESTS[folder]), ...OTHER_TESTS].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.test.ts'))
-      .map((file) => join(TESTS[folder], file))
+      .map((file) => join(folder, file))
       .filter((file) => !TOO_SLOW.includes(file))
       .sort(),
   );
@@ -72,39 +83,52 @@ class QuickRun {
     this.log = log;
   }
 
-  /** The mutants that nothing has killed and that some test files, in their present form, have not been tried on. */
-  open(files = Object.keys(this.hashes)) {
+  /** The mutants that nothing has killed and that a test file, in its present form, has not been tried on. */
+  open(file, round) {
     return [...this.mutants.values()].filter(
-      (mutant) => !isKilled(mutant) && files.some((file) => this.isOpenFor(mutant, file)),
+      (mutant) => !isKilled(mutant) && this.isOpenFor(mutant, file, round),
     );
   }
 
-  isOpenFor(mutant, file) {
+  isOpenFor(mutant, file, round) {
     const own = OWN_TESTS_ONLY[mutant.file] ?? file;
-    return own === file && mutant.tried?.[file] !== this.hashes[file];
+    const isFor = own === file && (!round.besideOnly || isBeside(file, mutant));
+    return isFor && mutant.tried?.[triedKey(file, round)] !== this.hashes[file];
   }
 
-  async measureWith(file) {
-    const counts = { open: this.open([file]).length, killed: 0 };
+  unfinished() {
+    return [...this.mutants.values()].filter((mutant) => this.isUnfinished(mutant));
+  }
+
+  isUnfinished(mutant) {
+    const files = Object.keys(this.hashes);
+    return (
+      !isKilled(mutant) && ROUNDS.some((round) => files.some((file) => this.isOpenFor(mutant, file, round)))
+    );
+  }
+
+  async measureWith(file, round) {
+    const counts = { open: this.open(file, round).length, killed: 0 };
+    if (counts.open === 0) return;
     const startedAt = Date.now();
     for (let next = { first: [] }; next !== undefined; ) {
-      const open = this.open([file]).map(({ id }) => id);
+      const open = this.open(file, round).map(({ id }) => id);
       if (open.length === 0) break;
       const order = [...next.first, ...open.filter((id) => !next.first.includes(id))];
-      next = await this.runTests(file, order, counts);
+      next = await this.runTests(file, round, order, counts);
       addResults(this.results());
     }
     const seconds = Math.round((Date.now() - startedAt) / 1_000);
-    this.log(`${file}: ${counts.killed} of ${counts.open} killed, ${seconds} s`);
+    this.log(`${round.name} ${file}: ${counts.killed} of ${counts.open} killed, ${seconds} s`);
   }
 
   /** Runs a test file in a process of its own. Returns which mutants come first in the next one, if it needs one. */
-  async runTests(file, open, counts) {
+  async runTests(file, round, open, counts) {
     const work = join(CACHE, 'quick', file);
     mkdirSync(work, { recursive: true });
     const [order, report] = ['order.json', 'report.jsonl'].map((name) => join(work, name));
     const sources = [...new Set(open.map((id) => this.mutants.get(id).file))];
-    writeFileSync(order, JSON.stringify({ open, sources }));
+    writeFileSync(order, JSON.stringify({ open, sources, ...round }));
     writeFileSync(report, '');
     const child = startJest(file, { VIDEOGEN_MUTANTS_ORDER: order, VIDEOGEN_MUTANTS_REPORT: report });
     this.children.add(child);
@@ -113,7 +137,7 @@ class QuickRun {
     for (let isOver = false; !isOver; ) {
       isOver = await Promise.race([child.ended, sleep(CHECK_INTERVAL_MS, false)]);
       const added = readLines(report).slice(lines.length);
-      for (const line of added) this.apply(file, open, line, counts);
+      for (const line of added) this.apply(file, round, open, line, counts);
       lines.push(...added);
       if (added.length > 0) lastAt = Date.now();
       isOver ||= lines.at(-1)?.restart || lines.at(-1)?.done || Date.now() - lastAt > LONGEST_SILENCE_MS;
@@ -124,7 +148,7 @@ class QuickRun {
     if (lines.length === 0) throw new Error(`${file} cannot be run:\n${child.output()}`);
     if (done) return undefined;
     if (started !== undefined)
-      this.apply(file, open, { killed: started, by: 'no end', isStuck: true }, counts);
+      this.apply(file, round, open, { killed: started, by: 'no end', isStuck: true }, counts);
     return { first: unclear === undefined ? [] : [unclear] };
   }
 
@@ -135,30 +159,29 @@ class QuickRun {
     process.exit(1);
   }
 
-  apply(file, open, { reached, atLoad, survived, killed, by, isStuck }, counts) {
+  apply(file, round, open, { reached, atLoad, survived, killed, by, isStuck }, counts) {
     if (reached !== undefined) {
-      for (const id of open) if (!reached.includes(id)) this.note(id, { tried: file });
+      for (const id of open) if (!reached.includes(id)) this.note(id, { tried: file, round });
       for (const id of reached) this.note(id, { isReached: true });
       for (const id of atLoad) this.note(id, { isAtLoad: true });
     }
-    if (survived !== undefined) this.note(survived, { tried: file });
+    if (survived !== undefined) this.note(survived, { tried: file, round });
     if (killed === undefined) return;
     counts.killed += 1;
     this.note(killed, { status: isStuck ? 'timed out' : 'killed', by: `${file}: ${by}` });
   }
 
-  note(id, { tried, ...facts }) {
+  note(id, { tried, round, ...facts }) {
     const mutant = this.mutants.get(id);
     Object.assign(mutant, facts);
-    if (tried !== undefined) mutant.tried = { ...mutant.tried, [tried]: this.hashes[tried] };
+    if (tried !== undefined) mutant.tried = { ...mutant.tried, [triedKey(tried, round)]: this.hashes[tried] };
   }
 
   /** Those that not all tests have been tried on have no status yet. */
   results() {
     return [...this.mutants.values()].map(({ id, ...mutant }) => {
       if (isKilled(mutant)) return { ...mutant, tried: undefined };
-      const isUnfinished = Object.keys(this.hashes).some((file) => this.isOpenFor(mutant, file));
-      if (isUnfinished) return { ...mutant, status: 'unfinished' };
+      if (this.isUnfinished(mutant)) return { ...mutant, status: 'unfinished' };
       const { isReached, isAtLoad } = mutant;
       if (isReached) return { ...mutant, status: 'survived' };
       return isAtLoad
@@ -166,6 +189,16 @@ class QuickRun {
         : { ...mutant, status: 'survived', by: 'no quick test reaches it' };
     });
   }
+}
+
+function triedKey(file, { name }) {
+  return `${file} ${name}`;
+}
+
+function isBeside(testFile, { file }) {
+  return Object.entries(TESTS).some(
+    ([folder, tests]) => file.startsWith(`${folder}/`) && testFile.startsWith(`${tests}/`),
+  );
 }
 
 function startJest(file, env) {
