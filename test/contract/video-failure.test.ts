@@ -11,7 +11,13 @@ import {
   TimeoutFailure,
   TimeoutType,
 } from '@temporalio/common';
-import { FAILURES, type FailureRow, type FailureType, isFailureType } from '../../src/contract/failure-table';
+import {
+  FAILURES,
+  type FailureRow,
+  type FailureType,
+  isFailureType,
+  mayHaveMadeTask,
+} from '../../src/contract/failure-table';
 import {
   createFailure,
   describeFailure,
@@ -79,6 +85,10 @@ describe('the failure table', () => {
     const repeated = ROWS.filter(([, { retry }]) => retry.submit === 'policy').map(([type]) => type);
     // The storage fails before anything is sent.
     expect(repeated).toEqual(['RateLimited', 'ServiceFailed', 'ServiceUnreachable', 'StorageFailed']);
+  });
+
+  it('knows after which failures of a submit a paid task may exist', () => {
+    expect(TYPES.filter(mayHaveMadeTask)).toEqual(['SubmitUnconfirmed']);
   });
 
   it('ends a paid job while polling only when the service reports that the task ended', () => {

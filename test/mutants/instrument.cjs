@@ -39,6 +39,8 @@ function stryMutAct_9fa48(id: string) {
 function stryCov_9fa48(...ids: string[]) {
   mutants_9fa48 ??= globalThis.__mutants__;
   if (mutants_9fa48.active !== undefined) return;
+  mutants_9fa48.coverageLeft -= 1;
+  if (mutants_9fa48.coverageLeft < 0) throw new Error('This test reaches mutants too often.');
   for (let index = 0; index < ids.length; index++) mutants_9fa48.hits[ids[index]] += 1;
 }
 `,

@@ -6,12 +6,19 @@ const { NO_END, RepeatableTests } = require('./repeatable-tests.cjs');
 /** A mutant may be slower than the code itself, and the machine may have more to do than when that was measured. */
 const LIMIT = { atLeastMs: 3_000, times: 6 };
 const HITS = { atLeast: 10_000, times: 20 };
+/** A test that reaches mutants more often would take seconds for each; it fails and is not used. */
+const MOST_COVERAGE = 3_000_000;
 /** Their ids count from zero. */
 const MOST_MUTANTS = 20_000;
 module.exports = class QuickEnvironment extends TestEnvironment {
   constructor(config, context) {
     super(config, context);
-    this.mutants = { active: undefined, hitsLeft: 0, hits: new Float64Array(MOST_MUTANTS) };
+    this.mutants = {
+      active: undefined,
+      hitsLeft: 0,
+      hits: new Float64Array(MOST_MUTANTS),
+      coverageLeft: MOST_COVERAGE,
+    };
     this.global.__mutants__ = this.mutants;
   }
 
@@ -28,6 +35,7 @@ module.exports = class QuickEnvironment extends TestEnvironment {
       case 'test_start':
         for (const [id, hits] of this.takeReached()) this.inHooks.set(id, hits);
         this.startedAt = Date.now();
+        this.mutants.coverageLeft = MOST_COVERAGE;
         break;
       case 'test_done':
         if (test.errors.length > 0) break;
@@ -54,6 +62,7 @@ module.exports = class QuickEnvironment extends TestEnvironment {
 
   async measure({ open, longestMs }) {
     this.longestMs = longestMs;
+    this.mutants.coverageLeft = Number.POSITIVE_INFINITY;
     const reached = open.filter((id) => this.testsFor(id).length > 0);
     this.report({ reached, atLoad: open.filter((id) => this.atLoad.has(id)) });
     await this.dropUnrepeatable(new Set(reached.flatMap((id) => this.testsFor(id))));

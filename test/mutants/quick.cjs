@@ -7,7 +7,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { CACHE, ROOT, sha256 } = require('./cache.cjs');
 const { instrument } = require('./instrument.cjs');
 const { killGroup } = require('./kill-group.cjs');
-const { addResults, choose, isKilled, keyOf, readResults } = require('./results.cjs');
+const { addResults, choose, hashOf, isKilled, keyOf, readResults } = require('./results.cjs');
 
 /** The tests beside each mutated folder. */
 const TESTS = {
@@ -80,6 +80,7 @@ class QuickRun {
     this.hashes = Object.fromEntries(
       files.map((file) => [file, sha256(readFileSync(join(ROOT, file), 'utf8'))]),
     );
+    this.sources = Object.fromEntries(mutants.map(({ file }) => [file, hashOf(file)]));
     this.log = log;
   }
 
@@ -145,8 +146,11 @@ class QuickRun {
     child.end();
     this.children.delete(child);
     const { done, unclear, started } = lines.at(-1) ?? {};
-    if (lines.length === 0) throw new Error(`${file} cannot be run:\n${child.output()}`);
-    if (done) return undefined;
+    if (lines.length === 0) {
+      this.log(`${file} cannot be run: ${child.output().slice(0, 1_000)}`);
+      for (const id of open) this.note(id, { tried: file, round });
+    }
+    if (done || lines.length === 0) return undefined;
     if (started !== undefined)
       this.apply(file, round, open, { killed: started, by: 'no end', isStuck: true }, counts);
     return { first: unclear === undefined ? [] : [unclear] };
@@ -177,9 +181,10 @@ class QuickRun {
     if (tried !== undefined) mutant.tried = { ...mutant.tried, [triedKey(tried, round)]: this.hashes[tried] };
   }
 
-  /** Those that not all tests have been tried on have no status yet. */
+  /** Those that not all tests have been tried on have no status yet. A source may have been edited meanwhile. */
   results() {
-    return [...this.mutants.values()].map(({ id, ...mutant }) => {
+    const unchanged = [...this.mutants.values()].filter(({ file }) => this.sources[file] === hashOf(file));
+    return unchanged.map(({ id, ...mutant }) => {
       if (isKilled(mutant)) return { ...mutant, tried: undefined };
       if (this.isUnfinished(mutant)) return { ...mutant, status: 'unfinished' };
       const { isReached, isAtLoad } = mutant;

@@ -60,4 +60,4 @@ function oneLine(code) {
   return code.replace(/\s+/g, ' ').trim();
 }
 
-module.exports = { addResults, choose, isKilled, keyOf, oneLine, readResults, textAt };
+module.exports = { addResults, choose, hashOf, isKilled, keyOf, oneLine, readResults, textAt };
