@@ -13,7 +13,7 @@ const shared = {
   transform: { '\\.ts$': swc },
   // jest cannot run the process that inspects videos, so it loads TypeScript by itself.
   moduleNameMapper: { '^[.]/inspect-entry$': '<rootDir>/test/support/inspect-entry.ts' },
-  modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/.mutants', '<rootDir>/test/mutants/node_modules'],
+  modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/test/mutants/node_modules'],
 };
 
 // Tests that need a Temporal server stand apart, so that `jest --selectProjects pure` answers in seconds.

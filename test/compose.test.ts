@@ -29,6 +29,8 @@ const CLI = {
     dev: noAction,
     worker: noAction,
     emulator: noAction,
+    gateway: noAction,
+    gatewayKey: noAction,
     doctor: noAction,
     explain: noAction,
     searchAttributes: noAction,

@@ -68,6 +68,15 @@ export interface EmulatorCommandOptions {
   chaosSeed?: string;
 }
 
+export interface GatewayCommandOptions {
+  host?: string;
+  port: string;
+}
+
+export interface GatewayKeyOptions {
+  file?: string;
+}
+
 export interface DoctorOptions {
   json?: boolean;
 }

@@ -1,3 +1,4 @@
+import { GATEWAY_SETTINGS } from './gateway-config';
 import { QUEUE_SETTINGS } from './queues';
 import { ConfigError, type Environment, readSetting, type SettingGroup } from './read-setting';
 import { namesAService, readApiKey, readKeyIfSet, SERVICE_SETTINGS } from './service-config';
@@ -14,6 +15,7 @@ export const SETTINGS = {
   'Video service': SERVICE_SETTINGS,
   'Task queues': QUEUE_SETTINGS,
   Storage: STORAGE_SETTINGS,
+  Gateway: GATEWAY_SETTINGS,
   Temporal: TEMPORAL_SETTINGS,
   'Temporal servers on this machine': LOCAL_SETTINGS,
 } satisfies Record<string, SettingGroup>;

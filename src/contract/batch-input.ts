@@ -49,11 +49,7 @@ export function parseBatchInput(given: unknown, requestFields: readonly string[]
   if (!item.ok) return item;
   const { taskId: _, ...shared } = item.input;
   if (!isBatchStorage(shared.storage)) return refused(`storage ${BATCH_STORAGE_RULE}`);
-  const own = { window, onFailure };
-  const batch = {
-    ...shared,
-    ...Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined)),
-  };
+  const batch = { ...shared, window, onFailure };
   if (requestsFrom !== undefined) return { ok: true, input: { requestsFrom, ...batch } };
   const checked = [];
   for (const [index, request] of (requests ?? []).entries()) {

@@ -111,14 +111,11 @@ function describeUnknownField(name: string): string {
 /** The field that a misspelt name means: `aspectRatio`, `Aspect-Ratio`, `ratio` and `aspect_raito` mean `aspect_ratio`. */
 export function fieldProbablyMeant(name: string): string | undefined {
   const given = letters(name);
-  if (given === '') return undefined;
   const fields = Object.keys(requestSchema.shape);
   return (
-    fields.find((field) => letters(field) === given) ??
     fields.find(
       (field) => given.length > 2 && (letters(field).includes(given) || given.includes(letters(field))),
-    ) ??
-    fields.find((field) => editDistance(letters(field), given, MOST_TYPOS) <= MOST_TYPOS)
+    ) ?? fields.find((field) => editDistance(letters(field), given, MOST_TYPOS) <= MOST_TYPOS)
   );
 }
 

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ByteRange, VideoStorage } from '../storage';
 import { Refusal } from './http-errors';
@@ -38,7 +39,8 @@ export async function sendContent(
   }
   reply.type(contentType).header('content-length', range ? range.end - range.start + 1 : bytes);
   if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${bytes}`);
-  return reply.send(stream);
+  // Fastify would take no body for one of no bytes.
+  return reply.send(stream ?? Readable.from([]));
 }
 
 /** One range of bytes. Several at once, and any that cannot be read, are answered with the whole video, as HTTP allows. */

@@ -1,3 +1,4 @@
+import multipart from '@fastify/multipart';
 import swagger from '@fastify/swagger';
 import type { Client } from '@temporalio/client';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -49,6 +50,7 @@ export interface GatewayTools {
 /** The service takes 2 MiB, which is what Temporal takes too. */
 const LARGEST_BODY_BYTES = 2 * 1024 * 1024;
 const LONGEST_PAGE = 100;
+const MOST_FORM_FIELDS = 50;
 
 /** No page of another site may read, frame or guess the content of an answer. */
 const SECURITY_HEADERS = {
@@ -103,6 +105,11 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   // Bodies are read by `readServiceRequest` and its like, whose sentences name the field and the fix.
   app.setValidatorCompiler(() => (value) => ({ value }));
   app.setSerializerCompiler(serializerCompiler);
+  // Clients of OpenAI's interface send forms. A text field is as long as a JSON body may be.
+  await app.register(multipart, {
+    attachFieldsToBody: 'keyValues',
+    limits: { fieldSize: LARGEST_BODY_BYTES, fields: MOST_FORM_FIELDS, files: 0 },
+  });
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',

@@ -57,11 +57,20 @@ export function readOpenAiRequest(body: unknown, requestFields: readonly string[
     );
   }
   const { model, seconds, size, input_reference: reference, ...rest } = parsed.data;
-  const request = checked(
-    { ...rest, ...durationOf(seconds), ...fieldsOf(size), ...imageOf(reference) },
-    requestFields,
-  );
+  const fields = { ...rest, ...durationOf(seconds), ...fieldsOf(size), ...imageOf(reference) };
+  const request = inTheirWords(seconds, () => checked(fields, requestFields));
   return { request, asked: askedOf(request, model) };
+}
+
+/** Who sent `seconds` is not told about `duration`. */
+function inTheirWords<T>(seconds: unknown, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    if (seconds === undefined || !(error instanceof Refusal) || error.refused.param !== 'duration')
+      throw error;
+    throw badField('seconds', error.message.replace(/^duration/, 'seconds'));
+  }
 }
 
 function checked(body: unknown, requestFields: readonly string[]): VideoRequest {

@@ -1,5 +1,6 @@
 import type { BatchInput } from '../../src/contract/batch';
 import { parseBatchInput } from '../../src/contract/batch-input';
+import { LARGEST_REQUESTS_BYTES } from '../../src/contract/sizes';
 import { readFailure } from '../../src/contract/video-failure';
 import { checkBatchInput } from '../../workflows/input';
 
@@ -135,6 +136,22 @@ it.each(['windw', 'request', 'taskId', 'prompt'])(
 it('undefined counts as absent', () => {
   const unset = { requestsFrom: undefined, window: undefined, idempotencyKey: undefined, storage: undefined };
   expect(parseBatchInput({ requests, ...unset })).toEqual({ ok: true, input: { requests } });
+});
+
+it('of many fields that a batch does not have, the first twenty are named and the others counted', () => {
+  const names = (count: number) => Array.from({ length: count }, (_, index) => `x${index}`);
+  const problemWith = (count: number) =>
+    problemOf({ requests, ...Object.fromEntries(names(count).map((name) => [name, 1])) });
+  expect(problemWith(20)).toMatch(/"x18", "x19": not a field/);
+  expect(problemWith(22)).toMatch(/"x18", "x19" and 2 more: not a field/);
+});
+
+it('requests that are too large together belong into a file', () => {
+  const tenth = { prompt: 'x'.repeat(LARGEST_REQUESTS_BYTES / 10) };
+  expect(parseBatchInput({ requests: Array(9).fill(tenth) }).ok).toBe(true);
+  expect(problemOf({ requests: Array(10).fill(tenth) })).toMatch(
+    /^requests are 0\.9 MB together; at most 0\.8 MB fit .+ pass its key as requestsFrom$/,
+  );
 });
 
 it('several problems are named together', () => {

@@ -131,6 +131,10 @@ test('packing returns the same items, whatever their order and number', () => {
   );
 });
 
+test('items are packed as one bit each, four to a hex digit, as in the histories that exist', () => {
+  expect(packItems([1, 2, 5, 8])).toBe('39');
+});
+
 test('no items are packed as an empty text', () => {
   expect(packItems([])).toBe('');
   expect(isPacked('', 1)).toBe(false);

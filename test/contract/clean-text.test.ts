@@ -69,6 +69,8 @@ test.each([
   ['``', '``` `` ```'],
   ['`a` ![x](y)', '`` `a` ![x](y) ``'],
   ['', '`  `'],
+  [' a b', '` a b`'],
+  [' a b ', '`  a b  `'],
   ['a\n# b\u001b[2J\u202e', '`a # b `'],
 ])('%j is inline code as %j', (text, markdown) => {
   expect(codeMarkdown(text)).toBe(markdown);
@@ -96,6 +98,9 @@ test.each([
   ['a\u001b[2J!', `"$(printf 'a\\033\\1332J\\041')"`],
   ['\u202ea%', `"$(printf '\\342\\200\\256a\\045')"`],
   ['a\0b', `"$(printf 'ab')"`],
+  ['a\n\n', `"$(printf 'a')"'\n\n'`],
+  ['\n', "'\n'"],
+  ['狐\u0007', `"$(printf '狐\\007')"`],
 ])('%j is typed as %s', (argument, typed) => {
   expect(inShell(argument)).toBe(typed);
 });

@@ -32,6 +32,12 @@ it('decodes the first payload through all codecs, in the reverse order of encodi
   expect(await decodeFirst(converterOf(codecs), { payloads })).toEqual({ taskId: 'task_1' });
 });
 
+it('does not need to decode the others', async () => {
+  const [first] = await codec(1).encode([defaultPayloadConverter.toPayload('first')]);
+  const payloads = [first ?? {}, defaultPayloadConverter.toPayload('not encoded')];
+  expect(await decodeFirst(converterOf([codec(1)]), { payloads })).toBe('first');
+});
+
 it.each([undefined, null, {}, { payloads: null }, { payloads: [] }])(
   'finds nothing in %j',
   async (stored) => {

@@ -1,4 +1,11 @@
-import { decisionProblem, isWorkflowId } from '../../src/contract/input-rules';
+import {
+  decisionProblem,
+  isDecisionId,
+  isDownloadProgress,
+  isPlainKey,
+  isTaskId,
+  isWorkflowId,
+} from '../../src/contract/input-rules';
 
 it.each([
   [{ decision: 'resubmit' }],
@@ -30,6 +37,49 @@ it.each(['video-1', 'a', 'x'.repeat(1_000), 'ä'.repeat(500)])('a job may be nam
   expect(isWorkflowId(name)).toBe(true);
 });
 
-it.each(['', '  ', 'x'.repeat(1_001), 'ä'.repeat(501), 1, null])('a job cannot be named %j', (name) => {
-  expect(isWorkflowId(name)).toBe(false);
+it.each(['', '  ', 'x'.repeat(1_001), 'ä'.repeat(501), 'half \ud83e', 1, null])(
+  'a job cannot be named %j',
+  (name) => {
+    expect(isWorkflowId(name)).toBe(false);
+  },
+);
+
+// A quotation mark takes two bytes as JSON.
+it.each([
+  ['x', 1_000],
+  ['ä', 500],
+  ['"', 500],
+])('a task id of 1,000 bytes as JSON is accepted, one of more is not: %s', (letter, most) => {
+  expect(isTaskId(letter.repeat(most))).toBe(true);
+  expect(isTaskId(letter.repeat(most + 1))).toBe(false);
+});
+
+it('a storage key has at most 500 characters', () => {
+  const folders = `${'a'.repeat(240)}/${'b'.repeat(240)}/`;
+  expect(isPlainKey(`${folders}${'c'.repeat(500 - folders.length)}`)).toBe(true);
+  expect(isPlainKey(`${folders}${'c'.repeat(501 - folders.length)}`)).toBe(false);
+});
+
+it('a storage key may have a colon, but no drive', () => {
+  expect(isPlainKey('foxes/take:2.mp4')).toBe(true);
+  expect(isPlainKey('c:/foxes.mp4')).toBe(false);
+});
+
+it.each([{ bytes: 0 }, { bytes: 5, of: 10 }, { bytes: 5, of: null }])(
+  '%j is the progress of a download',
+  (given) => {
+    expect(isDownloadProgress(given)).toBe(true);
+  },
+);
+
+it.each([undefined, null, 5, {}, { of: 10 }, { bytes: '5', of: 10 }, { bytes: 5, of: '10' }])(
+  '%j is not the progress of a download',
+  (given) => {
+    expect(isDownloadProgress(given)).toBe(false);
+  },
+);
+
+it('a decision is named by a text of at most 100 characters', () => {
+  expect(isDecisionId('x'.repeat(100))).toBe(true);
+  expect(['x'.repeat(101), 5, null, undefined].filter(isDecisionId)).toEqual([]);
 });

@@ -2,6 +2,7 @@ import {
   describeConflict,
   describeDifference,
   describeOtherType,
+  identityOf,
   shortIdentity,
 } from '../../src/contract/job-identity';
 import { jsonBytes } from '../../src/contract/sizes';
@@ -50,6 +51,27 @@ test.each([
 test('several differences are all named', () => {
   const given = { request: { prompt: 'A blue fox', duration: 10 } };
   expect(describeDifference({ request }, given)).toBe('prompt, duration');
+});
+
+test('only values of more than 200 characters as JSON become digests', () => {
+  const identity = { request: { fits: 'x'.repeat(198), long: 'x'.repeat(199) } };
+  expect(shortIdentity(identity).request).toEqual({
+    fits: identity.request.fits,
+    long: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+  });
+});
+
+test.each<[string, object, object]>([
+  ['a request', { request, deadline: '1h' }, { request }],
+  ['a task', { taskId: 'task_1', keepBad: true }, { taskId: 'task_1' }],
+  ['nulls, which some SDKs send', { request: null, taskId: null }, {}],
+  ['other types', { request: 'fox', taskId: 7 }, {}],
+])('the identity of a job with %s has the request or the task, and no options', (_what, input, identity) => {
+  expect(identityOf(input)).toEqual(identity);
+});
+
+test('the same job has no conflict', () => {
+  expect(describeConflict('fox', { request }, { request: { ...request } })).toBeUndefined();
 });
 
 test('a caller who guesses a name does not learn what the other job is for', () => {

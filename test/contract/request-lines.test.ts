@@ -28,6 +28,11 @@ describe('the requests of a file', () => {
     expect(parseRequestLines(JSON.stringify(requests[0]))).toEqual({ ok: true, requests });
   });
 
+  it('may contain a byte order mark, which is dropped only at the start', () => {
+    const requests = [{ prompt: 'one\uFEFFtwo' }];
+    expect(parseRequestLines(JSON.stringify(requests[0]))).toEqual({ ok: true, requests });
+  });
+
   it('may have extra fields when the service accepts them', () => {
     const further = { ...fox, model: 'm1' };
     expect(parseRequestLines(JSON.stringify(further), ['model'])).toEqual({ ok: true, requests: [further] });

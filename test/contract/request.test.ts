@@ -1,3 +1,4 @@
+import { editDistance } from '../../src/contract/edit-distance';
 import {
   ASPECT_RATIOS,
   MAX_DURATION_SECONDS,
@@ -158,13 +159,15 @@ describe('a field that the request does not have', () => {
     ['duration_seconds', 'duration'],
     ['resolutoin', 'resolution'],
     ['random_seed', 'seed'],
+    ['sede', 'seed'],
+    ['sed', 'seed'],
   ])('%s is named with %s, the probable field', (name, meant) => {
     expect(problemOf({ prompt: PROMPT, [name]: 'x' })).toBe(
       `"${name}" is not a field of the request; did you mean ${meant}?`,
     );
   });
 
-  it.each(['foo', 'model', 'x', '', '_', '质量', 'constructor'])(
+  it.each(['foo', 'model', 'x', 'ra', '', '_', '质量', 'constructor'])(
     '%p is named with the list of fields',
     (name) => {
       expect(problemOf({ prompt: PROMPT, [name]: 'x' })).toBe(
@@ -178,6 +181,17 @@ describe('a field that the request does not have', () => {
       /^"__proto__" is not a field/,
     );
   });
+});
+
+test.each([
+  ['kitten', 'sitting', 3],
+  ['', 'fox', 3],
+  ['fox', '', 3],
+  ['fox', 'fox', 0],
+  ['fox', 'ox', 1],
+  ['seed', 'sede', 2],
+])('from %j to %j it takes %d letters', (from, to, letters) => {
+  expect(editDistance(from, to, 5)).toBe(letters);
 });
 
 describe('several mistakes', () => {

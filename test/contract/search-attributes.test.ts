@@ -1,6 +1,10 @@
 import { refusal } from '../../src/client/search-attributes';
 import { JOB_PHASES } from '../../src/contract/job';
-import { SEARCH_ATTRIBUTES, searchAttributesOf } from '../../src/contract/search-attributes';
+import {
+  firstSearchAttributes,
+  SEARCH_ATTRIBUTES,
+  searchAttributesOf,
+} from '../../src/contract/search-attributes';
 
 const valuesOf = (job: Parameters<typeof searchAttributesOf>[0]) =>
   searchAttributesOf(job).map(({ value }) => value);
@@ -15,6 +19,13 @@ test('every phase has a value for each attribute, because Temporal drops attribu
     'failed',
     'NoVideo',
   ]);
+});
+
+test('a job starts by submitting, unless it adopts a task', () => {
+  const values = (job: Parameters<typeof firstSearchAttributes>[0]) =>
+    firstSearchAttributes(job).map(({ value }) => value);
+  expect(values({ request: { prompt: 'A fox' } })).toEqual(['none', 'submitting', 'none']);
+  expect(values({ taskId: 'task_1' })).toEqual(['task_1', 'waiting', 'none']);
 });
 
 test('a task id that is longer than the server can store is cut', () => {

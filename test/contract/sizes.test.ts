@@ -6,7 +6,11 @@ import {
   itemCountProblem,
   jsonBytes,
   LARGEST_REQUEST_BYTES,
+  LARGEST_REQUESTS_BYTES,
+  LARGEST_REQUESTS_FILE_BYTES,
   requestSizeProblem,
+  requestsFileProblem,
+  requestsSizeProblem,
 } from '../../src/contract/sizes';
 
 const withPrompt = (bytes: number) => ({ prompt: 'x'.repeat(bytes - jsonBytes({ prompt: '' })) });
@@ -77,7 +81,22 @@ describe('a text that is cut', () => {
   it('loses little of what fits, and nothing when it is short', () => {
     expect(cutToBytes('a fox', 7)).toBe('a fox');
     expect(cutToBytes('x'.repeat(500), 100).length).toBeGreaterThan(80);
+    expect(cutToBytes('x'.repeat(500), 40)).toBe(`${'x'.repeat(35)}…`);
   });
+});
+
+it('the requests of a batch may be as large as the limit, but no larger', () => {
+  const of = (bytes: number) => ['x'.repeat(bytes - jsonBytes(['']))];
+  expect(jsonBytes(of(LARGEST_REQUESTS_BYTES))).toBe(LARGEST_REQUESTS_BYTES);
+  expect(requestsSizeProblem(of(LARGEST_REQUESTS_BYTES))).toBeUndefined();
+  expect(requestsSizeProblem(of(LARGEST_REQUESTS_BYTES + 1))).toMatch(/^requests are 0\.9 MB together/);
+});
+
+it('a file of requests may be as large as the limit, but no larger', () => {
+  expect(requestsFileProblem(LARGEST_REQUESTS_FILE_BYTES)).toBeUndefined();
+  expect(requestsFileProblem(LARGEST_REQUESTS_FILE_BYTES + 1)).toBe(
+    'the file is larger than 100.0 MB; split it into several batches',
+  );
 });
 
 it('a batch accepts 100,000 requests, and one more is refused with the fix', () => {

@@ -7,14 +7,15 @@ describe('the details of a job', () => {
         request: { prompt: 'A red fox in the snow', resolution: '720p', duration: 5, seed: 7 },
         deadline: '90m',
         storage: 'foxes/',
-        queues: { submit: 'videos-submit' },
+        onLostSubmit: 'fail',
+        queues: { submit: 'videos-submit', download: 'videos-download' },
       }),
     ).toBe(
       [
         '**Text to video**',
         '> A red fox in the snow',
         '- resolution: `720p`\n- duration: `5`\n- seed: `7`',
-        '- deadline: `1 h 30 min`\n- storage: `foxes/`\n- submit queue: `videos-submit`',
+        '- deadline: `1 h 30 min`\n- storage: `foxes/`\n- onLostSubmit: `fail`\n- submit queue: `videos-submit`\n- download queue: `videos-download`',
       ].join('\n\n'),
     );
   });
@@ -68,6 +69,7 @@ describe('the details of a batch', () => {
       /^\*\*12 videos\*\*\n\n- window: `5`\n- onFailure: `stop`\n- deadline: `1 h`\n\n1\. Fox 1\n/,
     );
     expect(details).toMatch(/10\. Fox 10\n\nand 2 more$/);
+    expect(staticBatchDetails({ requests: requests.slice(0, 10) })).toMatch(/10\. Fox 10$/);
     expect(staticBatchDetails({ requests: [{ prompt: 'Fox' }] })).toMatch(/^\*\*One video\*\*\n/);
   });
 

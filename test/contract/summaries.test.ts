@@ -1,6 +1,7 @@
 import {
   describeBatch,
   describeDownload,
+  describeJob,
   describeRequest,
   describeVideo,
 } from '../../src/contract/summaries';
@@ -74,6 +75,21 @@ describe('the line that describes a request', () => {
   });
 });
 
+it.each([
+  [{ requests: [{ prompt: 'A red fox' }, { prompt: 'An owl' }] }, 'batch of 2, the first: "A red fox"'],
+  [{ requestsFrom: 'batches/foxes.jsonl' }, 'batch of batches/foxes.jsonl'],
+  [{ requests: [] }, 'batch of 0, the first: ""'],
+])('a batch of %j is described as %p', (batch, line) => {
+  expect(describeBatch(batch)).toBe(line);
+});
+
+it.each([
+  [{ request: { prompt: 'A red fox' } }, 'text to video: "A red fox"'],
+  [{ taskId: 'task_1\n' }, 'adopt task task_1'],
+])('a job with %j is described as %p', (job, line) => {
+  expect(describeJob(job)).toBe(line);
+});
+
 describe('the line that describes a stored video', () => {
   const sha256 = 'ab'.repeat(32);
   const stored = { uri: 'file:///videos/fox.mp4', bytes: 1_948_997, sha256, contentType: 'video/mp4' };
@@ -85,6 +101,7 @@ describe('the line that describes a stored video', () => {
     ],
     [{}, `video/mp4, 1948997 bytes, SHA-256 ${sha256}`],
     [{ width: 1280 }, `video/mp4, 1948997 bytes, SHA-256 ${sha256}`],
+    [{ height: 720 }, `video/mp4, 1948997 bytes, SHA-256 ${sha256}`],
     [{ durationSeconds: 5.041_666 }, `5.04 s, video/mp4, 1948997 bytes, SHA-256 ${sha256}`],
     [{ durationSeconds: 0.999 }, `1 s, video/mp4, 1948997 bytes, SHA-256 ${sha256}`],
   ])('has the known facts, such as %j', (facts, line) => {

@@ -1,5 +1,5 @@
 import type { VideoRequest } from '../../src/contract';
-import { describeMismatches, type VideoFacts } from '../../src/contract/video-facts';
+import { describeMismatches, expectedOf, type VideoFacts } from '../../src/contract/video-facts';
 
 const REQUESTED: Partial<VideoRequest> = { resolution: '720p', aspect_ratio: '16:9', duration: 5 };
 const MADE: VideoFacts = { width: 1280, height: 720, durationSeconds: 5 };
@@ -15,6 +15,7 @@ test.each<[what: string, request: Partial<VideoRequest>, facts: VideoFacts]>([
   ['is a tenth longer', { duration: 10 }, { durationSeconds: 11 }],
   ['has no readable facts', {}, { width: undefined, height: undefined, durationSeconds: undefined }],
   ['has only one readable side', {}, { width: 10, height: undefined }],
+  ['has only the other side readable', {}, { width: undefined, height: 10 }],
   [
     'has no facts in its request',
     { resolution: undefined, aspect_ratio: undefined, duration: undefined },
@@ -43,4 +44,10 @@ test.each<[what: string, facts: VideoFacts, sentences: string[]]>([
   ],
 ])('there is a warning for a video that %s', (_what, facts, sentences) => {
   expect(describeMismatches(REQUESTED, { ...MADE, ...facts })).toEqual(sentences);
+});
+
+test('a video is compared with the fields of its request that are set', () => {
+  const fields = { resolution: '720p', aspect_ratio: '16:9', duration: 5, seed: 0 } as const;
+  expect(expectedOf({ prompt: 'A fox', image_url: 'https://example.com', ...fields })).toEqual(fields);
+  expect(expectedOf({ prompt: 'A fox', seed: undefined })).toStrictEqual({});
 });

@@ -11,7 +11,13 @@ import {
   TimeoutFailure,
   TimeoutType,
 } from '@temporalio/common';
-import { FAILURES, type FailureRow, type FailureType, isFailureType } from '../../src/contract/failure-table';
+import {
+  FAILURES,
+  type FailureRow,
+  type FailureType,
+  isFailureType,
+  mayHaveMadeTask,
+} from '../../src/contract/failure-table';
 import {
   createFailure,
   describeFailure,
@@ -21,6 +27,7 @@ import {
   VideoFailure,
 } from '../../src/contract/video-failure';
 
+const OUR_NAMES = { type: 'videogen.NoVideo', workflowType: 'generateVideo', service: 'VideoGeneration' };
 const TYPES = Object.keys(FAILURES).filter(isFailureType);
 const ROWS = Object.entries<FailureRow>(FAILURES);
 
@@ -80,6 +87,10 @@ describe('the failure table', () => {
     expect(repeated).toEqual(['RateLimited', 'ServiceFailed', 'ServiceUnreachable', 'StorageFailed']);
   });
 
+  it('knows after which failures of a submit a paid task may exist', () => {
+    expect(TYPES.filter(mayHaveMadeTask)).toEqual(['SubmitUnconfirmed']);
+  });
+
   it('ends a paid job while polling only when the service reports that the task ended', () => {
     const final = ROWS.filter(([, { retry }]) => retry.poll === 'never').map(([type]) => type);
     expect(final).toEqual(['GenerationFailed', 'GenerationCancelled']);
@@ -107,11 +118,19 @@ describe('the message of a failure', () => {
     );
   });
 
+  it('does not repeat a code that the message has', () => {
+    const described = (message?: string) => describeFailure('StorageFailed', { code: 'ENOSPC', message });
+    expect(described('ENOSPC: no space left')).toContain('written: ENOSPC: no space left. ');
+    expect(described('no space left')).toContain('written: ENOSPC no space left. ');
+    expect(described()).toContain('written: ENOSPC. ');
+  });
+
   it.each([
     ['No.', 'refused: No. Change'],
     ['No... ', 'refused: No. Change'],
     ['did you mean seed?', 'refused: did you mean seed? Change'],
     ['No!', 'refused: No! Change'],
+    ['Why? No', 'refused: Why? No. Change'],
     ['cut…', 'refused: cut… Change'],
     ['', 'refused. Change'],
   ])('ends its first sentence once after %j', (message, part) => {
@@ -162,7 +181,8 @@ describe('a failure on its way through Temporal', () => {
     ["a job below a child of the host's", (cause: Error) => inChild(inChild(cause), 'makeTrailer')],
     ['a job that was ordered through Nexus', inNexus],
   ])('is Cancelled for the cancellation of %s', (_where, wrap) => {
-    expect(readFailure(wrap(new CancelledFailure('cancelled')))?.type).toBe('Cancelled');
+    const error = wrap(new CancelledFailure('cancelled'));
+    expect(readFailure(error)).toMatchObject({ type: 'Cancelled', cause: error });
   });
 
   it.each([
@@ -172,6 +192,7 @@ describe('a failure on its way through Temporal', () => {
     ["a child workflow of the host's", (cause: Error) => inChild(cause, 'bookHotel')],
     ['an activity below one of our jobs', (cause: Error) => inChild(inActivity(cause))],
     ['an operation of another Nexus service', (cause: Error) => inNexus(cause, 'Hotels')],
+    ['an error with our names', (cause: Error) => Object.assign(new Error('x', { cause }), OUR_NAMES)],
   ])("is not read from a cancellation of the host's: %s", (_where, wrap) => {
     expect(readFailure(wrap(new CancelledFailure('cancelled')))).toBeUndefined();
   });
@@ -181,6 +202,7 @@ describe('a failure on its way through Temporal', () => {
   });
 
   it.each([
+    ['an error of another library with our type', Object.assign(new Error('m'), OUR_NAMES)],
     ['no error', 'RateLimited'],
     ['nothing', undefined],
     ['null', null],
@@ -204,7 +226,24 @@ describe('a failure on its way through Temporal', () => {
     expect(readFailure(error)).toBeUndefined();
   });
 
-  it.each([
+  it('has its texts cleaned, on either side', () => {
+    const hostile = 'a\n\u001b[31mb\u202e';
+    const given = { code: hostile, message: hostile.repeat(1_000), advice: hostile, taskId: ' exact ' };
+    for (const details of [
+      createFailure('ServiceFailed', given).details?.[0],
+      new VideoFailure('ServiceFailed', given).details,
+    ]) {
+      expect(details).toEqual({
+        code: 'a b',
+        message: expect.stringMatching(/^(a b ){499}.{0,3}…$/),
+        advice: 'a b',
+        taskId: ' exact ',
+      });
+    }
+  });
+
+  it.each<[string, unknown[] | undefined]>([
+    ['nothing', undefined],
     ['no details', []],
     ['a text', ['task-1']],
     ['null', [null]],
@@ -266,6 +305,12 @@ describe('the cause of a failure', () => {
   const encodedLength = (failure: Error) =>
     JSON.stringify(new DefaultFailureConverter().errorToFailure(failure, defaultPayloadConverter)).length;
 
+  const causeOf = (cause: Error): Error => {
+    const { cause: found } = createFailure('StorageFailed', {}, { cause });
+    if (!(found instanceof Error)) throw new Error('no cause');
+    return found;
+  };
+
   it('stays unchanged when it is short', () => {
     const cause = new Error('no space left', { cause: new Error('ENOSPC') });
     expect(createFailure('StorageFailed', {}, { cause }).cause).toBe(cause);
@@ -279,6 +324,41 @@ describe('the cause of a failure', () => {
       expect(failure.cause).toMatchObject({ name: cause.name });
       expect(encodedLength(failure)).toBeLessThan(20_000);
     }
+  });
+
+  it('keeps the calls of its stack and its own causes when it is cut', () => {
+    const long = `${'x'.repeat(3_000)}    at home`;
+    const inner = new Error(long);
+    const cause = new RangeError(long, { cause: inner });
+    const copy = causeOf(cause);
+    for (const [cut, original] of [[copy, cause] as const, [copy.cause, inner] as const]) {
+      const message = `${'x'.repeat(1_999)}…`;
+      const [, ...calls] = (original.stack ?? '').split('\n');
+      expect(cut).toMatchObject({ name: original.name, message });
+      expect(cut).toMatchObject({ stack: [`${original.name}: ${message}`, ...calls].join('\n') });
+    }
+  });
+
+  it('is cut when its stack is long, or has none', () => {
+    const cause = Object.assign(new Error('no space left'), {
+      stack: `Error: no space left${'\n    at home'.repeat(2_000)}`,
+    });
+    expect(causeOf(cause).stack).toMatch(/^Error: no space left(\n {4}at home){600,700}$/);
+    const none = Object.assign(new Error('x'.repeat(3_000)), { stack: undefined });
+    expect(causeOf(none).stack).toBe(`Error: ${'x'.repeat(1_999)}…`);
+  });
+
+  it('stays unchanged up to 2,000 characters of name and message, and 8,000 of stack', () => {
+    const cause = Object.assign(new Error('x'.repeat(1_995)), { stack: 'y'.repeat(8_000) });
+    expect(causeOf(cause)).toBe(cause);
+    expect(causeOf(Object.assign(cause, { stack: 'y'.repeat(8_001) }))).not.toBe(cause);
+    const longer = Object.assign(new Error('x'.repeat(1_996)), { stack: '' });
+    expect(causeOf(longer)).not.toBe(longer);
+  });
+
+  it("stays unchanged when it is Temporal's own, which is recognized by its class", () => {
+    const cause = ApplicationFailure.create({ message: 'x'.repeat(3_000) });
+    expect(causeOf(cause)).toBe(cause);
   });
 
   it('is cut after a few causes, however many there are', () => {

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Context } from '@temporalio/activity';
 import { type ItemResult, parseResults, resultsKey } from '../../src/contract/batch';
@@ -16,6 +16,7 @@ import {
   pollFault,
   REQUEST,
   type Scene,
+  type StageClock,
   type StageTools,
   submitFault,
   UNKNOWN_TASK,
@@ -25,6 +26,13 @@ import {
 /** Items are told apart by their prompts. */
 export function requestOf(item: number): VideoRequest {
   return { ...REQUEST, prompt: `Fox ${item}`, seed: item };
+}
+
+/** The key of the file with the requests, in the storage. */
+export const REQUESTS_FILE = 'requests.jsonl';
+
+function linesOf({ items }: BatchScript): string {
+  return items.map((_, index) => `${JSON.stringify(requestOf(index + 1))}\n`).join('');
 }
 
 /** All that happened to one batch. */
@@ -59,6 +67,7 @@ export class BatchStage implements Scene {
     private readonly folder: string,
     private readonly emulator: Emulator,
     private readonly real: VideoService,
+    private readonly clock: StageClock,
   ) {
     this.items = structuredClone(script.items);
     this.service = this.scriptedService();
@@ -71,7 +80,7 @@ export class BatchStage implements Scene {
     { clock, folder }: StageTools,
   ): Promise<BatchStage> {
     const { jobTimeMs, idempotencyKeys, servicePolling } = script;
-    const emulator = await startEmulator({ clock, jobTimeMs, idempotencyKeys, videoBytes: VIDEO_BYTES });
+    const emulator = await startEmulator({ clock: clock.now, jobTimeMs, idempotencyKeys, videoBytes: VIDEO_BYTES });
     const service = createVideoService({
       baseUrl: emulator.url,
       apiKey: () => emulator.apiKey,
@@ -79,7 +88,8 @@ export class BatchStage implements Scene {
     });
     const own = join(folder, workflowId);
     await mkdir(own);
-    return new BatchStage(workflowId, script, own, emulator, service);
+    if (script.fromFile) await writeFile(join(own, REQUESTS_FILE), linesOf(script));
+    return new BatchStage(workflowId, script, own, emulator, service, clock);
   }
 
   taskId(generation: number | 'unknown', item = 1): string {
@@ -97,7 +107,8 @@ export class BatchStage implements Scene {
     this.runs.set(runId, [...notes, note]);
   }
 
-  attempt(_context: Context, work: () => Promise<unknown>): Promise<unknown> {
+  async attempt(_context: Context, work: () => Promise<unknown>): Promise<unknown> {
+    await this.clock.set();
     return work();
   }
 

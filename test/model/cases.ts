@@ -40,16 +40,50 @@ export const CASES: { name: string; script: Script }[] = [
     name: 'one request to poll now is followed by polls at their times',
     script: { ...PLAIN, deeds: [{ atMs: 7_000, deed: { kind: 'poll-now' } }] },
   },
+  {
+    name: 'a job is cancelled while its submit, which is lost, waits for its next attempt',
+    script: {
+      ...PLAIN,
+      submits: Array.from({ length: 6 }, () => ({ kind: 'killed', at: 'start', notes: 'kept' })),
+      deeds: [{ atMs: 20_000, deed: { kind: 'cancel' } }],
+    },
+  },
+  {
+    name: 'a job is cancelled while its submit, which has noted its task, waits for its next attempt',
+    script: {
+      ...PLAIN,
+      submits: [
+        { kind: 'killed', at: 'before-record', notes: 'kept' },
+        ...Array.from({ length: 5 }, () => ({ kind: 'killed', at: 'start', notes: 'kept' }) as const),
+      ],
+      deeds: [{ atMs: 20_000, deed: { kind: 'cancel' } }],
+    },
+  },
 ];
 
 const PLAIN_BATCH: BatchScript = {
   ...PLAIN,
   window: 2,
   onFailure: 'continue',
+  fromFile: false,
   items: Array.from({ length: 3 }, () => ({ taskEnds: 'succeeded', submits: [], polls: [], downloads: [] })),
   deeds: [],
 };
 
 export const BATCH_CASES: { name: string; script: BatchScript }[] = [
   { name: 'all goes well', script: PLAIN_BATCH },
+  {
+    name: 'its requests are read page by page, and one of them once more for a lost submit',
+    script: {
+      ...PLAIN_BATCH,
+      fromFile: true,
+      items: Array.from({ length: 5 }, (_, index) => ({
+        taskEnds: 'succeeded',
+        submits: index === 3 ? [{ kind: 'lost', how: 'reset' }] : [],
+        polls: [],
+        downloads: [],
+      })),
+      deeds: [{ atMs: 100_000, deed: { kind: 'resubmit' }, item: 4 }],
+    },
+  },
 ];

@@ -104,6 +104,7 @@ class BatchModel {
     if (activity === 'submit') {
       this.expect(what('scheduleToClose'), note.closeMs, remainingMs);
       this.expect(what('resubmits'), note.input.resubmits, item.resubmits > 0);
+      this.expect(what('seed'), Object(note.input.request).seed, Number(number));
       const inUse = [...this.items.values()].filter(
         ({ running }) => running.has('submit') || running.has('download'),
       );

@@ -23,7 +23,7 @@ export function compare(performance: Performance): string[] {
   const activities = new Map<string, Omit<PlayedActivity, 'end' | 'endedAtMs' | 'wasCancelled'>>();
   for (const note of notes) {
     const { runId, ...plain } = note;
-    model.take(plain);
+    model.take(plain, notedTask(performance, note));
     if (note.kind === 'activity') {
       const type = MODELLED.find((modelled) => modelled === note.type);
       if (type === undefined) continue;
@@ -64,6 +64,13 @@ function adoptedTask({ script, generations }: Performance): string {
 
 function attemptsOf({ attempts }: Performance, runId: string, seq: number): Attempt[] {
   return attempts.filter((attempt) => attempt.runId === runId && attempt.activityId === String(seq));
+}
+
+/** The task in the last heartbeat of a submit that has ended. */
+function notedTask(performance: Performance, note: Performance['notes'][number]): string | undefined {
+  if (note.kind !== 'activity-end' || note.type !== 'submitVideo') return undefined;
+  const attempts = attemptsOf(performance, note.runId, note.seq);
+  return attempts.find(({ notedTaskId }) => notedTaskId !== undefined)?.notedTaskId;
 }
 
 /** A poll says what is true of the task at that time. */

@@ -27,6 +27,8 @@ type Decision = { decision: 'resubmit' | 'abandon' } | { decision: 'adopt'; task
 type Phase =
   | { name: 'not-started' | 'to-submit' | 'to-recall' | 'to-poll' | 'continued' | 'to-download' | 'ended' }
   | { name: 'to-hold' | 'held' | 'to-poll-candidate' | 'to-adopt' }
+  | { name: 'to-take-noted'; taskId: string }
+  | { name: 'taking-noted'; seq: number; taskId: string }
   | { name: 'submitting' | 'recalling' | 'adopting' | 'polling' | 'downloading' | 'cancelling'; seq: number }
   | { name: 'sleeping'; untilMs: number }
   | { name: 'to-cancel-at-service' | 'to-end'; allowed: Outcome[] };
@@ -70,16 +72,16 @@ export class JobModel {
     private readonly taskAtStart: string | undefined,
   ) {}
 
-  /** Takes the next note. What the job does must be what it is to do now. */
-  take(note: Note): void {
+  /** Takes the next note. What the job does must be what it is to do now. `notedTask`: of a submit that has ended. */
+  take(note: Note, notedTask?: string): void {
     if (this.mustAct && note.atMs > this.nowMs && note.kind !== 'run') {
       this.wrong(note, `it did nothing for ${note.atMs - this.nowMs} ms`);
     }
     this.nowMs = note.atMs;
-    this.phase = this.after(note);
+    this.phase = this.after(note, notedTask);
   }
 
-  private after(note: Note): Phase {
+  private after(note: Note, notedTask: string | undefined): Phase {
     switch (note.kind) {
       case 'run':
         return note.continued ? this.startAgain(note) : this.start();
@@ -90,7 +92,7 @@ export class JobModel {
       case 'activity':
         return this.schedule(note);
       case 'activity-end':
-        return this.endActivity(note);
+        return this.endActivity(note, notedTask);
       case 'timer':
         return this.startTimer(note);
       case 'continue':
@@ -175,6 +177,9 @@ export class JobModel {
       case 'continued':
       case 'polling':
         return this.fail('Cancelled');
+      case 'to-submit':
+      case 'to-download':
+        return this.fail('Cancelled', { waits: false });
       default:
         return this.phase;
     }
@@ -190,6 +195,11 @@ export class JobModel {
       case 'to-recall recallSubmit':
         this.expect(note, 'adopts', input.adopts, undefined);
         return { name: 'recalling', seq };
+      case 'to-take-noted recallSubmit': {
+        const taskId = this.phase.name === 'to-take-noted' ? this.phase.taskId : '';
+        this.expect(note, 'adopts', input.adopts, taskId);
+        return { name: 'taking-noted', seq, taskId };
+      }
       case 'to-adopt recallSubmit':
         this.expect(note, 'adopts', input.adopts, this.taskId);
         return { name: 'adopting', seq };
@@ -248,15 +258,17 @@ export class JobModel {
     }
   }
 
-  private endActivity(note: NoteOf<'activity-end'>): Phase {
+  private endActivity(note: NoteOf<'activity-end'>, notedTask: string | undefined): Phase {
     const { end, seq, type } = note;
     if (this.candidate?.seq === seq) return this.endCandidate(end, this.candidate.taskId);
     if ('seq' in this.phase) this.expect(note, 'activity', seq, this.phase.seq);
     switch (`${this.phase.name} ${type}`) {
       case 'submitting submitVideo':
-        return this.endSubmit(end);
+        return this.endSubmit(end, notedTask);
       case 'recalling recallSubmit':
         return this.endRecall(end);
+      case 'taking-noted recallSubmit':
+        return this.submitted(this.phase.name === 'taking-noted' ? this.phase.taskId : '', 'result' in end);
       case 'adopting recallSubmit':
         this.hasRecord = this.knowsService = 'result' in end;
         return this.isCancelled ? this.fail('Cancelled', { waits: true }) : { name: 'to-poll' };
@@ -273,8 +285,11 @@ export class JobModel {
     }
   }
 
-  private endSubmit(end: ActivityEnd): Phase {
+  /** A submit that could not return its task may have noted it, and then the job takes it from there. */
+  private endSubmit(end: ActivityEnd, notedTask: string | undefined): Phase {
     if ('result' in end) return this.submitted(Object(end.result).taskId);
+    const isGivenUp = end.failed === 'timeout' || end.failed === 'cancelled';
+    if (notedTask !== undefined && isGivenUp) return { name: 'to-take-noted', taskId: notedTask };
     switch (end.failed) {
       case 'SubmitUnconfirmed':
         return this.lose();
@@ -306,10 +321,10 @@ export class JobModel {
     return { name: 'to-hold' };
   }
 
-  private submitted(taskId: string): Phase {
+  private submitted(taskId: string, isRecorded = true): Phase {
     this.taskId = taskId;
     this.submittedAtMs = this.nowMs;
-    this.hasRecord = this.knowsService = true;
+    this.hasRecord = this.knowsService = isRecorded;
     return this.isCancelled ? this.fail('Cancelled', { waits: true }) : { name: 'to-poll' };
   }
 

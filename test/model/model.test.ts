@@ -1,39 +1,29 @@
 import { atLength } from '../support/nightly';
-import { processorMs } from '../support/processor-time.cjs';
 import { fc } from '../support/properties';
 import { REPLAY } from '../support/seed';
 import type { BatchPerformance } from './batch-stage';
 import { BATCH_CASES, CASES } from './cases';
 import { compare } from './compare';
 import { compareBatch } from './compare-batch';
-import { BATCHES, JOBS, runScripts } from './run-scripts';
+import { BATCHES, JOBS, type RunReport, runShare } from './run-scripts';
 import type { Performance } from './stage';
 import { theatreOfFile } from './theatre-of-file';
 
-/** `npm run model` sets other numbers, and prints how far it is. */
-const asked = process.env.VIDEOGEN_MODEL_SCRIPTS;
-const JOB_SCRIPTS = Number(asked || atLength(40, 1_000));
-const BATCH_SCRIPTS = Number(process.env.VIDEOGEN_MODEL_BATCHES || atLength(3, 20));
-const PRINT_EVERY_MS = 5_000;
+/** `npm run model` plays more, in as many processes as there are cores. */
+const JOB_SCRIPTS = atLength(40, 1_000);
+const BATCH_SCRIPTS = atLength(3, 20);
 /** For each script, on a machine with much else to do. */
 const PATIENCE_MS = 500;
 
 const theatre = theatreOfFile();
 
-test.each([
-  ['jobs', JOBS, JOB_SCRIPTS],
-  ['batches', BATCHES, BATCH_SCRIPTS],
-] as const)(
+test.each<[string, number, (scripts: number) => Promise<RunReport>]>([
+  ['jobs', JOB_SCRIPTS, (scripts) => runShare(theatre(), JOBS, { seed: seed(), from: 0, scripts })],
+  ['batches', BATCH_SCRIPTS, (scripts) => runShare(theatre(), BATCHES, { seed: seed(), from: 0, scripts })],
+])(
   `%s do what the model allows, whatever happens to them (${REPLAY})`,
-  async (_name, kind, scripts) => {
-    const { seed = 0 } = fc.readConfigureGlobal();
-    const options = { scripts, seed, onProgress: printer(scripts) };
-    // Each kind has types of its own.
-    const report = await (kind === JOBS
-      ? runScripts(theatre(), JOBS, options)
-      : runScripts(theatre(), BATCHES, options));
-    const { failure, ...counts } = report;
-    if (asked) process.stderr.write(`${JSON.stringify(counts)}\n`);
+  async (_name, scripts, run) => {
+    const { failure, ...counts } = await run(scripts);
     expect(failure).toBeUndefined();
     expect(counts.played).toBe(scripts);
     // Otherwise nothing was carried over.
@@ -42,10 +32,11 @@ test.each([
   300_000 + (JOB_SCRIPTS + BATCH_SCRIPTS * 10) * PATIENCE_MS,
 );
 
-/** With many scripts they are not played again. */
-const describeUnlessAsked = asked ? describe.skip : describe;
+function seed(): number {
+  return fc.readConfigureGlobal().seed ?? 0;
+}
 
-describeUnlessAsked('the model allows what happens', () => {
+describe('the model allows what happens', () => {
   let jobs: Performance[];
   let batches: BatchPerformance[];
   beforeAll(async () => {
@@ -61,18 +52,3 @@ describeUnlessAsked('the model allows what happens', () => {
     expect(batches.slice(index, index + 1).map(compareBatch)).toEqual([[]]);
   });
 });
-
-function printer(scripts: number): ((played: number) => void) | undefined {
-  if (!asked) return undefined;
-  const startedAtMs = Date.now();
-  let printedAtMs = 0;
-  return (played) => {
-    if (Date.now() - printedAtMs < PRINT_EVERY_MS) return;
-    printedAtMs = Date.now();
-    const seconds = (printedAtMs - startedAtMs) / 1_000;
-    const processorSeconds = processorMs() / 1_000;
-    process.stderr.write(
-      `${played} of ${scripts} scripts, ${(played / seconds).toFixed(1)} a second, ${processorSeconds.toFixed(0)} s of processor time\n`,
-    );
-  };
-}

@@ -18,14 +18,18 @@ import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../../src/contract/names';
 import { RateLimiter, type VideoService } from '../../src/service';
 import type { VideoStorage } from '../../src/storage';
 import type { VideoTestEnvironment } from '../../src/testing';
-import { type BatchPerformance, BatchStage, requestOf } from './batch-stage';
+import { type BatchPerformance, BatchStage, REQUESTS_FILE, requestOf } from './batch-stage';
 import type { Cue, DirectorActivities, direct } from './director';
+import { createQuickWorker, stopWatchdogs } from './quick-workflows';
 import type { BatchScript, Script } from './script';
-import { type Performance, REQUEST, type Scene, Stage, type StageTools } from './stage';
+import { type Performance, REQUEST, type Scene, Stage, StageClock, type StageTools } from './stage';
 import type { NoteSinks } from './take-notes';
 
 /** A run continues as new when its history is longer: a job at nearly every poll, a batch after its first round. */
 const SHORT_HISTORY_EVENTS: Record<string, number> = { LONGEST: 4, LONGEST_BATCH: 40, SHORTEST: 1 };
+
+/** A batch reads another page after every second item. */
+const REQUESTS_IN_A_PAGE = 2;
 
 /** A group takes seconds. A server that stops skipping time would take days. */
 const LONGEST_GROUP_MS = 300_000;
@@ -57,6 +61,8 @@ export async function bundleTheatre(options: Partial<BundleOptions> = {}): Promi
 interface TheatreOptions {
   code?: string;
   sinks?: WorkerOptions['sinks'];
+  /** Runs workflows in threads of their own, where Temporal ends one that never pauses. It takes twice the time. */
+  threads?: boolean;
 }
 
 interface House {
@@ -74,18 +80,21 @@ interface Cleared<P> {
 /** Plays many scripts at once on one server, each on its own stage. */
 export class Theatre {
   private readonly stages = new Map<string, Scene>();
+  private readonly startWatchdogs: () => void;
 
   private constructor(
     private readonly env: VideoTestEnvironment,
     private readonly folder: string,
-    private readonly sinks: WorkerOptions['sinks'],
+    private readonly options: TheatreOptions,
     private houses: Houses | undefined,
-  ) {}
+  ) {
+    this.startWatchdogs = options.threads ? () => undefined : stopWatchdogs();
+  }
 
   static async open(env: VideoTestEnvironment, options: TheatreOptions = {}): Promise<Theatre> {
-    const { code = await bundleTheatre(), sinks } = options;
+    const { code = await bundleTheatre() } = options;
     const folder = await mkdtemp(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'videogen-model-'));
-    const theatre = new Theatre(env, folder, sinks, undefined);
+    const theatre = new Theatre(env, folder, options, undefined);
     const [continuing, plain] = await Promise.all([
       theatre.openHouse(withShortHistories(code)),
       theatre.openHouse(code),
@@ -112,9 +121,13 @@ export class Theatre {
     const { houses } = this;
     if (houses === undefined) throw new Error('the theatre is closed');
     const group = randomUUID().slice(0, 8);
-    const clock = () => this.env.temporal.currentTimeMs();
+    const readServer = () => this.env.temporal.currentTimeMs();
+    const nowMs = await readServer();
     const stages = await Promise.all(
-      scripts.map((script, index) => set(`${group}-${index}`, script, { clock, folder: this.folder })),
+      scripts.map((script, index) => {
+        const clock = new StageClock(readServer, nowMs);
+        return set(`${group}-${index}`, script, { clock, folder: this.folder });
+      }),
     );
     for (const stage of stages) this.stages.set(stage.workflowId, stage);
     try {
@@ -137,6 +150,7 @@ export class Theatre {
     const houses = Object.values(this.houses ?? {});
     for (const { worker } of houses) worker.shutdown();
     await Promise.all(houses.map(({ running }) => running));
+    this.startWatchdogs();
     await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 
@@ -187,7 +201,9 @@ export class Theatre {
       readPart: async (...given) => here().storage.readPart?.(...given),
     };
     const rateLimiter = new LimiterOfStage(() => here().rateLimiter);
-    const activities: DirectorActivities = {
+    const real = createVideoActivities({ service, storage, rateLimiter });
+    const activities: Pick<typeof real, 'readRequests'> & DirectorActivities = {
+      readRequests: (input) => real.readRequests({ most: REQUESTS_IN_A_PAGE, ...input }),
       taskToAdopt: async (workflowId, generation, item) =>
         this.stages.get(workflowId)?.taskId(generation, item) ?? '',
     };
@@ -199,12 +215,12 @@ export class Theatre {
         },
       },
     };
-    const worker = await Worker.create({
+    const worker = await (this.options.threads ? Worker.create : createQuickWorker)({
       connection: this.env.temporal.nativeConnection,
       taskQueue,
       workflowBundle: { code },
-      activities: { ...createVideoActivities({ service, storage, rateLimiter }), ...activities },
-      sinks: { ...sinks, ...this.sinks },
+      activities: { ...real, ...activities },
+      sinks: { ...sinks, ...this.options.sinks },
       maxCachedWorkflows: 1_000,
       interceptors: {
         activity: [
@@ -269,11 +285,13 @@ function jobCue(stage: Stage): Omit<Cue, 'workflowId' | 'taskQueue'> {
 }
 
 function batchCue({ script }: BatchStage): Omit<Cue, 'workflowId' | 'taskQueue'> {
-  const { deadlineMs, holdForMs, onLostSubmit, polling, deeds, window, onFailure, items } = script;
+  const { deadlineMs, holdForMs, onLostSubmit, polling, deeds, window, onFailure, items, fromFile } = script;
   const options = { deadline: deadlineMs, holdFor: holdForMs, onLostSubmit, polling, window, onFailure };
   return {
     workflowType: BATCH_WORKFLOW_TYPE,
-    input: { requests: items.map((_, index) => requestOf(index + 1)), ...options },
+    input: fromFile
+      ? { requestsFrom: REQUESTS_FILE, ...options }
+      : { requests: items.map((_, index) => requestOf(index + 1)), ...options },
     deeds,
   };
 }

@@ -32,10 +32,11 @@ export const BATCHES: Kind<BatchScript, BatchPerformance> = {
   compare: compareBatch,
 };
 
-export interface RunOptions {
-  scripts: number;
+/** Scripts that are drawn together. The first one is number `from` of the run, and gives the share its seed. */
+export interface Share {
   seed: number;
-  onProgress?: (played: number) => void;
+  from: number;
+  scripts: number;
 }
 
 export interface RunReport {
@@ -47,14 +48,14 @@ export interface RunReport {
   failure?: string;
 }
 
-/** Plays scripts in groups until one fails. */
-export async function runScripts<S, P extends { script: S; notes: Note[] }>(
+/** Plays the scripts of a share in groups until one fails. */
+export async function runShare<S, P extends { script: S; notes: Note[] }>(
   theatre: Theatre,
   kind: Kind<S, P>,
-  options: RunOptions,
+  share: Share,
+  onProgress: (played: number) => void = () => undefined,
 ): Promise<RunReport> {
-  const { seed } = options;
-  const all = fc.sample(kind.scripts, { seed, numRuns: options.scripts });
+  const all = fc.sample(kind.scripts, { seed: seedOf(share), numRuns: share.scripts });
   const report: RunReport = { played: 0, runs: 0, outcomes: {} };
   for (let from = 0; from < all.length; from += kind.atOnce) {
     const performances = await kind.play(theatre, all.slice(from, from + kind.atOnce));
@@ -62,20 +63,25 @@ export async function runScripts<S, P extends { script: S; notes: Note[] }>(
       count(report, performance.notes);
       const problems = kind.compare(performance);
       if (problems.length === 0) continue;
-      const failed = { seed, index: from + index, script: performance.script, problems };
-      report.failure = await shrink(theatre, kind, failed);
+      const failed = { index: from + index, script: performance.script, problems };
+      report.failure = await shrink(theatre, kind, share, failed);
       return report;
     }
-    options.onProgress?.(report.played);
+    onProgress(report.played);
   }
   return report;
+}
+
+function seedOf({ seed, from }: Share): number {
+  return (seed + from) | 0;
 }
 
 /** Plays the failing script alone, and then smaller and smaller ones that still fail. */
 async function shrink<S, P extends { script: S; notes: Note[] }>(
   theatre: Theatre,
   kind: Kind<S, P>,
-  { seed, index, script, problems }: { seed: number; index: number; script: S; problems: string[] },
+  share: Share,
+  { index, script, problems }: { index: number; script: S; problems: string[] },
 ): Promise<string> {
   let smallest = { script, problems };
   const property = fc.asyncProperty(kind.scripts, async (tried) => {
@@ -83,8 +89,13 @@ async function shrink<S, P extends { script: S; notes: Note[] }>(
     if (found.length > 0) smallest = { script: tried, problems: found };
     return found.length === 0;
   });
-  await fc.check(property, { seed, path: `${index}`, numRuns: 1, interruptAfterTimeLimit: SHRINK_MS });
-  return [`script ${index + 1} of seed ${seed}, as a case for cases.ts:`, ...asCase(smallest)].join('\n');
+  await fc.check(property, {
+    seed: seedOf(share),
+    path: `${index}`,
+    numRuns: 1,
+    interruptAfterTimeLimit: SHRINK_MS,
+  });
+  return [`script ${share.from + index + 1}, as a case for cases.ts:`, ...asCase(smallest)].join('\n');
 }
 
 function asCase({ script, problems }: { script: unknown; problems: string[] }): string[] {

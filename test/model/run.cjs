@@ -1,5 +1,7 @@
 // Plays many more scripts than the suite does: `npm run model -- --scripts 50000 --seed 7`.
-const { spawnSync } = require('node:child_process');
+const { fork } = require('node:child_process');
+const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
+const { availableParallelism, tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { parseArgs } = require('node:util');
 
@@ -9,27 +11,138 @@ const { values } = parseArgs({
     // Of batches; each has several items.
     batches: { type: 'string', default: '200' },
     seed: { type: 'string', default: 'fox' },
+    processes: { type: 'string', default: String(availableParallelism()) },
   },
 });
 
-for (const name of ['scripts', 'batches']) {
-  if (/^[1-9]\d*$/.test(values[name])) continue;
-  process.stderr.write(`--${name} is ${values[name]}: give a number, such as 50000.\n`);
+for (const [name, least] of [
+  ['scripts', 0],
+  ['batches', 0],
+  ['processes', 1],
+]) {
+  if (/^\d+$/.test(values[name]) && Number(values[name]) >= least) continue;
+  process.stderr.write(`--${name} is ${values[name]}: give a number, such as 4.\n`);
   process.exit(2);
 }
 
-const jest = join(__dirname, '../../node_modules/jest/bin/jest.js');
-const { status } = spawnSync(
-  process.execPath,
-  [jest, '--selectProjects', 'server', '--testPathPatterns', 'test/model/model.test.ts'],
-  {
-    stdio: 'inherit',
-    env: {
-      ...process.env,
-      VIDEOGEN_MODEL_SCRIPTS: values.scripts,
-      VIDEOGEN_MODEL_BATCHES: values.batches,
-      VIDEOGEN_SEED: values.seed,
-    },
-  },
-);
-process.exitCode = status ?? 1;
+/** Each share is played by one process, with a seed of its own: the processes change nothing but the time. */
+const SHARES = { jobs: 500, batches: 50 };
+const PRINT_EVERY_MS = 5_000;
+
+function orders() {
+  const all = { jobs: Number(values.scripts), batches: Number(values.batches) };
+  return Object.entries(SHARES).flatMap(([kind, size]) =>
+    Array.from({ length: Math.ceil(all[kind] / size) }, (_, index) => ({
+      kind,
+      from: index * size,
+      scripts: Math.min(size, all[kind] - index * size),
+    })),
+  );
+}
+
+async function bundle(folder) {
+  require('../support/run-typescript.cjs');
+  const { bundleTheatre } = require('./play.ts');
+  const path = join(folder, 'theatre.js');
+  writeFileSync(path, await bundleTheatre());
+  return path;
+}
+
+const players = new Set();
+
+/** Plays orders, one after the other, in a process of its own. */
+async function startPlayer(codePath, waiting, total) {
+  const child = fork(join(__dirname, 'player.cjs'), [codePath], {
+    env: { ...process.env, VIDEOGEN_SEED: values.seed },
+    // A group of its own, so that Temporal's server ends with it.
+    detached: true,
+    execArgv: [],
+  });
+  players.add(child);
+  const progress = { played: 0, processorMs: 0 };
+  total.players.push(progress);
+  try {
+    for (let order = waiting.shift(); order && total.problem === undefined; order = waiting.shift()) {
+      const { report, error, ...spent } = await play(child, order, progress);
+      progress.played = 0;
+      Object.assign(progress, spent);
+      if (error !== undefined) total.problem ??= `${JSON.stringify(order)}: ${error}`;
+      if (report) add(total, order.kind, report);
+    }
+  } finally {
+    players.delete(child);
+    end(child);
+  }
+}
+
+function play(child, order, progress) {
+  return new Promise((resolve) => {
+    const onExit = (code) => resolve({ error: `the process ended with ${code}` });
+    const onMessage = (message) => {
+      if ('played' in message) {
+        progress.played = message.played;
+        return;
+      }
+      child.off('message', onMessage);
+      child.off('exit', onExit);
+      resolve(message);
+    };
+    child.on('message', onMessage);
+    child.once('exit', onExit);
+    child.send(order);
+  });
+}
+
+function add(total, kind, { failure, played, runs, outcomes }) {
+  const counts = total.counts[kind];
+  counts.played += played;
+  counts.runs += runs;
+  for (const [outcome, times] of Object.entries(outcomes))
+    counts.outcomes[outcome] = (counts.outcomes[outcome] ?? 0) + times;
+  total.problem ??= failure;
+}
+
+/** With its group. */
+function end({ pid }) {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error;
+  }
+}
+
+async function main() {
+  const startedAtMs = Date.now();
+  const folder = mkdtempSync(join(tmpdir(), 'videogen-model-'));
+  const none = () => ({ played: 0, runs: 0, outcomes: {} });
+  const total = { players: [], counts: { jobs: none(), batches: none() }, problem: undefined };
+  const sum = (of) => total.players.reduce((all, player) => all + player[of], 0);
+  const seconds = () => ((Date.now() - startedAtMs) / 1_000).toFixed(0);
+  const spent = () => `${seconds()} s, ${(sum('processorMs') / 1_000).toFixed(0)} s of processor time`;
+  const printing = setInterval(() => {
+    const { jobs, batches } = total.counts;
+    const played = jobs.played + batches.played + sum('played');
+    process.stderr.write(
+      `${played} of ${Number(values.scripts) + Number(values.batches)} scripts, ${seconds()} s\n`,
+    );
+  }, PRINT_EVERY_MS);
+  try {
+    const codePath = await bundle(folder);
+    const waiting = orders();
+    const processes = Math.min(Number(values.processes), waiting.length);
+    await Promise.all(Array.from({ length: processes }, () => startPlayer(codePath, waiting, total)));
+  } finally {
+    clearInterval(printing);
+    for (const child of players) end(child);
+    rmSync(folder, { recursive: true, force: true });
+  }
+  process.stdout.write(`${JSON.stringify(total.counts)}\n`);
+  if (total.problem === undefined) {
+    process.stdout.write(`Everything that happened is allowed (seed ${values.seed}; ${spent()}).\n`);
+    return;
+  }
+  process.stdout.write(`${total.problem}\n`);
+  process.exitCode = 1;
+}
+
+main();

@@ -283,6 +283,8 @@ export interface BatchScript
   > {
   window: number;
   onFailure: 'continue' | 'stop';
+  /** Whether the requests are in a file, which is read in pages of two. */
+  fromFile: boolean;
   items: ItemScript[];
   deeds: { atMs: number; deed: Deed; item: number }[];
 }
@@ -295,6 +297,7 @@ export const batchScripts: fc.Arbitrary<BatchScript> = fc
     batch: scripts,
     items: fc.array(scripts, { minLength: 1, maxLength: MOST_ITEMS }),
     window: fc.integer({ min: 1, max: MOST_ITEMS }),
+    fromFile: fc.boolean(),
     onFailure: fc.constantFrom(
       'continue' as const,
       'continue' as const,
@@ -302,12 +305,13 @@ export const batchScripts: fc.Arbitrary<BatchScript> = fc
       'stop' as const,
     ),
   })
-  .map(({ batch, items, window, onFailure }) => {
+  .map(({ batch, items, window, fromFile, onFailure }) => {
     // What belongs to an item, or to a job that is alone.
     const { start, cancelling, taskEnds, submits, polls, downloads, deeds, ...shared } = batch;
     return {
       ...shared,
       window,
+      fromFile,
       onFailure,
       items: items.map(({ taskEnds, submits, polls, downloads }) => ({
         taskEnds,

@@ -33,6 +33,8 @@ export interface Attempt {
   /** A failure type, or `ok`, `killed`, `cancelled`, or anything unforeseen. */
   end: string;
   retryAfterMs?: number;
+  /** The task that it noted in a heartbeat which reached the server. */
+  notedTaskId?: string;
 }
 
 /** What a running attempt must know beyond what is noted of it. */
@@ -60,8 +62,31 @@ export interface Performance {
 
 /** The server's clock, and the folder of all stages. */
 export interface StageTools {
-  clock: () => Promise<number>;
+  clock: StageClock;
   folder: string;
+}
+
+/**
+ * The server's clock as one stage reads it. The server skips no time while an attempt runs, so it is asked once for each
+ * attempt, and goes on as the machine's clock does.
+ */
+export class StageClock {
+  private aheadMs: number;
+
+  constructor(
+    private readonly readServer: () => Promise<number>,
+    nowMs: number,
+  ) {
+    this.aheadMs = nowMs - Date.now();
+  }
+
+  readonly now = (): number => Date.now() + this.aheadMs;
+
+  async set(): Promise<number> {
+    const nowMs = await this.readServer();
+    this.aheadMs = nowMs - Date.now();
+    return nowMs;
+  }
 }
 
 /** What the workers need of a stage. */
@@ -79,7 +104,7 @@ export interface Scene {
 /** One job's own service, storage and rate limiter, with the script for them. */
 export class Stage implements Scene {
   rateLimiter = new RateLimiter();
-  private readonly attempts: Attempt[] = [];
+  private readonly attempts: RunningAttempt[] = [];
   private readonly runs = new Map<string, Note[]>();
   private readonly running = new Map<string, RunningAttempt>();
   private readonly waiting: { submits: SubmitAnswer[]; polls: PollAnswer[]; downloads: DownloadAnswer[] };
@@ -97,7 +122,7 @@ export class Stage implements Scene {
     private readonly folder: string,
     private readonly emulator: Emulator,
     private readonly real: VideoService,
-    private readonly clock: () => Promise<number>,
+    private readonly clock: StageClock,
   ) {
     this.waiting = {
       submits: [...script.submits],
@@ -111,7 +136,7 @@ export class Stage implements Scene {
   static async set(workflowId: string, script: Script, { clock, folder }: StageTools): Promise<Stage> {
     const { jobTimeMs, idempotencyKeys, cancelling, servicePolling, start } = script;
     const emulator = await startEmulator({
-      clock,
+      clock: clock.now,
       jobTimeMs,
       idempotencyKeys,
       cancelling,
@@ -168,7 +193,7 @@ export class Stage implements Scene {
       type: info.activityType,
       number: info.attempt,
       scheduledAtMs: info.scheduledTimestampMs,
-      attemptAtMs: await this.clock(),
+      attemptAtMs: await this.clock.set(),
       answers: [],
       end: 'running',
       killAtEnd: false,
@@ -224,17 +249,7 @@ export class Stage implements Scene {
     await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
     const { workflowId, script, posts } = this;
     const attempts = this.attempts.map(
-      ({ runId, activityId, type, number, scheduledAtMs, attemptAtMs, answers, end, retryAfterMs }) => ({
-        runId,
-        activityId,
-        type,
-        number,
-        scheduledAtMs,
-        attemptAtMs,
-        answers,
-        end,
-        retryAfterMs,
-      }),
+      ({ kill: _kill, killAtEnd: _atEnd, isKilled: _isKilled, ...attempt }) => attempt,
     );
     return { workflowId, script, notes, attempts, generations, posts, files, storedRight, ended };
   }
@@ -273,6 +288,7 @@ export class Stage implements Scene {
     try {
       const sent = await send();
       if (answer.kind === 'killed' && answer.at === 'after-send') return attempt.kill();
+      if (answer.kind !== 'killed' || answer.notes === 'kept') attempt.notedTaskId = sent.taskId;
       attempt.killAtEnd = answer.kind === 'killed' && answer.at === 'after-record';
       return sent;
     } finally {

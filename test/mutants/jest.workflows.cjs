@@ -11,7 +11,7 @@ module.exports = {
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   setupFiles: ['<rootDir>/test/mutants/activate-mutant.cjs'],
   transform: {
-    '/workflows/[^.]*[.]ts$': '<rootDir>/test/mutants/instrumented-transform.cjs',
+    '/workflows/[^.]*[.]ts$': ['<rootDir>/test/mutants/instrumented-transform.cjs', { half: 'workflows' }],
     ...server.transform,
   },
 };

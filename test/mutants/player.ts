@@ -83,7 +83,7 @@ async function play(env: VideoTestEnvironment, { mutant, groups }: Order): Promi
     },
   };
   const active = mutant === undefined ? '' : `globalThis.__mutant__ = ${JSON.stringify(mutant)};\n`;
-  const theatre = await Theatre.open(env, { code: `${active}${code}`, sinks });
+  const theatre = await Theatre.open(env, { threads: true, code: `${active}${code}`, sinks });
   for (const group of groups) {
     current = group;
     const startedAtMs = Date.now();

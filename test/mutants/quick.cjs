@@ -1,58 +1,239 @@
-// Mutants of what the quick tests hold, by Stryker.
-const { spawnSync } = require('node:child_process');
+// Mutants of what the quick tests hold. Stryker's own runner loads every test file anew for each mutant, which takes days:
+// here a file is loaded once, and its tests run again for each mutant that they reach.
+const { spawn } = require('node:child_process');
+const { mkdirSync, readdirSync, readFileSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
-const { ROOT, readJson } = require('./cache.cjs');
-const { addResults, oneLine, textAt } = require('./results.cjs');
-const { jsonReporter } = require('./quick.conf.cjs');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { CACHE, ROOT, sha256 } = require('./cache.cjs');
+const { instrument } = require('./instrument.cjs');
+const { killGroup } = require('./kill-group.cjs');
+const { addResults, choose, hashOf, isKilled, keyOf, readResults } = require('./results.cjs');
 
-const STATUSES = {
-  Killed: 'killed',
-  Timeout: 'timed out',
-  Survived: 'survived',
-  NoCoverage: 'survived',
-  // Stryker's own word for those that tests of one process cannot switch on: they act while a module loads.
-  Ignored: 'static',
+/** The tests beside each mutated folder. */
+const TESTS = {
+  'src/contract': 'test/contract',
+  'src/service': 'test/service',
+  'src/storage': 'test/storage',
+  activities: 'test/activities',
 };
+/** Tests of what uses them. */
+const OTHER_TESTS = ['test/workflows', 'test/client', 'test/config'];
+/** They reach nearly everything and take many seconds; other tests hold what they hold. */
+const TOO_SLOW = [
+  'test/activities/download/hostile-downloads.test.ts',
+  'test/activities/other-services.test.ts',
+];
+/** It does so much that other tests would take minutes with its mutants. */
+const OWN_TESTS_ONLY = { 'src/contract/sha256.ts': 'test/contract/sha256.test.ts' };
+/** What the quickest tests do not kill is left to slower ones: how long the tests of one file may take for one mutant. */
+const ROUNDS = [
+  { name: 'quickest', longestMs: 60 },
+  { name: 'quick', longestMs: 400 },
+  { name: 'slow', longestMs: 2_000, besideOnly: true },
+];
+const SIDE_BY_SIDE = 2;
+const CHECK_INTERVAL_MS = 250;
+/** Nothing takes so long, not even the first run of a file's tests: the mutant has stopped the process. */
+const LONGEST_SILENCE_MS = 120_000;
 
-/** Runs Stryker over some or all of the folders and adds its results to those of earlier runs. */
-function measureQuick({ only }) {
-  const stryker = join(__dirname, 'node_modules/@stryker-mutator/core/bin/stryker.js');
-  const mutate =
-    only === undefined
-      ? []
-      : ['--mutate', only.endsWith('.ts') ? only : `${join(only, '**/*.ts')},!**/index.ts`];
-  const config = join(__dirname, 'quick.conf.cjs');
-  const { status } = spawnSync(process.execPath, [stryker, 'run', config, ...mutate], {
-    cwd: ROOT,
-    stdio: 'inherit',
-  });
-  if (status !== 0) throw new Error(`Stryker ended with ${status}`);
-  addResults(resultsIn(readJson(join(ROOT, jsonReporter.fileName), { files: {} })));
+/** Measures mutants and adds the results to those of earlier runs. */
+async function measureQuick({ only, sample, seed, again, log }) {
+  const mutants = await instrument('quick');
+  const known = readResults();
+  const chosen = choose(
+    mutants.filter(({ file }) => file.startsWith(only ?? '')),
+    { sample, seed },
+  ).map((mutant) => ({ ...mutant, ...(again ? {} : known[mutant.file]?.mutants[keyOf(mutant)]) }));
+  const files = testFilesFor(chosen);
+  const run = new QuickRun(chosen, files, log);
+  log(`${mutants.length} mutants, ${chosen.length} chosen, ${run.unfinished().length} to measure`);
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => run.stop());
+  for (const round of ROUNDS) {
+    const queue = [...files];
+    const takeNext = async () => {
+      for (let file = queue.shift(); file !== undefined; file = queue.shift())
+        await run.measureWith(file, round);
+    };
+    await Promise.all(Array.from({ length: SIDE_BY_SIDE }, takeNext));
+  }
+  addResults(run.results());
 }
 
-function resultsIn({ files }) {
-  return Object.entries(files).flatMap(([file, { source, mutants }]) =>
-    mutants.flatMap(({ status, statusReason, location: { start, end }, replacement = '', mutatorName }) => {
-      const known = STATUSES[status];
-      if (known === undefined || isWording(status, statusReason)) return [];
-      const from = { line: start.line - 1, column: start.column - 1 };
-      const to = { line: end.line - 1, column: end.column - 1 };
-      return {
-        file,
-        line: start.line,
-        column: start.column,
-        original: textAt(source, { start: from, end: to }),
-        replacement: oneLine(replacement),
-        mutator: mutatorName,
-        status: known,
-        by: status === 'NoCoverage' ? 'no quick test reaches it' : undefined,
-      };
-    }),
+/** Those beside the mutants first: they kill most. */
+function testFilesFor(chosen) {
+  const hasMutants = (folder) => chosen.some(({ file }) => file.startsWith(`${folder}/`));
+  const folders = Object.keys(TESTS).sort((a, b) => Number(hasMutants(b)) - Number(hasMutants(a)));
+  return [...folders.map((folder) => TESTS[folder]), ...OTHER_TESTS].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.test.ts'))
+      .map((file) => join(folder, file))
+      .filter((file) => !TOO_SLOW.includes(file))
+      .sort(),
   );
 }
 
-function isWording(status, reason = '') {
-  return status === 'Ignored' && !/static/i.test(reason);
+class QuickRun {
+  children = new Set();
+
+  constructor(mutants, files, log) {
+    this.mutants = new Map(mutants.map((mutant) => [mutant.id, mutant]));
+    this.hashes = Object.fromEntries(
+      files.map((file) => [file, sha256(readFileSync(join(ROOT, file), 'utf8'))]),
+    );
+    this.sources = Object.fromEntries(mutants.map(({ file }) => [file, hashOf(file)]));
+    this.log = log;
+  }
+
+  /** The mutants that nothing has killed and that a test file, in its present form, has not been tried on. */
+  open(file, round) {
+    return [...this.mutants.values()].filter(
+      (mutant) => !isKilled(mutant) && this.isOpenFor(mutant, file, round),
+    );
+  }
+
+  isOpenFor(mutant, file, round) {
+    const own = OWN_TESTS_ONLY[mutant.file] ?? file;
+    const isFor = own === file && (!round.besideOnly || isBeside(file, mutant));
+    return isFor && mutant.tried?.[triedKey(file, round)] !== this.hashes[file];
+  }
+
+  unfinished() {
+    return [...this.mutants.values()].filter((mutant) => this.isUnfinished(mutant));
+  }
+
+  isUnfinished(mutant) {
+    const files = Object.keys(this.hashes);
+    return (
+      !isKilled(mutant) && ROUNDS.some((round) => files.some((file) => this.isOpenFor(mutant, file, round)))
+    );
+  }
+
+  async measureWith(file, round) {
+    const counts = { open: this.open(file, round).length, killed: 0 };
+    if (counts.open === 0) return;
+    const startedAt = Date.now();
+    for (let next = { first: [] }; next !== undefined; ) {
+      const open = this.open(file, round).map(({ id }) => id);
+      if (open.length === 0) break;
+      const order = [...next.first, ...open.filter((id) => !next.first.includes(id))];
+      next = await this.runTests(file, round, order, counts);
+      addResults(this.results());
+    }
+    const seconds = Math.round((Date.now() - startedAt) / 1_000);
+    this.log(`${round.name} ${file}: ${counts.killed} of ${counts.open} killed, ${seconds} s`);
+  }
+
+  /** Runs a test file in a process of its own. Returns which mutants come first in the next one, if it needs one. */
+  async runTests(file, round, open, counts) {
+    const work = join(CACHE, 'quick', file);
+    mkdirSync(work, { recursive: true });
+    const [order, report] = ['order.json', 'report.jsonl'].map((name) => join(work, name));
+    const sources = [...new Set(open.map((id) => this.mutants.get(id).file))];
+    writeFileSync(order, JSON.stringify({ open, sources, ...round }));
+    writeFileSync(report, '');
+    const child = startJest(file, { VIDEOGEN_MUTANTS_ORDER: order, VIDEOGEN_MUTANTS_REPORT: report });
+    this.children.add(child);
+    const lines = [];
+    let lastAt = Date.now();
+    for (let isOver = false; !isOver; ) {
+      isOver = await Promise.race([child.ended, sleep(CHECK_INTERVAL_MS, false)]);
+      const added = readLines(report).slice(lines.length);
+      for (const line of added) this.apply(file, round, open, line, counts);
+      lines.push(...added);
+      if (added.length > 0) lastAt = Date.now();
+      isOver ||= lines.at(-1)?.restart || lines.at(-1)?.done || Date.now() - lastAt > LONGEST_SILENCE_MS;
+    }
+    child.end();
+    this.children.delete(child);
+    const { done, unclear, started } = lines.at(-1) ?? {};
+    if (lines.length === 0) {
+      this.log(`${file} cannot be run: ${child.output().slice(0, 1_000)}`);
+      for (const id of open) this.note(id, { tried: file, round });
+    }
+    if (done || lines.length === 0) return undefined;
+    if (started !== undefined)
+      this.apply(file, round, open, { killed: started, by: 'no end', isStuck: true }, counts);
+    return { first: unclear === undefined ? [] : [unclear] };
+  }
+
+  /** Keeps what is known so far. */
+  stop() {
+    for (const child of this.children) child.end();
+    addResults(this.results());
+    process.exit(1);
+  }
+
+  apply(file, round, open, { reached, atLoad, survived, killed, by, isStuck }, counts) {
+    if (reached !== undefined) {
+      for (const id of open) if (!reached.includes(id)) this.note(id, { tried: file, round });
+      for (const id of reached) this.note(id, { isReached: true });
+      for (const id of atLoad) this.note(id, { isAtLoad: true });
+    }
+    if (survived !== undefined) this.note(survived, { tried: file, round });
+    if (killed === undefined) return;
+    counts.killed += 1;
+    this.note(killed, { status: isStuck ? 'timed out' : 'killed', by: `${file}: ${by}` });
+  }
+
+  note(id, { tried, round, ...facts }) {
+    const mutant = this.mutants.get(id);
+    Object.assign(mutant, facts);
+    if (tried !== undefined) mutant.tried = { ...mutant.tried, [triedKey(tried, round)]: this.hashes[tried] };
+  }
+
+  /** Those that not all tests have been tried on have no status yet. A source may have been edited meanwhile. */
+  results() {
+    const unchanged = [...this.mutants.values()].filter(({ file }) => this.sources[file] === hashOf(file));
+    return unchanged.map(({ id, ...mutant }) => {
+      if (isKilled(mutant)) return { ...mutant, tried: undefined };
+      if (this.isUnfinished(mutant)) return { ...mutant, status: 'unfinished' };
+      const { isReached, isAtLoad } = mutant;
+      if (isReached) return { ...mutant, status: 'survived' };
+      return isAtLoad
+        ? { ...mutant, status: 'static' }
+        : { ...mutant, status: 'survived', by: 'no quick test reaches it' };
+    });
+  }
+}
+
+function triedKey(file, { name }) {
+  return `${file} ${name}`;
+}
+
+function isBeside(testFile, { file }) {
+  return Object.entries(TESTS).some(
+    ([folder, tests]) => file.startsWith(`${folder}/`) && testFile.startsWith(`${tests}/`),
+  );
+}
+
+function startJest(file, env) {
+  const jest = join(ROOT, 'node_modules/jest/bin/jest.js');
+  const config = join(__dirname, 'jest.quick.cjs');
+  const args = [jest, '--config', config, '-i', '--silent', '--watchman=false', '--runTestsByPath', file];
+  const child = spawn(process.execPath, args, {
+    cwd: ROOT,
+    // A group of its own, so that what a test has started ends with it.
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, ...env },
+  });
+  let output = '';
+  child.stderr.on('data', (chunk) => {
+    output += chunk;
+  });
+  return {
+    ended: new Promise((resolve) => child.once('close', () => resolve(true))),
+    output: () => output,
+    end: () => killGroup(child),
+  };
+}
+
+/** The last line may not be whole yet. */
+function readLines(path) {
+  return readFileSync(path, 'utf8')
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
 }
 
 module.exports = { measureQuick };

@@ -18,6 +18,10 @@ function makeReport() {
   const mutants = Object.entries(readResults()).flatMap(([file, { mutants: of }]) =>
     Object.values(of).map((mutant) => ({ file, ...mutant })),
   );
+  const survivors = mutants
+    .filter(({ status }) => status === 'survived')
+    .map((mutant) => ({ ...mutant, why: explained.find((one) => isSame(one, mutant))?.why }))
+    .sort((a, b) => a.file.localeCompare(b.file) || a.line - b.line);
   const folders = FOLDERS.map((folder) => {
     const own = mutants.filter(({ file }) => file.startsWith(`${folder}/`));
     const count = (status) => own.filter((mutant) => mutant.status === status).length;
@@ -28,14 +32,15 @@ function makeReport() {
       files: new Set(own.map(({ file }) => file)).size,
       measured,
       killed,
-      score: measured === 0 ? undefined : Math.round((killed / measured) * 1_000) / 10,
+      // Those that are not measured to the end may survive.
+      score:
+        measured === 0 ? undefined : Math.round((killed / (measured + count('unfinished'))) * 1_000) / 10,
+      explained: survivors.filter(({ file, why }) => why !== undefined && file.startsWith(`${folder}/`))
+        .length,
       static: count('static'),
+      unfinished: count('unfinished'),
     };
   });
-  const survivors = mutants
-    .filter(({ status }) => status === 'survived')
-    .map((mutant) => ({ ...mutant, why: explained.find((one) => isSame(one, mutant))?.why }))
-    .sort((a, b) => a.file.localeCompare(b.file) || a.line - b.line);
   return { folders, survivors };
 }
 
@@ -64,26 +69,39 @@ function describeSurvivor({ file, line, original, replacement, by, why }) {
   ];
 }
 
-function describeFolder({ folder, measured, killed, score, static: statics }) {
+function describeFolder({ folder, measured, killed, explained, score, static: statics, unfinished }) {
   if (measured === 0) return `${folder}: nothing is measured`;
-  const apart = statics > 0 ? `; ${statics} that act while a module loads are not measured` : '';
-  return `${folder}: ${score} %, ${killed} of ${measured} killed${apart}`;
+  const parts = [
+    `${folder}: ${unfinished > 0 ? 'at least ' : ''}${score} %, ${killed} of ${measured} killed`,
+    explained > 0 && `${explained} of the others explained`,
+    statics > 0 && `${statics} that act while a module loads are not measured`,
+    unfinished > 0 && `${unfinished} not measured to the end`,
+  ];
+  return parts.filter(Boolean).join('; ');
 }
 
 /** Renews the scores on the page. */
-function writePage({ folders, survivors }, { sample, seed }) {
-  const rows = folders.map(({ folder, files, measured, killed, score, static: statics }) =>
-    [folder, files, measured, killed, score === undefined ? 'not measured' : `${score} %`, statics].join(
-      ' | ',
-    ),
+function writePage({ folders, survivors }, { only, sample, seed }) {
+  const rows = folders.map(({ folder, files, measured, killed, score, explained: known, static: statics }) =>
+    [
+      folder,
+      files,
+      measured,
+      killed,
+      score === undefined ? 'not measured' : `${score} %`,
+      known,
+      statics,
+    ].join(' | '),
   );
+  const unfinished = folders.reduce((sum, folder) => sum + folder.unfinished, 0);
   const explained = survivors.filter(({ why }) => why !== undefined);
-  const how = sample === undefined ? '' : `, of \`workflows\` a sample of ${sample} with the seed ${seed}`;
+  const how =
+    sample === undefined ? '' : `, of \`${only ?? 'workflows'}\` a sample of ${sample} with the seed ${seed}`;
   const lines = [
-    `Measured on ${new Date().toISOString().slice(0, 10)}${how}. ${survivors.length} survived, of which ${explained.length} are explained.`,
+    `Measured on ${new Date().toISOString().slice(0, 10)}${how}. ${survivors.length} survived, of which ${explained.length} are explained.${unfinished === 0 ? '' : ` ${unfinished} are not measured to the end, and count as survivors in the scores.`}`,
     '',
-    '| Folder | Files | Mutants | Killed | Score | While a module loads |',
-    '| --- | --- | --- | --- | --- | --- |',
+    '| Folder | Files | Mutants | Killed | Score | Survived and explained | Acts while a module loads |',
+    '| --- | --- | --- | --- | --- | --- | --- |',
     ...rows.map((row) => `| \`${row.replace(' | ', '` | ')} |`),
     ...(explained.length === 0
       ? []

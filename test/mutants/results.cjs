@@ -23,6 +23,19 @@ function addResults(added) {
   writeJson(FILE, known);
 }
 
+/** A seeded sample: those whose hash with the seed comes first. */
+function choose(mutants, { sample, seed }) {
+  if (sample === undefined) return mutants;
+  const rank = (mutant) => sha256(`${seed} ${mutant.file} ${keyOf(mutant)}`);
+  const ranked = mutants.map((mutant) => ({ mutant, rank: rank(mutant) }));
+  ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1));
+  return ranked.slice(0, sample).map(({ mutant }) => mutant);
+}
+
+function isKilled({ status }) {
+  return status === 'killed' || status === 'timed out';
+}
+
 function keyOf({ line, column, original, replacement }) {
   return `${line}:${column} ${original} -> ${replacement}`;
 }
@@ -47,4 +60,4 @@ function oneLine(code) {
   return code.replace(/\s+/g, ' ').trim();
 }
 
-module.exports = { addResults, keyOf, oneLine, readResults, textAt };
+module.exports = { addResults, choose, hashOf, isKilled, keyOf, oneLine, readResults, textAt };

@@ -6,9 +6,9 @@ const { parseArgs } = require('node:util');
 
 const USAGE = `npm run mutants -- [options]
   --only PATH    only a folder or a file, such as src/contract or workflows/hold.ts
-  --sample N     of workflows/, only so many, chosen by --seed
+  --sample N     only so many, chosen by --seed
   --seed TEXT    another sample; 7 if not set
-  --again        also those of workflows/ that were killed before
+  --again        also those that were measured before
   --report       measure nothing, print what is known
   --page         write the scores into docs/proof.md
 `;
@@ -51,9 +51,9 @@ async function main() {
   if (!options.report) {
     installPackages();
     const isWorkflows = only?.startsWith('workflows');
-    if (!isWorkflows) require('./quick.cjs').measureQuick({ only });
+    const log = (line) => process.stderr.write(`${line}\n`);
+    if (!isWorkflows) await require('./quick.cjs').measureQuick({ ...options, log });
     if (isWorkflows || only === undefined) {
-      const log = (line) => process.stderr.write(`${line}\n`);
       await require('./workflows.cjs').measureWorkflows({ ...options, log });
     }
   }

@@ -1,13 +1,13 @@
 // Mutants of workflows/. Stryker cannot look into Temporal's sandbox, so its instrumenter makes the mutants, and the
 // model and the tests of the workflows judge them here.
 const { fork, spawn } = require('node:child_process');
-const { createHash } = require('node:crypto');
 const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { BUNDLES, bundleWithMutants } = require('./bundle.cjs');
 const { CACHE, ROOT, readJson, sha256, writeJson } = require('./cache.cjs');
-const { instrumentWorkflows } = require('./instrument.cjs');
-const { addResults, keyOf, readResults } = require('./results.cjs');
+const { instrument } = require('./instrument.cjs');
+const { killGroup } = require('./kill-group.cjs');
+const { addResults, choose, isKilled, keyOf, readResults } = require('./results.cjs');
 const { testsOf } = require('./tests-of-workflows.cjs');
 
 /** The scripts of the model, made with the same seed in each run. */
@@ -20,14 +20,16 @@ const LONGEST_TESTS_MS = 240_000;
 
 /** Measures mutants and adds the results to those of earlier runs. */
 async function measureWorkflows({ only, sample, seed, again, log }) {
-  const mutants = await instrumentWorkflows();
+  const mutants = await instrument('workflows');
   await bundleWithMutants();
   const known = readResults();
   const chosen = choose(
     mutants.filter(({ file }) => file.startsWith(only ?? 'workflows/')),
     { sample, seed },
   );
-  const open = chosen.filter((mutant) => again || !isKilled(known, mutant));
+  const open = chosen.filter(
+    (mutant) => again || !isKilled(known[mutant.file]?.mutants[keyOf(mutant)] ?? {}),
+  );
   log(`${mutants.length} mutants in workflows/, ${chosen.length} chosen, ${open.length} to measure`);
   if (open.length === 0) return;
   const player = new Player();
@@ -43,23 +45,6 @@ async function measureWorkflows({ only, sample, seed, again, log }) {
   } finally {
     player.end();
   }
-}
-
-/** A seeded sample: those whose hash with the seed comes first. */
-function choose(mutants, { sample, seed }) {
-  if (sample === undefined) return mutants;
-  const rank = (mutant) =>
-    createHash('sha256')
-      .update(`${seed} ${mutant.file} ${keyOf(mutant)}`)
-      .digest('hex');
-  const ranked = mutants.map((mutant) => ({ mutant, rank: rank(mutant) }));
-  ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1));
-  return ranked.slice(0, sample).map(({ mutant }) => mutant);
-}
-
-function isKilled(known, mutant) {
-  const { status } = known[mutant.file]?.mutants[keyOf(mutant)] ?? {};
-  return status === 'killed' || status === 'timed out';
 }
 
 async function measure(player, reached, { id, ...mutant }) {
@@ -156,14 +141,6 @@ class Player {
 
   end() {
     killGroup(this.child);
-  }
-}
-
-function killGroup({ pid }) {
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch (error) {
-    if (error.code !== 'ESRCH') throw error;
   }
 }
 

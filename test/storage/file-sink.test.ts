@@ -54,3 +54,31 @@ it('a failed sync is reported at the end, however long ago it was', async () => 
   expect(error).toBeInstanceOf(StorageFault);
   expect(String(error)).toContain('EIO');
 });
+
+it('bytes are synced while more come, 32 MiB at a time and one sync after the other', async () => {
+  const syncs: (() => void)[] = [];
+  const file = {
+    writev: async <Views extends readonly NodeJS.ArrayBufferView[]>(buffers: Views) => ({
+      bytesWritten: buffers.reduce((sum, { byteLength }) => sum + byteLength, 0),
+      buffers,
+    }),
+    datasync: () => new Promise<void>((resolve) => syncs.push(resolve)),
+  };
+  const sink = new FileSink(file);
+  const mebibyte = Buffer.alloc(1024 * 1024);
+  const syncsAfter = async (mebibytes: number) => {
+    for (let count = 0; count < mebibytes; count++)
+      await new Promise((resolve) => sink.write(mebibyte, resolve));
+    return syncs.length;
+  };
+  expect(await syncsAfter(31)).toBe(0);
+  expect(await syncsAfter(1)).toBe(1);
+  expect(await syncsAfter(40)).toBe(1);
+  syncs[0]?.();
+  expect(await syncsAfter(1)).toBe(2);
+  syncs[1]?.();
+  expect(await syncsAfter(31)).toBe(2);
+  expect(await syncsAfter(1)).toBe(3);
+  syncs[2]?.();
+  await new Promise<void>((resolve) => sink.end(resolve));
+});

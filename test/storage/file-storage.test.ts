@@ -16,11 +16,12 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { createFileStorage, StorageFault, StorageUnusable, type VideoStorage } from '../../src/storage';
 import { moveIfFree, newPartName, partMark } from '../../src/storage/part-files';
-import { writeAndRead } from '../../src/storage/probe';
+import { runProbe, writeAndRead } from '../../src/storage/probe';
 import {
   feed,
   feedSome,
@@ -238,6 +239,32 @@ test('a write that was delayed for long replaces nothing', async () => {
 test('a storage that answers AccessDenied for a missing file is not usable', async () => {
   const read: VideoStorage['read'] = () => Promise.reject(new StorageFault('AccessDenied: Access Denied'));
   await expect(writeAndRead({ ...storage, read }, 'x')).rejects.toThrow('AccessDenied');
+});
+
+test.each<[string, (string | undefined)[], string]>([
+  ['returns a file before it is stored', ['x'], 'never stored'],
+  ['loses what it stores', [undefined, undefined], 'just stored'],
+  ['returns another file', [undefined, 'y'], 'just stored'],
+])('a storage that %s is not usable', async (_what, answers, problem) => {
+  const read: VideoStorage['read'] = async () => {
+    const answer = answers.shift();
+    return answer === undefined ? undefined : Readable.from([answer]);
+  };
+  await expect(writeAndRead({ ...storage, read }, 'x')).rejects.toThrow(problem);
+});
+
+test('a storage that does not answer in time is not usable, with the fix', async () => {
+  const never = new Promise<void>(() => undefined);
+  const probe = { location: 'there', limitMs: 5, fixFor: ({ code }: { code?: string }) => `Fix ${code}.` };
+  await expect(runProbe(probe, () => never)).rejects.toMatchObject({
+    message: 'The storage there cannot be used: no answer. Fix undefined.',
+  });
+  const full = new StorageFault('no space left.', { code: 'ENOSPC' });
+  await expect(runProbe(probe, () => Promise.reject(full))).rejects.toMatchObject({
+    name: 'StorageUnusable',
+    message: 'The storage there cannot be used: no space left. Fix ENOSPC.',
+    code: 'ENOSPC',
+  });
 });
 
 describe('the sweeper', () => {

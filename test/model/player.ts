@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import { createVideoTestEnvironment } from '../../src/testing';
+import { processorMs } from '../support/processor-time.cjs';
+import { fc } from '../support/properties';
+import { silenceLogs, Theatre } from './play';
+import { BATCHES, JOBS, type RunReport, runShare, type Share } from './run-scripts';
+
+/** What run.cjs asks for, and the answers: how far it is, and in the end the report. */
+export interface Order extends Omit<Share, 'seed'> {
+  kind: 'jobs' | 'batches';
+}
+export type Answer = { played: number } | { report: RunReport; processorMs: number } | { error: string };
+
+const [, , codePath = ''] = process.argv;
+
+/** Each share has a server of its own: the test server forgets nothing. */
+async function play({ kind, ...share }: Order): Promise<RunReport> {
+  const { seed = 0 } = fc.readConfigureGlobal();
+  const env = await createVideoTestEnvironment();
+  try {
+    const theatre = await Theatre.open(env, { code: readFileSync(codePath, 'utf8') });
+    const whole = { ...share, seed };
+    const onProgress = (played: number) => answer({ played });
+    const report = await (kind === 'jobs'
+      ? runShare(theatre, JOBS, whole, onProgress)
+      : runShare(theatre, BATCHES, whole, onProgress));
+    await theatre.close();
+    return report;
+  } finally {
+    await env.teardown();
+  }
+}
+
+function answer(given: Answer): void {
+  process.send?.(given);
+}
+
+/** With its group, to which Temporal's server belongs. */
+process.on('disconnect', () => process.kill(-process.pid, 'SIGKILL'));
+
+silenceLogs();
+process.on('message', (order: Order) => {
+  play(order).then(
+    (report) => answer({ report, processorMs: processorMs() }),
+    (error: unknown) => answer({ error: String(error) }),
+  );
+});
