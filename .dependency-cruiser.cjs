@@ -32,6 +32,8 @@ const HOUSE = [
     folder: 'src/plugin/',
     mayImport: [...rooms('contract service config client worker nexus'), 'workflows/'],
   },
+  // It runs in browsers.
+  { folder: 'src/gateway/page/', mayImport: [] },
   { folder: 'src/gateway/', mayImport: rooms('contract service storage config client') },
   { folder: 'src/cli/', mayImport: ['src/', 'workflows/', 'activities/'] },
   {

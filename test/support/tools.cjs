@@ -26,6 +26,12 @@ const TOOLS = [
     for: "the test of Temporal's Python SDK",
     get: 'Python 3.10 or newer with venv and pip: apt-get install python3-venv python3-pip, or brew install python',
   },
+  {
+    name: 'chromium',
+    for: "the test of the gateway's page",
+    get: 'Chromium: apt-get install chromium, or brew install --cask chromium; CHROMIUM names its executable if it is elsewhere',
+    setting: 'CHROMIUM',
+  },
   ...['bash', 'ps', 'tar', 'mkfifo', 'sleep'].map((name) => ({
     name,
     for: 'several tests',
@@ -37,7 +43,8 @@ const TOOLS = [
 function toolsBlock(env = process.env) {
   const cached = cachedIn(env);
   const missing = TOOLS.filter(
-    ({ name, makes }) => !isOnPath(name, env) && !makes?.every((one) => cached.has(one)),
+    ({ name, makes, setting }) =>
+      !isOnPath(name, env) && !makes?.every((one) => cached.has(one)) && !(setting && env[setting]),
   );
   if (missing.length === 0)
     return `All tools of the tests are installed: ${TOOLS.map(({ name }) => name).join(', ')}.\n`;
@@ -45,15 +52,27 @@ function toolsBlock(env = process.env) {
   return `Missing on PATH; the tests that need them will fail:\n${lines.join('')}`;
 }
 
-function isOnPath(name, { PATH = '' }) {
-  return PATH.split(delimiter).some((folder) => {
-    try {
-      accessSync(join(folder, name), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
+/** The executable of a tool. Without it, the error says how to get it. */
+function findTool(name, env = process.env) {
+  const { for: use, get, setting } = TOOLS.find((tool) => tool.name === name);
+  const found = (setting && env[setting]) || onPath(name, env);
+  if (found) return found;
+  throw new Error(`There is no ${name} on PATH, which is for ${use}. Get ${get}.`);
+}
+
+const isOnPath = (name, env) => onPath(name, env) !== undefined;
+
+function onPath(name, { PATH = '' }) {
+  return PATH.split(delimiter)
+    .map((folder) => join(folder, name))
+    .find((file) => {
+      try {
+        accessSync(file, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
 }
 
 /** The names in the cache folder, without versions. */
@@ -66,4 +85,4 @@ function cachedIn({ VIDEOGEN_CACHE, XDG_CACHE_HOME, HOME = homedir() }) {
   }
 }
 
-module.exports = { toolsBlock };
+module.exports = { findTool, toolsBlock };
