@@ -72,7 +72,7 @@ export async function send(request, onStart) {
 }
 
 function addChoices(containerId, name, values) {
-  const choices = [['', 'Any'], ...values.map((value) => [value, value])].map(([value, words]) => {
+  const choices = [['', 'Auto'], ...values.map((value) => [value, value])].map(([value, words]) => {
     const label = document.createElement('label');
     const input = Object.assign(document.createElement('input'), { type: 'radio', name, value });
     input.defaultChecked = value === '';

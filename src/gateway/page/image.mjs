@@ -35,7 +35,10 @@ export function setUpImage({ largestImageBytes }, showError) {
 
   async function send(file) {
     note.textContent = 'Uploading the image…';
-    const { image_url: url } = await post('v1/images', { body: file, type: file.type });
+    const { image_url: url } = await post('v1/images', {
+      body: file,
+      type: file.type || 'application/octet-stream',
+    });
     return url;
   }
 

@@ -2,7 +2,7 @@ import { allowAsking, CallFailed, getJson, hasKey, onKeyNeeded, sleep } from './
 import { hasEnded, watchVideo } from './events.mjs';
 import { fillForm, send, setUpForm } from './form.mjs';
 import { askInDialog } from './key-dialog.mjs';
-import { focusStage, setUpStage, showMessage, showVideo, updateFacts } from './stage.mjs';
+import { focusStage, revealStage, setUpStage, showMessage, showVideo, updateFacts } from './stage.mjs';
 import { requestOf, unansweredRequest } from './starts.mjs';
 import { allVideos, knownVideo, loadVideo, loadVideos, onChange, putVideos } from './videos.mjs';
 import { showWall } from './wall.mjs';
@@ -73,6 +73,7 @@ function onStart(video) {
   if (selectedId() === video.id) return;
   history.pushState(null, '', `#${video.id}`);
   void select();
+  revealStage();
 }
 
 function again(video) {

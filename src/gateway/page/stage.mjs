@@ -45,12 +45,18 @@ export const updateFacts = (given) => {
 /** Moves to the stage, for who chose a video further down. */
 export function focusStage() {
   title.focus({ preventScroll: true });
+  revealStage();
+}
+
+/** On a phone the stage is below the form. */
+export function revealStage() {
   stage.scrollIntoView({ block: 'nearest', behavior: isCalm.matches ? 'auto' : 'smooth' });
 }
 
 export function showMessage(words) {
   shown = undefined;
   stage.dataset.state = 'empty';
+  document.title = 'Videos';
   title.textContent = 'Your video';
   find('screen-words').textContent = words ?? EMPTY_WORDS;
   find('screen').hidden = false;
