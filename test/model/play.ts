@@ -206,6 +206,7 @@ export class Theatre {
       readRequests: (input) => real.readRequests({ most: REQUESTS_IN_A_PAGE, ...input }),
       taskToAdopt: async (workflowId, generation, item) =>
         this.stages.get(workflowId)?.taskId(generation, item) ?? '',
+      expectCancel: async (workflowId) => this.stages.get(workflowId)?.expectCancel(),
     };
     const sinks: InjectedSinks<NoteSinks> = {
       notes: {
