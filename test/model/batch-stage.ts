@@ -103,7 +103,7 @@ export class BatchStage implements Scene {
   }
 
   /** No script cancels a batch. */
-  expectCancel(): void {}
+  async cancel(): Promise<void> {}
 
   get hasEnded(): boolean {
     return [...this.runs.values()].some((notes) => notes.at(-1)?.kind === 'end');

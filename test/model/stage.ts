@@ -22,7 +22,7 @@ const BYTES_BEFORE_KILL = 8 * 1024;
 /** The workflow's part of its cancellation, by which it asks how its submit has ended. */
 const INSPECTION = 'inspectPendingSubmit';
 /** A workflow task that cancels has reached the server after this. */
-const CANCEL_SETTLES_MS = 300;
+const CANCEL_SETTLES_MS = 200;
 /** A cancellation that does not arrive: the job has ended or continued meanwhile. */
 const LONGEST_CANCEL_MS = 3_000;
 export const UNKNOWN_TASK = 'task_nobody_made';
@@ -104,7 +104,7 @@ export interface Scene {
   readonly rateLimiter: RateLimiter;
   readonly hasEnded: boolean;
   takeNote(runId: string, numbered: NumberedNote): void;
-  expectCancel(): void;
+  cancel(send: () => Promise<unknown>): Promise<void>;
   attempt(context: Context, work: () => Promise<unknown>): Promise<unknown>;
   taskId(generation: number | 'unknown', item?: number): string;
 }
@@ -176,11 +176,14 @@ export class Stage implements Scene {
   }
 
   /**
-   * Says that a cancellation is coming. The test server breaks a workflow that cancels an activity which has just ended,
-   * and then skips no more time. So no attempt ends from here until the workflow has cancelled what it runs.
+   * Cancels the job. The test server breaks a workflow that cancels an activity which has just ended, and then skips no
+   * more time. So no attempt ends until the workflow has cancelled what it runs.
    */
-  expectCancel(): void {
+  async cancel(send: () => Promise<unknown>): Promise<void> {
     this.noEndBeforeMs = Date.now() + LONGEST_CANCEL_MS;
+    // The job may have ended.
+    await send().catch(() => undefined);
+    await this.untilCancelled();
   }
 
   takeNote(runId: string, { number, note }: NumberedNote): void {
@@ -257,6 +260,10 @@ export class Stage implements Scene {
       if (this.noEndBeforeMs > 0) this.noEndBeforeMs = Date.now() + CANCEL_SETTLES_MS;
       return;
     }
+    await this.untilCancelled();
+  }
+
+  private async untilCancelled(): Promise<void> {
     while (Date.now() < this.noEndBeforeMs && !this.hasEnded) await sleep(CANCEL_SETTLES_MS / 10);
   }
 
