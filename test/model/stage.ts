@@ -23,6 +23,8 @@ const BYTES_BEFORE_KILL = 8 * 1024;
 const INSPECTION = 'inspectPendingSubmit';
 /** A workflow task that cancels has reached the server after this. */
 const CANCEL_SETTLES_MS = 200;
+/** A timer that is due so soon, or was a moment ago, may fire while a cancellation is under way. */
+const TIMER_FIRES_WITHIN_MS = 1_000;
 /** A cancellation that does not arrive: the job has ended or continued meanwhile. */
 const LONGEST_CANCEL_MS = 3_000;
 export const UNKNOWN_TASK = 'task_nobody_made';
@@ -122,6 +124,7 @@ export class Stage implements Scene {
   private readonly dead = new Set<string>();
   private posts = 0;
   private noEndBeforeMs = 0;
+  private timerDueAtMs = 0;
   readonly service: VideoService;
   readonly storage: VideoStorage;
 
@@ -177,9 +180,12 @@ export class Stage implements Scene {
 
   /**
    * Cancels the job. The test server breaks a workflow that cancels an activity which has just ended, and then skips no
-   * more time. So no attempt ends until the workflow has cancelled what it runs.
+   * more time; so it does for a timer that has just fired. So no timer is about to fire, and no attempt ends until the
+   * workflow has cancelled what it runs.
    */
   async cancel(send: () => Promise<unknown>): Promise<void> {
+    while (Math.abs(this.timerDueAtMs - (await this.clock.set())) < TIMER_FIRES_WITHIN_MS)
+      await sleep(CANCEL_SETTLES_MS);
     this.noEndBeforeMs = Date.now() + LONGEST_CANCEL_MS;
     // The job may have ended.
     await send().catch(() => undefined);
@@ -187,6 +193,7 @@ export class Stage implements Scene {
   }
 
   takeNote(runId: string, { number, note }: NumberedNote): void {
+    if (note.kind === 'timer') this.timerDueAtMs = note.atMs + note.ms;
     if (note.kind === 'cancel') this.noEndBeforeMs = Date.now() + CANCEL_SETTLES_MS;
     const notes = this.runs.get(runId) ?? [];
     notes.length = number;
