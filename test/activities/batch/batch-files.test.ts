@@ -7,9 +7,9 @@ import { pathToFileURL } from 'node:url';
 import { createBatchFiles } from '../../../activities/batch/batch-files';
 import type { ItemResult } from '../../../src/contract/batch';
 import { packItems } from '../../../src/contract/batch';
-import { REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../../src/contract/policies';
+import { RECORD_WITHIN_MS, REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../../src/contract/policies';
 import type { VideoRequest } from '../../../src/contract/request';
-import { LARGEST_REQUESTS_FILE_BYTES } from '../../../src/contract/sizes';
+import { LARGEST_REQUESTS_FILE_BYTES, MOST_ITEMS } from '../../../src/contract/sizes';
 import { readFailure, type VideoFailure } from '../../../src/contract/video-failure';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../../src/storage';
 
@@ -158,6 +158,13 @@ describe('a file of requests', () => {
     expect(bytesRead).toBeLessThan(LARGEST_REQUESTS_FILE_BYTES + 100 * chunk.length);
   });
 
+  it('with more requests than a batch has is refused for good', async () => {
+    putText('{"prompt":"x"}\n'.repeat(MOST_ITEMS + 1));
+    const failure = await failed(open());
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
+    expect(failure.message).toContain(`${FROM}: there are 100001 requests; a batch has at most 100000`);
+  });
+
   it('is the same whatever its formatting', async () => {
     put(foxes(2));
     const { sha256 } = await open('foxes');
@@ -267,6 +274,19 @@ describe('the results of a batch', () => {
     const failure = await failed(open('foxes'));
     expect(failure).toMatchObject({ type: 'StorageFailed', isRetryable: true });
     expect(failure.message).toContain(`batches/foxes/${name} is damaged`);
+  });
+
+  it('are not replaced by an attempt that took so long that the next one may have written', async () => {
+    await record([result(1)]);
+    const { now } = performance;
+    let readings = 0;
+    const clock = jest
+      .spyOn(performance, 'now')
+      .mockImplementation(() => now.call(performance) + (readings++ > 0 ? RECORD_WITHIN_MS : 0));
+    const failure = await failed(record([result(2)])).finally(() => clock.mockRestore());
+    expect(failure).toMatchObject({ type: 'StorageFailed', isRetryable: true });
+    expect(failure.message).toContain(`reading ${RESULTS} took too long`);
+    expect(recorded()).toBe(toLines([result(1)]));
   });
 
   it('that could not be read are not replaced by the new ones', async () => {
