@@ -9,7 +9,7 @@ import type { ItemResult } from '../../../src/contract/batch';
 import { packItems } from '../../../src/contract/batch';
 import { RECORD_WITHIN_MS, REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../../src/contract/policies';
 import type { VideoRequest } from '../../../src/contract/request';
-import { LARGEST_REQUESTS_FILE_BYTES, MOST_ITEMS } from '../../../src/contract/sizes';
+import { LARGEST_REQUESTS_FILE_BYTES } from '../../../src/contract/sizes';
 import { readFailure, type VideoFailure } from '../../../src/contract/video-failure';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../../src/storage';
 
@@ -156,13 +156,6 @@ describe('a file of requests', () => {
       `${FROM}: the file is larger than 100.0 MB; split it into several batches`,
     );
     expect(bytesRead).toBeLessThan(LARGEST_REQUESTS_FILE_BYTES + 100 * chunk.length);
-  });
-
-  it('with more requests than a batch has is refused for good', async () => {
-    putText('{"prompt":"x"}\n'.repeat(MOST_ITEMS + 1));
-    const failure = await failed(open());
-    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
-    expect(failure.message).toContain(`${FROM}: there are 100001 requests; a batch has at most 100000`);
   });
 
   it('is the same whatever its formatting', async () => {
