@@ -41,6 +41,7 @@ describe('a redacted text of a service', () => {
     ['in hexadecimal', `no ${Buffer.from(KEY).toString('hex')}`, 'no …'],
     ['in capitals', `no ${KEY.toUpperCase()}`, 'no …'],
     ['at the end, with one escape', 'no sk-live\\/abc+0123456789', 'no …'],
+    ['with an escape as its last character', 'no sk-live/abc+012345678\\9', 'no …'],
     ['by its first half', `no ${KEY.slice(0, 11)}`, 'no …'],
     ['by its last half', `no ***${KEY.slice(11)}`, 'no ***…'],
     ['after "Bearer"', `invalid header Bearer ${KEY}`, 'invalid header Bearer …'],
@@ -105,6 +106,7 @@ describe('a redacted text of a service', () => {
     'aB3-cd-ef-gh-ij-kl-',
     'a-red-fox-in-the-snow-2026',
     'A-Red-Fox-In-The-Snow',
+    'A-RED-FOX-IN-THE-SNOW-2026',
     '1234567890123456',
     '!abcdefgh12345678',
     'abcdefgh12345678!',
@@ -128,38 +130,17 @@ describe('a redacted text of a service', () => {
   });
 
   it.each([
-    [
-      [
-        [0, 4],
-        [1, 2],
-      ],
-      '…ef',
-    ],
-    [
-      [
-        [0, 3],
-        [2, 5],
-      ],
-      '…f',
-    ],
-    [
-      [
-        [0, 2],
-        [2, 4],
-      ],
-      '…ef',
-    ],
-    [
-      [
-        [4, 6],
-        [0, 1],
-      ],
-      '…bcd…',
-    ],
-    [[[3, 3]], 'abcdef'],
-    [[[3, 1]], 'abcdef'],
-  ])('has one ellipsis for ranges that overlap or touch: %j', (ranges, hidden) => {
-    const given = ranges.map(([start = 0, end = 0]) => ({ start, end }));
+    ['0-4 1-2', '…ef'],
+    ['0-3 2-5', '…f'],
+    ['1-2 2-4', 'a…ef'],
+    ['4-6 0-1', '…bcd…'],
+    ['3-3', 'abcdef'],
+    ['3-1', 'abcdef'],
+  ])('has one ellipsis for ranges that overlap or touch, and none for empty ones: %s', (ranges, hidden) => {
+    const given = ranges.split(' ').map((range) => {
+      const [start = 0, end = 0] = range.split('-').map(Number);
+      return { start, end };
+    });
     expect(hideRanges('abcdef', given)).toBe(hidden);
   });
 
