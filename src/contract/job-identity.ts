@@ -78,12 +78,14 @@ function nameOfType(type: string): string {
 }
 
 /** Each field as JSON: those of the request, and the task id. */
-function fieldsOf(identity: unknown): Record<string, string | undefined> {
+function fieldsOf(identity: unknown): Record<string, string> {
   if (typeof identity !== 'object' || identity === null) return {};
   const { request, ...rest }: { request?: unknown } = identity;
   const fields = { ...rest, ...(typeof request === 'object' ? request : {}) };
   return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [name, JSON.stringify(shortValue(value))]),
+    Object.entries(fields)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [name, JSON.stringify(shortValue(value))]),
   );
 }
 

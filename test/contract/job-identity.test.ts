@@ -91,6 +91,11 @@ test.each([
   expect(describeOtherType('fox', existing, expected)).toBe(sentence);
 });
 
+test('the fields of the request are named in their order, and the task last', () => {
+  const existing = identityOf({ request: { prompt: 'A red fox', duration: 5 } });
+  expect(describeDifference(existing, identityOf({ taskId: 'task_1' }))).toBe('prompt, duration, taskId');
+});
+
 test('a hostile memo makes no hostile message', () => {
   const existing = Object.fromEntries(
     Array.from({ length: 5_000 }, (_, index) => [`${index}\u001b[2J\n\u202E${'x'.repeat(1_000)}`, 'y']),

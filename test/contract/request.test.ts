@@ -203,9 +203,18 @@ describe('several mistakes', () => {
     );
   });
 
-  it('are counted when there are too many to list', () => {
-    const flood = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`field_${index}`, index]));
-    const problem = problemOf(flood);
+  const fields = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`field_${index}`, index]));
+
+  it('are all named up to twenty, and then counted', () => {
+    expect(problemOf(fields(19))).toMatch(
+      /; "field_18" is not a field of the request; the fields are [^;]+$/,
+    );
+    expect(problemOf(fields(21))).toMatch(/; and 2 more$/);
+  });
+
+  it('stay short, however many there are', () => {
+    const problem = problemOf(fields(5_000));
     expect(problem).toMatch(/^prompt is missing; "field_0" is not.+; and 4981 more$/);
     expect(problem.length).toBeLessThan(4_000);
   });

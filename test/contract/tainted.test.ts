@@ -26,6 +26,11 @@ it.each(['task-1', 'sk-live-task-0001', 'task-4f9a8b7c-0000', '4f9a8b7c-6d5e-400
   },
 );
 
+it('a key of eight characters taints a task id, one of seven does not', () => {
+  expect(isTainted('task-a1b2c3d4', { keys: ['a1b2c3d4'], wholeValues: [] })).toBe(true);
+  expect(isTainted('task-a1b2c3d', { keys: ['a1b2c3d'], wholeValues: [] })).toBe(false);
+});
+
 it('a key that is an ordinary word taints no task id', () => {
   expect(isTainted('the-key-1', { keys: ['key', ''], wholeValues: [] })).toBe(false);
 });

@@ -80,7 +80,12 @@ export class BatchStage implements Scene {
     { clock, folder }: StageTools,
   ): Promise<BatchStage> {
     const { jobTimeMs, idempotencyKeys, servicePolling } = script;
-    const emulator = await startEmulator({ clock: clock.now, jobTimeMs, idempotencyKeys, videoBytes: VIDEO_BYTES });
+    const emulator = await startEmulator({
+      clock: clock.now,
+      jobTimeMs,
+      idempotencyKeys,
+      videoBytes: VIDEO_BYTES,
+    });
     const service = createVideoService({
       baseUrl: emulator.url,
       apiKey: () => emulator.apiKey,
@@ -96,6 +101,9 @@ export class BatchStage implements Scene {
     const tasks = this.emulator.generations().filter((task) => itemOf(task) === item);
     return (generation === 'unknown' ? undefined : tasks[generation]?.taskId) ?? UNKNOWN_TASK;
   }
+
+  /** No script cancels a batch. */
+  async cancel(): Promise<void> {}
 
   get hasEnded(): boolean {
     return [...this.runs.values()].some((notes) => notes.at(-1)?.kind === 'end');

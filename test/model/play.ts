@@ -206,6 +206,11 @@ export class Theatre {
       readRequests: (input) => real.readRequests({ most: REQUESTS_IN_A_PAGE, ...input }),
       taskToAdopt: async (workflowId, generation, item) =>
         this.stages.get(workflowId)?.taskId(generation, item) ?? '',
+      cancelJob: async (workflowId) => {
+        const { workflow } = this.env.temporal.client;
+        const cancel = () => workflow.getHandle(workflowId).cancel();
+        await this.stages.get(workflowId)?.cancel(cancel);
+      },
     };
     const sinks: InjectedSinks<NoteSinks> = {
       notes: {

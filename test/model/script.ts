@@ -207,6 +207,16 @@ function bound(ms: fc.Arbitrary<number>, mayBeUnset: boolean) {
   return either;
 }
 
+/**
+ * What the test server cannot do, the scripts leave to the tests on a real server:
+ * - Resets: it does not implement ResetWorkflowExecution.
+ * - Timeouts of attempts: it lets no time pass while one runs, so a killed attempt ends with an error that stands for it.
+ * - A second cancellation: it refuses the command, and the workflow that asked for it stops.
+ * - A cancellation at the start: all jobs of a group start at that time, and it breaks a workflow that cancels an activity
+ *   which has just ended.
+ * - Cancelled batches, which run many activities at once, for the same reason. Also, it waits for ever for the retry of an
+ *   activity that was cancelled before its next attempt, if the workflow goes on.
+ */
 function scriptInUnits(unitMs: number): fc.Arbitrary<Script> {
   // Without bias, which would make most times the shortest or the longest.
   const times = (min: number, max: number) =>
@@ -245,7 +255,6 @@ function scriptInUnits(unitMs: number): fc.Arbitrary<Script> {
       polls: answers(pollAnswer, { most: 8, manyTimes: 12 }),
       downloads: answers(downloadAnswer, { most: 4, manyTimes: 20 }),
       deeds: fc.array(fc.record({ atMs: times(0, 20), deed }), { maxLength: 6 }),
-      // Not at once: all jobs of a group start at that time, and the test server does not cancel what ends just then.
       cancels: fc.oneof({ weight: 5, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: times(1, 16) }),
       continues: fc.constantFrom(true, true, true, false),
     })
@@ -319,7 +328,6 @@ export const batchScripts: fc.Arbitrary<BatchScript> = fc
         polls: polls.filter(({ kind }) => kind !== 'killed'),
         downloads: downloads.filter(({ kind }) => kind !== 'killed'),
       })),
-      // The test server stops when a batch cancels an activity that has just ended, so none is cancelled.
       deeds: deeds
         .filter(({ deed }) => deed.kind !== 'cancel')
         .map((deed, index) => ({ ...deed, item: (index % items.length) + 1 })),

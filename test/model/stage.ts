@@ -1,6 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import { fromTemporalType } from '../../src/contract/failure-table';
 import type { VideoRequest } from '../../src/contract/request';
@@ -18,6 +19,14 @@ export const VIDEO_BYTES = 32 * 1024;
 export const MOST_ATTEMPTS = 120;
 /** Beyond the head of a video, so that its file is open. */
 const BYTES_BEFORE_KILL = 8 * 1024;
+/** The workflow's part of its cancellation, by which it asks how its submit has ended. */
+const INSPECTION = 'inspectPendingSubmit';
+/** A workflow task that cancels has reached the server after this. */
+const CANCEL_SETTLES_MS = 200;
+/** A timer that is due so soon, or was a moment ago, may fire while a cancellation is under way. */
+const TIMER_FIRES_WITHIN_MS = 1_000;
+/** A cancellation that does not arrive: the job has ended or continued meanwhile. */
+const LONGEST_CANCEL_MS = 3_000;
 export const UNKNOWN_TASK = 'task_nobody_made';
 
 /** One attempt of an activity: the answers that it got, and how it ended. */
@@ -97,6 +106,7 @@ export interface Scene {
   readonly rateLimiter: RateLimiter;
   readonly hasEnded: boolean;
   takeNote(runId: string, numbered: NumberedNote): void;
+  cancel(send: () => Promise<unknown>): Promise<void>;
   attempt(context: Context, work: () => Promise<unknown>): Promise<unknown>;
   taskId(generation: number | 'unknown', item?: number): string;
 }
@@ -113,6 +123,8 @@ export class Stage implements Scene {
   /** Killed attempts: their code is still there, but does nothing more. */
   private readonly dead = new Set<string>();
   private posts = 0;
+  private noEndBeforeMs = 0;
+  private timerDueAtMs = 0;
   readonly service: VideoService;
   readonly storage: VideoStorage;
 
@@ -166,7 +178,23 @@ export class Stage implements Scene {
     return task?.taskId ?? UNKNOWN_TASK;
   }
 
+  /**
+   * Cancels the job. The test server breaks a workflow that cancels an activity which has just ended, and then skips no
+   * more time; so it does for a timer that has just fired. So no timer is about to fire, and no attempt ends until the
+   * workflow has cancelled what it runs.
+   */
+  async cancel(send: () => Promise<unknown>): Promise<void> {
+    while (Math.abs(this.timerDueAtMs - (await this.clock.set())) < TIMER_FIRES_WITHIN_MS)
+      await sleep(CANCEL_SETTLES_MS);
+    this.noEndBeforeMs = Date.now() + LONGEST_CANCEL_MS;
+    // The job may have ended.
+    await send().catch(() => undefined);
+    await this.untilCancelled();
+  }
+
   takeNote(runId: string, { number, note }: NumberedNote): void {
+    if (note.kind === 'timer') this.timerDueAtMs = note.atMs + note.ms;
+    if (note.kind === 'cancel') this.noEndBeforeMs = Date.now() + CANCEL_SETTLES_MS;
     const notes = this.runs.get(runId) ?? [];
     notes.length = number;
     this.runs.set(runId, [...notes, note]);
@@ -228,8 +256,22 @@ export class Stage implements Scene {
       throw error;
     } finally {
       if (!attempt.isKilled) beats.release();
+      await this.untilMayEnd(info.activityType);
       this.running.delete(key);
     }
+  }
+
+  private async untilMayEnd(activityType: string): Promise<void> {
+    if (activityType === INSPECTION) {
+      // The workflow cancels its submit after it.
+      if (this.noEndBeforeMs > 0) this.noEndBeforeMs = Date.now() + CANCEL_SETTLES_MS;
+      return;
+    }
+    await this.untilCancelled();
+  }
+
+  private async untilCancelled(): Promise<void> {
+    while (Date.now() < this.noEndBeforeMs && !this.hasEnded) await sleep(CANCEL_SETTLES_MS / 10);
   }
 
   /** Collects what happened, and ends everything. */

@@ -1,3 +1,4 @@
+import type { Duration } from '@temporalio/common';
 import {
   CancellationScope,
   ContinueAsNew,
@@ -7,7 +8,6 @@ import {
   type WorkflowInterceptors,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { Duration } from '@temporalio/common';
 import type { JobResult } from '../../src/contract/job';
 import { BATCH_WORKFLOW_TYPE, TASK_ID_MEMO, WORKFLOW_TYPE } from '../../src/contract/names';
 import { readFailure, readTimeout } from '../../src/contract/video-failure';

@@ -33,39 +33,15 @@ const LONGEST_SECONDS = {
   'test/workflows/batch/carried-items.test.ts': 13,
 };
 
-/** What a file takes that is not known to be long: one that waits for servers, and one that does not. */
-const OTHER_MS = { waits: 15_000, computes: 2_000 };
-
-/**
- * Long files first: the run would wait for a long file that starts last. Files that wait for servers and timeouts are mixed
- * with those that compute all the time, so that the cores are busy from the beginning to the end.
- */
+/** Starts long files first: the run would wait for a long file that starts last. */
 module.exports = class OrderOfFiles extends Sequencer {
   sort(tests) {
     const ms = new Map(lastRun().map((file) => [file.file, file.ms]));
-    const kindOf = ({ context }) => (context.config.displayName?.name === 'pure' ? 'computes' : 'waits');
-    const msOf = (test) => {
-      const file = relative(ROOT, test.path);
-      return ms.get(file) ?? (LONGEST_SECONDS[file] * 1_000 || OTHER_MS[kindOf(test)]);
+    const msOf = ({ path }) => {
+      const file = relative(ROOT, path);
+      return ms.get(file) ?? (LONGEST_SECONDS[file] ?? 0) * 1_000;
     };
     const bySize = super.sort(tests);
-    const [waiting, computing] = ['waits', 'computes'].map((kind) =>
-      withShares(
-        bySize.filter((test) => kindOf(test) === kind).sort((a, b) => msOf(b) - msOf(a)),
-        msOf,
-      ),
-    );
-    return [...waiting, ...computing].sort((a, b) => a.share - b.share).map(({ test }) => test);
+    return [...bySize].sort((a, b) => msOf(b) - msOf(a));
   }
 };
-
-/** Each test with the share of the whole time that the tests before it take. */
-function withShares(tests, msOf) {
-  const wholeMs = tests.reduce((sum, test) => sum + msOf(test), 0);
-  let beforeMs = 0;
-  return tests.map((test) => {
-    const share = beforeMs / wholeMs;
-    beforeMs += msOf(test);
-    return { test, share };
-  });
-}

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { createBatchFiles } from '../../../activities/batch/batch-files';
 import type { ItemResult } from '../../../src/contract/batch';
 import { packItems } from '../../../src/contract/batch';
-import { REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../../src/contract/policies';
+import { RECORD_WITHIN_MS, REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../../src/contract/policies';
 import type { VideoRequest } from '../../../src/contract/request';
 import { LARGEST_REQUESTS_FILE_BYTES } from '../../../src/contract/sizes';
 import { readFailure, type VideoFailure } from '../../../src/contract/video-failure';
@@ -267,6 +267,19 @@ describe('the results of a batch', () => {
     const failure = await failed(open('foxes'));
     expect(failure).toMatchObject({ type: 'StorageFailed', isRetryable: true });
     expect(failure.message).toContain(`batches/foxes/${name} is damaged`);
+  });
+
+  it('are not replaced by an attempt that took so long that the next one may have written', async () => {
+    await record([result(1)]);
+    const { now } = performance;
+    let readings = 0;
+    const clock = jest
+      .spyOn(performance, 'now')
+      .mockImplementation(() => now.call(performance) + (readings++ > 0 ? RECORD_WITHIN_MS : 0));
+    const failure = await failed(record([result(2)])).finally(() => clock.mockRestore());
+    expect(failure).toMatchObject({ type: 'StorageFailed', isRetryable: true });
+    expect(failure.message).toContain(`reading ${RESULTS} took too long`);
+    expect(recorded()).toBe(toLines([result(1)]));
   });
 
   it('that could not be read are not replaced by the new ones', async () => {

@@ -30,6 +30,13 @@ it('a sidecar of the same task is replaced without a warning', async () => {
   expect(await written()).toEqual(sidecar);
 });
 
+it('a sidecar of another task stays, with a warning', async () => {
+  await writeFile(join(folder, 'fox.mp4.json'), '{"taskId":"task-2"}');
+  const warning = await writeSidecar(storage, 'fox.mp4', sidecar);
+  expect(warning).toBe('fox.mp4.json exists already and was not overwritten');
+  expect(await written()).toEqual({ taskId: 'task-2' });
+});
+
 it('a folder with the name of the sidecar is a warning', async () => {
   await mkdir(join(folder, 'fox.mp4.json'));
   const warning = await writeSidecar(storage, 'fox.mp4', sidecar);

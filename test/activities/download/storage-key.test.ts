@@ -37,6 +37,20 @@ it.each(['.', '..', '.hidden', 'a/../b', 'a\\b', 'é 🦊', '%2F', 'a$&b', '{ext
   },
 );
 
+it('only the dot at the start of a name is encoded, and only a name of more than 200 characters is cut', () => {
+  const name = (workflowId: string) => key(undefined, '{workflowId}', { workflowId });
+  expect(name('fox.v1')).toBe('fox.v1');
+  expect(name('x'.repeat(200))).toBe('x'.repeat(200));
+  expect(name('x'.repeat(201))).toMatch(/^x{167}-[0-9a-f]{32}$/);
+});
+
+it('a part of a key may have 240 bytes', () => {
+  const longest = `${'狐'.repeat(78)}ab.mp4`;
+  expect(Buffer.byteLength(longest)).toBe(240);
+  expect(key(longest)).toBe(longest);
+  expect(key(`x${longest}`)).toMatch(/^x狐+-[0-9a-f]{32}\.mp4$/);
+});
+
 it('different ids get different names, however long they are', () => {
   const names = ['a', 'b'].map((end) =>
     key(undefined, undefined, { workflowId: `${'x'.repeat(2_000)}${end}` }),
