@@ -54,10 +54,7 @@ export async function call(path, init = {}) {
   for (;;) {
     const key = sessionStorage.getItem(KEY);
     const headers = { ...init.headers, ...(key !== null && { authorization: `Bearer ${key}` }) };
-    const response = await fetch(path, { ...init, headers }).catch((error) => {
-      if (error.name === 'AbortError') throw error;
-      throw new CallFailed(0, { message: 'The gateway does not answer.' });
-    });
+    const response = await fetch(path, { ...init, headers }).catch(failNoAnswer);
     if (response.ok) return response;
     // Another call may have got a new key meanwhile.
     const isOld = key !== sessionStorage.getItem(KEY);
@@ -67,7 +64,15 @@ export async function call(path, init = {}) {
   }
 }
 
-export const getJson = async (path) => (await call(path)).json();
+/** The body of a response, by `json` or `blob`. One that breaks off is no answer. */
+export const readBody = (response, kind) => response[kind]().catch(failNoAnswer);
+
+function failNoAnswer(error) {
+  if (error.name === 'AbortError') throw error;
+  throw new CallFailed(0, { message: 'The gateway does not answer.' });
+}
+
+export const getJson = async (path) => readBody(await call(path), 'json');
 
 /**
  * Sends a POST until its answer is known. All attempts carry the same Idempotency-Key, so that one whose answer was lost is
@@ -77,7 +82,7 @@ export async function post(path, { body, type = 'application/json', idempotencyK
   for (let attempt = 0; ; attempt++) {
     try {
       const headers = { 'content-type': type, 'idempotency-key': idempotencyKey };
-      return await (await call(path, { method: 'POST', body, headers })).json();
+      return await readBody(await call(path, { method: 'POST', body, headers }), 'json');
     } catch (error) {
       const waitMs = RETRY_AFTER_MS[attempt];
       if (!IS_UNKNOWN.has(error.status) || waitMs === undefined) throw error;

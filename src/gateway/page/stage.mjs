@@ -140,24 +140,25 @@ function announce(video) {
 async function play(video) {
   if (content.id === video.id) return;
   unload();
-  const { abort } = content;
-  content.id = video.id;
+  const mine = content;
+  const { signal } = mine.abort;
+  mine.id = video.id;
   try {
-    content.url = await loadContent(video.id, abort.signal);
-    if (abort.signal.aborted) return URL.revokeObjectURL(content.url);
-    player.src = content.url;
+    mine.url = await loadContent(video.id, signal);
+    if (signal.aborted) return URL.revokeObjectURL(mine.url);
+    player.src = mine.url;
     player.hidden = false;
     player.setAttribute('aria-label', video.prompt ?? 'The video');
     find('screen-words').textContent = '';
     const download = find('download');
     const extension = /^\w+\/(\w+)/.exec(video.video.content_type)?.[1] ?? 'mp4';
-    Object.assign(download, { href: content.url, download: `${video.id}.${extension}`, hidden: false });
+    Object.assign(download, { href: mine.url, download: `${video.id}.${extension}`, hidden: false });
     // Who prefers calm presses play.
     if (!isCalm.matches) await player.play().catch(() => undefined);
   } catch (error) {
-    if (abort.signal.aborted) return;
+    if (signal.aborted) return;
     // The next refresh of the list tries again, if that can help.
-    if (error.status === 0 || error.status >= 500) content.id = undefined;
+    if (error.status === 0 || error.status >= 500) mine.id = undefined;
     find('screen-words').textContent = [error.message, error.advice].filter(Boolean).join(' ');
   }
 }

@@ -1,4 +1,4 @@
-import { call } from './calls.mjs';
+import { call, readBody } from './calls.mjs';
 
 /** The bytes of videos, and one still of each for the wall. */
 
@@ -16,7 +16,7 @@ let loading = 0;
 /** The address of a video in this tab: a player cannot send the key. The caller revokes it. */
 export async function loadContent(id, signal) {
   const response = await call(`v1/videos/${id}/content`, { signal });
-  return URL.createObjectURL(await response.blob());
+  return URL.createObjectURL(await readBody(response, 'blob'));
 }
 
 /** The address of a still, or undefined where there is none. */
