@@ -106,7 +106,13 @@ async function ask(page: Page, prompt: string): Promise<void> {
 
 const untilPlaying = async (page: Page) => {
   await page.locator('#player').waitFor();
-  await page.waitForFunction("document.querySelector('#player').currentTime > 0.1");
+  // Not `waitForFunction`, whose second try needs eval, which the policy forbids.
+  await page.evaluate(`new Promise((resolve) => {
+    const player = document.querySelector('#player');
+    const check = () => player.currentTime > 0.1 && resolve();
+    player.addEventListener('timeupdate', check);
+    check();
+  })`);
 };
 
 const paidFor = (prompt: string) =>
