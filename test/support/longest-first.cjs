@@ -17,7 +17,7 @@ const LONGEST_SECONDS = {
   'test/real-server/examples.test.ts': 40,
   'test/real-server/resets.test.ts': 40,
   'test/real-server/cli-workers.test.ts': 25,
-  'test/model/model.test.ts': 40,
+  'test/model/model.test.ts': 60,
   'test/real-server/large-requests.test.ts': 35,
   'test/time-skipping/testing-page.test.ts': 35,
   'test/fuzz/fuzz.test.ts': 35,
