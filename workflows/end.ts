@@ -42,11 +42,12 @@ function failureOf(error: unknown, { taskId }: Job): VideoFailure | undefined {
 
 function activityFailure(error: unknown): VideoFailure | undefined {
   if (!(error instanceof ActivityFailure)) return undefined;
-  switch (readTimeout(error)) {
+  switch (readTimeout(error)?.during) {
     case 'never-started':
       return new VideoFailure('DeadlineExceeded', {
         message: `no worker started ${error.activityType}; is a worker running on its task queue?`,
       });
+    case 'between-attempts':
     case 'while-running':
       return new VideoFailure('DeadlineExceeded');
     case undefined:

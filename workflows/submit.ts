@@ -10,6 +10,7 @@ import {
 import type { RecalledSubmit, SubmittedTask, VideoActivities } from '../activities';
 import type { InspectedSubmit, SubmitNote } from '../activities/submit/submit-note';
 import { cleanText } from '../src/contract/clean-text';
+import { mayHaveMadeTask } from '../src/contract/failure-table';
 import { INSPECT_SUBMIT_POLICY, RECALL_POLICY, SUBMIT_POLICY } from '../src/contract/policies';
 import { describeRequest, describeTask } from '../src/contract/summaries';
 import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/video-failure';
@@ -83,11 +84,14 @@ async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> 
 
 /** The failure of a lost submit; undefined when the submit certainly made no task. */
 function readLostSubmit(error: unknown): VideoFailure | undefined {
-  if (readTimeout(error) === 'while-running') {
-    return new VideoFailure('SubmitUnconfirmed', { message: 'it timed out before its result was known' });
+  const timeout = readTimeout(error);
+  if (timeout === undefined) {
+    const failure = readFailure(error);
+    return failure?.type === 'SubmitUnconfirmed' ? failure : undefined;
   }
-  const failure = readFailure(error);
-  return failure?.type === 'SubmitUnconfirmed' ? failure : undefined;
+  const { during, last } = timeout;
+  if (during === 'never-started' || (last && !mayHaveMadeTask(last))) return undefined;
+  return new VideoFailure('SubmitUnconfirmed', { message: 'it timed out before its result was known' });
 }
 
 /** After a timeout, the last heartbeat or the job record may name the task, or say that there is none. */

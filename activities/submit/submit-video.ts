@@ -130,6 +130,9 @@ class SubmitAttempt {
   }
 
   async submit(): Promise<SubmittedTask> {
+    // Also for an attempt that the rate limiter would refuse: Temporal gives up what still runs at the deadline, and then
+    // nobody knows that nothing was sent.
+    refuseIfLate(this.input.startedAtMs);
     const { taskId, doubts } = await callWithinLimits(this.deps.rateLimiter, 'submit', () => this.post());
     for (const doubt of doubts) log.warn('the answer is ambiguous', { taskId, doubt });
     return this.task(taskId);

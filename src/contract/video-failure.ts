@@ -163,16 +163,31 @@ function isCancelledJob(error: Error): boolean {
   return [WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE].includes(error.workflowType);
 }
 
+/** How an activity timed out; `last` is how its last attempt failed by itself, if it did. */
+export interface ActivityTimeout {
+  during: 'never-started' | 'between-attempts' | 'while-running';
+  last?: FailureType;
+}
+
 /**
- * Whether an activity timed out while it ran or before any worker started it; undefined when it did not time out. An
- * activity that was never started has neither a heartbeat nor an earlier failure. Where we set no limit for the start, the
- * server uses the limit of the whole activity, and reports SCHEDULE_TO_START for an attempt that was waiting for a worker.
+ * When an activity timed out: before any worker started it; while it waited for its next attempt after one that failed by
+ * itself; or while an attempt may have run. Undefined when it did not time out.
+ *
+ * The SDK's TimeoutFailure does not have the failure of the last attempt, so the server's own failure is read. A running
+ * attempt has a started event. An activity that was never started has neither a heartbeat nor an earlier failure; where we
+ * set no limit for the start, the server uses the limit of the whole activity and reports SCHEDULE_TO_START.
  */
-export function readTimeout(error: unknown): 'while-running' | 'never-started' | undefined {
+export function readTimeout(error: unknown): ActivityTimeout | undefined {
   if (!(error instanceof ActivityFailure && error.cause instanceof TimeoutFailure)) return undefined;
-  const { timeoutType, lastHeartbeatDetails, cause } = error.cause;
-  const wasStarted = timeoutType !== 'SCHEDULE_TO_START' || lastHeartbeatDetails != null || cause != null;
-  return wasStarted ? 'while-running' : 'never-started';
+  const { timeoutType, lastHeartbeatDetails } = error.cause;
+  const lastFailure = error.failure?.cause?.cause;
+  const isRunning = Number(error.failure?.activityFailureInfo?.startedEventId ?? 0) > 0;
+  if (lastFailure?.applicationFailureInfo && !isRunning) {
+    return { during: 'between-attempts', last: fromTemporalType(lastFailure.applicationFailureInfo.type) };
+  }
+  const wasStarted =
+    timeoutType !== 'SCHEDULE_TO_START' || lastHeartbeatDetails != null || lastFailure != null;
+  return { during: wasStarted ? 'while-running' : 'never-started' };
 }
 
 const DETAIL_TYPES: Record<string, string> = {

@@ -272,6 +272,14 @@ describe('an attempt that Temporal may have given up on', () => {
     expect([failure.type, failure.nonRetryable]).toEqual(['DeadlineExceeded', true]);
     expect(world.emulator.calls).toHaveLength(0);
   });
+
+  it('is not paused by the rate limiter right before the deadline, because no attempt would follow', async () => {
+    world.emulator.next('submit', { kind: 'rate-limited', retryAfter: 60 });
+    await failureOf(submit());
+    const late = { scheduleToCloseTimeoutMs: POST_BEFORE_DEADLINE_MS };
+    const { failure } = await failureOf(submit({}, late));
+    expect([failure.type, failure.nonRetryable]).toEqual(['DeadlineExceeded', true]);
+  });
 });
 
 describe('a submit that is recalled', () => {

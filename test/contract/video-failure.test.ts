@@ -11,6 +11,7 @@ import {
   TimeoutFailure,
   TimeoutType,
 } from '@temporalio/common';
+import { temporal } from '@temporalio/proto';
 import {
   FAILURES,
   type FailureRow,
@@ -279,26 +280,72 @@ describe('a failed job, as clients throw it', () => {
   });
 });
 
-it('an activity that no worker took was never started, unless an earlier attempt left something', () => {
-  const waited = (details?: unknown, cause?: Error) =>
-    Object.assign(new TimeoutFailure('t', details, TimeoutType.SCHEDULE_TO_START), { cause });
-  expect(readTimeout(inActivity(waited()))).toBe('never-started');
-  expect(readTimeout(inActivity(waited({ answered: 1 })))).toBe('while-running');
-  expect(readTimeout(inActivity(waited(undefined, createFailure('ServiceFailed'))))).toBe('while-running');
-});
-
-it('only an activity that timed out itself is a timeout', () => {
-  const timeout = new TimeoutFailure('t', undefined, TimeoutType.SCHEDULE_TO_CLOSE);
-  expect(readTimeout(inActivity(timeout))).toBe('while-running');
-  for (const other of [
-    timeout,
-    inActivity(),
-    inActivity(createFailure('NoVideo')),
-    inWorkflow(timeout),
-    undefined,
-  ]) {
-    expect(readTimeout(other)).toBeUndefined();
+describe('the timeout of an activity', () => {
+  interface Left {
+    /** The last heartbeat. */
+    note?: object;
+    /** How the last attempt ended. */
+    last?: Error;
+    /** The event that started the running attempt. */
+    started?: number;
   }
+  const converter = new DefaultFailureConverter();
+  /** As the SDK makes it from what the server writes. */
+  const timedOut = (type: 'SCHEDULE_TO_START' | 'SCHEDULE_TO_CLOSE', { note, last, started }: Left = {}) => {
+    const payloads = note ? [defaultPayloadConverter.toPayload(note)] : [];
+    const failure = temporal.api.failure.v1.Failure.fromObject({
+      activityFailureInfo: {
+        activityId: '1',
+        activityType: { name: 'submitVideo' },
+        startedEventId: started,
+      },
+      cause: {
+        timeoutFailureInfo: { timeoutType: `TIMEOUT_TYPE_${type}`, lastHeartbeatDetails: { payloads } },
+        cause: last && converter.errorToFailure(last, defaultPayloadConverter),
+      },
+    });
+    return converter.failureToError(failure, defaultPayloadConverter);
+  };
+  const refused = createFailure('RateLimited');
+  const killed = new TimeoutFailure('t', undefined, TimeoutType.HEARTBEAT);
+
+  it('says that no attempt was started when none left anything', () => {
+    expect(readTimeout(timedOut('SCHEDULE_TO_START'))).toEqual({ during: 'never-started' });
+    for (const left of [{ note: { answered: 1 } }, { last: killed }]) {
+      expect(readTimeout(timedOut('SCHEDULE_TO_START', left))).toEqual({ during: 'while-running' });
+    }
+  });
+
+  it.each(['SCHEDULE_TO_START', 'SCHEDULE_TO_CLOSE'] as const)(
+    'says how the last attempt failed when no other was running at %s',
+    (type) => {
+      expect(readTimeout(timedOut(type, { last: refused, note: { answered: 1 } }))).toEqual({
+        during: 'between-attempts',
+        last: 'RateLimited',
+      });
+      const ofTheHost = ApplicationFailure.create({ type: 'RateLimited' });
+      expect(readTimeout(timedOut(type, { last: ofTheHost }))).toEqual({ during: 'between-attempts' });
+    },
+  );
+
+  it('says that an attempt may have run when one was started or killed', () => {
+    for (const left of [{}, { last: refused, started: 6 }, { last: killed }, { started: 6 }]) {
+      expect(readTimeout(timedOut('SCHEDULE_TO_CLOSE', left))).toEqual({ during: 'while-running' });
+    }
+  });
+
+  it('is only that of the activity itself', () => {
+    const timeout = new TimeoutFailure('t', undefined, TimeoutType.SCHEDULE_TO_CLOSE);
+    expect(readTimeout(inActivity(timeout))).toEqual({ during: 'while-running' });
+    const others = [
+      timeout,
+      inActivity(),
+      inActivity(createFailure('NoVideo')),
+      inWorkflow(timeout),
+      undefined,
+    ];
+    for (const other of others) expect(readTimeout(other)).toBeUndefined();
+  });
 });
 
 describe('the cause of a failure', () => {

@@ -10,8 +10,8 @@ import type { Performance } from './stage';
 import { theatreOfFile } from './theatre-of-file';
 
 /** `npm run model` plays more, in as many processes as there are cores. */
-const JOB_SCRIPTS = atLength(200, 1_000);
-const BATCH_SCRIPTS = atLength(10, 20);
+const JOB_SCRIPTS = atLength(60, 1_000);
+const BATCH_SCRIPTS = atLength(4, 20);
 /** For each script, on a machine with much else to do. */
 const PATIENCE_MS = 500;
 

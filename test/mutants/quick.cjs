@@ -7,7 +7,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { CACHE, ROOT, sha256 } = require('./cache.cjs');
 const { instrument } = require('./instrument.cjs');
 const { killGroup } = require('./kill-group.cjs');
-const { addResults, choose, hashOf, isKilled, keyOf, readResults } = require('./results.cjs');
+const { addResults, choose, hashOf, isKilled, keyOf, noteTotals, readResults } = require('./results.cjs');
 
 /** The tests beside each mutated folder. */
 const TESTS = {
@@ -39,6 +39,7 @@ const LONGEST_SILENCE_MS = 120_000;
 /** Measures mutants and adds the results to those of earlier runs. */
 async function measureQuick({ only, sample, seed, again, log }) {
   const mutants = await instrument('quick');
+  noteTotals(mutants);
   const known = readResults();
   const chosen = choose(
     mutants.filter(({ file }) => file.startsWith(only ?? '')),

@@ -2,7 +2,7 @@
 const { readFileSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { CACHE, ROOT, readJson, writeJson } = require('./cache.cjs');
-const { readResults } = require('./results.cjs');
+const { readResults, readTotals } = require('./results.cjs');
 
 const FOLDERS = ['src/contract', 'src/service', 'src/storage', 'activities', 'workflows'];
 const PAGE = join(ROOT, 'docs/proof.md');
@@ -22,6 +22,7 @@ function makeReport() {
     .filter(({ status }) => status === 'survived')
     .map((mutant) => ({ ...mutant, why: explained.find((one) => isSame(one, mutant))?.why }))
     .sort((a, b) => a.file.localeCompare(b.file) || a.line - b.line);
+  const totals = Object.entries(readTotals());
   const folders = FOLDERS.map((folder) => {
     const own = mutants.filter(({ file }) => file.startsWith(`${folder}/`));
     const count = (status) => own.filter((mutant) => mutant.status === status).length;
@@ -39,6 +40,9 @@ function makeReport() {
         .length,
       static: count('static'),
       unfinished: count('unfinished'),
+      unknown: totals
+        .filter(([file]) => file.startsWith(`${folder}/`))
+        .reduce((sum, [, mutants]) => sum + mutants, -own.length),
     };
   });
   return { folders, survivors };
@@ -69,28 +73,39 @@ function describeSurvivor({ file, line, original, replacement, by, why }) {
   ];
 }
 
-function describeFolder({ folder, measured, killed, explained, score, static: statics, unfinished }) {
+function describeFolder({
+  folder,
+  measured,
+  killed,
+  explained,
+  score,
+  static: statics,
+  unfinished,
+  unknown,
+}) {
   if (measured === 0) return `${folder}: nothing is measured`;
   const parts = [
     `${folder}: ${unfinished > 0 ? 'at least ' : ''}${score} %, ${killed} of ${measured} killed`,
     explained > 0 && `${explained} of the others explained`,
     statics > 0 && `${statics} that act while a module loads are not measured`,
     unfinished > 0 && `${unfinished} not measured to the end`,
+    unknown > 0 && `a sample: ${unknown} more were not chosen`,
   ];
   return parts.filter(Boolean).join('; ');
 }
 
 /** Renews the scores on the page. */
 function writePage({ folders, survivors }, { only, sample, seed }) {
-  const rows = folders.map(({ folder, files, measured, killed, score, explained: known, static: statics }) =>
+  const rows = folders.map((row) =>
     [
-      folder,
-      files,
-      measured,
-      killed,
-      score === undefined ? 'not measured' : `${score} %`,
-      known,
-      statics,
+      code(row.folder),
+      row.files,
+      row.measured,
+      row.killed,
+      row.score === undefined ? 'not measured' : `${row.score} %`,
+      row.explained,
+      row.static,
+      row.unknown,
     ].join(' | '),
   );
   const unfinished = folders.reduce((sum, folder) => sum + folder.unfinished, 0);
@@ -100,20 +115,25 @@ function writePage({ folders, survivors }, { only, sample, seed }) {
   const lines = [
     `Measured on ${new Date().toISOString().slice(0, 10)}${how}. ${survivors.length} survived, of which ${explained.length} are explained.${unfinished === 0 ? '' : ` ${unfinished} are not measured to the end, and count as survivors in the scores.`}`,
     '',
-    '| Folder | Files | Mutants | Killed | Score | Survived and explained | Acts while a module loads |',
-    '| --- | --- | --- | --- | --- | --- | --- |',
-    ...rows.map((row) => `| \`${row.replace(' | ', '` | ')} |`),
+    '| Folder | Files | Measured | Killed | Score | Survived and explained | Act while a module loads | Not in the sample |',
+    '| --- | --- | --- | --- | --- | --- | --- | --- |',
+    ...rows.map((row) => `| ${row} |`),
     ...(explained.length === 0
       ? []
       : ['', 'Survivors that need no test (`test/mutants/explained.json`):', '']),
     ...explained.map(
       ({ file, original, replacement, why }) =>
-        `- \`${file}\`: \`${original}\` becomes \`${replacement}\`. ${why}`,
+        `- ${code(file)}: ${code(original)} becomes ${code(replacement)}. ${why}`,
     ),
   ];
   const page = readFileSync(PAGE, 'utf8');
   const [start, end] = ['<!-- mutants -->', '<!-- /mutants -->'].map((mark) => page.indexOf(mark));
   writeFileSync(PAGE, `${page.slice(0, start)}<!-- mutants -->\n${lines.join('\n')}\n${page.slice(end)}`);
+}
+
+/** Inline code, even with backticks in it. */
+function code(text) {
+  return text.includes('`') ? `\`\` ${text} \`\`` : `\`${text}\``;
 }
 
 function report(options) {

@@ -32,6 +32,20 @@ function choose(mutants, { sample, seed }) {
   return ranked.slice(0, sample).map(({ mutant }) => mutant);
 }
 
+const TOTALS = join(CACHE, 'totals.json');
+
+/** Notes how many mutants each source file has, measured or not. */
+function noteTotals(mutants) {
+  const totals = readTotals();
+  for (const { file } of mutants) totals[file] = 0;
+  for (const { file } of mutants) totals[file] += 1;
+  writeJson(TOTALS, totals);
+}
+
+function readTotals() {
+  return readJson(TOTALS, {});
+}
+
 function isKilled({ status }) {
   return status === 'killed' || status === 'timed out';
 }
@@ -60,4 +74,15 @@ function oneLine(code) {
   return code.replace(/\s+/g, ' ').trim();
 }
 
-module.exports = { addResults, choose, hashOf, isKilled, keyOf, oneLine, readResults, textAt };
+module.exports = {
+  addResults,
+  choose,
+  hashOf,
+  isKilled,
+  keyOf,
+  noteTotals,
+  oneLine,
+  readResults,
+  readTotals,
+  textAt,
+};

@@ -7,7 +7,7 @@ const { BUNDLES, bundleWithMutants } = require('./bundle.cjs');
 const { CACHE, ROOT, readJson, sha256, writeJson } = require('./cache.cjs');
 const { instrument } = require('./instrument.cjs');
 const { killGroup } = require('./kill-group.cjs');
-const { addResults, choose, isKilled, keyOf, readResults } = require('./results.cjs');
+const { addResults, choose, isKilled, keyOf, noteTotals, readResults } = require('./results.cjs');
 const { testsOf } = require('./tests-of-workflows.cjs');
 
 /** The scripts of the model, made with the same seed in each run. */
@@ -21,6 +21,7 @@ const LONGEST_TESTS_MS = 240_000;
 /** Measures mutants and adds the results to those of earlier runs. */
 async function measureWorkflows({ only, sample, seed, again, log }) {
   const mutants = await instrument('workflows');
+  noteTotals(mutants);
   await bundleWithMutants();
   const known = readResults();
   const chosen = choose(

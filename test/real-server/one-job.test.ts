@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { activityInfo, cancelled } from '@temporalio/activity';
-import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
+import { type ActivityInboundCallsInterceptor, Worker } from '@temporalio/worker';
 import { isVideoFailure } from '../../src/contract';
 import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../../src/contract/names';
+import { createFailure } from '../../src/contract/video-failure';
 import { createVideoTestEnvironment, type Emulator, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
 import { captureLogs } from '../support/logs';
@@ -331,6 +332,28 @@ test('a job whose submits are refused fails at its deadline without a hold, beca
       expect(['RateLimited', 'DeadlineExceeded']).toContain(failure.type);
     }
     expect(emulator.generations()).toHaveLength(1);
+  });
+});
+
+test('a job whose submit was refused and then waits for a worker until the deadline is not held', async () => {
+  await inWorld(env, {}, async ({ videos, emulator }) => {
+    const submit = newName();
+    const worker = await Worker.create({
+      connection: env.temporal.nativeConnection,
+      taskQueue: submit,
+      activities: {
+        submitVideo: () => {
+          // No attempt after this one finds a worker.
+          worker.shutdown();
+          throw createFailure('RateLimited', { message: 'nothing was sent' }, { retryable: true });
+        },
+      },
+    });
+    const end = worker.run();
+    const job = await videos.start({ request, deadline: '4s', queues: { submit } });
+    await end;
+    expectRow(await failureOf(job.result()), 'DeadlineExceeded', undefined);
+    expect(emulator.calls).toHaveLength(0);
   });
 });
 

@@ -16,7 +16,7 @@ const LONGEST_SECONDS = {
   'test/real-server/cli-stack.test.ts': 42,
   'test/real-server/cli-workers.test.ts': 40,
   'test/real-server/cancellation.test.ts': 38,
-  'test/model/model.test.ts': 38,
+  'test/model/model.test.ts': 60,
   'test/real-server/examples.test.ts': 37,
   'test/real-server/resets.test.ts': 36,
   'test/real-server/versioning.test.ts': 35,
