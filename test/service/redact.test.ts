@@ -66,8 +66,8 @@ describe('a redacted text of a service', () => {
 
   it.each(['&nosuch;', '&#9999999;', '&#x110000;', '\\u{110000}'])(
     'may have an escape of no character: %s',
-    (escape) => {
-      expect(redact(`a ${escape} ${KEY}`, OWN)).toBe(`a ${escape} …`);
+    (sequence) => {
+      expect(redact(`a ${sequence} ${KEY}`, OWN)).toBe(`a ${sequence} …`);
     },
   );
 
