@@ -178,6 +178,16 @@ describe('a second attempt', () => {
     expect(world.emulator.calls).toHaveLength(0);
   });
 
+  it.each([
+    ['is lost when the service may know the key', { keySent: true }, 'SubmitUnconfirmed'],
+    ['is refused when it cannot know it', {}, 'InvalidRequest'],
+  ])('that is answered 422 %s, even when the storage has no record', async (_what, noted, type) => {
+    world.emulator.next('submit', { kind: 'refused', status: 422, message: 'known key' });
+    const heartbeatDetails = { attemptWithoutTask: 1, ...noted };
+    const { failure } = await failureOf(submit(REQUEST, { attempt: 2, heartbeatDetails }));
+    expect([failure.type, failure.nonRetryable]).toEqual([type, true]);
+  });
+
   it('sends nothing when the worker of the first was killed while it waited for the answer', async () => {
     world.emulator.next('submit', { kind: 'hang' });
     const first = submit(REQUEST);
