@@ -28,9 +28,11 @@ const OWN_TESTS_ONLY = { 'src/contract/sha256.ts': 'test/contract/sha256.test.ts
 /** What the quickest tests do not kill is left to slower ones: how long the tests of one file may take for one mutant. */
 const ROUNDS = [
   { name: 'quickest', longestMs: 60 },
-  { name: 'quick', longestMs: 400, besideOnly: true },
-  { name: 'slow', longestMs: 2_000, besideOnly: true },
+  { name: 'quick', longestMs: 400 },
+  { name: 'slow', longestMs: 2_000 },
 ];
+/** All code uses it, so that the quickest tests of all folders hold it. Others are measured with the tests beside them. */
+const USED_BY_ALL = 'src/contract/';
 const SIDE_BY_SIDE = 2;
 const CHECK_INTERVAL_MS = 250;
 /** Nothing takes so long, not even the first run of a file's tests: the mutant has stopped the process. */
@@ -94,8 +96,12 @@ class QuickRun {
 
   isOpenFor(mutant, file, round) {
     const own = OWN_TESTS_ONLY[mutant.file] ?? file;
-    const isFor = own === file && (!round.besideOnly || isBeside(file, mutant));
-    return isFor && mutant.tried?.[triedKey(file, round)] !== this.hashes[file];
+    const isUser = round === ROUNDS[0] && mutant.file.startsWith(USED_BY_ALL);
+    return (
+      own === file &&
+      (isUser || isBeside(file, mutant)) &&
+      mutant.tried?.[triedKey(file, round)] !== this.hashes[file]
+    );
   }
 
   unfinished() {

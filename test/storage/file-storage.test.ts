@@ -20,8 +20,11 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { createFileStorage, StorageFault, StorageUnusable, type VideoStorage } from '../../src/storage';
+import { createStorage, storageAddress } from '../../src/storage/create-storage';
 import { moveIfFree, newPartName, partMark } from '../../src/storage/part-files';
 import { runProbe, writeAndRead } from '../../src/storage/probe';
+import { readS3Uri } from '../../src/storage/s3-storage';
+import { readWithFaults } from '../../src/storage/storage-fault';
 import {
   feed,
   feedSome,
@@ -259,12 +262,40 @@ test('a storage that does not answer in time is not usable, with the fix', async
   await expect(runProbe(probe, () => never)).rejects.toMatchObject({
     message: 'The storage there cannot be used: no answer. Fix undefined.',
   });
-  const full = new StorageFault('no space left.', { code: 'ENOSPC' });
+  const full = new StorageFault('disk 1.5 is full.', { code: 'ENOSPC' });
   await expect(runProbe(probe, () => Promise.reject(full))).rejects.toMatchObject({
     name: 'StorageUnusable',
-    message: 'The storage there cannot be used: no space left. Fix ENOSPC.',
+    message: 'The storage there cannot be used: disk 1.5 is full. Fix ENOSPC.',
     code: 'ENOSPC',
   });
+});
+
+test('the settings choose a folder or a bucket, whose address names it', async () => {
+  await createStorage({ kind: 'file', folder }).write('x.txt', 'x', 'text/plain');
+  expect(await filesThere()).toEqual(['x.txt']);
+  expect(storageAddress({ kind: 'file', folder })).toBe(pathToFileURL(folder).href);
+  const bucket = { kind: 's3', bucket: 'foxes', endpoint: 'http://127.0.0.1:1' } as const;
+  expect(storageAddress(bucket)).toBe('s3://foxes at http://127.0.0.1:1');
+  expect(storageAddress({ ...bucket, endpoint: undefined, prefix: 'red' })).toBe('s3://foxes/red');
+  expect(createStorage(bucket).readPart).toBeUndefined();
+});
+
+test.each(['s3://bucket', 's3://bucket/', 's3:///key', 'file:///x', 'xs3://bucket/key'])(
+  '%s does not name an object in S3',
+  async (uri) => {
+    await expect(readS3Uri(uri, {})).rejects.toThrow(`"${uri}" does not name an object in S3`);
+  },
+);
+
+test('a stored file that breaks off while it is read is a StorageFault', async () => {
+  const source = new Readable({
+    read() {
+      this.destroy(new Error('EIO: i/o error'));
+    },
+  });
+  const reading = buffer(readWithFaults(source));
+  await expect(reading).rejects.toBeInstanceOf(StorageFault);
+  await expect(reading).rejects.toThrow('EIO');
 });
 
 describe('the sweeper', () => {

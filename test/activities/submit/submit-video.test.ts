@@ -145,6 +145,7 @@ describe('a second attempt', () => {
     ['another note', 2, { bytes: 5 }],
     ['a note that is not a number', 2, { attemptWithoutTask: '1' }],
     ['a text', 2, 'attemptWithoutTask'],
+    ['a task id that is not text', 2, { taskId: 5 }],
     ['the note of the attempt before the last', 3, { attemptWithoutTask: 1 }],
     ['a note of its own number', 2, { attemptWithoutTask: 2 }],
   ])('that finds %s sends nothing', async (_what, attempt, heartbeatDetails) => {
@@ -170,6 +171,22 @@ describe('a second attempt', () => {
       expect(world.emulator.calls).toHaveLength(0);
     },
   );
+
+  it('returns the task that the first one noted, even when the storage has no record of it', async () => {
+    const second = submit(REQUEST, { attempt: 2, heartbeatDetails: { taskId: 'task_noted' } });
+    expect(await second.result).toMatchObject({ taskId: 'task_noted' });
+    expect(world.emulator.calls).toHaveLength(0);
+  });
+
+  it.each([
+    ['is lost when the service may know the key', { keySent: true }, 'SubmitUnconfirmed'],
+    ['is refused when it cannot know it', {}, 'InvalidRequest'],
+  ])('that is answered 422 %s, even when the storage has no record', async (_what, noted, type) => {
+    world.emulator.next('submit', { kind: 'refused', status: 422, message: 'known key' });
+    const heartbeatDetails = { attemptWithoutTask: 1, ...noted };
+    const { failure } = await failureOf(submit(REQUEST, { attempt: 2, heartbeatDetails }));
+    expect([failure.type, failure.nonRetryable]).toEqual([type, true]);
+  });
 
   it('sends nothing when the worker of the first was killed while it waited for the answer', async () => {
     world.emulator.next('submit', { kind: 'hang' });
