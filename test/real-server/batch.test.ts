@@ -10,11 +10,13 @@ import { atLength } from '../support/nightly';
 // Hundreds of videos, and three servers that start.
 jest.setTimeout(300_000);
 
-/** More than a batch reads at once, and more than twice what it records at once. */
-const LINES = atLength(240, 1_000);
-const KILLED_AT = atLength([60, 150], [250, 600]);
+/** More than a batch records at once. */
+const LINES = atLength(130, 1_000);
+const KILLED_AT = atLength([30, 80], [250, 600]);
+/** So that these lines are more than a batch reads at once. */
+const PROMPT_CHARS = atLength(1_900, 0);
 /** So that these lines take more than one run of the workflow, as a thousand do. */
-const LONG_HISTORY_EVENTS = atLength(400, 4_000);
+const LONG_HISTORY_EVENTS = atLength(250, 4_000);
 
 let home: Home;
 let emulator: Emulator;
@@ -41,8 +43,11 @@ function service() {
   return { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: 'sk-batch', VIDEOGEN_PROFILE: profile };
 }
 
-function writeLines(count: number): VideoRequest[] {
-  const requests = Array.from({ length: count }, (_, index) => ({ prompt: `Fox ${index + 1}`, seed: index }));
+function writeLines(count: number, promptChars = 0): VideoRequest[] {
+  const requests = Array.from({ length: count }, (_, index) => ({
+    prompt: `Fox ${index + 1}`.padEnd(promptChars, '.'),
+    seed: index,
+  }));
   writeFileSync(
     join(home.folder, 'foxes.jsonl'),
     requests.map((request) => `${JSON.stringify(request)}\n`).join(''),
@@ -77,7 +82,7 @@ describe('with its own stack', () => {
   afterEach(close);
 
   test(`a batch of ${LINES} lines that is killed twice stores each video and pays for each once`, async () => {
-    const requests = writeLines(LINES);
+    const requests = writeLines(LINES, PROMPT_CHARS);
     const env = { ...service(), ...temporalWithShortHistories() };
     // The service honours idempotency keys, so submits lost with a killed worker may be sent again.
     const args = ['batch', 'foxes.jsonl', '--window', '100', '--on-lost-submit', 'resubmit', '--json'];

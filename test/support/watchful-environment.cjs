@@ -1,3 +1,4 @@
+require('./compile-once.cjs');
 const { TestEnvironment } = require('jest-environment-node');
 const { relative } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
@@ -18,6 +19,7 @@ module.exports = class WatchfulEnvironment extends TestEnvironment {
 
   async setup() {
     await super.setup();
+    this.global.requireOnce = require;
     // Node opens these on first use and never closes them.
     void [process.stdout, process.stderr];
     this.before = counted(process.getActiveResourcesInfo());
