@@ -16,12 +16,24 @@ export const eventHeaders = z.object({
 
 export const EVENT_ANSWERS: Readonly<Record<number, Answer>> = {
   200: {
-    description:
-      'Server-sent events: video.progress, video.needs_decision, and at the end video.completed or video.failed. The data of each is a Video.',
+    description: 'Server-sent events until the video has ended. The data of each is a Video.',
     content: {
       'text/event-stream': {
-        schema: { type: 'string' },
-        'x-event-data': { $ref: '#/components/schemas/Video' },
+        schema: {
+          type: 'object',
+          required: ['id', 'event', 'data'],
+          properties: {
+            id: { type: 'string', description: 'For Last-Event-ID.' },
+            event: {
+              enum: ['video.progress', 'video.needs_decision', 'video.completed', 'video.failed'],
+            },
+            data: {
+              type: 'string',
+              contentMediaType: 'application/json',
+              contentSchema: { $ref: '#/components/schemas/Video' },
+            },
+          },
+        },
       },
     },
   },

@@ -10,7 +10,7 @@ export interface Answer {
   description: string;
   /** What each header says, by its name. */
   headers?: Readonly<Record<string, string>>;
-  content?: Record<string, { schema: Record<string, unknown>; 'x-event-data'?: object }>;
+  content?: Record<string, { schema: Record<string, unknown> }>;
 }
 
 declare module 'fastify' {
