@@ -27,6 +27,10 @@ export {
   type ServiceTimeouts,
   type VideoService,
   type VideoServiceOptions,
+  verifyWebhook,
+  type WebhookHeaders,
+  type WebhookOptions,
+  WebhookRefused,
 } from './service';
 export {
   createFileStorage,

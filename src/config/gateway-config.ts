@@ -1,10 +1,16 @@
 import { z } from 'zod';
+import { secretIfSet } from './read-files';
 import { type Environment, httpUrl, quoted, readerOf, type SettingGroup, text } from './read-setting';
 
 const positive = text
   .refine((given) => Number(given) > 0 && Number.isFinite(Number(given)), quoted)
   .transform(Number);
 const wholePositive = positive.pipe(z.number().int({ error: ({ input }) => `is ${input}` }));
+
+/** Its value is never shown. As `whsec_…` it can also check signatures. */
+const hookSecret = text.regex(/^[\x21-\x7e]{20,200}$/, 'is not 20 to 200 ASCII characters without spaces');
+const HOOK_SECRET_FIX =
+  'make one with: openssl rand -hex 32, or give the whsec_… that the service signs with';
 
 export const GATEWAY_SETTINGS = {
   VIDEOGEN_GATEWAY_KEYS_FILE: {
@@ -19,6 +25,19 @@ export const GATEWAY_SETTINGS = {
     meaning: 'How callers reach the gateway, for the links in its answers.',
     unset: 'the Host header of each call',
     fix: 'give an address such as https://videos.example.com, or unset it',
+  },
+  VIDEOGEN_GATEWAY_HOOK_SECRET: {
+    type: hookSecret.optional(),
+    meaning:
+      'The secret in the address `/v1/hooks/SECRET`, which the video service calls when a task has changed.',
+    page: 'webhooks.md#webhooks-of-the-video-service',
+    unset: 'the gateway takes no webhooks, or:',
+    fix: HOOK_SECRET_FIX,
+  },
+  VIDEOGEN_GATEWAY_HOOK_SECRET_FILE: {
+    type: text.optional(),
+    meaning: 'A file with that secret.',
+    fix: `name a file that can be read and has the secret in it; ${HOOK_SECRET_FIX}`,
   },
   VIDEOGEN_GATEWAY_REQUESTS_PER_SECOND: {
     type: positive.optional(),
@@ -42,9 +61,16 @@ export const GATEWAY_SETTINGS = {
 
 const read = readerOf(GATEWAY_SETTINGS);
 
+/** The secret of the webhooks that the video service sends; undefined when there is none. */
+export function readHookSecret(env?: Environment): (() => string) | undefined {
+  const setting = GATEWAY_SETTINGS.VIDEOGEN_GATEWAY_HOOK_SECRET;
+  return secretIfSet('VIDEOGEN_GATEWAY_HOOK_SECRET', { setting, type: hookSecret }, env);
+}
+
 export interface GatewayConfig {
   keysFile: string | undefined;
   publicUrl: string | undefined;
+  hookSecret: (() => string) | undefined;
   limits: { requestsPerSecond?: number; jobsAtATime?: number; jobsADay?: number };
 }
 
@@ -52,6 +78,7 @@ export function readGatewayConfig(env?: Environment): GatewayConfig {
   return {
     keysFile: read('VIDEOGEN_GATEWAY_KEYS_FILE', env),
     publicUrl: read('VIDEOGEN_GATEWAY_URL', env)?.replace(/\/+$/, ''),
+    hookSecret: readHookSecret(env),
     limits: {
       requestsPerSecond: read('VIDEOGEN_GATEWAY_REQUESTS_PER_SECOND', env),
       jobsAtATime: read('VIDEOGEN_GATEWAY_JOBS_AT_A_TIME', env),
