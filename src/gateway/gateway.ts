@@ -11,12 +11,15 @@ import {
 import { z } from 'zod';
 import type { VideoClient } from '../client/video-client';
 import type { VideoStorage } from '../storage';
+import { takeCallbackUrl } from './callback-url';
 import { callerOf, readIdempotencyKey, readWaitMs } from './caller';
 import { sendContent } from './content';
 import { sendEvents } from './events';
 import type { KeyRing } from './gateway-keys';
+import { serveHooks } from './hooks';
 import { errorBody, toHttpError } from './http-errors';
 import { type KeyLimits, LimitKeeper } from './key-limits';
+import { PollHints } from './poll-hints';
 import { servePage } from './serve-page';
 import { VideoBoard } from './video-board';
 import { videoObject } from './video-object';
@@ -43,6 +46,8 @@ export interface GatewayTools {
   publicUrl: string | undefined;
   /** For the links of the page; without it the page has none. */
   temporalUiUrl: string | undefined;
+  /** Of the webhooks that the video service sends; undefined when it sends none. */
+  hookSecret: (() => string) | undefined;
   /** Where unexpected errors go. */
   log: (line: string) => void;
 }
@@ -149,7 +154,8 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     (read: (body: unknown, requestFields: readonly string[]) => Wanted) =>
     async (request: FastifyRequest) => {
       const videos = videosOf(request);
-      const wanted = read(request.body, tools.requestFields);
+      const { body, options } = takeCallbackUrl(request.body);
+      const wanted = { ...read(body, tools.requestFields), options };
       const video = await videos.start(wanted, readIdempotencyKey(request.headers['idempotency-key']));
       const waitMs = readWaitMs(request.headers.prefer);
       return waitMs > 0 ? videos.wait(video.id, waitMs, closing.signal) : video;
@@ -262,6 +268,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     },
   );
 
+  await serveHooks(app, { ...tools, hints: new PollHints(tools.client) });
   servePage(app, { ...tools, namespace: tools.client.options.namespace });
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
   app.get('/livez', { schema: { hide: true } }, async () => ({ status: 'ok' }));

@@ -29,6 +29,11 @@ export function readImageRequest(body: unknown, requestFields: readonly string[]
   );
 }
 
+const CALLBACK_URL = z
+  .string()
+  .optional()
+  .describe('Called when the video is there, has failed or needs a decision.');
+
 /** The body of POST /v1/videos, as OpenAI's clients send it. Fields of the service's interface may stand beside its own. */
 export const openAiRequestSchema = z
   .looseObject({
@@ -43,6 +48,7 @@ export const openAiRequestSchema = z
       .unknown()
       .optional()
       .describe('An image to start from: its URL, or {"image_url": URL}.'),
+    callback_url: CALLBACK_URL,
   })
   .meta({ id: 'CreateVideo' });
 
@@ -127,4 +133,6 @@ function badField(param: string | undefined, message: string): Refusal {
 }
 
 /** For the description of the interface. */
-export const serviceRequestSchema = requestSchema.meta({ id: 'VideoRequest' });
+export const serviceRequestSchema = requestSchema
+  .extend({ callback_url: CALLBACK_URL })
+  .meta({ id: 'VideoRequest' });

@@ -3,6 +3,7 @@ import type { Client } from '@temporalio/client';
 import { NameTaken } from '../client/start-or-join';
 import type { VideoClient } from '../client/video-client';
 import type { VideoJob } from '../client/video-job';
+import type { JobOptions } from '../contract/job';
 import { WORKFLOW_TYPE } from '../contract/names';
 import { noSuchVideo, Refusal } from './http-errors';
 import type { LimitKeeper } from './key-limits';
@@ -39,7 +40,10 @@ export class VideosOfCaller {
   ) {}
 
   /** Starts a job, or joins the one that the same Idempotency-Key has started. */
-  async start({ request, asked }: Wanted, idempotencyKey: string | undefined): Promise<VideoObject> {
+  async start(
+    { request, asked, options }: Wanted & { options?: JobOptions },
+    idempotencyKey: string | undefined,
+  ): Promise<VideoObject> {
     const { board, videos, limits } = this.tools;
     const taskId = taskIdFor(this.caller, idempotencyKey);
     const workflowId = workflowIdOf(this.caller, taskId);
@@ -47,7 +51,7 @@ export class VideosOfCaller {
     if (!isKnown) await limits.countStart(this.caller);
     try {
       await videos.start(
-        { request },
+        { ...options, request },
         { workflowId, temporal: { memo: { [REQUEST_MEMO]: asked }, priority: { fairnessKey: this.caller } } },
       );
     } catch (error) {
