@@ -27,10 +27,7 @@ export {
   type ServiceTimeouts,
   type VideoService,
   type VideoServiceOptions,
-  verifyWebhook,
-  type WebhookHeaders,
   type WebhookOptions,
-  WebhookRefused,
 } from './service';
 export {
   createFileStorage,
