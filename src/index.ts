@@ -27,6 +27,7 @@ export {
   type ServiceTimeouts,
   type VideoService,
   type VideoServiceOptions,
+  type WebhookOptions,
 } from './service';
 export {
   createFileStorage,

@@ -21,6 +21,7 @@ import { explainFailure } from './end';
 import { checkInput, refused } from './input';
 import { Job, type JobHost } from './job';
 import { answerMessages } from './messages';
+import { notifyReceiver } from './notify';
 import { isReady, ownPoller, type Poller } from './poll';
 import { ifContinued, resetRunsSince } from './runs';
 import { submit } from './submit';
@@ -40,11 +41,16 @@ export async function generateVideo(input: JobInput, carried?: CarriedJob): Prom
   const job = startJob(input, ifContinued(carried));
   answerMessages(job);
   try {
-    return await makeVideo(job, ownPoller(input));
+    const result = await makeVideo(job, ownPoller(input));
+    await notifyReceiver(job, 'video.completed');
+    return result;
   } catch (error) {
     const failure = await explainFailure(job, error);
-    // Callers that wait for the task id get their answer before the workflow closes.
-    if (job.failure) await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
+    if (job.failure) {
+      await notifyReceiver(job, 'video.failed');
+      // Callers that wait for the task id get their answer before the workflow closes.
+      await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
+    }
     throw failure;
   }
 }

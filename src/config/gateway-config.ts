@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { secretIfSet } from './read-files';
 import { type Environment, httpUrl, quoted, readerOf, type SettingGroup, text } from './read-setting';
 
 const positive = text
@@ -16,6 +17,11 @@ function readOrigins(given: string | undefined, context: z.RefinementCtx): strin
   return origins.filter((origin) => origin !== '');
 }
 
+/** Its value is never shown. As `whsec_…` it can also check signatures. */
+const hookSecret = text.regex(/^[\x21-\x7e]{20,200}$/, 'is not 20 to 200 ASCII characters without spaces');
+const HOOK_SECRET_FIX =
+  'make one with: openssl rand -hex 32, or give the whsec_… that the service signs with';
+
 export const GATEWAY_SETTINGS = {
   VIDEOGEN_GATEWAY_KEYS_FILE: {
     type: text.optional(),
@@ -29,6 +35,19 @@ export const GATEWAY_SETTINGS = {
     meaning: 'How callers reach the gateway, for the links in its answers.',
     unset: 'the Host header of each call',
     fix: 'give an address such as https://videos.example.com, or unset it',
+  },
+  VIDEOGEN_GATEWAY_HOOK_SECRET: {
+    type: hookSecret.optional(),
+    meaning:
+      'The secret in the address `/v1/hooks/SECRET`, which the video service calls when a task has changed.',
+    page: 'webhooks.md#webhooks-of-the-video-service',
+    unset: 'the gateway takes no webhooks, or:',
+    fix: HOOK_SECRET_FIX,
+  },
+  VIDEOGEN_GATEWAY_HOOK_SECRET_FILE: {
+    type: text.optional(),
+    meaning: 'A file with that secret.',
+    fix: `name a file that can be read and has the secret in it; ${HOOK_SECRET_FIX}`,
   },
   VIDEOGEN_GATEWAY_REQUESTS_PER_SECOND: {
     type: positive.optional(),
@@ -67,11 +86,18 @@ export const GATEWAY_SETTINGS = {
 
 const read = readerOf(GATEWAY_SETTINGS);
 
+/** The secret of the webhooks that the video service sends; undefined when there is none. */
+export function readHookSecret(env?: Environment): (() => string) | undefined {
+  const setting = GATEWAY_SETTINGS.VIDEOGEN_GATEWAY_HOOK_SECRET;
+  return secretIfSet('VIDEOGEN_GATEWAY_HOOK_SECRET', { setting, type: hookSecret }, env);
+}
+
 export interface GatewayConfig {
   keysFile: string | undefined;
   publicUrl: string | undefined;
   corsOrigins: readonly string[];
   log: 'requests' | 'errors';
+  hookSecret: (() => string) | undefined;
   limits: { requestsPerSecond?: number; jobsAtATime?: number; jobsADay?: number };
 }
 
@@ -81,6 +107,7 @@ export function readGatewayConfig(env?: Environment): GatewayConfig {
     publicUrl: read('VIDEOGEN_GATEWAY_URL', env)?.replace(/\/+$/, ''),
     corsOrigins: read('VIDEOGEN_GATEWAY_CORS_ORIGINS', env),
     log: read('VIDEOGEN_GATEWAY_LOG', env),
+    hookSecret: readHookSecret(env),
     limits: {
       requestsPerSecond: read('VIDEOGEN_GATEWAY_REQUESTS_PER_SECOND', env),
       jobsAtATime: read('VIDEOGEN_GATEWAY_JOBS_AT_A_TIME', env),

@@ -2,6 +2,8 @@
 export const WORKFLOW_TYPE = 'generateVideo';
 /** The workflow type of a batch. */
 export const BATCH_WORKFLOW_TYPE = 'generateVideos';
+/** The workflow type that delivers a webhook of a job. */
+export const WEBHOOK_WORKFLOW_TYPE = 'deliverWebhook';
 /** The Nexus service for callers in other namespaces. */
 export const NEXUS_SERVICE = 'VideoGeneration';
 /** The query for the progress of a job or batch. */

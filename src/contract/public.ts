@@ -70,5 +70,9 @@ export {
   VideoFailure,
   type VideoRequest,
   WAIT_FOR_TASK_UPDATE,
+  WEBHOOK_EVENTS,
+  WEBHOOK_WORKFLOW_TYPE,
+  type WebhookEvent,
+  type WebhookPayload,
   WORKFLOW_TYPE,
 } from './index';

@@ -6,6 +6,7 @@ import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-
 import { z } from 'zod';
 import type { VideoClient } from '../client/video-client';
 import type { VideoStorage } from '../storage';
+import { takeCallbackUrl } from './callback-url';
 import { callerOf, readIdempotencyKey, readWaitMs } from './caller';
 import { CONTENT_ANSWERS, contentHeaders, sendContent } from './content';
 import { DeletedVideos } from './deleted-videos';
@@ -13,10 +14,12 @@ import { EVENT_ANSWERS, eventHeaders, sendEvents } from './events';
 import type { KeyRing } from './gateway-keys';
 import { guardBrowsers } from './guard-browsers';
 import { serveHealth } from './health';
+import { serveHooks } from './hooks';
 import { errorBody, Refusal } from './http-errors';
 import { jobsInTemporal, type KeyLimits, LimitKeeper } from './key-limits';
 import { refuseUnknownPaths } from './methods';
 import { BODY_ERRORS, describeInterface, LIST_ERRORS, VIDEO_ERRORS } from './openapi';
+import { PollHints } from './poll-hints';
 import { logRequests } from './request-log';
 import { answerClientError, sendError } from './send-error';
 import { servePage } from './serve-page';
@@ -47,6 +50,8 @@ export interface GatewayTools {
   temporalUiUrl: string | undefined;
   /** Pages of these origins may call the gateway. */
   corsOrigins: readonly string[];
+  /** Of the webhooks that the video service sends; undefined when it sends none. */
+  hookSecret: (() => string) | undefined;
   /** Which lines `log` gets, as JSON: about every answer, or about errors alone. */
   logLines: 'requests' | 'errors';
   log: (line: string) => void;
@@ -184,7 +189,8 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
       const videos = videosOf(request);
       const isForm = request.isMultipart();
       if (isForm && !takesForms) throw jsonOnly();
-      const wanted = read(isForm ? readFormNumbers(request.body) : request.body, tools.requestFields);
+      const { body, options } = takeCallbackUrl(isForm ? readFormNumbers(request.body) : request.body);
+      const wanted = { ...read(body, tools.requestFields), options };
       const video = await videos.start(wanted, readIdempotencyKey(request.headers['idempotency-key']));
       const waitMs = readWaitMs(request.headers.prefer);
       return waitMs > 0 ? videos.wait(video.id, waitMs, closing.signal) : video;
@@ -343,6 +349,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     },
   );
 
+  await serveHooks(app, { ...tools, hints: new PollHints(tools.client) });
   servePage(app, { ...tools, namespace: tools.client.options.namespace });
   serveHealth(app, tools.client);
   return app;

@@ -57,7 +57,7 @@ const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
  */
 export async function createVideoGateway(options: VideoGatewayOptions = {}): Promise<VideoGateway> {
   const { env, host = '127.0.0.1', port = 8787, log = (line) => process.stderr.write(`${line}\n`) } = options;
-  const { keysFile, publicUrl, limits, corsOrigins, log: logLines } = readGatewayConfig(env);
+  const { keysFile, publicUrl, limits, corsOrigins, hookSecret, log: logLines } = readGatewayConfig(env);
   if (keysFile === undefined && !LOOPBACK.has(host)) {
     throw new ConfigError(
       `Without keys the gateway listens on 127.0.0.1 only, not on ${host}: make a key with videogen gateway-key NAME, and set VIDEOGEN_GATEWAY_KEYS_FILE.`,
@@ -74,6 +74,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     limits,
     requestFields: readProfile(env)?.requestFields ?? [],
     publicUrl,
+    hookSecret,
     temporalUiUrl: options.temporalUiUrl,
     corsOrigins,
     logLines,

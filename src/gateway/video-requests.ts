@@ -29,6 +29,11 @@ export function readImageRequest(body: unknown, requestFields: readonly string[]
   );
 }
 
+const CALLBACK_URL = z
+  .string()
+  .optional()
+  .describe('Called when the video is there, has failed or needs a decision.');
+
 /** The body of POST /v1/videos, as OpenAI's clients send it. Fields of the service's interface may stand beside its own. */
 export const openAiRequestSchema = z.looseObject({
   prompt: z.string(),
@@ -138,7 +143,7 @@ const image = z.url().describe('The address of the image to start from.');
 /** The bodies, for the description of the interface. `requestFields` are those that the service takes beyond it. */
 export function documentedRequests(requestFields: readonly string[]) {
   const extra = Object.fromEntries(requestFields.map((name) => [name, z.unknown().optional()]));
-  const fields = { ...extra, ...requestSchema.shape, prompt };
+  const fields = { ...extra, ...requestSchema.shape, prompt, callback_url: CALLBACK_URL };
   const examples = [
     { prompt: 'A red fox in the snow', duration: 5, resolution: '720p', aspect_ratio: '16:9' },
   ];

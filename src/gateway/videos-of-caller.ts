@@ -3,6 +3,7 @@ import type { Client } from '@temporalio/client';
 import { NameTaken } from '../client/start-or-join';
 import type { VideoClient } from '../client/video-client';
 import type { VideoJob } from '../client/video-job';
+import type { JobOptions } from '../contract/job';
 import { PERCENT_MEMO, WORKFLOW_TYPE } from '../contract/names';
 import type { DeletedVideos } from './deleted-videos';
 import { noSuchVideo, Refusal } from './http-errors';
@@ -41,7 +42,10 @@ export class VideosOfCaller {
   ) {}
 
   /** Starts a job, or joins the one that the same Idempotency-Key has started. */
-  async start({ request, asked }: Wanted, idempotencyKey: string | undefined): Promise<VideoObject> {
+  async start(
+    { request, asked, options }: Wanted & { options?: JobOptions },
+    idempotencyKey: string | undefined,
+  ): Promise<VideoObject> {
     const { board, videos, limits, deleted } = this.tools;
     const taskId = taskIdFor(this.caller, idempotencyKey);
     const workflowId = workflowIdOf(this.caller, taskId);
@@ -52,7 +56,7 @@ export class VideosOfCaller {
     const memo = { [REQUEST_MEMO]: asked, [PERCENT_MEMO]: 0 };
     try {
       await videos.start(
-        { request },
+        { ...options, request },
         { workflowId, temporal: { memo, priority: { fairnessKey: this.caller } } },
       );
     } catch (error) {

@@ -20,6 +20,7 @@ export async function closedGateway(
     requestFields: [],
     publicUrl: undefined,
     temporalUiUrl: undefined,
+    hookSecret: undefined,
     corsOrigins: [],
     logLines: 'requests',
     log: (line) => lines.push(line),
