@@ -29,6 +29,7 @@ export {
   type VideoServiceOptions,
 } from './service';
 export {
+  type ByteRange,
   createFileStorage,
   createS3Storage,
   type IncomingVideo,

@@ -20,6 +20,12 @@ export const GATEWAY_SETTINGS = {
     unset: 'the Host header of each call',
     fix: 'give an address such as https://videos.example.com, or unset it',
   },
+  VIDEOGEN_TEMPORAL_UI_URL: {
+    type: httpUrl('is not an http(s) URL').optional(),
+    meaning: 'Address of the Temporal UI, for the links from the page to workflows.',
+    unset: 'no links',
+    fix: 'give an address such as http://localhost:8233, or unset it',
+  },
   VIDEOGEN_GATEWAY_REQUESTS_PER_SECOND: {
     type: positive.optional(),
     meaning: 'How many requests a second each key may make.',
@@ -45,6 +51,7 @@ const read = readerOf(GATEWAY_SETTINGS);
 export interface GatewayConfig {
   keysFile: string | undefined;
   publicUrl: string | undefined;
+  temporalUiUrl: string | undefined;
   limits: { requestsPerSecond?: number; jobsAtATime?: number; jobsADay?: number };
 }
 
@@ -52,6 +59,7 @@ export function readGatewayConfig(env?: Environment): GatewayConfig {
   return {
     keysFile: read('VIDEOGEN_GATEWAY_KEYS_FILE', env),
     publicUrl: read('VIDEOGEN_GATEWAY_URL', env)?.replace(/\/+$/, ''),
+    temporalUiUrl: read('VIDEOGEN_TEMPORAL_UI_URL', env),
     limits: {
       requestsPerSecond: read('VIDEOGEN_GATEWAY_REQUESTS_PER_SECOND', env),
       jobsAtATime: read('VIDEOGEN_GATEWAY_JOBS_AT_A_TIME', env),

@@ -1,0 +1,8 @@
+export {
+  verifyWebhook,
+  WEBHOOK_EVENTS,
+  type WebhookEvent,
+  type WebhookHeaders,
+  type WebhookPayload,
+  WebhookRefused,
+} from './client/webhook';
