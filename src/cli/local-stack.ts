@@ -219,7 +219,8 @@ async function startGateway(
   closers: Closers,
 ): Promise<string> {
   const gateway = await load.gateway().createVideoGateway({
-    env: { VIDEOGEN_SEARCH_ATTRIBUTES: String(searchable), ...env },
+    // A line for every request of the page would bury those for people.
+    env: { VIDEOGEN_SEARCH_ATTRIBUTES: String(searchable), VIDEOGEN_GATEWAY_LOG: 'errors', ...env },
     client,
     storage,
     temporalUiUrl: uiUrl,

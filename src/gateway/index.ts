@@ -26,7 +26,7 @@ export interface VideoGatewayOptions {
   port?: number;
   /** The address of the Temporal UI, to which the page then links. Default: `VIDEOGEN_TEMPORAL_UI_URL`. */
   temporalUiUrl?: string;
-  /** Where lines about unexpected errors go. Default: standard error. */
+  /** Where the lines of its log go, which are JSON. Default: standard error. */
   log?: (line: string) => void;
 }
 
@@ -39,6 +39,9 @@ export interface VideoGateway {
   /** Answers what has begun, ends event streams and closes. */
   close(): Promise<void>;
 }
+
+/** Orchestrators kill a process 30 s after they ask it to end, or earlier. */
+const CLOSE_WITHIN_MS = 8_000;
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
 
@@ -54,7 +57,7 @@ const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
  */
 export async function createVideoGateway(options: VideoGatewayOptions = {}): Promise<VideoGateway> {
   const { env, host = '127.0.0.1', port = 8787, log = (line) => process.stderr.write(`${line}\n`) } = options;
-  const { keysFile, publicUrl, temporalUiUrl, limits } = readGatewayConfig(env);
+  const { keysFile, publicUrl, temporalUiUrl, limits, corsOrigins, log: logLines } = readGatewayConfig(env);
   if (keysFile === undefined && !LOOPBACK.has(host)) {
     throw new ConfigError(
       `Without keys the gateway listens on 127.0.0.1 only, not on ${host}: make a key with videogen gateway-key NAME, and set VIDEOGEN_GATEWAY_KEYS_FILE.`,
@@ -74,10 +77,14 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     requestFields,
     publicUrl,
     temporalUiUrl: options.temporalUiUrl ?? temporalUiUrl,
+    corsOrigins,
+    logLines,
     log,
   });
   const close = async () => {
-    await app.close();
+    // A client that reads its video slowly must not hold up the end.
+    const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_WITHIN_MS);
+    await app.close().finally(() => clearTimeout(force));
     if (!options.client) await client.connection.close();
   };
   try {
