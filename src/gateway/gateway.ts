@@ -168,7 +168,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   });
   guardBrowsers(app, { ...tools, hasKeys });
   // Before the body is read: without a key nobody makes the gateway parse one.
-  app.addHook('onRequest', async ({ url, headers }) => {
+  app.addHook('onRequest', async ({ routeOptions: { url = '' }, headers }) => {
     if (NEEDS_A_KEY.test(url)) callerOf(headers.authorization, tools.keys);
   });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logError));
