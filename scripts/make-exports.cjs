@@ -18,9 +18,10 @@ const DESCRIBED_BY = [
   '',
   'plugin',
   'nexus',
+  'gateway',
+  'webhooks',
   'testing',
   'failures',
-  'webhooks',
 ];
 
 /** What each entry point exports, as `{ specifier, names: [{ name, kind, about, hasExample, home }] }`. */

@@ -30,6 +30,7 @@ export {
   type WebhookOptions,
 } from './service';
 export {
+  type ByteRange,
   createFileStorage,
   createS3Storage,
   type IncomingVideo,

@@ -81,6 +81,9 @@ function shellProblem(script: string): string | undefined {
   }
 }
 
+/** The commands that need its key. */
+const CALLERS_OF_THE_SERVICE = ['worker', 'emulator'];
+
 const RULES: Record<string, Rule> = {
   'follows the compose specification': (compose) =>
     followsSchema(compose)
@@ -165,12 +168,32 @@ const RULES: Record<string, Rule> = {
       const fallback = /^\$\{VIDEO_API_KEY_FILE:-(.*)\}$/.exec(file ?? '')?.[1];
       return fallback && existsSync(join(root, fallback)) ? [] : [`${name}: no file ${file}`];
     }),
-    ...ours(compose, ({ environment = {}, secrets = [] }) => [
+    ...ours(compose, ({ environment = {}, secrets = [], command: [command = ''] = [] }) => [
       environment.VIDEO_API_KEY !== undefined && 'the key is in the environment',
-      !secrets.some((name) => environment.VIDEO_API_KEY_FILE === `/run/secrets/${name}`) &&
+      CALLERS_OF_THE_SERVICE.includes(command) &&
+        !secrets.some((name) => environment.VIDEO_API_KEY_FILE === `/run/secrets/${name}`) &&
         'VIDEO_API_KEY_FILE is not the secret',
+      !CALLERS_OF_THE_SERVICE.includes(command) && secrets.length > 0 && 'has the key of the service',
     ]),
   ],
+
+  'gives the gateway a key of its own, in a volume that outlives it': ({ services }) => {
+    const { gateway, 'gateway-key': maker } = services;
+    const file = (service?: ComposeService) => service?.environment?.VIDEOGEN_GATEWAY_KEYS_FILE;
+    const volume = `gateway-keys:${dirname(file(gateway) ?? '')}`;
+    return [
+      file(gateway) === undefined || file(gateway) !== file(maker) ? 'gateway: the key is elsewhere' : '',
+      ...[gateway, maker].map((service) => (service?.volumes?.includes(volume) ? '' : 'the key is lost')),
+      maker?.command?.includes('--if-missing') ? '' : 'gateway-key: makes a key at every start',
+      gateway?.depends_on?.['gateway-key'] ? '' : 'gateway: starts without a key',
+    ].filter((problem) => problem !== '');
+  },
+
+  'shows the videos of the worker through the gateway': ({ services: { worker, gateway } }) =>
+    gateway?.environment?.VIDEOGEN_STORAGE === worker?.environment?.VIDEOGEN_STORAGE &&
+    gateway?.volumes?.includes(`videos:${gateway.environment?.VIDEOGEN_STORAGE}`)
+      ? []
+      : ['gateway: the videos are elsewhere'],
 
   'sends the worker to the emulator unless an address is given': ({ services }) => {
     const port = services.emulator?.command?.at(-1);
@@ -247,6 +270,12 @@ describe('docker-compose.yml', () => {
     ['a missing key file', 'emulator-api-key}', 'other-key}', 'passes the key'],
     ['the key in the environment', 'VIDEOGEN_STORAGE:', 'VIDEO_API_KEY:', 'passes the key'],
     ['another path for the key', '/run/secrets/video-api-key', '/run/secrets/key', 'passes the key'],
+    ['the key of the service for the gateway', 'secrets: []\n', 'x-a: b\n', 'passes the key'],
+    ['another file for the gateway', 'FILE: /keys/gateway-keys', 'FILE: /keys/others', 'gives the gateway'],
+    ['keys that are lost', '- gateway-keys:/keys', '- videos:/keys', 'gives the gateway'],
+    ['a new key at every start', ', --if-missing', '', 'gives the gateway'],
+    ['a gateway that does not wait for its key', /gateway-key: \{ .*/, '', 'gives the gateway'],
+    ['other videos', 'videos:/videos\n      - gateway', 'videos:/video\n      - gateway', 'shows the videos'],
     ['an emulator at another address', 'http://emulator:8080', 'http://emulator:8081', 'sends the worker'],
     ['an image without a version', 'temporalio/ui:2.54.1', 'temporalio/ui', 'pins every image'],
     ['the latest image', 'ui:2.54.1', 'ui:latest', 'pins every image'],

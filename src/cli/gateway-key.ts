@@ -19,15 +19,27 @@ export async function gatewayKey(
     );
   }
   const { key, line } = makeKey(name);
-  addLine(file, line);
+  const keys = readFile(file);
+  if (options.ifMissing && parseKeys(keys, file).some((known) => known.name === name)) {
+    printLine(terminal, `${name} has a key in ${file} already.`);
+    return EXIT.ok;
+  }
+  addLine(file, keys, line);
   printLine(terminal, `Added ${name} to ${file}. This is its key, which is shown once:`);
   terminal.out(key);
   return EXIT.ok;
 }
 
-function addLine(file: string, line: string): void {
+function readFile(file: string): string {
   try {
-    const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    return existsSync(file) ? readFileSync(file, 'utf8') : '';
+  } catch (error) {
+    throw new ConfigError(`${file} cannot be read (${error instanceof Error ? error.message : error}).`);
+  }
+}
+
+function addLine(file: string, before: string, line: string): void {
+  try {
     // A file with a mistake in it would be refused whole, the new key included.
     parseKeys(before, file);
     const separator = before === '' || before.endsWith('\n') ? '' : '\n';

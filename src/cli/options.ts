@@ -43,6 +43,7 @@ export interface DecideOptions {
 export interface DevOptions {
   port?: string;
   uiPort?: string;
+  gatewayPort?: string;
   fault?: string[];
 }
 
@@ -75,6 +76,7 @@ export interface GatewayCommandOptions {
 
 export interface GatewayKeyOptions {
   file?: string;
+  ifMissing?: boolean;
 }
 
 export interface DoctorOptions {

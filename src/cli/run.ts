@@ -157,9 +157,12 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .action(actions.decide);
   program
     .command('dev')
-    .description('run Temporal, its UI, a worker and, unless a service is configured, the emulator')
+    .description(
+      'run Temporal, its UI, a worker, the gateway with its page and, unless a service is configured, the emulator',
+    )
     .option('--port <port>', 'port of the Temporal server')
     .option('--ui-port <port>', 'port of the Temporal UI')
+    .option('--gateway-port <port>', 'port of the gateway and its page')
     .option('--fault <call:kind...>', 'faults for the next calls of the emulator, such as submit:reset')
     .addHelpText('after', () => load.readFaults().describeFaults())
     .action(actions.dev);
@@ -194,6 +197,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .description('make a key for the gateway, print it once, and add its digest to the file of keys')
     .argument('<name>', 'whose key it is, such as web_shop')
     .option('--file <file>', 'the file of keys (default: VIDEOGEN_GATEWAY_KEYS_FILE)')
+    .option('--if-missing', 'do nothing if the name has a key already')
     .action(actions.gatewayKey);
   program
     .command('doctor')

@@ -36,6 +36,12 @@ export const GATEWAY_SETTINGS = {
     unset: 'the Host header of each call',
     fix: 'give an address such as https://videos.example.com, or unset it',
   },
+  VIDEOGEN_TEMPORAL_UI_URL: {
+    type: httpUrl('is not an http(s) URL').optional(),
+    meaning: 'Address of the Temporal UI, for the links from the page to workflows.',
+    unset: 'no links',
+    fix: 'give an address such as http://localhost:8233, or unset it',
+  },
   VIDEOGEN_GATEWAY_HOOK_SECRET: {
     type: hookSecret.optional(),
     meaning:
@@ -95,6 +101,7 @@ export function readHookSecret(env?: Environment): (() => string) | undefined {
 export interface GatewayConfig {
   keysFile: string | undefined;
   publicUrl: string | undefined;
+  temporalUiUrl: string | undefined;
   corsOrigins: readonly string[];
   log: 'requests' | 'errors';
   hookSecret: (() => string) | undefined;
@@ -105,6 +112,7 @@ export function readGatewayConfig(env?: Environment): GatewayConfig {
   return {
     keysFile: read('VIDEOGEN_GATEWAY_KEYS_FILE', env),
     publicUrl: read('VIDEOGEN_GATEWAY_URL', env)?.replace(/\/+$/, ''),
+    temporalUiUrl: read('VIDEOGEN_TEMPORAL_UI_URL', env),
     corsOrigins: read('VIDEOGEN_GATEWAY_CORS_ORIGINS', env),
     log: read('VIDEOGEN_GATEWAY_LOG', env),
     hookSecret: readHookSecret(env),

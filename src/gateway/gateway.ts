@@ -69,6 +69,9 @@ const HEADERS_WITHIN_MS = 15_000;
 const REQUEST_WITHIN_MS = 120_000;
 const LARGEST_HEADERS_BYTES = 16 * 1024;
 
+/** Webhooks of the service have a secret of their own. */
+const NEEDS_A_KEY = /^\/v1\/(?!hooks\/)/;
+
 /** No page of another site may read, frame or guess the content of an answer. */
 const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
@@ -169,6 +172,10 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     if (request.url.startsWith('/v1/')) reply.headers(PRIVATE_HEADERS);
   });
   guardBrowsers(app, { ...tools, hasKeys });
+  // Before the body is read: without a key nobody makes the gateway parse one.
+  app.addHook('onRequest', async ({ routeOptions: { url = '' }, headers }) => {
+    if (NEEDS_A_KEY.test(url)) callerOf(headers.authorization, tools.keys);
+  });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logError));
   refuseUnknownPaths(app);
   await describeInterface(app, { ...tools, hasKeys });

@@ -5,6 +5,7 @@ import { readGatewayConfig } from '../config/gateway-config';
 import { ConfigError } from '../config/read-setting';
 import { type Environment, readProfile } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
+import { errorCode } from '../contract/errors';
 import { createStorage, type VideoStorage } from '../storage';
 import { buildGateway } from './gateway';
 import { openKeyFile } from './gateway-keys';
@@ -23,7 +24,7 @@ export interface VideoGatewayOptions {
   host?: string;
   /** The port to listen on. Default: 8787; 0 for a free one. */
   port?: number;
-  /** The address of the Temporal UI, such as http://localhost:8233. With it, the page links each video to its workflow. */
+  /** The address of the Temporal UI, to which the page then links. Default: `VIDEOGEN_TEMPORAL_UI_URL`. */
   temporalUiUrl?: string;
   /** Where the lines of its log go, which are JSON. Default: standard error. */
   log?: (line: string) => void;
@@ -57,42 +58,49 @@ const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
  */
 export async function createVideoGateway(options: VideoGatewayOptions = {}): Promise<VideoGateway> {
   const { env, host = '127.0.0.1', port = 8787, log = (line) => process.stderr.write(`${line}\n`) } = options;
-  const { keysFile, publicUrl, limits, corsOrigins, hookSecret, log: logLines } = readGatewayConfig(env);
+  const config = readGatewayConfig(env);
+  const { keysFile, publicUrl, temporalUiUrl, limits, corsOrigins, hookSecret, log: logLines } = config;
   if (keysFile === undefined && !LOOPBACK.has(host)) {
     throw new ConfigError(
       `Without keys the gateway listens on 127.0.0.1 only, not on ${host}: make a key with videogen gateway-key NAME, and set VIDEOGEN_GATEWAY_KEYS_FILE.`,
     );
   }
   const keys = keysFile === undefined ? undefined : openKeyFile(keysFile, ({ message }) => log(message));
+  const storage = options.storage ?? createStorage(readStorageConfig(env));
+  const requestFields = readProfile(env)?.requestFields ?? [];
   const client = options.client ?? (await connectClient(env));
   const videos = await createVideoClient({ env, client, taskQueue: options.taskQueue });
   const app = await buildGateway({
     client,
     videos,
-    storage: options.storage ?? createStorage(readStorageConfig(env)),
+    storage,
     keys,
     limits,
-    requestFields: readProfile(env)?.requestFields ?? [],
+    requestFields,
     publicUrl,
     hookSecret,
-    temporalUiUrl: options.temporalUiUrl,
+    temporalUiUrl: options.temporalUiUrl ?? temporalUiUrl,
     corsOrigins,
     logLines,
     log,
   });
-  const url = await app.listen({ host, port });
-  return {
-    url,
-    hasKeys: keys !== undefined,
-    close: async () => {
-      // A client that reads its video slowly must not hold up the end, nor one that keeps its connection after its answer.
-      const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_WITHIN_MS);
-      const idle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
-      await app.close().finally(() => {
-        clearTimeout(force);
-        clearInterval(idle);
-      });
-      if (!options.client) await client.connection.close();
-    },
+  const close = async () => {
+    // A client that reads its video slowly must not hold up the end, nor one that keeps its connection after its answer.
+    const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_WITHIN_MS);
+    const idle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
+    await app.close().finally(() => {
+      clearTimeout(force);
+      clearInterval(idle);
+    });
+    if (!options.client) await client.connection.close();
   };
+  try {
+    return { url: await app.listen({ host, port }), hasKeys: keys !== undefined, close };
+  } catch (error) {
+    await close();
+    throw new ConfigError(
+      `The gateway cannot listen on ${host}, port ${port} (${errorCode(error) ?? error}): give it another port or address.`,
+      { cause: error },
+    );
+  }
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,50 +6,74 @@ import OpenAI from 'openai';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { makeKey } from '../../src/gateway/gateway-keys';
 import type { VideoObject } from '../../src/gateway/video-object';
+import { createVideoService, type VideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { GatewayProcess } from '../support/gateway-process';
 import { captureLogs } from '../support/logs';
+import { atLength } from '../support/nightly';
+import { REPLAY, SEED } from '../support/seed';
+import { describeServiceContract } from '../support/service-contract';
+import { pause } from '../support/world';
 
 const FOX = { prompt: 'A red fox', duration: 5 };
-const [shop, press] = [makeKey('shop'), makeKey('press')];
+const [shop, press, former] = [makeKey('shop'), makeKey('press'), makeKey('former')];
 
 let env: VideoTestEnvironment;
 let folder: string;
 let gateway: VideoGateway;
+let service: VideoService;
 let stopWorker: () => Promise<void>;
 beforeAll(async () => {
   captureLogs();
   folder = mkdtempSync(join(tmpdir(), 'videogen-gateway-'));
-  writeFileSync(join(folder, 'keys.txt'), `${shop.line}\n${press.line}\n`);
-  writeFileSync(join(folder, 'profile.json'), '{ "polling": { "min": "1s", "max": "1s" } }');
+  allow(shop, press, former);
   env = await createVideoTestEnvironment({ server: 'dev', emulator: { jobTimeMs: 0, videoBytes: 65_536 } });
-  const worker = await env.createWorker({ env: { VIDEOGEN_PROFILE: join(folder, 'profile.json') } });
+  const { url, apiKey } = env.emulator;
+  // The first poll comes after five seconds unless the service allows more of them.
+  const profile = { polling: { min: '1s', max: '1s' } };
+  service = createVideoService({ baseUrl: url, apiKey: () => apiKey, profile });
+  const worker = await env.createWorker({ service });
   const running = worker.run();
   stopWorker = async () => {
     worker.shutdown();
     await running;
   };
-  gateway = await createVideoGateway({
-    env: { VIDEOGEN_STORAGE: env.storageFolder, VIDEOGEN_GATEWAY_KEYS_FILE: join(folder, 'keys.txt') },
-    client: env.temporal.client,
-    port: 0,
-  });
+  gateway = await startGateway();
 });
 afterAll(async () => {
   await gateway?.close();
   await stopWorker?.();
+  await service?.close();
   await env?.teardown();
   rmSync(folder, { recursive: true });
 });
 
+const allow = (...keys: { line: string }[]) =>
+  writeFileSync(join(folder, 'keys.txt'), keys.map(({ line }) => `${line}\n`).join(''));
+
+const settings = () => ({
+  VIDEOGEN_STORAGE: env.storageFolder,
+  VIDEOGEN_GATEWAY_KEYS_FILE: join(folder, 'keys.txt'),
+  VIDEOGEN_GATEWAY_LOG: 'errors',
+});
+
+/** Another gateway of the same namespace, which is what a restarted one is. */
+const startGateway = (more: Record<string, string> = {}) =>
+  createVideoGateway({ env: { ...settings(), ...more }, client: env.temporal.client, port: 0 });
+
 interface Call {
+  url?: string;
   method?: string;
   body?: object;
   key?: string | undefined;
   headers?: Record<string, string>;
 }
 
-function call(path: string, { method = 'GET', body, key = shop.key, headers = {} }: Call = {}) {
-  return fetch(`${gateway.url}${path}`, {
+function call(
+  path: string,
+  { url = gateway.url, method = 'GET', body, key = shop.key, headers = {} }: Call = {},
+) {
+  return fetch(`${url}${path}`, {
     method,
     headers: {
       ...(key !== '' && { authorization: `Bearer ${key}` }),
@@ -82,27 +106,40 @@ describe('the drop-in', () => {
     expect(generations.map(({ taskId }) => taskId)).toEqual([video.service_task_id]);
   });
 
-  test('a repeated POST with one Idempotency-Key is one generation, and another request is refused with what differs', async () => {
+  test('a POST repeated with one Idempotency-Key, at once and after a restart, is one generation; another request is refused with what differs', async () => {
     const before = env.emulator.generations().length;
-    const key = { 'idempotency-key': 'once' };
-    const videos = await Promise.all([1, 2, 3].map(() => post(FOX, key)));
-    expect(new Set(videos.map(({ id }) => id)).size).toBe(1);
-    const other = await call('/v1/videos/text-to-video', {
-      method: 'POST',
-      body: { prompt: 'A hare' },
-      headers: key,
-    });
+    const headers = { 'idempotency-key': randomUUID() };
+    const again = (url?: string, key?: string, body: object = FOX) =>
+      call('/v1/videos/text-to-video', { method: 'POST', body, headers, url, key });
+    const first = await Promise.all([1, 2, 3].map(async () => videoIn(await again())));
+    const restarted = await startGateway();
+    const later = await Promise.all([1, 2].map(async () => videoIn(await again(restarted.url))));
+    await restarted.close();
+    const [{ id }] = [...first, ...later] as [VideoObject];
+    expect(new Set([...first, ...later].map((video) => video.id))).toEqual(new Set([id]));
+    const other = await again(undefined, undefined, { prompt: 'A hare' });
     expect(other.status).toBe(409);
     expect(JSON.parse(await other.text()).error.message).toMatch(
       /differs in (prompt, duration|duration, prompt)/,
     );
-    await call(`/v1/videos/${videos[0]?.id}`, { headers: { prefer: 'wait=30' } });
+    await call(`/v1/videos/${id}`, { headers: { prefer: 'wait=30' } });
     expect(env.emulator.generations()).toHaveLength(before + 1);
+    // The same words of another caller are another key.
+    expect((await videoIn(await again(undefined, press.key, { prompt: 'A hare' }))).id).not.toBe(id);
   });
 });
 
+describe('the gateway in front of the emulator', () =>
+  describeServiceContract(() => ({
+    url: gateway.url,
+    apiKey: shop.key,
+    generations: () => env.emulator.generations(),
+    video: (taskId) => env.emulator.video(taskId),
+  })));
+
 describe("OpenAI's unmodified client", () => {
-  const openai = (key = shop.key) => new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
+  const openai = (key = shop.key, url = gateway.url) =>
+    new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0 });
 
   test('creates, polls, downloads, lists and deletes', async () => {
     const client = openai();
@@ -131,7 +168,7 @@ describe("OpenAI's unmodified client", () => {
     expect(await client.videos.delete(created.id)).toMatchObject({ id: created.id, deleted: true });
   });
 
-  test('gets a failed job, a 400, a 401 and a 404 as its own errors', async () => {
+  test('gets a failed job, a 400, a 401, a 404 and a 429 as its own errors', async () => {
     env.emulator.next('submit', { kind: 'failed-task', code: 'moderation', message: 'no foxes today' });
     const { id } = await openai().videos.create({ prompt: 'A red fox' });
     const failed = await videoIn(await call(`/v1/videos/${id}`, { headers: { prefer: 'wait=30' } }));
@@ -142,43 +179,78 @@ describe("OpenAI's unmodified client", () => {
     );
     await expect(openai('wrong').videos.retrieve(id)).rejects.toThrow(OpenAI.AuthenticationError);
     await expect(openai().videos.retrieve('video_nobody')).rejects.toThrow(OpenAI.NotFoundError);
+    const limited = await startGateway({ VIDEOGEN_GATEWAY_REQUESTS_PER_SECOND: '0.01' });
+    const client = openai(shop.key, limited.url);
+    await client.videos.retrieve(id);
+    const refused: unknown = await client.videos.retrieve(id).catch((error) => error);
+    await limited.close();
+    expect(refused).toBeInstanceOf(OpenAI.RateLimitError);
+    expect(Number(Reflect.get(Object(refused), 'headers').get('retry-after'))).toBeGreaterThan(50);
   });
 });
 
 describe('keys', () => {
-  const routes = (id: string): [string, string, object?][] => [
-    ['GET', `/v1/videos/${id}`],
-    ['GET', `/v1/videos/${id}/content`],
-    ['HEAD', `/v1/videos/${id}/content`],
-    ['GET', `/v1/videos/${id}/events`],
-    ['DELETE', `/v1/videos/${id}`],
-    ['POST', `/v1/videos/${id}/decision`, { decision: 'abandon' }],
+  const ID = '{id}';
+  /** A call of every route that names a video. */
+  const ROUTES: [method: string, path: string, body?: object][] = [
+    ['GET', `/v1/videos/${ID}`],
+    ['GET', `/v1/videos/${ID}/content`],
+    ['HEAD', `/v1/videos/${ID}/content`],
+    ['GET', `/v1/videos/${ID}/events`],
+    ['POST', `/v1/videos/${ID}/decision`, { decision: 'abandon' }],
+    ['GET', `/v1/videos?after=${ID}`],
+    ['DELETE', `/v1/videos/${ID}`],
   ];
+  const NOBODYS = 'video_00000000000000000000000000000000';
 
-  test('one key sees nothing of another key: every route answers 404, and lists are its own', async () => {
+  const ask = async ([method, path, body]: (typeof ROUTES)[number], id: string, key: string) => {
+    const answer = await call(path.replace(ID, id), { method, key, ...(body && { body }) });
+    return [method, path, answer.status, await answer.text()];
+  };
+
+  test('one key cannot read, list, watch, decide, cancel or download the video of another: it is as if there were none', async () => {
     const { id } = await made();
-    for (const [method, path, body] of routes(id)) {
-      const answer = await call(path, { method, key: press.key, ...(body && { body }) });
-      expect([method, path, answer.status]).toEqual([method, path, 404]);
+    for (const route of ROUTES) {
+      const [nobodys, another] = await Promise.all([NOBODYS, id].map((one) => ask(route, one, press.key)));
+      expect(another).toEqual([
+        route[0],
+        route[1],
+        404,
+        route[0] === 'HEAD' ? '' : expect.stringContaining('no_such_video'),
+      ]);
+      expect(another).toEqual(nobodys);
     }
-    const list = JSON.parse(await (await call('/v1/videos', { key: press.key })).text());
-    expect(list.data).toEqual([]);
+    const list = JSON.parse(await (await call('/v1/videos?limit=100', { key: press.key })).text());
+    expect(list.data.map((video: VideoObject) => video.id)).not.toContain(id);
+    // Nothing has happened to it.
+    expect(await videoIn(await call(`/v1/videos/${id}`))).toMatchObject({ status: 'completed' });
   });
 
-  test.each([
-    ['a missing', ''],
-    ['a wrong', 'vgk_wrong'],
-  ])('%s key is a 401 without a hint, on every route', async (_name, key) => {
-    const answers = await Promise.all(
-      [...routes('video_x'), ['POST', '/v1/videos', FOX] as const, ['GET', '/v1/videos'] as const].map(
-        async ([method, path, body]) => {
-          const answer = await call(path, { method, key, ...(body && { body }) });
-          return `${answer.status} ${method === 'HEAD' ? '' : await answer.text()}`;
-        },
-      ),
+  test('the table above has every documented route that names a video', async () => {
+    const { paths } = JSON.parse(await (await call('/openapi.json')).text());
+    const documented = Object.entries<object>(paths).flatMap(([path, methods]) =>
+      path.includes(ID) ? Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`) : [],
     );
-    expect(answers.filter((answer) => !answer.startsWith('401 '))).toEqual([]);
-    expect(new Set(answers.filter((answer) => answer.length > 4)).size).toBe(1);
+    const tested = ROUTES.map(([method, path]) => `${method} ${path}`);
+    expect(documented.filter((route) => !tested.includes(route))).toEqual([]);
+  });
+
+  test('a missing, a wrong and a revoked key are one 401 on every route, without a hint which', async () => {
+    expect((await call('/v1/videos', { key: former.key })).status).toBe(200);
+    allow(shop, press);
+    const routes: typeof ROUTES = [
+      ...ROUTES.filter(([method]) => method !== 'HEAD'),
+      ['POST', '/v1/videos', FOX],
+      ['POST', '/v1/videos/text-to-video', FOX],
+      ['GET', '/v1/videos'],
+    ];
+    const keys = ['', 'vgk_wrong', former.key];
+    const answers = await Promise.all(
+      keys.flatMap((key) => routes.map(async (route) => (await ask(route, NOBODYS, key)).slice(2))),
+    );
+    expect(new Set(answers.map((answer) => answer.join(' ')))).toEqual(
+      new Set([expect.stringMatching(/^401 .*"bad_key"/)]),
+    );
   });
 });
 
@@ -203,3 +275,47 @@ describe('content', () => {
     expect([head.status, head.headers.get('content-length')]).toEqual([200, '65536']);
   });
 });
+
+const JOBS = atLength(20, 100);
+const KILLS = atLength(3, 15);
+
+test(`${JOBS} jobs end while their gateway is killed ${KILLS} times, ${REPLAY}: none is lost and none is made twice`, async () => {
+  const process = new GatewayProcess({ ...settings(), TEMPORAL_ADDRESS: env.temporal.address });
+  await process.start();
+  // Calls are counted, so that the same seed kills the gateway in the middle of the same call.
+  const killing = process.killDuringCalls({ seed: SEED, kills: KILLS, calls: JOBS * 2 });
+  /** A client that knows only HTTP: what has no answer is asked again. */
+  const persist = async (path: string, options: Call = {}): Promise<Response> => {
+    for (;;) {
+      killing.countCall();
+      const answer = await call(path, { ...options, url: process.url }).catch(() => undefined);
+      // The body may break off too.
+      const body = await answer?.arrayBuffer().catch(() => undefined);
+      if (answer && body && answer.status < 500) return new Response(body, answer);
+      await pause();
+    }
+  };
+  const runJob = async (prompt: string) => {
+    const headers = { 'idempotency-key': prompt };
+    const body = { prompt, resolution: '480p', duration: 1 };
+    let video = await videoIn(await persist('/v1/videos/text-to-video', { method: 'POST', body, headers }));
+    while (video.status !== 'completed') {
+      expect(video.error).toBeNull();
+      await pause();
+      video = await videoIn(await persist(`/v1/videos/${video.id}`));
+    }
+    const content = Buffer.from(await (await persist(`/v1/videos/${video.id}/content`)).arrayBuffer());
+    expect(createHash('sha256').update(content).digest('hex')).toBe(video.video?.sha256);
+    return video.service_task_id;
+  };
+  try {
+    const prompts = Array.from({ length: JOBS }, (_, index) => `A red fox, take ${index}`);
+    const tasks = await Promise.all(prompts.map(runJob));
+    await killing.over();
+    const paid = env.emulator.generations().filter(({ request }) => prompts.includes(request.prompt));
+    expect(paid.map(({ taskId }) => taskId).sort()).toEqual(tasks.sort());
+    expect(killing.kills()).toBe(KILLS);
+  } finally {
+    await process.stop();
+  }
+}, 300_000);

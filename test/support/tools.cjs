@@ -29,8 +29,10 @@ const TOOLS = [
   {
     name: 'chromium',
     for: "the test of the gateway's page",
-    get: 'Chromium: apt-get install chromium, or brew install --cask chromium; CHROMIUM names its executable if it is elsewhere',
+    get: 'a Chromium that plays H.264: apt-get install chromium on Debian, or Google Chrome; CHROMIUM names its executable if it is elsewhere',
     setting: 'CHROMIUM',
+    // First, because some builds of Chromium lack the codec.
+    instead: ['google-chrome'],
   },
   ...['bash', 'ps', 'tar', 'mkfifo', 'sleep'].map((name) => ({
     name,
@@ -43,8 +45,7 @@ const TOOLS = [
 function toolsBlock(env = process.env) {
   const cached = cachedIn(env);
   const missing = TOOLS.filter(
-    ({ name, makes, setting }) =>
-      !isOnPath(name, env) && !makes?.every((one) => cached.has(one)) && !(setting && env[setting]),
+    (tool) => findIn(tool, env) === undefined && !tool.makes?.every((one) => cached.has(one)),
   );
   if (missing.length === 0)
     return `All tools of the tests are installed: ${TOOLS.map(({ name }) => name).join(', ')}.\n`;
@@ -54,13 +55,17 @@ function toolsBlock(env = process.env) {
 
 /** The executable of a tool. Without it, the error says how to get it. */
 function findTool(name, env = process.env) {
-  const { for: use, get, setting } = TOOLS.find((tool) => tool.name === name);
-  const found = (setting && env[setting]) || onPath(name, env);
+  const tool = TOOLS.find((one) => one.name === name);
+  const { for: use, get } = tool;
+  const found = findIn(tool, env);
   if (found) return found;
   throw new Error(`There is no ${name} on PATH, which is for ${use}. Get ${get}.`);
 }
 
-const isOnPath = (name, env) => onPath(name, env) !== undefined;
+function findIn({ name, instead = [], setting }, env) {
+  if (setting && env[setting]) return env[setting];
+  return [...instead, name].map((one) => onPath(one, env)).find((found) => found !== undefined);
+}
 
 function onPath(name, { PATH = '' }) {
   return PATH.split(delimiter)
