@@ -46,7 +46,8 @@ export async function main(args: readonly string[]): Promise<number> {
     port: 0,
   });
   try {
-    return await run(python, [
+    // It writes what it found into the current folder.
+    return await run(env.storageFolder, python, [
       '-m',
       'schemathesis.cli',
       'run',
@@ -72,9 +73,9 @@ export async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-function run(command: string, args: string[]): Promise<number> {
+function run(cwd: string, command: string, args: string[]): Promise<number> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { stdio: 'inherit' });
+    const child = spawn(command, args, { cwd, stdio: 'inherit' });
     child.on('error', reject);
     child.on('close', (code) => resolve(code ?? 1));
   });
