@@ -72,6 +72,7 @@ export {
   WAIT_FOR_TASK_UPDATE,
   WEBHOOK_EVENTS,
   WEBHOOK_WORKFLOW_TYPE,
+  type WebhookDelivery,
   type WebhookEvent,
   type WebhookPayload,
   WORKFLOW_TYPE,
