@@ -1,13 +1,18 @@
+import { execFile } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import OpenAI from 'openai';
+import { run } from '../../src/cli/run';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { makeKey } from '../../src/gateway/gateway-keys';
 import type { VideoObject } from '../../src/gateway/video-object';
 import { createVideoService, type VideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { FakeTerminal } from '../cli/fake-terminal';
+import { commandsOf, expectShown, readPage } from '../support/docs-page';
 import { GatewayProcess } from '../support/gateway-process';
 import { captureLogs } from '../support/logs';
 import { atLength } from '../support/nightly';
@@ -276,12 +281,30 @@ describe('content', () => {
   });
 });
 
+test('the page of the documentation shows what its commands print', async () => {
+  const [makesKey, ...others] = commandsOf(readPage('gateway.md'));
+  const terminal = new FakeTerminal();
+  const file = join(folder, 'gateway-keys');
+  await run([...(makesKey?.command ?? '').split(' ').slice(1, 3), '--file', file], terminal);
+  if (makesKey) expectShown(makesKey, `${terminal.stderr}${terminal.stdout}`.replace(file, 'gateway-keys'));
+  const variables = { GATEWAY: gateway.url, KEY: shop.key, ID: (await made()).id };
+  const shown = others.filter(({ command }) => command.startsWith('curl '));
+  expect(shown.length).toBeGreaterThan(7);
+  for (const one of shown) {
+    const env = { PATH: process.env.PATH, ...variables };
+    const { stdout } = await promisify(execFile)('bash', ['-c', one.command], { cwd: folder, env });
+    expectShown(one, stdout);
+  }
+});
+
 const JOBS = atLength(20, 100);
 const KILLS = atLength(3, 15);
 
 test(`${JOBS} jobs end while their gateway is killed ${KILLS} times, ${REPLAY}: none is lost and none is made twice`, async () => {
   const process = new GatewayProcess({ ...settings(), TEMPORAL_ADDRESS: env.temporal.address });
-  await process.start();
+  const { err } = await process.start();
+  const served = commandsOf(readPage('gateway.md')).find(({ command }) => command === 'videogen gateway');
+  expectShown(served ?? { command: '', output: ['a page that shows how to start it'] }, err());
   // Calls are counted, so that the same seed kills the gateway in the middle of the same call.
   const killing = process.killDuringCalls({ seed: SEED, kills: KILLS, calls: JOBS * 2 });
   /** A client that knows only HTTP: what has no answer is asked again. */

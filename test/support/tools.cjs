@@ -34,10 +34,10 @@ const TOOLS = [
     // First, because some builds of Chromium lack the codec.
     instead: ['google-chrome'],
   },
-  ...['bash', 'ps', 'tar', 'mkfifo', 'sleep'].map((name) => ({
+  ...['bash', 'curl', 'ps', 'tar', 'mkfifo', 'sleep'].map((name) => ({
     name,
     for: 'several tests',
-    get: `${name} of your system: apt-get install bash procps tar coreutils`,
+    get: `${name} of your system: apt-get install bash curl procps tar coreutils`,
   })),
 ];
 
