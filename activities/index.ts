@@ -1,6 +1,6 @@
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import { RateLimiter, type VideoService } from '../src/service';
-import type { VideoStorage } from '../src/storage';
+import { ImageLinks, type VideoStorage } from '../src/storage';
 import { createBatchFiles } from './batch/batch-files';
 import { createCancelVideo } from './cancel-video';
 import { createDownloadVideo, type DownloadOptions } from './download/download-video';
@@ -25,6 +25,8 @@ export interface VideoActivityDeps extends DownloadOptions {
   storage: VideoStorage;
   /** The policy of jobs that set none; `hold` by default. */
   onLostSubmit?: LostSubmitPolicy;
+  /** How the service reaches a gateway that serves the images of this storage. S3 needs none. */
+  gatewayUrl?: string;
   /** Share one among everything in a process that calls the same service; a new one by default. */
   rateLimiter?: RateLimiter;
 }
@@ -43,11 +45,13 @@ export function createVideoActivities({
   storage,
   onLostSubmit = 'hold',
   rateLimiter = new RateLimiter(),
+  gatewayUrl,
   ...download
 }: VideoActivityDeps) {
   const pollTask = createPollTask(service, rateLimiter);
+  const imageLinks = new ImageLinks(storage, gatewayUrl);
   return {
-    submitVideo: createSubmitVideo({ service, storage, rateLimiter, onLostSubmit }),
+    submitVideo: createSubmitVideo({ service, storage, imageLinks, rateLimiter, onLostSubmit }),
     inspectPendingSubmit,
     recallSubmit: createRecallSubmit({ service, storage, onLostSubmit }),
     pollVideo: createPollVideo(pollTask),

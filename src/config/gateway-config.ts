@@ -16,7 +16,9 @@ export const GATEWAY_SETTINGS = {
   },
   VIDEOGEN_GATEWAY_URL: {
     type: httpUrl('is not an http(s) URL').optional(),
-    meaning: 'How callers reach the gateway, for the links in its answers.',
+    meaning:
+      'How callers reach the gateway, for the links in its answers. For workers: how the service reaches it, to fetch uploaded images from a folder.',
+    page: 'gateway.md#images',
     unset: 'the Host header of each call',
     fix: 'give an address such as https://videos.example.com, or unset it',
   },
@@ -51,11 +53,16 @@ export interface GatewayConfig {
 export function readGatewayConfig(env?: Environment): GatewayConfig {
   return {
     keysFile: read('VIDEOGEN_GATEWAY_KEYS_FILE', env),
-    publicUrl: read('VIDEOGEN_GATEWAY_URL', env)?.replace(/\/+$/, ''),
+    publicUrl: readGatewayUrl(env),
     limits: {
       requestsPerSecond: read('VIDEOGEN_GATEWAY_REQUESTS_PER_SECOND', env),
       jobsAtATime: read('VIDEOGEN_GATEWAY_JOBS_AT_A_TIME', env),
       jobsADay: read('VIDEOGEN_GATEWAY_JOBS_A_DAY', env),
     },
   };
+}
+
+/** Without the slash at its end. */
+export function readGatewayUrl(env?: Environment): string | undefined {
+  return read('VIDEOGEN_GATEWAY_URL', env)?.replace(/(?<!\/)\/+$/, '');
 }

@@ -10,12 +10,14 @@ import {
 } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { VideoClient } from '../client/video-client';
+import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
 import type { VideoStorage } from '../storage';
 import { callerOf, readIdempotencyKey, readWaitMs } from './caller';
 import { sendContent } from './content';
 import { sendEvents } from './events';
 import type { KeyRing } from './gateway-keys';
 import { errorBody, toHttpError } from './http-errors';
+import { fileTooLarge, largestBodyWithImage, serveImages, settleImage, withoutBytes } from './images';
 import { type KeyLimits, LimitKeeper } from './key-limits';
 import { servePage } from './serve-page';
 import { VideoBoard } from './video-board';
@@ -108,7 +110,18 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   // Clients of OpenAI's interface send forms. A text field is as long as a JSON body may be.
   await app.register(multipart, {
     attachFieldsToBody: 'keyValues',
-    limits: { fieldSize: LARGEST_BODY_BYTES, fields: MOST_FORM_FIELDS, files: 0 },
+    limits: {
+      fieldSize: LARGEST_BODY_BYTES,
+      fields: MOST_FORM_FIELDS,
+      files: 1,
+      fileSize: LARGEST_IMAGE_BYTES,
+      parts: MOST_FORM_FIELDS + 1,
+    },
+    onFile: async (part) => {
+      await part.toBuffer().catch((error) => {
+        throw part.file.truncated ? fileTooLarge(part.fieldname) : error;
+      });
+    },
   });
   await app.register(swagger, {
     openapi: {
@@ -123,6 +136,10 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
 
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id });
+    // Nobody without a key can have the gateway read an image.
+    const { bodyLimit } = request.routeOptions;
+    const isForm = /^multipart\//i.test(request.headers['content-type'] ?? '');
+    if (isForm || Number(bodyLimit) > LARGEST_BODY_BYTES) callerOf(request.headers.authorization, tools.keys);
   });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, tools));
   app.setNotFoundHandler((_request, reply) =>
@@ -149,7 +166,10 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     (read: (body: unknown, requestFields: readonly string[]) => Wanted) =>
     async (request: FastifyRequest) => {
       const videos = videosOf(request);
-      const wanted = read(request.body, tools.requestFields);
+      const { caller } = videos;
+      const given = withoutBytes(request.body, caller);
+      const wanted = read(given.body, tools.requestFields);
+      await settleImage(tools.storage, given, { imageUrl: wanted.request.image_url, caller });
       const video = await videos.start(wanted, readIdempotencyKey(request.headers['idempotency-key']));
       const waitMs = readWaitMs(request.headers.prefer);
       return waitMs > 0 ? videos.wait(video.id, waitMs, closing.signal) : video;
@@ -173,7 +193,8 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     },
   };
   for (const [path, { body, read, summary }] of Object.entries(posts)) {
-    app.post(path, { schema: { summary, body, response: { 200: videoObject, ...ERRORS } } }, create(read));
+    const schema = { summary, body, response: { 200: videoObject, ...ERRORS } };
+    app.post(path, { schema, bodyLimit: largestBodyWithImage(LARGEST_BODY_BYTES) }, create(read));
   }
 
   app.get(
@@ -262,6 +283,10 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     },
   );
 
+  await serveImages(app, {
+    storage: tools.storage,
+    callerOf: (request) => videosOf(request).caller,
+  });
   servePage(app, { ...tools, namespace: tools.client.options.namespace });
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
   app.get('/livez', { schema: { hide: true } }, async () => ({ status: 'ok' }));
@@ -291,7 +316,9 @@ function sendError(
       .code(400)
       .send({ error: { code: 'invalid_request', message: text, type: 'invalid_request_error', param } });
   }
-  log(`${id} ${method} ${url}: ${error instanceof Error ? (error.stack ?? error.message) : error}`);
+  // A query may have the signature of a link in it.
+  const [path] = url.split('?', 1);
+  log(`${id} ${method} ${path}: ${error instanceof Error ? (error.stack ?? error.message) : error}`);
   return reply.code(500).send({
     error: {
       code: 'unexpected',

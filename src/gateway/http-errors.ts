@@ -90,10 +90,18 @@ function refusedBy(error: unknown): Refused | undefined {
   return fromFastify(error);
 }
 
+/** The reader of forms gives these no status: a missing boundary, and a form that ends too early. */
+const FORM_PROBLEM = /^Multipart: Boundary|unexpected end of multipart|^The needle /i;
+
 /** A body that is too large or cannot be parsed. */
 function fromFastify(error: unknown): Refused | undefined {
   const { statusCode, message, code }: { statusCode?: unknown; message?: unknown; code?: unknown } =
     Object(error);
+  // Nobody reads this answer.
+  if (code === 'ECONNRESET' && message === 'aborted')
+    return { status: 400, code: 'aborted', message: 'The caller went away.' };
+  if (FORM_PROBLEM.test(String(message)))
+    return { status: 400, code: 'bad_form', message: `The form cannot be read: ${message}.` };
   if (typeof statusCode !== 'number' || statusCode < 400 || statusCode >= 500) return undefined;
   return { status: statusCode, code: String(code ?? 'bad_request').toLowerCase(), message: String(message) };
 }

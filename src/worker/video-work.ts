@@ -1,4 +1,5 @@
 import { createVideoActivities, type DownloadOptions, type VideoActivities } from '../../activities';
+import { readGatewayUrl } from '../config/gateway-config';
 import { type Environment, readLostSubmitPolicy, readServiceConfig } from '../config/service-config';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
 import type { LostSubmitPolicy } from '../contract/lost-submit';
@@ -15,6 +16,8 @@ export interface VideoWorkOptions extends DownloadOptions {
   service?: VideoService;
   /** Where videos go. Default: `VIDEOGEN_STORAGE`. */
   storage?: VideoStorage;
+  /** How the service reaches the gateway, to fetch uploaded images. S3 needs none. Default: `VIDEOGEN_GATEWAY_URL`. */
+  gatewayUrl?: string;
   /** Give the same one to all workers of a process that call the same service. */
   rateLimiter?: RateLimiter;
 }
@@ -46,6 +49,7 @@ export function prepareWork(options: VideoWorkOptions): VideoWork {
     storage,
     onLostSubmit,
     rateLimiter,
+    gatewayUrl: options.gatewayUrl ?? readGatewayUrl(env),
   });
   for (const activity of Object.values(activities)) prepared.add(activity);
   return {

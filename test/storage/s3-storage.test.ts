@@ -56,6 +56,28 @@ async function everything(): Promise<string[]> {
 const beginUpload = (key: string) =>
   server.client.send(new CreateMultipartUploadCommand({ Bucket: server.bucket, Key: key }));
 
+describe('a link', () => {
+  const DAY_SECONDS = 24 * 3_600;
+  const midnight = new Date(Math.floor(Date.now() / 86_400_000) * 86_400_000);
+
+  it('reads an object without credentials, and is the same when it is made again', async () => {
+    await store(storage, 'images/shop/a fox+é.png', VIDEO);
+    const validity = { from: midnight, seconds: 2 * DAY_SECONDS };
+    const link = (await storage.link?.('images/shop/a fox+é.png', validity)) ?? '';
+    expect(await storage.link?.('images/shop/a fox+é.png', validity)).toBe(link);
+    const answer = await fetch(link);
+    expect([answer.status, Buffer.from(await answer.arrayBuffer()).equals(VIDEO)]).toEqual([200, true]);
+    expect((await fetch(link.replace('fox', 'hare'))).status).toBe(403);
+  });
+
+  it('reads nothing once its time is over', async () => {
+    await store(storage, 'fox.png', VIDEO);
+    const from = new Date(midnight.getTime() - 2 * DAY_SECONDS * 1_000);
+    const link = (await storage.link?.('fox.png', { from, seconds: DAY_SECONDS })) ?? '';
+    expect((await fetch(link)).status).toBe(403);
+  });
+});
+
 itFulfilsTheContract(async () => ({
   storage,
   everything,
