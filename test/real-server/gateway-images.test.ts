@@ -2,10 +2,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI, { toFile } from 'openai';
+import { run } from '../../src/cli/run';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { makeKey } from '../../src/gateway/gateway-keys';
 import type { VideoObject } from '../../src/gateway/video-object';
+import { createVideoService, type VideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { FakeTerminal } from '../cli/fake-terminal';
 import { dataUrl, JPEG, PNG, pngOf, sha256Of } from '../support/images';
 import { captureLogs } from '../support/logs';
 import { filesIn, recordsIn } from '../support/stored-files';
@@ -17,13 +20,13 @@ const LARGE_PNG = pngOf(5_000_000);
 let env: VideoTestEnvironment;
 let folder: string;
 let gateway: VideoGateway;
+let service: VideoService;
 let stopWorker: () => Promise<void>;
 let logs: ReturnType<typeof captureLogs>;
 beforeAll(async () => {
   logs = captureLogs();
   folder = mkdtempSync(join(tmpdir(), 'videogen-gateway-images-'));
   writeFileSync(join(folder, 'keys.txt'), line);
-  writeFileSync(join(folder, 'profile.json'), '{ "polling": { "min": "1s", "max": "1s" } }');
   env = await createVideoTestEnvironment({
     server: 'dev',
     emulator: { jobTimeMs: 0, videoBytes: 65_536, fetchImages: true },
@@ -33,9 +36,12 @@ beforeAll(async () => {
     client: env.temporal.client,
     port: 0,
   });
-  const worker = await env.createWorker({
-    env: { VIDEOGEN_PROFILE: join(folder, 'profile.json'), VIDEOGEN_GATEWAY_URL: `${gateway.url}/` },
+  service = createVideoService({
+    baseUrl: env.emulator.url,
+    apiKey: () => env.emulator.apiKey,
+    profile: { polling: { min: '1s', max: '1s' } },
   });
+  const worker = await env.createWorker({ service, env: { VIDEOGEN_GATEWAY_URL: `${gateway.url}/` } });
   const running = worker.run();
   stopWorker = async () => {
     worker.shutdown();
@@ -45,6 +51,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway?.close();
   await stopWorker?.();
+  await service?.close();
   await env?.teardown();
   rmSync(folder, { recursive: true });
 });
@@ -131,16 +138,32 @@ test('a data: URL is the same image, and with one Idempotency-Key the same job',
 
 test("OpenAI's client sends an image as a file and as a data: URL", async () => {
   const client = new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
-  for (const input_reference of [await toFile(PNG, 'fox.png'), { image_url: dataUrl(PNG) }]) {
-    const { id } = await client.videos.create(
-      { prompt: 'A fox', input_reference },
-      { headers: { prefer: 'wait=30' } },
-    );
-    const answer = await fetch(`${gateway.url}/v1/videos/${id}`, {
-      headers: { authorization: `Bearer ${key}`, prefer: 'wait=30' },
-    });
-    expect(fetchedFor(JSON.parse(await answer.text()))).toBe(sha256Of(PNG));
+  const references = [await toFile(PNG, 'fox.png'), { image_url: dataUrl(PNG) }];
+  const before = env.emulator.generations().length;
+  const created = references.map((input_reference) =>
+    client.videos.create({ prompt: 'A fox', input_reference }, { headers: { prefer: 'wait=30' } }),
+  );
+  for (const { status } of await Promise.all(created)) expect(status).toBe('completed');
+  const fetched = env.emulator.generations().slice(before);
+  expect(fetched.map(({ image }) => image?.sha256)).toEqual([sha256Of(PNG), sha256Of(PNG)]);
+});
+
+test('videogen generate --image stores the file, and its job has the same reference each time', async () => {
+  const file = join(folder, 'fox.jpg');
+  writeFileSync(file, JPEG);
+  const terminal = new FakeTerminal({
+    TEMPORAL_ADDRESS: env.temporal.address,
+    VIDEOGEN_STORAGE: env.storageFolder,
+    VIDEO_API_BASE_URL: env.emulator.url,
+    VIDEO_API_KEY: env.emulator.apiKey,
+  });
+  const before = env.emulator.generations().length;
+  for (let time = 1; time <= 2; time++) {
+    expect(await run(['generate', 'A fox', '--image', file, '--id', 'cli-fox'], terminal)).toBe(0);
   }
+  const paid = env.emulator.generations().slice(before);
+  expect(paid.map(({ image }) => image?.sha256)).toEqual([sha256Of(JPEG)]);
+  expect(await images()).toContain(`_cli/${sha256Of(JPEG)}.jpg`);
 });
 
 test('a job whose image is gone fails with the reason, and nothing is paid', async () => {
