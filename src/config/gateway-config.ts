@@ -18,7 +18,7 @@ export const GATEWAY_SETTINGS = {
     type: httpUrl('is not an http(s) URL').optional(),
     meaning:
       'How callers reach the gateway, for the links in its answers. For workers: how the service reaches it, to fetch uploaded images from a folder.',
-    page: 'gateway.md#images',
+    page: 'downloads-and-storage.md#images',
     unset: 'the Host header of each call',
     fix: 'give an address such as https://videos.example.com, or unset it',
   },
