@@ -10,7 +10,10 @@ const shared = {
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   testEnvironment: '<rootDir>/test/support/watchful-environment.cjs',
   setupFiles: ['<rootDir>/test/support/watch-runtime.cjs'],
-  transform: { '\\.ts$': swc },
+  setupFilesAfterEnv: ['<rootDir>/test/support/documented-answers.ts'],
+  // fastify's inject needs this package, which has only ES modules.
+  transform: { '\\.ts$': swc, 'light-my-request/node_modules/cookie/.*\\.js$': swc },
+  transformIgnorePatterns: ['/node_modules/(?!light-my-request/|cookie/)'],
   // jest cannot run the process that inspects videos, so it loads TypeScript by itself.
   moduleNameMapper: { '^[.]/inspect-entry$': '<rootDir>/test/support/inspect-entry.ts' },
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/test/mutants/node_modules'],

@@ -10,9 +10,9 @@ import {
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
 import type { CarriedJob } from '../src/contract/carried-over';
-import type { JobInput, JobResult } from '../src/contract/job';
+import type { JobInput, JobProgress, JobResult } from '../src/contract/job';
 import { type JobIdentity, shortIdentity } from '../src/contract/job-identity';
-import { LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../src/contract/names';
+import { LOST_SUBMIT_MEMO, PERCENT_MEMO, TASK_ID_MEMO } from '../src/contract/names';
 import { DOWNLOAD_AT_LEAST_MS, DOWNLOAD_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import { expectedOf } from '../src/contract/video-facts';
@@ -25,6 +25,8 @@ import { isReady, ownPoller, type Poller } from './poll';
 import { ifContinued, resetRunsSince } from './runs';
 import { submit } from './submit';
 import { currentDetails, updateSearchAttributes } from './ui-details';
+
+const PERCENT_STEP = 25;
 
 /**
  * One request in; one stored video or one explained failure out.
@@ -131,9 +133,19 @@ function ownWorkflow({ request, taskId }: JobInput, carried: CarriedJob | undefi
         wasHeld = true;
         upsertMemo({ [LOST_SUBMIT_MEMO]: progress.hold.since });
       }
+      updatePercent(progress);
       setCurrentDetails(currentDetails(progress, job.ending, workflowId));
       updateSearchAttributes({ ...progress, failure: job.failure?.type });
     },
     recordTask: (taskId) => upsertMemo({ [TASK_ID_MEMO]: taskId }),
   };
+}
+
+/** Jobs without the memo, and all those before it existed, write nothing. */
+function updatePercent({ task }: JobProgress): void {
+  const recorded = workflowInfo().memo?.[PERCENT_MEMO];
+  if (typeof recorded !== 'number' || task?.percent === undefined) return;
+  const percent = Math.min(Math.floor(task.percent), 99);
+  if (Math.floor(percent / PERCENT_STEP) > Math.floor(recorded / PERCENT_STEP))
+    upsertMemo({ [PERCENT_MEMO]: percent });
 }

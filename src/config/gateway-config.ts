@@ -6,6 +6,16 @@ const positive = text
   .transform(Number);
 const wholePositive = positive.pipe(z.number().int({ error: ({ input }) => `is ${input}` }));
 
+/** An origin is a URL without a path; `*` and patterns would let every site in. */
+function readOrigins(given: string | undefined, context: z.RefinementCtx): string[] {
+  const origins = (given ?? '').split(',').map((origin) => origin.trim());
+  for (const origin of origins.filter((one) => one !== '')) {
+    if (origin.includes('*') || !URL.canParse(origin) || new URL(origin).origin !== origin)
+      context.addIssue({ code: 'custom', message: `has ${JSON.stringify(origin)}, which is not an origin` });
+  }
+  return origins.filter((origin) => origin !== '');
+}
+
 export const GATEWAY_SETTINGS = {
   VIDEOGEN_GATEWAY_KEYS_FILE: {
     type: text.optional(),
@@ -40,6 +50,21 @@ export const GATEWAY_SETTINGS = {
     unset: 'no limit',
     fix: 'give a whole number above 0, such as 500, or unset it',
   },
+  VIDEOGEN_GATEWAY_CORS_ORIGINS: {
+    type: text.optional().transform(readOrigins),
+    meaning: 'The origins whose pages may call the gateway from a browser, with commas between them.',
+    page: 'gateway.md#browsers',
+    unset: 'none: only its own page',
+    fix: 'give exact origins such as https://shop.example.com,http://localhost:3000, or unset it',
+  },
+  VIDEOGEN_GATEWAY_LOG: {
+    type: z
+      .enum(['requests', 'errors'], { error: ({ input }) => `is ${JSON.stringify(input)}` })
+      .default('requests'),
+    meaning:
+      'What the gateway logs as JSON lines: `requests` for every answer, `errors` for those from 500 on.',
+    fix: 'set it to requests or errors, or unset it',
+  },
 } satisfies SettingGroup;
 
 const read = readerOf(GATEWAY_SETTINGS);
@@ -47,6 +72,8 @@ const read = readerOf(GATEWAY_SETTINGS);
 export interface GatewayConfig {
   keysFile: string | undefined;
   publicUrl: string | undefined;
+  corsOrigins: readonly string[];
+  log: 'requests' | 'errors';
   limits: { requestsPerSecond?: number; jobsAtATime?: number; jobsADay?: number };
 }
 
@@ -54,6 +81,8 @@ export function readGatewayConfig(env?: Environment): GatewayConfig {
   return {
     keysFile: read('VIDEOGEN_GATEWAY_KEYS_FILE', env),
     publicUrl: readGatewayUrl(env),
+    corsOrigins: read('VIDEOGEN_GATEWAY_CORS_ORIGINS', env),
+    log: read('VIDEOGEN_GATEWAY_LOG', env),
     limits: {
       requestsPerSecond: read('VIDEOGEN_GATEWAY_REQUESTS_PER_SECOND', env),
       jobsAtATime: read('VIDEOGEN_GATEWAY_JOBS_AT_A_TIME', env),

@@ -1,9 +1,46 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import type { ByteRange, VideoStorage } from '../storage';
 import { Refusal } from './http-errors';
+import type { Answer } from './openapi';
 import { errorOf } from './video-object';
 import type { Found } from './videos-of-caller';
+
+export const contentHeaders = z.object({
+  range: z
+    .string()
+    .optional()
+    .describe('One range of bytes, such as bytes=0-1023. Anything else gets the whole video.'),
+  'if-range': z.string().optional().describe('The range applies only while the video has this ETag.'),
+  'if-none-match': z.string().optional().describe('ETags that the client has already.'),
+});
+
+const VIDEO_HEADERS = {
+  ETag: 'The SHA-256 of the video, in quotes.',
+  'Accept-Ranges': 'Always bytes.',
+  'Content-Disposition': 'The name for a saved file.',
+  'Cache-Control': 'Private, and to be asked for again: the video may be deleted.',
+};
+const BYTES = { 'video/*': { schema: { type: 'string', format: 'binary' } } };
+
+export const CONTENT_ANSWERS: Readonly<Record<number, Answer>> = {
+  200: {
+    description: 'The video.',
+    headers: { ...VIDEO_HEADERS, 'Content-Length': 'Bytes.' },
+    content: BYTES,
+  },
+  206: {
+    description: 'The part of the video that was asked for.',
+    headers: {
+      ...VIDEO_HEADERS,
+      'Content-Length': 'Bytes of the part.',
+      'Content-Range': 'Which part it is.',
+    },
+    content: BYTES,
+  },
+  304: { description: 'The client has this video already.', headers: VIDEO_HEADERS },
+};
 
 /** Sends the stored video, or the part of it that was asked for. Never 200 while there is none. */
 export async function sendContent(
@@ -24,8 +61,8 @@ export async function sendContent(
     etag,
     'accept-ranges': 'bytes',
     'content-disposition': `inline; filename="${taskId}.${extensionOf(uri)}"`,
-    // It never changes, but it is the caller's alone.
-    'cache-control': 'private, max-age=3600',
+    // It is the caller's alone, and may be deleted. With the ETag, asking again costs no bytes.
+    'cache-control': 'private, no-cache',
   });
   if (request.headers['if-none-match']?.split(/\s*,\s*/).includes(etag)) return reply.code(304).send();
   const range = rangeOf(request, etag, bytes);

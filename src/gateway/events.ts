@@ -1,12 +1,43 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { Answer } from './openapi';
 import type { VideoObject } from './video-object';
 import type { VideosOfCaller } from './videos-of-caller';
 
 const EVERY_MS = 1_000;
 /** Proxies close a connection that is silent for a minute. */
 const COMMENT_EVERY_MS = 15_000;
+
+export const eventHeaders = z.object({
+  'last-event-id': z.string().optional().describe('The id of the last event that the client has.'),
+});
+
+export const EVENT_ANSWERS: Readonly<Record<number, Answer>> = {
+  200: {
+    description: 'Server-sent events until the video has ended. The data of each is a Video.',
+    content: {
+      'text/event-stream': {
+        schema: {
+          type: 'object',
+          required: ['id', 'event', 'data'],
+          properties: {
+            id: { type: 'string', description: 'For Last-Event-ID.' },
+            event: {
+              enum: ['video.progress', 'video.needs_decision', 'video.completed', 'video.failed'],
+            },
+            data: {
+              type: 'string',
+              contentMediaType: 'application/json',
+              contentSchema: { $ref: '#/components/schemas/Video' },
+            },
+          },
+        },
+      },
+    },
+  },
+};
 
 /**
  * Server-sent events about a video until it has ended. The id of an event is a digest of what it says, so any gateway can
@@ -66,7 +97,8 @@ async function current(videos: VideosOfCaller, taskId: string): Promise<VideoObj
   const video = videos.show(found);
   if (found.ending !== undefined) return video;
   const progress = await found.job.progress().catch(() => undefined);
-  return { ...video, progress: Math.min(Math.round(progress?.task?.percent ?? 0), 99) };
+  const percent = Math.min(Math.round(progress?.task?.percent ?? 0), 99);
+  return { ...video, progress: Math.max(percent, video.progress) };
 }
 
 function eventOf({ status, needs_decision }: VideoObject): string {

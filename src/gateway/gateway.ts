@@ -1,33 +1,35 @@
+import { randomBytes } from 'node:crypto';
 import multipart from '@fastify/multipart';
-import swagger from '@fastify/swagger';
 import type { Client } from '@temporalio/client';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import {
-  jsonSchemaTransform,
-  jsonSchemaTransformObject,
-  serializerCompiler,
-  type ZodTypeProvider,
-} from 'fastify-type-provider-zod';
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { VideoClient } from '../client/video-client';
 import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
 import type { VideoStorage } from '../storage';
 import { callerOf, readIdempotencyKey, readWaitMs } from './caller';
-import { sendContent } from './content';
-import { sendEvents } from './events';
+import { CONTENT_ANSWERS, contentHeaders, sendContent } from './content';
+import { DeletedVideos } from './deleted-videos';
+import { EVENT_ANSWERS, eventHeaders, sendEvents } from './events';
 import type { KeyRing } from './gateway-keys';
-import { errorBody, toHttpError } from './http-errors';
+import { guardBrowsers } from './guard-browsers';
+import { serveHealth } from './health';
+import { errorBody, Refusal } from './http-errors';
 import { fileTooLarge, largestBodyWithImage, serveImages, settleImage, withoutBytes } from './images';
-import { type KeyLimits, LimitKeeper } from './key-limits';
+import { jobsInTemporal, type KeyLimits, LimitKeeper } from './key-limits';
+import { refuseUnknownPaths } from './methods';
+import { BODY_ERRORS, describeInterface, LIST_ERRORS, VIDEO_ERRORS } from './openapi';
+import { logRequests } from './request-log';
+import { answerClientError, sendError } from './send-error';
 import { servePage } from './serve-page';
 import { VideoBoard } from './video-board';
 import { videoObject } from './video-object';
 import {
-  openAiRequestSchema,
+  documentedRequests,
+  readFormNumbers,
   readImageRequest,
   readOpenAiRequest,
   readServiceRequest,
-  serviceRequestSchema,
   type Wanted,
 } from './video-requests';
 import { VideosOfCaller } from './videos-of-caller';
@@ -45,14 +47,24 @@ export interface GatewayTools {
   publicUrl: string | undefined;
   /** For the links of the page; without it the page has none. */
   temporalUiUrl: string | undefined;
-  /** Where unexpected errors go. */
+  /** Pages of these origins may call the gateway. */
+  corsOrigins: readonly string[];
+  /** Which lines `log` gets, as JSON: about every answer, or about errors alone. */
+  logLines: 'requests' | 'errors';
   log: (line: string) => void;
+  /** How long a client may take to send its headers. For tests. */
+  headersTimeoutMs?: number;
 }
 
 /** The service takes 2 MiB, which is what Temporal takes too. */
 const LARGEST_BODY_BYTES = 2 * 1024 * 1024;
 const LONGEST_PAGE = 100;
 const MOST_FORM_FIELDS = 50;
+/** Clients that send slower than this hold a connection for nothing. */
+const HEADERS_WITHIN_MS = 15_000;
+/** A picture of 20 MB at 170 kB/s. */
+const REQUEST_WITHIN_MS = 120_000;
+const LARGEST_HEADERS_BYTES = 16 * 1024;
 
 /** No page of another site may read, frame or guess the content of an answer. */
 const SECURITY_HEADERS = {
@@ -63,6 +75,9 @@ const SECURITY_HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
+/** An answer is for the one caller whose key came with the call. */
+const PRIVATE_HEADERS = { 'cache-control': 'private, no-store', vary: 'Authorization' };
+
 const idParams = z.object({ id: z.string().describe('The id that the POST answered.') });
 const decisionBody = z
   .union([
@@ -71,42 +86,76 @@ const decisionBody = z
     z.strictObject({ decision: z.literal('abandon') }),
   ])
   .meta({ id: 'Decision' });
-const deleted = z.object({ id: z.string(), object: z.literal('video.deleted'), deleted: z.boolean() });
-const videoList = z.object({
-  object: z.literal('list'),
-  data: z.array(videoObject),
-  first_id: z.string().nullable(),
-  last_id: z.string().nullable(),
-  has_more: z.boolean(),
+const deletedVideo = z
+  .object({
+    id: z.string(),
+    object: z.literal('video.deleted'),
+    deleted: z
+      .boolean()
+      .describe('False when the video was still running: it is cancelled, and stays listed.'),
+  })
+  .meta({ id: 'DeletedVideo' });
+const listQuery = z.object({
+  limit: z.coerce.number().int().min(1).max(LONGEST_PAGE).default(20).describe('How many at most.'),
+  after: z.string().optional().describe('The id of the last video of the page before.'),
+  order: z.enum(['desc']).default('desc').describe('Newest first is the only order.'),
 });
-
-/** Every route may refuse a key, a body or a rate, or be without Temporal. */
-const ERRORS = {
-  400: errorBody,
-  401: errorBody,
-  404: errorBody,
-  409: errorBody,
-  413: errorBody,
-  415: errorBody,
-  429: errorBody,
-  500: errorBody,
-  503: errorBody,
-};
+const preferHeader = z.object({
+  prefer: z
+    .string()
+    .optional()
+    .describe('`wait=30` answers when the video has ended, or after 30 s. At most 60.'),
+});
+const postHeaders = preferHeader.extend({
+  'idempotency-key': z
+    .string()
+    .min(1)
+    .max(255)
+    .optional()
+    .describe('A repeated POST with the same key is the same video.'),
+});
+const videoList = z
+  .object({
+    object: z.literal('list'),
+    data: z.array(videoObject),
+    first_id: z.string().nullable(),
+    last_id: z.string().nullable(),
+    has_more: z.boolean(),
+  })
+  .meta({ id: 'VideoList' });
 
 /** The interface of the video service, served from Temporal. */
 export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance> {
+  const headersTimeout = tools.headersTimeoutMs ?? HEADERS_WITHIN_MS;
   const app = Fastify({
     bodyLimit: LARGEST_BODY_BYTES,
-    // Answers name it, and so do the lines of the log.
+    // Ours alone, so that a caller cannot write into the log. It is unique in all gateways.
     requestIdHeader: false,
+    genReqId: () => `req_${randomBytes(12).toString('hex')}`,
+    requestTimeout: REQUEST_WITHIN_MS,
+    http: {
+      headersTimeout,
+      maxHeaderSize: LARGEST_HEADERS_BYTES,
+      connectionsCheckingInterval: Math.min(headersTimeout, 5_000),
+    },
     forceCloseConnections: 'idle',
+    // What arrives on an open connection while the gateway closes is answered too.
+    return503OnClosing: false,
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error, request, reply) => {
+      reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id });
+      sendError(error, request, reply, logError);
+    },
   }).withTypeProvider<ZodTypeProvider>();
+  const hasKeys = tools.keys !== undefined;
+  const logError = logRequests(app, { ...tools, lines: tools.logLines });
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort());
 
   // Bodies are read by `readServiceRequest` and its like, whose sentences name the field and the fix.
   app.setValidatorCompiler(() => (value) => ({ value }));
   app.setSerializerCompiler(serializerCompiler);
+  app.removeContentTypeParser('text/plain');
   // Clients of OpenAI's interface send forms. A text field is as long as a JSON body may be.
   await app.register(multipart, {
     attachFieldsToBody: 'keyValues',
@@ -123,87 +172,91 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
       });
     },
   });
-  await app.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: { title: 'temporal-videogen gateway', version: '1' },
-      components: { securitySchemes: { key: { type: 'http', scheme: 'bearer' } } },
-      security: [{ key: [] }],
-    },
-    transform: jsonSchemaTransform,
-    transformObject: jsonSchemaTransformObject,
-  });
-
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id });
+    if (request.url.startsWith('/v1/')) reply.headers(PRIVATE_HEADERS);
     // Nobody without a key can have the gateway read an image.
     const { bodyLimit } = request.routeOptions;
     const isForm = /^multipart\//i.test(request.headers['content-type'] ?? '');
     if (isForm || Number(bodyLimit) > LARGEST_BODY_BYTES) callerOf(request.headers.authorization, tools.keys);
   });
-  app.setErrorHandler((error, request, reply) => sendError(error, request, reply, tools));
-  app.setNotFoundHandler((_request, reply) =>
-    reply.code(404).send({
-      error: {
-        code: 'no_such_path',
-        message: 'There is nothing here.',
-        type: 'invalid_request_error',
-        param: null,
-      },
-    }),
-  );
+  guardBrowsers(app, { ...tools, hasKeys });
+  app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logError));
+  refuseUnknownPaths(app);
+  await describeInterface(app, { ...tools, hasKeys });
 
-  const board = new VideoBoard(tools.client);
-  const limits = new LimitKeeper(tools.client, tools.limits);
+  const deleted = new DeletedVideos(tools.storage);
+  const board = new VideoBoard(tools.client, deleted);
+  const limits = new LimitKeeper(jobsInTemporal(tools.client), tools.limits);
   const videosOf = (request: FastifyRequest): VideosOfCaller => {
     const caller = callerOf(request.headers.authorization, tools.keys);
     limits.countRequest(caller);
     const baseUrl = tools.publicUrl ?? `${request.protocol}://${request.host}`;
-    return new VideosOfCaller(caller, baseUrl, { ...tools, board, limits });
+    return new VideosOfCaller(caller, baseUrl, { ...tools, board, limits, deleted });
   };
 
   const create =
-    (read: (body: unknown, requestFields: readonly string[]) => Wanted) =>
+    (read: (body: unknown, requestFields: readonly string[]) => Wanted, takesForms: boolean) =>
     async (request: FastifyRequest) => {
       const videos = videosOf(request);
+      const isForm = request.isMultipart();
+      if (isForm && !takesForms) throw jsonOnly();
       const { caller } = videos;
       const given = withoutBytes(request.body, caller);
-      const wanted = read(given.body, tools.requestFields);
+      if (!given.image && Number(request.headers['content-length']) > LARGEST_BODY_BYTES)
+        throw bodyTooLarge();
+      const wanted = read(isForm ? readFormNumbers(given.body) : given.body, tools.requestFields);
       await settleImage(tools.storage, given, { imageUrl: wanted.request.image_url, caller });
       const video = await videos.start(wanted, readIdempotencyKey(request.headers['idempotency-key']));
       const waitMs = readWaitMs(request.headers.prefer);
       return waitMs > 0 ? videos.wait(video.id, waitMs, closing.signal) : video;
     };
 
+  const documented = documentedRequests(tools.requestFields);
   const posts = {
     '/v1/videos/text-to-video': {
-      body: serviceRequestSchema,
+      body: documented.service,
       read: readServiceRequest,
+      operationId: 'textToVideo',
       summary: 'Make a video from a prompt',
+      consumes: JSON_ONLY,
     },
     '/v1/videos/image-to-video': {
-      body: serviceRequestSchema,
+      body: documented.image,
       read: readImageRequest,
+      operationId: 'imageToVideo',
       summary: 'Make a video from an image',
+      consumes: JSON_ONLY,
     },
     '/v1/videos': {
-      body: openAiRequestSchema,
+      body: documented.openAi,
       read: readOpenAiRequest,
+      operationId: 'createVideo',
       summary: 'The same for clients of OpenAI’s interface',
+      consumes: [...JSON_ONLY, 'multipart/form-data'],
     },
   };
-  for (const [path, { body, read, summary }] of Object.entries(posts)) {
-    const schema = { summary, body, response: { 200: videoObject, ...ERRORS } };
-    app.post(path, { schema, bodyLimit: largestBodyWithImage(LARGEST_BODY_BYTES) }, create(read));
+  for (const [path, { read, ...schema }] of Object.entries(posts)) {
+    app.post(
+      path,
+      {
+        bodyLimit: largestBodyWithImage(LARGEST_BODY_BYTES),
+        schema: { ...schema, tags, headers: postHeaders, response: { 200: videoObject, ...BODY_ERRORS } },
+      },
+      create(read, schema.consumes.length > 1),
+    );
   }
 
   app.get(
     '/v1/videos/:id',
     {
       schema: {
+        tags,
+        operationId: 'getVideo',
         summary: 'The state of a video',
         params: idParams,
-        response: { 200: videoObject, ...ERRORS },
+        headers: preferHeader,
+        response: { 200: videoObject, ...VIDEO_ERRORS },
       },
     },
     async (request) => {
@@ -212,23 +265,20 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     },
   );
 
-  const listQuery = z.object({
-    limit: z.coerce.number().int().min(1).max(LONGEST_PAGE).default(20),
-    after: z.string().optional(),
-    order: z.enum(['desc']).default('desc'),
-  });
   app.get(
     '/v1/videos',
     {
       schema: {
+        tags,
+        operationId: 'listVideos',
         summary: 'Videos, newest first',
         querystring: listQuery,
-        response: { 200: videoList, ...ERRORS },
+        response: { 200: videoList, ...LIST_ERRORS },
       },
     },
     async (request) => {
       const videos = videosOf(request);
-      const { limit, after } = listQuery.parse(request.query);
+      const { limit, after } = readListQuery(request.query);
       const { videos: data, hasMore } = await videos.list(limit, after);
       return {
         object: 'list' as const,
@@ -242,24 +292,55 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
 
   app.delete(
     '/v1/videos/:id',
-    { schema: { summary: 'Cancel a video', params: idParams, response: { 200: deleted, ...ERRORS } } },
+    {
+      schema: {
+        tags,
+        operationId: 'deleteVideo',
+        summary: 'Cancel a video that runs, or delete one that has ended',
+        params: idParams,
+        response: { 200: deletedVideo, ...VIDEO_ERRORS, 409: errorBody },
+      },
+    },
     async (request) => {
       const { id } = request.params;
-      await videosOf(request).cancel(id);
-      return { id, object: 'video.deleted' as const, deleted: true };
+      const isDeleted = await videosOf(request).delete(id);
+      return { id, object: 'video.deleted' as const, deleted: isDeleted };
     },
   );
 
   app.get(
     '/v1/videos/:id/content',
-    { schema: { summary: 'The video itself', params: idParams, produces: ['video/mp4'] } },
+    {
+      schema: {
+        tags,
+        operationId: 'getContent',
+        summary: 'The video itself',
+        params: idParams,
+        headers: contentHeaders,
+        response: { ...VIDEO_ERRORS, 416: errorBody },
+        answers: CONTENT_ANSWERS,
+        answersHead: true,
+      },
+    },
     async (request, reply) =>
       sendContent(await videosOf(request).find(request.params.id), tools.storage, request, reply),
   );
 
   app.get(
     '/v1/videos/:id/events',
-    { schema: { summary: 'Events until the end', params: idParams, produces: ['text/event-stream'] } },
+    {
+      // A HEAD would wait for the end of the video.
+      exposeHeadRoute: false,
+      schema: {
+        tags,
+        operationId: 'getEvents',
+        summary: 'Events until the end',
+        params: idParams,
+        headers: eventHeaders,
+        response: VIDEO_ERRORS,
+        answers: EVENT_ANSWERS,
+      },
+    },
     (request, reply) => sendEvents(videosOf(request), request.params.id, request, reply, closing.signal),
   );
 
@@ -267,16 +348,20 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     '/v1/videos/:id/decision',
     {
       schema: {
+        tags,
+        operationId: 'decideSubmit',
         summary: 'Settle a lost submit',
         params: idParams,
         body: decisionBody,
-        response: { 200: videoObject, ...ERRORS },
+        consumes: JSON_ONLY,
+        response: { 200: videoObject, ...BODY_ERRORS, 404: errorBody },
       },
     },
     async (request) => {
       const videos = videosOf(request);
       const { id } = request.params;
       const { job } = await videos.find(id);
+      if (request.isMultipart()) throw jsonOnly();
       await job.decideSubmit(decisionBody.parse(request.body));
       videos.forget(id);
       return videos.show(await videos.find(id));
@@ -288,43 +373,32 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     callerOf: (request) => videosOf(request).caller,
   });
   servePage(app, { ...tools, namespace: tools.client.options.namespace });
-  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
-  app.get('/livez', { schema: { hide: true } }, async () => ({ status: 'ok' }));
-  app.get('/readyz', { schema: { hide: true } }, async () => {
-    await tools.client.workflowService.getSystemInfo({});
-    return { status: 'ok' };
-  });
+  serveHealth(app, tools.client);
   return app;
 }
 
-function sendError(
-  error: unknown,
-  { id, method, url }: FastifyRequest,
-  reply: FastifyReply,
-  { log }: GatewayTools,
-): FastifyReply {
-  const known = error instanceof z.ZodError ? undefined : toHttpError(error);
-  if (known) {
-    if (known.retryAfterSeconds !== undefined) reply.header('retry-after', known.retryAfterSeconds);
-    return reply.code(known.status).send(known.body);
-  }
-  if (error instanceof z.ZodError) {
-    const { path, message } = error.issues[0] ?? { path: [], message: 'is wrong' };
-    const param = path.join('.') || null;
-    const text = param === null ? message : `${param}: ${message}`;
-    return reply
-      .code(400)
-      .send({ error: { code: 'invalid_request', message: text, type: 'invalid_request_error', param } });
-  }
-  // A query may have the signature of a link in it.
-  const [path] = url.split('?', 1);
-  log(`${id} ${method} ${path}: ${error instanceof Error ? (error.stack ?? error.message) : error}`);
-  return reply.code(500).send({
-    error: {
-      code: 'unexpected',
-      message: `Something unexpected happened: the log of the gateway has it under ${id}.`,
-      type: 'server_error',
-      param: null,
-    },
+const tags = ['Videos'];
+const JSON_ONLY = ['application/json'];
+
+/** Only an image makes a larger body. */
+const bodyTooLarge = () =>
+  new Refusal({ status: 413, code: 'body_too_large', message: 'The body is too large.' });
+
+const jsonOnly = () =>
+  new Refusal({
+    status: 415,
+    code: 'json_only',
+    message: 'This path takes JSON, with Content-Type: application/json.',
+  });
+
+/** `?limit=1&limit=2` and `?limit=1e1` are mistakes, not numbers. */
+function readListQuery(query: unknown): z.infer<typeof listQuery> {
+  const { limit }: { limit?: unknown } = Object(query);
+  if (limit === undefined || /^\d{1,4}$/.test(String(limit))) return listQuery.parse(query);
+  throw new Refusal({
+    status: 400,
+    code: 'invalid_request',
+    message: `limit must be a whole number from 1 to ${LONGEST_PAGE}.`,
+    param: 'limit',
   });
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { FAILURES } from '../contract/failure-table';
 import { DecisionRefused } from '../contract/lost-submit';
 import { describeEvent, VideoFailure } from '../contract/video-failure';
+import { StorageFault } from '../storage';
 
 /** The body of every error, as the service's clients and OpenAI's read it. */
 export const errorBody = z
@@ -16,11 +17,23 @@ export const errorBody = z
       advice: z.string().optional(),
     }),
   })
-  .meta({ id: 'Error' });
+  .meta({
+    id: 'Error',
+    examples: [
+      {
+        error: {
+          code: 'invalid_request',
+          message: 'duration must be at most 10 (was 12).',
+          type: 'invalid_request_error',
+          param: 'duration',
+        },
+      },
+    ],
+  });
 
 export type ErrorBody = z.infer<typeof errorBody>;
 
-interface Refused {
+export interface Refused {
   status: number;
   code: string;
   message: string;
@@ -61,7 +74,10 @@ export interface HttpError {
 /** The answer for an error; undefined for one that is a bug, which the log must have and the caller must not. */
 export function toHttpError(error: unknown): HttpError | undefined {
   const refused = refusedBy(error);
-  if (refused === undefined) return undefined;
+  return refused && errorJson(refused);
+}
+
+export function errorJson(refused: Refused): HttpError {
   const { status, code, message, advice, param = null, retryAfterSeconds } = refused;
   const type = TYPES[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error');
   return {
@@ -87,11 +103,22 @@ function refusedBy(error: unknown): Refused | undefined {
       retryAfterSeconds: 1,
     };
   }
+  if (error instanceof StorageFault) {
+    return {
+      status: 503,
+      code: 'storage_unavailable',
+      message: 'The storage of the videos does not answer. Nothing is lost: try again.',
+      retryAfterSeconds: 1,
+    };
+  }
   return fromFastify(error);
 }
 
 /** The reader of forms gives these no status: a missing boundary, and a form that ends too early. */
 const FORM_PROBLEM = /^Multipart: Boundary|unexpected end of multipart|^The needle /i;
+
+/** Statuses of fastify and its plugins that mean something else in HTTP, or that nobody expects. */
+const STATUSES: Readonly<Record<number, number>> = { 406: 415, 414: 404 };
 
 /** A body that is too large or cannot be parsed. */
 function fromFastify(error: unknown): Refused | undefined {
@@ -103,5 +130,9 @@ function fromFastify(error: unknown): Refused | undefined {
   if (FORM_PROBLEM.test(String(message)))
     return { status: 400, code: 'bad_form', message: `The form cannot be read: ${message}.` };
   if (typeof statusCode !== 'number' || statusCode < 400 || statusCode >= 500) return undefined;
-  return { status: statusCode, code: String(code ?? 'bad_request').toLowerCase(), message: String(message) };
+  return {
+    status: STATUSES[statusCode] ?? statusCode,
+    code: String(code ?? 'bad_request').toLowerCase(),
+    message: String(message),
+  };
 }

@@ -17,7 +17,8 @@ import {
   tooLarge,
   type VideoStorage,
 } from '../storage';
-import { errorBody, Refusal } from './http-errors';
+import { Refusal } from './http-errors';
+import { BODY_ERRORS } from './openapi';
 
 /** What POST /v1/images answers. */
 const imageObject = z
@@ -33,18 +34,11 @@ const imageObject = z
   })
   .meta({ id: 'Image' });
 
-const IMAGE_ERRORS = {
-  400: errorBody,
-  401: errorBody,
-  413: errorBody,
-  415: errorBody,
-  429: errorBody,
-  500: errorBody,
-  503: errorBody,
-};
-
 /** Who is a little over the limit gets an answer; a connection that is refused midway is reset. */
 const READ_BEYOND_BYTES = 1024 * 1024;
+
+/** No two uploads contradict each other. */
+const { 409: _conflict, ...UPLOAD_ERRORS } = BODY_ERRORS;
 
 interface ImageTools {
   storage: VideoStorage;
@@ -66,9 +60,14 @@ export async function serveImages(app: FastifyInstance, { storage, callerOf }: I
       {
         bodyLimit: LARGEST_IMAGE_BYTES + READ_BEYOND_BYTES,
         schema: {
+          operationId: 'uploadImage',
           summary: 'Upload an image to start a video from',
-          consumes: [...Object.values(IMAGE_TYPES), 'multipart/form-data'],
-          response: { 200: imageObject, ...IMAGE_ERRORS },
+          description:
+            'PNG, JPEG, WebP or GIF, at most 20 MB. A form (multipart/form-data) has the image in its field `file`.',
+          tags: ['Images'],
+          consumes: Object.values(IMAGE_TYPES),
+          body: z.string().meta({ format: 'binary' }),
+          response: { 200: imageObject, ...UPLOAD_ERRORS },
         },
       },
       async (request) => {

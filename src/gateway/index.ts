@@ -25,7 +25,7 @@ export interface VideoGatewayOptions {
   port?: number;
   /** The address of the Temporal UI, such as http://localhost:8233. With it, the page links each video to its workflow. */
   temporalUiUrl?: string;
-  /** Where lines about unexpected errors go. Default: standard error. */
+  /** Where the lines of its log go, which are JSON. Default: standard error. */
   log?: (line: string) => void;
 }
 
@@ -38,6 +38,10 @@ export interface VideoGateway {
   /** Answers what has begun, ends event streams and closes. */
   close(): Promise<void>;
 }
+
+/** Orchestrators kill a process 30 s after they ask it to end, or earlier. */
+const CLOSE_WITHIN_MS = 8_000;
+const CLOSE_IDLE_EVERY_MS = 50;
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
 
@@ -53,7 +57,7 @@ const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
  */
 export async function createVideoGateway(options: VideoGatewayOptions = {}): Promise<VideoGateway> {
   const { env, host = '127.0.0.1', port = 8787, log = (line) => process.stderr.write(`${line}\n`) } = options;
-  const { keysFile, publicUrl, limits } = readGatewayConfig(env);
+  const { keysFile, publicUrl, limits, corsOrigins, log: logLines } = readGatewayConfig(env);
   if (keysFile === undefined && !LOOPBACK.has(host)) {
     throw new ConfigError(
       `Without keys the gateway listens on 127.0.0.1 only, not on ${host}: make a key with videogen gateway-key NAME, and set VIDEOGEN_GATEWAY_KEYS_FILE.`,
@@ -71,6 +75,8 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     requestFields: readProfile(env)?.requestFields ?? [],
     publicUrl,
     temporalUiUrl: options.temporalUiUrl,
+    corsOrigins,
+    logLines,
     log,
   });
   const url = await app.listen({ host, port });
@@ -78,7 +84,13 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     url,
     hasKeys: keys !== undefined,
     close: async () => {
-      await app.close();
+      // A client that reads its video slowly must not hold up the end, nor one that keeps its connection after its answer.
+      const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_WITHIN_MS);
+      const idle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
+      await app.close().finally(() => {
+        clearTimeout(force);
+        clearInterval(idle);
+      });
       if (!options.client) await client.connection.close();
     },
   };

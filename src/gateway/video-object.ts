@@ -2,7 +2,7 @@ import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { z } from 'zod';
 import { FAILURES } from '../contract/failure-table';
 import type { JobResult } from '../contract/job';
-import { LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../contract/names';
+import { LOST_SUBMIT_MEMO, PERCENT_MEMO, TASK_ID_MEMO } from '../contract/names';
 import { describeEvent, type VideoFailure } from '../contract/video-failure';
 
 /** The words of both dialects. */
@@ -15,7 +15,11 @@ export const videoObject = z
     task_id: z.string().describe("The gateway's own id of the task."),
     object: z.literal('video'),
     status: z.enum(STATUSES),
-    progress: z.int().min(0).max(100).describe('Percent, as far as the service says.'),
+    progress: z
+      .int()
+      .min(0)
+      .max(100)
+      .describe('Percent, as far as the service says, in steps of a quarter. Events have every change.'),
     model: z.string().describe('What the caller named, or the name of the service.'),
     prompt: z.string().nullable(),
     seconds: z.string().nullable().describe('The length that was asked for.'),
@@ -85,7 +89,7 @@ export function toVideoObject({ taskId, description, ending, baseUrl }: Describe
     task_id: taskId,
     object: 'video',
     status: statusOf(ending, typeof serviceTask === 'string'),
-    progress: ending && 'result' in ending ? 100 : 0,
+    progress: progressOf(ending, memo?.[PERCENT_MEMO]),
     model: asked.model ?? 'default',
     prompt: asked.prompt ?? null,
     seconds: asked.seconds ?? null,
@@ -108,6 +112,12 @@ export function toVideoObject({ taskId, description, ending, baseUrl }: Describe
 function statusOf(ending: Ending | undefined, hasTask: boolean): VideoObject['status'] {
   if (ending === undefined) return hasTask ? 'in_progress' : 'queued';
   return 'result' in ending ? 'completed' : 'failed';
+}
+
+/** In steps of a quarter, as the job records them; who watches the events gets every change. */
+function progressOf(ending: Ending | undefined, recorded: unknown): number {
+  if (ending && 'result' in ending) return 100;
+  return typeof recorded === 'number' && recorded >= 0 ? Math.min(Math.floor(recorded), 99) : 0;
 }
 
 function videoOf({ video }: JobResult, url: string): VideoObject['video'] {

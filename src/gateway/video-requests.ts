@@ -30,21 +30,16 @@ export function readImageRequest(body: unknown, requestFields: readonly string[]
 }
 
 /** The body of POST /v1/videos, as OpenAI's clients send it. Fields of the service's interface may stand beside its own. */
-export const openAiRequestSchema = z
-  .looseObject({
-    prompt: z.string(),
-    model: z.string().optional().describe('Shown in answers. The gateway has one service.'),
-    seconds: z.union([z.string(), z.int()]).optional().describe('The length: 1 to 10.'),
-    size: z
-      .string()
-      .optional()
-      .describe(`One of ${SIZES.join(', ')}.`),
-    input_reference: z
-      .unknown()
-      .optional()
-      .describe('An image to start from: its URL, or {"image_url": URL}.'),
-  })
-  .meta({ id: 'CreateVideo' });
+export const openAiRequestSchema = z.looseObject({
+  prompt: z.string(),
+  model: z.string().optional().describe('Shown in answers. The gateway has one service.'),
+  seconds: z.union([z.string(), z.int()]).optional().describe('The length: 1 to 10.'),
+  size: z
+    .string()
+    .optional()
+    .describe(`One of ${SIZES.join(', ')}.`),
+  input_reference: z.unknown().optional().describe('An image to start from: its URL, or {"image_url": URL}.'),
+});
 
 export function readOpenAiRequest(body: unknown, requestFields: readonly string[]): Wanted {
   const parsed = openAiRequestSchema.safeParse(body);
@@ -126,5 +121,36 @@ function badField(param: string | undefined, message: string): Refusal {
   });
 }
 
-/** For the description of the interface. */
-export const serviceRequestSchema = requestSchema.meta({ id: 'VideoRequest' });
+/** Numbers of a form are text. Text that is not a number is left to the rules of its field. */
+export function readFormNumbers(body: unknown): unknown {
+  const fields = Object.entries<unknown>(Object(body)).map(([name, value]) => {
+    const isNumber = FORM_NUMBERS.has(name) && typeof value === 'string' && /^-?\d{1,15}$/.test(value);
+    return [name, isNumber ? Number(value) : value];
+  });
+  return Object.fromEntries(fields);
+}
+
+const FORM_NUMBERS = new Set(['duration', 'seed']);
+
+const prompt = z.string().regex(/\S/).describe('What the video shows.');
+const image = z.url().describe('The address of the image to start from.');
+
+/** The bodies, for the description of the interface. `requestFields` are those that the service takes beyond it. */
+export function documentedRequests(requestFields: readonly string[]) {
+  const extra = Object.fromEntries(requestFields.map((name) => [name, z.unknown().optional()]));
+  const fields = { ...extra, ...requestSchema.shape, prompt };
+  const examples = [
+    { prompt: 'A red fox in the snow', duration: 5, resolution: '720p', aspect_ratio: '16:9' },
+  ];
+  return {
+    service: z.strictObject(fields).meta({ id: 'VideoRequest', examples }),
+    image: z.strictObject({ ...fields, image_url: image }).meta({
+      id: 'ImageVideoRequest',
+      examples: examples.map((one) => ({ ...one, image_url: 'https://example.com/fox.png' })),
+    }),
+    openAi: z.strictObject({ ...fields, ...openAiRequestSchema.shape, prompt }).meta({
+      id: 'CreateVideo',
+      examples: [{ prompt: 'A red fox in the snow', seconds: '4', size: '1280x720' }],
+    }),
+  };
+}

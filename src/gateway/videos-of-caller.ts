@@ -3,7 +3,8 @@ import type { Client } from '@temporalio/client';
 import { NameTaken } from '../client/start-or-join';
 import type { VideoClient } from '../client/video-client';
 import type { VideoJob } from '../client/video-job';
-import { WORKFLOW_TYPE } from '../contract/names';
+import { PERCENT_MEMO, WORKFLOW_TYPE } from '../contract/names';
+import type { DeletedVideos } from './deleted-videos';
 import { noSuchVideo, Refusal } from './http-errors';
 import type { LimitKeeper } from './key-limits';
 import { isTaskId, prefixOf, taskIdFor, taskIdOf, workflowIdOf } from './task-names';
@@ -26,6 +27,7 @@ interface Tools {
   videos: VideoClient;
   board: VideoBoard;
   limits: LimitKeeper;
+  deleted: DeletedVideos;
 }
 
 const CHECK_EVERY_MS = 500;
@@ -40,17 +42,21 @@ export class VideosOfCaller {
 
   /** Starts a job, or joins the one that the same Idempotency-Key has started. */
   async start({ request, asked }: Wanted, idempotencyKey: string | undefined): Promise<VideoObject> {
-    const { board, videos, limits } = this.tools;
+    const { board, videos, limits, deleted } = this.tools;
     const taskId = taskIdFor(this.caller, idempotencyKey);
     const workflowId = workflowIdOf(this.caller, taskId);
-    const isKnown = idempotencyKey !== undefined && (await board.read(workflowId)) !== undefined;
-    if (!isKnown) await limits.countStart(this.caller);
+    const isRepeatable = idempotencyKey !== undefined;
+    if (isRepeatable && (await deleted.has(workflowId))) throw videoDeleted();
+    const isKnown = isRepeatable && (await board.read(workflowId)) !== undefined;
+    const start = isKnown ? undefined : await limits.countStart(this.caller, workflowId);
+    const memo = { [REQUEST_MEMO]: asked, [PERCENT_MEMO]: 0 };
     try {
       await videos.start(
         { request },
-        { workflowId, temporal: { memo: { [REQUEST_MEMO]: asked }, priority: { fairnessKey: this.caller } } },
+        { workflowId, temporal: { memo, priority: { fairnessKey: this.caller } } },
       );
     } catch (error) {
+      start?.release();
       throw error instanceof NameTaken ? keyTaken(error) : error;
     }
     board.forget(workflowId);
@@ -59,10 +65,9 @@ export class VideosOfCaller {
 
   /** Throws a 404 for what is not there, and for what is somebody else's. */
   async find(taskId: string): Promise<Found> {
-    const workflowId = workflowIdOf(this.caller, taskId);
-    const seen = isTaskId(taskId) ? await this.tools.board.read(workflowId) : undefined;
-    if (seen === undefined) throw noSuchVideo();
-    return { ...seen, taskId, job: this.tools.videos.handle(workflowId) };
+    const found = await this.read(taskId);
+    if (found === undefined || found.isDeleted) throw noSuchVideo();
+    return found;
   }
 
   show({ taskId, description, ending }: Found): VideoObject {
@@ -80,31 +85,56 @@ export class VideosOfCaller {
     }
   }
 
-  /** Newest first, after a video if one is given. */
+  /** Newest first, after a video if one is given. A client may have deleted that one meanwhile. */
   async list(limit: number, after: string | undefined): Promise<Page> {
-    const start = after === undefined ? undefined : await this.find(after);
+    const start = after === undefined ? undefined : await this.read(after);
+    if (after !== undefined && start === undefined) throw noSuchVideo();
     const query = [
       `WorkflowType = '${WORKFLOW_TYPE}'`,
       `WorkflowId STARTS_WITH '${prefixOf(this.caller)}'`,
       ...(start ? [`StartTime <= '${start.description.startTime.toISOString()}'`] : []),
     ].join(' AND ');
-    const listed: string[] = [];
+    const listed = new Map<string, VideoObject>();
+    let found: string[] = [];
+    const showFound = async () => {
+      const seen = await Promise.all(found.map((taskId) => this.read(taskId)));
+      for (const one of seen) if (one && !one.isDeleted) listed.set(one.taskId, this.show(one));
+      found = [];
+    };
     let isAfter = after === undefined;
     for await (const { workflowId } of this.tools.client.workflow.list({ query, pageSize: limit + 2 })) {
       const taskId = taskIdOf(this.caller, workflowId);
-      if (isAfter && !listed.includes(taskId)) listed.push(taskId);
+      // A job that started again is listed once for each run.
+      if (isAfter && !listed.has(taskId) && !found.includes(taskId)) found.push(taskId);
       if (taskId === after) isAfter = true;
-      if (listed.length > limit) break;
+      if (listed.size + found.length > limit) await showFound();
+      if (listed.size > limit) break;
     }
-    const shown = listed.slice(0, limit).map(async (taskId) => this.show(await this.find(taskId)));
-    return { videos: await Promise.all(shown), hasMore: listed.length > limit };
+    await showFound();
+    return { videos: [...listed.values()].slice(0, limit), hasMore: listed.size > limit };
   }
 
-  /** Cancels a job that runs. */
-  async cancel(taskId: string): Promise<void> {
-    const { job } = await this.find(taskId);
-    await job.cancel();
-    this.tools.board.forget(workflowIdOf(this.caller, taskId));
+  /** Cancels a job that runs; false. Removes the file and hides a video that has ended; true. */
+  async delete(taskId: string): Promise<boolean> {
+    const { job, ending } = await this.find(taskId);
+    const { workflowId } = job;
+    try {
+      if (ending === undefined) await job.cancel();
+      else {
+        const uri = 'result' in ending ? ending.result.video.uri : undefined;
+        await this.tools.deleted.remove(workflowId, uri);
+      }
+    } finally {
+      this.tools.board.forget(workflowId);
+    }
+    return ending !== undefined;
+  }
+
+  private async read(taskId: string): Promise<Found | undefined> {
+    if (!isTaskId(taskId)) return undefined;
+    const workflowId = workflowIdOf(this.caller, taskId);
+    const seen = await this.tools.board.read(workflowId);
+    return seen && { ...seen, taskId, job: this.tools.videos.handle(workflowId) };
   }
 
   forget(taskId: string): void {
@@ -122,3 +152,12 @@ function keyTaken(error: NameTaken): Refusal {
     param: 'Idempotency-Key',
   });
 }
+
+const videoDeleted = () =>
+  new Refusal({
+    status: 409,
+    code: 'video_deleted',
+    message: 'The video of this Idempotency-Key was deleted.',
+    advice: 'Use another key to make it again, which is paid again.',
+    param: 'Idempotency-Key',
+  });

@@ -53,6 +53,8 @@ beforeAll(async () => {
     requestFields: [],
     publicUrl: undefined,
     temporalUiUrl: undefined,
+    corsOrigins: [],
+    logLines: 'errors',
     log: (line) => logged.push(line),
   });
   url = await app.listen({ host: '127.0.0.1', port: 0 });
@@ -163,7 +165,7 @@ describe('an uploaded image', () => {
     ],
     ['half an image', () => ({ body: PNG.subarray(0, 40) }), 400],
     ['nothing', () => ({ body: '' }), 400],
-    ['a text', () => ({ body: 'a fox', type: 'text/plain' }), 400],
+    ['a text', () => ({ body: 'a fox', type: 'text/plain' }), 415],
     ['a page as a page', () => ({ body: HTML, type: 'text/html' }), 415],
     ['20 MB and a byte', () => ({ body: TOO_LARGE_PNG() }), 413],
     ['20 MB and a byte in a form', () => ({ body: form([['file', TOO_LARGE_PNG()]]), type: FORM }), 413],
