@@ -20,6 +20,7 @@ const LARGE_PNG = pngOf(5_000_000);
 let env: VideoTestEnvironment;
 let folder: string;
 let gateway: VideoGateway;
+const gatewayLog: string[] = [];
 let service: VideoService;
 let stopWorker: () => Promise<void>;
 let logs: ReturnType<typeof captureLogs>;
@@ -35,6 +36,7 @@ beforeAll(async () => {
     env: { VIDEOGEN_STORAGE: env.storageFolder, VIDEOGEN_GATEWAY_KEYS_FILE: join(folder, 'keys.txt') },
     client: env.temporal.client,
     port: 0,
+    log: (logged) => gatewayLog.push(logged),
   });
   service = createVideoService({
     baseUrl: env.emulator.url,
@@ -93,7 +95,7 @@ async function recordedOf({ id }: VideoObject): Promise<string> {
     payloadsIn((await handle.fetchHistory()).events),
     JSON.stringify([memo, raw]),
     ...texts.map((name) => readFileSync(join(env.storageFolder, name), 'utf8')),
-    JSON.stringify(logs),
+    JSON.stringify([logs, gatewayLog]),
   ].join('\n');
 }
 
@@ -120,6 +122,7 @@ test('an uploaded image is fetched by the service and becomes a video, and nothi
   const recorded = await recordedOf(video);
   const link = new URL(task?.request.image_url ?? '');
   expect(recorded).toContain(image.url);
+  expect(gatewayLog.join()).toContain('/v1/images/:owner/:name');
   expect(recorded).not.toContain(link.searchParams.get('signature'));
   expect(recorded).not.toContain(link.pathname);
   expect(recorded).not.toContain(LARGE_PNG.toString('base64').slice(0, 40));

@@ -34,6 +34,7 @@ beforeAll(async () => {
     client: env.temporal.client,
     port: 0,
     temporalUiUrl: TEMPORAL_UI,
+    log: () => undefined,
   });
   worker = await env.createWorker({ gatewayUrl: gateway.url });
   running = worker.run();
