@@ -32,6 +32,7 @@ beforeAll(async () => {
     env: { VIDEOGEN_STORAGE: env.storageFolder, VIDEOGEN_GATEWAY_KEYS_FILE: join(folder, 'keys.txt') },
     client: env.temporal.client,
     port: 0,
+    log: () => undefined,
   });
 });
 afterAll(async () => {

@@ -8,8 +8,9 @@ import { createVideoTestEnvironment } from '../../src/testing';
 import { findPythonWith } from '../support/python-packages';
 
 /**
- * Refusals of requests that fit the document. A prompt may be too long for Temporal, and Python and JavaScript differ about
- * which characters are blank.
+ * All but two. `positive_data_acceptance`: a prompt may be too long for Temporal, and Python and JavaScript differ about which
+ * characters are blank. `use_after_free`: DELETE of a video that runs cancels it, and its state stays readable; that an ended
+ * one is gone is held by test/real-server/gateway-limits.test.ts.
  */
 const CHECKS = [
   'not_a_server_error',
@@ -19,7 +20,6 @@ const CHECKS = [
   'response_schema_conformance',
   'negative_data_rejection',
   'unsupported_method',
-  'use_after_free',
   'ignored_auth',
 ];
 
@@ -46,7 +46,8 @@ export async function main(args: readonly string[]): Promise<number> {
     port: 0,
   });
   try {
-    return await run(python, [
+    // It writes what it found into the current folder.
+    return await run(env.storageFolder, python, [
       '-m',
       'schemathesis.cli',
       'run',
@@ -56,7 +57,7 @@ export async function main(args: readonly string[]): Promise<number> {
       '--checks',
       CHECKS.join(','),
       '--max-examples',
-      '40',
+      '20',
       '--seed',
       '1',
       '--request-timeout',
@@ -72,9 +73,9 @@ export async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-function run(command: string, args: string[]): Promise<number> {
+function run(cwd: string, command: string, args: string[]): Promise<number> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { stdio: 'inherit' });
+    const child = spawn(command, args, { cwd, stdio: 'inherit' });
     child.on('error', reject);
     child.on('close', (code) => resolve(code ?? 1));
   });
