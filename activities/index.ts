@@ -1,6 +1,6 @@
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import { createWebhookSender, RateLimiter, type VideoService, type WebhookOptions } from '../src/service';
-import type { VideoStorage } from '../src/storage';
+import { ImageLinks, type VideoStorage } from '../src/storage';
 import { createBatchFiles } from './batch/batch-files';
 import { createCancelVideo } from './cancel-video';
 import { createDownloadVideo, type DownloadOptions } from './download/download-video';
@@ -28,6 +28,8 @@ export interface VideoActivityDeps extends DownloadOptions {
   storage: VideoStorage;
   /** The policy of jobs that set none; `hold` by default. */
   onLostSubmit?: LostSubmitPolicy;
+  /** How the service reaches a gateway that serves the images of this storage. S3 needs none. */
+  gatewayUrl?: string;
   /** Share one among everything in a process that calls the same service; a new one by default. */
   rateLimiter?: RateLimiter;
   /** How webhooks are sent. Without it none are: those of jobs with a `callbackUrl` wait for a worker that has it. */
@@ -48,14 +50,16 @@ export function createVideoActivities({
   storage,
   onLostSubmit = 'hold',
   rateLimiter = new RateLimiter(),
+  gatewayUrl,
   webhooks,
   ...download
 }: VideoActivityDeps) {
   const pollTask = createPollTask(service, rateLimiter);
+  const imageLinks = new ImageLinks(storage, gatewayUrl);
   const sender = webhooks && createWebhookSender(webhooks);
   const sayReceiver = createSayReceiver(sender);
   return {
-    submitVideo: sayReceiver(createSubmitVideo({ service, storage, rateLimiter, onLostSubmit })),
+    submitVideo: sayReceiver(createSubmitVideo({ service, storage, imageLinks, rateLimiter, onLostSubmit })),
     inspectPendingSubmit,
     recallSubmit: sayReceiver(createRecallSubmit({ service, storage, onLostSubmit })),
     pollVideo: sayReceiver(createPollVideo(pollTask)),

@@ -34,6 +34,7 @@ export {
   createFileStorage,
   createS3Storage,
   type IncomingVideo,
+  type LinkValidity,
   type ReceiveOptions,
   type S3Connection,
   type S3Credentials,

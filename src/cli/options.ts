@@ -2,6 +2,7 @@
 
 export interface GenerateOptions {
   imageUrl?: string;
+  image?: string;
   resolution?: string;
   aspectRatio?: string;
   duration?: string;

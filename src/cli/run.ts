@@ -111,6 +111,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .description('generate one video and wait for it')
     .argument('[prompt]', 'description of the video')
     .option('--image-url <url>', 'start from this image')
+    .option('--image <file>', 'start from this PNG, JPEG, WebP or GIF file, which goes into the storage')
     .option('--resolution <name>', '480p, 720p or 1080p')
     .option('--aspect-ratio <ratio>', '16:9, 9:16, 4:3, 3:4, 21:9 or 1:1')
     .option('--duration <seconds>', 'whole seconds, at most 10')

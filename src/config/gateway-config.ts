@@ -32,7 +32,9 @@ export const GATEWAY_SETTINGS = {
   },
   VIDEOGEN_GATEWAY_URL: {
     type: httpUrl('is not an http(s) URL').optional(),
-    meaning: 'How callers reach the gateway, for the links in its answers.',
+    meaning:
+      'How callers reach the gateway, for the links in its answers. For workers: how the service reaches it, to fetch uploaded images from a folder.',
+    page: 'downloads-and-storage.md#images',
     unset: 'the Host header of each call',
     fix: 'give an address such as https://videos.example.com, or unset it',
   },
@@ -111,7 +113,7 @@ export interface GatewayConfig {
 export function readGatewayConfig(env?: Environment): GatewayConfig {
   return {
     keysFile: read('VIDEOGEN_GATEWAY_KEYS_FILE', env),
-    publicUrl: read('VIDEOGEN_GATEWAY_URL', env)?.replace(/\/+$/, ''),
+    publicUrl: readGatewayUrl(env),
     temporalUiUrl: read('VIDEOGEN_TEMPORAL_UI_URL', env),
     corsOrigins: read('VIDEOGEN_GATEWAY_CORS_ORIGINS', env),
     log: read('VIDEOGEN_GATEWAY_LOG', env),
@@ -122,4 +124,9 @@ export function readGatewayConfig(env?: Environment): GatewayConfig {
       jobsADay: read('VIDEOGEN_GATEWAY_JOBS_A_DAY', env),
     },
   };
+}
+
+/** Without the slash at its end. */
+export function readGatewayUrl(env?: Environment): string | undefined {
+  return read('VIDEOGEN_GATEWAY_URL', env)?.replace(/(?<!\/)\/+$/, '');
 }

@@ -5,6 +5,7 @@ import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { VideoClient } from '../client/video-client';
+import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
 import type { VideoStorage } from '../storage';
 import { takeCallbackUrl } from './callback-url';
 import { callerOf, readIdempotencyKey, readWaitMs } from './caller';
@@ -16,6 +17,7 @@ import { guardBrowsers } from './guard-browsers';
 import { serveHealth } from './health';
 import { serveHooks } from './hooks';
 import { errorBody, Refusal } from './http-errors';
+import { fileTooLarge, largestBodyWithImage, serveImages, settleImage, withoutBytes } from './images';
 import { jobsInTemporal, type KeyLimits, LimitKeeper } from './key-limits';
 import { refuseUnknownPaths } from './methods';
 import { BODY_ERRORS, describeInterface, LIST_ERRORS, VIDEO_ERRORS } from './openapi';
@@ -69,8 +71,8 @@ const HEADERS_WITHIN_MS = 15_000;
 const REQUEST_WITHIN_MS = 120_000;
 const LARGEST_HEADERS_BYTES = 16 * 1024;
 
-/** Webhooks of the service have a secret of their own. */
-const NEEDS_A_KEY = /^\/v1\/(?!hooks\/)/;
+/** Webhooks of the service and links to images have secrets of their own. */
+const WITHOUT_A_KEY = new Set(['/v1/hooks', '/v1/hooks/:secret', '/v1/images/:owner/:name']);
 
 /** No page of another site may read, frame or guess the content of an answer. */
 const SECURITY_HEADERS = {
@@ -165,7 +167,18 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   // Clients of OpenAI's interface send forms. A text field is as long as a JSON body may be.
   await app.register(multipart, {
     attachFieldsToBody: 'keyValues',
-    limits: { fieldSize: LARGEST_BODY_BYTES, fields: MOST_FORM_FIELDS, files: 0 },
+    limits: {
+      fieldSize: LARGEST_BODY_BYTES,
+      fields: MOST_FORM_FIELDS,
+      files: 1,
+      fileSize: LARGEST_IMAGE_BYTES,
+      parts: MOST_FORM_FIELDS + 1,
+    },
+    onFile: async (part) => {
+      await part.toBuffer().catch((error) => {
+        throw part.file.truncated ? fileTooLarge(part.fieldname) : error;
+      });
+    },
   });
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id });
@@ -174,7 +187,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   guardBrowsers(app, { ...tools, hasKeys });
   // Before the body is read: without a key nobody makes the gateway parse one.
   app.addHook('onRequest', async ({ routeOptions: { url = '' }, headers }) => {
-    if (NEEDS_A_KEY.test(url)) callerOf(headers.authorization, tools.keys);
+    if (url.startsWith('/v1/') && !WITHOUT_A_KEY.has(url)) callerOf(headers.authorization, tools.keys);
   });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logError));
   refuseUnknownPaths(app);
@@ -196,8 +209,13 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
       const videos = videosOf(request);
       const isForm = request.isMultipart();
       if (isForm && !takesForms) throw jsonOnly();
-      const { body, options } = takeCallbackUrl(isForm ? readFormNumbers(request.body) : request.body);
+      const { caller } = videos;
+      const given = withoutBytes(request.body, caller);
+      if (!given.image && Number(request.headers['content-length']) > LARGEST_BODY_BYTES)
+        throw bodyTooLarge();
+      const { body, options } = takeCallbackUrl(isForm ? readFormNumbers(given.body) : given.body);
       const wanted = { ...read(body, tools.requestFields), options };
+      await settleImage(tools.storage, given, { imageUrl: wanted.request.image_url, caller });
       const video = await videos.start(wanted, readIdempotencyKey(request.headers['idempotency-key']));
       const waitMs = readWaitMs(request.headers.prefer);
       return waitMs > 0 ? videos.wait(video.id, waitMs, closing.signal) : video;
@@ -230,7 +248,10 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   for (const [path, { read, ...schema }] of Object.entries(posts)) {
     app.post(
       path,
-      { schema: { ...schema, tags, headers: postHeaders, response: { 200: videoObject, ...BODY_ERRORS } } },
+      {
+        bodyLimit: largestBodyWithImage(LARGEST_BODY_BYTES),
+        schema: { ...schema, tags, headers: postHeaders, response: { 200: videoObject, ...BODY_ERRORS } },
+      },
       create(read, schema.consumes.length > 1),
     );
   }
@@ -356,6 +377,10 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     },
   );
 
+  await serveImages(app, {
+    storage: tools.storage,
+    callerOf: (request) => videosOf(request).caller,
+  });
   await serveHooks(app, { ...tools, hints: new PollHints(tools.client) });
   servePage(app, { ...tools, namespace: tools.client.options.namespace });
   serveHealth(app, tools.client);
@@ -364,6 +389,10 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
 
 const tags = ['Videos'];
 const JSON_ONLY = ['application/json'];
+
+/** Only an image makes a larger body. */
+const bodyTooLarge = () =>
+  new Refusal({ status: 413, code: 'body_too_large', message: 'The body is too large.' });
 
 const jsonOnly = () =>
   new Refusal({

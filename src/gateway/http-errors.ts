@@ -114,6 +114,9 @@ function refusedBy(error: unknown): Refused | undefined {
   return fromFastify(error);
 }
 
+/** The reader of forms gives these no status: a missing boundary, and a form that ends too early. */
+const FORM_PROBLEM = /^Multipart: Boundary|unexpected end of multipart|^The needle /i;
+
 /** Statuses of fastify and its plugins that mean something else in HTTP, or that nobody expects. */
 const STATUSES: Readonly<Record<number, number>> = { 406: 415, 414: 404 };
 
@@ -121,6 +124,11 @@ const STATUSES: Readonly<Record<number, number>> = { 406: 415, 414: 404 };
 function fromFastify(error: unknown): Refused | undefined {
   const { statusCode, message, code }: { statusCode?: unknown; message?: unknown; code?: unknown } =
     Object(error);
+  // Nobody reads this answer.
+  if (code === 'ECONNRESET' && message === 'aborted')
+    return { status: 400, code: 'aborted', message: 'The caller went away.' };
+  if (FORM_PROBLEM.test(String(message)))
+    return { status: 400, code: 'bad_form', message: `The form cannot be read: ${message}.` };
   if (typeof statusCode !== 'number' || statusCode < 400 || statusCode >= 500) return undefined;
   return {
     status: STATUSES[statusCode] ?? statusCode,

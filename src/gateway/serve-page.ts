@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { FAILURES } from '../contract/failure-table';
+import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
 import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../contract/request';
 import { callerOf } from './caller';
 import type { KeyRing } from './gateway-keys';
@@ -44,14 +45,12 @@ const POLICY = [
   "require-trusted-types-for 'script'",
 ].join('; ');
 
-/** The page asks before it uploads: a server that refuses a body early resets the connection. */
-export const LARGEST_IMAGE_BYTES = 20 * 1024 * 1024;
-
 /** Choices, limits and failures of the contract, so that the page repeats none of them. */
 const CHOICES = {
   resolutions: RESOLUTIONS,
   aspectRatios: ASPECT_RATIOS,
   maxDurationSeconds: MAX_DURATION_SECONDS,
+  // The page asks before it uploads: a server that refuses a body early resets the connection.
   largestImageBytes: LARGEST_IMAGE_BYTES,
   longestShownPromptChars: LONGEST_SHOWN_PROMPT_CHARS,
   sizes: Object.fromEntries(SIZES.map((size) => [size, shapeOf(size)])),

@@ -36,7 +36,7 @@ const CHECK_EVERY_MS = 500;
 /** The videos of one caller: nobody else's can be named here. */
 export class VideosOfCaller {
   constructor(
-    private readonly caller: string,
+    readonly caller: string,
     private readonly baseUrl: string,
     private readonly tools: Tools,
   ) {}

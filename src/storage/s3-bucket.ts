@@ -8,8 +8,9 @@ import type {
 import type { Upload } from '@aws-sdk/lib-storage';
 import { createS3Client, loadS3Sdk, type S3Sdk } from './s3-client';
 import type { S3Connection } from './s3-connection';
+import { presignGet } from './s3-presign';
 import type { StoredFile } from './same-video';
-import type { ByteRange } from './storage';
+import type { ByteRange, LinkValidity } from './storage';
 
 /** With retries. A later put could replace a newer object. */
 const SMALL_PUT_MS = 60_000;
@@ -100,6 +101,11 @@ export class S3Bucket {
       if (error instanceof this.sdk.NoSuchKey) return undefined;
       throw error;
     }
+  }
+
+  /** A link with which anybody can read an object for a while. It is made here: S3 is not asked. */
+  presign(key: string, validity: LinkValidity): Promise<string> {
+    return presignGet(this.client, new this.sdk.GetObjectCommand({ Bucket: this.name, Key: key }), validity);
   }
 
   /** Uploads a body. Fails if the key is taken, unless `mayReplace`. */

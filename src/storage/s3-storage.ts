@@ -68,6 +68,9 @@ export function createS3Storage({
       return objectKey === undefined ? undefined : readObject(openBucket, objectKey, range);
     },
 
+    link: (key, validity) =>
+      asStorageFault(async () => (await openBucket()).presign(targetOf(key).objectKey, validity)),
+
     async remove(uri) {
       const objectKey = objectKeyOf(uri, name, folder);
       if (objectKey === undefined) return;

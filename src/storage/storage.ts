@@ -12,6 +12,8 @@ export interface VideoStorage {
   open?(uri: string, range?: ByteRange): Promise<Readable | undefined>;
   /** Removes the video that a job's result names, and what was stored beside it. */
   remove?(uri: string): Promise<void>;
+  /** A link with which anybody can read what is stored under a key, for a while. Without it, a gateway serves images. */
+  link?(key: string, validity: LinkValidity): Promise<string>;
   /** What an ended attempt has left of a video, for storages that can read it back. */
   readPart?(key: string, part: string): Promise<Readable | undefined>;
   /** Writes, reads and removes a small file; throws a StorageUnusable that names the problem and the fix. */
@@ -24,6 +26,12 @@ export interface VideoStorage {
 export interface ByteRange {
   start: number;
   end: number;
+}
+
+/** When a link begins to work, and for how long. */
+export interface LinkValidity {
+  from: Date;
+  seconds: number;
 }
 
 /** What a storage is told when a download starts. */

@@ -1,4 +1,5 @@
 import { createVideoActivities, type DownloadOptions, type VideoActivities } from '../../activities';
+import { readGatewayUrl } from '../config/gateway-config';
 import { type Environment, readLostSubmitPolicy, readServiceConfig } from '../config/service-config';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
 import { readWebhookConfig } from '../config/webhook-config';
@@ -18,6 +19,8 @@ export interface VideoWorkOptions extends DownloadOptions {
   storage?: VideoStorage;
   /** How webhooks are sent. Default: as the `VIDEOGEN_WEBHOOK_…` settings say. */
   webhooks?: WebhookOptions;
+  /** How the service reaches the gateway, to fetch uploaded images. S3 needs none. Default: `VIDEOGEN_GATEWAY_URL`. */
+  gatewayUrl?: string;
   /** Give the same one to all workers of a process that call the same service. */
   rateLimiter?: RateLimiter;
 }
@@ -50,6 +53,7 @@ export function prepareWork(options: VideoWorkOptions): VideoWork {
     onLostSubmit,
     rateLimiter,
     webhooks: options.webhooks ?? readWebhookConfig(env),
+    gatewayUrl: options.gatewayUrl ?? readGatewayUrl(env),
   });
   for (const activity of Object.values(activities)) prepared.add(activity);
   return {

@@ -9,6 +9,7 @@ import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { makeKey } from '../../src/gateway/gateway-keys';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { VideoWorker } from '../../src/worker/video-worker';
+import { HTML, PNG, sha256Of } from '../support/images';
 import { captureLogs } from '../support/logs';
 import { findTool } from '../support/tools.cjs';
 
@@ -25,18 +26,18 @@ let browser: Browser;
 beforeAll(async () => {
   const executablePath = findTool('chromium');
   captureLogs();
-  env = await createVideoTestEnvironment({ server: 'dev', emulator: { jobTimeMs: 0 } });
-  worker = await env.createWorker();
-  running = worker.run();
+  env = await createVideoTestEnvironment({ server: 'dev', emulator: { jobTimeMs: 0, fetchImages: true } });
   const keysFile = join(env.storageFolder, 'keys');
   writeFileSync(keysFile, line);
   gateway = await createVideoGateway({
     env: { VIDEOGEN_STORAGE: env.storageFolder, VIDEOGEN_GATEWAY_KEYS_FILE: keysFile },
     client: env.temporal.client,
     port: 0,
-    log: () => undefined,
     temporalUiUrl: TEMPORAL_UI,
+    log: () => undefined,
   });
+  worker = await env.createWorker({ gatewayUrl: gateway.url });
+  running = worker.run();
   browser = await chromium.launch({ executablePath, args: CHROMIUM_ARGS });
 });
 afterAll(async () => {
@@ -253,6 +254,29 @@ test('a 400 is beside its field, which has the focus, until the field is changed
       await control.fill(right);
       expect(await page.locator('.error:visible').count()).toBe(0);
     }
+  });
+});
+
+test('an image file that is dropped on the form is uploaded, and the service fetches it', async () => {
+  const prompt = newPrompt();
+  await inSession(async (page) => {
+    const drop = async (name: string, type: string, bytes: Buffer) => {
+      const dataTransfer = await page.evaluateHandle(`(() => {
+        const bytes = Uint8Array.from(atob('${bytes.toString('base64')}'), (character) => character.charCodeAt(0));
+        const dropped = new DataTransfer();
+        dropped.items.add(new File([bytes], '${name}', { type: '${type}' }));
+        return dropped;
+      })()`);
+      await page.locator('#drop').dispatchEvent('drop', { dataTransfer });
+    };
+    await drop('fox.png', 'image/png', HTML);
+    await page.locator('#image_url-error', { hasText: 'is not a complete PNG' }).waitFor();
+    await drop('fox.png', 'image/png', PNG);
+    await page.getByText('The image is uploaded').waitFor();
+    expect(await page.locator('#dropped-name').textContent()).toBe('fox.png');
+    await ask(page, prompt);
+    await untilState(page, 'generating');
+    expect(paidFor(prompt)[0]?.image).toMatchObject({ sha256: sha256Of(PNG), contentType: 'image/png' });
   });
 });
 

@@ -35,7 +35,7 @@ export function setUpImage({ largestImageBytes }, showError) {
 
   async function send(file) {
     note.textContent = 'Uploading the image…';
-    const { image_url: url } = await post('v1/images', {
+    const { url } = await post('v1/images', {
       body: file,
       type: file.type || 'application/octet-stream',
     });
