@@ -33,7 +33,6 @@ beforeAll(async () => {
     env: { VIDEOGEN_STORAGE: env.storageFolder, VIDEOGEN_GATEWAY_KEYS_FILE: keysFile },
     client: env.temporal.client,
     port: 0,
-    log: () => undefined,
     temporalUiUrl: TEMPORAL_UI,
     log: () => undefined,
   });
