@@ -44,7 +44,7 @@ export async function serveHooks(app: FastifyInstance, tools: HookTools): Promis
         },
         // Before the body is read.
         onRequest: async ({ params }) => {
-          if (!isSecret(params.secret, tools.hookSecret?.())) throw noSuchPath();
+          if (!isSecret(params.secret, readSecret(tools))) throw noSuchPath();
         },
       },
       async ({ body, id }) => receive(parse(body), id, tools),
@@ -60,7 +60,7 @@ export async function serveHooks(app: FastifyInstance, tools: HookTools): Promis
         },
       },
       async ({ headers, body, id }) => {
-        const secret = tools.hookSecret?.();
+        const secret = readSecret(tools);
         if (!isWebhookSecret(secret)) throw noSuchPath();
         return receive(
           verified(() => verifySignature(headers, String(body ?? ''), secret)),
@@ -116,6 +116,16 @@ function verified<T>(verify: () => T): T {
     return verify();
   } catch {
     throw noSuchPath();
+  }
+}
+
+/** A file that cannot be read right now opens nothing. Thrown, the error would be logged with the address, which has the secret. */
+function readSecret({ hookSecret, log }: HookTools): string | undefined {
+  try {
+    return hookSecret?.();
+  } catch (error) {
+    log(String(error));
+    return undefined;
   }
 }
 
