@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
@@ -170,6 +170,17 @@ test('DELETE of an ended video removes its files; then it is nowhere, on any gat
     object: 'video.deleted',
     deleted: true,
   });
+  const filesOf = (task: string) =>
+    readdirSync(env.storageFolder, { recursive: true })
+      .map(String)
+      .filter((file) => file.includes(task))
+      .sort();
+  // The record of what was paid for stays, and the mark that it was deleted.
+  expect(filesOf(id)).toEqual([
+    `gateway/deleted/gateway-eraser-${id}.json`,
+    expect.stringMatching(/^jobs\//),
+  ]);
+  expect(filesOf(kept)).toHaveLength(3);
   const second = caller(await open(), 'eraser');
   for (const gateway of [call, second]) {
     for (const path of ['', '/content', '/events']) expect((await gateway(`/${id}${path}`)).status).toBe(404);
