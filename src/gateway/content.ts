@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { ByteRange, VideoStorage } from '../storage';
 import { Refusal } from './http-errors';
-import type { Answer } from './openapi';
+import type { Answer } from './interface-document';
 import { errorOf } from './video-object';
 import type { Found } from './videos-of-caller';
 

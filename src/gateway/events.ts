@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Answer } from './openapi';
+import type { Answer } from './interface-document';
 import type { VideoObject } from './video-object';
 import type { VideosOfCaller } from './videos-of-caller';
 
@@ -16,12 +16,24 @@ export const eventHeaders = z.object({
 
 export const EVENT_ANSWERS: Readonly<Record<number, Answer>> = {
   200: {
-    description:
-      'Server-sent events: video.progress, video.needs_decision, and at the end video.completed or video.failed. The data of each is a Video.',
+    description: 'Server-sent events until the video has ended. The data of each is a Video.',
     content: {
       'text/event-stream': {
-        schema: { type: 'string' },
-        'x-event-data': { $ref: '#/components/schemas/Video' },
+        schema: {
+          type: 'object',
+          required: ['id', 'event', 'data'],
+          properties: {
+            id: { type: 'string', description: 'For Last-Event-ID.' },
+            event: {
+              enum: ['video.progress', 'video.needs_decision', 'video.completed', 'video.failed'],
+            },
+            data: {
+              type: 'string',
+              contentMediaType: 'application/json',
+              contentSchema: { $ref: '#/components/schemas/Video' },
+            },
+          },
+        },
       },
     },
   },
@@ -51,8 +63,6 @@ export async function sendEvents(
   raw.writeHead(200, {
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
-    // Otherwise the closing gateway would wait for a connection that has nothing left to carry.
-    connection: 'close',
     'x-accel-buffering': 'no',
   });
   raw.write('retry: 1000\n\n');

@@ -42,6 +42,7 @@ export interface VideoGateway {
 
 /** Orchestrators kill a process 30 s after they ask it to end, or earlier. */
 const CLOSE_WITHIN_MS = 8_000;
+const CLOSE_IDLE_EVERY_MS = 50;
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
 
@@ -82,9 +83,13 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     log,
   });
   const close = async () => {
-    // A client that reads its video slowly must not hold up the end.
+    // A client that reads its video slowly must not hold up the end, nor one that keeps its connection after its answer.
     const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_WITHIN_MS);
-    await app.close().finally(() => clearTimeout(force));
+    const idle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
+    await app.close().finally(() => {
+      clearTimeout(force);
+      clearInterval(idle);
+    });
     if (!options.client) await client.connection.close();
   };
   try {

@@ -8,7 +8,7 @@ export function refuseUnknownPaths(app: FastifyInstance): void {
     const path = new RegExp(`^${url.replace(/[.]/g, '\\.').replace(/:[^/]+/g, '[^/]+')}$`);
     routes.push({ path, methods: [method].flat() });
   });
-  app.setNotFoundHandler(({ url }: FastifyRequest, reply: FastifyReply) => {
+  const refuse = ({ url }: FastifyRequest, reply: FastifyReply): never => {
     const [path = ''] = url.split('?');
     const methods = new Set(
       routes.filter((route) => route.path.test(path)).flatMap((route) => route.methods),
@@ -18,5 +18,10 @@ export function refuseUnknownPaths(app: FastifyInstance): void {
     const allow = [...methods].sort().join(', ');
     reply.header('allow', allow);
     throw new Refusal({ status: 405, code: 'method_not_allowed', message: `This path takes ${allow} only.` });
+  };
+  // Before the body is read: it may be of a type that makes fastify answer with something else.
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.is404) refuse(request, reply);
   });
+  app.setNotFoundHandler(refuse);
 }

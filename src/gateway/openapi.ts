@@ -3,15 +3,14 @@ import type { FastifyInstance } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { errorBody } from './http-errors';
+import {
+  type Answer,
+  type DocumentedAnswer,
+  type InterfaceDocument,
+  type Operation,
+  parseDocument,
+} from './interface-document';
 import { sendReference } from './reference-page';
-
-/** An answer that is not JSON: a video, a stream, or no body at all. */
-export interface Answer {
-  description: string;
-  /** What each header says, by its name. */
-  headers?: Readonly<Record<string, string>>;
-  content?: Record<string, { schema: Record<string, unknown>; 'x-event-data'?: object }>;
-}
 
 declare module 'fastify' {
   interface FastifySchema {
@@ -120,50 +119,6 @@ export async function describeInterface(app: FastifyInstance, options: DocumentO
   );
 }
 
-const schemaObject = z.record(z.string(), z.unknown());
-const answerObject = z.looseObject({
-  description: z.string(),
-  headers: z.record(z.string(), z.unknown()).optional(),
-  content: z
-    .record(z.string(), z.looseObject({ schema: schemaObject, example: z.unknown().optional() }))
-    .optional(),
-});
-const operationObject = z.looseObject({
-  operationId: z.string().optional(),
-  summary: z.string().optional(),
-  description: z.string().optional(),
-  tags: z.array(z.string()).optional(),
-  security: z.array(z.unknown()).optional(),
-  parameters: z
-    .array(
-      z.looseObject({
-        name: z.string(),
-        in: z.string(),
-        required: z.boolean().optional(),
-        description: z.string().optional(),
-        schema: schemaObject,
-      }),
-    )
-    .optional(),
-  requestBody: z
-    .looseObject({ content: z.record(z.string(), z.looseObject({ schema: schemaObject })) })
-    .optional(),
-  responses: z.record(z.string(), answerObject),
-  'x-answers': z.custom<Record<string, Answer>>().optional(),
-  'x-head': z.boolean().optional(),
-});
-const documentObject = z.looseObject({
-  openapi: z.string(),
-  info: z.looseObject({ title: z.string(), version: z.string(), description: z.string().optional() }),
-  paths: z.record(z.string(), z.record(z.string(), operationObject)),
-  components: z.looseObject({ schemas: z.record(z.string(), schemaObject) }),
-});
-
-export type InterfaceDocument = z.infer<typeof documentObject>;
-export type Operation = z.infer<typeof operationObject>;
-
-const parseDocument = (document: unknown): InterfaceDocument => documentObject.parse(document);
-
 /** Adds what fastify's plugins do not know: headers, answers without JSON, HEAD, and what depends on the keys. */
 function complete(document: InterfaceDocument, hasKeys: boolean): InterfaceDocument {
   for (const operations of Object.values(document.paths)) {
@@ -181,24 +136,22 @@ function complete(document: InterfaceDocument, hasKeys: boolean): InterfaceDocum
   return document;
 }
 
-type Documented = z.infer<typeof answerObject>;
-
-function documented({ description, headers = {}, content }: Answer): Documented {
+function documented({ description, headers = {}, content }: Answer): DocumentedAnswer {
   return { description, headers: headerObjects(headers), ...(content && { content }) };
 }
 
-const errorAnswer = (): Documented => ({
+const errorAnswer = (): DocumentedAnswer => ({
   description: '',
   content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
 });
 
 /** See guard-browsers.ts. */
-function withoutKeys(method: string): Record<string, Documented> {
+function withoutKeys(method: string): Record<string, DocumentedAnswer> {
   const isUnsafe = method !== 'get' && method !== 'head';
   return { 421: errorAnswer(), ...(isUnsafe && { 403: errorAnswer() }) };
 }
 
-function withHeaders(status: string, answer: Documented): Documented {
+function withHeaders(status: string, answer: DocumentedAnswer): DocumentedAnswer {
   const names = {
     ...HEADERS[status],
     ...(!WITHOUT_REQUEST_ID.has(status) && {

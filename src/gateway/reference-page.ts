@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { InterfaceDocument, Operation } from './openapi';
+import type { InterfaceDocument, Operation } from './interface-document';
 
 /** The page has no script at all, and its one style sheet is that of the gateway. */
 const POLICY =

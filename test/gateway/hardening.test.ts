@@ -169,12 +169,15 @@ describe('without Temporal', () => {
     silent.on('connection', (socket) => sockets.add(socket));
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const { port }: { port: number } = Object(silent.address());
-    await open({}, `127.0.0.1:${port}`);
-    const { statusCode, headers, body } = await app.inject('/readyz');
-    expect([statusCode, headers['retry-after']]).toEqual([503, '1']);
-    expect(JSON.parse(body).error.message).toBe('Temporal does not answer within 2 s.');
-    for (const socket of sockets) socket.destroy();
-    silent.close();
+    try {
+      await open({}, `127.0.0.1:${port}`);
+      const { statusCode, headers, body } = await app.inject('/readyz');
+      expect([statusCode, headers['retry-after']]).toEqual([503, '1']);
+      expect(JSON.parse(body).error.message).toBe('Temporal does not answer within 2 s.');
+    } finally {
+      for (const socket of sockets) socket.destroy();
+      silent.close();
+    }
   });
 });
 

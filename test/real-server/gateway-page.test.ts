@@ -34,6 +34,7 @@ beforeAll(async () => {
     env: { VIDEOGEN_STORAGE: env.storageFolder, VIDEOGEN_GATEWAY_KEYS_FILE: keysFile },
     client: env.temporal.client,
     port: 0,
+    log: () => undefined,
     temporalUiUrl: TEMPORAL_UI,
   });
   browser = await chromium.launch({ executablePath, args: CHROMIUM_ARGS });

@@ -1,8 +1,8 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020';
 
 interface Media {
-  schema?: object;
-  'x-event-data'?: object;
+  /** Of server-sent events: each as an object, whose data is described by `contentSchema`. */
+  schema?: { properties?: { data?: { contentSchema?: object } } };
 }
 
 interface DocumentedAnswer {
@@ -60,13 +60,19 @@ export class AnswerChecker {
     return [...missing, ...this.problemsOf(name, media.schema, body ?? '')];
   }
 
-  /** A piece of a stream: each line of data must fit. */
+  /** A piece of a stream: each event and its data must fit. */
   problemsWithEvents(answer: GivenAnswer, text: string): string[] {
     const name = `${answer.method} ${answer.route} ${answer.status}`;
-    const schema = this.find(answer)?.content?.['text/event-stream']?.['x-event-data'];
+    const { schema } = this.find(answer)?.content?.['text/event-stream'] ?? {};
     if (schema === undefined) return [`${name} sends events, which are not in the document`];
-    const data = text.split('\n').filter((line) => line.startsWith('data: '));
-    return data.flatMap((line) => this.problemsOf(name, schema, line.slice('data: '.length)));
+    const events = text.split('\n\n').filter((block) => /^data: /m.test(block));
+    return events.flatMap((block) => {
+      const event = Object.fromEntries(block.split('\n').map((line) => line.split(/: (.*)/s, 2)));
+      return [
+        ...this.problemsOf(name, schema, JSON.stringify(event)),
+        ...this.problemsOf(name, schema.properties?.data?.contentSchema, event.data),
+      ];
+    });
   }
 
   /** HEAD is documented where it differs; elsewhere it is GET without a body. */
