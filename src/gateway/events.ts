@@ -63,8 +63,6 @@ export async function sendEvents(
   raw.writeHead(200, {
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
-    // Otherwise the closing gateway would wait for a connection that has nothing left to carry.
-    connection: 'close',
     'x-accel-buffering': 'no',
   });
   raw.write('retry: 1000\n\n');
