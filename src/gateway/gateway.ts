@@ -21,7 +21,7 @@ import { fileTooLarge, largestBodyWithImage, serveImages, settleImage, withoutBy
 import { jobsInTemporal, type KeyLimits, LimitKeeper } from './key-limits';
 import { refuseUnknownPaths } from './methods';
 import { BODY_ERRORS, describeInterface, LIST_ERRORS, VIDEO_ERRORS } from './openapi';
-import { PollHints } from './poll-hints';
+import { PollHints, pollTaskNow } from './poll-hints';
 import { logRequests } from './request-log';
 import { answerClientError, sendError } from './send-error';
 import { servePage } from './serve-page';
@@ -381,7 +381,9 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     storage: tools.storage,
     callerOf: (request) => videosOf(request).caller,
   });
-  await serveHooks(app, { ...tools, hints: new PollHints(tools.client) });
+  const hints = new PollHints((taskId) => pollTaskNow(tools.client, taskId));
+  app.addHook('preClose', () => hints.settled());
+  await serveHooks(app, { hookSecret: tools.hookSecret, hints, logError });
   servePage(app, { ...tools, namespace: tools.client.options.namespace });
   serveHealth(app, tools.client);
   return app;

@@ -1,10 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { isTaskId } from '../contract/input-rules';
 import { isWebhookSecret, verifySignature } from '../service';
 import { errorBody, Refusal } from './http-errors';
 import type { PollHints } from './poll-hints';
+import type { LogError } from './send-error';
 
 /** A service names a task in far less. */
 const LARGEST_HOOK_BYTES = 64 * 1024;
@@ -13,11 +14,21 @@ export interface HookTools {
   /** Undefined for a gateway that takes no webhooks. */
   hookSecret: (() => string) | undefined;
   hints: PollHints;
-  log: (line: string) => void;
+  logError: LogError;
 }
 
 const received = z.object({ received: z.literal(true) });
-const RESPONSES = { 200: received, 400: errorBody, 404: errorBody, 413: errorBody };
+const RESPONSES = {
+  200: received,
+  400: errorBody,
+  404: errorBody,
+  408: errorBody,
+  413: errorBody,
+  431: errorBody,
+  500: errorBody,
+};
+const tags = ['Webhooks'];
+const secretParams = z.object({ secret: z.string() });
 
 /**
  * The addresses that the video service calls when a task has changed: with the secret in the path, or signed. A call is a hint
@@ -32,39 +43,45 @@ export async function serveHooks(app: FastifyInstance, tools: HookTools): Promis
       { parseAs: 'string', bodyLimit: LARGEST_HOOK_BYTES },
       (_request, body, done) => done(null, body),
     );
-    scope.post<{ Params: { secret: string } }>(
+    scope.post(
       '/v1/hooks/:secret',
       {
         schema: {
+          tags,
+          operationId: 'receiveHook',
           summary: 'The video service says that a task has changed',
           security: [],
-          params: z.object({ secret: z.string() }),
+          params: secretParams,
           body: z.unknown(),
           response: RESPONSES,
         },
         // Before the body is read.
-        onRequest: async ({ params }) => {
-          if (!isSecret(params.secret, readSecret(tools))) throw noSuchPath();
+        onRequest: async (request) => {
+          const { secret } = secretParams.parse(request.params);
+          if (!isSecret(secret, readSecret(request, tools))) throw noSuchPath();
         },
       },
-      async ({ body, id }) => receive(parse(body), id, tools),
+      async (request) => receive(parse(request.body), request, tools),
     );
     scope.post(
       '/v1/hooks',
       {
         schema: {
+          tags,
+          operationId: 'receiveSignedHook',
           summary: 'The same, signed by Standard Webhooks headers',
           security: [],
           body: z.unknown(),
           response: RESPONSES,
         },
       },
-      async ({ headers, body, id }) => {
-        const secret = readSecret(tools);
+      async (request) => {
+        const { headers, body } = request;
+        const secret = readSecret(request, tools);
         if (!isWebhookSecret(secret)) throw noSuchPath();
         return receive(
           verified(() => verifySignature(headers, String(body ?? ''), secret)),
-          id,
+          request,
           tools,
         );
       },
@@ -72,12 +89,12 @@ export async function serveHooks(app: FastifyInstance, tools: HookTools): Promis
   });
 }
 
-/** Says the same whether there is such a task or not. */
-async function receive(
+/** Says the same, and as soon, whether there is such a task or not. */
+function receive(
   sent: unknown,
-  requestId: string,
-  { hints, log }: HookTools,
-): Promise<z.infer<typeof received>> {
+  request: FastifyRequest,
+  { hints, logError }: HookTools,
+): z.infer<typeof received> {
   const taskId = taskIdIn(sent);
   if (taskId === undefined) {
     throw new Refusal({
@@ -86,17 +103,13 @@ async function receive(
       message: 'The body must be a JSON object that names a task as task_id, id or data.id.',
     });
   }
-  try {
-    await hints.hint(taskId);
-  } catch (error) {
-    // Polling finds it as well. The address has a secret in it, so the line does not.
-    log(`${requestId} a webhook of the service could not be passed on: ${error}`);
-  }
+  // A hint that is lost costs only time: polling finds what it was about.
+  hints.hint(taskId).catch((error: unknown) => logError(request, error));
   return { received: true };
 }
 
 /** In a body with `data`, the outer id is that of the event. */
-function taskIdIn(sent: unknown): string | undefined {
+export function taskIdIn(sent: unknown): string | undefined {
   const { task_id: taskId, id, data }: Record<string, unknown> = Object(sent);
   const { id: idInData, task_id: taskIdInData }: Record<string, unknown> = Object(data);
   return [taskId, taskIdInData, idInData, id].find(isTaskId);
@@ -119,12 +132,12 @@ function verified<T>(verify: () => T): T {
   }
 }
 
-/** A file that cannot be read right now opens nothing. Thrown, the error would be logged with the address, which has the secret. */
-function readSecret({ hookSecret, log }: HookTools): string | undefined {
+/** A file that cannot be read right now opens nothing. */
+function readSecret(request: FastifyRequest, { hookSecret, logError }: HookTools): string | undefined {
   try {
     return hookSecret?.();
   } catch (error) {
-    log(String(error));
+    logError(request, error);
     return undefined;
   }
 }

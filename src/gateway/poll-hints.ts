@@ -1,4 +1,4 @@
-import type { Client } from '@temporalio/client';
+import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { POLL_NOW_SIGNAL, WORKFLOW_TYPE } from '../contract/names';
 import { SEARCH_ATTRIBUTES } from '../contract/search-attributes';
 
@@ -6,31 +6,33 @@ const [TASK_ID] = SEARCH_ATTRIBUTES;
 
 /** A service that sends more hints than this about one task makes no more polls by it. */
 const HINT_EVERY_MS = 1_000;
+/** A gateway that ends waits this long for its last hints. */
+const HINT_WITHIN_MS = 2_000;
 /** Task ids that were hinted at within that time. A gateway that gets more drops the rest: polling finds them. */
 const MOST_REMEMBERED = 1_000;
 /** Nothing that would need escaping in a visibility query. Task ids with other characters are polled without hints. */
 const SEARCHABLE = /^[\w.:/+=@~-]{1,255}$/;
 
-/** Has jobs poll their tasks early when the service says that something happened. */
+/** Drops hints of which there are too many, and those about tasks that cannot be searched for. */
 export class PollHints {
   private readonly hintedAtMs = new Map<string, number>();
+  private readonly pending = new Set<Promise<void>>();
 
   constructor(
-    private readonly client: Pick<Client, 'workflow'>,
+    private readonly pollNow: (taskId: string) => Promise<void>,
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** Signals the running jobs of a task, if there are any. */
   async hint(taskId: string): Promise<void> {
     if (!SEARCHABLE.test(taskId) || !this.mayHint(taskId)) return;
-    const query = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus = 'Running' AND ${TASK_ID} = '${taskId}'`;
-    for await (const { workflowId } of this.client.workflow.list({ query, pageSize: 10 })) {
-      // It may have ended since.
-      await this.client.workflow
-        .getHandle(workflowId)
-        .signal(POLL_NOW_SIGNAL)
-        .catch(() => undefined);
-    }
+    const passedOn = this.pollNow(taskId);
+    this.pending.add(passedOn);
+    await passedOn.finally(() => this.pending.delete(passedOn));
+  }
+
+  /** Temporal's client throws from a timer when its connection is closed during a call. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.pending);
   }
 
   private mayHint(taskId: string): boolean {
@@ -44,4 +46,21 @@ export class PollHints {
     this.hintedAtMs.set(taskId, nowMs);
     return true;
   }
+}
+
+/** Has the running jobs of a task poll it now, if there are any. */
+export function pollTaskNow(client: Client, taskId: string): Promise<void> {
+  const { workflow } = client;
+  const query = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus = 'Running' AND ${TASK_ID} = '${taskId}'`;
+  return client.withDeadline(Date.now() + HINT_WITHIN_MS, async () => {
+    for await (const { workflowId } of workflow.list({ query, pageSize: 10 })) {
+      // It may have ended since.
+      await workflow
+        .getHandle(workflowId)
+        .signal(POLL_NOW_SIGNAL)
+        .catch((error: unknown) => {
+          if (!(error instanceof WorkflowNotFoundError)) throw error;
+        });
+    }
+  });
 }
