@@ -285,6 +285,14 @@ describe('content', () => {
   });
 });
 
+test('a gateway whose port is taken says so in one sentence', async () => {
+  const taken = Number(new URL(gateway.url).port);
+  const starting = createVideoGateway({ env: settings(), client: env.temporal.client, port: taken });
+  await expect(starting).rejects.toThrow(
+    `The gateway cannot listen on 127.0.0.1, port ${taken} (EADDRINUSE): give it another port or address.`,
+  );
+});
+
 test('the page of the documentation shows what its commands print', async () => {
   const [makesKey, ...others] = commandsOf(readPage('gateway.md'));
   const terminal = new FakeTerminal();
