@@ -17,7 +17,6 @@ const shared = {
   // jest cannot run the process that inspects videos, so it loads TypeScript by itself.
   moduleNameMapper: {
     '^[.]/inspect-entry$': '<rootDir>/test/support/inspect-entry.ts',
-    '^@temporalio/proto$': '<rootDir>/test/support/load-once.cjs',
   },
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/test/mutants/node_modules'],
 };

@@ -19,7 +19,6 @@ module.exports = class WatchfulEnvironment extends TestEnvironment {
 
   async setup() {
     await super.setup();
-    this.global.requireOnce = require;
     // Node opens these on first use and never closes them.
     void [process.stdout, process.stderr];
     this.before = counted(process.getActiveResourcesInfo());
