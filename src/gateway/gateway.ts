@@ -9,7 +9,7 @@ import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
 import type { VideoStorage } from '../storage';
 import { takeCallbackUrl } from './callback-url';
 import { callerOf, readIdempotencyKey, readWaitMs } from './caller';
-import { CONTENT_ANSWERS, contentHeaders, sendContent } from './content';
+import { CONTENT_ANSWERS, contentHeaders, contentQuery, sendContent } from './content';
 import { DeletedVideos } from './deleted-videos';
 import { EVENT_ANSWERS, eventHeaders, sendEvents } from './events';
 import type { KeyRing } from './gateway-keys';
@@ -52,6 +52,8 @@ export interface GatewayTools {
   temporalUiUrl: string | undefined;
   /** Pages of these origins may call the gateway. */
   corsOrigins: readonly string[];
+  /** Whether videos are streamed, or redirected to where the storage makes links. */
+  content: 'stream' | 'redirect';
   /** Of the webhooks that the video service sends; undefined when it sends none. */
   hookSecret: (() => string) | undefined;
   /** Which lines `log` gets, as JSON: about every answer, or about errors alone. */
@@ -325,6 +327,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
         operationId: 'getContent',
         summary: 'The video itself',
         params: idParams,
+        querystring: contentQuery,
         headers: contentHeaders,
         response: { ...VIDEO_ERRORS, 416: errorBody },
         answers: CONTENT_ANSWERS,
@@ -332,7 +335,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
       },
     },
     async (request, reply) =>
-      sendContent(await videosOf(request).find(request.params.id), tools.storage, request, reply),
+      sendContent(await videosOf(request).find(request.params.id), tools, request, reply),
   );
 
   app.get(

@@ -55,6 +55,7 @@ beforeAll(async () => {
     temporalUiUrl: undefined,
     hookSecret: undefined,
     corsOrigins: [],
+    content: 'stream',
     logLines: 'errors',
     log: (line) => logged.push(line),
   });
