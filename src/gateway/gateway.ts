@@ -33,6 +33,7 @@ import {
   readImageRequest,
   readOpenAiRequest,
   readServiceRequest,
+  refuseCutTexts,
   type Wanted,
 } from './video-requests';
 import { VideosOfCaller } from './videos-of-caller';
@@ -211,6 +212,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
       const videos = videosOf(request);
       const isForm = request.isMultipart();
       if (isForm && !takesForms) throw jsonOnly();
+      if (isForm) refuseCutTexts(request.body, LARGEST_BODY_BYTES);
       const { caller } = videos;
       const given = withoutBytes(request.body, caller);
       if (!given.image && Number(request.headers['content-length']) > LARGEST_BODY_BYTES)
