@@ -202,6 +202,15 @@ const RULES: Record<string, Rule> = {
     return address === expected ? [] : [`worker: VIDEO_API_BASE_URL is ${address}, not ${expected}`];
   },
 
+  'tells the worker where the service fetches images: at the gateway, unless an address is given': ({
+    services,
+  }) => {
+    const port = services.gateway?.command?.at(-1);
+    const address = services.worker?.environment?.VIDEOGEN_GATEWAY_URL;
+    const expected = `\${VIDEOGEN_GATEWAY_URL_FOR_SERVICE:-\${VIDEOGEN_GATEWAY_URL:-http://gateway:${port}}}`;
+    return address === expected ? [] : [`worker: VIDEOGEN_GATEWAY_URL is ${address}, not ${expected}`];
+  },
+
   'pins every image': (compose) =>
     each(compose, ({ build, image = '' }) => [
       build === undefined && !isPinned(image) && `${image} is not one version`,
@@ -277,6 +286,7 @@ describe('docker-compose.yml', () => {
     ['a gateway that does not wait for its key', /gateway-key: \{ .*/, '', 'gives the gateway'],
     ['other videos', 'videos:/videos\n      - gateway', 'videos:/video\n      - gateway', 'shows the videos'],
     ['an emulator at another address', 'http://emulator:8080', 'http://emulator:8081', 'sends the worker'],
+    ['a gateway at another address', 'http://gateway:8787', 'http://gateway:8788', 'tells the worker'],
     ['an image without a version', 'temporalio/ui:2.54.1', 'temporalio/ui', 'pins every image'],
     ['the latest image', 'ui:2.54.1', 'ui:latest', 'pins every image'],
     ['an image of a major version', 'postgres:16.15', 'postgres:16', 'pins every image'],

@@ -57,6 +57,15 @@ export const GATEWAY_SETTINGS = {
     meaning: 'A file with that secret.',
     fix: `name a file that can be read and has the secret in it; ${HOOK_SECRET_FIX}`,
   },
+  VIDEOGEN_GATEWAY_CONTENT: {
+    type: z
+      .enum(['stream', 'redirect'], { error: ({ input }) => `is ${JSON.stringify(input)}` })
+      .default('stream'),
+    meaning:
+      'How callers get a video from S3: `stream` through the gateway, or `redirect` to a link that works for 5 minutes. A folder always streams.',
+    page: 'gateway.md#content',
+    fix: 'set it to stream or redirect, or unset it',
+  },
   VIDEOGEN_GATEWAY_REQUESTS_PER_SECOND: {
     type: positive.optional(),
     meaning: 'How many requests a second each key may make.',
@@ -105,6 +114,7 @@ export interface GatewayConfig {
   publicUrl: string | undefined;
   temporalUiUrl: string | undefined;
   corsOrigins: readonly string[];
+  content: 'stream' | 'redirect';
   log: 'requests' | 'errors';
   hookSecret: (() => string) | undefined;
   limits: { requestsPerSecond?: number; jobsAtATime?: number; jobsADay?: number };
@@ -116,6 +126,7 @@ export function readGatewayConfig(env?: Environment): GatewayConfig {
     publicUrl: readGatewayUrl(env),
     temporalUiUrl: read('VIDEOGEN_TEMPORAL_UI_URL', env),
     corsOrigins: read('VIDEOGEN_GATEWAY_CORS_ORIGINS', env),
+    content: read('VIDEOGEN_GATEWAY_CONTENT', env),
     log: read('VIDEOGEN_GATEWAY_LOG', env),
     hookSecret: readHookSecret(env),
     limits: {

@@ -16,6 +16,18 @@ export const contentHeaders = z.object({
   'if-none-match': z.string().optional().describe('ETags that the client has already.'),
 });
 
+export const contentQuery = z.object({
+  stream: z
+    .literal('true', { error: 'must be true, or left out' })
+    .optional()
+    .describe(
+      '`true` gets the video from the gateway itself, even where the gateway redirects to the storage.',
+    ),
+});
+
+/** Long enough for a client to follow it; a download that has begun may take longer. */
+const LINK_SECONDS = 5 * 60;
+
 const VIDEO_HEADERS = {
   ETag: 'The SHA-256 of the video, in quotes.',
   'Accept-Ranges': 'Always bytes.',
@@ -39,16 +51,26 @@ export const CONTENT_ANSWERS: Readonly<Record<number, Answer>> = {
     },
     content: BYTES,
   },
+  302: {
+    description: 'The video is at a link of the storage, which needs no key and works for 5 minutes.',
+    headers: { Location: 'The link.', 'Cache-Control': 'No store: the link is a secret.' },
+  },
   304: { description: 'The client has this video already.', headers: VIDEO_HEADERS },
 };
 
-/** Sends the stored video, or the part of it that was asked for. Never 200 while there is none. */
+export interface ContentTools {
+  storage: VideoStorage;
+  content: 'stream' | 'redirect';
+}
+
+/** Sends the stored video, the part of it that was asked for, or a link to it. Never 200 while there is none. */
 export async function sendContent(
-  { taskId, ending }: Found,
-  storage: VideoStorage,
+  { taskId, ending }: Pick<Found, 'taskId' | 'ending'>,
+  { storage, content }: ContentTools,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
+  const { stream: mustStream } = contentQuery.parse(request.query);
   if (ending === undefined)
     throw notThere('not_ready', 'The video is not there yet: poll its status, then try again.');
   if ('failure' in ending) {
@@ -57,6 +79,12 @@ export async function sendContent(
   }
   const { uri, bytes, sha256, contentType } = ending.result.video;
   const etag = `"${sha256}"`;
+  const isKnown = request.headers['if-none-match']?.split(/\s*,\s*/).includes(etag);
+  // A link is signed for GET. What HEAD asks for, the gateway knows itself.
+  if (content === 'redirect' && !mustStream && !isKnown && request.method === 'GET') {
+    const link = await storage.linkTo?.(uri, { from: new Date(), seconds: LINK_SECONDS });
+    if (link !== undefined) return reply.header('cache-control', 'no-store').redirect(link, 302);
+  }
   reply.headers({
     etag,
     'accept-ranges': 'bytes',
@@ -64,7 +92,7 @@ export async function sendContent(
     // It is the caller's alone, and may be deleted. With the ETag, asking again costs no bytes.
     'cache-control': 'private, no-cache',
   });
-  if (request.headers['if-none-match']?.split(/\s*,\s*/).includes(etag)) return reply.code(304).send();
+  if (isKnown) return reply.code(304).send();
   const range = rangeOf(request, etag, bytes);
   if (range === 'unsatisfiable') {
     reply.header('content-range', `bytes */${bytes}`);

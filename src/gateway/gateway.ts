@@ -9,7 +9,7 @@ import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
 import type { VideoStorage } from '../storage';
 import { takeCallbackUrl } from './callback-url';
 import { callerOf, readIdempotencyKey, readWaitMs } from './caller';
-import { CONTENT_ANSWERS, contentHeaders, sendContent } from './content';
+import { CONTENT_ANSWERS, contentHeaders, contentQuery, sendContent } from './content';
 import { DeletedVideos } from './deleted-videos';
 import { EVENT_ANSWERS, eventHeaders, sendEvents } from './events';
 import type { KeyRing } from './gateway-keys';
@@ -33,6 +33,7 @@ import {
   readImageRequest,
   readOpenAiRequest,
   readServiceRequest,
+  refuseCutTexts,
   type Wanted,
 } from './video-requests';
 import { VideosOfCaller } from './videos-of-caller';
@@ -52,6 +53,8 @@ export interface GatewayTools {
   temporalUiUrl: string | undefined;
   /** Pages of these origins may call the gateway. */
   corsOrigins: readonly string[];
+  /** Whether videos are streamed, or redirected to where the storage makes links. */
+  content: 'stream' | 'redirect';
   /** Of the webhooks that the video service sends; undefined when it sends none. */
   hookSecret: (() => string) | undefined;
   /** Which lines `log` gets, as JSON: about every answer, or about errors alone. */
@@ -209,6 +212,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
       const videos = videosOf(request);
       const isForm = request.isMultipart();
       if (isForm && !takesForms) throw jsonOnly();
+      if (isForm) refuseCutTexts(request.body, LARGEST_BODY_BYTES);
       const { caller } = videos;
       const given = withoutBytes(request.body, caller);
       if (!given.image && Number(request.headers['content-length']) > LARGEST_BODY_BYTES)
@@ -325,6 +329,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
         operationId: 'getContent',
         summary: 'The video itself',
         params: idParams,
+        querystring: contentQuery,
         headers: contentHeaders,
         response: { ...VIDEO_ERRORS, 416: errorBody },
         answers: CONTENT_ANSWERS,
@@ -332,7 +337,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
       },
     },
     async (request, reply) =>
-      sendContent(await videosOf(request).find(request.params.id), tools.storage, request, reply),
+      sendContent(await videosOf(request).find(request.params.id), tools, request, reply),
   );
 
   app.get(

@@ -59,7 +59,16 @@ const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
 export async function createVideoGateway(options: VideoGatewayOptions = {}): Promise<VideoGateway> {
   const { env, host = '127.0.0.1', port = 8787, log = (line) => process.stderr.write(`${line}\n`) } = options;
   const config = readGatewayConfig(env);
-  const { keysFile, publicUrl, temporalUiUrl, limits, corsOrigins, hookSecret, log: logLines } = config;
+  const {
+    keysFile,
+    publicUrl,
+    temporalUiUrl,
+    limits,
+    corsOrigins,
+    content,
+    hookSecret,
+    log: logLines,
+  } = config;
   if (keysFile === undefined && !LOOPBACK.has(host)) {
     throw new ConfigError(
       `Without keys the gateway listens on 127.0.0.1 only, not on ${host}: make a key with videogen gateway-key NAME, and set VIDEOGEN_GATEWAY_KEYS_FILE.`,
@@ -81,6 +90,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     hookSecret,
     temporalUiUrl: options.temporalUiUrl ?? temporalUiUrl,
     corsOrigins,
+    content,
     logLines,
     log,
   });

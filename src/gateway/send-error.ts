@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { StorageFault } from '../storage';
 import { errorJson, type HttpError, toHttpError } from './http-errors';
 
 export type LogError = (request: FastifyRequest, error: unknown) => void;
@@ -13,6 +14,8 @@ export function sendError(
   reply: FastifyReply,
   logError: LogError,
 ): FastifyReply {
+  // The caller gets one sentence; which file or bucket it was, and why, is for the operator.
+  if (error instanceof StorageFault) logError(request, error);
   const { status, body, retryAfterSeconds } =
     knownError(error) ?? badForm(request) ?? unexpected(error, request, logError);
   if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds);

@@ -126,6 +126,24 @@ function badField(param: string | undefined, message: string): Refusal {
   });
 }
 
+/** The reader of forms cuts a text off at its limit and says nothing. Half an image would be paid for. */
+export function refuseCutTexts(body: unknown, largestBytes: number): void {
+  for (const [name, value] of Object.entries<unknown>(Object(body))) {
+    const isCut = [value]
+      .flat()
+      .some((one) => typeof one === 'string' && Buffer.byteLength(one) >= largestBytes);
+    if (isCut) {
+      throw new Refusal({
+        status: 413,
+        code: 'field_too_large',
+        message: `${name} is too large for a text of a form, which may have 2 MiB.`,
+        advice: 'Send the image as the file of the form, or with POST /v1/images.',
+        param: name,
+      });
+    }
+  }
+}
+
 /** Numbers of a form are text. Text that is not a number is left to the rules of its field. */
 export function readFormNumbers(body: unknown): unknown {
   const fields = Object.entries<unknown>(Object(body)).map(([name, value]) => {

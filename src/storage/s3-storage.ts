@@ -71,6 +71,12 @@ export function createS3Storage({
     link: (key, validity) =>
       asStorageFault(async () => (await openBucket()).presign(targetOf(key).objectKey, validity)),
 
+    linkTo: async (uri, validity) => {
+      const objectKey = objectKeyOf(uri, name, folder);
+      if (objectKey === undefined) return undefined;
+      return asStorageFault(async () => (await openBucket()).presign(objectKey, validity));
+    },
+
     async remove(uri) {
       const objectKey = objectKeyOf(uri, name, folder);
       if (objectKey === undefined) return;

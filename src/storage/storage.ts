@@ -14,6 +14,8 @@ export interface VideoStorage {
   remove?(uri: string): Promise<void>;
   /** A link with which anybody can read what is stored under a key, for a while. Without it, a gateway serves images. */
   link?(key: string, validity: LinkValidity): Promise<string>;
+  /** The same for the video that a job's result names; undefined when it is not in this storage. */
+  linkTo?(uri: string, validity: LinkValidity): Promise<string | undefined>;
   /** What an ended attempt has left of a video, for storages that can read it back. */
   readPart?(key: string, part: string): Promise<Readable | undefined>;
   /** Writes, reads and removes a small file; throws a StorageUnusable that names the problem and the fix. */

@@ -22,6 +22,7 @@ export async function closedGateway(
     temporalUiUrl: undefined,
     hookSecret: undefined,
     corsOrigins: [],
+    content: 'stream',
     logLines: 'requests',
     log: (line) => lines.push(line),
     ...tools,

@@ -17,6 +17,7 @@ import {
   JPEG,
   LARGEST_PNG,
   PNG,
+  pngOf,
   SVG,
   sha256Of,
   TOO_LARGE_PNG,
@@ -55,6 +56,7 @@ beforeAll(async () => {
     temporalUiUrl: undefined,
     hookSecret: undefined,
     corsOrigins: [],
+    content: 'stream',
     logLines: 'errors',
     log: (line) => logged.push(line),
   });
@@ -296,6 +298,21 @@ describe('an image in a request', () => {
     ]);
     const answer = await ask(Object.fromEntries(made));
     expect([answer.status, answer.body.error.param]).toEqual([status, param]);
+    expect(await stored()).toEqual([]);
+  });
+
+  it('as a text of a form that is too long is refused, not cut off and stored', async () => {
+    for (const name of ['input_reference', 'input_reference[image_url]']) {
+      const fields: [string, string][] = [
+        ['prompt', 'A fox'],
+        [name, dataUrl(pngOf(3_000_000))],
+      ];
+      const answer = await post({ body: form(fields), type: FORM, path: '/v1/videos' });
+      expect([answer.status, answer.body.error]).toMatchObject([
+        413,
+        { param: name, advice: 'Send the image as the file of the form, or with POST /v1/images.' },
+      ]);
+    }
     expect(await stored()).toEqual([]);
   });
 

@@ -13,6 +13,7 @@ import { makeKey } from '../../src/gateway/gateway-keys';
 import { taskIdFor, workflowIdOf } from '../../src/gateway/task-names';
 import type { VideoObject } from '../../src/gateway/video-object';
 import { createVideoService, type VideoService } from '../../src/service';
+import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { commandsOf, expectShown, readPage } from '../support/docs-page';
@@ -282,6 +283,26 @@ describe('content', () => {
     expect((await call(path, { headers: { 'if-none-match': etag } })).status).toBe(304);
     const head = await call(path, { method: 'HEAD' });
     expect([head.status, head.headers.get('content-length')]).toEqual([200, '65536']);
+  });
+
+  test('is at a link of the storage when set so, and still streamed for who asks for that', async () => {
+    const { id } = await made();
+    const linkTo = async (uri: string) => `https://storage.example/${uri.split('/').at(-1)}?signature=x`;
+    const redirecting = await createVideoGateway({
+      env: { ...settings(), VIDEOGEN_GATEWAY_CONTENT: 'redirect' },
+      client: env.temporal.client,
+      storage: { ...createFileStorage(env.storageFolder), linkTo },
+      port: 0,
+    });
+    const path = `${redirecting.url}/v1/videos/${id}/content`;
+    const headers = { authorization: `Bearer ${shop.key}` };
+    const redirected = await fetch(path, { headers, redirect: 'manual' });
+    expect([redirected.status, redirected.headers.get('location')]).toEqual([
+      302,
+      `https://storage.example/gateway-shop-${id}.mp4?signature=x`,
+    ]);
+    expect((await (await fetch(`${path}?stream=true`, { headers })).arrayBuffer()).byteLength).toBe(65_536);
+    await redirecting.close();
   });
 });
 

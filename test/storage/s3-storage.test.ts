@@ -88,6 +88,17 @@ describe('a link', () => {
     expect([answer.status, Buffer.from(await answer.arrayBuffer()).equals(VIDEO)]).toEqual([200, true]);
   });
 
+  it('reads the video of a job, whole and in part, and no object of others', async () => {
+    const { uri } = await store(storage, 'a fox+é/?.mp4', VIDEO);
+    const validity = { from: new Date(), seconds: 60 };
+    const link = (await storage.linkTo?.(uri, validity)) ?? '';
+    const whole = await fetch(link);
+    expect([whole.status, Buffer.from(await whole.arrayBuffer()).equals(VIDEO)]).toEqual([200, true]);
+    const part = await fetch(link, { headers: { range: 'bytes=2-5' } });
+    expect([part.status, Buffer.from(await part.arrayBuffer())]).toEqual([206, VIDEO.subarray(2, 6)]);
+    expect(await storage.linkTo?.(`s3://${server.bucket}/others/fox.mp4`, validity)).toBeUndefined();
+  });
+
   it('reads nothing once its time is over', async () => {
     await store(storage, 'fox.png', VIDEO);
     const from = new Date(midnight.getTime() - 2 * DAY_SECONDS * 1_000);
