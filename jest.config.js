@@ -28,6 +28,9 @@ const NEEDS_A_SERVER = [
   '<rootDir>/test/model/',
 ];
 
+// Left out only where no browser can be had, and whoever runs them says so.
+const NEEDS_A_BROWSER = ['<rootDir>/test/real-server/gateway-page.test.ts'];
+
 // Tests of what is published: they pack it and install it elsewhere.
 const NEEDS_A_TARBALL = ['<rootDir>/test/package/'];
 
@@ -52,6 +55,7 @@ module.exports = {
       ...shared,
       displayName: 'server',
       testMatch: NEEDS_A_SERVER.map((folder) => `${folder}**/*.test.ts`),
+      testPathIgnorePatterns: process.env.VIDEOGEN_TESTS_WITHOUT_BROWSER ? NEEDS_A_BROWSER : [],
       globalSetup: '<rootDir>/test/support/global-setup.ts',
       globalTeardown: '<rootDir>/test/support/global-teardown.ts',
     },
