@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Client } from '@temporalio/client';
+import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { NameTaken } from '../client/start-or-join';
 import type { VideoClient } from '../client/video-client';
 import type { VideoJob } from '../client/video-job';
@@ -8,6 +8,7 @@ import { PERCENT_MEMO, WORKFLOW_TYPE } from '../contract/names';
 import type { DeletedVideos } from './deleted-videos';
 import { noSuchVideo, Refusal } from './http-errors';
 import type { LimitKeeper } from './key-limits';
+import { newestFirst } from './newest-first';
 import { isTaskId, prefixOf, taskIdFor, taskIdOf, workflowIdOf } from './task-names';
 import type { Seen, VideoBoard } from './video-board';
 import { REQUEST_MEMO, toVideoObject, type VideoObject } from './video-object';
@@ -93,29 +94,29 @@ export class VideosOfCaller {
   async list(limit: number, after: string | undefined): Promise<Page> {
     const start = after === undefined ? undefined : await this.read(after);
     if (after !== undefined && start === undefined) throw noSuchVideo();
-    const query = [
-      `WorkflowType = '${WORKFLOW_TYPE}'`,
-      `WorkflowId STARTS_WITH '${prefixOf(this.caller)}'`,
-      ...(start ? [`StartTime <= '${start.description.startTime.toISOString()}'`] : []),
-    ].join(' AND ');
-    const listed = new Map<string, VideoObject>();
-    let found: string[] = [];
+    const conditions = `WorkflowType = '${WORKFLOW_TYPE}' AND WorkflowId STARTS_WITH '${prefixOf(this.caller)}'`;
+    const cursor = start && { startTime: start.description.startTime, workflowId: start.job.workflowId };
+    const listed: VideoObject[] = [];
+    let found: WorkflowExecutionInfo[] = [];
     const showFound = async () => {
-      const seen = await Promise.all(found.map((taskId) => this.read(taskId)));
-      for (const one of seen) if (one && !one.isDeleted) listed.set(one.taskId, this.show(one));
+      const shown = await Promise.all(
+        found.map(async ({ workflowId, runId }) => {
+          const one = await this.read(taskIdOf(this.caller, workflowId));
+          // A job that started again is listed once for each run, and shown where its last run is.
+          const isShown = one !== undefined && !one.isDeleted && one.description.runId === runId;
+          return isShown ? [this.show(one)] : [];
+        }),
+      );
+      listed.push(...shown.flat());
       found = [];
     };
-    let isAfter = after === undefined;
-    for await (const { workflowId } of this.tools.client.workflow.list({ query, pageSize: limit + 2 })) {
-      const taskId = taskIdOf(this.caller, workflowId);
-      // A job that started again is listed once for each run.
-      if (isAfter && !listed.has(taskId) && !found.includes(taskId)) found.push(taskId);
-      if (taskId === after) isAfter = true;
-      if (listed.size + found.length > limit) await showFound();
-      if (listed.size > limit) break;
+    for await (const one of newestFirst(this.tools.client, conditions, cursor)) {
+      found.push(one);
+      if (listed.length + found.length > limit) await showFound();
+      if (listed.length > limit) break;
     }
     await showFound();
-    return { videos: [...listed.values()].slice(0, limit), hasMore: listed.size > limit };
+    return { videos: listed.slice(0, limit), hasMore: listed.length > limit };
   }
 
   /** Cancels a job that runs; false. Removes the file and hides a video that has ended; true. */

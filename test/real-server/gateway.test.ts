@@ -25,7 +25,12 @@ import { startSlowLine } from '../support/slow-line';
 import { pause } from '../support/world';
 
 const FOX = { prompt: 'A red fox', duration: 5 };
-const [shop, press, former] = [makeKey('shop'), makeKey('press'), makeKey('former')];
+const [shop, press, former, reader] = [
+  makeKey('shop'),
+  makeKey('press'),
+  makeKey('former'),
+  makeKey('reader'),
+];
 
 let env: VideoTestEnvironment;
 let folder: string;
@@ -35,7 +40,7 @@ let stopWorker: () => Promise<void>;
 beforeAll(async () => {
   captureLogs();
   folder = mkdtempSync(join(tmpdir(), 'videogen-gateway-'));
-  allow(shop, press, former);
+  allow(shop, press, former, reader);
   env = await createVideoTestEnvironment({ server: 'dev', emulator: { jobTimeMs: 0, videoBytes: 65_536 } });
   const { url, apiKey } = env.emulator;
   // The first poll comes after five seconds unless the service allows more of them.
@@ -196,6 +201,30 @@ describe("OpenAI's unmodified client", () => {
     expect(refused).toBeInstanceOf(OpenAI.RateLimitError);
     expect(Number(Reflect.get(Object(refused), 'headers').get('retry-after'))).toBeGreaterThan(50);
   });
+});
+
+test('a list is newest first and its pages leave nothing out, whichever video ends when', async () => {
+  const key = reader.key;
+  // It waits for a decision while the later ones end.
+  env.emulator.next('submit', { kind: 'reset' });
+  const ids: string[] = [];
+  for (const prompt of ['first', 'second', 'third', 'fourth']) {
+    const body = { ...FOX, prompt };
+    const headers = { prefer: prompt === 'second' ? 'wait=0' : 'wait=5' };
+    ids.unshift(
+      (await videoIn(await call('/v1/videos/text-to-video', { method: 'POST', body, key, headers }))).id,
+    );
+  }
+  const pages: string[][] = [];
+  for (let after = ''; pages.length < 5; ) {
+    const answer = await call(`/v1/videos?limit=1${after}`, { key });
+    const { data, last_id, has_more } = JSON.parse(await answer.text());
+    pages.push(data.map((video: VideoObject) => video.id));
+    if (!has_more) break;
+    after = `&after=${last_id}`;
+  }
+  expect(pages).toEqual(ids.map((id) => [id]));
+  await call(`/v1/videos/${ids.at(-1)}`, { method: 'DELETE', key });
 });
 
 describe('keys', () => {
