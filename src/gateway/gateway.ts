@@ -7,6 +7,7 @@ import { z } from 'zod';
 import type { VideoClient } from '../client/video-client';
 import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
 import type { VideoStorage } from '../storage';
+import { limitForms, limitJson } from './body-limits';
 import { takeCallbackUrl } from './callback-url';
 import { callerOf, readIdempotencyKey, readWaitMs } from './caller';
 import { CONTENT_ANSWERS, contentHeaders, sendContent } from './content';
@@ -64,7 +65,8 @@ export interface GatewayTools {
 /** The service takes 2 MiB, which is what Temporal takes too. */
 const LARGEST_BODY_BYTES = 2 * 1024 * 1024;
 const LONGEST_PAGE = 100;
-const MOST_FORM_FIELDS = 50;
+/** Beside those that the service takes beyond its interface. All of them are in memory at once. */
+const MOST_FORM_FIELDS = 20;
 /** Clients that send slower than this hold a connection for nothing. */
 const HEADERS_WITHIN_MS = 15_000;
 /** A picture of 20 MB at 170 kB/s. */
@@ -164,15 +166,17 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   app.setValidatorCompiler(() => (value) => ({ value }));
   app.setSerializerCompiler(serializerCompiler);
   app.removeContentTypeParser('text/plain');
+  limitJson(app, LARGEST_BODY_BYTES);
   // Clients of OpenAI's interface send forms. A text field is as long as a JSON body may be.
+  const formFields = MOST_FORM_FIELDS + tools.requestFields.length;
   await app.register(multipart, {
     attachFieldsToBody: 'keyValues',
     limits: {
       fieldSize: LARGEST_BODY_BYTES,
-      fields: MOST_FORM_FIELDS,
+      fields: formFields,
       files: 1,
       fileSize: LARGEST_IMAGE_BYTES,
-      parts: MOST_FORM_FIELDS + 1,
+      parts: formFields + 1,
     },
     onFile: async (part) => {
       await part.toBuffer().catch((error) => {
@@ -189,6 +193,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   app.addHook('onRequest', async ({ routeOptions: { url = '' }, headers }) => {
     if (url.startsWith('/v1/') && !WITHOUT_A_KEY.has(url)) callerOf(headers.authorization, tools.keys);
   });
+  limitForms(app, LARGEST_IMAGE_BYTES + LARGEST_BODY_BYTES);
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logError));
   refuseUnknownPaths(app);
   await describeInterface(app, { ...tools, hasKeys });
@@ -211,8 +216,6 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
       if (isForm && !takesForms) throw jsonOnly();
       const { caller } = videos;
       const given = withoutBytes(request.body, caller);
-      if (!given.image && Number(request.headers['content-length']) > LARGEST_BODY_BYTES)
-        throw bodyTooLarge();
       const { body, options } = takeCallbackUrl(isForm ? readFormNumbers(given.body) : given.body);
       const wanted = { ...read(body, tools.requestFields), options };
       await settleImage(tools.storage, given, { imageUrl: wanted.request.image_url, caller });
@@ -391,10 +394,6 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
 
 const tags = ['Videos'];
 const JSON_ONLY = ['application/json'];
-
-/** Only an image makes a larger body. */
-const bodyTooLarge = () =>
-  new Refusal({ status: 413, code: 'body_too_large', message: 'The body is too large.' });
 
 const jsonOnly = () =>
   new Refusal({
