@@ -96,8 +96,7 @@ async function current(videos: VideosOfCaller, taskId: string): Promise<VideoObj
   const found = await videos.find(taskId);
   const video = videos.show(found);
   if (found.ending !== undefined) return video;
-  const progress = await found.job.progress().catch(() => undefined);
-  const percent = Math.min(Math.round(progress?.task?.percent ?? 0), 99);
+  const percent = Math.min(Math.round((await videos.percent(found)) ?? 0), 99);
   return { ...video, progress: Math.max(percent, video.progress) };
 }
 

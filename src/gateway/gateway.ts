@@ -221,7 +221,8 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
       await settleImage(tools.storage, given, { imageUrl: wanted.request.image_url, caller });
       const video = await videos.start(wanted, readIdempotencyKey(request.headers['idempotency-key']));
       const waitMs = readWaitMs(request.headers.prefer);
-      return waitMs > 0 ? videos.wait(video.id, waitMs, closing.signal) : video;
+      // The job has started: an error would make the caller start another.
+      return waitMs > 0 ? videos.wait(video.id, waitMs, closing.signal).catch(() => video) : video;
     };
 
   const documented = documentedRequests(tools.requestFields);
@@ -372,11 +373,9 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     async (request) => {
       const videos = videosOf(request);
       const { id } = request.params;
-      const { job } = await videos.find(id);
+      await videos.find(id);
       if (request.isMultipart()) throw jsonOnly();
-      await job.decideSubmit(decisionBody.parse(request.body));
-      videos.forget(id);
-      return videos.show(await videos.find(id));
+      return videos.decide(id, decisionBody.parse(request.body));
     },
   );
 

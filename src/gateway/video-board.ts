@@ -3,6 +3,7 @@ import { jobOf } from '../client/video-job';
 import { WORKFLOW_TYPE } from '../contract/names';
 import { isVideoFailure } from '../contract/video-failure';
 import type { DeletedVideos } from './deleted-videos';
+import { withDeadline } from './temporal-deadline';
 import type { Ending } from './video-object';
 
 /** Clients poll every second or more often; Temporal is asked once for all of them. */
@@ -41,7 +42,7 @@ export class VideoBoard {
     const freshForMs = known?.ended ? ENDED_FRESH_FOR_MS : FRESH_FOR_MS;
     if (known && this.now() - known.readAtMs < freshForMs) return known.seen;
     const entry: Entry = {
-      seen: this.load(workflowId, known?.ended),
+      seen: withDeadline(this.client, () => this.load(workflowId, known?.ended)),
       readAtMs: this.now(),
       ended: undefined,
     };

@@ -4,12 +4,14 @@ import { NameTaken } from '../client/start-or-join';
 import type { VideoClient } from '../client/video-client';
 import type { VideoJob } from '../client/video-job';
 import type { JobOptions } from '../contract/job';
+import type { SubmitDecision } from '../contract/lost-submit';
 import { PERCENT_MEMO, WORKFLOW_TYPE } from '../contract/names';
 import type { DeletedVideos } from './deleted-videos';
-import { noSuchVideo, Refusal } from './http-errors';
+import { isUnavailable, noSuchVideo, Refusal } from './http-errors';
 import type { LimitKeeper } from './key-limits';
 import { newestFirst } from './newest-first';
 import { isTaskId, prefixOf, taskIdFor, taskIdOf, workflowIdOf } from './task-names';
+import { withDeadline } from './temporal-deadline';
 import type { Seen, VideoBoard } from './video-board';
 import { REQUEST_MEMO, toVideoObject, type VideoObject } from './video-object';
 import type { Wanted } from './video-requests';
@@ -47,25 +49,31 @@ export class VideosOfCaller {
     { request, asked, options }: Wanted & { options?: JobOptions },
     idempotencyKey: string | undefined,
   ): Promise<VideoObject> {
-    const { board, videos, limits, deleted } = this.tools;
+    const { client, board, videos, limits, deleted } = this.tools;
     const taskId = taskIdFor(this.caller, idempotencyKey);
     const workflowId = workflowIdOf(this.caller, taskId);
     const isRepeatable = idempotencyKey !== undefined;
     if (isRepeatable && (await deleted.has(workflowId))) throw videoDeleted();
     const isKnown = isRepeatable && (await board.read(workflowId)) !== undefined;
-    const start = isKnown ? undefined : await limits.countStart(this.caller, workflowId);
+    const count = () => limits.countStart(this.caller, workflowId);
+    const start = isKnown ? undefined : await withDeadline(client, count);
     const memo = { [REQUEST_MEMO]: asked, [PERCENT_MEMO]: 0 };
     try {
-      await videos.start(
-        { ...options, request },
-        { workflowId, temporal: { memo, priority: { fairnessKey: this.caller } } },
+      await withDeadline(client, () =>
+        videos.start(
+          { ...options, request },
+          { workflowId, temporal: { memo, priority: { fairnessKey: this.caller } } },
+        ),
       );
+      board.forget(workflowId);
+      return this.show(await this.find(taskId));
     } catch (error) {
-      start?.release();
+      // A job that may run is counted.
+      const mayRun = isUnavailable(error);
+      if (!mayRun) start?.release();
+      if (mayRun && !isRepeatable) throw mayHaveStarted(taskId);
       throw error instanceof NameTaken ? keyTaken(error) : error;
     }
-    board.forget(workflowId);
-    return this.show(await this.find(taskId));
   }
 
   /** Throws a 404 for what is not there, and for what is somebody else's. */
@@ -91,7 +99,11 @@ export class VideosOfCaller {
   }
 
   /** Newest first, after a video if one is given. A client may have deleted that one meanwhile. */
-  async list(limit: number, after: string | undefined): Promise<Page> {
+  list(limit: number, after: string | undefined): Promise<Page> {
+    return withDeadline(this.tools.client, () => this.listAfter(limit, after));
+  }
+
+  private async listAfter(limit: number, after: string | undefined): Promise<Page> {
     const start = after === undefined ? undefined : await this.read(after);
     if (after !== undefined && start === undefined) throw noSuchVideo();
     const conditions = `WorkflowType = '${WORKFLOW_TYPE}' AND WorkflowId STARTS_WITH '${prefixOf(this.caller)}'`;
@@ -124,7 +136,7 @@ export class VideosOfCaller {
     const { job, ending } = await this.find(taskId);
     const { workflowId } = job;
     try {
-      if (ending === undefined) await job.cancel();
+      if (ending === undefined) await withDeadline(this.tools.client, () => job.cancel());
       else {
         const uri = 'result' in ending ? ending.result.video.uri : undefined;
         await this.tools.deleted.remove(workflowId, uri);
@@ -135,15 +147,25 @@ export class VideosOfCaller {
     return ending !== undefined;
   }
 
+  /** Settles a lost submit, and shows what became of it. */
+  async decide(taskId: string, decision: SubmitDecision): Promise<VideoObject> {
+    const { job } = await this.find(taskId);
+    await withDeadline(this.tools.client, () => job.decideSubmit(decision));
+    this.tools.board.forget(job.workflowId);
+    return this.show(await this.find(taskId));
+  }
+
+  /** What the service says, at the cost of a query; undefined without a worker. */
+  async percent({ job }: Found): Promise<number | undefined> {
+    const progress = await withDeadline(this.tools.client, () => job.progress()).catch(() => undefined);
+    return progress?.task?.percent;
+  }
+
   private async read(taskId: string): Promise<Found | undefined> {
     if (!isTaskId(taskId)) return undefined;
     const workflowId = workflowIdOf(this.caller, taskId);
     const seen = await this.tools.board.read(workflowId);
     return seen && { ...seen, taskId, job: this.tools.videos.handle(workflowId) };
-  }
-
-  forget(taskId: string): void {
-    this.tools.board.forget(workflowIdOf(this.caller, taskId));
   }
 }
 
@@ -157,6 +179,17 @@ function keyTaken(error: NameTaken): Refusal {
     param: 'Idempotency-Key',
   });
 }
+
+/** Clients of OpenAI repeat a 503 by themselves, and a second job is paid for. */
+const mayHaveStarted = (taskId: string) =>
+  new Refusal({
+    status: 503,
+    code: 'start_unknown',
+    message: `Temporal does not answer, and ${taskId} may have started: ask for it before you repeat the request.`,
+    advice: 'Send an Idempotency-Key with every POST. Then a repeated one is the same video.',
+    retryAfterSeconds: 1,
+    mayRepeat: false,
+  });
 
 const videoDeleted = () =>
   new Refusal({
