@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import multipart from '@fastify/multipart';
 import type { Client } from '@temporalio/client';
-import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { VideoClient } from '../client/video-client';
@@ -161,6 +161,12 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   const logError = logRequests(app, { ...tools, lines: tools.logLines });
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort());
+  /** When the gateway ends, or the client has left: the response knows, the request is closed once it was read. */
+  const over = ({ raw }: FastifyReply): AbortSignal => {
+    const left = new AbortController();
+    raw.on('close', () => left.abort());
+    return AbortSignal.any([left.signal, closing.signal]);
+  };
 
   // Bodies are read by `readServiceRequest` and its like, whose sentences name the field and the fix.
   app.setValidatorCompiler(() => (value) => ({ value }));
@@ -210,7 +216,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
 
   const create =
     (read: (body: unknown, requestFields: readonly string[]) => Wanted, takesForms: boolean) =>
-    async (request: FastifyRequest) => {
+    async (request: FastifyRequest, reply: FastifyReply) => {
       const videos = videosOf(request);
       const isForm = request.isMultipart();
       if (isForm && !takesForms) throw jsonOnly();
@@ -222,7 +228,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
       const video = await videos.start(wanted, readIdempotencyKey(request.headers['idempotency-key']));
       const waitMs = readWaitMs(request.headers.prefer);
       // The job has started: an error would make the caller start another.
-      return waitMs > 0 ? videos.wait(video.id, waitMs, closing.signal).catch(() => video) : video;
+      return waitMs > 0 ? videos.wait(video.id, waitMs, over(reply)).catch(() => video) : video;
     };
 
   const documented = documentedRequests(tools.requestFields);
@@ -272,9 +278,9 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
         response: { 200: videoObject, ...VIDEO_ERRORS },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const waitMs = readWaitMs(request.headers.prefer);
-      return videosOf(request).wait(request.params.id, waitMs, closing.signal);
+      return videosOf(request).wait(request.params.id, waitMs, over(reply));
     },
   );
 
@@ -354,7 +360,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
         answers: EVENT_ANSWERS,
       },
     },
-    (request, reply) => sendEvents(videosOf(request), request.params.id, request, reply, closing.signal),
+    (request, reply) => sendEvents(videosOf(request), request.params.id, request, reply, over(reply)),
   );
 
   app.post(

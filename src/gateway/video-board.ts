@@ -24,6 +24,8 @@ interface Entry {
   readAtMs: number;
   /** What it was when it had ended. */
   ended: Seen | undefined;
+  /** Asked for once for all who watch. */
+  percent?: Promise<number | undefined>;
 }
 
 /** The state of jobs, at most a second old, by describing their workflows: no query, so no worker has to be there. */
@@ -57,6 +59,14 @@ export class VideoBoard {
       this.drop(workflowId, entry);
       throw error;
     }
+  }
+
+  /** The same for everyone who asks while the state is fresh: a query costs a worker more than a read costs Temporal. */
+  percent(workflowId: string, ask: () => Promise<number | undefined>): Promise<number | undefined> {
+    const entry = this.entries.get(workflowId);
+    if (entry === undefined) return ask();
+    entry.percent ??= ask();
+    return entry.percent;
   }
 
   /** After a change that a caller made: the caller must see it at once. */

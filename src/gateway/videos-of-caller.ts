@@ -156,9 +156,12 @@ export class VideosOfCaller {
   }
 
   /** What the service says, at the cost of a query; undefined without a worker. */
-  async percent({ job }: Found): Promise<number | undefined> {
-    const progress = await withDeadline(this.tools.client, () => job.progress()).catch(() => undefined);
-    return progress?.task?.percent;
+  percent({ job }: Found): Promise<number | undefined> {
+    const { board, client } = this.tools;
+    return board.percent(job.workflowId, async () => {
+      const progress = await withDeadline(client, () => job.progress()).catch(() => undefined);
+      return progress?.task?.percent;
+    });
   }
 
   private async read(taskId: string): Promise<Found | undefined> {
