@@ -143,6 +143,8 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     requestIdHeader: false,
     genReqId: () => `req_${randomBytes(12).toString('hex')}`,
     requestTimeout: REQUEST_WITHIN_MS,
+    // The secret of a hook may have 200 characters, each of which may be sent as three.
+    routerOptions: { maxParamLength: 600 },
     http: {
       headersTimeout,
       maxHeaderSize: LARGEST_HEADERS_BYTES,
