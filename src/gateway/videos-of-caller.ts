@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { NameTaken } from '../client/start-or-join';
@@ -13,7 +14,7 @@ import { newestFirst } from './newest-first';
 import { isTaskId, prefixOf, taskIdFor, taskIdOf, workflowIdOf } from './task-names';
 import { withDeadline } from './temporal-deadline';
 import type { Seen, VideoBoard } from './video-board';
-import { REQUEST_MEMO, toVideoObject, type VideoObject } from './video-object';
+import { askedIn, REQUEST_MEMO, toVideoObject, type VideoObject } from './video-object';
 import type { Wanted } from './video-requests';
 
 export interface Found extends Seen {
@@ -35,6 +36,8 @@ interface Tools {
 }
 
 const CHECK_EVERY_MS = 500;
+/** Without a worker nobody answers a query. */
+const QUERY_WITHIN_MS = 2_000;
 
 /** The videos of one caller: nobody else's can be named here. */
 export class VideosOfCaller {
@@ -57,7 +60,8 @@ export class VideosOfCaller {
     const isKnown = isRepeatable && (await board.read(workflowId)) !== undefined;
     const count = () => limits.countStart(this.caller, workflowId);
     const start = isKnown ? undefined : await withDeadline(client, count);
-    const memo = { [REQUEST_MEMO]: asked, [PERCENT_MEMO]: 0 };
+    const callback = callbackDigest(options);
+    const memo = { [REQUEST_MEMO]: { ...asked, ...(callback && { callback }) }, [PERCENT_MEMO]: 0 };
     try {
       await withDeadline(client, () =>
         videos.start(
@@ -66,7 +70,10 @@ export class VideosOfCaller {
         ),
       );
       board.forget(workflowId);
-      return this.show(await this.find(taskId));
+      const found = await this.find(taskId);
+      // Who names another receiver must not believe that it will be called.
+      if (askedIn(found.description).callback !== callback) throw keyReused('differs in callback_url');
+      return this.show(found);
     } catch (error) {
       // A job that may run is counted.
       const mayRun = isUnavailable(error);
@@ -159,7 +166,8 @@ export class VideosOfCaller {
   percent({ job }: Found): Promise<number | undefined> {
     const { board, client } = this.tools;
     return board.percent(job.workflowId, async () => {
-      const progress = await withDeadline(client, () => job.progress()).catch(() => undefined);
+      const ask = () => job.progress();
+      const progress = await withDeadline(client, ask, QUERY_WITHIN_MS).catch(() => undefined);
       return progress?.task?.percent;
     });
   }
@@ -174,13 +182,21 @@ export class VideosOfCaller {
 
 function keyTaken(error: NameTaken): Refusal {
   const [, differs = 'another request'] = /\(it (differs in [^)]*)\)/.exec(error.message) ?? [];
-  return new Refusal({
+  return keyReused(differs);
+}
+
+const keyReused = (differs: string) =>
+  new Refusal({
     status: 409,
     code: 'idempotency_key_reused',
     message: `This Idempotency-Key was used for another request, which ${differs}.`,
     advice: 'Use another key for another request.',
     param: 'Idempotency-Key',
   });
+
+/** A receiver's address may have a token in it, which lists of workflows must not show. */
+function callbackDigest({ callbackUrl }: JobOptions = {}): string | undefined {
+  return callbackUrl ? createHash('sha256').update(callbackUrl).digest('hex').slice(0, 16) : undefined;
 }
 
 /** Clients of OpenAI repeat a 503 by themselves, and a second job is paid for. */

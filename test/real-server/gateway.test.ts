@@ -131,6 +131,11 @@ describe('the drop-in', () => {
     await restarted.close();
     const [{ id }] = [...first, ...later] as [VideoObject];
     expect(new Set([...first, ...later].map((video) => video.id))).toEqual(new Set([id]));
+    const elsewhere = await again(undefined, undefined, { ...FOX, callback_url: 'https://example.com/' });
+    expect([elsewhere.status, await elsewhere.text()]).toEqual([
+      409,
+      expect.stringContaining('callback_url'),
+    ]);
     const other = await again(undefined, undefined, { prompt: 'A hare' });
     expect(other.status).toBe(409);
     expect(JSON.parse(await other.text()).error.message).toMatch(
