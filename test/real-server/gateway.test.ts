@@ -319,6 +319,17 @@ describe('content', () => {
   });
 });
 
+test('a stored video that became shorter cuts its download off, and one that is gone is 404 for HEAD too', async () => {
+  const { id } = await made();
+  const file = join(env.storageFolder, `${workflowIdOf('shop', id)}.mp4`);
+  writeFileSync(file, 'short');
+  await expect(call(`/v1/videos/${id}/content`).then((answer) => answer.text())).rejects.toThrow(
+    'terminated',
+  );
+  rmSync(file);
+  expect((await call(`/v1/videos/${id}/content`, { method: 'HEAD' })).status).toBe(404);
+});
+
 test('a gateway whose port is taken says so in one sentence', async () => {
   const taken = Number(new URL(gateway.url).port);
   const starting = createVideoGateway({ env: settings(), client: env.temporal.client, port: taken });
