@@ -98,14 +98,28 @@ export async function sendContent(
     reply.header('content-range', `bytes */${bytes}`);
     throw new Refusal({ status: 416, code: 'bad_range', message: `The video has ${bytes} bytes.` });
   }
-  const stream = request.method === 'HEAD' ? undefined : await storage.open?.(uri, range);
-  if (stream === undefined && request.method !== 'HEAD') {
+  const stream = await storage.open?.(uri, range);
+  if (stream === undefined) {
     throw notThere('not_in_storage', 'The video is no longer in the storage of this gateway.');
   }
-  reply.type(contentType).header('content-length', range ? range.end - range.start + 1 : bytes);
+  const length = range ? range.end - range.start + 1 : bytes;
+  reply.type(contentType).header('content-length', length);
   if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${bytes}`);
+  if (request.method !== 'HEAD') return reply.send(Readable.from(exactly(length, stream)));
+  stream.destroy();
   // Fastify would take no body for one of no bytes.
-  return reply.send(stream ?? Readable.from([]));
+  return reply.send(Readable.from([]));
+}
+
+/** A file that was changed in the storage must cut the answer off: a client would wait for the rest of a short one for good. */
+async function* exactly(bytes: number, stream: Readable): AsyncGenerator<Buffer> {
+  let left = bytes;
+  for await (const chunk of stream) {
+    left -= chunk.length;
+    if (left < 0) break;
+    yield chunk;
+  }
+  if (left !== 0) throw new Error('The stored video has another size than it had.');
 }
 
 /** One range of bytes. Several at once, and any that cannot be read, are answered with the whole video, as HTTP allows. */

@@ -48,16 +48,15 @@ export async function sendEvents(
   taskId: string,
   request: FastifyRequest,
   reply: FastifyReply,
-  closing: AbortSignal,
+  /** The gateway ends, or the client has left. */
+  over: AbortSignal,
 ): Promise<void> {
   // A 404 must be one, not an event.
   await videos.find(taskId);
   reply.hijack();
   const { raw } = reply;
-  const left = new AbortController();
-  // The request is closed as soon as it was read; the response when the client leaves.
-  raw.on('close', () => left.abort());
-  const over = AbortSignal.any([left.signal, closing]);
+  // A query without a worker takes seconds, for which nobody has to wait.
+  over.addEventListener('abort', () => raw.end());
   for (const [name, value] of Object.entries(reply.getHeaders()))
     if (value !== undefined) raw.setHeader(name, value);
   raw.writeHead(200, {
@@ -71,6 +70,7 @@ export async function sendEvents(
   try {
     while (!over.aborted) {
       const video = await current(videos, taskId);
+      if (over.aborted) break;
       const data = JSON.stringify(video);
       const id = createHash('sha256').update(data).digest('hex').slice(0, 16);
       const hasEnded = video.status === 'completed' || video.status === 'failed';
@@ -96,8 +96,7 @@ async function current(videos: VideosOfCaller, taskId: string): Promise<VideoObj
   const found = await videos.find(taskId);
   const video = videos.show(found);
   if (found.ending !== undefined) return video;
-  const progress = await found.job.progress().catch(() => undefined);
-  const percent = Math.min(Math.round(progress?.task?.percent ?? 0), 99);
+  const percent = Math.min(Math.round((await videos.percent(found)) ?? 0), 99);
   return { ...video, progress: Math.max(percent, video.progress) };
 }
 

@@ -96,8 +96,13 @@ function readKeys(file: string): GatewayKey[] {
 
 /** Changes whenever the file does, even within a second. */
 function versionOf(file: string): string {
-  const { mtimeNs, size, ino } = statSync(file, { bigint: true, throwIfNoEntry: false }) ?? {};
-  return `${mtimeNs} ${size} ${ino}`;
+  try {
+    const { mtimeNs, size, ino } = statSync(file, { bigint: true });
+    return `${mtimeNs} ${size} ${ino}`;
+  } catch (error) {
+    // Reading it fails too, and says why.
+    return String(error);
+  }
 }
 
 function digestOf(key: string): Buffer {

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import multipart from '@fastify/multipart';
 import type { Client } from '@temporalio/client';
-import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { VideoClient } from '../client/video-client';
 import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
 import type { VideoStorage } from '../storage';
+import { limitForms, limitJson } from './body-limits';
 import { takeCallbackUrl } from './callback-url';
 import { callerOf, readIdempotencyKey, readWaitMs } from './caller';
 import { CONTENT_ANSWERS, contentHeaders, contentQuery, sendContent } from './content';
@@ -67,7 +68,8 @@ export interface GatewayTools {
 /** The service takes 2 MiB, which is what Temporal takes too. */
 const LARGEST_BODY_BYTES = 2 * 1024 * 1024;
 const LONGEST_PAGE = 100;
-const MOST_FORM_FIELDS = 50;
+/** Beside those that the service takes beyond its interface. All of them are in memory at once. */
+const MOST_FORM_FIELDS = 20;
 /** Clients that send slower than this hold a connection for nothing. */
 const HEADERS_WITHIN_MS = 15_000;
 /** A picture of 20 MB at 170 kB/s. */
@@ -144,6 +146,8 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     requestIdHeader: false,
     genReqId: () => `req_${randomBytes(12).toString('hex')}`,
     requestTimeout: REQUEST_WITHIN_MS,
+    // The secret of a hook may have 200 characters, each of which may be sent as three.
+    routerOptions: { maxParamLength: 600 },
     http: {
       headersTimeout,
       maxHeaderSize: LARGEST_HEADERS_BYTES,
@@ -162,20 +166,28 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   const logError = logRequests(app, { ...tools, lines: tools.logLines });
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort());
+  /** When the gateway ends, or the client has left: the response knows, the request is closed once it was read. */
+  const over = ({ raw }: FastifyReply): AbortSignal => {
+    const left = new AbortController();
+    raw.on('close', () => left.abort());
+    return AbortSignal.any([left.signal, closing.signal]);
+  };
 
   // Bodies are read by `readServiceRequest` and its like, whose sentences name the field and the fix.
   app.setValidatorCompiler(() => (value) => ({ value }));
   app.setSerializerCompiler(serializerCompiler);
   app.removeContentTypeParser('text/plain');
+  limitJson(app, LARGEST_BODY_BYTES);
   // Clients of OpenAI's interface send forms. A text field is as long as a JSON body may be.
+  const formFields = MOST_FORM_FIELDS + tools.requestFields.length;
   await app.register(multipart, {
     attachFieldsToBody: 'keyValues',
     limits: {
       fieldSize: LARGEST_BODY_BYTES,
-      fields: MOST_FORM_FIELDS,
+      fields: formFields,
       files: 1,
       fileSize: LARGEST_IMAGE_BYTES,
-      parts: MOST_FORM_FIELDS + 1,
+      parts: formFields + 1,
     },
     onFile: async (part) => {
       await part.toBuffer().catch((error) => {
@@ -192,6 +204,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   app.addHook('onRequest', async ({ routeOptions: { url = '' }, headers }) => {
     if (url.startsWith('/v1/') && !WITHOUT_A_KEY.has(url)) callerOf(headers.authorization, tools.keys);
   });
+  limitForms(app, LARGEST_IMAGE_BYTES + LARGEST_BODY_BYTES);
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logError));
   refuseUnknownPaths(app);
   await describeInterface(app, { ...tools, hasKeys });
@@ -208,21 +221,20 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
 
   const create =
     (read: (body: unknown, requestFields: readonly string[]) => Wanted, takesForms: boolean) =>
-    async (request: FastifyRequest) => {
+    async (request: FastifyRequest, reply: FastifyReply) => {
       const videos = videosOf(request);
       const isForm = request.isMultipart();
       if (isForm && !takesForms) throw jsonOnly();
       if (isForm) refuseCutTexts(request.body, LARGEST_BODY_BYTES);
       const { caller } = videos;
       const given = withoutBytes(request.body, caller);
-      if (!given.image && Number(request.headers['content-length']) > LARGEST_BODY_BYTES)
-        throw bodyTooLarge();
       const { body, options } = takeCallbackUrl(isForm ? readFormNumbers(given.body) : given.body);
       const wanted = { ...read(body, tools.requestFields), options };
       await settleImage(tools.storage, given, { imageUrl: wanted.request.image_url, caller });
       const video = await videos.start(wanted, readIdempotencyKey(request.headers['idempotency-key']));
       const waitMs = readWaitMs(request.headers.prefer);
-      return waitMs > 0 ? videos.wait(video.id, waitMs, closing.signal) : video;
+      // The job has started: an error would make the caller start another.
+      return waitMs > 0 ? videos.wait(video.id, waitMs, over(reply)).catch(() => video) : video;
     };
 
   const documented = documentedRequests(tools.requestFields);
@@ -272,9 +284,9 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
         response: { 200: videoObject, ...VIDEO_ERRORS },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const waitMs = readWaitMs(request.headers.prefer);
-      return videosOf(request).wait(request.params.id, waitMs, closing.signal);
+      return videosOf(request).wait(request.params.id, waitMs, over(reply));
     },
   );
 
@@ -355,7 +367,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
         answers: EVENT_ANSWERS,
       },
     },
-    (request, reply) => sendEvents(videosOf(request), request.params.id, request, reply, closing.signal),
+    (request, reply) => sendEvents(videosOf(request), request.params.id, request, reply, over(reply)),
   );
 
   app.post(
@@ -374,11 +386,9 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     async (request) => {
       const videos = videosOf(request);
       const { id } = request.params;
-      const { job } = await videos.find(id);
+      await videos.find(id);
       if (request.isMultipart()) throw jsonOnly();
-      await job.decideSubmit(decisionBody.parse(request.body));
-      videos.forget(id);
-      return videos.show(await videos.find(id));
+      return videos.decide(id, decisionBody.parse(request.body));
     },
   );
 
@@ -387,7 +397,6 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     callerOf: (request) => videosOf(request).caller,
   });
   const hints = new PollHints((taskId) => pollTaskNow(tools.client, taskId));
-  app.addHook('preClose', () => hints.settled());
   await serveHooks(app, { hookSecret: tools.hookSecret, hints, logError });
   servePage(app, { ...tools, namespace: tools.client.options.namespace });
   serveHealth(app, tools.client);
@@ -396,10 +405,6 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
 
 const tags = ['Videos'];
 const JSON_ONLY = ['application/json'];
-
-/** Only an image makes a larger body. */
-const bodyTooLarge = () =>
-  new Refusal({ status: 413, code: 'body_too_large', message: 'The body is too large.' });
 
 const jsonOnly = () =>
   new Refusal({

@@ -1,4 +1,8 @@
-import { ServiceError } from '@temporalio/client';
+import {
+  isGrpcServiceError,
+  ServiceError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+} from '@temporalio/client';
 import { z } from 'zod';
 import { FAILURES } from '../contract/failure-table';
 import { DecisionRefused } from '../contract/lost-submit';
@@ -40,6 +44,8 @@ export interface Refused {
   advice?: string;
   param?: string;
   retryAfterSeconds?: number;
+  /** False for what a client must not repeat by itself. */
+  mayRepeat?: false;
 }
 
 /** What a caller did wrong, or has to wait for. */
@@ -69,6 +75,7 @@ export interface HttpError {
   status: number;
   body: ErrorBody;
   retryAfterSeconds?: number;
+  mayRepeat?: false;
 }
 
 /** The answer for an error; undefined for one that is a bug, which the log must have and the caller must not. */
@@ -78,13 +85,23 @@ export function toHttpError(error: unknown): HttpError | undefined {
 }
 
 export function errorJson(refused: Refused): HttpError {
-  const { status, code, message, advice, param = null, retryAfterSeconds } = refused;
+  const { status, code, message, advice, param = null, retryAfterSeconds, mayRepeat } = refused;
   const type = TYPES[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error');
   return {
     status,
     body: { error: { code, message, type, param, ...(advice !== undefined && { advice }) } },
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+    ...(mayRepeat === false && { mayRepeat }),
   };
+}
+
+/** Temporal did not answer. What it was asked for may have happened. */
+export function isUnavailable(error: unknown): boolean {
+  return (
+    error instanceof ServiceError ||
+    error instanceof WorkflowUpdateRPCTimeoutOrCancelledError ||
+    isGrpcServiceError(error)
+  );
 }
 
 function refusedBy(error: unknown): Refused | undefined {
@@ -95,7 +112,7 @@ function refusedBy(error: unknown): Refused | undefined {
   }
   if (error instanceof DecisionRefused)
     return { status: 409, code: 'decision_refused', message: error.message };
-  if (error instanceof ServiceError) {
+  if (isUnavailable(error)) {
     return {
       status: 503,
       code: 'temporal_unavailable',

@@ -9,6 +9,7 @@ import { errorCode } from '../contract/errors';
 import { createStorage, type VideoStorage } from '../storage';
 import { buildGateway } from './gateway';
 import { openKeyFile } from './gateway-keys';
+import { callsSettled } from './temporal-deadline';
 
 /** What createVideoGateway may be given; the environment says the rest. */
 export interface VideoGatewayOptions {
@@ -102,6 +103,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
       clearTimeout(force);
       clearInterval(idle);
     });
+    await callsSettled(client);
     if (!options.client) await client.connection.close();
   };
   try {

@@ -1,6 +1,7 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { POLL_NOW_SIGNAL, WORKFLOW_TYPE } from '../contract/names';
 import { SEARCH_ATTRIBUTES } from '../contract/search-attributes';
+import { withDeadline } from './temporal-deadline';
 
 const [TASK_ID] = SEARCH_ATTRIBUTES;
 
@@ -16,7 +17,6 @@ const SEARCHABLE = /^[\w.:/+=@~-]{1,255}$/;
 /** Drops hints of which there are too many, and those about tasks that cannot be searched for. */
 export class PollHints {
   private readonly hintedAtMs = new Map<string, number>();
-  private readonly pending = new Set<Promise<void>>();
 
   constructor(
     private readonly pollNow: (taskId: string) => Promise<void>,
@@ -25,14 +25,7 @@ export class PollHints {
 
   async hint(taskId: string): Promise<void> {
     if (!SEARCHABLE.test(taskId) || !this.mayHint(taskId)) return;
-    const passedOn = this.pollNow(taskId);
-    this.pending.add(passedOn);
-    await passedOn.finally(() => this.pending.delete(passedOn));
-  }
-
-  /** Temporal's client throws from a timer when its connection is closed during a call. */
-  async settled(): Promise<void> {
-    await Promise.allSettled(this.pending);
+    await this.pollNow(taskId);
   }
 
   private mayHint(taskId: string): boolean {
@@ -52,7 +45,7 @@ export class PollHints {
 export function pollTaskNow(client: Client, taskId: string): Promise<void> {
   const { workflow } = client;
   const query = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus = 'Running' AND ${TASK_ID} = '${taskId}'`;
-  return client.withDeadline(Date.now() + HINT_WITHIN_MS, async () => {
+  const signalAll = async () => {
     for await (const { workflowId } of workflow.list({ query, pageSize: 10 })) {
       // It may have ended since.
       await workflow
@@ -62,5 +55,6 @@ export function pollTaskNow(client: Client, taskId: string): Promise<void> {
           if (!(error instanceof WorkflowNotFoundError)) throw error;
         });
     }
-  });
+  };
+  return withDeadline(client, signalAll, HINT_WITHIN_MS);
 }

@@ -16,9 +16,11 @@ export function sendError(
 ): FastifyReply {
   // The caller gets one sentence; which file or bucket it was, and why, is for the operator.
   if (error instanceof StorageFault) logError(request, error);
-  const { status, body, retryAfterSeconds } =
+  const { status, body, retryAfterSeconds, mayRepeat } =
     knownError(error) ?? badForm(request) ?? unexpected(error, request, logError);
   if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds);
+  // OpenAI's clients obey it.
+  if (mayRepeat === false) reply.header('x-should-retry', 'false');
   if (status === 401) reply.header('www-authenticate', 'Bearer');
   return reply.code(status).type('application/json; charset=utf-8').send(body);
 }

@@ -3,6 +3,7 @@ import { jobOf } from '../client/video-job';
 import { WORKFLOW_TYPE } from '../contract/names';
 import { isVideoFailure } from '../contract/video-failure';
 import type { DeletedVideos } from './deleted-videos';
+import { withDeadline } from './temporal-deadline';
 import type { Ending } from './video-object';
 
 /** Clients poll every second or more often; Temporal is asked once for all of them. */
@@ -23,6 +24,8 @@ interface Entry {
   readAtMs: number;
   /** What it was when it had ended. */
   ended: Seen | undefined;
+  /** Asked for once for all who watch. */
+  percent?: Promise<number | undefined>;
 }
 
 /** The state of jobs, at most a second old, by describing their workflows: no query, so no worker has to be there. */
@@ -41,7 +44,7 @@ export class VideoBoard {
     const freshForMs = known?.ended ? ENDED_FRESH_FOR_MS : FRESH_FOR_MS;
     if (known && this.now() - known.readAtMs < freshForMs) return known.seen;
     const entry: Entry = {
-      seen: this.load(workflowId, known?.ended),
+      seen: withDeadline(this.client, () => this.load(workflowId, known?.ended)),
       readAtMs: this.now(),
       ended: undefined,
     };
@@ -56,6 +59,14 @@ export class VideoBoard {
       this.drop(workflowId, entry);
       throw error;
     }
+  }
+
+  /** The same for everyone who asks while the state is fresh: a query costs a worker more than a read costs Temporal. */
+  percent(workflowId: string, ask: () => Promise<number | undefined>): Promise<number | undefined> {
+    const entry = this.entries.get(workflowId);
+    if (entry === undefined) return ask();
+    entry.percent ??= ask();
+    return entry.percent;
   }
 
   /** After a change that a caller made: the caller must see it at once. */

@@ -60,7 +60,12 @@ const askedSchema = z.object({
   seconds: z.string().optional(),
   size: z.string().optional(),
   seed: z.int().optional(),
+  callback: z.string().optional(),
 });
+
+/** Any program with access to the namespace may write a memo. */
+export const askedIn = ({ memo }: Pick<WorkflowExecutionDescription, 'memo'>): Asked =>
+  askedSchema.safeParse(memo?.[REQUEST_MEMO]).data ?? {};
 
 export type Asked = z.infer<typeof askedSchema>;
 
@@ -78,8 +83,7 @@ export interface Described {
 
 export function toVideoObject({ taskId, description, ending, baseUrl }: Described): VideoObject {
   const { memo, startTime, closeTime } = description;
-  // Any program with access to the namespace may write a memo.
-  const asked: Asked = askedSchema.safeParse(memo?.[REQUEST_MEMO]).data ?? {};
+  const asked = askedIn(description);
   const serviceTask = memo?.[TASK_ID_MEMO];
   const lostSince = memo?.[LOST_SUBMIT_MEMO];
   const path = `${baseUrl}/v1/videos/${taskId}`;

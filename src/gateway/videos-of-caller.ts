@@ -1,16 +1,20 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Client } from '@temporalio/client';
+import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { NameTaken } from '../client/start-or-join';
 import type { VideoClient } from '../client/video-client';
 import type { VideoJob } from '../client/video-job';
 import type { JobOptions } from '../contract/job';
+import type { SubmitDecision } from '../contract/lost-submit';
 import { PERCENT_MEMO, WORKFLOW_TYPE } from '../contract/names';
 import type { DeletedVideos } from './deleted-videos';
-import { noSuchVideo, Refusal } from './http-errors';
+import { isUnavailable, noSuchVideo, Refusal } from './http-errors';
 import type { LimitKeeper } from './key-limits';
+import { newestFirst } from './newest-first';
 import { isTaskId, prefixOf, taskIdFor, taskIdOf, workflowIdOf } from './task-names';
+import { withDeadline } from './temporal-deadline';
 import type { Seen, VideoBoard } from './video-board';
-import { REQUEST_MEMO, toVideoObject, type VideoObject } from './video-object';
+import { askedIn, REQUEST_MEMO, toVideoObject, type VideoObject } from './video-object';
 import type { Wanted } from './video-requests';
 
 export interface Found extends Seen {
@@ -32,6 +36,8 @@ interface Tools {
 }
 
 const CHECK_EVERY_MS = 500;
+/** Without a worker nobody answers a query. */
+const QUERY_WITHIN_MS = 2_000;
 
 /** The videos of one caller: nobody else's can be named here. */
 export class VideosOfCaller {
@@ -46,25 +52,35 @@ export class VideosOfCaller {
     { request, asked, options }: Wanted & { options?: JobOptions },
     idempotencyKey: string | undefined,
   ): Promise<VideoObject> {
-    const { board, videos, limits, deleted } = this.tools;
+    const { client, board, videos, limits, deleted } = this.tools;
     const taskId = taskIdFor(this.caller, idempotencyKey);
     const workflowId = workflowIdOf(this.caller, taskId);
     const isRepeatable = idempotencyKey !== undefined;
     if (isRepeatable && (await deleted.has(workflowId))) throw videoDeleted();
     const isKnown = isRepeatable && (await board.read(workflowId)) !== undefined;
-    const start = isKnown ? undefined : await limits.countStart(this.caller, workflowId);
-    const memo = { [REQUEST_MEMO]: asked, [PERCENT_MEMO]: 0 };
+    const count = () => limits.countStart(this.caller, workflowId);
+    const start = isKnown ? undefined : await withDeadline(client, count);
+    const callback = callbackDigest(options);
+    const memo = { [REQUEST_MEMO]: { ...asked, ...(callback && { callback }) }, [PERCENT_MEMO]: 0 };
     try {
-      await videos.start(
-        { ...options, request },
-        { workflowId, temporal: { memo, priority: { fairnessKey: this.caller } } },
+      await withDeadline(client, () =>
+        videos.start(
+          { ...options, request },
+          { workflowId, temporal: { memo, priority: { fairnessKey: this.caller } } },
+        ),
       );
+      board.forget(workflowId);
+      const found = await this.find(taskId);
+      // Who names another receiver must not believe that it will be called.
+      if (askedIn(found.description).callback !== callback) throw keyReused('differs in callback_url');
+      return this.show(found);
     } catch (error) {
-      start?.release();
+      // A job that may run is counted.
+      const mayRun = isUnavailable(error);
+      if (!mayRun) start?.release();
+      if (mayRun && !isRepeatable) throw mayHaveStarted(taskId);
       throw error instanceof NameTaken ? keyTaken(error) : error;
     }
-    board.forget(workflowId);
-    return this.show(await this.find(taskId));
   }
 
   /** Throws a 404 for what is not there, and for what is somebody else's. */
@@ -90,32 +106,36 @@ export class VideosOfCaller {
   }
 
   /** Newest first, after a video if one is given. A client may have deleted that one meanwhile. */
-  async list(limit: number, after: string | undefined): Promise<Page> {
+  list(limit: number, after: string | undefined): Promise<Page> {
+    return withDeadline(this.tools.client, () => this.listAfter(limit, after));
+  }
+
+  private async listAfter(limit: number, after: string | undefined): Promise<Page> {
     const start = after === undefined ? undefined : await this.read(after);
     if (after !== undefined && start === undefined) throw noSuchVideo();
-    const query = [
-      `WorkflowType = '${WORKFLOW_TYPE}'`,
-      `WorkflowId STARTS_WITH '${prefixOf(this.caller)}'`,
-      ...(start ? [`StartTime <= '${start.description.startTime.toISOString()}'`] : []),
-    ].join(' AND ');
-    const listed = new Map<string, VideoObject>();
-    let found: string[] = [];
+    const conditions = `WorkflowType = '${WORKFLOW_TYPE}' AND WorkflowId STARTS_WITH '${prefixOf(this.caller)}'`;
+    const cursor = start && { startTime: start.description.startTime, workflowId: start.job.workflowId };
+    const listed: VideoObject[] = [];
+    let found: WorkflowExecutionInfo[] = [];
     const showFound = async () => {
-      const seen = await Promise.all(found.map((taskId) => this.read(taskId)));
-      for (const one of seen) if (one && !one.isDeleted) listed.set(one.taskId, this.show(one));
+      const shown = await Promise.all(
+        found.map(async ({ workflowId, runId }) => {
+          const one = await this.read(taskIdOf(this.caller, workflowId));
+          // A job that started again is listed once for each run, and shown where its last run is.
+          const isShown = one !== undefined && !one.isDeleted && one.description.runId === runId;
+          return isShown ? [this.show(one)] : [];
+        }),
+      );
+      listed.push(...shown.flat());
       found = [];
     };
-    let isAfter = after === undefined;
-    for await (const { workflowId } of this.tools.client.workflow.list({ query, pageSize: limit + 2 })) {
-      const taskId = taskIdOf(this.caller, workflowId);
-      // A job that started again is listed once for each run.
-      if (isAfter && !listed.has(taskId) && !found.includes(taskId)) found.push(taskId);
-      if (taskId === after) isAfter = true;
-      if (listed.size + found.length > limit) await showFound();
-      if (listed.size > limit) break;
+    for await (const one of newestFirst(this.tools.client, conditions, cursor)) {
+      found.push(one);
+      if (listed.length + found.length > limit) await showFound();
+      if (listed.length > limit) break;
     }
     await showFound();
-    return { videos: [...listed.values()].slice(0, limit), hasMore: listed.size > limit };
+    return { videos: listed.slice(0, limit), hasMore: listed.length > limit };
   }
 
   /** Cancels a job that runs; false. Removes the file and hides a video that has ended; true. */
@@ -123,7 +143,7 @@ export class VideosOfCaller {
     const { job, ending } = await this.find(taskId);
     const { workflowId } = job;
     try {
-      if (ending === undefined) await job.cancel();
+      if (ending === undefined) await withDeadline(this.tools.client, () => job.cancel());
       else {
         const uri = 'result' in ending ? ending.result.video.uri : undefined;
         await this.tools.deleted.remove(workflowId, uri);
@@ -134,28 +154,61 @@ export class VideosOfCaller {
     return ending !== undefined;
   }
 
+  /** Settles a lost submit, and shows what became of it. */
+  async decide(taskId: string, decision: SubmitDecision): Promise<VideoObject> {
+    const { job } = await this.find(taskId);
+    await withDeadline(this.tools.client, () => job.decideSubmit(decision));
+    this.tools.board.forget(job.workflowId);
+    return this.show(await this.find(taskId));
+  }
+
+  /** What the service says, at the cost of a query; undefined without a worker. */
+  percent({ job }: Found): Promise<number | undefined> {
+    const { board, client } = this.tools;
+    return board.percent(job.workflowId, async () => {
+      const ask = () => job.progress();
+      const progress = await withDeadline(client, ask, QUERY_WITHIN_MS).catch(() => undefined);
+      return progress?.task?.percent;
+    });
+  }
+
   private async read(taskId: string): Promise<Found | undefined> {
     if (!isTaskId(taskId)) return undefined;
     const workflowId = workflowIdOf(this.caller, taskId);
     const seen = await this.tools.board.read(workflowId);
     return seen && { ...seen, taskId, job: this.tools.videos.handle(workflowId) };
   }
-
-  forget(taskId: string): void {
-    this.tools.board.forget(workflowIdOf(this.caller, taskId));
-  }
 }
 
 function keyTaken(error: NameTaken): Refusal {
   const [, differs = 'another request'] = /\(it (differs in [^)]*)\)/.exec(error.message) ?? [];
-  return new Refusal({
+  return keyReused(differs);
+}
+
+const keyReused = (differs: string) =>
+  new Refusal({
     status: 409,
     code: 'idempotency_key_reused',
     message: `This Idempotency-Key was used for another request, which ${differs}.`,
     advice: 'Use another key for another request.',
     param: 'Idempotency-Key',
   });
+
+/** A receiver's address may have a token in it, which lists of workflows must not show. */
+function callbackDigest({ callbackUrl }: JobOptions = {}): string | undefined {
+  return callbackUrl ? createHash('sha256').update(callbackUrl).digest('hex').slice(0, 16) : undefined;
 }
+
+/** Clients of OpenAI repeat a 503 by themselves, and a second job is paid for. */
+const mayHaveStarted = (taskId: string) =>
+  new Refusal({
+    status: 503,
+    code: 'start_unknown',
+    message: `Temporal does not answer, and ${taskId} may have started: ask for it before you repeat the request.`,
+    advice: 'Send an Idempotency-Key with every POST. Then a repeated one is the same video.',
+    retryAfterSeconds: 1,
+    mayRepeat: false,
+  });
 
 const videoDeleted = () =>
   new Refusal({

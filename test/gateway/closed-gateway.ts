@@ -2,6 +2,7 @@ import { Client, Connection } from '@temporalio/client';
 import type { FastifyInstance } from 'fastify';
 import { createVideoClient } from '../../src/client/video-client';
 import { buildGateway, type GatewayTools } from '../../src/gateway/gateway';
+import { callsSettled } from '../../src/gateway/temporal-deadline';
 import { createFileStorage } from '../../src/storage';
 
 /** A gateway in front of a Temporal that does not answer: all that it refuses, it refuses by itself. */
@@ -27,6 +28,9 @@ export async function closedGateway(
     log: (line) => lines.push(line),
     ...tools,
   });
-  app.addHook('onClose', () => client.connection.close());
+  app.addHook('onClose', async () => {
+    await callsSettled(client);
+    await client.connection.close();
+  });
   return { app, lines };
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError } from '../../src/config/read-setting';
@@ -53,6 +53,16 @@ it('a file with a mistake leaves the keys as they are, and the mistake is report
   expect(problems).toEqual([
     `After the name, line 2 of ${file} must have 64 hex digits: videogen gateway-key shop prints one.`,
   ]);
+});
+
+it('a path that cannot be followed leaves the keys as they are', () => {
+  const { key, line } = makeKey('shop');
+  writeFileSync(file, `${line}\n`);
+  const { ring, problems } = open();
+  rmSync(file);
+  symlinkSync(file, file);
+  expect([ring.nameOf(key), ring.nameOf(key)]).toEqual(['shop', 'shop']);
+  expect(problems).toEqual([expect.stringContaining('ELOOP')]);
 });
 
 it.each(['', 'Shop', 'web-shop', '_shop', 'shop_', 'a'.repeat(64), 'a b', '../a'])(

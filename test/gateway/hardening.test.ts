@@ -163,7 +163,7 @@ describe('without Temporal', () => {
     expect((await app.inject('/readyz')).statusCode).toBe(503);
   });
 
-  it('one that accepts connections and stays silent is not ready either', async () => {
+  it('one that accepts connections and stays silent is not ready either, and nobody waits for it for good', async () => {
     const silent: Server = createServer(() => undefined);
     const sockets = new Set<{ destroy(): void }>();
     silent.on('connection', (socket) => sockets.add(socket));
@@ -174,11 +174,29 @@ describe('without Temporal', () => {
       const { statusCode, headers, body } = await app.inject('/readyz');
       expect([statusCode, headers['retry-after']]).toEqual([503, '1']);
       expect(JSON.parse(body).error.message).toBe('Temporal does not answer within 2 s.');
+      const payload = { prompt: 'A fox' };
+      const url = `/v1/videos/video_${'0'.repeat(32)}`;
+      const calls = [
+        app.inject({ method: 'POST', url: '/v1/videos', payload }),
+        app.inject({ method: 'POST', url: '/v1/videos', payload, headers: { 'idempotency-key': 'one' } }),
+        app.inject({ url: '/v1/videos' }),
+        app.inject({ url }),
+        app.inject({ url: `${url}/events` }),
+        app.inject({ method: 'DELETE', url }),
+      ];
+      const answers = await Promise.all(calls);
+      expect(answers.map((one) => one.json().error.code)).toEqual([
+        'start_unknown',
+        ...Array(5).fill('temporal_unavailable'),
+      ]);
+      // A client that repeats by itself what may have started would pay twice.
+      expect(answers.map((one) => one.headers['x-should-retry'])[0]).toBe('false');
+      expect(answers[0]?.json().error.message).toMatch(/video_[0-9a-f]{32} may have started/);
     } finally {
       for (const socket of sockets) socket.destroy();
       silent.close();
     }
-  });
+  }, 40_000);
 });
 
 describe('a connection', () => {

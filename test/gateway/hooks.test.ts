@@ -35,6 +35,12 @@ test('a webhook of the service is accepted, also while Temporal does not answer'
   expect(await post(`/v1/hooks/${PATH_SECRET}`, BODY)).toBe(200);
 });
 
+test('the longest secret that can be set fits into the path, with every character escaped', async () => {
+  const longest = '/'.repeat(200);
+  const post = await hooks(longest);
+  expect(await post(`/v1/hooks/${encodeURIComponent(longest)}`, BODY)).toBe(200);
+});
+
 test('a wrong secret in the path, none, or a gateway without one is an address that does not exist', async () => {
   const post = await hooks(PATH_SECRET);
   expect(await post(`/v1/hooks/${'b'.repeat(40)}`, BODY)).toBe(404);

@@ -10,7 +10,8 @@ import { run } from '../../src/cli/run';
 import { seededRandom } from '../../src/emulator/seeded-random';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { makeKey } from '../../src/gateway/gateway-keys';
-import { taskIdFor, workflowIdOf } from '../../src/gateway/task-names';
+import { newestFirst } from '../../src/gateway/newest-first';
+import { prefixOf, taskIdFor, taskIdOf, workflowIdOf } from '../../src/gateway/task-names';
 import type { VideoObject } from '../../src/gateway/video-object';
 import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
@@ -26,7 +27,12 @@ import { startSlowLine } from '../support/slow-line';
 import { pause } from '../support/world';
 
 const FOX = { prompt: 'A red fox', duration: 5 };
-const [shop, press, former] = [makeKey('shop'), makeKey('press'), makeKey('former')];
+const [shop, press, former, reader] = [
+  makeKey('shop'),
+  makeKey('press'),
+  makeKey('former'),
+  makeKey('reader'),
+];
 
 let env: VideoTestEnvironment;
 let folder: string;
@@ -36,7 +42,7 @@ let stopWorker: () => Promise<void>;
 beforeAll(async () => {
   captureLogs();
   folder = mkdtempSync(join(tmpdir(), 'videogen-gateway-'));
-  allow(shop, press, former);
+  allow(shop, press, former, reader);
   env = await createVideoTestEnvironment({ server: 'dev', emulator: { jobTimeMs: 0, videoBytes: 65_536 } });
   const { url, apiKey } = env.emulator;
   // The first poll comes after five seconds unless the service allows more of them.
@@ -127,6 +133,11 @@ describe('the drop-in', () => {
     await restarted.close();
     const [{ id }] = [...first, ...later] as [VideoObject];
     expect(new Set([...first, ...later].map((video) => video.id))).toEqual(new Set([id]));
+    const elsewhere = await again(undefined, undefined, { ...FOX, callback_url: 'https://example.com/' });
+    expect([elsewhere.status, await elsewhere.text()]).toEqual([
+      409,
+      expect.stringContaining('callback_url'),
+    ]);
     const other = await again(undefined, undefined, { prompt: 'A hare' });
     expect(other.status).toBe(409);
     expect(JSON.parse(await other.text()).error.message).toMatch(
@@ -197,6 +208,39 @@ describe("OpenAI's unmodified client", () => {
     expect(refused).toBeInstanceOf(OpenAI.RateLimitError);
     expect(Number(Reflect.get(Object(refused), 'headers').get('retry-after'))).toBeGreaterThan(50);
   });
+});
+
+test('a list is newest first and its pages leave nothing out, whichever video ends when', async () => {
+  const key = reader.key;
+  // It waits for a decision while the later ones end.
+  env.emulator.next('submit', { kind: 'reset' });
+  const ids: string[] = [];
+  for (const prompt of ['first', 'second', 'third', 'fourth']) {
+    const body = { ...FOX, prompt };
+    const headers = { prefer: prompt === 'second' ? 'wait=0' : 'wait=5' };
+    ids.unshift(
+      (await videoIn(await call('/v1/videos/text-to-video', { method: 'POST', body, key, headers }))).id,
+    );
+  }
+  const pages: string[][] = [];
+  for (let after = ''; pages.length < 5; ) {
+    const answer = await call(`/v1/videos?limit=1${after}`, { key });
+    const { data, last_id, has_more } = JSON.parse(await answer.text());
+    pages.push(data.map((video: VideoObject) => video.id));
+    if (!has_more) break;
+    after = `&after=${last_id}`;
+  }
+  expect(pages).toEqual(ids.map((id) => [id]));
+
+  // A key with more videos than are read at a time: here, with more than one.
+  const { client } = env.temporal;
+  const listed: string[] = [];
+  const conditions = `WorkflowId STARTS_WITH '${prefixOf('reader')}'`;
+  for await (const { workflowId } of newestFirst(client, conditions, undefined, { mostAtATime: 1 })) {
+    listed.push(taskIdOf('reader', workflowId));
+  }
+  expect(listed).toEqual(ids);
+  await call(`/v1/videos/${ids.at(-1)}`, { method: 'DELETE', key });
 });
 
 describe('keys', () => {
@@ -304,6 +348,17 @@ describe('content', () => {
     expect((await (await fetch(`${path}?stream=true`, { headers })).arrayBuffer()).byteLength).toBe(65_536);
     await redirecting.close();
   });
+});
+
+test('a stored video that became shorter cuts its download off, and one that is gone is 404 for HEAD too', async () => {
+  const { id } = await made();
+  const file = join(env.storageFolder, `${workflowIdOf('shop', id)}.mp4`);
+  writeFileSync(file, 'short');
+  await expect(call(`/v1/videos/${id}/content`).then((answer) => answer.text())).rejects.toThrow(
+    'terminated',
+  );
+  rmSync(file);
+  expect((await call(`/v1/videos/${id}/content`, { method: 'HEAD' })).status).toBe(404);
 });
 
 test('a gateway whose port is taken says so in one sentence', async () => {
