@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -70,7 +70,10 @@ describe('content in S3', () => {
   });
 
   it('answers HEAD itself, and who has the video already, because a link is good for GET only', async () => {
-    const head = await ask({ ...IN_S3, method: 'HEAD' });
+    const file = join(folder, 'red.mp4');
+    writeFileSync(file, 'fox');
+    const storage = { ...createFileStorage(folder), linkTo: async () => 'https://s3.example/red.mp4' };
+    const head = await ask({ storage, uri: pathToFileURL(file).href, method: 'HEAD' });
     expect([head.statusCode, head.headers]).toMatchObject([
       200,
       { etag: `"${SHA256}"`, 'content-length': '3' },

@@ -46,6 +46,7 @@ beforeAll(async () => {
     },
     client,
     port: 0,
+    log: () => undefined,
   });
 });
 afterAll(async () => {
