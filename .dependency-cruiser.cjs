@@ -32,7 +32,9 @@ const HOUSE = [
     folder: 'src/plugin/',
     mayImport: [...rooms('contract service config client worker nexus'), 'workflows/'],
   },
-  { folder: 'src/gateway/', mayImport: rooms('contract service config client') },
+  // It runs in browsers.
+  { folder: 'src/gateway/page/', mayImport: [] },
+  { folder: 'src/gateway/', mayImport: rooms('contract service storage config client') },
   { folder: 'src/cli/', mayImport: ['src/', 'workflows/', 'activities/'] },
   {
     folder: 'src/[^/]+[.]ts$',

@@ -23,7 +23,7 @@ LABEL org.opencontainers.image.title="temporal-videogen" \
 ENV NODE_ENV=production VIDEOGEN_STORAGE=/videos
 WORKDIR /app
 # A new volume takes over the owner of the folder that it is mounted on.
-RUN install -d -o node -g node /videos
+RUN install -d -o node -g node /videos /keys
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY package.json ./

@@ -10,7 +10,10 @@ const shared = {
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   testEnvironment: '<rootDir>/test/support/watchful-environment.cjs',
   setupFiles: ['<rootDir>/test/support/watch-runtime.cjs'],
-  transform: { '\\.ts$': swc },
+  setupFilesAfterEnv: ['<rootDir>/test/support/documented-answers.ts'],
+  // fastify's inject needs this package, which has only ES modules.
+  transform: { '\\.ts$': swc, 'light-my-request/node_modules/cookie/.*\\.js$': swc },
+  transformIgnorePatterns: ['/node_modules/(?!light-my-request/|cookie/)'],
   // jest cannot run the process that inspects videos, so it loads TypeScript by itself.
   moduleNameMapper: {
     '^[.]/inspect-entry$': '<rootDir>/test/support/inspect-entry.ts',
@@ -24,6 +27,9 @@ const NEEDS_A_SERVER = [
   '<rootDir>/test/real-server/',
   '<rootDir>/test/model/',
 ];
+
+// Left out only where no browser can be had, and whoever runs them says so.
+const NEEDS_A_BROWSER = ['<rootDir>/test/real-server/gateway-page.test.ts'];
 
 // Tests of what is published: they pack it and install it elsewhere.
 const NEEDS_A_TARBALL = ['<rootDir>/test/package/'];
@@ -49,6 +55,7 @@ module.exports = {
       ...shared,
       displayName: 'server',
       testMatch: NEEDS_A_SERVER.map((folder) => `${folder}**/*.test.ts`),
+      testPathIgnorePatterns: process.env.VIDEOGEN_TESTS_WITHOUT_BROWSER ? NEEDS_A_BROWSER : [],
       globalSetup: '<rootDir>/test/support/global-setup.ts',
       globalTeardown: '<rootDir>/test/support/global-teardown.ts',
     },

@@ -1,10 +1,12 @@
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
-import { RateLimiter, type VideoService } from '../src/service';
-import type { VideoStorage } from '../src/storage';
+import { createWebhookSender, RateLimiter, type VideoService, type WebhookOptions } from '../src/service';
+import { ImageLinks, type VideoStorage } from '../src/storage';
 import { createBatchFiles } from './batch/batch-files';
 import { createCancelVideo } from './cancel-video';
 import { createDownloadVideo, type DownloadOptions } from './download/download-video';
 import { createPollTask, createPollVideo, createPollVideos } from './poll-video';
+import { createSayReceiver } from './say-receiver';
+import { createSendWebhook } from './send-webhook';
 import { createRecallSubmit } from './submit/recall-submit';
 import { inspectPendingSubmit } from './submit/submit-note';
 import { createSubmitVideo } from './submit/submit-video';
@@ -14,6 +16,7 @@ export type { CancelVideoInput } from './cancel-video';
 export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './download/download-video';
 export type { DownloadPace } from './download/watch-pace';
 export type { PollVideoInput, PollVideosInput } from './poll-video';
+export type { SentWebhook } from './send-webhook';
 export type { RecalledSubmit, RecallSubmitInput } from './submit/recall-submit';
 export type { InspectPendingSubmitInput } from './submit/submit-note';
 export type { SubmitVideoInput } from './submit/submit-video';
@@ -25,8 +28,12 @@ export interface VideoActivityDeps extends DownloadOptions {
   storage: VideoStorage;
   /** The policy of jobs that set none; `hold` by default. */
   onLostSubmit?: LostSubmitPolicy;
+  /** How the service reaches a gateway that serves the images of this storage. S3 needs none. */
+  gatewayUrl?: string;
   /** Share one among everything in a process that calls the same service; a new one by default. */
   rateLimiter?: RateLimiter;
+  /** How webhooks are sent. Without it none are: those of jobs with a `callbackUrl` wait for a worker that has it. */
+  webhooks?: WebhookOptions;
 }
 
 /**
@@ -43,17 +50,23 @@ export function createVideoActivities({
   storage,
   onLostSubmit = 'hold',
   rateLimiter = new RateLimiter(),
+  gatewayUrl,
+  webhooks,
   ...download
 }: VideoActivityDeps) {
   const pollTask = createPollTask(service, rateLimiter);
+  const imageLinks = new ImageLinks(storage, gatewayUrl);
+  const sender = webhooks && createWebhookSender(webhooks);
+  const sayReceiver = createSayReceiver(sender);
   return {
-    submitVideo: createSubmitVideo({ service, storage, rateLimiter, onLostSubmit }),
+    submitVideo: sayReceiver(createSubmitVideo({ service, storage, imageLinks, rateLimiter, onLostSubmit })),
     inspectPendingSubmit,
-    recallSubmit: createRecallSubmit({ service, storage, onLostSubmit }),
-    pollVideo: createPollVideo(pollTask),
+    recallSubmit: sayReceiver(createRecallSubmit({ service, storage, onLostSubmit })),
+    pollVideo: sayReceiver(createPollVideo(pollTask)),
     pollVideos: createPollVideos(pollTask),
     downloadVideo: createDownloadVideo({ ...download, service, storage, rateLimiter }),
     cancelVideo: createCancelVideo(service),
+    sendWebhook: createSendWebhook(sender),
     ...createBatchFiles(storage, service.profile?.requestFields),
   };
 }

@@ -1,5 +1,6 @@
-// The first step of `npm start`: compiles changed sources into dist without checking types, and bundles the workflows when
-// they have changed. For `npm run build`, --clean empties dist before tsc compiles everything, and --compiled bundles then.
+// The first step of `npm start`: compiles changed sources into dist without checking types, copies the files of the gateway's
+// page, and bundles the workflows when they have changed. For `npm run build`, --clean empties dist before tsc compiles
+// everything, and --compiled copies and bundles then.
 const { createHash } = require('node:crypto');
 const fs = require('node:fs');
 const { dirname, join } = require('node:path');
@@ -10,6 +11,8 @@ const DIST = join(ROOT, 'dist');
 /** The hashes of the sources that dist was made from. That of a file which is being compiled is empty. */
 const RECORD = join(DIST, '.made-from.json');
 const FOLDERS = ['src', 'workflows', 'activities'];
+/** What the gateway serves as it is. */
+const COPIED = /^src\/gateway\/page\//;
 /** The sources in the bundle. Lint allows workflows to import nothing else. */
 const BUNDLED = /^(workflows|src\/contract)\//;
 
@@ -32,7 +35,7 @@ function readSources() {
     fs
       .readdirSync(join(ROOT, folder), { recursive: true })
       .map((file) => `${folder}/${file.replaceAll('\\', '/')}`)
-      .filter((file) => file.endsWith('.ts')),
+      .filter((file) => file.endsWith('.ts') || COPIED.test(file)),
   );
   return Object.fromEntries(files.sort().map((file) => [file, fs.readFileSync(join(ROOT, file), 'utf8')]));
 }
@@ -41,6 +44,13 @@ const hashesOf = (texts) =>
   Object.fromEntries(Object.entries(texts).map(([file, text]) => [file, hashOf(text)]));
 
 const outputOf = (file) => join(DIST, file.replace(/\.ts$/, '.js'));
+
+function copy(files, texts) {
+  for (const file of files) {
+    fs.mkdirSync(dirname(outputOf(file)), { recursive: true });
+    writeAtomically(outputOf(file), texts[file]);
+  }
+}
 
 /** Compiles the texts that were hashed, not the files, which may have been edited since. */
 function compile(files, texts) {
@@ -102,8 +112,14 @@ async function main() {
   if (after !== JSON.stringify(before)) writeAtomically(RECORD, after);
 }
 
+/** The files of the page, which tsc does not copy, and the hashes of what tsc compiled. */
 function compiledByTsc(before) {
-  return before.forTsc ? before.sources : hashesOf(readSources());
+  const texts = readSources();
+  copy(
+    Object.keys(texts).filter((file) => COPIED.test(file)),
+    texts,
+  );
+  return before.forTsc ? before.sources : hashesOf(texts);
 }
 
 function compileChanged(before) {
@@ -113,7 +129,12 @@ function compileChanged(before) {
   const changed = Object.keys(sources).filter((file) => !isCurrent(file));
   fs.mkdirSync(DIST, { recursive: true });
   markUnfinished(before, changed);
-  compile(changed, texts);
+  const isCopied = (file) => COPIED.test(file);
+  copy(changed.filter(isCopied), texts);
+  compile(
+    changed.filter((file) => !isCopied(file)),
+    texts,
+  );
   for (const removed of Object.keys(before.sources).filter((file) => !(file in sources))) {
     for (const output of [outputOf(removed), `${outputOf(removed)}.map`]) fs.rmSync(output, { force: true });
   }

@@ -11,7 +11,18 @@ const START = '<!-- exports:start -->';
 const END = '<!-- exports:end -->';
 
 /** A name that several entry points export is described once, by the first of these. */
-const DESCRIBED_BY = ['contract', 'activities', 'workflows', '', 'plugin', 'nexus', 'testing', 'failures'];
+const DESCRIBED_BY = [
+  'contract',
+  'activities',
+  'workflows',
+  '',
+  'plugin',
+  'nexus',
+  'gateway',
+  'webhooks',
+  'testing',
+  'failures',
+];
 
 /** What each entry point exports, as `{ specifier, names: [{ name, kind, about, hasExample, home }] }`. */
 function readExports() {

@@ -1,11 +1,10 @@
 /**
- * Takes the screenshots of the documentation in a browser: `CHROMIUM=/usr/bin/chromium npm run pictures`. One shows a video
- * of the emulator, the others show jobs in the Temporal UI.
+ * Takes the screenshots of the documentation in a browser: `CHROMIUM=/usr/bin/chromium npm run pictures`. One shows the page
+ * of the gateway, the others show jobs in the Temporal UI.
  */
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
-const { createReadStream, mkdtempSync, rmSync } = require('node:fs');
-const { createServer } = require('node:http');
+const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { chromium } = require('playwright-core');
@@ -40,42 +39,17 @@ async function until(condition) {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 100));
 }
 
-async function playVideo(browser, file) {
-  const server = createServer((request, response) => {
-    if (request.url !== '/video.mp4') {
-      response.writeHead(200, { 'content-type': 'text/html' });
-      return response.end('<body style="margin:0"><video src="/video.mp4" muted autoplay></video>');
-    }
-    response.writeHead(200, { 'content-type': 'video/mp4' });
-    return createReadStream(file).pipe(response);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const page = await browser.newPage({ viewport: { width: 1296, height: 736 } });
-  await page.goto(`http://127.0.0.1:${server.address().port}/`);
-  const video = page.locator('video');
-  await page.waitForFunction(() => document.querySelector('video').currentTime > 2.4);
-  const played = await video.evaluate((element) => {
-    element.pause();
-    return { seconds: element.duration, width: element.videoWidth, height: element.videoHeight };
-  });
-  await video.screenshot({ path: join(PICTURES, 'video.png') });
-  await page.close();
-  server.closeAllConnections();
-  server.close();
-  return played;
-}
-
 /** Runs `videogen dev` in its own folder while `work` runs. */
 async function withDev(settings, work) {
   const folder = mkdtempSync(join(tmpdir(), 'videogen-pictures-'));
   const env = { VIDEOGEN_DATA: join(folder, 'data'), VIDEOGEN_STORAGE: join(folder, 'videos'), ...settings };
   const dev = run(['dev'], env);
-  await until(() => dev.output.stderr.includes('Ctrl-C'));
+  await until(() => /^Open the page: .*\n/m.test(dev.output.stderr));
   const [, address] = /^Temporal +(\S+)$/m.exec(dev.output.stderr);
   const [, ui] = /^Temporal UI +(\S+)$/m.exec(dev.output.stderr);
+  const [, gateway] = /^Open the page: (\S+)$/m.exec(dev.output.stderr);
   try {
-    await work({ env, address, workflows: `${ui}/namespaces/default/workflows` });
+    await work({ env, address, gateway, workflows: `${ui}/namespaces/default/workflows` });
   } finally {
     dev.child.kill('SIGINT');
     await once(dev.child, 'close');
@@ -101,10 +75,36 @@ async function oneJob(browser) {
   await withDev({}, async ({ env, workflows }) => {
     const generate = run(['generate', ...REQUEST, '--id', 'red-fox'], env);
     await once(generate.child, 'close');
-    process.stdout.write(`${JSON.stringify(await playVideo(browser, generate.output.stdout.trim()))}\n`);
     const page = await open(browser, `${workflows}/red-fox`, 1_130);
     await page.getByText('next poll in').first().waitFor();
     await takePicture(page, 'temporal-ui.png');
+  });
+}
+
+/** The page with a finished video, and the ones before it. */
+async function thePage(browser) {
+  await withDev({}, async ({ gateway }) => {
+    const page = await open(browser, gateway, 1_180);
+    const prompts = ['A paper boat on a pond', 'A street in the rain at night', 'A red fox in the snow'];
+    for (const [index, prompt] of prompts.entries()) {
+      await page.getByRole('textbox', { name: 'Prompt' }).fill(prompt);
+      await page.getByRole('radio', { name: '720p' }).check();
+      await page.getByRole('radio', { name: '16:9' }).check();
+      await page.getByRole('spinbutton', { name: 'Duration' }).fill('5');
+      await page.getByRole('textbox', { name: 'Seed' }).fill(String(index + 5));
+      await page.getByRole('button', { name: 'Generate', exact: true }).click();
+      await page
+        .locator('.stage[data-state="done"]')
+        .filter({ hasText: prompt })
+        .locator('#player')
+        .waitFor();
+    }
+    await page.locator('#player').evaluate(async (player) => {
+      player.pause();
+      player.currentTime = 2.4;
+      await new Promise((resolve) => player.addEventListener('seeked', resolve, { once: true }));
+    });
+    await takePicture(page, 'gateway-page.png');
   });
 }
 
@@ -162,6 +162,7 @@ async function main() {
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
     args: CHROMIUM_ARGS,
   });
+  await thePage(browser);
   await oneJob(browser);
   await manyJobs(browser);
   await browser.close();

@@ -27,11 +27,14 @@ export {
   type ServiceTimeouts,
   type VideoService,
   type VideoServiceOptions,
+  type WebhookOptions,
 } from './service';
 export {
+  type ByteRange,
   createFileStorage,
   createS3Storage,
   type IncomingVideo,
+  type LinkValidity,
   type ReceiveOptions,
   type S3Connection,
   type S3Credentials,

@@ -27,6 +27,7 @@ export {
   type FailedTask,
   type FaultName,
   type Faults,
+  type FetchedImage,
   type FileFault,
   type LateAnswer,
   type LateReset,

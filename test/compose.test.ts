@@ -29,6 +29,8 @@ const CLI = {
     dev: noAction,
     worker: noAction,
     emulator: noAction,
+    gateway: noAction,
+    gatewayKey: noAction,
     doctor: noAction,
     explain: noAction,
     searchAttributes: noAction,
@@ -78,6 +80,9 @@ function shellProblem(script: string): string | undefined {
     return String(error);
   }
 }
+
+/** The commands that need its key. */
+const CALLERS_OF_THE_SERVICE = ['worker', 'emulator'];
 
 const RULES: Record<string, Rule> = {
   'follows the compose specification': (compose) =>
@@ -163,18 +168,47 @@ const RULES: Record<string, Rule> = {
       const fallback = /^\$\{VIDEO_API_KEY_FILE:-(.*)\}$/.exec(file ?? '')?.[1];
       return fallback && existsSync(join(root, fallback)) ? [] : [`${name}: no file ${file}`];
     }),
-    ...ours(compose, ({ environment = {}, secrets = [] }) => [
+    ...ours(compose, ({ environment = {}, secrets = [], command: [command = ''] = [] }) => [
       environment.VIDEO_API_KEY !== undefined && 'the key is in the environment',
-      !secrets.some((name) => environment.VIDEO_API_KEY_FILE === `/run/secrets/${name}`) &&
+      CALLERS_OF_THE_SERVICE.includes(command) &&
+        !secrets.some((name) => environment.VIDEO_API_KEY_FILE === `/run/secrets/${name}`) &&
         'VIDEO_API_KEY_FILE is not the secret',
+      !CALLERS_OF_THE_SERVICE.includes(command) && secrets.length > 0 && 'has the key of the service',
     ]),
   ],
+
+  'gives the gateway a key of its own, in a volume that outlives it': ({ services }) => {
+    const { gateway, 'gateway-key': maker } = services;
+    const file = (service?: ComposeService) => service?.environment?.VIDEOGEN_GATEWAY_KEYS_FILE;
+    const volume = `gateway-keys:${dirname(file(gateway) ?? '')}`;
+    return [
+      file(gateway) === undefined || file(gateway) !== file(maker) ? 'gateway: the key is elsewhere' : '',
+      ...[gateway, maker].map((service) => (service?.volumes?.includes(volume) ? '' : 'the key is lost')),
+      maker?.command?.includes('--if-missing') ? '' : 'gateway-key: makes a key at every start',
+      gateway?.depends_on?.['gateway-key'] ? '' : 'gateway: starts without a key',
+    ].filter((problem) => problem !== '');
+  },
+
+  'shows the videos of the worker through the gateway': ({ services: { worker, gateway } }) =>
+    gateway?.environment?.VIDEOGEN_STORAGE === worker?.environment?.VIDEOGEN_STORAGE &&
+    gateway?.volumes?.includes(`videos:${gateway.environment?.VIDEOGEN_STORAGE}`)
+      ? []
+      : ['gateway: the videos are elsewhere'],
 
   'sends the worker to the emulator unless an address is given': ({ services }) => {
     const port = services.emulator?.command?.at(-1);
     const address = services.worker?.environment?.VIDEO_API_BASE_URL;
     const expected = `\${VIDEO_API_BASE_URL:-http://emulator:${port}}`;
     return address === expected ? [] : [`worker: VIDEO_API_BASE_URL is ${address}, not ${expected}`];
+  },
+
+  'tells the worker where the service fetches images: at the gateway, unless an address is given': ({
+    services,
+  }) => {
+    const port = services.gateway?.command?.at(-1);
+    const address = services.worker?.environment?.VIDEOGEN_GATEWAY_URL;
+    const expected = `\${VIDEOGEN_GATEWAY_URL_FOR_SERVICE:-\${VIDEOGEN_GATEWAY_URL:-http://gateway:${port}}}`;
+    return address === expected ? [] : [`worker: VIDEOGEN_GATEWAY_URL is ${address}, not ${expected}`];
   },
 
   'pins every image': (compose) =>
@@ -245,7 +279,14 @@ describe('docker-compose.yml', () => {
     ['a missing key file', 'emulator-api-key}', 'other-key}', 'passes the key'],
     ['the key in the environment', 'VIDEOGEN_STORAGE:', 'VIDEO_API_KEY:', 'passes the key'],
     ['another path for the key', '/run/secrets/video-api-key', '/run/secrets/key', 'passes the key'],
+    ['the key of the service for the gateway', 'secrets: []\n', 'x-a: b\n', 'passes the key'],
+    ['another file for the gateway', 'FILE: /keys/gateway-keys', 'FILE: /keys/others', 'gives the gateway'],
+    ['keys that are lost', '- gateway-keys:/keys', '- videos:/keys', 'gives the gateway'],
+    ['a new key at every start', ', --if-missing', '', 'gives the gateway'],
+    ['a gateway that does not wait for its key', /gateway-key: \{ .*/, '', 'gives the gateway'],
+    ['other videos', 'videos:/videos\n      - gateway', 'videos:/video\n      - gateway', 'shows the videos'],
     ['an emulator at another address', 'http://emulator:8080', 'http://emulator:8081', 'sends the worker'],
+    ['a gateway at another address', 'http://gateway:8787', 'http://gateway:8788', 'tells the worker'],
     ['an image without a version', 'temporalio/ui:2.54.1', 'temporalio/ui', 'pins every image'],
     ['the latest image', 'ui:2.54.1', 'ui:latest', 'pins every image'],
     ['an image of a major version', 'postgres:16.15', 'postgres:16', 'pins every image'],

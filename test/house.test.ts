@@ -66,6 +66,8 @@ const ALLOWED: Record<string, string> = {
   'src/plugin/index.ts': "import '../nexus'; import '../worker'; export const a = 1;",
   'src/plugin/combine.ts': 'export const a = 1;',
   'src/gateway/index.ts': "import '../config/service-config'; import '../client'; export const a = 1;",
+  'src/gateway/page/page.mjs': "import './form.mjs';",
+  'src/gateway/page/form.mjs': 'export const a = 1;',
   'src/cli/index.ts':
     "import '../worker'; import '../gateway'; import '../emulator'; import '../../workflows';",
   'src/testing.ts': "import './emulator'; import './worker'; import './plugin'; export const a = 1;",
@@ -125,6 +127,7 @@ const FORBIDDEN: [rule: string, file: string, code: string][] = [
   ['house: src/nexus/', 'src/nexus/bad-plugin.ts', "import '../plugin';"],
   ['house: src/plugin/', 'src/plugin/bad-emulator.ts', "import '../emulator';"],
   ['house: src/gateway/', 'src/gateway/bad-worker.ts', "import '../worker';"],
+  ['house: src/gateway/page/', 'src/gateway/page/bad-gateway.mjs', "import '../index';"],
   ['house: src/cli/', 'src/cli/bad-test.ts', "import '../../test/world';"],
   ['house: no other rooms', 'src/utils/bad-room.ts', "import '../service';"],
   ['sandbox: no zod', 'workflows/bad-request.ts', "import '../src/contract/request';"],

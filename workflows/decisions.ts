@@ -16,6 +16,7 @@ import { ADOPT_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import { createFailure, describeEvent, readFailure, type VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
+import { notifyReceiver } from './notify';
 
 /** Holds the job until somebody decides. Returns the task to adopt, or undefined to submit once more. */
 export async function waitForDecision(job: Job, lostSubmit: VideoFailure): Promise<string | undefined> {
@@ -27,6 +28,8 @@ export async function waitForDecision(job: Job, lostSubmit: VideoFailure): Promi
     heldUntil: hold.progress()?.until,
     decide: `${decisionCommand(job)} (or --resubmit, or --abandon)`,
   });
+  // Not awaited: the hold runs from its start, whatever becomes of the webhook.
+  void notifyReceiver(job, 'video.needs_decision');
   try {
     await condition(() => hold.decision !== undefined, holdMs, {
       summary: 'for a decision: adopt, resubmit or abandon',

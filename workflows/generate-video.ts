@@ -10,9 +10,9 @@ import {
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
 import type { CarriedJob } from '../src/contract/carried-over';
-import type { JobInput, JobResult } from '../src/contract/job';
+import type { JobInput, JobProgress, JobResult } from '../src/contract/job';
 import { type JobIdentity, shortIdentity } from '../src/contract/job-identity';
-import { LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../src/contract/names';
+import { LOST_SUBMIT_MEMO, PERCENT_MEMO, TASK_ID_MEMO } from '../src/contract/names';
 import { DOWNLOAD_AT_LEAST_MS, DOWNLOAD_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import { expectedOf } from '../src/contract/video-facts';
@@ -21,10 +21,13 @@ import { explainFailure } from './end';
 import { checkInput, refused } from './input';
 import { Job, type JobHost } from './job';
 import { answerMessages } from './messages';
+import { notifyReceiver } from './notify';
 import { isReady, ownPoller, type Poller } from './poll';
 import { ifContinued, resetRunsSince } from './runs';
 import { submit } from './submit';
 import { currentDetails, updateSearchAttributes } from './ui-details';
+
+const PERCENT_STEP = 25;
 
 /**
  * One request in; one stored video or one explained failure out.
@@ -38,11 +41,16 @@ export async function generateVideo(input: JobInput, carried?: CarriedJob): Prom
   const job = startJob(input, ifContinued(carried));
   answerMessages(job);
   try {
-    return await makeVideo(job, ownPoller(input));
+    const result = await makeVideo(job, ownPoller(input));
+    await notifyReceiver(job, 'video.completed');
+    return result;
   } catch (error) {
     const failure = await explainFailure(job, error);
-    // Callers that wait for the task id get their answer before the workflow closes.
-    if (job.failure) await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
+    if (job.failure) {
+      await notifyReceiver(job, 'video.failed');
+      // Callers that wait for the task id get their answer before the workflow closes.
+      await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
+    }
     throw failure;
   }
 }
@@ -131,9 +139,19 @@ function ownWorkflow({ request, taskId }: JobInput, carried: CarriedJob | undefi
         wasHeld = true;
         upsertMemo({ [LOST_SUBMIT_MEMO]: progress.hold.since });
       }
+      updatePercent(progress);
       setCurrentDetails(currentDetails(progress, job.ending, workflowId));
       updateSearchAttributes({ ...progress, failure: job.failure?.type });
     },
     recordTask: (taskId) => upsertMemo({ [TASK_ID_MEMO]: taskId }),
   };
+}
+
+/** Jobs without the memo, and all those before it existed, write nothing. */
+function updatePercent({ task }: JobProgress): void {
+  const recorded = workflowInfo().memo?.[PERCENT_MEMO];
+  if (typeof recorded !== 'number' || task?.percent === undefined) return;
+  const percent = Math.min(Math.floor(task.percent), 99);
+  if (Math.floor(percent / PERCENT_STEP) > Math.floor(recorded / PERCENT_STEP))
+    upsertMemo({ [PERCENT_MEMO]: percent });
 }

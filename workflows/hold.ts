@@ -23,6 +23,8 @@ export class SubmitHold {
   signalled: SignalledDecision | undefined;
   /** The message of the last lost submit that somebody decided on: the submit activity must not report it again. */
   decidedLostSubmit: string | undefined;
+  /** How many holds began. */
+  count = 0;
   private open: { sinceMs: number; lostSubmit: VideoFailure } | undefined;
   private pastHoldsMs: number;
 
@@ -54,6 +56,7 @@ export class SubmitHold {
   /** Starts a hold or keeps the one carried over; returns how long it may last. */
   start(lostSubmit: VideoFailure): number {
     this.open ??= { sinceMs: Date.now(), lostSubmit };
+    this.count++;
     this.decision = undefined;
     return Math.max(0, this.open.sinceMs + this.holdMs - Date.now());
   }

@@ -1,4 +1,5 @@
 export { batchProgress, decideItem } from './batch/batch-messages';
 export { generateVideos } from './batch/generate-videos';
+export { deliverWebhook } from './deliver-webhook';
 export { generateVideo } from './generate-video';
 export { decideSubmit, pollNow, progress, waitForTask } from './messages';

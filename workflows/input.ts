@@ -3,9 +3,9 @@ import type { BatchInput } from '../src/contract/batch';
 import { durationMs } from '../src/contract/duration';
 import {
   BATCH_FIELDS,
-  BATCH_KEY_RULE,
   BATCH_SOURCE_RULE,
   BATCH_STORAGE_RULE,
+  batchOptionProblem,
   DURATION_RULE,
   fieldProblem,
   isBatchStorage,
@@ -69,9 +69,10 @@ export function checkBatchInput(input: BatchInput | null | undefined): void {
   }
   const { requests, requestsFrom: _from, window: _window, onFailure: _onFailure, ...options } = input;
   const problem =
-    fieldProblem(input, BATCH_FIELDS) ?? (requests == null ? undefined : requestsSizeProblem(requests));
+    fieldProblem(input, BATCH_FIELDS) ??
+    (requests == null ? undefined : requestsSizeProblem(requests)) ??
+    batchOptionProblem(options);
   if (problem !== undefined) throw refused(problem);
-  if ('idempotencyKey' in options && options.idempotencyKey != null) throw refused(BATCH_KEY_RULE);
   checkInput({ ...options, taskId: 'any' });
   if (!isBatchStorage(options.storage)) throw refused(`storage ${BATCH_STORAGE_RULE}`);
 }

@@ -66,6 +66,8 @@ export class Job {
   private download: DownloadProgress | undefined;
   private readonly deadlineMs: number;
   private servicePolling: PollBounds | undefined;
+  private hasDefaultReceiver: boolean;
+  private webhook: JobProgress['webhook'];
 
   constructor(
     readonly options: JobOptions,
@@ -82,6 +84,7 @@ export class Job {
     this.expected = carried?.expected;
     this.pollRequested = carried?.pollRequested ?? false;
     this.servicePolling = carried?.servicePolling;
+    this.hasDefaultReceiver = carried?.hasReceiver ?? false;
     this.record = carried?.record;
     this.taskId = carried?.taskId;
   }
@@ -130,8 +133,9 @@ export class Job {
   }
 
   /** What the worker's profile and storage say about the task. */
-  recordSettings({ servicePolling, record }: SubmittedTask): void {
+  recordSettings({ servicePolling, record, hasReceiver }: SubmittedTask): void {
     this.servicePolling = servicePolling;
+    this.recordReceiver(hasReceiver);
     this.record = record;
   }
 
@@ -139,6 +143,22 @@ export class Job {
   adoptTask(taskId: string): void {
     this.isAdopted = true;
     this.recordTask(taskId);
+  }
+
+  /** Whether webhooks of this job go anywhere. */
+  get hasReceiver(): boolean {
+    if (this.host.item !== undefined) return false;
+    return this.options.callbackUrl != null || this.hasDefaultReceiver;
+  }
+
+  /** Any worker that has a default receiver is enough. */
+  recordReceiver(hasReceiver: boolean | undefined): void {
+    this.hasDefaultReceiver ||= hasReceiver === true;
+  }
+
+  recordWebhook(webhook: JobProgress['webhook']): void {
+    this.webhook = webhook;
+    this.show();
   }
 
   lostSubmitPolicy({ details }: VideoFailure): LostSubmitPolicy {
@@ -171,6 +191,7 @@ export class Job {
   recordStatus(status: TaskStatus): void {
     this.observed.recordStatus(status);
     this.servicePolling = status.servicePolling;
+    this.recordReceiver(status.hasReceiver);
     this.show();
   }
 
@@ -255,6 +276,7 @@ export class Job {
       ...this.observed.carry(longestTextBytes),
       pollRequested: this.pollRequested || undefined,
       servicePolling: this.servicePolling,
+      hasReceiver: this.hasDefaultReceiver || undefined,
     };
   }
 
@@ -272,6 +294,7 @@ export class Job {
       download: this.phase === 'downloading' ? this.download : undefined,
       hold: this.hold.progress(),
       signalled: this.hold.signalled,
+      webhook: this.webhook,
       problem,
     };
   }

@@ -11,6 +11,7 @@ import {
 } from '../src/contract/policies';
 import { createFailure, readFailure, VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
+import { namesReceiver } from './notify';
 import { continueWith, historyIsLong } from './runs';
 
 /** How a job polls its task: alone in its workflow, or together with the other items of a batch. */
@@ -58,6 +59,7 @@ export async function recordPoll(job: Job, poll: () => Promise<TaskStatus>): Pro
     return status;
   } catch (error) {
     if (isCancellation(error)) throw error;
+    job.recordReceiver(namesReceiver(error));
     const failure = readFailure(error) ?? new VideoFailure('Unexpected', { message: String(error) });
     job.recordPollFailure(failure);
     if (failure.type === 'TaskUnknown' && job.taskIsGone()) throw error;

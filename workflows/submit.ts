@@ -16,6 +16,7 @@ import { describeRequest, describeTask } from '../src/contract/summaries';
 import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/video-failure';
 import { waitForDecision } from './decisions';
 import type { Job } from './job';
+import { namesReceiver } from './notify';
 
 type Submitted = { taskId: string } | { lostSubmit: VideoFailure };
 
@@ -45,6 +46,7 @@ async function submitOrHold(job: Job, resubmits: boolean): Promise<Submitted> {
     job.recordSubmitted(submitted);
     return submitted;
   } catch (error) {
+    job.recordReceiver(namesReceiver(error));
     const lostSubmit = readLostSubmit(error);
     if (lostSubmit === undefined) throw error;
     if (readTimeout(error)) return recallOrHold(job, lostSubmit, error);
@@ -98,7 +100,8 @@ function readLostSubmit(error: unknown): VideoFailure | undefined {
 async function recallOrHold(job: Job, { type, details }: VideoFailure, error: unknown): Promise<Submitted> {
   const note = lastNote(error);
   if (typeof note.taskId === 'string') return recordNotedTask(job, note.taskId);
-  const { task, madeNoTask, onLostSubmit } = await recall(job);
+  const { task, madeNoTask, onLostSubmit, hasReceiver } = await recall(job);
+  job.recordReceiver(hasReceiver);
   if (task) {
     job.recordSubmitted(task);
     return task;

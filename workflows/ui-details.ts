@@ -22,7 +22,8 @@ export function currentDetails(
   ending: string | undefined,
   workflowId: string,
 ): string {
-  const { phase, taskId, task, polls, nextPollAt, deadlineAt, hold, signalled, problem, download } = progress;
+  const { phase, taskId, task, polls, nextPollAt, deadlineAt, hold, signalled, problem, download, webhook } =
+    progress;
   const percent = task?.percent === undefined ? '' : `, ${Math.round(task.percent)} %`;
   const lines = [
     `**${HEADLINES[phase]}**`,
@@ -34,6 +35,8 @@ export function currentDetails(
       `Last ${problem.count === 1 ? 'poll' : `${problem.count} polls`} failed: ${plainMarkdown(problem.message)}`,
     hold && describeHold(hold, workflowId),
     signalled?.refused && `A decision sent as a signal was refused: ${plainMarkdown(signalled.refused)}`,
+    webhook &&
+      `Webhook ${codeMarkdown(webhook.event)}: the workflow ${codeMarkdown(webhook.workflowId)} delivers it`,
     ending ??
       `Deadline ${deadlineAt}, in ${describeDuration(Math.max(0, Date.parse(deadlineAt) - Date.now()))}${hold ? ', stopped while the job is held' : ''}`,
   ];

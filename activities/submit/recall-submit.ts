@@ -19,6 +19,8 @@ export interface RecalledSubmit {
   task?: SubmittedTask;
   /** True when neither the last POST nor an earlier one may have made a task. */
   madeNoTask: boolean;
+  /** The worker has a default receiver of webhooks. */
+  hasReceiver?: true;
   /** The worker's setting. */
   onLostSubmit: LostSubmitPolicy;
 }

@@ -6,12 +6,13 @@ import { POST_BEFORE_DEADLINE_MS, POST_WITHIN_MS } from '../../src/contract/poli
 import { parseRequest, type VideoRequest } from '../../src/contract/request';
 import { createFailure, type FailureDetails } from '../../src/contract/video-failure';
 import { type RateLimiter, ServiceFault, type VideoService } from '../../src/service';
-import { StorageFault, type VideoStorage } from '../../src/storage';
+import { StorageFault } from '../../src/storage';
 import { jobId, type NamedJob, whileHeartbeating } from '../attempt';
 import { JobRecordFile, jobDigest, lostSubmitIn, mayKnowKey } from '../job-record';
 import { callWithinLimits } from '../rate-limited-call';
 import { createCallFailure, toFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
+import { type ImageSource, withImageLink } from './image-link';
 import { type EarlierAttempts, readEarlierAttempts, type SubmitNote } from './submit-note';
 import { recordedTask, type SubmittedTask, submittedTask } from './submitted-task';
 
@@ -30,9 +31,8 @@ export interface SubmitVideoInput extends NamedJob {
   decidedLostSubmit?: string;
 }
 
-export interface SubmitVideoDeps {
+export interface SubmitVideoDeps extends ImageSource {
   service: VideoService;
-  storage: VideoStorage;
   rateLimiter: RateLimiter;
   onLostSubmit: LostSubmitPolicy;
 }
@@ -133,21 +133,22 @@ class SubmitAttempt {
     // Also for an attempt that the rate limiter would refuse: Temporal gives up what still runs at the deadline, and then
     // nobody knows that nothing was sent.
     refuseIfLate(this.input.startedAtMs);
-    const { taskId, doubts } = await callWithinLimits(this.deps.rateLimiter, 'submit', () => this.post());
+    const request = await withImageLink(this.input.request, this.deps);
+    const { taskId, doubts } = await callWithinLimits(this.deps.rateLimiter, 'submit', () =>
+      this.post(request),
+    );
     for (const doubt of doubts) log.warn('the answer is ambiguous', { taskId, doubt });
     return this.task(taskId);
   }
 
-  private async post() {
+  private async post(request: VideoRequest) {
     // An attempt that Temporal gives up after this note would be a lost submit, although it sends nothing.
     refuseIfLate(this.input.startedAtMs);
     this.leave({ sending: this.number });
     this.beganSending = true;
     await this.record.writeSending(this.sendId);
     refuseIfLate(this.input.startedAtMs);
-    const answer = await this.deps.service.submit(this.input.request, {
-      idempotencyKey: this.idempotencyKey,
-    });
+    const answer = await this.deps.service.submit(request, { idempotencyKey: this.idempotencyKey });
     this.leave({ taskId: answer.taskId });
     log.info('submitted', { taskId: answer.taskId });
     await this.record.writeTask(answer.taskId);

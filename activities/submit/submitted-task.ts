@@ -10,6 +10,8 @@ export interface SubmittedTask {
   servicePolling?: PollBounds;
   /** The id of the job's record in the storage. */
   record?: string;
+  /** The worker has a default receiver of webhooks. */
+  hasReceiver?: true;
   /** Whether the video is stored already, according to the record. */
   isStored?: boolean;
 }

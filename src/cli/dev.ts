@@ -8,11 +8,12 @@ import { readFaults, type ScriptedFault } from './read-faults';
 import { redrawOn, type Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
 
-/** `videogen dev`: runs Temporal, its UI, a worker and the emulator until Ctrl-C. */
+/** `videogen dev`: runs Temporal, its UI, a worker, the gateway and the emulator until Ctrl-C. */
 export async function dev(options: DevOptions, terminal: Terminal): Promise<number> {
   const print = (line: string) => terminal.err(`${line}\n`);
   const port = readPort('--port', options.port);
   const uiPort = readPort('--ui-port', options.uiPort);
+  const gatewayPort = readPort('--gateway-port', options.gatewayPort);
   const faults = readFaultsOf(options, terminal);
   const stack = await openLocalStack({
     env: terminal.env,
@@ -21,6 +22,7 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
     redraw: redrawOn(terminal),
     port,
     uiPort,
+    gatewayPort,
     forOtherPrograms: true,
     logLevel: 'WARN',
     faults,
@@ -32,6 +34,7 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
         `Process ${pid} already runs everything and stores videos in ${storage}; its UI is at ${stack.uiUrl}.`,
       );
       if (emulator !== undefined) print(exportLine(stack.address, emulator));
+      if (stack.pageUrl !== undefined) print(pageLine(stack.pageUrl));
       if (faults.length === 0) return EXIT.ok;
       throw new ConfigError(
         `--fault is only for an emulator that this command starts: end process ${pid} and run the command again.`,
@@ -52,12 +55,17 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
     print(
       'Start a job from another terminal: videogen generate "A red fox in the snow". Ctrl-C ends everything.',
     );
+    if (stack.pageUrl !== undefined) print(pageLine(stack.pageUrl));
     await untilInterrupted(terminal);
     print('Stopping. Jobs are saved and continue with the next start.');
     return EXIT.ok;
   } finally {
     await stack.close();
   }
+}
+
+function pageLine(pageUrl: string): string {
+  return `Open the page: ${pageUrl}`;
 }
 
 function exportLine(address: string, { url, key }: { url: string; key: string }): string {

@@ -8,6 +8,7 @@ import { WORKFLOW_TYPE } from '../contract/names';
 import { jobCommand } from './commands';
 import { checkOut, copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
+import { readImageFile, storeImageFile } from './image-file';
 import { reportJoined, requestedStorage, STORAGE_MEMO } from './joined-job';
 import { printUiCommand, queueAndLink, type TemporalSession } from './open-temporal';
 import type { GenerateOptions } from './options';
@@ -25,17 +26,19 @@ export async function generate(
 ): Promise<number> {
   try {
     const workflowId = options.id ?? `video-${randomUUID()}`;
+    const image = await readImageFile(options);
     const order: Order = {
       workflowId,
       input: readJobInput(
         prompt,
-        options,
+        image ? { ...options, imageUrl: image.url } : options,
         !namesAService(terminal.env),
         readProfile(terminal.env)?.requestFields,
       ),
       options,
     };
     if (options.wait) await checkOut(options.out);
+    if (image) await storeImageFile(image, terminal.env);
     return await withTemporal(terminal, {
       what: 'the job',
       isNew: order.input !== undefined,

@@ -33,6 +33,7 @@ const load = {
   workers: (): typeof import('./local-workers') => require('./local-workers'),
   searchAttributes: (): typeof import('../client/search-attributes') =>
     require('../client/search-attributes'),
+  gateway: (): typeof import('../gateway') => require('../gateway'),
 };
 
 /** A local Temporal server, and a worker for the configured service and storage. */
@@ -41,6 +42,8 @@ export interface LocalStack {
   address: string;
   taskQueue: string;
   uiUrl?: string;
+  /** Address of the gateway and its page, if the stack has one. */
+  pageUrl?: string;
   serviceUrl: string;
   /** The key of an emulator that this process runs. It is not a secret. */
   emulatorKey?: string;
@@ -65,8 +68,10 @@ export interface LocalStackOptions {
   terminal: Pick<Terminal, 'onInterrupt'>;
   port?: number;
   uiPort?: number;
-  /** Serves the configured task queue as well, for jobs that other programs start. */
+  /** Serves the configured task queue as well, for jobs that other programs start, and runs the gateway. */
   forOtherPrograms?: boolean;
+  /** A free one unless set. */
+  gatewayPort?: number;
   /** The level of the SDK's log; errors only unless set. */
   logLevel?: 'WARN';
   /** Faults for the next calls of an emulator that this process starts. Its submits are then printed. */
@@ -164,6 +169,9 @@ async function startStack(
     const taskQueue = localTaskQueue(env);
     const queues = options.forOtherPrograms ? [taskQueue, resolveQueues({}, env).taskQueue] : [taskQueue];
     await load.workers().startWorkers({ env, address, queues, service, storage, logLevel }, closers);
+    const pageUrl = options.forOtherPrograms
+      ? await startGateway({ client, storage, uiUrl, searchable }, options, closers)
+      : undefined;
     const isEmulated = !namesAService(env);
     const stored = storageAddress(readStorageConfig(env));
     await writeStackNote(folder, {
@@ -172,6 +180,7 @@ async function startStack(
       address,
       namespace,
       uiUrl,
+      pageUrl,
       storage: stored,
       ...(isEmulated
         ? { emulator: { url: service.baseUrl, key: service.apiKey() } }
@@ -183,6 +192,7 @@ async function startStack(
       address,
       taskQueue,
       uiUrl,
+      pageUrl,
       searchable,
       storage: stored,
       serviceUrl: service.baseUrl,
@@ -195,6 +205,30 @@ async function startStack(
     await closers.close();
     throw error;
   }
+}
+
+/** Returns the address of the page. Its jobs run on the configured task queue. */
+async function startGateway(
+  {
+    client,
+    storage,
+    uiUrl,
+    searchable,
+  }: Pick<LocalStack, 'client' | 'uiUrl' | 'searchable'> & Pick<StackBase, 'storage'>,
+  { env, gatewayPort = 0, printLine }: LocalStackOptions,
+  closers: Closers,
+): Promise<string> {
+  const gateway = await load.gateway().createVideoGateway({
+    // A line for every request of the page would bury those for people.
+    env: { VIDEOGEN_SEARCH_ATTRIBUTES: String(searchable), VIDEOGEN_GATEWAY_LOG: 'errors', ...env },
+    client,
+    storage,
+    temporalUiUrl: uiUrl,
+    port: gatewayPort,
+    log: printLine,
+  });
+  closers.add(() => gateway.close());
+  return gateway.url;
 }
 
 /** Undefined if no stack runs. */
@@ -212,7 +246,7 @@ async function joinStack(
     .catch(() => undefined);
   if (!client) return undefined;
   try {
-    const { uiUrl, address, pid } = note;
+    const { uiUrl, pageUrl, address, pid } = note;
     const taskQueue = localTaskQueue(env);
     const service = () => load.workers().openService(env, folder, closers, { running: note.emulator });
     const stack = {
@@ -220,6 +254,7 @@ async function joinStack(
       address,
       taskQueue,
       uiUrl,
+      pageUrl,
       // A server that another version started may lack them.
       searchable: await isSearchable(client, load.searchAttributes().findSearchAttributes),
       storage: storageAddress(readStorageConfig(env)),

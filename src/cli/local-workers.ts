@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { type LogLevel, NativeConnection } from '@temporalio/worker';
+import { readGatewayUrl } from '../config/gateway-config';
 import { localTaskQueue } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
 import { startEmulator } from '../emulator';
@@ -9,6 +10,7 @@ import { createVideoWorker } from '../worker/video-worker';
 import { callDescriber } from './call-describer';
 import type { Closers } from './closers';
 import { EMULATED_JOB_MS } from './emulated-job';
+import { startImageServer } from './image-server';
 import { quietRuntime } from './quiet-runtime';
 import type { ScriptedFault } from './read-faults';
 import type { StackNote } from './stack-note';
@@ -80,6 +82,7 @@ export async function startWorkers(
   const connection = await NativeConnection.connect({ address });
   closers.add(() => connection.close());
   const rateLimiter = new RateLimiter();
+  const gatewayUrl = readGatewayUrl(env) ?? (await serveImagesHere(serviceOptions, storage, closers));
   for (const taskQueue of queues) {
     // A shared download queue would give downloads to a worker with another service.
     const downloadQueue = taskQueue === localTaskQueue(env) ? taskQueue : undefined;
@@ -91,6 +94,7 @@ export async function startWorkers(
       service,
       storage: { ...storage, probe: undefined },
       rateLimiter,
+      gatewayUrl,
       // No version is ever made current on a local server, so no versioned worker would get a job.
       worker: { workerDeploymentOptions: undefined },
     });
@@ -102,3 +106,17 @@ export async function startWorkers(
     });
   }
 }
+
+/** Links to images of a folder, for the emulator or another service on this machine. A service elsewhere cannot reach them. */
+async function serveImagesHere(
+  { baseUrl }: VideoServiceOptions,
+  storage: VideoStorage,
+  closers: Closers,
+): Promise<string | undefined> {
+  if (storage.link || !LOOPBACK.has(new URL(baseUrl).hostname)) return undefined;
+  const server = await startImageServer(storage);
+  closers.add(() => server.close());
+  return server.url;
+}
+
+const LOOPBACK = new Set(['127.0.0.1', 'localhost', '[::1]']);

@@ -2,6 +2,7 @@
 
 export interface GenerateOptions {
   imageUrl?: string;
+  image?: string;
   resolution?: string;
   aspectRatio?: string;
   duration?: string;
@@ -43,6 +44,7 @@ export interface DecideOptions {
 export interface DevOptions {
   port?: string;
   uiPort?: string;
+  gatewayPort?: string;
   fault?: string[];
 }
 
@@ -66,6 +68,16 @@ export interface EmulatorCommandOptions {
   dialect?: string;
   chaos?: string;
   chaosSeed?: string;
+}
+
+export interface GatewayCommandOptions {
+  host?: string;
+  port: string;
+}
+
+export interface GatewayKeyOptions {
+  file?: string;
+  ifMissing?: boolean;
 }
 
 export interface DoctorOptions {

@@ -8,6 +8,8 @@ import type {
   DoctorOptions,
   EmulatorCommandOptions,
   ExplainOptions,
+  GatewayCommandOptions,
+  GatewayKeyOptions,
   GenerateOptions,
   SearchAttributesOptions,
   WorkerCommandOptions,
@@ -21,6 +23,8 @@ const load = {
   dev: (): typeof import('./dev') => require('./dev'),
   worker: (): typeof import('./worker') => require('./worker'),
   emulator: (): typeof import('./emulator') => require('./emulator'),
+  gateway: (): typeof import('./gateway') => require('./gateway'),
+  gatewayKey: (): typeof import('./gateway-key') => require('./gateway-key'),
   readFaults: (): typeof import('./read-faults') => require('./read-faults'),
   doctor: (): typeof import('./doctor') => require('./doctor'),
   explain: (): typeof import('./explain') => require('./explain'),
@@ -45,6 +49,8 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     dev: (options) => recordCode(load.dev().dev(options, terminal)),
     worker: (options) => recordCode(load.worker().worker(options, terminal)),
     emulator: (options) => recordCode(load.emulator().emulator(options, terminal)),
+    gateway: (options) => recordCode(load.gateway().gateway(options, terminal)),
+    gatewayKey: (name, options) => recordCode(load.gatewayKey().gatewayKey(name, options, terminal)),
     doctor: (options) => recordCode(load.doctor().doctor(options, terminal)),
     explain: (file, options) => recordCode(load.explain().explain(file, options, terminal)),
     searchAttributes: (options) => recordCode(load.searchAttributes().searchAttributes(options, terminal)),
@@ -81,6 +87,8 @@ interface Actions {
   dev(options: DevOptions): Promise<void>;
   worker(options: WorkerCommandOptions): Promise<void>;
   emulator(options: EmulatorCommandOptions): Promise<void>;
+  gateway(options: GatewayCommandOptions): Promise<void>;
+  gatewayKey(name: string, options: GatewayKeyOptions): Promise<void>;
   doctor(options: DoctorOptions): Promise<void>;
   explain(file: string, options: ExplainOptions): Promise<void>;
   searchAttributes(options: SearchAttributesOptions): Promise<void>;
@@ -103,6 +111,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .description('generate one video and wait for it')
     .argument('[prompt]', 'description of the video')
     .option('--image-url <url>', 'start from this image')
+    .option('--image <file>', 'start from this PNG, JPEG, WebP or GIF file, which goes into the storage')
     .option('--resolution <name>', '480p, 720p or 1080p')
     .option('--aspect-ratio <ratio>', '16:9, 9:16, 4:3, 3:4, 21:9 or 1:1')
     .option('--duration <seconds>', 'whole seconds, at most 10')
@@ -149,9 +158,12 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .action(actions.decide);
   program
     .command('dev')
-    .description('run Temporal, its UI, a worker and, unless a service is configured, the emulator')
+    .description(
+      'run Temporal, its UI, a worker, the gateway with its page and, unless a service is configured, the emulator',
+    )
     .option('--port <port>', 'port of the Temporal server')
     .option('--ui-port <port>', 'port of the Temporal UI')
+    .option('--gateway-port <port>', 'port of the gateway and its page')
     .option('--fault <call:kind...>', 'faults for the next calls of the emulator, such as submit:reset')
     .addHelpText('after', () => load.readFaults().describeFaults())
     .action(actions.dev);
@@ -175,6 +187,19 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--chaos-seed <text>', 'repeat the chaos of this seed')
     .addHelpText('after', () => load.readFaults().describeChoices())
     .action(actions.emulator);
+  program
+    .command('gateway')
+    .description("serve the video service's own HTTP interface, with a durable job behind every request")
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .option('--port <port>', 'port to listen on', '8787')
+    .action(actions.gateway);
+  program
+    .command('gateway-key')
+    .description('make a key for the gateway, print it once, and add its digest to the file of keys')
+    .argument('<name>', 'whose key it is, such as web_shop')
+    .option('--file <file>', 'the file of keys (default: VIDEOGEN_GATEWAY_KEYS_FILE)')
+    .option('--if-missing', 'do nothing if the name has a key already')
+    .action(actions.gatewayKey);
   program
     .command('doctor')
     .description('check everything that a job needs, and say how to fix each problem')

@@ -8,6 +8,8 @@ const noteSchema = z.object({
   address: z.string(),
   namespace: z.string(),
   uiUrl: z.string().optional(),
+  /** Address of its gateway, which only `videogen dev` has. */
+  pageUrl: z.string().optional(),
   /** Base URL of its worker's service; unset for the emulator. */
   serviceName: z.string().optional(),
   /** Its worker's emulator. Every process that can read this note may use it. */

@@ -10,7 +10,7 @@ import type { WorkflowIdReusePolicy } from '@temporalio/common';
 import type { BatchResult } from '../contract/batch';
 import { decodeFirst } from '../contract/decode-first';
 import { FAILURES } from '../contract/failure-table';
-import { describeConflict } from '../contract/job-identity';
+import { describeConflict, type NameConflict } from '../contract/job-identity';
 import { IDENTITY_MEMO, LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../contract/names';
 import { readFailure, VideoFailure } from '../contract/video-failure';
 
@@ -33,6 +33,13 @@ export interface PreparedStart<Input> {
   options: PreparedOptions<Input>;
   /** The reuse policy for starting an ended one again; undefined when the caller joins it as it ended. */
   restartPolicy(handle: WorkflowHandle, existing: Existing): Promise<WorkflowIdReusePolicy | undefined>;
+}
+
+/** The name is that of another job or batch. */
+export class NameTaken extends VideoFailure {
+  constructor(conflict: NameConflict) {
+    super('InvalidRequest', conflict);
+  }
 }
 
 /** Other callers may start and end the same workflow id meanwhile; after this many attempts it is joined as it is. */
@@ -60,7 +67,7 @@ export async function startOrJoin<Input, Started>(
       const existing = await handle.describe();
       const theirs = existing.memo?.[IDENTITY_MEMO] ?? (await identityInHistory(handle, existing, prepared));
       const conflict = describeConflict(handle.workflowId, theirs, identity);
-      if (conflict !== undefined) throw new VideoFailure('InvalidRequest', conflict);
+      if (conflict !== undefined) throw new NameTaken(conflict);
       if (existing.status.name === 'RUNNING' || restarts === MAX_RESTARTS) return { existing };
       const policy = await restartPolicy(handle, existing);
       if (policy === undefined) return { existing };

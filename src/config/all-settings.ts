@@ -1,3 +1,4 @@
+import { GATEWAY_SETTINGS, readHookSecret } from './gateway-config';
 import { QUEUE_SETTINGS } from './queues';
 import { ConfigError, type Environment, readSetting, type SettingGroup } from './read-setting';
 import { namesAService, readApiKey, readKeyIfSet, SERVICE_SETTINGS } from './service-config';
@@ -8,12 +9,15 @@ import {
   readTemporalConfig,
   TEMPORAL_SETTINGS,
 } from './temporal-config';
+import { readWebhookConfig, WEBHOOK_SETTINGS } from './webhook-config';
 
 /** Every setting there is, in the order of the configuration page. */
 export const SETTINGS = {
   'Video service': SERVICE_SETTINGS,
   'Task queues': QUEUE_SETTINGS,
   Storage: STORAGE_SETTINGS,
+  Gateway: GATEWAY_SETTINGS,
+  Webhooks: WEBHOOK_SETTINGS,
   Temporal: TEMPORAL_SETTINGS,
   'Temporal servers on this machine': LOCAL_SETTINGS,
 } satisfies Record<string, SettingGroup>;
@@ -28,6 +32,8 @@ const COMBINED: readonly ((env: Environment) => unknown)[] = [
   (env) => (namesAService(env) ? readApiKey(env) : readKeyIfSet(env)),
   readDeploymentVersion,
   readTemporalConfig,
+  readWebhookConfig,
+  readHookSecret,
 ];
 
 /** What is wrong with the settings, a line each. Each is read by itself, so that one mistake does not hide another. */

@@ -83,3 +83,20 @@ export const quoted = { error: ({ input }: { input?: unknown }) => `is ${JSON.st
 
 export const httpUrl = (problem: string) =>
   text.pipe(z.url({ protocol: /^https?$/, error: problem, abort: true }));
+
+/** Names or addresses of hosts, separated by commas. */
+export const hosts = text
+  .transform((list) =>
+    list
+      .toLowerCase()
+      .split(',')
+      .map((host) => host.trim())
+      .filter(Boolean),
+  )
+  .superRefine((list, { addIssue }) => {
+    const wrong = list.find((host) => !/^[a-z0-9._-]+$|^\[?[0-9a-f:.]+\]?$/.test(host));
+    if (wrong !== undefined) addIssue(`has ${JSON.stringify(wrong)} in it`);
+  });
+
+export const HOSTS_FIX =
+  'give names or addresses of hosts, separated by commas, without scheme, port and path';

@@ -1,12 +1,14 @@
-import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { errorCode } from '../contract/errors';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../contract/lost-submit';
 import type { VideoServiceOptions } from '../service';
 import { BUILT_IN_PROFILES, builtInProfile } from '../service/built-in-profiles';
 import { parseProfile, type ServiceProfile } from '../service/profile';
+import { readTextFile, secretFile } from './read-files';
 import {
   type Environment,
+  HOSTS_FIX,
+  hosts,
   httpUrl,
   problemWith,
   quoted,
@@ -29,19 +31,6 @@ const serviceUrl = httpUrl('is not an http(s) URL')
     'has a user, a query or a fragment',
   )
   .transform(({ href }) => href);
-
-const hosts = text
-  .transform((list) =>
-    list
-      .toLowerCase()
-      .split(',')
-      .map((host) => host.trim())
-      .filter(Boolean),
-  )
-  .superRefine((list, { addIssue }) => {
-    const wrong = list.find((host) => !/^[a-z0-9._-]+$|^\[?[0-9a-f:.]+\]?$/.test(host));
-    if (wrong !== undefined) addIssue(`has ${JSON.stringify(wrong)} in it`);
-  });
 
 const profile = text.transform((name, { addIssue }): ServiceProfile => {
   const read = builtInProfile(name) ?? readProfileFile(name);
@@ -86,7 +75,7 @@ export const SERVICE_SETTINGS = {
     meaning: 'Hosts, separated by commas, whose videos may be at private addresses or without TLS.',
     page: 'downloads-and-storage.md#which-addresses-a-worker-opens',
     unset: 'none',
-    fix: 'give names or addresses of hosts, separated by commas, without scheme, port and path',
+    fix: HOSTS_FIX,
   },
 } satisfies SettingGroup;
 
@@ -116,49 +105,11 @@ export function readApiKey(env: Environment = process.env): () => string {
   if (key !== undefined && file !== undefined) {
     throw problemWith('VIDEO_API_KEY', { fix: 'unset one of them' }, 'and VIDEO_API_KEY_FILE are both set');
   }
-  if (file !== undefined) {
-    const fromFile = () => readKeyFile(file);
-    fromFile();
-    return fromFile;
-  }
+  if (file !== undefined)
+    return secretFile('VIDEO_API_KEY_FILE', SERVICE_SETTINGS.VIDEO_API_KEY_FILE, { file, type: apiKey });
   if (key !== undefined) return () => key;
   const problem = env.VIDEO_API_KEY === undefined ? 'is not set' : 'is empty';
   throw problemWith('VIDEO_API_KEY', SERVICE_SETTINGS.VIDEO_API_KEY, problem);
-}
-
-/** A key has some hundred bytes, a profile some thousand. The YAML parser takes seconds for a long file of mistakes. */
-const LARGEST_FILE_BYTES = 20_000;
-
-/** Reading a pipe or a device may never end, and the second read of a pipe finds nothing. */
-function readTextFile(file: string): string {
-  const stats = statSync(file);
-  if (stats.isDirectory()) throw new UnreadableFile('EISDIR');
-  if (!stats.isFile()) throw new UnreadableFile('not a regular file');
-  if (stats.size > LARGEST_FILE_BYTES) throw new UnreadableFile('larger than 20 kB');
-  return readFileSync(file, 'utf8');
-}
-
-/** Its code is the problem, as for errors of the system. */
-class UnreadableFile extends Error {
-  constructor(readonly code: string) {
-    super(code);
-  }
-}
-
-/** The path is not shown: it may be the key itself, put into the wrong variable. */
-function readKeyFile(file: string): string {
-  const wrong = (problem: string) =>
-    problemWith('VIDEO_API_KEY_FILE', SERVICE_SETTINGS.VIDEO_API_KEY_FILE, problem);
-  let content: string;
-  try {
-    content = readTextFile(file);
-  } catch (error) {
-    throw wrong(`names a file that cannot be read (${errorCode(error) ?? 'no code'})`);
-  }
-  const result = apiKey.safeParse(content);
-  if (!result.success) throw wrong(result.error.issues[0]?.message ?? 'is wrong');
-  if (result.data === '') throw wrong('is empty');
-  return result.data;
 }
 
 /** How the service differs from the interface; undefined when it does not. */

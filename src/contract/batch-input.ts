@@ -3,10 +3,11 @@ import type { BatchInput } from './batch';
 import { describeNames } from './describe-value';
 import {
   BATCH_FIELDS,
-  BATCH_KEY_RULE,
   BATCH_SOURCE_RULE,
   BATCH_STORAGE_RULE,
+  batchOptionProblem,
   isBatchStorage,
+  NOT_IN_BATCHES,
 } from './input-rules';
 import { fieldSchemas, JOB_OPTION_FIELDS, parseJobInput } from './job-input';
 import { parseRequest } from './request';
@@ -19,7 +20,7 @@ const batchSchema = z.looseObject(fieldSchemas(BATCH_FIELDS));
 
 const FIELD_NAMES = [
   ...Object.keys(BATCH_FIELDS),
-  ...JOB_OPTION_FIELDS.filter((name) => name !== 'idempotencyKey'),
+  ...JOB_OPTION_FIELDS.filter((name) => !Object.hasOwn(NOT_IN_BATCHES, name)),
 ];
 
 /**
@@ -36,7 +37,8 @@ export function parseBatchInput(given: unknown, requestFields: readonly string[]
   if (!parsed.success) return refused(parsed.error.issues.map(describe).join('; '));
   const { requests, requestsFrom, window, onFailure, ...options } = parsed.data;
   if ((requests === undefined) === (requestsFrom === undefined)) return refused(BATCH_SOURCE_RULE);
-  if (options.idempotencyKey !== undefined) return refused(BATCH_KEY_RULE);
+  const notInBatches = batchOptionProblem(options);
+  if (notInBatches !== undefined) return refused(notInBatches);
   const unknown = Object.keys(options).filter(
     (name) => options[name] !== undefined && !FIELD_NAMES.includes(name),
   );

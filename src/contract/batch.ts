@@ -20,7 +20,7 @@ export const ON_FAILURE = ['continue', 'stop'] as const;
 export type OnFailure = (typeof ON_FAILURE)[number];
 
 /** The options of a job apply to each item. The deadline of an item runs from its own start. */
-export interface BatchOptions extends Omit<JobOptions, 'idempotencyKey'> {
+export interface BatchOptions extends Omit<JobOptions, 'idempotencyKey' | 'callbackUrl'> {
   /** How many items run at the same time; 20 by default. Items that wait for a decision do not count. */
   window?: number;
   /** `continue` by default. */

@@ -64,6 +64,8 @@ export interface CarriedJob {
   misses?: { task: number; video: number };
   /** How often the service wants to be polled. */
   servicePolling?: PollBounds;
+  /** The worker has a default receiver of webhooks. */
+  hasReceiver?: boolean;
   /** Only of a job alone: a batch carries those of its items once. */
   warnedWords?: string[];
 }

@@ -81,3 +81,4 @@ export {
   readFailure,
   VideoFailure,
 } from './video-failure';
+export { WEBHOOK_EVENTS, type WebhookDelivery, type WebhookEvent, type WebhookPayload } from './webhook';

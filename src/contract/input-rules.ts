@@ -16,6 +16,7 @@ const LONGEST_IDEMPOTENCY_KEY_CHARS = 255;
 /** Temporal's limit, which items of a batch keep too, although they have no workflow of their own. */
 const LONGEST_WORKFLOW_ID_BYTES = 1_000;
 const LONGEST_DECISION_ID_CHARS = 100;
+const LONGEST_CALLBACK_URL_CHARS = 2_000;
 const WIDEST_WINDOW = 500;
 
 /** What a storage key may leave open until the video is stored. */
@@ -83,6 +84,18 @@ function isIdempotencyKey(value: unknown): value is string {
   return /^[\x21-\x7e]+$/.test(value);
 }
 
+/** Whether the worker may call it is the worker's decision. A user and a password would not be sent. */
+function isCallbackUrl(value: unknown): value is string {
+  if (typeof value !== 'string' || value.length > LONGEST_CALLBACK_URL_CHARS) return false;
+  if (!/^https?:\/\/[\x21-\x7e]+$/i.test(value)) return false;
+  try {
+    const { username, password, hostname } = new URL(value);
+    return hostname !== '' && username === '' && password === '';
+  } catch {
+    return false;
+  }
+}
+
 export function isLostSubmitPolicy(value: unknown): value is LostSubmitPolicy {
   return LOST_SUBMIT_POLICIES.some((policy) => policy === value);
 }
@@ -130,6 +143,10 @@ export const JOB_FIELDS = {
     accepts: (value): value is boolean => typeof value === 'boolean',
     sentence: 'must be true or false',
   },
+  callbackUrl: {
+    accepts: isCallbackUrl,
+    sentence: `must be an http(s) URL of at most ${LONGEST_CALLBACK_URL_CHARS} ASCII characters without a user and a password`,
+  },
   queues: { fields: { submit: QUEUE, download: QUEUE } },
 } satisfies Record<Exclude<keyof JobInput, 'request'>, FieldRule<unknown> | FieldGroup>;
 
@@ -157,7 +174,18 @@ export const BATCH_FIELDS = {
 } satisfies Record<Exclude<keyof BatchInput, keyof JobInput>, FieldRule<unknown>>;
 
 export const BATCH_SOURCE_RULE = 'a batch needs either requests or requestsFrom, and not both';
-export const BATCH_KEY_RULE = 'idempotencyKey is for a single job; each item of a batch has its own key';
+
+/** The options of a job that a batch does not have, and why. */
+export const NOT_IN_BATCHES = {
+  idempotencyKey: 'idempotencyKey is for a single job; each item of a batch has its own key',
+  callbackUrl: 'callbackUrl is for a single job; a batch sends no webhooks, so wait for its result',
+};
+
+/** Why these options are not those of a batch; undefined when they may be. */
+export function batchOptionProblem(options: object): string | undefined {
+  const given = Object.entries(NOT_IN_BATCHES).find(([name]) => Reflect.get(options, name) != null);
+  return given?.[1];
+}
 
 /** The first field that breaks its rule, as a sentence. Null counts as absent: some SDKs send it for an unset field. */
 export function fieldProblem(input: object, rules: FieldRules, group = ''): string | undefined {

@@ -3,6 +3,7 @@ import type { FailureType } from './failure-table';
 import type { LostSubmitPolicy } from './lost-submit';
 import type { VideoRequest } from './request';
 import type { VideoFacts } from './video-facts';
+import type { WebhookEvent } from './webhook';
 
 /** The input of a job: a request for a new video, or the id of an existing task to adopt. */
 export type JobInput = ({ request: VideoRequest; taskId?: never } | { taskId: string; request?: never }) &
@@ -27,6 +28,8 @@ export interface JobOptions {
   idempotencyKey?: string;
   /** Stores a download that is not a complete video as `<key>.bad`, instead of deleting it. */
   keepBad?: boolean;
+  /** Called when the job ends or needs a decision; the worker's `VIDEOGEN_WEBHOOK_URL` by default. */
+  callbackUrl?: string;
   /** Task queues for submits and downloads; the job's own queue by default. */
   queues?: { submit?: string; download?: string };
 }
@@ -37,8 +40,11 @@ export const TASK_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancell
 /** One of TASK_STATES. */
 export type TaskState = (typeof TASK_STATES)[number];
 
-/** What one poll learned about a task. It contains no link, because links are secrets and expire. */
-export type TaskStatus = { servicePolling?: PollBounds } & (
+/**
+ * What one poll learned about a task. It contains no link, because links are secrets and expire. `hasReceiver`: the worker
+ * has a default receiver of webhooks.
+ */
+export type TaskStatus = { servicePolling?: PollBounds; hasReceiver?: true } & (
   | { state: 'queued' | 'running' | 'unknown'; word: string; percent?: number; retryAfterMs?: number }
   | { state: 'succeeded'; word: string; hasVideo: boolean }
   | { state: 'failed' | 'cancelled'; word: string; code?: string; message?: string }
@@ -81,6 +87,8 @@ export interface JobProgress {
   hold?: { since: string; until: string; message: string };
   /** The last decision that was sent as a signal. */
   signalled?: SignalledDecision;
+  /** The last webhook, and the workflow that delivers it. */
+  webhook?: { event: WebhookEvent; workflowId: string };
   /** Why the last polls failed, and how many in a row; gone after a poll that succeeds. */
   problem?: { type: FailureType; message: string; count: number };
 }

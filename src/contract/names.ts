@@ -2,6 +2,8 @@
 export const WORKFLOW_TYPE = 'generateVideo';
 /** The workflow type of a batch. */
 export const BATCH_WORKFLOW_TYPE = 'generateVideos';
+/** The workflow type that delivers a webhook of a job. */
+export const WEBHOOK_WORKFLOW_TYPE = 'deliverWebhook';
 /** The Nexus service for callers in other namespaces. */
 export const NEXUS_SERVICE = 'VideoGeneration';
 /** The query for the progress of a job or batch. */
@@ -38,3 +40,9 @@ export const LOST_SUBMIT_MEMO = 'lostSubmitSince';
 
 /** The memo with the task id, readable without a worker and after a termination. */
 export const TASK_ID_MEMO = 'taskId';
+
+/**
+ * The memo with the percent of a job's task. A job that was started with it updates it at each quarter: three events at
+ * most, in workflow tasks that happen anyway. So the progress can be read without a query.
+ */
+export const PERCENT_MEMO = 'taskPercent';

@@ -148,6 +148,20 @@ export const CANCEL_POLICY = {
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumAttempts: 3 },
 } as const satisfies ActivityOptions;
 
+/** One call of a receiver, from the connection to the headers of its answer. */
+export const WEBHOOK_EXCHANGE_MS = 20 * SECOND;
+
+/** About 13 attempts in three days: soon after a short fault, and twice a day for a receiver that is down for long. */
+export const WEBHOOK_POLICY = {
+  // Longer than WEBHOOK_EXCHANGE_MS, so that the exchange times out first and says why.
+  startToCloseTimeout: 30 * SECOND,
+  scheduleToCloseTimeout: 72 * HOUR,
+  retry: { initialInterval: 5 * SECOND, backoffCoefficient: 3, maximumInterval: 12 * HOUR },
+} as const satisfies ActivityOptions;
+
+/** A webhook that no worker has delivered until then is not delivered. */
+export const WEBHOOK_AT_MOST_MS = 96 * HOUR;
+
 /** Far larger than any video that services make today; it ends a response that never ends. */
 export const LARGEST_VIDEO_BYTES = 2 * 1024 ** 3;
 

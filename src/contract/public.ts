@@ -70,5 +70,10 @@ export {
   VideoFailure,
   type VideoRequest,
   WAIT_FOR_TASK_UPDATE,
+  WEBHOOK_EVENTS,
+  WEBHOOK_WORKFLOW_TYPE,
+  type WebhookDelivery,
+  type WebhookEvent,
+  type WebhookPayload,
   WORKFLOW_TYPE,
 } from './index';

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { cleanText } from './clean-text';
 import { describeValue } from './describe-value';
 import { editDistance } from './edit-distance';
 import { requestSizeProblem } from './sizes';
@@ -13,6 +14,7 @@ export const MAX_DURATION_SECONDS = 10;
 /** A failure has to fit into a Temporal message, whatever it was given. */
 const MOST_PROBLEMS = 20;
 const MOST_TYPOS = 2;
+const LONGEST_FIELD_CHARS = 100;
 
 /**
  * The request of the service's interface (section 2.1), field by field: the caller, the Temporal UI and the service see the
@@ -31,7 +33,9 @@ export const requestSchema = z.strictObject({
 export type VideoRequest = z.infer<typeof requestSchema>;
 
 /** A valid request, or what is wrong with it. */
-export type ParsedRequest = { ok: true; request: VideoRequest } | { ok: false; problem: string };
+export type ParsedRequest =
+  | { ok: true; request: VideoRequest }
+  | { ok: false; problem: string /** The first field that is wrong, if it is one. */; field?: string };
 
 /**
  * Parses a request, or names every wrong field and its rule in one sentence. `requestFields` are those that the service
@@ -51,9 +55,11 @@ export function parseRequest(input: unknown, requestFields: readonly string[] = 
     const problem = requestSizeProblem(request);
     return problem === undefined ? { ok: true, request } : { ok: false, problem };
   }
-  const problems = parsed.error.issues.flatMap((issue) => describeIssue(issue, input));
-  const more = problems.splice(MOST_PROBLEMS).length;
-  return { ok: false, problem: problems.join('; ') + (more > 0 ? `; and ${more} more` : '') };
+  const { issues } = parsed.error;
+  const problems = issues.flatMap((issue) => describeIssue(issue, input)).slice(0, MOST_PROBLEMS);
+  const more = issues.reduce((sum, issue) => sum + problemsIn(issue), 0) - problems.length;
+  const field = issues.map(fieldOf).find((name) => name !== undefined);
+  return { ok: false, problem: problems.join('; ') + (more > 0 ? `; and ${more} more` : ''), field };
 }
 
 function divide(input: Record<string, unknown>, requestFields: readonly string[]) {
@@ -65,14 +71,24 @@ function divide(input: Record<string, unknown>, requestFields: readonly string[]
   };
 }
 
+function fieldOf(issue: z.core.$ZodIssue): string | undefined {
+  const name = issue.code === 'unrecognized_keys' ? issue.keys[0] : issue.path[0];
+  return name === undefined ? undefined : cleanText(String(name), LONGEST_FIELD_CHARS);
+}
+
 function describeIssue(issue: z.core.$ZodIssue, input: unknown): string[] {
-  if (issue.code === 'unrecognized_keys') return issue.keys.map(describeUnknownField);
+  // A hostile request has a million of them, and guessing what each one means takes long.
+  if (issue.code === 'unrecognized_keys') return issue.keys.slice(0, MOST_PROBLEMS).map(describeUnknownField);
   const field = issue.path[0];
   if (field === undefined) return ['the request must be a JSON object with a prompt'];
   const given = isRecord(input) ? input[String(field)] : undefined;
   return given === undefined
     ? [`${String(field)} is missing`]
     : [`${String(field)} ${describeRule(issue)} (was ${describeValue(given)})`];
+}
+
+function problemsIn(issue: z.core.$ZodIssue): number {
+  return issue.code === 'unrecognized_keys' ? issue.keys.length : 1;
 }
 
 function describeRule(issue: z.core.$ZodIssue): string {

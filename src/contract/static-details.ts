@@ -48,7 +48,12 @@ function promptsOf(prompts: string[]): string {
 type Field = [name: string, value: unknown];
 
 /** The options that people ask about first; the input has all of them. */
-function optionsOf({ deadline, storage, onLostSubmit, queues }: Omit<JobOptions, 'idempotencyKey'>): Field[] {
+function optionsOf({
+  deadline,
+  storage,
+  onLostSubmit,
+  queues,
+}: Omit<JobOptions, 'idempotencyKey' | 'callbackUrl'>): Field[] {
   return [
     ['deadline', describeDeadline(deadline)],
     ['storage', storage],

@@ -3,6 +3,7 @@ import { cleanText } from './clean-text';
 import type { DownloadProgress, JobInput, StoredVideo } from './job';
 import { redactLinks } from './redact-links';
 import type { VideoRequest } from './request';
+import type { WebhookDelivery } from './webhook';
 
 /** Temporal accepts 400 bytes for a summary, and a UTF-16 unit has at most three bytes. */
 const LONGEST_SUMMARY_CHARS = 120;
@@ -55,6 +56,11 @@ export function describeDownload({ bytes, of }: DownloadProgress): string {
   return of === undefined
     ? `${megabytes(bytes)} MB downloaded`
     : `${megabytes(bytes)} of ${megabytes(of)} MB downloaded`;
+}
+
+/** `video.completed of fox-1`. */
+export function describeWebhook({ event, job }: WebhookDelivery): string {
+  return `${event} of ${cleanText(job, LONGEST_SUMMARY_CHARS - event.length)}`;
 }
 
 /** `1280x720, 5 s, avc, video/mp4, 1948997 bytes, SHA-256 …`. */

@@ -17,5 +17,5 @@ export type {
 export { type FaultName, NAMED_FAULTS, namedFault } from './named-faults';
 export type { OperationsOptions } from './operations';
 export type { RecordedCall } from './receive';
-export type { EmulatedTask, TaskFailure } from './task-store';
+export type { EmulatedTask, FetchedImage, TaskFailure } from './task-store';
 export { noiseVideo } from './video/make-video';

@@ -6,7 +6,8 @@ import { type EmulatedAnswer, fileAnswer, type HttpAnswer, lostAnswer, textAnswe
 import { type DescribedTask, DialectWriter } from './dialect-writer';
 import type { DialectName } from './dialects';
 import { type Faults, isRefusal, type LateAnswer, type LateReset } from './faults';
-import { type EmulatedTask, type TaskFailure, TaskStore, type TaskView } from './task-store';
+import { fetchImage } from './fetch-image';
+import { type EmulatedTask, type FetchedImage, TaskStore, type TaskView } from './task-store';
 import { noiseVideo, pictureVideo } from './video/make-video';
 import { type EmulatedVideo, VideoCache } from './video/video-cache';
 
@@ -24,6 +25,8 @@ export interface OperationsOptions {
   concurrentTasks?: number;
   /** `honoured`: a second submit with the same key gets the first task. `ignored` unless set, as in most services. */
   idempotencyKeys: 'ignored' | 'honoured';
+  /** Fetches the image of each submit, as real services do, and refuses the submit if it cannot. Off unless set. */
+  fetchImages?: boolean;
   /** The service whose answers the emulator imitates. */
   dialect: DialectName;
 }
@@ -68,8 +71,16 @@ export class Operations {
       return this.writer.refused(400, 'invalid_request', 'image_url is missing');
     }
     if (fault && isRefusal(fault)) return this.writer.scriptedRefusal(fault);
+    const { image_url: imageUrl } = parsed.request;
+    const fetched: { image?: FetchedImage } | { problem: string } =
+      this.options.fetchImages && imageUrl !== undefined ? await fetchImage(imageUrl) : {};
+    if ('problem' in fetched) return this.writer.refused(400, 'invalid_request', fetched.problem);
     const failure = fault?.kind === 'failed-task' ? { code: fault.code, message: fault.message } : undefined;
-    const admitted = this.admit(parsed.request, await this.options.clock(), { idempotencyKey, failure });
+    const admitted = this.admit(parsed.request, await this.options.clock(), {
+      idempotencyKey,
+      failure,
+      ...fetched,
+    });
     if ('refused' in admitted) return admitted.refused;
     const { task } = admitted;
     const accepted = this.writer.accepted({ task, view: { status: 'queued', progress: 0 }, origin });
@@ -189,7 +200,7 @@ export class Operations {
   private admit(
     request: VideoRequest,
     nowMs: number,
-    { idempotencyKey, failure }: { idempotencyKey?: string; failure?: TaskFailure },
+    { idempotencyKey, ...more }: Pick<EmulatedTask, 'idempotencyKey' | 'failure' | 'image'>,
   ): { task: EmulatedTask } | { refused: HttpAnswer } {
     const { concurrentTasks = Infinity, idempotencyKeys } = this.options;
     const known =
@@ -199,7 +210,7 @@ export class Operations {
     if (known) return { task: known };
     if (this.store.countActive(nowMs) >= concurrentTasks)
       return { refused: this.tooManyTasks(concurrentTasks) };
-    const task = this.store.create(request, nowMs, { idempotencyKey, failure });
+    const task = this.store.create(request, nowMs, { idempotencyKey, ...more });
     this.addIds(task);
     return { task };
   }

@@ -13,6 +13,15 @@ export interface EmulatedTask {
   /** Set if the task fails: at `atMs`, or else when its job time is over. */
   failure?: TaskFailure & { atMs?: number };
   cancelledAtMs?: number;
+  /** The image that was fetched for it, if the emulator fetches images. */
+  image?: FetchedImage;
+}
+
+/** An image as the emulated service got it. */
+export interface FetchedImage {
+  bytes: number;
+  sha256: string;
+  contentType: string;
 }
 
 /** The reason that the emulated service gives for a failed task. */
@@ -45,7 +54,7 @@ export class TaskStore {
   create(
     request: VideoRequest,
     nowMs: number,
-    more: Pick<EmulatedTask, 'idempotencyKey' | 'failure'> = {},
+    more: Pick<EmulatedTask, 'idempotencyKey' | 'failure' | 'image'> = {},
   ): EmulatedTask {
     const task: EmulatedTask = {
       taskId: `task_${randomUUID()}`,
@@ -111,6 +120,7 @@ const taskSchema = z.object({
   idempotencyKey: z.string().optional(),
   failure: z.object({ code: z.string(), message: z.string(), atMs: z.number().optional() }).optional(),
   cancelledAtMs: z.number().optional(),
+  image: z.object({ bytes: z.number(), sha256: z.string(), contentType: z.string() }).optional(),
 });
 
 /** Skips a line that a crash cut off, and ends it, so that the next task starts a line. Its caller got no answer. */

@@ -1,7 +1,7 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns';
 import { isIP, isIPv6, type LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
-import { whyNotPublic } from './public-address';
+import { type AddressKind, whyNotPublic } from './public-address';
 import { ServiceFault } from './service-fault';
 
 /** Where videos may come from. */
@@ -36,7 +36,7 @@ export function createDownloadRules(
 }
 
 /** One spelling for each host: IPv6 addresses have many, with brackets and without. */
-function normalizeHost(host: string): string {
+export function normalizeHost(host: string): string {
   const bare = host.toLowerCase().replace(/^\[(.*)\]$/, '$1');
   return isIPv6(bare) && !bare.includes('%') ? new URL(`http://[${bare}]`).hostname : bare;
 }
@@ -46,6 +46,8 @@ export interface VideoConnectorOptions {
   timeout: number;
   mayBePrivate: DownloadRules['mayBePrivate'];
   redactHost: RedactHost;
+  /** The message for an address that is refused; by default that for a link to a video. */
+  describe?: (target: string, kind: AddressKind) => string;
   lookup?: LookupFunction;
 }
 
@@ -58,9 +60,10 @@ export function createVideoConnector({
   timeout,
   mayBePrivate,
   redactHost,
+  describe = describeLink,
   lookup = systemLookup,
 }: VideoConnectorOptions): buildConnector.connector {
-  const check: CheckAddress = (address, hostname) => checkAddress(address, hostname, redactHost);
+  const check: CheckAddress = (address, hostname) => checkAddress(address, hostname, redactHost, describe);
   const connectAnywhere = buildConnector({ timeout, lookup });
   const connectInPublic = buildConnector({ timeout, lookup: checkedLookup(lookup, check) });
   return (options, callback) => {
@@ -96,11 +99,17 @@ function asList(found: string | LookupAddress[]): LookupAddress[] {
   return typeof found === 'string' ? [{ address: found, family: isIP(found) }] : found;
 }
 
-function checkAddress(address: string, hostname: string, redactHost: RedactHost): ServiceFault | undefined {
+const describeLink = (target: string, kind: AddressKind) =>
+  `the link leads to ${target}, a ${kind} address: add the host to VIDEOGEN_DOWNLOAD_ALLOW if videos really come from there`;
+
+function checkAddress(
+  address: string,
+  hostname: string,
+  redactHost: RedactHost,
+  describe: (target: string, kind: AddressKind) => string,
+): ServiceFault | undefined {
   const kind = whyNotPublic(address);
   if (kind === undefined) return undefined;
   const target = address === hostname ? address : `${address} (${redactHost(hostname)})`;
-  return new ServiceFault('not-allowed', {
-    message: `the link leads to ${target}, a ${kind} address: add the host to VIDEOGEN_DOWNLOAD_ALLOW if videos really come from there`,
-  });
+  return new ServiceFault('not-allowed', { message: describe(target, kind) });
 }

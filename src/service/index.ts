@@ -29,3 +29,19 @@ export {
   type TaskReading,
   type VideoService,
 } from './video-service';
+export {
+  createWebhookSender,
+  type ReceiverAnswer,
+  type Webhook,
+  type WebhookOptions,
+  type WebhookSender,
+} from './webhook-sender';
+export {
+  isWebhookSecret,
+  signWebhook,
+  verifySignature,
+  verifyWebhook,
+  WEBHOOK_SECRET_RULE,
+  type WebhookHeaders,
+  WebhookRefused,
+} from './webhook-signature';

@@ -2,12 +2,12 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import type { Readable } from 'node:stream';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { errorCode } from '../contract/errors';
 import { receiveFile } from './incoming-file';
 import { isPartName, makeFolder, newPartName, partMark, removePartsBefore, syncFolder } from './part-files';
 import { newProbeKey, runProbe, writeAndRead } from './probe';
-import type { VideoStorage } from './storage';
+import type { ByteRange, VideoStorage } from './storage';
 import { asStorageFault, readWithFaults, StorageFault } from './storage-fault';
 import { fixForFolder } from './storage-fixes';
 
@@ -32,6 +32,20 @@ export function createFileStorage(folder: string): VideoStorage {
     },
 
     read: async (key) => readFileAt(pathOf(key)),
+
+    open: async (uri, range) => {
+      const path = pathOfUri(root, uri);
+      return path === undefined ? undefined : readFileAt(path, range);
+    },
+
+    async remove(uri) {
+      const path = pathOfUri(root, uri);
+      if (path === undefined) return;
+      await asStorageFault(async () => {
+        for (const file of [path, `${path}.json`]) await rm(file, { force: true });
+        await syncFolder(dirname(path));
+      });
+    },
 
     async readPart(key, part) {
       const path = pathOf(key);
@@ -99,9 +113,20 @@ async function writeDurably(path: string, content: string | Buffer): Promise<voi
   }
 }
 
-async function readFileAt(path: string): Promise<Readable | undefined> {
+async function readFileAt(path: string, range?: ByteRange): Promise<Readable | undefined> {
   const file = await asStorageFault(() => openIfFile(path));
-  return file && readWithFaults(file.createReadStream());
+  return file && readWithFaults(file.createReadStream(range));
+}
+
+/** A uri comes from a history, which others may write: it names a file of this folder or none. */
+function pathOfUri(root: string, uri: string): string | undefined {
+  if (!uri.startsWith('file:')) return undefined;
+  try {
+    const path = fileURLToPath(uri);
+    return pathInside(root, relative(root, path)) === path ? path : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 async function openIfFile(path: string): Promise<FileHandle | undefined> {

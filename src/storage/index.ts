@@ -1,8 +1,24 @@
 export { createStorage, type StorageConfig, storageAddress } from './create-storage';
 export { createFileStorage } from './file-storage';
+export { IMAGE_LINK_PATH, ImageLinks, readLinkedImage } from './image-links';
+export {
+  BadImage,
+  type CheckedImage,
+  checkImage,
+  hasImage,
+  storeImage,
+  tooLarge,
+} from './images';
 export type { S3Connection, S3Credentials } from './s3-connection';
 export { createS3Storage, readS3Uri, type S3StorageOptions } from './s3-storage';
-export type { IncomingVideo, ReceiveOptions, VideoStorage, WholeVideo } from './storage';
+export type {
+  ByteRange,
+  IncomingVideo,
+  LinkValidity,
+  ReceiveOptions,
+  VideoStorage,
+  WholeVideo,
+} from './storage';
 export {
   asStorageFault,
   StorageFault,

@@ -8,7 +8,9 @@ import type {
 import type { Upload } from '@aws-sdk/lib-storage';
 import { createS3Client, loadS3Sdk, type S3Sdk } from './s3-client';
 import type { S3Connection } from './s3-connection';
+import { presignGet } from './s3-presign';
 import type { StoredFile } from './same-video';
+import type { ByteRange, LinkValidity } from './storage';
 
 /** With retries. A later put could replace a newer object. */
 const SMALL_PUT_MS = 60_000;
@@ -88,15 +90,22 @@ export class S3Bucket {
     await this.client.send(new this.sdk.DeleteObjectCommand({ Bucket: this.name, Key: key }));
   }
 
-  async get(key: string): Promise<StoredFile | undefined> {
+  async get(key: string, range?: ByteRange): Promise<StoredFile | undefined> {
     try {
-      const found = await this.client.send(new this.sdk.GetObjectCommand({ Bucket: this.name, Key: key }));
+      const Range = range && `bytes=${range.start}-${range.end}`;
+      const command = new this.sdk.GetObjectCommand({ Bucket: this.name, Key: key, Range });
+      const found = await this.client.send(command);
       if (!(found.Body instanceof Readable)) throw new Error('S3 did not answer with a stream');
       return { bytes: found.ContentLength ?? 0, content: found.Body };
     } catch (error) {
       if (error instanceof this.sdk.NoSuchKey) return undefined;
       throw error;
     }
+  }
+
+  /** A link with which anybody can read an object for a while. It is made here: S3 is not asked. */
+  presign(key: string, validity: LinkValidity): Promise<string> {
+    return presignGet(this.client, new this.sdk.GetObjectCommand({ Bucket: this.name, Key: key }), validity);
   }
 
   /** Uploads a body. Fails if the key is taken, unless `mayReplace`. */

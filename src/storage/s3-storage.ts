@@ -4,7 +4,7 @@ import { IncomingUpload, type S3Target } from './incoming-upload';
 import { newProbeKey, runProbe, writeAndRead } from './probe';
 import { S3Bucket } from './s3-bucket';
 import type { S3Connection } from './s3-connection';
-import type { VideoStorage } from './storage';
+import type { ByteRange, VideoStorage } from './storage';
 import { asStorageFault, readWithFaults, StorageFault } from './storage-fault';
 import { fixForBucket, IGNORES_IF_NONE_MATCH } from './storage-fixes';
 
@@ -62,6 +62,29 @@ export function createS3Storage({
     },
 
     read: async (key) => readObject(openBucket, targetOf(key).objectKey),
+
+    open: async (uri, range) => {
+      const objectKey = objectKeyOf(uri, name, folder);
+      return objectKey === undefined ? undefined : readObject(openBucket, objectKey, range);
+    },
+
+    link: (key, validity) =>
+      asStorageFault(async () => (await openBucket()).presign(targetOf(key).objectKey, validity)),
+
+    linkTo: async (uri, validity) => {
+      const objectKey = objectKeyOf(uri, name, folder);
+      if (objectKey === undefined) return undefined;
+      return asStorageFault(async () => (await openBucket()).presign(objectKey, validity));
+    },
+
+    async remove(uri) {
+      const objectKey = objectKeyOf(uri, name, folder);
+      if (objectKey === undefined) return;
+      await asStorageFault(async () => {
+        const bucket = await openBucket();
+        for (const key of [objectKey, `${objectKey}.json`]) await bucket.remove(key);
+      });
+    },
 
     probe(limitMs) {
       const at = connection.endpoint === undefined ? '' : ` at ${connection.endpoint}`;
@@ -144,8 +167,20 @@ function openOnce(name: string, connection: S3Connection): OpenBucket {
   };
 }
 
-async function readObject(open: OpenBucket, objectKey: string): Promise<Readable | undefined> {
-  const stored = await asStorageFault(async () => (await open()).get(objectKey));
+/** A uri comes from a history, which others may write: it names an object of this storage or none. */
+function objectKeyOf(uri: string, bucket: string, folder: string): string | undefined {
+  const start = `${SCHEME}${bucket}/`;
+  const objectKey = uri.startsWith(start) ? uri.slice(start.length) : '';
+  const isInside = objectKey !== '' && (folder === '' || objectKey.startsWith(`${folder}/`));
+  return isInside ? objectKey : undefined;
+}
+
+async function readObject(
+  open: OpenBucket,
+  objectKey: string,
+  range?: ByteRange,
+): Promise<Readable | undefined> {
+  const stored = await asStorageFault(async () => (await open()).get(objectKey, range));
   return stored && readWithFaults(stored.content);
 }
 

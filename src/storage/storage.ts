@@ -8,12 +8,32 @@ export interface VideoStorage {
   write(key: string, content: string | Buffer, contentType: string): Promise<{ uri: string }>;
   /** What is stored under a key; undefined when nothing is. */
   read(key: string): Promise<Readable | undefined>;
+  /** The video that a job's result names, whole or in part; undefined when it is not in this storage. */
+  open?(uri: string, range?: ByteRange): Promise<Readable | undefined>;
+  /** Removes the video that a job's result names, and what was stored beside it. */
+  remove?(uri: string): Promise<void>;
+  /** A link with which anybody can read what is stored under a key, for a while. Without it, a gateway serves images. */
+  link?(key: string, validity: LinkValidity): Promise<string>;
+  /** The same for the video that a job's result names; undefined when it is not in this storage. */
+  linkTo?(uri: string, validity: LinkValidity): Promise<string | undefined>;
   /** What an ended attempt has left of a video, for storages that can read it back. */
   readPart?(key: string, part: string): Promise<Readable | undefined>;
   /** Writes, reads and removes a small file; throws a StorageUnusable that names the problem and the fix. */
   probe?(limitMs?: number): Promise<void>;
   /** Removes unfinished videos that were not written to for this long; returns how many. */
   sweep?(olderThanMs: number): Promise<number>;
+}
+
+/** The first and the last byte, both included. */
+export interface ByteRange {
+  start: number;
+  end: number;
+}
+
+/** When a link begins to work, and for how long. */
+export interface LinkValidity {
+  from: Date;
+  seconds: number;
 }
 
 /** What a storage is told when a download starts. */

@@ -1,8 +1,10 @@
 import { createVideoActivities, type DownloadOptions, type VideoActivities } from '../../activities';
+import { readGatewayUrl } from '../config/gateway-config';
 import { type Environment, readLostSubmitPolicy, readServiceConfig } from '../config/service-config';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
+import { readWebhookConfig } from '../config/webhook-config';
 import type { LostSubmitPolicy } from '../contract/lost-submit';
-import { createVideoService, RateLimiter, type VideoService } from '../service';
+import { createVideoService, RateLimiter, type VideoService, type WebhookOptions } from '../service';
 import { createStorage, type VideoStorage } from '../storage';
 
 /** What a worker's activities use; the environment says the rest. */
@@ -15,6 +17,10 @@ export interface VideoWorkOptions extends DownloadOptions {
   service?: VideoService;
   /** Where videos go. Default: `VIDEOGEN_STORAGE`. */
   storage?: VideoStorage;
+  /** How webhooks are sent. Default: as the `VIDEOGEN_WEBHOOK_…` settings say. */
+  webhooks?: WebhookOptions;
+  /** How the service reaches the gateway, to fetch uploaded images. S3 needs none. Default: `VIDEOGEN_GATEWAY_URL`. */
+  gatewayUrl?: string;
   /** Give the same one to all workers of a process that call the same service. */
   rateLimiter?: RateLimiter;
 }
@@ -46,6 +52,8 @@ export function prepareWork(options: VideoWorkOptions): VideoWork {
     storage,
     onLostSubmit,
     rateLimiter,
+    webhooks: options.webhooks ?? readWebhookConfig(env),
+    gatewayUrl: options.gatewayUrl ?? readGatewayUrl(env),
   });
   for (const activity of Object.values(activities)) prepared.add(activity);
   return {

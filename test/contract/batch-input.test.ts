@@ -98,6 +98,10 @@ describe('the client and the workflow refuse the same', () => {
     [{ storage: '' }, INSIDE],
     [{ storage: 5 }, INSIDE],
     [{ idempotencyKey: 'key-1' }, KEY],
+    [
+      { callbackUrl: 'https://example.com' },
+      'callbackUrl is for a single job; a batch sends no webhooks, so wait for its result',
+    ],
     [{ deadline: 'soon' }, DURATION],
     [{ holdFor: 0 }, DURATION],
     [{ polling: { min: 'x' } }, DURATION],

@@ -33,6 +33,7 @@ describe('a job', () => {
     { taskId: 'task-1', keepBad: false, queues: { submit: 'submits', download: 'downloads' } },
     { taskId: 'task-1', polling: { min: '60s', max: '1m' } },
     { request, idempotencyKey: 'x'.repeat(255) },
+    { request, callbackUrl: 'https://example.com:8443/hooks?token=1' },
   ])('passes unchanged, in the client and in the workflow: %j', (input) => {
     expect(parseJobInput(input)).toEqual({ ok: true, input });
     expect(problemInWorkflow(input)).toBeUndefined();
@@ -68,6 +69,8 @@ describe('a job', () => {
 });
 
 describe('an option of a job that is wrong', () => {
+  const CALLBACK_RULE =
+    'callbackUrl must be an http(s) URL of at most 2000 ASCII characters without a user and a password';
   const KEY_RULE = 'idempotencyKey must be 1 to 255 printable ASCII characters without spaces';
   const STORAGE_RULE =
     'storage must be a key inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; it may contain {workflowId}, {taskId}, {date}, {ext}; each name in it has at most 240 bytes, and jobs/ and batches/ are reserved';
@@ -102,7 +105,7 @@ describe('an option of a job that is wrong', () => {
     [{ polling: { every: '5s' } }, '"every": not a field of polling; the fields are min, max'],
     [
       { prompt: 'x', seed: 1 },
-      '"prompt", "seed": not a field of a job; the fields are request, taskId, deadline, storage, polling, onLostSubmit, holdFor, idempotencyKey, keepBad, queues',
+      '"prompt", "seed": not a field of a job; the fields are request, taskId, deadline, storage, polling, onLostSubmit, holdFor, idempotencyKey, keepBad, callbackUrl, queues',
     ],
     [{ onLostSubmit: 'retry' }, 'onLostSubmit must be one of hold, resubmit, fail'],
     [{ onLostSubmit: null }, 'onLostSubmit must be one of hold, resubmit, fail'],
@@ -113,6 +116,9 @@ describe('an option of a job that is wrong', () => {
     [{ idempotencyKey: 'schlüssel' }, KEY_RULE],
     [{ idempotencyKey: 'x'.repeat(256) }, KEY_RULE],
     [{ idempotencyKey: 5 }, KEY_RULE],
+    [{ callbackUrl: 'example.com/hooks' }, CALLBACK_RULE],
+    [{ callbackUrl: 'https://me:secret@example.com' }, CALLBACK_RULE],
+    [{ callbackUrl: `https://example.com/${'x'.repeat(2_000)}` }, CALLBACK_RULE],
     [{ queues: 'a' }, 'queues must be of type object'],
     [{ queues: { submit: ' ' } }, 'queues.submit must be the name of a task queue'],
     [{ queues: { download: '' } }, 'queues.download must be the name of a task queue'],

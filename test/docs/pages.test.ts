@@ -43,6 +43,8 @@ const program = (): Command =>
     dev: noAction,
     worker: noAction,
     emulator: noAction,
+    gateway: noAction,
+    gatewayKey: noAction,
     doctor: noAction,
     explain: noAction,
     searchAttributes: noAction,

@@ -79,56 +79,26 @@ async function linkOf(taskId: string, at = emulator): Promise<string> {
   return field((await poll(taskId, at)).body, 'video_url');
 }
 
-describe('sections 2 and 4: a generation request', () => {
-  it.each<[what: string, path: string, request: object]>([
-    ['text to video with only a prompt', TEXT, FOX],
-    ['image to video with a prompt and an image', IMAGE, FOX_IMAGE],
-    ['text to video with an image, which the interface leaves open', TEXT, FOX_IMAGE],
-    ['the resolution 480p', TEXT, { ...FOX, resolution: '480p' }],
-    ['the resolution 720p', TEXT, { ...FOX, resolution: '720p' }],
-    ['the resolution 1080p', TEXT, { ...FOX, resolution: '1080p' }],
-    ['the ratio 16:9', IMAGE, { ...FOX_IMAGE, aspect_ratio: '16:9' }],
-    ['the ratio 9:16', IMAGE, { ...FOX_IMAGE, aspect_ratio: '9:16' }],
-    ['the ratio 4:3', IMAGE, { ...FOX_IMAGE, aspect_ratio: '4:3' }],
-    ['the ratio 3:4', IMAGE, { ...FOX_IMAGE, aspect_ratio: '3:4' }],
-    ['the ratio 21:9', IMAGE, { ...FOX_IMAGE, aspect_ratio: '21:9' }],
-    ['the ratio 1:1', IMAGE, { ...FOX_IMAGE, aspect_ratio: '1:1' }],
-    ['the longest duration', IMAGE, { ...FOX_IMAGE, duration: 10 }],
-    ['a seed', IMAGE, { ...FOX_IMAGE, seed: 0 }],
-    ['every field', IMAGE, { ...FOX_IMAGE, resolution: '480p', aspect_ratio: '21:9', duration: 1, seed: -7 }],
-  ])('for %s is accepted with HTTP 200 and a task id', async (_what, path, request) => {
-    const { status, headers, body } = await post(path, request);
-    expect(status).toBe(200);
+describe('a generation request', () => {
+  it('is recorded with every field', async () => {
+    const request = { ...FOX_IMAGE, resolution: '480p', aspect_ratio: '21:9', duration: 1, seed: -7 };
+    const { headers, body } = await post(IMAGE, request);
     expect(headers.get('content-type')).toBe('application/json');
     expect(field(body, 'task_id')).toMatch(/^task_/);
     expect(emulator.generations()).toMatchObject([{ taskId: field(body, 'task_id'), request }]);
   });
 
   it.each([
-    ['without a prompt', TEXT, {}, 'prompt is missing'],
-    ['with an empty prompt', TEXT, { prompt: ' ' }, 'prompt must not be empty'],
-    ['with a prompt that is not a string', TEXT, { prompt: 5 }, 'prompt must be a string'],
-    ['for image to video without an image', IMAGE, FOX, 'image_url is missing'],
-    ['for image to video without a prompt', IMAGE, { image_url: FOX_IMAGE.image_url }, 'prompt is missing'],
-    ['with an image that is not a URL', IMAGE, { ...FOX, image_url: 'fox' }, 'image_url must be a URL'],
-    ['with an unknown resolution', TEXT, { ...FOX, resolution: '4k' }, 'resolution must be one of 480p'],
-    ['with an unknown ratio', TEXT, { ...FOX, aspect_ratio: '2:1' }, 'aspect_ratio must be one of 16:9'],
-    ['with a duration beyond 10', TEXT, { ...FOX, duration: 11 }, 'duration must be at most 10'],
-    ['with half a second', TEXT, { ...FOX, duration: 1.5 }, 'duration must be a whole number'],
-    ['with a seed that is not an integer', TEXT, { ...FOX, seed: 0.5 }, 'seed must be a whole number'],
-    ['with a seed that is a string', TEXT, { ...FOX, seed: '7' }, 'seed must be a'],
-    ['with an unknown field', TEXT, { ...FOX, size: 'big' }, '"size" is not a field'],
-    ['that is a list', TEXT, [], 'must be a JSON object'],
-    ['that is broken JSON', TEXT, '{"prompt":', 'the body is not JSON'],
-    ['that is empty', TEXT, '', 'must be a JSON object'],
-    ['of more than two mebibytes', TEXT, { prompt: 'x'.repeat(2 ** 21) }, 'the request is too large'],
-  ])('%s is refused with HTTP 400 and a JSON error', async (_what, path, request, problem) => {
-    const { status, headers, body } = await post(path, request);
+    ['that is broken JSON', '{"prompt":', 'the body is not JSON'],
+    ['that is empty', '', 'must be a JSON object'],
+    ['of more than two mebibytes', { prompt: 'x'.repeat(2 ** 21) }, 'the request is too large'],
+  ])('%s is refused with HTTP 400 and recorded', async (_what, request, problem) => {
+    const { status, headers, body } = await post(TEXT, request);
     expect(status).toBe(400);
     expect(headers.get('content-type')).toBe('application/json');
     expect(body).toEqual({ error: { code: 'invalid_request', message: expect.stringContaining(problem) } });
     expect(emulator.generations()).toHaveLength(0);
-    expect(emulator.calls).toMatchObject([{ call: 'submit', path, authorized: true }]);
+    expect(emulator.calls).toMatchObject([{ call: 'submit', path: TEXT, authorized: true }]);
   });
 });
 
@@ -207,46 +177,27 @@ describe('section 4: the endpoints', () => {
     expect(emulator.calls).toMatchObject([{ call: 'other', method, path }]);
   });
 
-  it.each(['no-such-task', 'text-to-video', 'a%2Fb'])('the unknown task %s is a 404', async (taskId) => {
-    const { status, body } = await poll(taskId);
+  it('an unknown task is a 404', async () => {
+    const { status, body } = await poll('no-such-task');
     expect([status, body]).toEqual([404, { error: { code: 'not_found', message: 'no such task' } }]);
-  });
-
-  it('an id that cannot be decoded is a 400', async () => {
-    expect((await poll('%E0%A4%A')).status).toBe(400);
   });
 });
 
-describe('section 5: the key', () => {
-  const attempts: [what: string, headers: Record<string, string>][] = [
-    ['is missing', {}],
-    ['is wrong', { authorization: 'Bearer wrong' }],
-    ['has one character too many', { authorization: `Bearer ${KEY}x` }],
-    ['has no scheme', { authorization: KEY }],
-    ['has another scheme', { authorization: `Basic ${KEY}` }],
-    ['is in another header', { 'x-api-key': KEY }],
-  ];
-
-  describe.each(attempts)('that %s', (_what, headers) => {
-    it.each([
-      ['a submit', 'POST', TEXT],
-      ['an image submit', 'POST', IMAGE],
-      ['a poll', 'GET', '/v1/videos/a'],
-      ['anything else', 'GET', '/'],
-    ])('makes %s a 401', async (_call, method, path) => {
-      const body = method === 'POST' ? JSON.stringify(FOX_IMAGE) : undefined;
-      const answer = await ask(path, { method, headers, body });
-      expect(answer.status).toBe(401);
-      expect(answer.body).toEqual({
-        error: { code: 'unauthorized', message: 'the API key is missing or invalid' },
-      });
-      expect(emulator.generations()).toHaveLength(0);
-      expect(emulator.calls).toMatchObject([{ authorized: false }]);
+describe('a wrong key', () => {
+  it.each([
+    ['a submit', 'POST', TEXT],
+    ['an image submit', 'POST', IMAGE],
+    ['a poll', 'GET', '/v1/videos/a'],
+    ['anything else', 'GET', '/'],
+  ])('makes %s a 401, which is recorded', async (_call, method, path) => {
+    const body = method === 'POST' ? JSON.stringify(FOX_IMAGE) : undefined;
+    const answer = await ask(path, { method, headers: { authorization: 'Bearer wrong' }, body });
+    expect(answer.status).toBe(401);
+    expect(answer.body).toEqual({
+      error: { code: 'unauthorized', message: 'the API key is missing or invalid' },
     });
-  });
-
-  it('is checked before the body', async () => {
-    expect((await ask(TEXT, { method: 'POST', headers: {}, body: '{"broken' })).status).toBe(401);
+    expect(emulator.generations()).toHaveLength(0);
+    expect(emulator.calls).toMatchObject([{ authorized: false }]);
   });
 });
 

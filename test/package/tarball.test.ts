@@ -43,7 +43,7 @@ test('every source map refers to sources in the package', () => {
   expect(missing).toEqual([]);
 });
 
-test('the package has the build files of the servers and the bundle, and no test, key or video', () => {
+test('the package has the build files of the servers, the bundle and the page, and no test, key or video', () => {
   expect(files).toEqual(
     expect.arrayContaining([
       'src/temporal-server/dev-server/go.mod',
@@ -52,6 +52,9 @@ test('the package has the build files of the servers and the bundle, and no test
       'profile.schema.json',
       'dist/workflows/bundle.js',
       'dist/workflows/bundle.json',
+      ...readdirSync(join(__dirname, '../../src/gateway/page')).map(
+        (file) => `dist/src/gateway/page/${file}`,
+      ),
     ]),
   );
   expect(files).not.toContain('dist/.made-from.json');

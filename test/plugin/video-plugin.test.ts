@@ -38,6 +38,7 @@ describe('a worker with the plugin', () => {
       'pollVideos',
       'downloadVideo',
       'cancelVideo',
+      'sendWebhook',
       'openBatch',
       'readRequests',
       'recordResults',
@@ -107,7 +108,7 @@ describe('a worker with the plugin', () => {
     writeFileSync(ofHost, code);
     for (const workflowBundle of [{ code }, { codePath: ofHost }, { code: 'generateVideo' }]) {
       expect(refusal(() => configure({ workflowBundle }))).toBe(
-        "The workflowBundle has no workflow generateVideo of temporal-videogen: build it with bundleWorkflowCode({ …, plugins: [videoPlugin] }), or write export * from 'temporal-videogen/workflows' in its workflows.",
+        "The workflowBundle has no workflow deliverWebhook of temporal-videogen: build it with bundleWorkflowCode({ …, plugins: [videoPlugin] }), or write export * from 'temporal-videogen/workflows' in its workflows.",
       );
     }
     rmSync(folder, { recursive: true });

@@ -92,6 +92,7 @@ const madeSince = (count: number) =>
     .slice(count)
     .map(({ taskId }) => taskId);
 
+const pageUrl = () => /^Open the page: (http:\S+)$/m.exec(dev.err())?.[1] ?? '';
 const uiUrl = () => /^Temporal UI {4}(http:\S+)$/m.exec(dev.err())?.[1] ?? '';
 const sha256 = (file: string) => createHash('sha256').update(readFileSync(file)).digest('hex');
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
@@ -289,7 +290,7 @@ describe('generate beside dev', () => {
     expect(secondDev).toEqual({
       code: 0,
       out: '',
-      err: `Process ${dev.pid} already runs everything and stores videos in ${addressOf('videos')}; its UI is at ${uiUrl()}.\n`,
+      err: `Process ${dev.pid} already runs everything and stores videos in ${addressOf('videos')}; its UI is at ${uiUrl()}.\nOpen the page: ${pageUrl()}\n`,
     });
 
     const joined = await videogen(['generate', 'A red fox', '--id', 'own', '--json', '--storage', 'foxes/']);
@@ -420,7 +421,7 @@ describe('dev with the emulated service', () => {
     startHere(args, { VIDEOGEN_DATA: trying.data, VIDEOGEN_STORAGE: trying.videos });
   beforeAll(async () => {
     emulated = trying.start(wordsOf(lose), ONE_THREAD);
-    await untilErr(emulated, 'Ctrl-C ends everything');
+    await untilErr(emulated, /Ctrl-C ends everything(.|\n)*\nOpen the page: .*\n$/);
   });
   afterAll(() => trying.remove());
 
@@ -434,6 +435,8 @@ Task queues    video-generation, for programs without a worker of their own
                ${localTaskQueue({ VIDEOGEN_STORAGE: trying.videos })}, for videogen generate and batch
 `);
     expect(printed).toMatch(/^Video service {2}http:\S+ \(the emulator\)$/m);
+    const [, page = ''] = /\nOpen the page: (http:\S+)\n$/.exec(printed) ?? [];
+    expect(await (await fetch(page)).text()).toMatch(/^<!doctype html>/i);
     const [exported = ''] =
       /^Your programs {2}export TEMPORAL_ADDRESS=.* VIDEO_API_KEY=.*$/m.exec(printed) ?? [];
     expect(exported).not.toBe('');
@@ -441,7 +444,7 @@ Task queues    video-generation, for programs without a worker of their own
     expect(second).toEqual({
       code: 0,
       out: '',
-      err: expect.stringContaining(`its UI is at ${ui}.\n${exported}\n`),
+      err: expect.stringContaining(`its UI is at ${ui}.\n${exported}\nOpen the page: ${page}\n`),
     });
     const withFault = await endOf(here(wordsOf(lose)));
     expect(withFault).toMatchObject({
@@ -475,9 +478,16 @@ Task queues    video-generation, for programs without a worker of their own
     expect(trying.paid()).toEqual([taskId]);
   });
 
-  test('ends with all that it runs on SIGTERM', async () => {
+  test('ends with all that it runs on SIGTERM, while the page watches a video', async () => {
+    const [, page] = /^Open the page: (\S+)$/m.exec(emulated.err()) ?? [];
+    const body = JSON.stringify({ prompt: 'A red fox' });
+    const headers = { 'content-type': 'application/json' };
+    const posted = await fetch(`${page}/v1/videos/text-to-video`, { method: 'POST', headers, body });
+    const events = await fetch(JSON.parse(await posted.text()).urls.events);
+    const watched = events.text();
     emulated.kill('SIGTERM');
     expect(await endOf(emulated)).toMatchObject({ code: 0, out: '' });
+    expect(await watched).toContain('event: video.progress');
     expect(trying.processes()).toEqual([]);
   });
 });

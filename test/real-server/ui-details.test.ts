@@ -122,6 +122,20 @@ test('every timer and every activity of jobs and batches has a summary', async (
       await (await stopped()).result();
       lines.push(...(await timelineOf('stopped-foxes')));
 
+      const announced = await videos.start({
+        request,
+        polling: EVERY_SECOND,
+        callbackUrl: 'https://example.com/hooks',
+      });
+      await announced.result();
+      const { webhook } = await announced.progress();
+      let delivery = await timelineOf(webhook?.workflowId ?? '');
+      while (delivery.length === 0) {
+        await pause();
+        delivery = await timelineOf(webhook?.workflowId ?? '');
+      }
+      lines.push(...delivery);
+
       const resting = await videos.startBatch({ requests: requests(20), polling: EVERY_SECOND });
       let timeline = await timelineOf(resting.workflowId);
       while (!timeline.some(({ summary }) => summary === 'pause to continue as new')) {

@@ -41,13 +41,15 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+const VERSIONED = /[.](m?js|json|css)$/;
+
 /** The files of dist except source maps. A version changes when the file is written. */
 function versions(): Map<string, string> {
   const dist = join(folder, 'dist');
   const files = existsSync(dist) ? readdirSync(dist, { recursive: true, encoding: 'utf8' }) : [];
   return new Map(
     files
-      .filter((file) => /[.]js(on)?$/.test(file))
+      .filter((file) => VERSIONED.test(file))
       .map((file) => {
         const { ino, mtimeNs } = statSync(join(dist, file), { bigint: true });
         return [file, `${ino} ${mtimeNs}`];
@@ -83,6 +85,13 @@ test('only changed sources are compiled, and the output of removed ones is delet
   rmSync(join(folder, 'src/superfluous.ts'));
   expect(compile()).toEqual(['.made-from.json', 'src/cli/dev.js']);
   expect(existsSync(join(folder, 'dist/src/superfluous.js'))).toBe(false);
+});
+
+test('the files of the page are copied as they are, and again when they have changed', () => {
+  const page = 'src/gateway/page/page.css';
+  appendFileSync(join(folder, page), '/* changed */\n');
+  expect(compile()).toEqual(['.made-from.json', page]);
+  expect(readFileSync(join(folder, 'dist', page), 'utf8')).toBe(readFileSync(join(folder, page), 'utf8'));
 });
 
 test('the workflows are bundled again when the script that bundles them has changed', () => {
@@ -121,8 +130,10 @@ test('with --compiled, the output of tsc is kept and bundled, and a source edite
   expect(readdirSync(dist)).toEqual(['.made-from.json']);
   appendFileSync(join(folder, 'workflows/generate-video.ts'), 'export const editedMeanwhile = 1;\n');
   // What tsc made of the sources as they were.
-  cpSync(made, dist, { recursive: true, filter: (path) => !path.endsWith('.made-from.json') });
-  expect(compile('--compiled')).toEqual(BUNDLE);
+  cpSync(made, dist, { recursive: true, filter: (path) => !/[.]made-from[.]json$|[/]page$/.test(path) });
+  const copied = readdirSync(join(folder, 'src/gateway/page')).map((file) => `src/gateway/page/${file}`);
+  expect(compile('--compiled')).toEqual([...BUNDLE, ...copied.filter((file) => VERSIONED.test(file))].sort());
+  expect(existsSync(join(dist, 'src/gateway/page/index.html'))).toBe(true);
   expect(compile()).toEqual([...BUNDLE, 'workflows/generate-video.js'].sort());
   expect(compile()).toEqual([]);
 });

@@ -8,7 +8,16 @@ import {
   ListObjectsV2Command,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
-import { createS3Storage, readS3Uri, StorageFault, type VideoStorage } from '../../src/storage';
+import {
+  checkImage,
+  createS3Storage,
+  ImageLinks,
+  readS3Uri,
+  StorageFault,
+  storeImage,
+  type VideoStorage,
+} from '../../src/storage';
+import { PNG } from '../support/images';
 import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
 import { type S3Faults, type S3Proxy, startS3Proxy } from './s3-proxy';
 import {
@@ -55,6 +64,48 @@ async function everything(): Promise<string[]> {
 
 const beginUpload = (key: string) =>
   server.client.send(new CreateMultipartUploadCommand({ Bucket: server.bucket, Key: key }));
+
+describe('a link', () => {
+  const DAY_SECONDS = 24 * 3_600;
+  const midnight = new Date(Math.floor(Date.now() / 86_400_000) * 86_400_000);
+
+  it('reads an image without credentials, and is the same when it is made again', async () => {
+    const image = checkImage(PNG, 'shop');
+    await storeImage(storage, image);
+    const link = (await new ImageLinks(storage, undefined).linkTo(image.reference)) ?? '';
+    expect(await new ImageLinks(storage, undefined).linkTo(image.reference)).toBe(link);
+    const answer = await fetch(link);
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/png']);
+    expect(Buffer.from(await answer.arrayBuffer())).toEqual(PNG);
+    expect((await fetch(link.replace('/shop/', '/press/'))).status).toBe(403);
+    expect(await everything()).toEqual([`images/shop/${image.reference.sha256}.png`]);
+  });
+
+  it('reads what is under any key', async () => {
+    await store(storage, 'a fox+é/?.png', VIDEO);
+    const validity = { from: midnight, seconds: 2 * DAY_SECONDS };
+    const answer = await fetch((await storage.link?.('a fox+é/?.png', validity)) ?? '');
+    expect([answer.status, Buffer.from(await answer.arrayBuffer()).equals(VIDEO)]).toEqual([200, true]);
+  });
+
+  it('reads the video of a job, whole and in part, and no object of others', async () => {
+    const { uri } = await store(storage, 'a fox+é/?.mp4', VIDEO);
+    const validity = { from: new Date(), seconds: 60 };
+    const link = (await storage.linkTo?.(uri, validity)) ?? '';
+    const whole = await fetch(link);
+    expect([whole.status, Buffer.from(await whole.arrayBuffer()).equals(VIDEO)]).toEqual([200, true]);
+    const part = await fetch(link, { headers: { range: 'bytes=2-5' } });
+    expect([part.status, Buffer.from(await part.arrayBuffer())]).toEqual([206, VIDEO.subarray(2, 6)]);
+    expect(await storage.linkTo?.(`s3://${server.bucket}/others/fox.mp4`, validity)).toBeUndefined();
+  });
+
+  it('reads nothing once its time is over', async () => {
+    await store(storage, 'fox.png', VIDEO);
+    const from = new Date(midnight.getTime() - 2 * DAY_SECONDS * 1_000);
+    const link = (await storage.link?.('fox.png', { from, seconds: DAY_SECONDS })) ?? '';
+    expect((await fetch(link)).status).toBe(403);
+  });
+});
 
 itFulfilsTheContract(async () => ({
   storage,

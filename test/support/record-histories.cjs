@@ -130,6 +130,17 @@ const STORIES = {
       return handle;
     },
   },
+  // Held, so with a webhook in the middle and one at the end. The worker has no secret, so it sends neither.
+  webhooks: {
+    jobTimeMs: 0,
+    prepare: loseSubmit,
+    run: async (start, sleep) => {
+      const handle = await start({ request, callbackUrl: 'https://example.com/hooks' });
+      await until(handle, isHeld, sleep);
+      await handle.executeUpdate('decideSubmit', { args: [{ decision: 'resubmit' }] });
+      return handle;
+    },
+  },
   'task-not-found': { run: (start) => start({ taskId: 'task-that-never-was' }) },
   'no-video': {
     prepare: (emulator) =>

@@ -26,10 +26,18 @@ const TOOLS = [
     for: "the test of Temporal's Python SDK",
     get: 'Python 3.10 or newer with venv and pip: apt-get install python3-venv python3-pip, or brew install python',
   },
-  ...['bash', 'ps', 'tar', 'mkfifo', 'sleep'].map((name) => ({
+  {
+    name: 'chromium',
+    for: "the test of the gateway's page",
+    get: 'a Chromium that plays H.264: apt-get install chromium on Debian, or Google Chrome; CHROMIUM names its executable if it is elsewhere',
+    setting: 'CHROMIUM',
+    // First, because some builds of Chromium lack the codec.
+    instead: ['google-chrome'],
+  },
+  ...['bash', 'curl', 'ps', 'tar', 'mkfifo', 'sleep'].map((name) => ({
     name,
     for: 'several tests',
-    get: `${name} of your system: apt-get install bash procps tar coreutils`,
+    get: `${name} of your system: apt-get install bash curl procps tar coreutils`,
   })),
 ];
 
@@ -37,7 +45,7 @@ const TOOLS = [
 function toolsBlock(env = process.env) {
   const cached = cachedIn(env);
   const missing = TOOLS.filter(
-    ({ name, makes }) => !isOnPath(name, env) && !makes?.every((one) => cached.has(one)),
+    (tool) => findIn(tool, env) === undefined && !tool.makes?.every((one) => cached.has(one)),
   );
   if (missing.length === 0)
     return `All tools of the tests are installed: ${TOOLS.map(({ name }) => name).join(', ')}.\n`;
@@ -45,15 +53,31 @@ function toolsBlock(env = process.env) {
   return `Missing on PATH; the tests that need them will fail:\n${lines.join('')}`;
 }
 
-function isOnPath(name, { PATH = '' }) {
-  return PATH.split(delimiter).some((folder) => {
-    try {
-      accessSync(join(folder, name), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
+/** The executable of a tool. Without it, the error says how to get it. */
+function findTool(name, env = process.env) {
+  const tool = TOOLS.find((one) => one.name === name);
+  const { for: use, get } = tool;
+  const found = findIn(tool, env);
+  if (found) return found;
+  throw new Error(`There is no ${name} on PATH, which is for ${use}. Get ${get}.`);
+}
+
+function findIn({ name, instead = [], setting }, env) {
+  if (setting && env[setting]) return env[setting];
+  return [...instead, name].map((one) => onPath(one, env)).find((found) => found !== undefined);
+}
+
+function onPath(name, { PATH = '' }) {
+  return PATH.split(delimiter)
+    .map((folder) => join(folder, name))
+    .find((file) => {
+      try {
+        accessSync(file, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
 }
 
 /** The names in the cache folder, without versions. */
@@ -66,4 +90,4 @@ function cachedIn({ VIDEOGEN_CACHE, XDG_CACHE_HOME, HOME = homedir() }) {
   }
 }
 
-module.exports = { toolsBlock };
+module.exports = { findTool, toolsBlock };

@@ -46,6 +46,7 @@ const COMMANDS: Record<string, { options: Record<string, readonly string[]>; arg
     options: {
       ...JOB,
       '--image-url': ['https://example.com/fox.png'],
+      '--image': ['fox.png'],
       '--resolution': ['720p'],
       '--aspect-ratio': ['16:9'],
       '--duration': ['5'],

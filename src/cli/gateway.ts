@@ -1,0 +1,24 @@
+import { createVideoGateway } from '../gateway';
+import { readPort } from './dev';
+import { EXIT } from './exit-codes';
+import type { GatewayCommandOptions } from './options';
+import { printLine, type Terminal } from './terminal';
+import { untilInterrupted } from './until-interrupted';
+
+/** `videogen gateway`: serves the interface until Ctrl-C or SIGTERM, then answers what has begun. */
+export async function gateway(options: GatewayCommandOptions, terminal: Terminal): Promise<number> {
+  const { host } = options;
+  const port = readPort('--port', options.port);
+  const log = (line: string) => printLine(terminal, line);
+  const running = await createVideoGateway({ env: terminal.env, host, port, log });
+  printLine(terminal, `The gateway is at ${running.url}. Ctrl-C ends it.`);
+  if (!running.hasKeys) {
+    printLine(
+      terminal,
+      'It has no keys, so only this machine can connect: make one with videogen gateway-key NAME.',
+    );
+  }
+  await untilInterrupted(terminal);
+  await running.close();
+  return EXIT.ok;
+}

@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import { secretIfSet } from './read-files';
+import { type Environment, httpUrl, quoted, readerOf, type SettingGroup, text } from './read-setting';
+
+const positive = text
+  .refine((given) => Number(given) > 0 && Number.isFinite(Number(given)), quoted)
+  .transform(Number);
+const wholePositive = positive.pipe(z.number().int({ error: ({ input }) => `is ${input}` }));
+
+/** An origin is a URL without a path; `*` and patterns would let every site in. */
+function readOrigins(given: string | undefined, context: z.RefinementCtx): string[] {
+  const origins = (given ?? '').split(',').map((origin) => origin.trim());
+  for (const origin of origins.filter((one) => one !== '')) {
+    if (origin.includes('*') || !URL.canParse(origin) || new URL(origin).origin !== origin)
+      context.addIssue({ code: 'custom', message: `has ${JSON.stringify(origin)}, which is not an origin` });
+  }
+  return origins.filter((origin) => origin !== '');
+}
+
+/** Its value is never shown. As `whsec_…` it can also check signatures. */
+const hookSecret = text.regex(/^[\x21-\x7e]{20,200}$/, 'is not 20 to 200 ASCII characters without spaces');
+const HOOK_SECRET_FIX =
+  'make one with: openssl rand -hex 32, or give the whsec_… that the service signs with';
+
+export const GATEWAY_SETTINGS = {
+  VIDEOGEN_GATEWAY_KEYS_FILE: {
+    type: text.optional(),
+    meaning: 'The file with the keys of the gateway, a name and a SHA-256 a line.',
+    page: 'gateway.md#keys',
+    unset: 'no keys: only this machine can connect',
+    fix: 'name a file that videogen gateway-key has written, or unset it',
+  },
+  VIDEOGEN_GATEWAY_URL: {
+    type: httpUrl('is not an http(s) URL').optional(),
+    meaning:
+      'How callers reach the gateway, for the links in its answers. For workers: how the service reaches it, to fetch uploaded images from a folder.',
+    page: 'downloads-and-storage.md#images',
+    unset: 'the Host header of each call',
+    fix: 'give an address such as https://videos.example.com, or unset it',
+  },
+  VIDEOGEN_TEMPORAL_UI_URL: {
+    type: httpUrl('is not an http(s) URL').optional(),
+    meaning: 'Address of the Temporal UI, for the links from the page to workflows.',
+    unset: 'no links',
+    fix: 'give an address such as http://localhost:8233, or unset it',
+  },
+  VIDEOGEN_GATEWAY_HOOK_SECRET: {
+    type: hookSecret.optional(),
+    meaning:
+      'The secret in the address `/v1/hooks/SECRET`, which the video service calls when a task has changed.',
+    page: 'webhooks.md#webhooks-of-the-video-service',
+    unset: 'the gateway takes no webhooks, or:',
+    fix: HOOK_SECRET_FIX,
+  },
+  VIDEOGEN_GATEWAY_HOOK_SECRET_FILE: {
+    type: text.optional(),
+    meaning: 'A file with that secret.',
+    fix: `name a file that can be read and has the secret in it; ${HOOK_SECRET_FIX}`,
+  },
+  VIDEOGEN_GATEWAY_CONTENT: {
+    type: z
+      .enum(['stream', 'redirect'], { error: ({ input }) => `is ${JSON.stringify(input)}` })
+      .default('stream'),
+    meaning:
+      'How callers get a video from S3: `stream` through the gateway, or `redirect` to a link that works for 5 minutes. A folder always streams.',
+    page: 'gateway.md#content',
+    fix: 'set it to stream or redirect, or unset it',
+  },
+  VIDEOGEN_GATEWAY_REQUESTS_PER_SECOND: {
+    type: positive.optional(),
+    meaning: 'How many requests a second each key may make.',
+    unset: 'no limit',
+    fix: 'give a number above 0, such as 20, or unset it',
+  },
+  VIDEOGEN_GATEWAY_JOBS_AT_A_TIME: {
+    type: wholePositive.optional(),
+    meaning: 'How many jobs of each key may run at a time.',
+    unset: 'no limit',
+    fix: 'give a whole number above 0, such as 10, or unset it',
+  },
+  VIDEOGEN_GATEWAY_JOBS_A_DAY: {
+    type: wholePositive.optional(),
+    meaning: 'How many jobs each key may start in 24 hours.',
+    unset: 'no limit',
+    fix: 'give a whole number above 0, such as 500, or unset it',
+  },
+  VIDEOGEN_GATEWAY_CORS_ORIGINS: {
+    type: text.optional().transform(readOrigins),
+    meaning: 'The origins whose pages may call the gateway from a browser, with commas between them.',
+    page: 'gateway.md#browsers',
+    unset: 'none: only its own page',
+    fix: 'give exact origins such as https://shop.example.com,http://localhost:3000, or unset it',
+  },
+  VIDEOGEN_GATEWAY_LOG: {
+    type: z
+      .enum(['requests', 'errors'], { error: ({ input }) => `is ${JSON.stringify(input)}` })
+      .default('requests'),
+    meaning:
+      'What the gateway logs as JSON lines: `requests` for every answer, `errors` for those from 500 on.',
+    fix: 'set it to requests or errors, or unset it',
+  },
+} satisfies SettingGroup;
+
+const read = readerOf(GATEWAY_SETTINGS);
+
+/** The secret of the webhooks that the video service sends; undefined when there is none. */
+export function readHookSecret(env?: Environment): (() => string) | undefined {
+  const setting = GATEWAY_SETTINGS.VIDEOGEN_GATEWAY_HOOK_SECRET;
+  return secretIfSet('VIDEOGEN_GATEWAY_HOOK_SECRET', { setting, type: hookSecret }, env);
+}
+
+export interface GatewayConfig {
+  keysFile: string | undefined;
+  publicUrl: string | undefined;
+  temporalUiUrl: string | undefined;
+  corsOrigins: readonly string[];
+  content: 'stream' | 'redirect';
+  log: 'requests' | 'errors';
+  hookSecret: (() => string) | undefined;
+  limits: { requestsPerSecond?: number; jobsAtATime?: number; jobsADay?: number };
+}
+
+export function readGatewayConfig(env?: Environment): GatewayConfig {
+  return {
+    keysFile: read('VIDEOGEN_GATEWAY_KEYS_FILE', env),
+    publicUrl: readGatewayUrl(env),
+    temporalUiUrl: read('VIDEOGEN_TEMPORAL_UI_URL', env),
+    corsOrigins: read('VIDEOGEN_GATEWAY_CORS_ORIGINS', env),
+    content: read('VIDEOGEN_GATEWAY_CONTENT', env),
+    log: read('VIDEOGEN_GATEWAY_LOG', env),
+    hookSecret: readHookSecret(env),
+    limits: {
+      requestsPerSecond: read('VIDEOGEN_GATEWAY_REQUESTS_PER_SECOND', env),
+      jobsAtATime: read('VIDEOGEN_GATEWAY_JOBS_AT_A_TIME', env),
+      jobsADay: read('VIDEOGEN_GATEWAY_JOBS_A_DAY', env),
+    },
+  };
+}
+
+/** Without the slash at its end. */
+export function readGatewayUrl(env?: Environment): string | undefined {
+  return read('VIDEOGEN_GATEWAY_URL', env)?.replace(/(?<!\/)\/+$/, '');
+}

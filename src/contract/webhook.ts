@@ -1,0 +1,59 @@
+import type { FailureType } from './failure-table';
+import { sha256 } from './sha256';
+
+/** What a webhook reports. */
+export const WEBHOOK_EVENTS = ['video.completed', 'video.failed', 'video.needs_decision'] as const;
+
+/** One of WEBHOOK_EVENTS. */
+export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
+
+/** The body of a webhook: what happened to which video. The video itself is read with its id. */
+export interface WebhookPayload {
+  type: WebhookEvent;
+  /** ISO 8601: when it happened, not when it was sent. */
+  timestamp: string;
+  data: {
+    /** The id that the gateway answered, or the name of a job that was started without it. */
+    id: string;
+    /** The task at the service. */
+    taskId?: string;
+    /** Why the job failed. */
+    failure?: FailureType;
+  };
+}
+
+/** One webhook to deliver: the input of the workflow and of its activity. */
+export interface WebhookDelivery {
+  /** Its `webhook-id`, which is also the id of the workflow that delivers it. */
+  id: string;
+  /** The job's receiver; the worker's default receiver when there is none. */
+  url?: string;
+  event: WebhookEvent;
+  /** The name of the job. */
+  job: string;
+  taskId?: string;
+  failure?: FailureType;
+  /** When it happened. */
+  timestamp: string;
+}
+
+const ID_HEX_DIGITS = 32;
+
+/** One id for one event of one job, however often it is reset, continued as new or sent. */
+export function webhookId(job: string, firstRunId: string, event: WebhookEvent, count: number): string {
+  return `webhook_${sha256(JSON.stringify([job, firstRunId, event, count])).slice(0, ID_HEX_DIGITS)}`;
+}
+
+/** src/gateway/task-names.ts makes these names; receivers know only the id in them. */
+const GATEWAY_JOB = /^gateway-[a-z0-9_]+-(video_[0-9a-f]{32})$/;
+
+export function webhookPayload({
+  event,
+  job,
+  taskId,
+  failure,
+  timestamp,
+}: Omit<WebhookDelivery, 'id' | 'url'>): WebhookPayload {
+  const [, id = job] = GATEWAY_JOB.exec(job) ?? [];
+  return { type: event, timestamp, data: { id, taskId, failure } };
+}

@@ -1,0 +1,37 @@
+import type { KeyRing } from './gateway-keys';
+import { badKey, Refusal } from './http-errors';
+
+/** Everybody, on a gateway without keys, which only this machine can reach. */
+export const ANYBODY = 'local';
+
+const BEARER = /^Bearer +([\x21-\x7e]{1,512})$/i;
+const LONGEST_IDEMPOTENCY_KEY_CHARS = 255;
+
+/** The name of the key that a call came with. Throws a 401 that does not say what is wrong with it. */
+export function callerOf(authorization: string | undefined, keys: KeyRing | undefined): string {
+  if (keys === undefined) return ANYBODY;
+  const [, key] = BEARER.exec(authorization ?? '') ?? [];
+  const name = key === undefined ? undefined : keys.nameOf(key);
+  if (name === undefined) throw badKey();
+  return name;
+}
+
+export function readIdempotencyKey(header: string | string[] | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  const key = String(header);
+  if (key.length > 0 && key.length <= LONGEST_IDEMPOTENCY_KEY_CHARS) return key;
+  throw new Refusal({
+    status: 400,
+    code: 'bad_idempotency_key',
+    message: `Idempotency-Key must have 1 to ${LONGEST_IDEMPOTENCY_KEY_CHARS} characters.`,
+    param: 'Idempotency-Key',
+  });
+}
+
+const LONGEST_WAIT_SECONDS = 60;
+
+/** `Prefer: wait=30`, in milliseconds; 0 without it. A longer wait is cut, as RFC 7240 allows. */
+export function readWaitMs(header: string | string[] | undefined): number {
+  const [, seconds] = /(?:^|[,;\s])wait=(\d{1,9})/i.exec(String(header ?? '')) ?? [];
+  return Math.min(Number(seconds ?? 0), LONGEST_WAIT_SECONDS) * 1_000;
+}

@@ -1,0 +1,148 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { ByteRange, VideoStorage } from '../storage';
+import { Refusal } from './http-errors';
+import type { Answer } from './interface-document';
+import { errorOf } from './video-object';
+import type { Found } from './videos-of-caller';
+
+export const contentHeaders = z.object({
+  range: z
+    .string()
+    .optional()
+    .describe('One range of bytes, such as bytes=0-1023. Anything else gets the whole video.'),
+  'if-range': z.string().optional().describe('The range applies only while the video has this ETag.'),
+  'if-none-match': z.string().optional().describe('ETags that the client has already.'),
+});
+
+export const contentQuery = z.object({
+  stream: z
+    .literal('true', { error: 'must be true, or left out' })
+    .optional()
+    .describe(
+      '`true` gets the video from the gateway itself, even where the gateway redirects to the storage.',
+    ),
+});
+
+/** Long enough for a client to follow it; a download that has begun may take longer. */
+const LINK_SECONDS = 5 * 60;
+
+const VIDEO_HEADERS = {
+  ETag: 'The SHA-256 of the video, in quotes.',
+  'Accept-Ranges': 'Always bytes.',
+  'Content-Disposition': 'The name for a saved file.',
+  'Cache-Control': 'Private, and to be asked for again: the video may be deleted.',
+};
+const BYTES = { 'video/*': { schema: { type: 'string', format: 'binary' } } };
+
+export const CONTENT_ANSWERS: Readonly<Record<number, Answer>> = {
+  200: {
+    description: 'The video.',
+    headers: { ...VIDEO_HEADERS, 'Content-Length': 'Bytes.' },
+    content: BYTES,
+  },
+  206: {
+    description: 'The part of the video that was asked for.',
+    headers: {
+      ...VIDEO_HEADERS,
+      'Content-Length': 'Bytes of the part.',
+      'Content-Range': 'Which part it is.',
+    },
+    content: BYTES,
+  },
+  302: {
+    description: 'The video is at a link of the storage, which needs no key and works for 5 minutes.',
+    headers: { Location: 'The link.', 'Cache-Control': 'No store: the link is a secret.' },
+  },
+  304: { description: 'The client has this video already.', headers: VIDEO_HEADERS },
+};
+
+export interface ContentTools {
+  storage: VideoStorage;
+  content: 'stream' | 'redirect';
+}
+
+/** Sends the stored video, the part of it that was asked for, or a link to it. Never 200 while there is none. */
+export async function sendContent(
+  { taskId, ending }: Pick<Found, 'taskId' | 'ending'>,
+  { storage, content }: ContentTools,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { stream: mustStream } = contentQuery.parse(request.query);
+  if (ending === undefined)
+    throw notThere('not_ready', 'The video is not there yet: poll its status, then try again.');
+  if ('failure' in ending) {
+    const { message, advice } = errorOf(ending.failure);
+    throw notThere('no_video', message, advice);
+  }
+  const { uri, bytes, sha256, contentType } = ending.result.video;
+  const etag = `"${sha256}"`;
+  const isKnown = request.headers['if-none-match']?.split(/\s*,\s*/).includes(etag);
+  // A link is signed for GET. What HEAD asks for, the gateway knows itself.
+  if (content === 'redirect' && !mustStream && !isKnown && request.method === 'GET') {
+    const link = await storage.linkTo?.(uri, { from: new Date(), seconds: LINK_SECONDS });
+    if (link !== undefined) return reply.header('cache-control', 'no-store').redirect(link, 302);
+  }
+  reply.headers({
+    etag,
+    'accept-ranges': 'bytes',
+    'content-disposition': `inline; filename="${taskId}.${extensionOf(uri)}"`,
+    // It is the caller's alone, and may be deleted. With the ETag, asking again costs no bytes.
+    'cache-control': 'private, no-cache',
+  });
+  if (isKnown) return reply.code(304).send();
+  const range = rangeOf(request, etag, bytes);
+  if (range === 'unsatisfiable') {
+    reply.header('content-range', `bytes */${bytes}`);
+    throw new Refusal({ status: 416, code: 'bad_range', message: `The video has ${bytes} bytes.` });
+  }
+  const stream = await storage.open?.(uri, range);
+  if (stream === undefined) {
+    throw notThere('not_in_storage', 'The video is no longer in the storage of this gateway.');
+  }
+  const length = range ? range.end - range.start + 1 : bytes;
+  reply.type(contentType).header('content-length', length);
+  if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${bytes}`);
+  if (request.method !== 'HEAD') return reply.send(Readable.from(exactly(length, stream)));
+  stream.destroy();
+  // Fastify would take no body for one of no bytes.
+  return reply.send(Readable.from([]));
+}
+
+/** A file that was changed in the storage must cut the answer off: a client would wait for the rest of a short one for good. */
+async function* exactly(bytes: number, stream: Readable): AsyncGenerator<Buffer> {
+  let left = bytes;
+  for await (const chunk of stream) {
+    left -= chunk.length;
+    if (left < 0) break;
+    yield chunk;
+  }
+  if (left !== 0) throw new Error('The stored video has another size than it had.');
+}
+
+/** One range of bytes. Several at once, and any that cannot be read, are answered with the whole video, as HTTP allows. */
+function rangeOf(
+  { headers }: FastifyRequest,
+  etag: string,
+  bytes: number,
+): ByteRange | undefined | 'unsatisfiable' {
+  const ifRange = headers['if-range'];
+  if (ifRange !== undefined && ifRange !== etag) return undefined;
+  const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(headers.range ?? '') ?? [];
+  if (first === '' && last === '') return undefined;
+  const start = first === '' ? Math.max(bytes - Number(last), 0) : Number(first);
+  const end = first === '' || last === '' ? bytes - 1 : Math.min(Number(last), bytes - 1);
+  if (last !== '' && first !== '' && Number(last) < start) return undefined;
+  return start > end ? 'unsatisfiable' : { start, end };
+}
+
+/** The storage chose it by the kind of the video. */
+function extensionOf(uri: string): string {
+  return /\.([a-z0-9]{1,5})$/i.exec(uri)?.[1] ?? 'mp4';
+}
+
+function notThere(code: string, message: string, advice?: string): Refusal {
+  return new Refusal({ status: 404, code, message, ...(advice !== undefined && { advice }) });
+}

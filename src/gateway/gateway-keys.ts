@@ -1,0 +1,110 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import { ConfigError } from '../config/read-setting';
+
+/** A key that opens the gateway. The file has its digest, so that who reads the file cannot use the key. */
+export interface GatewayKey {
+  /** Whose key it is: part of the names of its jobs, and their fairness key. */
+  name: string;
+  /** The SHA-256 of the key, as 64 hex digits. */
+  sha256: string;
+}
+
+/** It becomes part of workflow ids, between dashes, and of lines in logs. */
+const KEY_NAME = /^[a-z0-9](?:[a-z0-9_]{0,61}[a-z0-9])?$/;
+export const KEY_NAME_RULE = 'must be 1 to 63 small letters, digits or underscores, such as web_shop';
+
+const DIGEST = /^[0-9a-f]{64}$/i;
+const LARGEST_FILE_BYTES = 1024 * 1024;
+
+/** A new key, and the line for the file of keys. The key is shown once and stored nowhere. */
+export function makeKey(name: string): { key: string; line: string } {
+  if (!KEY_NAME.test(name)) throw new ConfigError(`The name of a key ${KEY_NAME_RULE}.`);
+  const key = `vgk_${randomBytes(32).toString('base64url')}`;
+  return { key, line: `${name} ${digestOf(key).toString('hex')}` };
+}
+
+/** Reads lines of `NAME SHA256`. Blank lines and lines that begin with # are skipped. */
+export function parseKeys(text: string, file: string): GatewayKey[] {
+  const keys: GatewayKey[] = [];
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    if (/^\s*(#|$)/.test(line)) continue;
+    const [name = '', sha256 = '', ...rest] = line.trim().split(/\s+/);
+    const where = `line ${index + 1} of ${file}`;
+    if (!KEY_NAME.test(name)) throw new ConfigError(`The name in ${where} ${KEY_NAME_RULE}.`);
+    if (!DIGEST.test(sha256) || rest.length > 0) {
+      throw new ConfigError(
+        `After the name, ${where} must have 64 hex digits: videogen gateway-key ${name} prints one.`,
+      );
+    }
+    keys.push({ name, sha256: sha256.toLowerCase() });
+  }
+  return keys;
+}
+
+/** Finds whose key a caller sent. One name may have several keys, while the old one is being replaced. */
+export interface KeyRing {
+  /** The name of the key; undefined for a key that is not in the file. */
+  nameOf(key: string): string | undefined;
+}
+
+/** Keys of a file that is read again when it has changed: a key that was removed is refused at the next call. */
+export function openKeyFile(file: string, onProblem: (problem: ConfigError) => void): KeyRing {
+  let version = versionOf(file);
+  let keys = readKeys(file);
+  const refresh = () => {
+    const now = versionOf(file);
+    if (now === version) return;
+    version = now;
+    try {
+      keys = readKeys(file);
+    } catch (error) {
+      // A file that is being edited must not lock everyone out, nor let a removed key in again.
+      onProblem(error instanceof ConfigError ? error : new ConfigError(String(error)));
+    }
+  };
+  return {
+    nameOf: (key) => {
+      refresh();
+      return findName(keys, key);
+    },
+  };
+}
+
+/** Compares with every key, so that the time says nothing about which one was nearly right. */
+function findName(keys: readonly GatewayKey[], key: string): string | undefined {
+  const digest = digestOf(key);
+  let found: string | undefined;
+  for (const { name, sha256 } of keys) {
+    if (timingSafeEqual(Buffer.from(sha256, 'hex'), digest)) found = name;
+  }
+  return found;
+}
+
+function readKeys(file: string): GatewayKey[] {
+  let text: string;
+  try {
+    if (statSync(file).size > LARGEST_FILE_BYTES) throw new Error('it is larger than 1 MiB');
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new ConfigError(
+      `VIDEOGEN_GATEWAY_KEYS_FILE names ${file}, which cannot be read (${error instanceof Error ? error.message : error}): make it with videogen gateway-key NAME.`,
+    );
+  }
+  return parseKeys(text, file);
+}
+
+/** Changes whenever the file does, even within a second. */
+function versionOf(file: string): string {
+  try {
+    const { mtimeNs, size, ino } = statSync(file, { bigint: true });
+    return `${mtimeNs} ${size} ${ino}`;
+  } catch (error) {
+    // Reading it fails too, and says why.
+    return String(error);
+  }
+}
+
+function digestOf(key: string): Buffer {
+  return createHash('sha256').update(key).digest();
+}

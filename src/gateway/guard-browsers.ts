@@ -1,0 +1,97 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Refusal } from './http-errors';
+
+export interface GuardOptions {
+  hasKeys: boolean;
+  /** How callers reach the gateway, if it is configured. */
+  publicUrl: string | undefined;
+  /** Pages of these origins may call the gateway. */
+  corsOrigins: readonly string[];
+}
+
+const LOCAL_HOSTS = ['localhost', '127.0.0.1', '[::1]'];
+const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
+const PREFLIGHT_SECONDS = 600;
+
+/** What a page may send and read, beyond what browsers always allow. */
+const CORS = {
+  methods: 'GET, HEAD, POST, DELETE',
+  requestHeaders: 'authorization, content-type, idempotency-key, last-event-id, prefer, range',
+  answerHeaders:
+    'accept-ranges, content-disposition, content-length, content-range, etag, retry-after, x-request-id',
+};
+
+/**
+ * Keeps pages of other sites out. Browsers attach no key by themselves, so with keys it is enough that CORS is off. Without
+ * keys any page could call this machine: by another name for it (DNS rebinding), or by a POST whose answer it cannot read.
+ */
+export function guardBrowsers(app: FastifyInstance, options: GuardOptions): void {
+  const allowed = new Set(options.corsOrigins);
+  const ownHost = options.publicUrl === undefined ? [] : [new URL(options.publicUrl).hostname];
+  const hosts = new Set([...LOCAL_HOSTS, ...ownHost]);
+  app.addHook('onRequest', async (request, reply) => {
+    if (!options.hasKeys) {
+      if (!hosts.has(hostnameOf(request))) throw misdirected();
+      if (isCrossSite(request, options.publicUrl, allowed)) throw crossSite();
+    }
+    return allowed.size > 0 ? allowOrigin(request, reply, allowed) : undefined;
+  });
+}
+
+/** Without the port, and with the brackets of an IPv6 address. */
+function hostnameOf({ headers }: FastifyRequest): string {
+  return (headers.host ?? '').toLowerCase().replace(/:\d*$/, '');
+}
+
+/** Browsers send Origin with every request that is neither GET nor HEAD; programs do not. */
+function isCrossSite(
+  { method, headers, protocol, host }: FastifyRequest,
+  publicUrl: string | undefined,
+  allowed: ReadonlySet<string>,
+): boolean {
+  const { origin } = headers;
+  if (SAFE_METHODS.has(method)) return false;
+  if (origin === undefined) return headers['sec-fetch-site'] === 'cross-site';
+  const own = [`${protocol}://${host}`, ...(publicUrl === undefined ? [] : [new URL(publicUrl).origin])];
+  return !own.includes(origin) && !allowed.has(origin);
+}
+
+async function allowOrigin(
+  { method, headers }: FastifyRequest,
+  reply: FastifyReply,
+  allowed: ReadonlySet<string>,
+): Promise<FastifyReply | undefined> {
+  const { origin } = headers;
+  // A cache must not hand the answer for one origin to another.
+  const vary = reply.getHeader('vary');
+  reply.header('vary', vary === undefined ? 'Origin' : `${vary}, Origin`);
+  if (origin === undefined || !allowed.has(origin)) return undefined;
+  reply.headers({
+    'access-control-allow-origin': origin,
+    'access-control-expose-headers': CORS.answerHeaders,
+    'cross-origin-resource-policy': 'cross-origin',
+  });
+  if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return undefined;
+  reply.headers({
+    'access-control-allow-methods': CORS.methods,
+    'access-control-allow-headers': CORS.requestHeaders,
+    'access-control-max-age': PREFLIGHT_SECONDS,
+  });
+  return reply.code(204).send();
+}
+
+const misdirected = () =>
+  new Refusal({
+    status: 421,
+    code: 'wrong_host',
+    message:
+      'A gateway without keys answers to localhost only: use that name, set VIDEOGEN_GATEWAY_URL, or make a key with videogen gateway-key NAME.',
+  });
+
+const crossSite = () =>
+  new Refusal({
+    status: 403,
+    code: 'cross_site',
+    message:
+      'A gateway without keys takes nothing from pages of other sites: name the site in VIDEOGEN_GATEWAY_CORS_ORIGINS.',
+  });

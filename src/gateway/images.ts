@@ -1,0 +1,210 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import {
+  claimsToBeImageReference,
+  IMAGE_TYPES,
+  LARGEST_IMAGE_BYTES,
+  parseImageReference,
+} from '../contract/image-reference';
+import {
+  BadImage,
+  type CheckedImage,
+  checkImage,
+  hasImage,
+  IMAGE_LINK_PATH,
+  readLinkedImage,
+  storeImage,
+  tooLarge,
+  type VideoStorage,
+} from '../storage';
+import { Refusal } from './http-errors';
+import { BODY_ERRORS } from './openapi';
+
+/** What POST /v1/images answers. */
+const imageObject = z
+  .object({
+    id: z.string(),
+    object: z.literal('image'),
+    url: z
+      .string()
+      .describe('What image_url of a request takes. It works for the key that uploaded the image.'),
+    bytes: z.int(),
+    content_type: z.enum(IMAGE_TYPES),
+    sha256: z.string(),
+  })
+  .meta({ id: 'Image' });
+
+/** Who is a little over the limit gets an answer; a connection that is refused midway is reset. */
+const READ_BEYOND_BYTES = 1024 * 1024;
+
+/** No two uploads contradict each other. */
+const { 409: _conflict, ...UPLOAD_ERRORS } = BODY_ERRORS;
+
+interface ImageTools {
+  storage: VideoStorage;
+  /** Whose key a call has. Throws a 401 or a 429. */
+  callerOf(request: FastifyRequest): string;
+}
+
+/** Serves `POST /v1/images`, and the links with which the service fetches what was uploaded. */
+export async function serveImages(app: FastifyInstance, { storage, callerOf }: ImageTools): Promise<void> {
+  await app.register(async (routes) => {
+    // The bytes say what it is. Browsers send octet-stream for a file whose kind they do not know.
+    routes.addContentTypeParser<Buffer>(
+      /^(image\/|application\/octet-stream)/,
+      { parseAs: 'buffer' },
+      async (_request: FastifyRequest, body: Buffer) => body,
+    );
+    routes.post(
+      '/v1/images',
+      {
+        bodyLimit: LARGEST_IMAGE_BYTES + READ_BEYOND_BYTES,
+        schema: {
+          operationId: 'uploadImage',
+          summary: 'Upload an image to start a video from',
+          description:
+            'PNG, JPEG, WebP or GIF, at most 20 MB. A form (multipart/form-data) has the image in its field `file`.',
+          tags: ['Images'],
+          consumes: Object.values(IMAGE_TYPES),
+          body: z.string().meta({ format: 'binary' }),
+          response: { 200: imageObject, ...UPLOAD_ERRORS },
+        },
+      },
+      async (request) => {
+        const image = checked(uploadedBytes(request.body), callerOf(request), 'file');
+        await storeImage(storage, image);
+        const { url, contentType, bytes, reference } = image;
+        return {
+          id: `image_${reference.sha256}`,
+          object: 'image' as const,
+          url,
+          bytes: bytes.length,
+          content_type: contentType,
+          sha256: reference.sha256,
+        };
+      },
+    );
+    routes.get(`${IMAGE_LINK_PATH}/:owner/:name`, { schema: { hide: true } }, (request, reply) =>
+      sendImage(storage, request, reply),
+    );
+  });
+}
+
+/** The body itself, or the file of a form. */
+function uploadedBytes(body: unknown): Buffer {
+  const { file = body }: { file?: unknown } = Object(body);
+  if (Buffer.isBuffer(file)) return file;
+  throw badImage('file', 'file is missing: send the image as the body, or as the file of a form.');
+}
+
+/** No key is needed: the link is one. Whatever is wrong with it, the answer is the same. */
+async function sendImage(
+  storage: VideoStorage,
+  { url }: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const image = await readLinkedImage(storage, new URL(url, 'http://gateway'));
+  if (image === undefined) {
+    throw new Refusal({ status: 404, code: 'bad_link', message: 'The link is wrong or has expired.' });
+  }
+  return reply.type(image.contentType).header('cache-control', 'private, max-age=3600').send(image.bytes);
+}
+
+/** Where a body may have an image: in the service's interface and in OpenAI's. */
+const IMAGE_FIELDS = ['image_url', 'input_reference'] as const;
+type ImageField = (typeof IMAGE_FIELDS)[number];
+
+/** OpenAI's client sends the object `{ image_url }` so, in a form. */
+const FORM_REFERENCE = 'input_reference[image_url]';
+
+/** A body without bytes: the images in it have become references. */
+export interface WithoutBytes {
+  body: unknown;
+  /** To be stored before the job is started; undefined when the body had none. */
+  image?: CheckedImage;
+  /** The field that the image is in, for what is wrong with it. */
+  field: ImageField;
+}
+
+/** Puts references in place of `data:` URLs and files, so that no bytes get into a history. Stores nothing. */
+export function withoutBytes(given: unknown, caller: string): WithoutBytes {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    return { body: given, field: 'image_url' };
+  }
+  const { [FORM_REFERENCE]: inForm, ...rest }: Record<string, unknown> = { ...given };
+  const body: Record<string, unknown> = inForm === undefined ? rest : { ...rest, input_reference: inForm };
+  const field = body.input_reference === undefined ? 'image_url' : 'input_reference';
+  const found = IMAGE_FIELDS.flatMap((name) => {
+    const bytes = bytesIn(body[name], name);
+    return bytes === undefined ? [] : [{ name, image: checked(bytes, caller, name) }];
+  });
+  const [first, second] = found;
+  if (second) throw badImage(second.name, 'Give one image: image_url or input_reference, not both.');
+  if (first === undefined) return { body, field };
+  return { body: { ...body, [first.name]: first.image.url }, image: first.image, field: first.name };
+}
+
+/** Stores the image of a body, or checks that the one that is named is there and is the caller's own. */
+export async function settleImage(
+  storage: VideoStorage,
+  { image, field }: WithoutBytes,
+  { imageUrl, caller }: { imageUrl: string | undefined; caller: string },
+): Promise<void> {
+  if (imageUrl === undefined) return;
+  if (image !== undefined) return storeImage(storage, image);
+  // A URL may have blanks in it, even in its scheme.
+  if (new URL(imageUrl).protocol === 'data:') throw badImage(field, `${field} ${DATA_RULE}.`);
+  if (!claimsToBeImageReference(imageUrl)) return;
+  const reference = parseImageReference(imageUrl);
+  // The same answer for an image of somebody else.
+  const isThere = reference?.owner === caller && (await hasImage(storage, reference));
+  if (!isThere) throw badImage(field, `${field} names an image that was not uploaded with this key.`);
+}
+
+const DATA_RULE = 'must be a data: URL of the form data:image/png;base64,…';
+
+/** The file of a form, or what a `data:` URL contains; undefined for everything else. */
+function bytesIn(value: unknown, field: ImageField): Buffer | undefined {
+  if (Buffer.isBuffer(value)) return value;
+  const { image_url: nested }: { image_url?: unknown } = Object(value);
+  const url = nested ?? value;
+  if (typeof url !== 'string' || !/^\s*data:/i.test(url.slice(0, LONGEST_DATA_HEAD_CHARS))) return undefined;
+  const comma = url.indexOf(',');
+  const head = url.slice(0, Math.min(Math.max(comma, 0), LONGEST_DATA_HEAD_CHARS));
+  const base64 = url.slice(comma + 1).trim();
+  if (!/;\s*base64\s*$/i.test(head)) throw badImage(field, `${field} ${DATA_RULE}.`);
+  // Four characters are three bytes.
+  if (base64.length > LARGEST_BASE64_CHARS) throw badBytes(tooLarge(), field);
+  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(base64)) throw badImage(field, `${field} ${DATA_RULE}.`);
+  return Buffer.from(base64, 'base64');
+}
+
+const LONGEST_DATA_HEAD_CHARS = 200;
+const LARGEST_BASE64_CHARS = 4 * Math.ceil(LARGEST_IMAGE_BYTES / 3);
+
+/** A body with an image as a `data:` URL, and as much beside it as a body may have without one. */
+export const largestBodyWithImage = (largestBodyBytes: number) => LARGEST_BASE64_CHARS + largestBodyBytes;
+
+function checked(bytes: Buffer, caller: string, field: string): CheckedImage {
+  try {
+    return checkImage(bytes, caller);
+  } catch (error) {
+    throw error instanceof BadImage ? badBytes(error, field) : error;
+  }
+}
+
+/** For files of forms, whose reader knows only that they are too large. */
+export const fileTooLarge = (field: string) => badBytes(tooLarge(), field);
+
+function badBytes({ reason, message }: BadImage, field: string): Refusal {
+  return new Refusal({
+    status: reason === 'too-large' ? 413 : 400,
+    code: reason === 'too-large' ? 'image_too_large' : 'not_an_image',
+    message: `The image ${message}.`,
+    param: field,
+  });
+}
+
+function badImage(param: string, message: string): Refusal {
+  return new Refusal({ status: 400, code: 'invalid_request', message, param });
+}

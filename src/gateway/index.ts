@@ -1,0 +1,118 @@
+import type { Client } from '@temporalio/client';
+import { connectClient } from '../client/connect';
+import { createVideoClient } from '../client/video-client';
+import { readGatewayConfig } from '../config/gateway-config';
+import { ConfigError } from '../config/read-setting';
+import { type Environment, readProfile } from '../config/service-config';
+import { readStorageConfig } from '../config/storage-config';
+import { errorCode } from '../contract/errors';
+import { createStorage, type VideoStorage } from '../storage';
+import { buildGateway } from './gateway';
+import { openKeyFile } from './gateway-keys';
+import { callsSettled } from './temporal-deadline';
+
+/** What createVideoGateway may be given; the environment says the rest. */
+export interface VideoGatewayOptions {
+  /** The settings for whatever is not given here. Default: `process.env`. */
+  env?: Environment;
+  /** Your own Temporal client, which you close. */
+  client?: Client;
+  /** The task queue of the jobs. Default: `VIDEOGEN_TASK_QUEUE`, or `video-generation`. */
+  taskQueue?: string;
+  /** Where the workers store videos. Default: `VIDEOGEN_STORAGE`. */
+  storage?: VideoStorage;
+  /** The address to listen on. Default: 127.0.0.1. Without keys it must be this machine. */
+  host?: string;
+  /** The port to listen on. Default: 8787; 0 for a free one. */
+  port?: number;
+  /** The address of the Temporal UI, to which the page then links. Default: `VIDEOGEN_TEMPORAL_UI_URL`. */
+  temporalUiUrl?: string;
+  /** Where the lines of its log go, which are JSON. Default: standard error. */
+  log?: (line: string) => void;
+}
+
+/** A running gateway. */
+export interface VideoGateway {
+  /** Its address, such as http://127.0.0.1:8787. */
+  url: string;
+  /** Whether callers need a key. */
+  hasKeys: boolean;
+  /** Answers what has begun, ends event streams and closes. */
+  close(): Promise<void>;
+}
+
+/** Orchestrators kill a process 30 s after they ask it to end, or earlier. */
+const CLOSE_WITHIN_MS = 8_000;
+const CLOSE_IDLE_EVERY_MS = 50;
+
+const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
+
+/**
+ * Serves the interface of the video service, with a durable job behind every POST. All state is in Temporal, so it can
+ * restart at any time and run in many copies.
+ *
+ * @example
+ * ```ts
+ * const gateway = await createVideoGateway({ port: 8787 });
+ * console.log(gateway.url);
+ * ```
+ */
+export async function createVideoGateway(options: VideoGatewayOptions = {}): Promise<VideoGateway> {
+  const { env, host = '127.0.0.1', port = 8787, log = (line) => process.stderr.write(`${line}\n`) } = options;
+  const config = readGatewayConfig(env);
+  const {
+    keysFile,
+    publicUrl,
+    temporalUiUrl,
+    limits,
+    corsOrigins,
+    content,
+    hookSecret,
+    log: logLines,
+  } = config;
+  if (keysFile === undefined && !LOOPBACK.has(host)) {
+    throw new ConfigError(
+      `Without keys the gateway listens on 127.0.0.1 only, not on ${host}: make a key with videogen gateway-key NAME, and set VIDEOGEN_GATEWAY_KEYS_FILE.`,
+    );
+  }
+  const keys = keysFile === undefined ? undefined : openKeyFile(keysFile, ({ message }) => log(message));
+  const storage = options.storage ?? createStorage(readStorageConfig(env));
+  const requestFields = readProfile(env)?.requestFields ?? [];
+  const client = options.client ?? (await connectClient(env));
+  const videos = await createVideoClient({ env, client, taskQueue: options.taskQueue });
+  const app = await buildGateway({
+    client,
+    videos,
+    storage,
+    keys,
+    limits,
+    requestFields,
+    publicUrl,
+    hookSecret,
+    temporalUiUrl: options.temporalUiUrl ?? temporalUiUrl,
+    corsOrigins,
+    content,
+    logLines,
+    log,
+  });
+  const close = async () => {
+    // A client that reads its video slowly must not hold up the end, nor one that keeps its connection after its answer.
+    const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_WITHIN_MS);
+    const idle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
+    await app.close().finally(() => {
+      clearTimeout(force);
+      clearInterval(idle);
+    });
+    await callsSettled(client);
+    if (!options.client) await client.connection.close();
+  };
+  try {
+    return { url: await app.listen({ host, port }), hasKeys: keys !== undefined, close };
+  } catch (error) {
+    await close();
+    throw new ConfigError(
+      `The gateway cannot listen on ${host}, port ${port} (${errorCode(error) ?? error}): give it another port or address.`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,135 @@
+import type { Client } from '@temporalio/client';
+import { WORKFLOW_TYPE } from '../contract/names';
+import { Refusal } from './http-errors';
+import { prefixOf } from './task-names';
+
+/** What one key may do. A limit that is not set does not apply. */
+export interface KeyLimits {
+  requestsPerSecond?: number;
+  jobsAtATime?: number;
+  jobsADay?: number;
+}
+
+/** Counts the jobs of a key, whichever gateway has started them. */
+export interface JobCounter {
+  running(caller: string): Promise<number>;
+  startedSince(caller: string, since: Date): Promise<number>;
+  /** How many of these are among those that the other two count. */
+  listed(workflowIds: readonly string[]): Promise<number>;
+}
+
+const DAY_MS = 24 * 3_600_000;
+/** Temporal's lists lag behind by less than this. Starts since then are counted here if the list lacks them. */
+const LISTED_AFTER_MS = 10_000;
+/** A query has to stay short; of more starts in that time, the oldest are taken for listed. */
+const MOST_RECENT_STARTS = 100;
+/** Of keys that may long be gone from the file. */
+const MOST_KEYS = 10_000;
+
+interface Bucket {
+  tokens: number;
+  filledAtMs: number;
+}
+
+interface RecentStart {
+  workflowId: string;
+  atMs: number;
+}
+
+/**
+ * Refuses what a key may not do (yet). Jobs are counted in Temporal, so their limits hold for all gateways of a namespace
+ * together; only starts that Temporal does not list yet, which is a matter of milliseconds, are unknown to the others. Each
+ * gateway counts its own requests a second: two gateways allow twice as many.
+ */
+export class LimitKeeper {
+  private readonly buckets = new Map<string, Bucket>();
+  private readonly starts = new Map<string, RecentStart[]>();
+
+  constructor(
+    private readonly jobs: JobCounter,
+    private readonly limits: KeyLimits,
+    private readonly now: () => number = Date.now,
+  ) {}
+
+  /** Throws a 429 when the key has made too many requests in the last second. */
+  countRequest(caller: string): void {
+    const { requestsPerSecond } = this.limits;
+    if (requestsPerSecond === undefined) return;
+    const nowMs = this.now();
+    const most = Math.max(requestsPerSecond, 1);
+    const bucket = this.buckets.get(caller) ?? { tokens: most, filledAtMs: nowMs };
+    // A clock that is set back must not take tokens away.
+    const passedMs = Math.max(nowMs - bucket.filledAtMs, 0);
+    const tokens = Math.min(most, bucket.tokens + (passedMs / 1_000) * requestsPerSecond);
+    const isAllowed = tokens >= 1;
+    putLast(this.buckets, caller, { tokens: isAllowed ? tokens - 1 : tokens, filledAtMs: nowMs });
+    if (isAllowed) return;
+    const waitSeconds = Math.max(Math.ceil((1 - tokens) / requestsPerSecond), 1);
+    throw tooMany(`at most ${requestsPerSecond} requests a second`, waitSeconds);
+  }
+
+  /**
+   * Throws a 429 when the key has too many jobs. The start is counted from here on, so that POSTs at the same moment do not
+   * all find room for one; `release` takes it back when it failed.
+   */
+  async countStart(caller: string, workflowId: string): Promise<{ release: () => void }> {
+    const { jobsAtATime, jobsADay } = this.limits;
+    if (jobsAtATime === undefined && jobsADay === undefined) return { release: () => undefined };
+    const nowMs = this.now();
+    const before = this.recentStarts(caller, nowMs);
+    const start = { workflowId, atMs: nowMs };
+    putLast(this.starts, caller, [...before, start].slice(-MOST_RECENT_STARTS));
+    const release = () => {
+      const others = (this.starts.get(caller) ?? []).filter((one) => one !== start);
+      this.starts.set(caller, others);
+    };
+    try {
+      const ids = before.map((one) => one.workflowId);
+      const unlisted = ids.length === 0 ? 0 : ids.length - (await this.jobs.listed(ids));
+      if (jobsAtATime !== undefined && (await this.jobs.running(caller)) + unlisted >= jobsAtATime)
+        throw tooMany(`at most ${jobsAtATime} jobs at a time`, 10);
+      const since = new Date(nowMs - DAY_MS);
+      if (jobsADay !== undefined && (await this.jobs.startedSince(caller, since)) + unlisted >= jobsADay)
+        throw tooMany(`at most ${jobsADay} jobs in 24 hours`, 3_600);
+    } catch (error) {
+      release();
+      throw error;
+    }
+    return { release };
+  }
+
+  private recentStarts(caller: string, nowMs: number): RecentStart[] {
+    return (this.starts.get(caller) ?? []).filter(({ atMs }) => atMs > nowMs - LISTED_AFTER_MS);
+  }
+}
+
+/** Forgets the key that was quiet for longest when there are too many. */
+function putLast<Value>(map: Map<string, Value>, key: string, value: Value): void {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.keys();
+  if (map.size > MOST_KEYS && oldest !== undefined) map.delete(oldest);
+}
+
+/** Counts in Temporal's visibility. */
+export function jobsInTemporal(client: Client): JobCounter {
+  const count = async (...conditions: string[]) =>
+    (await client.workflow.count([`WorkflowType = '${WORKFLOW_TYPE}'`, ...conditions].join(' AND '))).count;
+  // A name of a key and an id of ours have no quotes.
+  const ofCaller = (caller: string) => `WorkflowId STARTS_WITH '${prefixOf(caller)}'`;
+  return {
+    running: (caller) => count(ofCaller(caller), `ExecutionStatus = 'Running'`),
+    startedSince: (caller, since) => count(ofCaller(caller), `StartTime > '${since.toISOString()}'`),
+    listed: (ids) => count(`WorkflowId IN (${ids.map((id) => `'${id}'`).join(', ')})`),
+  };
+}
+
+function tooMany(rule: string, retryAfterSeconds: number): Refusal {
+  return new Refusal({
+    status: 429,
+    code: 'too_many',
+    message: `This key may have ${rule}.`,
+    advice: 'Try again later.',
+    retryAfterSeconds,
+  });
+}

@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { FAILURES } from '../contract/failure-table';
+import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
+import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../contract/request';
+import { callerOf } from './caller';
+import type { KeyRing } from './gateway-keys';
+import { Refusal } from './http-errors';
+import { prefixOf } from './task-names';
+import { LONGEST_SHOWN_PROMPT_CHARS } from './video-requests';
+import { SIZES, shapeOf } from './video-size';
+
+/** What the page needs to know about the gateway that serves it. */
+export interface PageOptions {
+  /** Undefined for a gateway without keys. */
+  keys: KeyRing | undefined;
+  /** Of the Temporal UI, such as http://localhost:8233. Without it the page links to no workflow. */
+  temporalUiUrl: string | undefined;
+  namespace: string;
+}
+
+/** The build copies the folder, so it is beside this file in src and in dist. */
+const FOLDER = join(__dirname, 'page');
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.mjs': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** Only our own files run, and they talk to this gateway alone. Videos and stills are fetched with the key and shown as blobs. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' blob:",
+  'media-src blob:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join('; ');
+
+/** Choices, limits and failures of the contract, so that the page repeats none of them. */
+const CHOICES = {
+  resolutions: RESOLUTIONS,
+  aspectRatios: ASPECT_RATIOS,
+  maxDurationSeconds: MAX_DURATION_SECONDS,
+  // The page asks before it uploads: a server that refuses a body early resets the connection.
+  largestImageBytes: LARGEST_IMAGE_BYTES,
+  longestShownPromptChars: LONGEST_SHOWN_PROMPT_CHARS,
+  sizes: Object.fromEntries(SIZES.map((size) => [size, shapeOf(size)])),
+  failures: Object.fromEntries(
+    Object.entries(FAILURES).map(([type, { meaning, advice }]) => [type, { meaning, advice }]),
+  ),
+};
+
+/** Serves the page at `/`, the other files of its folder by their names, and `/page.json`. */
+export function servePage(app: FastifyInstance, options: PageOptions): void {
+  for (const name of readdirSync(FOLDER)) {
+    const type = TYPES[extname(name)];
+    if (type === undefined) continue;
+    const content = readFileSync(join(FOLDER, name));
+    const path = name === 'index.html' ? '/' : `/${name}`;
+    app.get(path, { schema: { hide: true } }, (request, reply) => sendCached(request, reply, type, content));
+  }
+  app.get('/page.json', { schema: { hide: true } }, (request, reply) => {
+    const content = JSON.stringify({ ...CHOICES, ...workflowLinkFor(request, options) });
+    // Another key has other workflows.
+    reply.header('vary', 'authorization');
+    return sendCached(request, reply, 'application/json; charset=utf-8', content);
+  });
+}
+
+function sendCached(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  type: string,
+  content: string | Buffer,
+): FastifyReply {
+  const etag = `"${createHash('sha256').update(content).digest('base64url')}"`;
+  // Every load asks: a new version of the gateway must not meet half of an old page.
+  reply.headers({ etag, 'cache-control': 'no-cache', 'content-security-policy': POLICY });
+  if (request.headers['if-none-match']?.split(/\s*,\s*/).includes(etag)) return reply.code(304).send();
+  return reply.type(type).send(content);
+}
+
+/** The address of a workflow in the Temporal UI, up to the id of the video. Only who has a key learns it. */
+function workflowLinkFor(
+  { headers }: FastifyRequest,
+  { keys, temporalUiUrl, namespace }: PageOptions,
+): { workflowUrl?: string } {
+  if (temporalUiUrl === undefined) return {};
+  try {
+    const prefix = prefixOf(callerOf(headers.authorization, keys));
+    const base = temporalUiUrl.replace(/\/+$/, '');
+    return {
+      workflowUrl: `${base}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(prefix)}`,
+    };
+  } catch (error) {
+    if (error instanceof Refusal) return {};
+    throw error;
+  }
+}

@@ -1,0 +1,25 @@
+import { createHash, randomBytes } from 'node:crypto';
+
+const TASK_ID = /^video_[0-9a-f]{32}$/;
+
+/**
+ * The gateway's own id of a task. It is known before the service has one. The same Idempotency-Key of the same caller is the
+ * same task.
+ */
+export function taskIdFor(caller: string, idempotencyKey: string | undefined): string {
+  const id =
+    idempotencyKey === undefined
+      ? randomBytes(16)
+      : createHash('sha256').update(`${caller}\n${idempotencyKey}`).digest().subarray(0, 16);
+  return `video_${id.toString('hex')}`;
+}
+
+export const isTaskId = (given: string) => TASK_ID.test(given);
+
+/** Every workflow id of a caller begins so. A caller's name has no dash, so that no name is the beginning of another. */
+export const prefixOf = (caller: string) => `gateway-${caller}-`;
+
+/** The caller is part of the workflow id, so that nobody finds a task of somebody else. */
+export const workflowIdOf = (caller: string, taskId: string) => `${prefixOf(caller)}${taskId}`;
+
+export const taskIdOf = (caller: string, workflowId: string) => workflowId.slice(prefixOf(caller).length);

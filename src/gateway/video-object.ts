@@ -1,0 +1,138 @@
+import type { WorkflowExecutionDescription } from '@temporalio/client';
+import { z } from 'zod';
+import { FAILURES } from '../contract/failure-table';
+import type { JobResult } from '../contract/job';
+import { LOST_SUBMIT_MEMO, PERCENT_MEMO, TASK_ID_MEMO } from '../contract/names';
+import { describeEvent, type VideoFailure } from '../contract/video-failure';
+
+/** The words of both dialects. */
+export const STATUSES = ['queued', 'in_progress', 'completed', 'failed'] as const;
+
+/** What the gateway answers about one video, to clients of the service's interface and of OpenAI's alike. */
+export const videoObject = z
+  .object({
+    id: z.string().describe('The id of the video, the same as task_id.'),
+    task_id: z.string().describe("The gateway's own id of the task."),
+    object: z.literal('video'),
+    status: z.enum(STATUSES),
+    progress: z
+      .int()
+      .min(0)
+      .max(100)
+      .describe('Percent, as far as the service says, in steps of a quarter. Events have every change.'),
+    model: z.string().describe('What the caller named, or the name of the service.'),
+    prompt: z.string().nullable(),
+    seconds: z.string().nullable().describe('The length that was asked for.'),
+    size: z.string().nullable().describe('Width and height that were asked for, such as 1280x720.'),
+    seed: z.int().nullable(),
+    created_at: z.int().describe('Seconds since 1970.'),
+    completed_at: z.int().nullable(),
+    expires_at: z.int().nullable().describe('Always null: the storage decides how long videos stay.'),
+    service_task_id: z
+      .string()
+      .nullable()
+      .describe("The service's own id of the task, as soon as it is known."),
+    video: z
+      .object({
+        url: z.string(),
+        content_type: z.string(),
+        bytes: z.int(),
+        sha256: z.string(),
+      })
+      .nullable(),
+    error: z.object({ code: z.string(), message: z.string(), advice: z.string() }).nullable(),
+    needs_decision: z
+      .object({ since: z.string() })
+      .nullable()
+      .describe('Set while the answer to the submit is lost and somebody has to decide.'),
+    urls: z.object({ get: z.string(), content: z.string(), cancel: z.string(), events: z.string() }),
+  })
+  .meta({ id: 'Video' });
+
+export type VideoObject = z.infer<typeof videoObject>;
+
+/** What the caller asked for, in the memo of the workflow: a status read then costs one call to Temporal and no query. */
+export const REQUEST_MEMO = 'gatewayRequest';
+
+const askedSchema = z.object({
+  model: z.string().optional(),
+  prompt: z.string().optional(),
+  seconds: z.string().optional(),
+  size: z.string().optional(),
+  seed: z.int().optional(),
+  callback: z.string().optional(),
+});
+
+/** Any program with access to the namespace may write a memo. */
+export const askedIn = ({ memo }: Pick<WorkflowExecutionDescription, 'memo'>): Asked =>
+  askedSchema.safeParse(memo?.[REQUEST_MEMO]).data ?? {};
+
+export type Asked = z.infer<typeof askedSchema>;
+
+/** How a job has ended, read once: it never changes. */
+export type Ending = { result: JobResult } | { failure: VideoFailure };
+
+export interface Described {
+  taskId: string;
+  description: WorkflowExecutionDescription;
+  /** Undefined while the job runs. */
+  ending: Ending | undefined;
+  /** Of the gateway, as its caller sees it. */
+  baseUrl: string;
+}
+
+export function toVideoObject({ taskId, description, ending, baseUrl }: Described): VideoObject {
+  const { memo, startTime, closeTime } = description;
+  const asked = askedIn(description);
+  const serviceTask = memo?.[TASK_ID_MEMO];
+  const lostSince = memo?.[LOST_SUBMIT_MEMO];
+  const path = `${baseUrl}/v1/videos/${taskId}`;
+  const urls = { get: path, content: `${path}/content`, cancel: path, events: `${path}/events` };
+  return {
+    id: taskId,
+    task_id: taskId,
+    object: 'video',
+    status: statusOf(ending, typeof serviceTask === 'string'),
+    progress: progressOf(ending, memo?.[PERCENT_MEMO]),
+    model: asked.model ?? 'default',
+    prompt: asked.prompt ?? null,
+    seconds: asked.seconds ?? null,
+    size: asked.size ?? null,
+    seed: asked.seed ?? null,
+    created_at: secondsOf(startTime),
+    completed_at: closeTime === undefined ? null : secondsOf(closeTime),
+    expires_at: null,
+    service_task_id: typeof serviceTask === 'string' ? serviceTask : null,
+    video: ending && 'result' in ending ? videoOf(ending.result, urls.content) : null,
+    error: ending && 'failure' in ending ? errorOf(ending.failure) : null,
+    needs_decision:
+      ending === undefined && serviceTask === undefined && typeof lostSince === 'string'
+        ? { since: lostSince }
+        : null,
+    urls,
+  };
+}
+
+function statusOf(ending: Ending | undefined, hasTask: boolean): VideoObject['status'] {
+  if (ending === undefined) return hasTask ? 'in_progress' : 'queued';
+  return 'result' in ending ? 'completed' : 'failed';
+}
+
+/** In steps of a quarter, as the job records them; who watches the events gets every change. */
+function progressOf(ending: Ending | undefined, recorded: unknown): number {
+  if (ending && 'result' in ending) return 100;
+  return typeof recorded === 'number' && recorded >= 0 ? Math.min(Math.floor(recorded), 99) : 0;
+}
+
+function videoOf({ video }: JobResult, url: string): VideoObject['video'] {
+  return { url, content_type: video.contentType, bytes: video.bytes, sha256: video.sha256 };
+}
+
+export function errorOf(failure: VideoFailure): NonNullable<VideoObject['error']> {
+  const { type, details, advice } = failure;
+  return { code: type, message: describeEvent(type, details), advice };
+}
+
+export const httpStatusOf = ({ type }: VideoFailure) => FAILURES[type].httpStatus;
+
+const secondsOf = (date: Date) => Math.floor(date.getTime() / 1_000);

@@ -1,0 +1,139 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { WEBHOOK_EVENTS, type WebhookPayload } from '../contract/webhook';
+
+/** The headers of a webhook, by their names in small letters. */
+export type WebhookHeaders = Record<string, string | string[] | undefined>;
+
+/** A webhook that was not sent by a holder of the secret, or that is too old. */
+export class WebhookRefused extends Error {
+  override readonly name = 'WebhookRefused';
+}
+
+const SECRET = /^whsec_([A-Za-z0-9+/]{32,88}={0,2})$/;
+/** As the specification asks. A shorter secret could be guessed, and an empty one signs for everyone. */
+const SECRET_BYTES = { least: 24, most: 64 };
+/** A captured webhook cannot be sent again after this. */
+const LONGEST_AGE_SECONDS = 5 * 60;
+const LONGEST_ID_CHARS = 256;
+/** While a secret is replaced there are two. */
+const MOST_SIGNATURES = 10;
+const LONGEST_SIGNATURES_CHARS = 1_000;
+
+export const WEBHOOK_SECRET_RULE = `must be whsec_ and the base64 of ${SECRET_BYTES.least} to ${SECRET_BYTES.most} bytes`;
+
+export function isWebhookSecret(secret: unknown): secret is string {
+  return typeof secret === 'string' && keyOf(secret) !== undefined;
+}
+
+/** The headers of the Standard Webhooks specification. The id is the same for every attempt. */
+export function signWebhook(
+  id: string,
+  body: string,
+  { secret, nowMs = Date.now() }: { secret: string; nowMs?: number },
+): Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string> {
+  const key = keyOf(secret);
+  if (key === undefined) throw new WebhookRefused(`The secret ${WEBHOOK_SECRET_RULE}.`);
+  const timestamp = String(Math.floor(nowMs / 1_000));
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': `v1,${signatureOf({ id, timestamp, body }, key).toString('base64')}`,
+  };
+}
+
+/**
+ * Checks a webhook of a job and returns what it says; throws a WebhookRefused otherwise. `body` is the body as it came,
+ * before it is parsed. Several deliveries of one event have the same `webhook-id`: remember it, and answer 2xx to one that
+ * you know.
+ *
+ * @example
+ * ```ts
+ * function receive(headers: WebhookHeaders, rawBody: string, secret: string) {
+ *   const { type, data } = verifyWebhook(headers, rawBody, secret);
+ *   console.log(type, data.id);
+ * }
+ * ```
+ */
+export function verifyWebhook(
+  headers: WebhookHeaders,
+  body: string,
+  secret: string,
+  nowMs: number = Date.now(),
+): WebhookPayload {
+  return toPayload(verifySignature(headers, body, secret, nowMs));
+}
+
+/** The body of a webhook of any sender, checked by its signature. */
+export function verifySignature(
+  headers: WebhookHeaders,
+  body: string,
+  secret: string,
+  nowMs: number = Date.now(),
+): unknown {
+  const key = keyOf(secret);
+  if (key === undefined) throw new WebhookRefused(`The secret ${WEBHOOK_SECRET_RULE}.`);
+  if (typeof body !== 'string') {
+    throw new WebhookRefused('The body must be the text that came: parsed and written again it differs.');
+  }
+  const id = headerOf(headers, 'webhook-id', LONGEST_ID_CHARS);
+  const timestamp = headerOf(headers, 'webhook-timestamp', 12);
+  const signatures = headerOf(headers, 'webhook-signature', LONGEST_SIGNATURES_CHARS).split(' ');
+  const ageSeconds = /^\d+$/.test(timestamp) ? Math.abs(nowMs / 1_000 - Number(timestamp)) : Number.NaN;
+  if (!(ageSeconds <= LONGEST_AGE_SECONDS)) {
+    throw new WebhookRefused('The webhook is older than five minutes, or from the future.');
+  }
+  const expected = signatureOf({ id, timestamp, body }, key);
+  const isSigned = signatures.slice(0, MOST_SIGNATURES).some((given) => matches(given, expected));
+  if (!isSigned) throw new WebhookRefused('The signature of the webhook is wrong.');
+  try {
+    return JSON.parse(body);
+  } catch {
+    throw new WebhookRefused('The body of the webhook is not JSON.');
+  }
+}
+
+function matches(given: string, expected: Buffer): boolean {
+  const [, base64] = /^v1,([A-Za-z0-9+/]{43}=)$/.exec(given) ?? [];
+  return base64 !== undefined && timingSafeEqual(Buffer.from(base64, 'base64'), expected);
+}
+
+function headerOf(headers: WebhookHeaders, name: string, longestChars: number): string {
+  const given = headers[name];
+  const value = Array.isArray(given) && given.length === 1 ? given[0] : given;
+  if (typeof value !== 'string' || value === '') {
+    throw new WebhookRefused(`The webhook must have one header ${name}.`);
+  }
+  if (value.length > longestChars) throw new WebhookRefused(`The header ${name} is too long.`);
+  return value;
+}
+
+/** Whoever has the secret may still send what this version does not know. */
+function toPayload(sent: unknown): WebhookPayload {
+  const { type, timestamp, data }: Record<string, unknown> = Object(sent);
+  const { id, taskId, failure }: Record<string, unknown> = Object(data);
+  const event = WEBHOOK_EVENTS.find((known) => known === type);
+  const isOptional = (value: unknown) => value === undefined || typeof value === 'string';
+  if (
+    event === undefined ||
+    typeof timestamp !== 'string' ||
+    typeof id !== 'string' ||
+    !isOptional(taskId) ||
+    !isOptional(failure)
+  ) {
+    throw new WebhookRefused(`The body of the webhook is none of ${WEBHOOK_EVENTS.join(', ')}.`);
+  }
+  return sent as WebhookPayload;
+}
+
+function keyOf(secret: string): Buffer | undefined {
+  const [, base64 = ''] = SECRET.exec(secret ?? '') ?? [];
+  const key = Buffer.from(base64, 'base64');
+  return key.length >= SECRET_BYTES.least && key.length <= SECRET_BYTES.most ? key : undefined;
+}
+
+function signatureOf(
+  { id, timestamp, body }: { id: string; timestamp: string; body: string },
+  key: Buffer,
+): Buffer {
+  return createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest();
+}

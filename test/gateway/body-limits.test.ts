@@ -1,0 +1,59 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import { closedGateway } from './closed-gateway';
+
+let app: FastifyInstance;
+beforeAll(async () => {
+  ({ app } = await closedGateway());
+});
+afterAll(() => app.close());
+
+const LONG = 'x'.repeat(3 * 1024 * 1024);
+
+/** In pieces, so without a Content-Length. */
+async function post(json: string): Promise<[number, string]> {
+  const { statusCode, body } = await app.inject({
+    method: 'POST',
+    url: '/v1/videos/text-to-video',
+    headers: { host: 'localhost', 'content-type': 'application/json' },
+    payload: Readable.from([json]),
+  });
+  return [statusCode, JSON.parse(body).error.code];
+}
+
+describe('a JSON body of more than 2 MiB', () => {
+  it.each([
+    ['without an image is refused unparsed', `{"prompt":"${LONG}`, [413, 'body_too_large']],
+    [
+      'that is large beside its image is too',
+      `{"prompt":"${LONG}","image_url":"data:image/png;base64,AA"`,
+      [413, 'body_too_large'],
+    ],
+    [
+      'is read when the image makes it large',
+      `{"prompt":"A fox","image_url":"data:image/png;base64,${LONG}"}`,
+      [400, 'not_an_image'],
+    ],
+  ])('%s', async (_name, json, answer) => {
+    expect(await post(json)).toEqual(answer);
+  });
+});
+
+it('a body of many fields is refused before anything looks at each', async () => {
+  const fields = Object.fromEntries(Array.from({ length: 1_001 }, (_, index) => [`f${index}`, 1]));
+  expect(await post(JSON.stringify({ prompt: 'A fox', ...fields }))).toEqual([400, 'invalid_request']);
+});
+
+it('a form that says that it is too large is refused before it is read', async () => {
+  const { statusCode, body } = await app.inject({
+    method: 'POST',
+    url: '/v1/videos',
+    headers: {
+      host: 'localhost',
+      'content-type': 'multipart/form-data; boundary=x',
+      'content-length': String(90 * 1024 * 1024),
+    },
+    payload: Readable.from([]),
+  });
+  expect([statusCode, JSON.parse(body).error.code]).toEqual([413, 'body_too_large']);
+});

@@ -1,0 +1,210 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createVideoGateway, type VideoGateway } from '../../src/gateway';
+import { makeKey } from '../../src/gateway/gateway-keys';
+import type { VideoObject } from '../../src/gateway/video-object';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { captureLogs } from '../support/logs';
+
+/** One key for each test, so that no test counts the jobs of another. */
+const keys = Object.fromEntries(['few', 'day', 'reader', 'eraser'].map((name) => [name, makeKey(name)]));
+
+let env: VideoTestEnvironment;
+let folder: string;
+let stopWorker: () => Promise<void>;
+const gateways: VideoGateway[] = [];
+/** By the emulator's own clock, so that a task is as far as a test says. */
+let emulatedMs = Date.now();
+
+beforeAll(async () => {
+  captureLogs();
+  folder = mkdtempSync(join(tmpdir(), 'videogen-gateway-'));
+  writeFileSync(
+    join(folder, 'keys.txt'),
+    Object.values(keys)
+      .map(({ line }) => `${line}\n`)
+      .join(''),
+  );
+  writeFileSync(join(folder, 'profile.json'), '{ "polling": { "min": "1s", "max": "1s" } }');
+  env = await createVideoTestEnvironment({
+    server: 'dev',
+    emulator: { jobTimeMs: 100_000, videoBytes: 10_000, clock: () => emulatedMs },
+  });
+  const worker = await env.createWorker({ env: { VIDEOGEN_PROFILE: join(folder, 'profile.json') } });
+  const running = worker.run();
+  stopWorker = async () => {
+    worker.shutdown();
+    await running;
+  };
+});
+afterAll(async () => {
+  for (const gateway of gateways) await gateway.close();
+  await stopWorker?.();
+  await env?.teardown();
+  rmSync(folder, { recursive: true });
+});
+
+async function open(settings: Record<string, string> = {}): Promise<VideoGateway> {
+  const gateway = await createVideoGateway({
+    env: {
+      VIDEOGEN_STORAGE: env.storageFolder,
+      VIDEOGEN_GATEWAY_KEYS_FILE: join(folder, 'keys.txt'),
+      ...settings,
+    },
+    client: env.temporal.client,
+    port: 0,
+    log: () => undefined,
+  });
+  gateways.push(gateway);
+  return gateway;
+}
+
+interface Call {
+  method?: string;
+  body?: object;
+  headers?: Record<string, string>;
+}
+
+const caller =
+  (gateway: VideoGateway, name: string) =>
+  (path: string, { method = 'GET', body, headers = {} }: Call = {}) =>
+    fetch(`${gateway.url}/v1/videos${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${keys[name]?.key}`,
+        ...(body && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+type Caller = ReturnType<typeof caller>;
+
+const post = (call: Caller, headers: Record<string, string> = {}) =>
+  call('', { method: 'POST', body: { prompt: 'A red fox' }, headers });
+
+async function json(answer: Response): Promise<VideoObject> {
+  return JSON.parse(await answer.text());
+}
+
+async function until(call: Caller, id: string, isSo: (video: VideoObject) => boolean): Promise<VideoObject> {
+  for (;;) {
+    const video = await json(await call(`/${id}`));
+    if (isSo(video)) return video;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
+test('jobs at a time hold for two gateways together, and one that ends makes room', async () => {
+  const settings = { VIDEOGEN_GATEWAY_JOBS_AT_A_TIME: '2' };
+  const [one, other] = [caller(await open(settings), 'few'), caller(await open(settings), 'few')];
+  const first = await json(await post(one));
+  await until(other, first.id, ({ status }) => status === 'in_progress');
+  expect((await post(other)).status).toBe(200);
+  for (const call of [one, other]) {
+    const refused = await post(call);
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '10']);
+  }
+  await one(`/${first.id}`, { method: 'DELETE' });
+  await until(one, first.id, ({ status }) => status === 'failed');
+  expect((await post(one)).status).toBe(200);
+});
+
+test('jobs a day count deleted videos too, and a repeated POST is not another job', async () => {
+  const call = caller(await open({ VIDEOGEN_GATEWAY_JOBS_A_DAY: '1' }), 'day');
+  const once = { 'idempotency-key': 'once' };
+  const { id } = await json(await post(call, once));
+  expect((await post(call, once)).status).toBe(200);
+  await call(`/${id}`, { method: 'DELETE' });
+  await until(call, id, ({ status }) => status === 'failed');
+  expect(await json(await call(`/${id}`, { method: 'DELETE' }))).toMatchObject({ deleted: true });
+  const refused = await post(call);
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '3600']);
+});
+
+test('the state of a video has its progress in quarters without a query, and its events have every change', async () => {
+  const gateway = await open();
+  const call = caller(gateway, 'reader');
+  const { id } = await json(await post(call));
+  await until(call, id, ({ status }) => status === 'in_progress');
+  emulatedMs += 60_000;
+  expect((await until(call, id, ({ progress }) => progress > 0)).progress).toBe(60);
+  emulatedMs += 5_000;
+  const { body } = await call(`/${id}/events`);
+  const events: number[] = [];
+  const decoder = new TextDecoder();
+  if (body === null) throw new Error('no events');
+  let isDone = false;
+  for await (const chunk of body) {
+    for (const [, data] of decoder.decode(chunk).matchAll(/^data: (.*)$/gm))
+      events.push(JSON.parse(data ?? '').progress);
+    if (isDone || !events.includes(65)) continue;
+    isDone = true;
+    // The state was recorded at 60, and 65 is no new quarter.
+    expect((await json(await call(`/${id}`))).progress).toBe(60);
+    emulatedMs += 100_000;
+  }
+  expect(events.at(-1)).toBe(100);
+  const { history } = await env.temporal.client.workflowService.getWorkflowExecutionHistory({
+    namespace: env.temporal.client.options.namespace,
+    execution: { workflowId: `gateway-reader-${id}` },
+  });
+  const upserts = history?.events?.filter(({ workflowPropertiesModifiedEventAttributes: memo }) => memo);
+  // The task id and one crossed quarter.
+  expect(upserts).toHaveLength(2);
+});
+
+test('DELETE of an ended video removes its files; then it is nowhere, on any gateway, and its Idempotency-Key pays nothing', async () => {
+  const call = caller(await open(), 'eraser');
+  const once = { 'idempotency-key': 'once' };
+  const { id } = await json(await post(call, once));
+  const { id: kept } = await json(await post(call));
+  await until(call, kept, ({ status }) => status === 'in_progress');
+  await until(call, id, ({ status }) => status === 'in_progress');
+  emulatedMs += 200_000;
+  for (const one of [id, kept]) await until(call, one, ({ status }) => status === 'completed');
+  const before = env.emulator.generations().length;
+  expect((await call(`/${id}/content`)).status).toBe(200);
+  expect(await json(await call(`/${id}`, { method: 'DELETE' }))).toEqual({
+    id,
+    object: 'video.deleted',
+    deleted: true,
+  });
+  const filesOf = (task: string) =>
+    readdirSync(env.storageFolder, { recursive: true })
+      .map(String)
+      .filter((file) => file.includes(task))
+      .sort();
+  // The record of what was paid for stays, and the mark that it was deleted.
+  expect(filesOf(id)).toEqual([
+    `gateway/deleted/gateway-eraser-${id}.json`,
+    expect.stringMatching(/^jobs\//),
+  ]);
+  expect(filesOf(kept)).toHaveLength(3);
+  const second = caller(await open(), 'eraser');
+  for (const gateway of [call, second]) {
+    for (const path of ['', '/content', '/events']) expect((await gateway(`/${id}${path}`)).status).toBe(404);
+    expect((await gateway(`/${id}`, { method: 'DELETE' })).status).toBe(404);
+    const { data, has_more }: { data: VideoObject[]; has_more: boolean } = JSON.parse(
+      await (await gateway('?limit=1')).text(),
+    );
+    expect([data.map((video) => video.id), has_more]).toEqual([[kept], false]);
+    const repeated = await post(gateway, once);
+    expect([repeated.status, JSON.parse(await repeated.text()).error.code]).toEqual([409, 'video_deleted']);
+  }
+  expect((await call(`/${kept}/content`)).status).toBe(200);
+  expect(env.emulator.generations()).toHaveLength(before);
+});
+
+test('a gateway that closes answers who waits, ends events, and is gone', async () => {
+  const gateway = await open();
+  const call = caller(gateway, 'reader');
+  const { id } = await json(await post(call));
+  const waiting = call(`/${id}`, { headers: { prefer: 'wait=60' } });
+  const { body } = await call(`/${id}/events`);
+  await body?.getReader().read();
+  const [answer] = await Promise.all([waiting, gateway.close()]);
+  expect([answer.status, (await json(answer)).id]).toEqual([200, id]);
+  await expect(call(`/${id}`)).rejects.toThrow('fetch failed');
+  emulatedMs += 200_000;
+});

@@ -1,0 +1,389 @@
+import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { source as axeSource } from 'axe-core';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { FAILURES } from '../../src/contract/failure-table';
+import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../../src/contract/request';
+import { createVideoGateway, type VideoGateway } from '../../src/gateway';
+import { makeKey } from '../../src/gateway/gateway-keys';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { VideoWorker } from '../../src/worker/video-worker';
+import { HTML, PNG, sha256Of } from '../support/images';
+import { captureLogs } from '../support/logs';
+import { findTool } from '../support/tools.cjs';
+
+const CHROMIUM_ARGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--no-first-run'];
+const TEMPORAL_UI = 'http://temporal.example:8233';
+
+const { key, line } = makeKey('tester');
+let env: VideoTestEnvironment;
+let worker: VideoWorker;
+let running: Promise<void>;
+let gateway: VideoGateway;
+let browser: Browser;
+
+beforeAll(async () => {
+  const executablePath = findTool('chromium');
+  captureLogs();
+  env = await createVideoTestEnvironment({ server: 'dev', emulator: { jobTimeMs: 0, fetchImages: true } });
+  const keysFile = join(env.storageFolder, 'keys');
+  writeFileSync(keysFile, line);
+  gateway = await createVideoGateway({
+    env: { VIDEOGEN_STORAGE: env.storageFolder, VIDEOGEN_GATEWAY_KEYS_FILE: keysFile },
+    client: env.temporal.client,
+    port: 0,
+    temporalUiUrl: TEMPORAL_UI,
+    log: () => undefined,
+  });
+  worker = await env.createWorker({ gatewayUrl: gateway.url });
+  running = worker.run();
+  browser = await chromium.launch({ executablePath, args: CHROMIUM_ARGS });
+});
+afterAll(async () => {
+  await browser?.close();
+  await gateway?.close();
+  worker?.shutdown();
+  await running;
+  await env?.teardown();
+});
+
+/** What axe reports. */
+interface Finding {
+  id: string;
+  impact: string;
+  nodes: { html: string }[];
+}
+
+const newPrompt = () => `A red fox ${randomUUID()}`;
+
+/** A new tab. Whatever the page of a test does, it loads nothing from elsewhere and breaks no rule of its policy. */
+async function withPage(work: (page: Page) => Promise<void>): Promise<void> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  const strange: string[] = [];
+  context.on('request', (request) => {
+    if (!request.url().startsWith(gateway.url) && !request.url().startsWith('blob:'))
+      strange.push(request.url());
+  });
+  context.on('console', (message) => {
+    if (/Content Security Policy|Trusted/i.test(message.text())) strange.push(message.text());
+  });
+  context.on('weberror', (error) => strange.push(String(error.error())));
+  const page = await context.newPage();
+  try {
+    await page.goto(gateway.url);
+    await work(page);
+    expect(strange).toEqual([]);
+  } finally {
+    await context.close();
+  }
+}
+
+const inSession = (work: (page: Page) => Promise<void>) =>
+  withPage(async (page) => {
+    await giveKey(page, key);
+    await page.getByRole('dialog').waitFor({ state: 'hidden' });
+    await work(page);
+  });
+
+async function giveKey(page: Page, given: string): Promise<void> {
+  await page.getByLabel('Key', { exact: true }).fill(given);
+  await page.keyboard.press('Enter');
+}
+
+const field = (page: Page, name: string) => page.getByRole('textbox', { name });
+const generate = (page: Page) => page.getByRole('button', { name: 'Generate', exact: true });
+const stage = (page: Page) => page.locator('.stage');
+const untilState = (page: Page, state: string) => page.locator(`.stage[data-state="${state}"]`).waitFor();
+const tileOf = (page: Page, prompt: string) => page.getByRole('listitem').filter({ hasText: prompt });
+
+/** The smallest video that the form can ask for. */
+async function ask(page: Page, prompt: string): Promise<void> {
+  await field(page, 'Prompt').fill(prompt);
+  await page.getByRole('radio', { name: '480p' }).check();
+  await page.getByRole('radio', { name: '16:9' }).check();
+  await page.getByRole('spinbutton', { name: 'Duration' }).fill('1');
+  await generate(page).click();
+}
+
+const untilPlaying = async (page: Page) => {
+  await page.locator('#player').waitFor();
+  // Not `waitForFunction`, whose second try needs eval, which the policy forbids.
+  await page.evaluate(`new Promise((resolve) => {
+    const player = document.querySelector('#player');
+    const check = () => player.currentTime > 0.1 && resolve();
+    player.addEventListener('timeupdate', check);
+    check();
+  })`);
+};
+
+const paidFor = (prompt: string) =>
+  env.emulator.generations().filter(({ request }) => request.prompt === prompt);
+
+test('with the right key alone, a prompt becomes a video that plays, with its seed, its ids and its workflow', async () => {
+  const prompt = newPrompt();
+  await withPage(async (page) => {
+    await giveKey(page, 'vgk_wrong');
+    await page.getByText('The gateway refused this key').waitFor();
+    await giveKey(page, key);
+    await page.getByText('There are none yet').waitFor();
+    await field(page, 'Seed').fill('7');
+    await ask(page, prompt);
+    await untilState(page, 'generating');
+    await untilPlaying(page);
+    const [task] = paidFor(prompt);
+    expect(task?.request).toMatchObject({ resolution: '480p', aspect_ratio: '16:9', duration: 1, seed: 7 });
+    const id = new URL(page.url()).hash.slice(1);
+    await stage(page)
+      .getByText(task?.taskId ?? 'none')
+      .waitFor();
+    expect(await stage(page).getByText('Temporal UI').getAttribute('href')).toBe(
+      `${TEMPORAL_UI}/namespaces/default/workflows/gateway-tester-${id}`,
+    );
+    const tile = tileOf(page, prompt);
+    await tile.locator('img').waitFor();
+    await field(page, 'Prompt').fill('');
+    await field(page, 'Seed').fill('');
+    await tile.getByRole('button', { name: 'Again with this seed' }).click();
+    expect(await field(page, 'Prompt').inputValue()).toBe(prompt);
+    expect(await field(page, 'Seed').inputValue()).toBe('7');
+    expect(await page.getByRole('radio', { name: '480p' }).isChecked()).toBe(true);
+    // The key is in the tab alone.
+    expect(await page.context().storageState()).toEqual({ cookies: [], origins: [] });
+  });
+});
+
+test('a reload midway shows the same video, which is paid for once and plays', async () => {
+  const prompt = newPrompt();
+  await inSession(async (page) => {
+    await ask(page, prompt);
+    await untilState(page, 'generating');
+    await page.reload();
+    await untilState(page, 'generating');
+    await untilPlaying(page);
+    expect(paidFor(prompt)).toHaveLength(1);
+  });
+});
+
+test('a request whose answers are lost is sent again, even after a reload, and paid for once', async () => {
+  const prompt = newPrompt();
+  await inSession(async (page) => {
+    const keys: (string | undefined)[] = [];
+    await page.route('**/v1/videos/text-to-video', async (route) => {
+      keys.push(route.request().headers()['idempotency-key']);
+      if (keys.length > 2) return route.continue();
+      await route.fetch();
+      // The reload may have ended it.
+      await route.abort().catch(() => undefined);
+    });
+    await ask(page, prompt);
+    await page.getByText('the video is started once').waitFor();
+    await page.reload();
+    await untilState(page, 'generating');
+    expect(keys.length).toBeGreaterThan(2);
+    expect(new Set(keys).size).toBe(1);
+    expect(paidFor(prompt)).toHaveLength(1);
+    page.on('dialog', (dialog) => dialog.accept());
+    await page.getByRole('button', { name: 'Cancel this video' }).click();
+    await untilState(page, 'cancelled');
+  });
+});
+
+test('a held submit is adopted, submitted again or abandoned on the page', async () => {
+  await inSession(async (page) => {
+    const hold = async () => {
+      const prompt = newPrompt();
+      env.emulator.next('submit', { kind: 'reset' });
+      await ask(page, prompt);
+      await untilState(page, 'held');
+      return prompt;
+    };
+    const decide = (name: string) => stage(page).getByRole('button', { name }).click();
+
+    const adopted = await hold();
+    await decide('Adopt it');
+    await page.getByText('Give the task id').waitFor();
+    await page.getByLabel('Its task id').fill('task_of_somebody_else');
+    await decide('Adopt it');
+    await stage(page).getByRole('alert').filter({ hasText: 'task_of_somebody_else' }).waitFor();
+    await page.getByLabel('Its task id').fill(paidFor(adopted)[0]?.taskId ?? '');
+    await decide('Adopt it');
+    await untilPlaying(page);
+    expect(paidFor(adopted)).toHaveLength(1);
+
+    const resubmitted = await hold();
+    await decide('Submit again');
+    await untilState(page, 'generating');
+    expect(paidFor(resubmitted)).toHaveLength(2);
+
+    await hold();
+    await decide('Abandon');
+    await untilState(page, 'failed');
+    await stage(page).getByRole('heading', { name: FAILURES.SubmitUnconfirmed.meaning }).waitFor();
+  });
+});
+
+test('a failure shows what it means, what the service said and what to do', async () => {
+  await inSession(async (page) => {
+    env.emulator.next('submit', { kind: 'refused', status: 400, message: 'no roads today' });
+    await ask(page, newPrompt());
+    await untilState(page, 'failed');
+    const { meaning, advice } = FAILURES.InvalidRequest;
+    await stage(page).getByRole('heading', { name: meaning }).waitFor();
+    await stage(page).locator('#failure-message', { hasText: 'no roads today' }).waitFor();
+    await stage(page).getByText(advice, { exact: true }).waitFor();
+  });
+});
+
+test('a 400 is beside its field, which has the focus, until the field is changed', async () => {
+  await inSession(async (page) => {
+    await field(page, 'Prompt').fill('A red fox');
+    for (const [name, wrong, right, problem] of [
+      ['seed', 'abc', '1', 'seed must be a number'],
+      ['duration', '50', '5', `duration must be at most ${MAX_DURATION_SECONDS}`],
+      ['image_url', 'a fox', '', 'image_url must be a URL'],
+      ['prompt', ' ', 'A fox', 'prompt must not be empty'],
+    ] as const) {
+      const control = page.locator(`#${name}`);
+      await control.fill(wrong);
+      await generate(page).click();
+      await page.locator(`#${name}[aria-invalid="true"]:focus`).waitFor();
+      expect(await control.getAttribute('aria-describedby')).toContain(`${name}-error`);
+      expect(await page.locator(`#${name}-error`).textContent()).toContain(problem);
+      expect(await page.locator('.error:visible').count()).toBe(1);
+      await control.fill(right);
+      expect(await page.locator('.error:visible').count()).toBe(0);
+    }
+  });
+});
+
+test('an image file that is dropped on the form is uploaded, and the service fetches it', async () => {
+  const prompt = newPrompt();
+  await inSession(async (page) => {
+    const drop = async (name: string, type: string, bytes: Buffer) => {
+      const dataTransfer = await page.evaluateHandle(`(() => {
+        const bytes = Uint8Array.from(atob('${bytes.toString('base64')}'), (character) => character.charCodeAt(0));
+        const dropped = new DataTransfer();
+        dropped.items.add(new File([bytes], '${name}', { type: '${type}' }));
+        return dropped;
+      })()`);
+      await page.locator('#drop').dispatchEvent('drop', { dataTransfer });
+    };
+    await drop('fox.png', 'image/png', HTML);
+    await page.locator('#image_url-error', { hasText: 'is not a complete PNG' }).waitFor();
+    await drop('fox.png', 'image/png', PNG);
+    await page.getByText('The image is uploaded').waitFor();
+    expect(await page.locator('#dropped-name').textContent()).toBe('fox.png');
+    await ask(page, prompt);
+    await untilState(page, 'generating');
+    expect(paidFor(prompt)[0]?.image).toMatchObject({ sha256: sha256Of(PNG), contentType: 'image/png' });
+  });
+});
+
+test('the keyboard alone logs in, fills the form, starts a video and opens another', async () => {
+  const [first, second] = [newPrompt(), newPrompt()];
+  await withPage(async (page) => {
+    const { keyboard } = page;
+    const tabTo = async (selector: string) => {
+      for (let tabs = 0; tabs < 60; tabs++) {
+        if ((await page.locator(`${selector}:focus`).count()) === 1) return;
+        await keyboard.press('Tab');
+      }
+      throw new Error(`Tab does not reach ${selector}.`);
+    };
+    const start = async (prompt: string) => {
+      await keyboard.type(prompt);
+      await tabTo('[name=resolution]');
+      await keyboard.press('ArrowRight');
+      await tabTo('#generate');
+      await keyboard.press('Enter');
+      await tileOf(page, prompt).waitFor();
+    };
+    await page.getByRole('dialog').waitFor();
+    await keyboard.type(key);
+    await keyboard.press('Enter');
+    await tabTo('#prompt');
+    await start(first);
+    await untilState(page, 'generating');
+    expect(paidFor(first)[0]?.request).toMatchObject({ resolution: RESOLUTIONS[0] });
+    await keyboard.press('Shift+Tab');
+    await tabTo('#wall li .still');
+    await tabTo('#wall li button');
+    await keyboard.press('Enter');
+    // It fills the form and moves there.
+    await page.locator('#prompt:focus').waitFor();
+    await keyboard.press('ControlOrMeta+A');
+    await keyboard.type(second);
+    await keyboard.press('Control+Enter');
+    await tileOf(page, second).waitFor();
+    await tabTo('#wall li:nth-child(2) .still');
+    await keyboard.press('Enter');
+    await page.locator('#stage-title:focus').waitFor();
+    expect(await page.locator('#about-prompt').textContent()).toBe(first);
+  });
+});
+
+test('axe finds nothing serious in any state of the page, in light and dark, nor on a phone, where nothing is cut off', async () => {
+  const findings = async (page: Page) => {
+    const run = async (colorScheme: 'light' | 'dark', options: object) => {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+      const found: Finding[] = await page.evaluate(
+        `axe.run(${JSON.stringify(options)}).then(({ violations }) => violations)`,
+      );
+      return found
+        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+        .map(({ id, nodes }) => `${colorScheme} ${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+    };
+    return [...(await run('light', {})), ...(await run('dark', { runOnly: ['color-contrast'] }))];
+  };
+  await withPage(async (page) => {
+    await page.evaluate(axeSource);
+    await page.getByRole('dialog').waitFor();
+    expect(await findings(page)).toEqual([]);
+    await giveKey(page, key);
+    // The tests before left videos in every state.
+    for (const state of ['done', 'failed', 'cancelled']) {
+      await page.locator(`.tile[data-state="${state}"] .still`).first().click();
+      await untilState(page, state);
+      expect(await findings(page)).toEqual([]);
+    }
+    env.emulator.next('submit', { kind: 'reset' });
+    await ask(page, newPrompt());
+    await untilState(page, 'held');
+    await field(page, 'Seed').fill('abc');
+    await generate(page).click();
+    await page.locator('#seed-error:not([hidden])').waitFor();
+    await page.setViewportSize({ width: 390, height: 844 });
+    expect(await findings(page)).toEqual([]);
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+  });
+});
+
+test('every file of the page has a type, a strict policy and an ETag, and its choices are those of the contract', async () => {
+  for (const [path, type] of Object.entries({
+    '/': 'text/html',
+    '/page.css': 'text/css',
+    '/page.mjs': 'text/javascript',
+    '/icon.svg': 'image/svg+xml',
+    '/page.json': 'application/json',
+  })) {
+    const { status, headers } = await fetch(`${gateway.url}${path}`);
+    expect([path, status, headers.get('content-type')]).toEqual([path, 200, expect.stringContaining(type)]);
+    const policy = headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';");
+    expect(policy).not.toContain('unsafe');
+    const again = await fetch(`${gateway.url}${path}`, {
+      headers: { 'if-none-match': headers.get('etag') ?? '' },
+    });
+    expect(again.status).toBe(304);
+  }
+  const facts: { failures: object } = JSON.parse(await (await fetch(`${gateway.url}/page.json`)).text());
+  expect(facts).toMatchObject({
+    resolutions: RESOLUTIONS,
+    aspectRatios: ASPECT_RATIOS,
+    maxDurationSeconds: MAX_DURATION_SECONDS,
+  });
+  expect(Object.keys(facts.failures)).toEqual(Object.keys(FAILURES));
+  // Only who has a key learns where the workflows are.
+  expect(facts).not.toHaveProperty('workflowUrl');
+});

@@ -1,0 +1,460 @@
+import { execFile } from 'node:child_process';
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import OpenAI from 'openai';
+import { run } from '../../src/cli/run';
+import { seededRandom } from '../../src/emulator/seeded-random';
+import { createVideoGateway, type VideoGateway } from '../../src/gateway';
+import { makeKey } from '../../src/gateway/gateway-keys';
+import { newestFirst } from '../../src/gateway/newest-first';
+import { prefixOf, taskIdFor, taskIdOf, workflowIdOf } from '../../src/gateway/task-names';
+import type { VideoObject } from '../../src/gateway/video-object';
+import { createVideoService, type VideoService } from '../../src/service';
+import { createFileStorage } from '../../src/storage';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { FakeTerminal } from '../cli/fake-terminal';
+import { commandsOf, expectShown, readPage } from '../support/docs-page';
+import { GatewayProcess } from '../support/gateway-process';
+import { captureLogs } from '../support/logs';
+import { atLength } from '../support/nightly';
+import { REPLAY, SEED } from '../support/seed';
+import { describeServiceContract } from '../support/service-contract';
+import { startSlowLine } from '../support/slow-line';
+import { pause } from '../support/world';
+
+const FOX = { prompt: 'A red fox', duration: 5 };
+const [shop, press, former, reader] = [
+  makeKey('shop'),
+  makeKey('press'),
+  makeKey('former'),
+  makeKey('reader'),
+];
+
+let env: VideoTestEnvironment;
+let folder: string;
+let gateway: VideoGateway;
+let service: VideoService;
+let stopWorker: () => Promise<void>;
+beforeAll(async () => {
+  captureLogs();
+  folder = mkdtempSync(join(tmpdir(), 'videogen-gateway-'));
+  allow(shop, press, former, reader);
+  env = await createVideoTestEnvironment({ server: 'dev', emulator: { jobTimeMs: 0, videoBytes: 65_536 } });
+  const { url, apiKey } = env.emulator;
+  // The first poll comes after five seconds unless the service allows more of them.
+  const profile = { polling: { min: '1s', max: '1s' } };
+  service = createVideoService({ baseUrl: url, apiKey: () => apiKey, profile });
+  const worker = await env.createWorker({ service });
+  const running = worker.run();
+  stopWorker = async () => {
+    worker.shutdown();
+    await running;
+  };
+  gateway = await startGateway();
+});
+afterAll(async () => {
+  await gateway?.close();
+  await stopWorker?.();
+  await service?.close();
+  await env?.teardown();
+  rmSync(folder, { recursive: true });
+});
+
+const allow = (...keys: { line: string }[]) =>
+  writeFileSync(join(folder, 'keys.txt'), keys.map(({ line }) => `${line}\n`).join(''));
+
+const settings = () => ({
+  VIDEOGEN_STORAGE: env.storageFolder,
+  VIDEOGEN_GATEWAY_KEYS_FILE: join(folder, 'keys.txt'),
+  VIDEOGEN_GATEWAY_LOG: 'errors',
+});
+
+/** Another gateway of the same namespace, which is what a restarted one is. */
+const startGateway = (more: Record<string, string> = {}) =>
+  createVideoGateway({ env: { ...settings(), ...more }, client: env.temporal.client, port: 0 });
+
+interface Call {
+  url?: string;
+  method?: string;
+  body?: object;
+  key?: string | undefined;
+  headers?: Record<string, string>;
+}
+
+function call(
+  path: string,
+  { url = gateway.url, method = 'GET', body, key = shop.key, headers = {} }: Call = {},
+) {
+  return fetch(`${url}${path}`, {
+    method,
+    headers: {
+      ...(key !== '' && { authorization: `Bearer ${key}` }),
+      ...(body && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+}
+
+async function videoIn(answer: Response): Promise<VideoObject> {
+  expect(answer.status).toBe(200);
+  return JSON.parse(await answer.text());
+}
+
+async function post(body: object, headers: Record<string, string> = {}): Promise<VideoObject> {
+  return videoIn(await call('/v1/videos/text-to-video', { method: 'POST', body, headers }));
+}
+
+/** A video that has ended. */
+const made = (body: object = FOX) => post(body, { prefer: 'wait=30' });
+
+describe('the drop-in', () => {
+  test('answers a POST at once with its own task id, and later with the video and the task id of the service', async () => {
+    const before = env.emulator.generations().length;
+    const video = await made();
+    expect(video).toMatchObject({ status: 'completed', progress: 100, prompt: FOX.prompt, seconds: '5' });
+    expect(video.task_id).toBe(video.id);
+    const generations = env.emulator.generations().slice(before);
+    expect(generations.map(({ taskId }) => taskId)).toEqual([video.service_task_id]);
+  });
+
+  test('a POST repeated with one Idempotency-Key, at once and after a restart, is one generation; another request is refused with what differs', async () => {
+    const before = env.emulator.generations().length;
+    const headers = { 'idempotency-key': randomUUID() };
+    const again = (url?: string, key?: string, body: object = FOX) =>
+      call('/v1/videos/text-to-video', { method: 'POST', body, headers, url, key });
+    const first = await Promise.all([1, 2, 3].map(async () => videoIn(await again())));
+    const restarted = await startGateway();
+    const later = await Promise.all([1, 2].map(async () => videoIn(await again(restarted.url))));
+    await restarted.close();
+    const [{ id }] = [...first, ...later] as [VideoObject];
+    expect(new Set([...first, ...later].map((video) => video.id))).toEqual(new Set([id]));
+    const elsewhere = await again(undefined, undefined, { ...FOX, callback_url: 'https://example.com/' });
+    expect([elsewhere.status, await elsewhere.text()]).toEqual([
+      409,
+      expect.stringContaining('callback_url'),
+    ]);
+    const other = await again(undefined, undefined, { prompt: 'A hare' });
+    expect(other.status).toBe(409);
+    expect(JSON.parse(await other.text()).error.message).toMatch(
+      /differs in (prompt, duration|duration, prompt)/,
+    );
+    await call(`/v1/videos/${id}`, { headers: { prefer: 'wait=30' } });
+    expect(env.emulator.generations()).toHaveLength(before + 1);
+    // The same words of another caller are another key.
+    expect((await videoIn(await again(undefined, press.key, { prompt: 'A hare' }))).id).not.toBe(id);
+  });
+});
+
+describe('the gateway in front of the emulator', () =>
+  describeServiceContract(() => ({
+    url: gateway.url,
+    apiKey: shop.key,
+    generations: () => env.emulator.generations(),
+    video: (taskId) => env.emulator.video(taskId),
+  })));
+
+describe("OpenAI's unmodified client", () => {
+  const openai = (key = shop.key, url = gateway.url) =>
+    new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0 });
+
+  test('creates, polls, downloads, lists and deletes', async () => {
+    const client = openai();
+    const created = await client.videos.create({
+      model: 'sora-2',
+      prompt: 'A red fox',
+      seconds: '4',
+      size: '1280x720',
+    });
+    expect(created).toMatchObject({ object: 'video', model: 'sora-2', seconds: '4', size: '1280x720' });
+    let video = created;
+    while (video.status === 'queued' || video.status === 'in_progress') {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      video = await client.videos.retrieve(created.id);
+    }
+    expect(video).toMatchObject({ status: 'completed', progress: 100 });
+    const content = await client.videos.downloadContent(created.id);
+    const bytes = Buffer.from(await content.arrayBuffer());
+    const { video: stored } = await videoIn(await call(`/v1/videos/${created.id}`));
+    expect(createHash('sha256').update(bytes).digest('hex')).toBe(stored?.sha256);
+
+    const listed: string[] = [];
+    for await (const { id } of client.videos.list({ limit: 1 })) listed.push(id);
+    expect(listed[0]).toBe(created.id);
+    expect(new Set(listed).size).toBe(listed.length);
+    expect(await client.videos.delete(created.id)).toMatchObject({ id: created.id, deleted: true });
+  });
+
+  test('gets a failed job, a 400, a 401, a 404 and a 429 as its own errors', async () => {
+    env.emulator.next('submit', { kind: 'failed-task', code: 'moderation', message: 'no foxes today' });
+    const { id } = await openai().videos.create({ prompt: 'A red fox' });
+    const failed = await videoIn(await call(`/v1/videos/${id}`, { headers: { prefer: 'wait=30' } }));
+    expect(failed).toMatchObject({ status: 'failed', error: { code: 'GenerationFailed' } });
+    expect(failed.error?.message).toContain('no foxes today');
+    await expect(openai().videos.create({ prompt: 'A red fox', seconds: '12' })).rejects.toThrow(
+      OpenAI.BadRequestError,
+    );
+    await expect(openai('wrong').videos.retrieve(id)).rejects.toThrow(OpenAI.AuthenticationError);
+    await expect(openai().videos.retrieve('video_nobody')).rejects.toThrow(OpenAI.NotFoundError);
+    const limited = await startGateway({ VIDEOGEN_GATEWAY_REQUESTS_PER_SECOND: '0.01' });
+    const client = openai(shop.key, limited.url);
+    await client.videos.retrieve(id);
+    const refused: unknown = await client.videos.retrieve(id).catch((error) => error);
+    await limited.close();
+    expect(refused).toBeInstanceOf(OpenAI.RateLimitError);
+    expect(Number(Reflect.get(Object(refused), 'headers').get('retry-after'))).toBeGreaterThan(50);
+  });
+});
+
+test('a list is newest first and its pages leave nothing out, whichever video ends when', async () => {
+  const key = reader.key;
+  // It waits for a decision while the later ones end.
+  env.emulator.next('submit', { kind: 'reset' });
+  const ids: string[] = [];
+  for (const prompt of ['first', 'second', 'third', 'fourth']) {
+    const body = { ...FOX, prompt };
+    const headers = { prefer: prompt === 'second' ? 'wait=0' : 'wait=5' };
+    ids.unshift(
+      (await videoIn(await call('/v1/videos/text-to-video', { method: 'POST', body, key, headers }))).id,
+    );
+  }
+  const pages: string[][] = [];
+  for (let after = ''; pages.length < 5; ) {
+    const answer = await call(`/v1/videos?limit=1${after}`, { key });
+    const { data, last_id, has_more } = JSON.parse(await answer.text());
+    pages.push(data.map((video: VideoObject) => video.id));
+    if (!has_more) break;
+    after = `&after=${last_id}`;
+  }
+  expect(pages).toEqual(ids.map((id) => [id]));
+
+  // A key with more videos than are read at a time: here, with more than one.
+  const { client } = env.temporal;
+  const listed: string[] = [];
+  const conditions = `WorkflowId STARTS_WITH '${prefixOf('reader')}'`;
+  for await (const { workflowId } of newestFirst(client, conditions, undefined, { mostAtATime: 1 })) {
+    listed.push(taskIdOf('reader', workflowId));
+  }
+  expect(listed).toEqual(ids);
+  await call(`/v1/videos/${ids.at(-1)}`, { method: 'DELETE', key });
+});
+
+describe('keys', () => {
+  const ID = '{id}';
+  /** A call of every route that names a video. */
+  const ROUTES: [method: string, path: string, body?: object][] = [
+    ['GET', `/v1/videos/${ID}`],
+    ['GET', `/v1/videos/${ID}/content`],
+    ['HEAD', `/v1/videos/${ID}/content`],
+    ['GET', `/v1/videos/${ID}/events`],
+    ['POST', `/v1/videos/${ID}/decision`, { decision: 'abandon' }],
+    ['GET', `/v1/videos?after=${ID}`],
+    ['DELETE', `/v1/videos/${ID}`],
+  ];
+  const NOBODYS = 'video_00000000000000000000000000000000';
+
+  const ask = async ([method, path, body]: (typeof ROUTES)[number], id: string, key: string) => {
+    const answer = await call(path.replace(ID, id), { method, key, ...(body && { body }) });
+    return [method, path, answer.status, await answer.text()];
+  };
+
+  test('one key cannot read, list, watch, decide, cancel or download the video of another: it is as if there were none', async () => {
+    const { id } = await made();
+    for (const route of ROUTES) {
+      const [nobodys, another] = await Promise.all([NOBODYS, id].map((one) => ask(route, one, press.key)));
+      expect(another).toEqual([
+        route[0],
+        route[1],
+        404,
+        route[0] === 'HEAD' ? '' : expect.stringContaining('no_such_video'),
+      ]);
+      expect(another).toEqual(nobodys);
+    }
+    const list = JSON.parse(await (await call('/v1/videos?limit=100', { key: press.key })).text());
+    expect(list.data.map((video: VideoObject) => video.id)).not.toContain(id);
+    // Nothing has happened to it.
+    expect(await videoIn(await call(`/v1/videos/${id}`))).toMatchObject({ status: 'completed' });
+  });
+
+  test('the table above has every documented route that names a video', async () => {
+    const { paths } = JSON.parse(await (await call('/openapi.json')).text());
+    const documented = Object.entries<object>(paths).flatMap(([path, methods]) =>
+      path.includes(ID) ? Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`) : [],
+    );
+    const tested = ROUTES.map(([method, path]) => `${method} ${path}`);
+    expect(documented.filter((route) => !tested.includes(route))).toEqual([]);
+  });
+
+  test('a missing, a wrong and a revoked key are one 401 on every route, without a hint which', async () => {
+    expect((await call('/v1/videos', { key: former.key })).status).toBe(200);
+    allow(shop, press);
+    const routes: typeof ROUTES = [
+      ...ROUTES.filter(([method]) => method !== 'HEAD'),
+      ['POST', '/v1/videos', FOX],
+      ['POST', '/v1/videos/text-to-video', FOX],
+      ['GET', '/v1/videos'],
+    ];
+    const keys = ['', 'vgk_wrong', former.key];
+    const answers = await Promise.all(
+      keys.flatMap((key) => routes.map(async (route) => (await ask(route, NOBODYS, key)).slice(2))),
+    );
+    expect(new Set(answers.map((answer) => answer.join(' ')))).toEqual(
+      new Set([expect.stringMatching(/^401 .*"bad_key"/)]),
+    );
+  });
+});
+
+describe('content', () => {
+  test('is 404 with a reason until it is there, then whole, in part, and known by its ETag', async () => {
+    const { id } = await made();
+    const path = `/v1/videos/${id}/content`;
+    const whole = await call(path);
+    const bytes = Buffer.from(await whole.arrayBuffer());
+    expect(whole.headers.get('content-disposition')).toBe(`inline; filename="${id}.mp4"`);
+    const part = async (range: string) => {
+      const answer = await call(path, { headers: { range } });
+      return [answer.status, answer.headers.get('content-range'), Buffer.from(await answer.arrayBuffer())];
+    };
+    expect(await part('bytes=0-9')).toEqual([206, 'bytes 0-9/65536', bytes.subarray(0, 10)]);
+    expect(await part('bytes=65530-')).toEqual([206, 'bytes 65530-65535/65536', bytes.subarray(65_530)]);
+    expect(await part('bytes=-6')).toEqual([206, 'bytes 65530-65535/65536', bytes.subarray(65_530)]);
+    expect((await part('bytes=70000-'))[0]).toBe(416);
+    const etag = whole.headers.get('etag') ?? '';
+    expect((await call(path, { headers: { 'if-none-match': etag } })).status).toBe(304);
+    const head = await call(path, { method: 'HEAD' });
+    expect([head.status, head.headers.get('content-length')]).toEqual([200, '65536']);
+  });
+
+  test('is at a link of the storage when set so, and still streamed for who asks for that', async () => {
+    const { id } = await made();
+    const linkTo = async (uri: string) => `https://storage.example/${uri.split('/').at(-1)}?signature=x`;
+    const redirecting = await createVideoGateway({
+      env: { ...settings(), VIDEOGEN_GATEWAY_CONTENT: 'redirect' },
+      client: env.temporal.client,
+      storage: { ...createFileStorage(env.storageFolder), linkTo },
+      port: 0,
+    });
+    const path = `${redirecting.url}/v1/videos/${id}/content`;
+    const headers = { authorization: `Bearer ${shop.key}` };
+    const redirected = await fetch(path, { headers, redirect: 'manual' });
+    expect([redirected.status, redirected.headers.get('location')]).toEqual([
+      302,
+      `https://storage.example/gateway-shop-${id}.mp4?signature=x`,
+    ]);
+    expect((await (await fetch(`${path}?stream=true`, { headers })).arrayBuffer()).byteLength).toBe(65_536);
+    await redirecting.close();
+  });
+});
+
+test('a stored video that became shorter cuts its download off, and one that is gone is 404 for HEAD too', async () => {
+  const { id } = await made();
+  const file = join(env.storageFolder, `${workflowIdOf('shop', id)}.mp4`);
+  writeFileSync(file, 'short');
+  await expect(call(`/v1/videos/${id}/content`).then((answer) => answer.text())).rejects.toThrow(
+    'terminated',
+  );
+  rmSync(file);
+  expect((await call(`/v1/videos/${id}/content`, { method: 'HEAD' })).status).toBe(404);
+});
+
+test('a gateway whose port is taken says so in one sentence', async () => {
+  const taken = Number(new URL(gateway.url).port);
+  const starting = createVideoGateway({ env: settings(), client: env.temporal.client, port: taken });
+  await expect(starting).rejects.toThrow(
+    `The gateway cannot listen on 127.0.0.1, port ${taken} (EADDRINUSE): give it another port or address.`,
+  );
+});
+
+test('the page of the documentation shows what its commands print', async () => {
+  const [makesKey, ...others] = commandsOf(readPage('gateway.md'));
+  const terminal = new FakeTerminal();
+  const file = join(folder, 'gateway-keys');
+  await run([...(makesKey?.command ?? '').split(' ').slice(1, 3), '--file', file], terminal);
+  if (makesKey) expectShown(makesKey, `${terminal.stderr}${terminal.stdout}`.replace(file, 'gateway-keys'));
+  const variables = { GATEWAY: gateway.url, KEY: shop.key, ID: (await made()).id };
+  const shown = others.filter(({ command }) => command.startsWith('curl '));
+  expect(shown.length).toBeGreaterThan(7);
+  for (const one of shown) {
+    const env = { PATH: process.env.PATH, ...variables };
+    const { stdout } = await promisify(execFile)('bash', ['-c', one.command], { cwd: folder, env });
+    expectShown(one, stdout);
+  }
+});
+
+const KILLS = atLength(4, 20);
+const JOBS_A_KILL = 5;
+const JOBS = KILLS * JOBS_A_KILL;
+/** How long a call of the gateway takes to Temporal. The last one before a POST is answered comes after the job's start. */
+const LATENCY_MS = 150;
+
+test(`${JOBS} jobs end while their gateway is killed ${KILLS} times, ${REPLAY}: none is lost and none is made twice`, async () => {
+  const random = seededRandom(SEED);
+  const line = await startSlowLine(env.temporal.address, LATENCY_MS);
+  const process = new GatewayProcess({ ...settings(), TEMPORAL_ADDRESS: line.address });
+  const { err } = await process.start();
+  const served = commandsOf(readPage('gateway.md')).find(({ command }) => command === 'videogen gateway');
+  expectShown(served ?? { command: '', output: ['a page that shows how to start it'] }, err());
+
+  /** A client that knows only HTTP: what has no answer is asked again. */
+  const persist = async (path: string, options: Call = {}, onRepeat: () => void = () => undefined) => {
+    for (;;) {
+      const answer = await call(path, { ...options, url: process.url }).catch(() => undefined);
+      // The body may break off too.
+      const body = await answer?.arrayBuffer().catch(() => undefined);
+      if (answer && body && answer.status < 500) return new Response(body, answer);
+      onRepeat();
+      await pause();
+    }
+  };
+  const repeated = new Set<string>();
+  const runJob = async (prompt: string) => {
+    const headers = { 'idempotency-key': prompt };
+    const body = { prompt, resolution: '480p', duration: 1 };
+    const posted = await persist('/v1/videos/text-to-video', { method: 'POST', body, headers }, () =>
+      repeated.add(prompt),
+    );
+    let video = await videoIn(posted);
+    while (video.status !== 'completed') {
+      expect(video.error).toBeNull();
+      await pause();
+      video = await videoIn(await persist(`/v1/videos/${video.id}`));
+    }
+    const content = Buffer.from(await (await persist(`/v1/videos/${video.id}/content`)).arrayBuffer());
+    expect(createHash('sha256').update(content).digest('hex')).toBe(video.video?.sha256);
+    return video.service_task_id;
+  };
+  const untilStarted = async (prompt: string) => {
+    const job = env.videos.handle(workflowIdOf('shop', taskIdFor('shop', prompt)));
+    while (!(await job.exists())) await sleep(5);
+  };
+
+  const jobs: Promise<string | null>[] = [];
+  const prompts: string[] = [];
+  const victims: string[] = [];
+  try {
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      const burst = Array.from({ length: JOBS_A_KILL }, (_, index) => `A red fox, take ${kill}.${index}`);
+      jobs.push(...burst.map(runJob));
+      prompts.push(...burst);
+      const [victim = ''] = burst.slice(Math.floor(random() * burst.length));
+      victims.push(victim);
+      await untilStarted(victim);
+      // Temporal has the job and the gateway cannot know it yet.
+      await sleep((random() * LATENCY_MS) / 2);
+      await process.kill();
+      await process.start();
+    }
+    const tasks = await Promise.all(jobs);
+    const paid = env.emulator.generations().filter(({ request }) => prompts.includes(request.prompt));
+    expect(paid.map(({ taskId }) => taskId).sort()).toEqual(tasks.sort());
+    // Otherwise the kills came too late, and the run proves nothing.
+    expect(victims.filter((victim) => !repeated.has(victim))).toEqual([]);
+  } finally {
+    await process.stop();
+    await line.close();
+  }
+}, 300_000);
