@@ -484,10 +484,15 @@ Task queues    video-generation, for programs without a worker of their own
     const headers = { 'content-type': 'application/json' };
     const posted = await fetch(`${page}/v1/videos/text-to-video`, { method: 'POST', headers, body });
     const events = await fetch(JSON.parse(await posted.text()).urls.events);
-    const watched = events.text();
-    emulated.kill('SIGTERM');
+    let seen = '';
+    for await (const text of events.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      if (!seen.includes('event: video.progress') && `${seen}${text}`.includes('event: video.progress')) {
+        emulated.kill('SIGTERM');
+      }
+      seen += text;
+    }
+    expect(seen).toContain('event: video.progress');
     expect(await endOf(emulated)).toMatchObject({ code: 0, out: '' });
-    expect(await watched).toContain('event: video.progress');
     expect(trying.processes()).toEqual([]);
   });
 });
