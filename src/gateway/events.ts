@@ -37,6 +37,7 @@ export const EVENT_ANSWERS: Readonly<Record<number, Answer>> = {
       },
     },
   },
+  204: { description: 'The video has ended, and the client has the last event.' },
 };
 
 /**
@@ -52,7 +53,13 @@ export async function sendEvents(
   over: AbortSignal,
 ): Promise<void> {
   // A 404 must be one, not an event.
-  await videos.find(taskId);
+  const found = await videos.find(taskId);
+  const lastSeen = String(request.headers['last-event-id'] ?? '');
+  if (found.ending !== undefined && eventIdOf(JSON.stringify(videos.show(found))) === lastSeen) {
+    // By this a browser learns that there is nothing to connect to again for.
+    reply.code(204).send();
+    return;
+  }
   reply.hijack();
   const { raw } = reply;
   // A query without a worker takes seconds, for which nobody has to wait.
@@ -65,14 +72,14 @@ export async function sendEvents(
     'x-accel-buffering': 'no',
   });
   raw.write('retry: 1000\n\n');
-  let lastId = String(request.headers['last-event-id'] ?? '');
+  let lastId = lastSeen;
   let spokeAtMs = performance.now();
   try {
     while (!over.aborted) {
       const video = await current(videos, taskId);
       if (over.aborted) break;
       const data = JSON.stringify(video);
-      const id = createHash('sha256').update(data).digest('hex').slice(0, 16);
+      const id = eventIdOf(data);
       const hasEnded = video.status === 'completed' || video.status === 'failed';
       if (id !== lastId || hasEnded) {
         raw.write(`id: ${id}\nevent: ${eventOf(video)}\ndata: ${data}\n\n`);
@@ -90,6 +97,8 @@ export async function sendEvents(
   }
   raw.end();
 }
+
+const eventIdOf = (data: string) => createHash('sha256').update(data).digest('hex').slice(0, 16);
 
 /** Only who watches a video costs a query; without a worker the state is that of Temporal. */
 async function current(videos: VideosOfCaller, taskId: string): Promise<VideoObject> {

@@ -108,8 +108,15 @@ const deletedVideo = z
       .describe('False when the video was still running: it is cancelled, and stays listed.'),
   })
   .meta({ id: 'DeletedVideo' });
+const PAGE_RULE = `must be a whole number from 1 to ${LONGEST_PAGE}`;
 const listQuery = z.object({
-  limit: z.coerce.number().int().min(1).max(LONGEST_PAGE).default(20).describe('How many at most.'),
+  limit: z.coerce
+    .number(PAGE_RULE)
+    .int(PAGE_RULE)
+    .min(1, PAGE_RULE)
+    .max(LONGEST_PAGE, PAGE_RULE)
+    .default(20)
+    .describe('How many at most.'),
   after: z.string().optional().describe('The id of the last video of the page before.'),
   order: z.enum(['desc']).default('desc').describe('Newest first is the only order.'),
 });
@@ -388,7 +395,9 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
       const { id } = request.params;
       await videos.find(id);
       if (request.isMultipart()) throw jsonOnly();
-      return videos.decide(id, decisionBody.parse(request.body));
+      const decision = decisionBody.safeParse(request.body);
+      if (!decision.success) throw badDecision();
+      return videos.decide(id, decision.data);
     },
   );
 
@@ -405,6 +414,15 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
 
 const tags = ['Videos'];
 const JSON_ONLY = ['application/json'];
+
+const badDecision = () =>
+  new Refusal({
+    status: 400,
+    code: 'invalid_request',
+    message:
+      'The body must be {"decision":"adopt","taskId":"…"}, {"decision":"resubmit"} or {"decision":"abandon"}.',
+    param: 'decision',
+  });
 
 const jsonOnly = () =>
   new Refusal({

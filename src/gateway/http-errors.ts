@@ -137,6 +137,21 @@ const FORM_PROBLEM = /^Multipart: Boundary|unexpected end of multipart|^The need
 /** Statuses of fastify and its plugins that mean something else in HTTP, or that nobody expects. */
 const STATUSES: Readonly<Record<number, number>> = { 406: 415, 414: 404 };
 
+const badJson = (message: string): Refused => ({ status: 400, code: 'bad_json', message });
+
+/** The commonest mistakes, in our words. */
+const FASTIFY_REFUSALS: Readonly<Record<string, Refused>> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: {
+    status: 415,
+    code: 'bad_content_type',
+    message: 'The Content-Type is missing or not one that this address reads: JSON is application/json.',
+    param: 'Content-Type',
+  },
+  FST_ERR_CTP_INVALID_JSON_BODY: badJson('The body is not JSON.'),
+  FST_ERR_CTP_EMPTY_JSON_BODY: badJson('The body is empty: it must be a JSON object.'),
+  FST_REQ_FILE_TOO_LARGE: { status: 413, code: 'image_too_large', message: 'The file is too large.' },
+};
+
 /** A body that is too large or cannot be parsed. */
 function fromFastify(error: unknown): Refused | undefined {
   const { statusCode, message, code }: { statusCode?: unknown; message?: unknown; code?: unknown } =
@@ -146,6 +161,8 @@ function fromFastify(error: unknown): Refused | undefined {
     return { status: 400, code: 'aborted', message: 'The caller went away.' };
   if (FORM_PROBLEM.test(String(message)))
     return { status: 400, code: 'bad_form', message: `The form cannot be read: ${message}.` };
+  const known = FASTIFY_REFUSALS[String(code)];
+  if (known) return known;
   if (typeof statusCode !== 'number' || statusCode < 400 || statusCode >= 500) return undefined;
   return {
     status: STATUSES[statusCode] ?? statusCode,

@@ -94,7 +94,10 @@ export async function serveImages(app: FastifyInstance, { storage, callerOf }: I
 function uploadedBytes(body: unknown): Buffer {
   const { file = body }: { file?: unknown } = Object(body);
   if (Buffer.isBuffer(file)) return file;
-  throw badImage('file', 'file is missing: send the image as the body, or as the file of a form.');
+  throw badImage(
+    'file',
+    'file is missing: send the image as the body with its Content-Type, or as the field file of a form.',
+  );
 }
 
 /** No key is needed: the link is one. Whatever is wrong with it, the answer is the same. */

@@ -87,10 +87,10 @@ export class LimitKeeper {
       const ids = before.map((one) => one.workflowId);
       const unlisted = ids.length === 0 ? 0 : ids.length - (await this.jobs.listed(ids));
       if (jobsAtATime !== undefined && (await this.jobs.running(caller)) + unlisted >= jobsAtATime)
-        throw tooMany(`at most ${jobsAtATime} jobs at a time`, 10);
+        throw tooMany(`at most ${describeJobs(jobsAtATime)} at a time`, 10);
       const since = new Date(nowMs - DAY_MS);
       if (jobsADay !== undefined && (await this.jobs.startedSince(caller, since)) + unlisted >= jobsADay)
-        throw tooMany(`at most ${jobsADay} jobs in 24 hours`, 3_600);
+        throw tooMany(`at most ${describeJobs(jobsADay)} in 24 hours`, 3_600);
     } catch (error) {
       release();
       throw error;
@@ -123,6 +123,8 @@ export function jobsInTemporal(client: Client): JobCounter {
     listed: (ids) => count(`WorkflowId IN (${ids.map((id) => `'${id}'`).join(', ')})`),
   };
 }
+
+const describeJobs = (count: number) => (count === 1 ? '1 job' : `${count} jobs`);
 
 function tooMany(rule: string, retryAfterSeconds: number): Refusal {
   return new Refusal({

@@ -51,6 +51,8 @@ export function readOpenAiRequest(body: unknown, requestFields: readonly string[
   if (!parsed.success) {
     const { path, message } = parsed.error.issues[0] ?? { path: [], message: 'is wrong' };
     const field = String(path[0] ?? '');
+    // The rules of the service's interface say more, such as which field was probably meant.
+    if (field === 'prompt') checked(withoutOwnFields(body), requestFields);
     throw badField(
       field || undefined,
       field ? `${field}: ${message}` : 'The body must be a JSON object with a prompt.',
@@ -60,6 +62,11 @@ export function readOpenAiRequest(body: unknown, requestFields: readonly string[
   const fields = { ...rest, ...durationOf(seconds), ...fieldsOf(size), ...imageOf(reference) };
   const request = inTheirWords(seconds, () => checked(fields, requestFields));
   return { request, asked: askedOf(request, model) };
+}
+
+function withoutOwnFields(body: unknown): unknown {
+  const { model, seconds, size, input_reference, ...rest }: Record<string, unknown> = Object(body);
+  return rest;
 }
 
 /** Who sent `seconds` is not told about `duration`. */
@@ -115,7 +122,7 @@ function askedOf(request: VideoRequest, model: string | undefined): Asked {
   };
 }
 
-const sentence = (problem: string) => `${problem}.`;
+const sentence = (problem: string) => (problem.endsWith('?') ? problem : `${problem}.`);
 
 function badField(param: string | undefined, message: string): Refusal {
   return new Refusal({
