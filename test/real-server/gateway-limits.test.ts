@@ -132,12 +132,17 @@ test('the state of a video has its progress in quarters without a query, and its
   emulatedMs += 5_000;
   const { body } = await call(`/${id}/events`);
   const events: number[] = [];
+  let lastId = '';
   const decoder = new TextDecoder();
   if (body === null) throw new Error('no events');
   let isDone = false;
   for await (const chunk of body) {
-    for (const [, data] of decoder.decode(chunk).matchAll(/^data: (.*)$/gm))
-      events.push(JSON.parse(data ?? '').progress);
+    for (const [, eventId = '', data = ''] of decoder
+      .decode(chunk)
+      .matchAll(/^id: (.*)\nevent: .*\ndata: (.*)$/gm)) {
+      lastId = eventId;
+      events.push(JSON.parse(data).progress);
+    }
     if (isDone || !events.includes(65)) continue;
     isDone = true;
     // The state was recorded at 60, and 65 is no new quarter.
@@ -145,6 +150,9 @@ test('the state of a video has its progress in quarters without a query, and its
     emulatedMs += 100_000;
   }
   expect(events.at(-1)).toBe(100);
+  const resume = (last: string) => call(`/${id}/events`, { headers: { 'last-event-id': last } });
+  expect((await resume(lastId)).status).toBe(204);
+  expect(await (await resume('another')).text()).toContain(`id: ${lastId}\nevent: video.completed\n`);
   const { history } = await env.temporal.client.workflowService.getWorkflowExecutionHistory({
     namespace: env.temporal.client.options.namespace,
     execution: { workflowId: `gateway-reader-${id}` },
