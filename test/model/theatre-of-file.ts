@@ -32,6 +32,7 @@ export function theatreOfFile(): OnTheatre {
       return await work(theatre);
     } catch (error) {
       if (!(error instanceof Stalled)) throw error;
+      Object.assign(globalThis, { serverHasStalled: true });
       process.stderr.write(`Once more on a new server: ${error.message}\n`);
       await close();
       await open();

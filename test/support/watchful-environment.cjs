@@ -41,6 +41,8 @@ module.exports = class WatchfulEnvironment extends TestEnvironment {
   }
 
   leftNow() {
+    // Calls to a server that no longer answers cannot be ended; jest ends their process.
+    if (this.global.serverHasStalled) return [];
     const more = [...counted(process.getActiveResourcesInfo())]
       .filter(([kind, count]) => count > (this.before.get(kind) ?? 0))
       .map(([kind]) => kind);
