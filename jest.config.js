@@ -15,9 +15,7 @@ const shared = {
   transform: { '\\.ts$': swc, 'light-my-request/node_modules/cookie/.*\\.js$': swc },
   transformIgnorePatterns: ['/node_modules/(?!light-my-request/|cookie/)'],
   // jest cannot run the process that inspects videos, so it loads TypeScript by itself.
-  moduleNameMapper: {
-    '^[.]/inspect-entry$': '<rootDir>/test/support/inspect-entry.ts',
-  },
+  moduleNameMapper: { '^[.]/inspect-entry$': '<rootDir>/test/support/inspect-entry.ts' },
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/test/mutants/node_modules'],
 };
 

@@ -1,6 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { Refusal } from './http-errors';
 
+/** The service takes 2 MiB, which is what Temporal takes too. */
+export const LARGEST_BODY_BYTES = 2 * 1024 * 1024;
+
 /** An image in a JSON body: a string that is a `data:` URL. Base64 has no quotes. */
 const IMAGE_IN_JSON = /"\s*data:[^"]*"/gi;
 

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import type { KeyRing } from './gateway-keys';
 import { badKey, Refusal } from './http-errors';
 
@@ -8,12 +9,23 @@ const BEARER = /^Bearer +([\x21-\x7e]{1,512})$/i;
 const LONGEST_IDEMPOTENCY_KEY_CHARS = 255;
 
 /** The name of the key that a call came with. Throws a 401 that does not say what is wrong with it. */
-export function callerOf(authorization: string | undefined, keys: KeyRing | undefined): string {
-  if (keys === undefined) return ANYBODY;
+export type CallerOf = (request: FastifyRequest) => string;
+
+/** Looks each call up once: a look reads the state of the file of keys and compares with all of them. */
+export function readCallers(keys: KeyRing | undefined): CallerOf {
+  if (keys === undefined) return () => ANYBODY;
+  const known = new WeakMap<FastifyRequest, string>();
+  return (request) => {
+    const name = known.get(request) ?? nameIn(request.headers.authorization, keys);
+    if (name === undefined) throw badKey();
+    known.set(request, name);
+    return name;
+  };
+}
+
+function nameIn(authorization: string | undefined, keys: KeyRing): string | undefined {
   const [, key] = BEARER.exec(authorization ?? '') ?? [];
-  const name = key === undefined ? undefined : keys.nameOf(key);
-  if (name === undefined) throw badKey();
-  return name;
+  return key === undefined ? undefined : keys.nameOf(key);
 }
 
 export function readIdempotencyKey(header: string | string[] | undefined): string | undefined {

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { ByteRange, VideoStorage } from '../storage';
+import { hasVersion } from './cached-answer';
 import { Refusal } from './http-errors';
 import type { Answer } from './interface-document';
 import { errorOf } from './video-object';
@@ -79,7 +80,7 @@ export async function sendContent(
   }
   const { uri, bytes, sha256, contentType } = ending.result.video;
   const etag = `"${sha256}"`;
-  const isKnown = request.headers['if-none-match']?.split(/\s*,\s*/).includes(etag);
+  const isKnown = hasVersion(request, etag);
   // A link is signed for GET. What HEAD asks for, the gateway knows itself.
   if (content === 'redirect' && !mustStream && !isKnown && request.method === 'GET') {
     const link = await storage.linkTo?.(uri, { from: new Date(), seconds: LINK_SECONDS });

@@ -80,8 +80,7 @@ export async function sendEvents(
       if (over.aborted) break;
       const data = JSON.stringify(video);
       const id = eventIdOf(data);
-      const hasEnded = video.status === 'completed' || video.status === 'failed';
-      if (id !== lastId || hasEnded) {
+      if (id !== lastId || hasEnded(video)) {
         raw.write(`id: ${id}\nevent: ${eventOf(video)}\ndata: ${data}\n\n`);
         lastId = id;
         spokeAtMs = performance.now();
@@ -89,7 +88,7 @@ export async function sendEvents(
         raw.write(': still there\n\n');
         spokeAtMs = performance.now();
       }
-      if (hasEnded) break;
+      if (hasEnded(video)) break;
       await sleep(EVERY_MS, undefined, { signal: over }).catch(() => undefined);
     }
   } catch {
@@ -109,7 +108,9 @@ async function current(videos: VideosOfCaller, taskId: string): Promise<VideoObj
   return { ...video, progress: Math.max(percent, video.progress) };
 }
 
-function eventOf({ status, needs_decision }: VideoObject): string {
-  if (status === 'completed' || status === 'failed') return `video.${status}`;
-  return needs_decision ? 'video.needs_decision' : 'video.progress';
+const hasEnded = ({ status }: VideoObject) => status === 'completed' || status === 'failed';
+
+function eventOf(video: VideoObject): string {
+  if (hasEnded(video)) return `video.${video.status}`;
+  return video.needs_decision ? 'video.needs_decision' : 'video.progress';
 }

@@ -3,40 +3,26 @@ import multipart from '@fastify/multipart';
 import type { Client } from '@temporalio/client';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
-import { z } from 'zod';
 import type { VideoClient } from '../client/video-client';
 import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
 import type { VideoStorage } from '../storage';
-import { limitForms, limitJson } from './body-limits';
-import { takeCallbackUrl } from './callback-url';
-import { callerOf, readIdempotencyKey, readWaitMs } from './caller';
-import { CONTENT_ANSWERS, contentHeaders, contentQuery, sendContent } from './content';
+import { LARGEST_BODY_BYTES, limitForms, limitJson } from './body-limits';
+import { readCallers } from './caller';
 import { DeletedVideos } from './deleted-videos';
-import { EVENT_ANSWERS, eventHeaders, sendEvents } from './events';
 import type { KeyRing } from './gateway-keys';
 import { guardBrowsers } from './guard-browsers';
 import { serveHealth } from './health';
 import { serveHooks } from './hooks';
-import { errorBody, Refusal } from './http-errors';
-import { fileTooLarge, largestBodyWithImage, serveImages, settleImage, withoutBytes } from './images';
+import { fileTooLarge, serveImages } from './images';
 import { jobsInTemporal, type KeyLimits, LimitKeeper } from './key-limits';
 import { refuseUnknownPaths } from './methods';
-import { BODY_ERRORS, describeInterface, LIST_ERRORS, VIDEO_ERRORS } from './openapi';
+import { describeInterface } from './openapi';
 import { PollHints, pollTaskNow } from './poll-hints';
 import { logRequests } from './request-log';
 import { answerClientError, sendError } from './send-error';
 import { servePage } from './serve-page';
 import { VideoBoard } from './video-board';
-import { videoObject } from './video-object';
-import {
-  documentedRequests,
-  readFormNumbers,
-  readImageRequest,
-  readOpenAiRequest,
-  readServiceRequest,
-  refuseCutTexts,
-  type Wanted,
-} from './video-requests';
+import { serveVideos } from './video-routes';
 import { VideosOfCaller } from './videos-of-caller';
 
 /** All that the routes need. */
@@ -65,9 +51,6 @@ export interface GatewayTools {
   headersTimeoutMs?: number;
 }
 
-/** The service takes 2 MiB, which is what Temporal takes too. */
-const LARGEST_BODY_BYTES = 2 * 1024 * 1024;
-const LONGEST_PAGE = 100;
 /** Beside those that the service takes beyond its interface. All of them are in memory at once. */
 const MOST_FORM_FIELDS = 20;
 /** Clients that send slower than this hold a connection for nothing. */
@@ -90,59 +73,6 @@ const SECURITY_HEADERS = {
 
 /** An answer is for the one caller whose key came with the call. */
 const PRIVATE_HEADERS = { 'cache-control': 'private, no-store', vary: 'Authorization' };
-
-const idParams = z.object({ id: z.string().describe('The id that the POST answered.') });
-const decisionBody = z
-  .union([
-    z.strictObject({ decision: z.literal('adopt'), taskId: z.string().min(1) }),
-    z.strictObject({ decision: z.literal('resubmit') }),
-    z.strictObject({ decision: z.literal('abandon') }),
-  ])
-  .meta({ id: 'Decision' });
-const deletedVideo = z
-  .object({
-    id: z.string(),
-    object: z.literal('video.deleted'),
-    deleted: z
-      .boolean()
-      .describe('False when the video was still running: it is cancelled, and stays listed.'),
-  })
-  .meta({ id: 'DeletedVideo' });
-const PAGE_RULE = `must be a whole number from 1 to ${LONGEST_PAGE}`;
-const listQuery = z.object({
-  limit: z.coerce
-    .number(PAGE_RULE)
-    .int(PAGE_RULE)
-    .min(1, PAGE_RULE)
-    .max(LONGEST_PAGE, PAGE_RULE)
-    .default(20)
-    .describe('How many at most.'),
-  after: z.string().optional().describe('The id of the last video of the page before.'),
-  order: z.enum(['desc']).default('desc').describe('Newest first is the only order.'),
-});
-const preferHeader = z.object({
-  prefer: z
-    .string()
-    .optional()
-    .describe('`wait=30` answers when the video has ended, or after 30 s. At most 60.'),
-});
-const postHeaders = preferHeader.extend({
-  'idempotency-key': z
-    .string()
-    .min(1)
-    .max(255)
-    .optional()
-    .describe('A repeated POST with the same key is the same video.'),
-});
-const videoList = z
-  .object({
-    object: z.literal('list'),
-    data: z.array(videoObject),
-    first_id: z.string().nullable(),
-    last_id: z.string().nullable(),
-    has_more: z.boolean(),
-  })
-  .meta({ id: 'VideoList' });
 
 /** The interface of the video service, served from Temporal. */
 export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance> {
@@ -170,7 +100,8 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     },
   }).withTypeProvider<ZodTypeProvider>();
   const hasKeys = tools.keys !== undefined;
-  const logError = logRequests(app, { ...tools, lines: tools.logLines });
+  const callerOf = readCallers(tools.keys);
+  const logError = logRequests(app, { callerOf, lines: tools.logLines, log: tools.log });
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort());
   /** When the gateway ends, or the client has left: the response knows, the request is closed once it was read. */
@@ -208,8 +139,9 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   });
   guardBrowsers(app, { ...tools, hasKeys });
   // Before the body is read: without a key nobody makes the gateway parse one.
-  app.addHook('onRequest', async ({ routeOptions: { url = '' }, headers }) => {
-    if (url.startsWith('/v1/') && !WITHOUT_A_KEY.has(url)) callerOf(headers.authorization, tools.keys);
+  app.addHook('onRequest', async (request) => {
+    const { url = '' } = request.routeOptions;
+    if (url.startsWith('/v1/') && !WITHOUT_A_KEY.has(url)) callerOf(request);
   });
   limitForms(app, LARGEST_IMAGE_BYTES + LARGEST_BODY_BYTES);
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logError));
@@ -220,225 +152,21 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   const board = new VideoBoard(tools.client, deleted);
   const limits = new LimitKeeper(jobsInTemporal(tools.client), tools.limits);
   const videosOf = (request: FastifyRequest): VideosOfCaller => {
-    const caller = callerOf(request.headers.authorization, tools.keys);
+    const caller = callerOf(request);
     limits.countRequest(caller);
     const baseUrl = tools.publicUrl ?? `${request.protocol}://${request.host}`;
     return new VideosOfCaller(caller, baseUrl, { ...tools, board, limits, deleted });
   };
 
-  const create =
-    (read: (body: unknown, requestFields: readonly string[]) => Wanted, takesForms: boolean) =>
-    async (request: FastifyRequest, reply: FastifyReply) => {
-      const videos = videosOf(request);
-      const isForm = request.isMultipart();
-      if (isForm && !takesForms) throw jsonOnly();
-      if (isForm) refuseCutTexts(request.body, LARGEST_BODY_BYTES);
-      const { caller } = videos;
-      const given = withoutBytes(request.body, caller);
-      const { body, options } = takeCallbackUrl(isForm ? readFormNumbers(given.body) : given.body);
-      const wanted = { ...read(body, tools.requestFields), options };
-      await settleImage(tools.storage, given, { imageUrl: wanted.request.image_url, caller });
-      const video = await videos.start(wanted, readIdempotencyKey(request.headers['idempotency-key']));
-      const waitMs = readWaitMs(request.headers.prefer);
-      // The job has started: an error would make the caller start another.
-      return waitMs > 0 ? videos.wait(video.id, waitMs, over(reply)).catch(() => video) : video;
-    };
-
-  const documented = documentedRequests(tools.requestFields);
-  const posts = {
-    '/v1/videos/text-to-video': {
-      body: documented.service,
-      read: readServiceRequest,
-      operationId: 'textToVideo',
-      summary: 'Make a video from a prompt',
-      consumes: JSON_ONLY,
-    },
-    '/v1/videos/image-to-video': {
-      body: documented.image,
-      read: readImageRequest,
-      operationId: 'imageToVideo',
-      summary: 'Make a video from an image',
-      consumes: JSON_ONLY,
-    },
-    '/v1/videos': {
-      body: documented.openAi,
-      read: readOpenAiRequest,
-      operationId: 'createVideo',
-      summary: 'The same for clients of OpenAI’s interface',
-      consumes: [...JSON_ONLY, 'multipart/form-data'],
-    },
-  };
-  for (const [path, { read, ...schema }] of Object.entries(posts)) {
-    app.post(
-      path,
-      {
-        bodyLimit: largestBodyWithImage(LARGEST_BODY_BYTES),
-        schema: { ...schema, tags, headers: postHeaders, response: { 200: videoObject, ...BODY_ERRORS } },
-      },
-      create(read, schema.consumes.length > 1),
-    );
-  }
-
-  app.get(
-    '/v1/videos/:id',
-    {
-      schema: {
-        tags,
-        operationId: 'getVideo',
-        summary: 'The state of a video',
-        params: idParams,
-        headers: preferHeader,
-        response: { 200: videoObject, ...VIDEO_ERRORS },
-      },
-    },
-    async (request, reply) => {
-      const waitMs = readWaitMs(request.headers.prefer);
-      return videosOf(request).wait(request.params.id, waitMs, over(reply));
-    },
-  );
-
-  app.get(
-    '/v1/videos',
-    {
-      schema: {
-        tags,
-        operationId: 'listVideos',
-        summary: 'Videos, newest first',
-        querystring: listQuery,
-        response: { 200: videoList, ...LIST_ERRORS },
-      },
-    },
-    async (request) => {
-      const videos = videosOf(request);
-      const { limit, after } = readListQuery(request.query);
-      const { videos: data, hasMore } = await videos.list(limit, after);
-      return {
-        object: 'list' as const,
-        data,
-        first_id: data[0]?.id ?? null,
-        last_id: data.at(-1)?.id ?? null,
-        has_more: hasMore,
-      };
-    },
-  );
-
-  app.delete(
-    '/v1/videos/:id',
-    {
-      schema: {
-        tags,
-        operationId: 'deleteVideo',
-        summary: 'Cancel a video that runs, or delete one that has ended',
-        params: idParams,
-        response: { 200: deletedVideo, ...VIDEO_ERRORS, 409: errorBody },
-      },
-    },
-    async (request) => {
-      const { id } = request.params;
-      const isDeleted = await videosOf(request).delete(id);
-      return { id, object: 'video.deleted' as const, deleted: isDeleted };
-    },
-  );
-
-  app.get(
-    '/v1/videos/:id/content',
-    {
-      schema: {
-        tags,
-        operationId: 'getContent',
-        summary: 'The video itself',
-        params: idParams,
-        querystring: contentQuery,
-        headers: contentHeaders,
-        response: { ...VIDEO_ERRORS, 416: errorBody },
-        answers: CONTENT_ANSWERS,
-        answersHead: true,
-      },
-    },
-    async (request, reply) =>
-      sendContent(await videosOf(request).find(request.params.id), tools, request, reply),
-  );
-
-  app.get(
-    '/v1/videos/:id/events',
-    {
-      // A HEAD would wait for the end of the video.
-      exposeHeadRoute: false,
-      schema: {
-        tags,
-        operationId: 'getEvents',
-        summary: 'Events until the end',
-        params: idParams,
-        headers: eventHeaders,
-        response: VIDEO_ERRORS,
-        answers: EVENT_ANSWERS,
-      },
-    },
-    (request, reply) => sendEvents(videosOf(request), request.params.id, request, reply, over(reply)),
-  );
-
-  app.post(
-    '/v1/videos/:id/decision',
-    {
-      schema: {
-        tags,
-        operationId: 'decideSubmit',
-        summary: 'Settle a lost submit',
-        params: idParams,
-        body: decisionBody,
-        consumes: JSON_ONLY,
-        response: { 200: videoObject, ...BODY_ERRORS, 404: errorBody },
-      },
-    },
-    async (request) => {
-      const videos = videosOf(request);
-      const { id } = request.params;
-      await videos.find(id);
-      if (request.isMultipart()) throw jsonOnly();
-      const decision = decisionBody.safeParse(request.body);
-      if (!decision.success) throw badDecision();
-      return videos.decide(id, decision.data);
-    },
-  );
-
+  serveVideos(app, { ...tools, videosOf, over });
   await serveImages(app, {
     storage: tools.storage,
     callerOf: (request) => videosOf(request).caller,
   });
   const hints = new PollHints((taskId) => pollTaskNow(tools.client, taskId));
   await serveHooks(app, { hookSecret: tools.hookSecret, hints, logError });
-  servePage(app, { ...tools, namespace: tools.client.options.namespace });
+  const { namespace } = tools.client.options;
+  servePage(app, { callerOf, temporalUiUrl: tools.temporalUiUrl, namespace });
   serveHealth(app, tools.client);
   return app;
-}
-
-const tags = ['Videos'];
-const JSON_ONLY = ['application/json'];
-
-const badDecision = () =>
-  new Refusal({
-    status: 400,
-    code: 'invalid_request',
-    message:
-      'The body must be {"decision":"adopt","taskId":"…"}, {"decision":"resubmit"} or {"decision":"abandon"}.',
-    param: 'decision',
-  });
-
-const jsonOnly = () =>
-  new Refusal({
-    status: 415,
-    code: 'json_only',
-    message: 'This path takes JSON, with Content-Type: application/json.',
-  });
-
-/** `?limit=1&limit=2` and `?limit=1e1` are mistakes, not numbers. */
-function readListQuery(query: unknown): z.infer<typeof listQuery> {
-  const { limit }: { limit?: unknown } = Object(query);
-  if (limit === undefined || /^\d{1,4}$/.test(String(limit))) return listQuery.parse(query);
-  throw new Refusal({
-    status: 400,
-    code: 'invalid_request',
-    message: `limit must be a whole number from 1 to ${LONGEST_PAGE}.`,
-    param: 'limit',
-  });
 }

@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { errorBody, Refusal } from './http-errors';
+import { withDeadline } from './temporal-deadline';
 
 const READY_WITHIN_MS = 2_000;
 
@@ -35,9 +36,8 @@ export function serveHealth(app: FastifyInstance, client: Client): void {
     async () => {
       try {
         const { namespace } = client.options;
-        await client.withDeadline(Date.now() + READY_WITHIN_MS, () =>
-          client.workflowService.describeNamespace({ namespace }),
-        );
+        const ask = () => client.workflowService.describeNamespace({ namespace });
+        await withDeadline(client, ask, READY_WITHIN_MS);
       } catch {
         throw new Refusal({
           status: 503,

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { isTaskId } from '../contract/input-rules';
 import { isWebhookSecret, verifySignature } from '../service';
-import { errorBody, Refusal } from './http-errors';
+import { errorBody, noSuchPath, Refusal } from './http-errors';
 import type { PollHints } from './poll-hints';
 import type { LogError } from './send-error';
 
@@ -147,6 +147,3 @@ function isSecret(given: string, secret: string | undefined): boolean {
   const digestOf = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digestOf(given), digestOf(secret ?? '')) && secret !== undefined;
 }
-
-const noSuchPath = () =>
-  new Refusal({ status: 404, code: 'no_such_path', message: 'There is nothing here.' });

@@ -58,6 +58,9 @@ export class Refusal extends Error {
 export const noSuchVideo = () =>
   new Refusal({ status: 404, code: 'no_such_video', message: 'There is no such video.' });
 
+export const noSuchPath = () =>
+  new Refusal({ status: 404, code: 'no_such_path', message: 'There is nothing here.' });
+
 /** The same sentence for a missing, a wrong and a revoked key: a caller learns nothing by trying. */
 export const badKey = () =>
   new Refusal({

@@ -1,7 +1,8 @@
 import type { Client } from '@temporalio/client';
 import { WORKFLOW_TYPE } from '../contract/names';
 import { Refusal } from './http-errors';
-import { prefixOf } from './task-names';
+import { putLast } from './put-last';
+import { jobsOfCaller } from './task-names';
 
 /** What one key may do. A limit that is not set does not apply. */
 export interface KeyLimits {
@@ -23,7 +24,7 @@ const DAY_MS = 24 * 3_600_000;
 const LISTED_AFTER_MS = 10_000;
 /** A query has to stay short; of more starts in that time, the oldest are taken for listed. */
 const MOST_RECENT_STARTS = 100;
-/** Of keys that may long be gone from the file. */
+/** Of keys that may long be gone from the file. The one that was quiet for longest is forgotten first. */
 const MOST_KEYS = 10_000;
 
 interface Bucket {
@@ -62,7 +63,7 @@ export class LimitKeeper {
     const passedMs = Math.max(nowMs - bucket.filledAtMs, 0);
     const tokens = Math.min(most, bucket.tokens + (passedMs / 1_000) * requestsPerSecond);
     const isAllowed = tokens >= 1;
-    putLast(this.buckets, caller, { tokens: isAllowed ? tokens - 1 : tokens, filledAtMs: nowMs });
+    putLast(this.buckets, caller, { tokens: isAllowed ? tokens - 1 : tokens, filledAtMs: nowMs }, MOST_KEYS);
     if (isAllowed) return;
     const waitSeconds = Math.max(Math.ceil((1 - tokens) / requestsPerSecond), 1);
     throw tooMany(`at most ${requestsPerSecond} requests a second`, waitSeconds);
@@ -78,7 +79,7 @@ export class LimitKeeper {
     const nowMs = this.now();
     const before = this.recentStarts(caller, nowMs);
     const start = { workflowId, atMs: nowMs };
-    putLast(this.starts, caller, [...before, start].slice(-MOST_RECENT_STARTS));
+    putLast(this.starts, caller, [...before, start].slice(-MOST_RECENT_STARTS), MOST_KEYS);
     const release = () => {
       const others = (this.starts.get(caller) ?? []).filter((one) => one !== start);
       this.starts.set(caller, others);
@@ -103,24 +104,16 @@ export class LimitKeeper {
   }
 }
 
-/** Forgets the key that was quiet for longest when there are too many. */
-function putLast<Value>(map: Map<string, Value>, key: string, value: Value): void {
-  map.delete(key);
-  map.set(key, value);
-  const [oldest] = map.keys();
-  if (map.size > MOST_KEYS && oldest !== undefined) map.delete(oldest);
-}
-
 /** Counts in Temporal's visibility. */
 export function jobsInTemporal(client: Client): JobCounter {
   const count = async (...conditions: string[]) =>
-    (await client.workflow.count([`WorkflowType = '${WORKFLOW_TYPE}'`, ...conditions].join(' AND '))).count;
-  // A name of a key and an id of ours have no quotes.
-  const ofCaller = (caller: string) => `WorkflowId STARTS_WITH '${prefixOf(caller)}'`;
+    (await client.workflow.count(conditions.join(' AND '))).count;
   return {
-    running: (caller) => count(ofCaller(caller), `ExecutionStatus = 'Running'`),
-    startedSince: (caller, since) => count(ofCaller(caller), `StartTime > '${since.toISOString()}'`),
-    listed: (ids) => count(`WorkflowId IN (${ids.map((id) => `'${id}'`).join(', ')})`),
+    running: (caller) => count(jobsOfCaller(caller), `ExecutionStatus = 'Running'`),
+    startedSince: (caller, since) => count(jobsOfCaller(caller), `StartTime > '${since.toISOString()}'`),
+    // An id of ours has no quotes.
+    listed: (ids) =>
+      count(`WorkflowType = '${WORKFLOW_TYPE}'`, `WorkflowId IN (${ids.map((id) => `'${id}'`).join(', ')})`),
   };
 }
 

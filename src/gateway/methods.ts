@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Refusal } from './http-errors';
+import { noSuchPath, Refusal } from './http-errors';
 
 /** Answers paths that are not there: 405 with the methods of a path that has others, else 404. */
 export function refuseUnknownPaths(app: FastifyInstance): void {
@@ -13,8 +13,7 @@ export function refuseUnknownPaths(app: FastifyInstance): void {
     const methods = new Set(
       routes.filter((route) => route.path.test(path)).flatMap((route) => route.methods),
     );
-    if (methods.size === 0)
-      throw new Refusal({ status: 404, code: 'no_such_path', message: 'There is nothing here.' });
+    if (methods.size === 0) throw noSuchPath();
     const allow = [...methods].sort().join(', ');
     reply.header('allow', allow);
     throw new Refusal({ status: 405, code: 'method_not_allowed', message: `This path takes ${allow} only.` });

@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
+import { sendCached } from './cached-answer';
 import { errorBody } from './http-errors';
 import {
   type Answer,
@@ -10,7 +11,7 @@ import {
   type Operation,
   parseDocument,
 } from './interface-document';
-import { sendReference } from './reference-page';
+import { REFERENCE_POLICY, renderReference } from './reference-page';
 
 declare module 'fastify' {
   interface FastifySchema {
@@ -114,9 +115,13 @@ export async function describeInterface(app: FastifyInstance, options: DocumentO
     },
     async () => app.swagger(),
   );
-  app.get('/docs', { schema: { hide: true } }, (request, reply) =>
-    sendReference(parseDocument(app.swagger()), request, reply),
-  );
+  let reference: string | undefined;
+  app.get('/docs', { schema: { hide: true } }, (request, reply) => {
+    // Once: the routes do not change any more.
+    reference ??= renderReference(parseDocument(app.swagger()));
+    const type = 'text/html; charset=utf-8';
+    return sendCached(request, reply, { type, content: reference, policy: REFERENCE_POLICY });
+  });
 }
 
 /** Adds what fastify's plugins do not know: headers, answers without JSON, HEAD, and what depends on the keys. */

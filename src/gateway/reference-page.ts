@@ -1,26 +1,12 @@
-import { createHash } from 'node:crypto';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { InterfaceDocument, Operation } from './interface-document';
 
 /** The page has no script at all, and its one style sheet is that of the gateway. */
-const POLICY =
+export const REFERENCE_POLICY =
   "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
-/** The reference for people, made from the same document that programs read. */
-export function sendReference(
-  document: InterfaceDocument,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): FastifyReply {
-  const html = renderReference(document);
-  const etag = `"${createHash('sha256').update(html).digest('base64url')}"`;
-  reply.headers({ etag, 'cache-control': 'no-cache', 'content-security-policy': POLICY });
-  if (request.headers['if-none-match']?.split(/\s*,\s*/).includes(etag)) return reply.code(304).send();
-  return reply.type('text/html; charset=utf-8').send(html);
-}
 
 type Schema = Record<string, unknown>;
 
+/** The reference for people, made from the same document that programs read. */
 export function renderReference(document: InterfaceDocument): string {
   const { info, paths, components } = document;
   const operations = Object.entries(paths).flatMap(([path, methods]) =>

@@ -1,10 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { callerOf } from './caller';
-import type { KeyRing } from './gateway-keys';
+import type { CallerOf } from './caller';
 import type { LogError } from './send-error';
 
 export interface LogOptions {
-  keys: KeyRing | undefined;
+  callerOf: CallerOf;
   /** `errors` leaves out the lines about answers below 500. */
   lines: 'requests' | 'errors';
   log: (line: string) => void;
@@ -14,14 +13,14 @@ export interface LogOptions {
  * Writes a JSON line for each answer. The line has the pattern of the route, because an address may contain what a caller
  * has mistyped, such as a key; headers, query and bodies are never in it.
  */
-export function logRequests(app: FastifyInstance, { keys, lines, log }: LogOptions): LogError {
+export function logRequests(app: FastifyInstance, { callerOf, lines, log }: LogOptions): LogError {
   const write = (level: 'info' | 'error', request: FastifyRequest, rest: object) =>
     log(
       JSON.stringify({
         time: new Date().toISOString(),
         level,
         request_id: request.id,
-        key: nameOf(request, keys),
+        key: nameOf(request, callerOf),
         method: request.method,
         route: request.routeOptions?.url ?? null,
         ...rest,
@@ -44,9 +43,9 @@ export function logRequests(app: FastifyInstance, { keys, lines, log }: LogOptio
     });
 }
 
-function nameOf({ headers }: FastifyRequest, keys: KeyRing | undefined): string | null {
+function nameOf(request: FastifyRequest, callerOf: CallerOf): string | null {
   try {
-    return callerOf(headers.authorization, keys);
+    return callerOf(request);
   } catch {
     return null;
   }

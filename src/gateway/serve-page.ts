@@ -1,12 +1,11 @@
-import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { FAILURES } from '../contract/failure-table';
 import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
 import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../contract/request';
-import { callerOf } from './caller';
-import type { KeyRing } from './gateway-keys';
+import { sendCached } from './cached-answer';
+import type { CallerOf } from './caller';
 import { Refusal } from './http-errors';
 import { prefixOf } from './task-names';
 import { LONGEST_SHOWN_PROMPT_CHARS } from './video-requests';
@@ -14,8 +13,7 @@ import { SIZES, shapeOf } from './video-size';
 
 /** What the page needs to know about the gateway that serves it. */
 export interface PageOptions {
-  /** Undefined for a gateway without keys. */
-  keys: KeyRing | undefined;
+  callerOf: CallerOf;
   /** Of the Temporal UI, such as http://localhost:8233. Without it the page links to no workflow. */
   temporalUiUrl: string | undefined;
   namespace: string;
@@ -66,37 +64,26 @@ export function servePage(app: FastifyInstance, options: PageOptions): void {
     if (type === undefined) continue;
     const content = readFileSync(join(FOLDER, name));
     const path = name === 'index.html' ? '/' : `/${name}`;
-    app.get(path, { schema: { hide: true } }, (request, reply) => sendCached(request, reply, type, content));
+    app.get(path, { schema: { hide: true } }, (request, reply) =>
+      sendCached(request, reply, { type, content, policy: POLICY }),
+    );
   }
   app.get('/page.json', { schema: { hide: true } }, (request, reply) => {
     const content = JSON.stringify({ ...CHOICES, ...workflowLinkFor(request, options) });
     // Another key has other workflows.
     reply.header('vary', 'authorization');
-    return sendCached(request, reply, 'application/json; charset=utf-8', content);
+    return sendCached(request, reply, { type: 'application/json; charset=utf-8', content, policy: POLICY });
   });
-}
-
-function sendCached(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  type: string,
-  content: string | Buffer,
-): FastifyReply {
-  const etag = `"${createHash('sha256').update(content).digest('base64url')}"`;
-  // Every load asks: a new version of the gateway must not meet half of an old page.
-  reply.headers({ etag, 'cache-control': 'no-cache', 'content-security-policy': POLICY });
-  if (request.headers['if-none-match']?.split(/\s*,\s*/).includes(etag)) return reply.code(304).send();
-  return reply.type(type).send(content);
 }
 
 /** The address of a workflow in the Temporal UI, up to the id of the video. Only who has a key learns it. */
 function workflowLinkFor(
-  { headers }: FastifyRequest,
-  { keys, temporalUiUrl, namespace }: PageOptions,
+  request: FastifyRequest,
+  { callerOf, temporalUiUrl, namespace }: PageOptions,
 ): { workflowUrl?: string } {
   if (temporalUiUrl === undefined) return {};
   try {
-    const prefix = prefixOf(callerOf(headers.authorization, keys));
+    const prefix = prefixOf(callerOf(request));
     const base = temporalUiUrl.replace(/\/+$/, '');
     return {
       workflowUrl: `${base}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(prefix)}`,

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { WORKFLOW_TYPE } from '../contract/names';
 
 const TASK_ID = /^video_[0-9a-f]{32}$/;
 
@@ -23,3 +24,7 @@ export const prefixOf = (caller: string) => `gateway-${caller}-`;
 export const workflowIdOf = (caller: string, taskId: string) => `${prefixOf(caller)}${taskId}`;
 
 export const taskIdOf = (caller: string, workflowId: string) => workflowId.slice(prefixOf(caller).length);
+
+/** The condition for the jobs of a caller in Temporal's lists. The name of a key has no quotes. */
+export const jobsOfCaller = (caller: string) =>
+  `WorkflowType = '${WORKFLOW_TYPE}' AND WorkflowId STARTS_WITH '${prefixOf(caller)}'`;

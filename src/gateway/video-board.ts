@@ -3,6 +3,7 @@ import { jobOf } from '../client/video-job';
 import { WORKFLOW_TYPE } from '../contract/names';
 import { isVideoFailure } from '../contract/video-failure';
 import type { DeletedVideos } from './deleted-videos';
+import { putLast } from './put-last';
 import { withDeadline } from './temporal-deadline';
 import type { Ending } from './video-object';
 
@@ -48,7 +49,7 @@ export class VideoBoard {
       readAtMs: this.now(),
       ended: undefined,
     };
-    this.remember(workflowId, entry);
+    putLast(this.entries, workflowId, entry, MOST_REMEMBERED);
     try {
       const seen = await entry.seen;
       if (seen?.ending !== undefined) entry.ended = seen;
@@ -77,13 +78,6 @@ export class VideoBoard {
   /** A newer entry may have taken its place. */
   private drop(workflowId: string, entry: Entry): void {
     if (this.entries.get(workflowId) === entry) this.entries.delete(workflowId);
-  }
-
-  private remember(workflowId: string, entry: Entry): void {
-    this.entries.delete(workflowId);
-    this.entries.set(workflowId, entry);
-    const [oldest] = this.entries.keys();
-    if (this.entries.size > MOST_REMEMBERED && oldest !== undefined) this.entries.delete(oldest);
   }
 
   private async load(workflowId: string, before: Seen | undefined): Promise<Seen | undefined> {

@@ -6,12 +6,12 @@ import type { VideoClient } from '../client/video-client';
 import type { VideoJob } from '../client/video-job';
 import type { JobOptions } from '../contract/job';
 import type { SubmitDecision } from '../contract/lost-submit';
-import { PERCENT_MEMO, WORKFLOW_TYPE } from '../contract/names';
+import { PERCENT_MEMO } from '../contract/names';
 import type { DeletedVideos } from './deleted-videos';
 import { isUnavailable, noSuchVideo, Refusal } from './http-errors';
 import type { LimitKeeper } from './key-limits';
 import { newestFirst } from './newest-first';
-import { isTaskId, prefixOf, taskIdFor, taskIdOf, workflowIdOf } from './task-names';
+import { isTaskId, jobsOfCaller, taskIdFor, taskIdOf, workflowIdOf } from './task-names';
 import { withDeadline } from './temporal-deadline';
 import type { Seen, VideoBoard } from './video-board';
 import { askedIn, REQUEST_MEMO, toVideoObject, type VideoObject } from './video-object';
@@ -113,7 +113,6 @@ export class VideosOfCaller {
   private async listAfter(limit: number, after: string | undefined): Promise<Page> {
     const start = after === undefined ? undefined : await this.read(after);
     if (after !== undefined && start === undefined) throw noSuchVideo();
-    const conditions = `WorkflowType = '${WORKFLOW_TYPE}' AND WorkflowId STARTS_WITH '${prefixOf(this.caller)}'`;
     const cursor = start && { startTime: start.description.startTime, workflowId: start.job.workflowId };
     const listed: VideoObject[] = [];
     let found: WorkflowExecutionInfo[] = [];
@@ -129,7 +128,7 @@ export class VideosOfCaller {
       listed.push(...shown.flat());
       found = [];
     };
-    for await (const one of newestFirst(this.tools.client, conditions, cursor)) {
+    for await (const one of newestFirst(this.tools.client, jobsOfCaller(this.caller), cursor)) {
       found.push(one);
       if (listed.length + found.length > limit) await showFound();
       if (listed.length > limit) break;

@@ -34,7 +34,11 @@ interface Asked extends InjectOptions {
 async function ask({ storage, uri, content = 'redirect', ...call }: Asked) {
   const app = Fastify();
   apps.push(app);
-  const logError = logRequests(app, { keys: undefined, lines: 'requests', log: (line) => lines.push(line) });
+  const logError = logRequests(app, {
+    callerOf: () => 'local',
+    lines: 'requests',
+    log: (line) => lines.push(line),
+  });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logError));
   const video = { uri, bytes: 3, sha256: SHA256, contentType: 'video/mp4' };
   const found = { taskId: 'video_1', ending: { result: { video } } };

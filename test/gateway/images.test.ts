@@ -3,11 +3,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client, Connection } from '@temporalio/client';
 import type { FastifyInstance } from 'fastify';
-import { createVideoClient } from '../../src/client/video-client';
 import { IMAGE_TYPES, LARGEST_IMAGE_BYTES } from '../../src/contract/image-reference';
-import { buildGateway } from '../../src/gateway/gateway';
 import { makeKey, openKeyFile } from '../../src/gateway/gateway-keys';
 import { createFileStorage, ImageLinks, type VideoStorage } from '../../src/storage';
 import {
@@ -24,6 +21,7 @@ import {
   WEBP,
 } from '../support/images';
 import { filesIn } from '../support/stored-files';
+import { closedGateway } from './closed-gateway';
 
 const [shop, press] = [makeKey('shop'), makeKey('press')];
 const PNG_NAME = `shop/${sha256Of(PNG)}.png`;
@@ -33,33 +31,19 @@ const GATEWAY = 'http://gateway.example';
 let folder: string;
 let storage: VideoStorage;
 let app: FastifyInstance;
-let connection: Connection;
 let url: string;
-const logged: string[] = [];
+let logged: string[];
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'videogen-images-'));
   const keysFile = join(folder, 'keys');
   writeFileSync(keysFile, `${shop.line}\n${press.line}\n`);
   storage = createFileStorage(join(folder, 'storage'));
-  // Nothing here reaches Temporal.
-  connection = Connection.lazy({ address: '127.0.0.1:1' });
-  const client = new Client({ connection });
-  app = await buildGateway({
-    client,
-    videos: await createVideoClient({ client, env: {} }),
+  ({ app, lines: logged } = await closedGateway({
     storage,
     keys: openKeyFile(keysFile, () => undefined),
-    limits: {},
-    requestFields: [],
-    publicUrl: undefined,
-    temporalUiUrl: undefined,
-    hookSecret: undefined,
-    corsOrigins: [],
-    content: 'stream',
     logLines: 'errors',
-    log: (line) => logged.push(line),
-  });
+  }));
   url = await app.listen({ host: '127.0.0.1', port: 0 });
 });
 afterEach(() => {
@@ -69,7 +53,6 @@ afterEach(() => {
 });
 afterAll(async () => {
   await app?.close();
-  await connection?.close();
   rmSync(folder, { recursive: true });
 });
 

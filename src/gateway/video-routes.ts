@@ -1,0 +1,301 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import type { VideoStorage } from '../storage';
+import { LARGEST_BODY_BYTES } from './body-limits';
+import { takeCallbackUrl } from './callback-url';
+import { readIdempotencyKey, readWaitMs } from './caller';
+import { CONTENT_ANSWERS, contentHeaders, contentQuery, sendContent } from './content';
+import { EVENT_ANSWERS, eventHeaders, sendEvents } from './events';
+import { errorBody, Refusal } from './http-errors';
+import { largestBodyWithImage, settleImage, withoutBytes } from './images';
+import { BODY_ERRORS, LIST_ERRORS, VIDEO_ERRORS } from './openapi';
+import { videoObject } from './video-object';
+import {
+  documentedRequests,
+  readFormNumbers,
+  readImageRequest,
+  readOpenAiRequest,
+  readServiceRequest,
+  refuseCutTexts,
+  type Wanted,
+} from './video-requests';
+import type { VideosOfCaller } from './videos-of-caller';
+
+const LONGEST_PAGE = 100;
+
+const idParams = z.object({ id: z.string().describe('The id that the POST answered.') });
+const decisionBody = z
+  .union([
+    z.strictObject({ decision: z.literal('adopt'), taskId: z.string().min(1) }),
+    z.strictObject({ decision: z.literal('resubmit') }),
+    z.strictObject({ decision: z.literal('abandon') }),
+  ])
+  .meta({ id: 'Decision' });
+const deletedVideo = z
+  .object({
+    id: z.string(),
+    object: z.literal('video.deleted'),
+    deleted: z
+      .boolean()
+      .describe('False when the video was still running: it is cancelled, and stays listed.'),
+  })
+  .meta({ id: 'DeletedVideo' });
+const PAGE_RULE = `must be a whole number from 1 to ${LONGEST_PAGE}`;
+const listQuery = z.object({
+  limit: z.coerce
+    .number(PAGE_RULE)
+    .int(PAGE_RULE)
+    .min(1, PAGE_RULE)
+    .max(LONGEST_PAGE, PAGE_RULE)
+    .default(20)
+    .describe('How many at most.'),
+  after: z.string().optional().describe('The id of the last video of the page before.'),
+  order: z.enum(['desc']).default('desc').describe('Newest first is the only order.'),
+});
+const preferHeader = z.object({
+  prefer: z
+    .string()
+    .optional()
+    .describe('`wait=30` answers when the video has ended, or after 30 s. At most 60.'),
+});
+const postHeaders = preferHeader.extend({
+  'idempotency-key': z
+    .string()
+    .min(1)
+    .max(255)
+    .optional()
+    .describe('A repeated POST with the same key is the same video.'),
+});
+const videoList = z
+  .object({
+    object: z.literal('list'),
+    data: z.array(videoObject),
+    first_id: z.string().nullable(),
+    last_id: z.string().nullable(),
+    has_more: z.boolean(),
+  })
+  .meta({ id: 'VideoList' });
+
+/** What the routes of videos need. */
+export interface VideoRouteTools {
+  storage: VideoStorage;
+  content: 'stream' | 'redirect';
+  requestFields: readonly string[];
+  /** The videos of the key that a call has. Throws a 401 or a 429. */
+  videosOf(request: FastifyRequest): VideosOfCaller;
+  /** When the gateway ends, or the client has left. */
+  over(reply: FastifyReply): AbortSignal;
+}
+
+/** Serves `/v1/videos` and what is below it, in the dialects of the service and of OpenAI. */
+export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void {
+  const { storage, content, requestFields, videosOf, over } = tools;
+  const routes = app.withTypeProvider<ZodTypeProvider>();
+
+  const create =
+    (read: (body: unknown, requestFields: readonly string[]) => Wanted, takesForms: boolean) =>
+    async (request: FastifyRequest, reply: FastifyReply) => {
+      const videos = videosOf(request);
+      const isForm = request.isMultipart();
+      if (isForm && !takesForms) throw jsonOnly();
+      if (isForm) refuseCutTexts(request.body, LARGEST_BODY_BYTES);
+      const { caller } = videos;
+      const given = withoutBytes(request.body, caller);
+      const { body, options } = takeCallbackUrl(isForm ? readFormNumbers(given.body) : given.body);
+      const wanted = { ...read(body, requestFields), options };
+      await settleImage(storage, given, { imageUrl: wanted.request.image_url, caller });
+      const video = await videos.start(wanted, readIdempotencyKey(request.headers['idempotency-key']));
+      const waitMs = readWaitMs(request.headers.prefer);
+      // The job has started: an error would make the caller start another.
+      return waitMs > 0 ? videos.wait(video.id, waitMs, over(reply)).catch(() => video) : video;
+    };
+
+  const documented = documentedRequests(requestFields);
+  const posts = {
+    '/v1/videos/text-to-video': {
+      body: documented.service,
+      read: readServiceRequest,
+      operationId: 'textToVideo',
+      summary: 'Make a video from a prompt',
+      consumes: JSON_ONLY,
+    },
+    '/v1/videos/image-to-video': {
+      body: documented.image,
+      read: readImageRequest,
+      operationId: 'imageToVideo',
+      summary: 'Make a video from an image',
+      consumes: JSON_ONLY,
+    },
+    '/v1/videos': {
+      body: documented.openAi,
+      read: readOpenAiRequest,
+      operationId: 'createVideo',
+      summary: 'The same for clients of OpenAI’s interface',
+      consumes: [...JSON_ONLY, 'multipart/form-data'],
+    },
+  };
+  for (const [path, { read, ...schema }] of Object.entries(posts)) {
+    routes.post(
+      path,
+      {
+        bodyLimit: largestBodyWithImage(LARGEST_BODY_BYTES),
+        schema: { ...schema, tags, headers: postHeaders, response: { 200: videoObject, ...BODY_ERRORS } },
+      },
+      create(read, schema.consumes.length > 1),
+    );
+  }
+
+  routes.get(
+    '/v1/videos/:id',
+    {
+      schema: {
+        tags,
+        operationId: 'getVideo',
+        summary: 'The state of a video',
+        params: idParams,
+        headers: preferHeader,
+        response: { 200: videoObject, ...VIDEO_ERRORS },
+      },
+    },
+    async (request, reply) => {
+      const waitMs = readWaitMs(request.headers.prefer);
+      return videosOf(request).wait(request.params.id, waitMs, over(reply));
+    },
+  );
+
+  routes.get(
+    '/v1/videos',
+    {
+      schema: {
+        tags,
+        operationId: 'listVideos',
+        summary: 'Videos, newest first',
+        querystring: listQuery,
+        response: { 200: videoList, ...LIST_ERRORS },
+      },
+    },
+    async (request) => {
+      const videos = videosOf(request);
+      const { limit, after } = readListQuery(request.query);
+      const { videos: data, hasMore } = await videos.list(limit, after);
+      return {
+        object: 'list' as const,
+        data,
+        first_id: data[0]?.id ?? null,
+        last_id: data.at(-1)?.id ?? null,
+        has_more: hasMore,
+      };
+    },
+  );
+
+  routes.delete(
+    '/v1/videos/:id',
+    {
+      schema: {
+        tags,
+        operationId: 'deleteVideo',
+        summary: 'Cancel a video that runs, or delete one that has ended',
+        params: idParams,
+        response: { 200: deletedVideo, ...VIDEO_ERRORS, 409: errorBody },
+      },
+    },
+    async (request) => {
+      const { id } = request.params;
+      const isDeleted = await videosOf(request).delete(id);
+      return { id, object: 'video.deleted' as const, deleted: isDeleted };
+    },
+  );
+
+  routes.get(
+    '/v1/videos/:id/content',
+    {
+      schema: {
+        tags,
+        operationId: 'getContent',
+        summary: 'The video itself',
+        params: idParams,
+        querystring: contentQuery,
+        headers: contentHeaders,
+        response: { ...VIDEO_ERRORS, 416: errorBody },
+        answers: CONTENT_ANSWERS,
+        answersHead: true,
+      },
+    },
+    async (request, reply) =>
+      sendContent(await videosOf(request).find(request.params.id), { storage, content }, request, reply),
+  );
+
+  routes.get(
+    '/v1/videos/:id/events',
+    {
+      // A HEAD would wait for the end of the video.
+      exposeHeadRoute: false,
+      schema: {
+        tags,
+        operationId: 'getEvents',
+        summary: 'Events until the end',
+        params: idParams,
+        headers: eventHeaders,
+        response: VIDEO_ERRORS,
+        answers: EVENT_ANSWERS,
+      },
+    },
+    (request, reply) => sendEvents(videosOf(request), request.params.id, request, reply, over(reply)),
+  );
+
+  routes.post(
+    '/v1/videos/:id/decision',
+    {
+      schema: {
+        tags,
+        operationId: 'decideSubmit',
+        summary: 'Settle a lost submit',
+        params: idParams,
+        body: decisionBody,
+        consumes: JSON_ONLY,
+        response: { 200: videoObject, ...BODY_ERRORS, 404: errorBody },
+      },
+    },
+    async (request) => {
+      const videos = videosOf(request);
+      const { id } = request.params;
+      await videos.find(id);
+      if (request.isMultipart()) throw jsonOnly();
+      const decision = decisionBody.safeParse(request.body);
+      if (!decision.success) throw badDecision();
+      return videos.decide(id, decision.data);
+    },
+  );
+}
+
+const tags = ['Videos'];
+const JSON_ONLY = ['application/json'];
+
+const badDecision = () =>
+  new Refusal({
+    status: 400,
+    code: 'invalid_request',
+    message:
+      'The body must be {"decision":"adopt","taskId":"…"}, {"decision":"resubmit"} or {"decision":"abandon"}.',
+    param: 'decision',
+  });
+
+const jsonOnly = () =>
+  new Refusal({
+    status: 415,
+    code: 'json_only',
+    message: 'This path takes JSON, with Content-Type: application/json.',
+  });
+
+/** `?limit=1&limit=2` and `?limit=1e1` are mistakes, not numbers. */
+function readListQuery(query: unknown): z.infer<typeof listQuery> {
+  const { limit }: { limit?: unknown } = Object(query);
+  if (limit === undefined || /^\d{1,4}$/.test(String(limit))) return listQuery.parse(query);
+  throw new Refusal({
+    status: 400,
+    code: 'invalid_request',
+    message: `limit ${PAGE_RULE}.`,
+    param: 'limit',
+  });
+}
