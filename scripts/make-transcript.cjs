@@ -20,9 +20,7 @@ rmSync(folder, { recursive: true, force: true });
 const lines = (output[1] ?? '')
   .split('\n')
   .filter((line) => line !== '' && !line.startsWith('npm warn'))
-  .map((line) =>
-    line.replaceAll(`file://${folder}`, 'file:///…').replaceAll(join(folder, 'videos'), 'videos'),
-  );
+  .map((line) => line.replaceAll(folder, '/…'));
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const [before, rest] = readme.split(START);
 const after = rest.split(END)[1];
