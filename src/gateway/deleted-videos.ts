@@ -1,5 +1,4 @@
-import type { Readable } from 'node:stream';
-import type { VideoStorage } from '../storage';
+import { isStored, type VideoStorage } from '../storage';
 import { Refusal } from './http-errors';
 
 /**
@@ -10,10 +9,8 @@ import { Refusal } from './http-errors';
 export class DeletedVideos {
   constructor(private readonly storage: Pick<VideoStorage, 'read' | 'write' | 'remove'>) {}
 
-  async has(workflowId: string): Promise<boolean> {
-    const mark: Readable | undefined = await this.storage.read(keyOf(workflowId));
-    mark?.destroy();
-    return mark !== undefined;
+  has(workflowId: string): Promise<boolean> {
+    return isStored(this.storage, keyOf(workflowId));
   }
 
   /** The file goes first: a DELETE that stops in between can be repeated. */

@@ -9,6 +9,7 @@ import {
   LARGEST_IMAGE_BYTES,
 } from '../contract/image-reference';
 import { imageTypeOf } from './image-type';
+import { isStored } from './is-stored';
 import type { VideoStorage } from './storage';
 
 /** Why a file cannot be used as an image; the message is a part of a sentence, such as `is not a complete …`. */
@@ -71,10 +72,8 @@ export async function storeOnce(
   await incoming.publish({ bytes: bytes.length, sha256: sha256Of(bytes) });
 }
 
-export async function hasImage(storage: VideoStorage, reference: ImageReference): Promise<boolean> {
-  const stored = await storage.read(imageKey(reference));
-  stored?.destroy();
-  return stored !== undefined;
+export function hasImage(storage: VideoStorage, reference: ImageReference): Promise<boolean> {
+  return isStored(storage, imageKey(reference));
 }
 
 /** Undefined when there is none, and when the file is not that image. */

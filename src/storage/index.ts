@@ -9,6 +9,7 @@ export {
   storeImage,
   tooLarge,
 } from './images';
+export { isStored } from './is-stored';
 export type { S3Connection, S3Credentials } from './s3-connection';
 export { createS3Storage, readS3Uri, type S3StorageOptions } from './s3-storage';
 export type {
