@@ -9,11 +9,9 @@ const shared = {
   // Not in the folder of temporary files, which each run has its own of.
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   testEnvironment: '<rootDir>/test/support/watchful-environment.cjs',
-  setupFiles: ['<rootDir>/test/support/watch-runtime.cjs'],
+  runtime: '<rootDir>/test/support/shared-packages.cjs',
   setupFilesAfterEnv: ['<rootDir>/test/support/documented-answers.ts'],
-  // fastify's inject needs this package, which has only ES modules.
-  transform: { '\\.ts$': swc, 'light-my-request/node_modules/cookie/.*\\.js$': swc },
-  transformIgnorePatterns: ['/node_modules/(?!light-my-request/|cookie/)'],
+  transform: { '\\.ts$': swc },
   // jest cannot run the process that inspects videos, so it loads TypeScript by itself.
   moduleNameMapper: { '^[.]/inspect-entry$': '<rootDir>/test/support/inspect-entry.ts' },
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/test/mutants/node_modules'],

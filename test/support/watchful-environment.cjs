@@ -1,7 +1,6 @@
-require('./compile-once.cjs');
-const { TestEnvironment } = require('jest-environment-node');
 const { relative } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
+const OneContext = require('./one-context.cjs');
 const { recordProcessorTime, ROOT } = require('./last-run.cjs');
 const { processorMs } = require('./processor-time.cjs');
 
@@ -10,9 +9,9 @@ const CLOSE_WITHIN_MS = 30_000;
 const CHECK_INTERVAL_MS = 20;
 
 /** Fails a test file that leaves a timer, a socket, a server, a child process or Temporal's runtime behind. */
-module.exports = class WatchfulEnvironment extends TestEnvironment {
+module.exports = class WatchfulEnvironment extends OneContext {
   constructor(config, context) {
-    super(config, context);
+    super(config);
     this.file = relative(ROOT, context.testPath);
     this.processorMsBefore = processorMs();
   }
@@ -22,6 +21,7 @@ module.exports = class WatchfulEnvironment extends TestEnvironment {
     // Node opens these on first use and never closes them.
     void [process.stdout, process.stderr];
     this.before = counted(process.getActiveResourcesInfo());
+    this.runtimeWasOpen = temporalRuntimeIsOpen();
     this.left = [];
   }
 
@@ -46,9 +46,15 @@ module.exports = class WatchfulEnvironment extends TestEnvironment {
     const more = [...counted(process.getActiveResourcesInfo())]
       .filter(([kind, count]) => count > (this.before.get(kind) ?? 0))
       .map(([kind]) => kind);
-    return [...more, ...(this.global.temporalRuntimeIsOpen?.() ? ["Temporal's Runtime"] : [])];
+    return !this.runtimeWasOpen && temporalRuntimeIsOpen() ? [...more, "Temporal's Runtime"] : more;
   }
 };
+
+/** Temporal's runtime is native: it keeps a process from ending, but Node does not list it. */
+function temporalRuntimeIsOpen() {
+  const loaded = require.cache[require.resolve('@temporalio/worker/lib/runtime')];
+  return loaded?.exports.Runtime._instance !== undefined;
+}
 
 async function untilNone(findOpen) {
   const giveUpAt = Date.now() + CLOSE_WITHIN_MS;
