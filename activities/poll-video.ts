@@ -1,12 +1,12 @@
 import { cancellationSignal, log } from '@temporalio/activity';
 import type { SharedPoll } from '../src/contract/batch';
-import { durationMs } from '../src/contract/duration';
-import type { PollBounds, TaskStatus } from '../src/contract/job';
+import type { TaskStatus } from '../src/contract/job';
 import { POLLS_AT_ONCE, SHARED_POLL_MS } from '../src/contract/policies';
 import { readFailure } from '../src/contract/video-failure';
-import type { RateLimiter, ServiceProfile, TaskReading, VideoService } from '../src/service';
+import type { RateLimiter, TaskReading, VideoService } from '../src/service';
 import { whileHeartbeating } from './attempt';
 import { callWithinLimits } from './rate-limited-call';
+import { servicePollingOf } from './service-polling';
 import { toFailure } from './to-failure';
 
 /** Input of the activity pollVideo. */
@@ -62,7 +62,11 @@ async function toSharedPoll(poll: Promise<TaskStatus>): Promise<SharedPoll> {
 }
 
 /** One poll of a task. It reports that there is a video but not its link, because links are secrets and expire. */
-export function createPollTask(service: VideoService, rateLimiter: RateLimiter) {
+export function createPollTask(
+  service: VideoService,
+  rateLimiter: RateLimiter,
+  pollsPerSecondSaved?: number,
+) {
   const warnOnce = createDoubtWarner();
   return async function pollTask(taskId: string): Promise<TaskStatus> {
     try {
@@ -72,7 +76,7 @@ export function createPollTask(service: VideoService, rateLimiter: RateLimiter) 
       const status = toStatus(reading);
       for (const doubt of reading.doubts) warnOnce(taskId, doubt);
       if (hasEnded(status)) rateLimiter.recordTaskEnd();
-      return { ...status, ...servicePollingOf(service.profile) };
+      return { ...status, ...servicePollingOf(service.profile, pollsPerSecondSaved) };
     } catch (error) {
       throw toFailure(error, 'poll', { taskId });
     }
@@ -114,9 +118,4 @@ function toStatus({ task, serviceMessage, retryAfterMs }: TaskReading): TaskStat
     case 'cancelled':
       return { state: task.state, word, ...serviceMessage };
   }
-}
-
-/** How often the service wants to be polled, for the workflow, which does not have the profile. */
-export function servicePollingOf({ polling }: ServiceProfile = {}): { servicePolling?: PollBounds } {
-  return polling ? { servicePolling: { min: durationMs(polling.min), max: durationMs(polling.max) } } : {};
 }

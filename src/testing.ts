@@ -6,9 +6,15 @@ import { createVideoClient, type VideoClient } from './client/video-client';
 import type { Environment } from './config/service-config';
 import { readServerOptions } from './config/temporal-config';
 import { DEFAULT_TASK_QUEUE } from './contract/names';
-import { checkName, type Emulator, type EmulatorOptions, startEmulator } from './emulator';
+import {
+  checkName,
+  DEFAULT_JOB_TIME_MS,
+  type Emulator,
+  type EmulatorOptions,
+  startEmulator,
+} from './emulator';
 import { VideoPlugin, type VideoPluginOptions } from './plugin/video-plugin';
-import { createVideoService } from './service';
+import { createVideoService, type VideoService } from './service';
 import { createFileStorage } from './storage';
 import { findDevServer, findTestServer, type ServerOptions, startDevServer } from './temporal-server';
 import { startTestServer } from './temporal-server/start-test-server';
@@ -95,7 +101,7 @@ export async function createVideoTestEnvironment(
   // The emulator uses Temporal's clock, so that a skipped hour is an hour for its tasks too.
   const emulator = await startEmulator({ clock: () => temporal.currentTimeMs(), ...options.emulator });
   const storageFolder = await mkdtemp(join(tmpdir(), 'videogen-test-'));
-  const service = createVideoService({ baseUrl: emulator.url, apiKey: () => emulator.apiKey });
+  const service = createEmulatedService(emulator, options.emulator?.jobTimeMs);
   const storage = createFileStorage(storageFolder);
 
   return {
@@ -124,6 +130,13 @@ export async function createVideoTestEnvironment(
       await rm(storageFolder, { recursive: true, force: true });
     },
   };
+}
+
+/** Jobs are polled when the emulator has made their videos, and no test depends on what an earlier one taught the worker. */
+function createEmulatedService({ url, apiKey }: Emulator, jobTimeMs = DEFAULT_JOB_TIME_MS): VideoService {
+  const usually = { median: Math.max(jobTimeMs, 1), slow: Math.max(jobTimeMs, 1) };
+  const profile = { polling: { usually } };
+  return { ...createVideoService({ baseUrl: url, apiKey: () => apiKey, profile }), address: undefined };
 }
 
 interface Temporal {

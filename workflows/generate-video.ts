@@ -79,7 +79,7 @@ async function pollUntilReady(job: Job, taskId: string, poller: Poller): Promise
 async function download(job: Job, taskId: string): Promise<JobResult> {
   const waitedMs = job.waitedMs();
   job.enter('downloading');
-  const { expected, record, startedAtMs } = job;
+  const { expected, record, startedAtMs, endedTask: ended } = job;
   const { queues, storage, keepBad } = job.options;
   const { downloadVideo } = proxyActivities<VideoActivities>({
     ...DOWNLOAD_POLICY,
@@ -96,6 +96,7 @@ async function download(job: Job, taskId: string): Promise<JobResult> {
     storage: storage ?? undefined,
     keepBad: keepBad ?? undefined,
     startedAtMs,
+    ended,
   });
   job.markSucceeded(video, warnings);
   return { taskId, video, seed: expected?.seed, polls: job.observed.polls, waitedMs, warnings };

@@ -12,11 +12,17 @@ import {
   JOB_FIELDS,
   JOB_SOURCE_RULE,
 } from '../src/contract/input-rules';
-import type { JobInput, JobOptions, PollBounds } from '../src/contract/job';
+import type { JobInput, JobOptions, ServicePolling } from '../src/contract/job';
 import { DEFAULT_DEADLINE_MS, DEFAULT_HOLD_MS } from '../src/contract/policies';
 import { requestSizeProblem, requestsSizeProblem } from '../src/contract/sizes';
 import { createFailure } from '../src/contract/video-failure';
-import { DEFAULT_MAX_MS, DEFAULT_MIN_MS, LEAST_MIN_MS } from './poll-schedule';
+import {
+  DEFAULT_MAX_MS,
+  DEFAULT_MIN_MS,
+  DEFAULT_POLLS_PER_SECOND_SAVED,
+  LEAST_MIN_MS,
+  type PollRules,
+} from './poll-schedule';
 
 /** The times of a job, in milliseconds. */
 export interface JobTimes {
@@ -45,12 +51,17 @@ export function timesOf({ deadline, holdFor }: JobOptions): JobTimes {
   };
 }
 
-/** The shortest and longest pause between two polls: the job's own, else the service profile's, else the default. */
-export function pollingOf({ polling }: JobOptions, service: PollBounds = {}): { min: number; max: number } {
+/** The job's own rules for its polls, else those of the worker for this service, else the default. */
+export function pollingOf({ polling }: JobOptions, service: ServicePolling = {}): PollRules {
   const min = readDuration('polling.min', polling?.min ?? service.min ?? DEFAULT_MIN_MS);
   const max = readDuration('polling.max', polling?.max ?? service.max ?? DEFAULT_MAX_MS);
   // A minimum above the default maximum raises the maximum.
-  return { min: Math.max(min, LEAST_MIN_MS), max: Math.max(min, max, LEAST_MIN_MS) };
+  return {
+    min: Math.max(min, LEAST_MIN_MS),
+    max: Math.max(min, max, LEAST_MIN_MS),
+    pollsPerSecondSaved:
+      polling?.pollsPerSecondSaved ?? service.pollsPerSecondSaved ?? DEFAULT_POLLS_PER_SECOND_SAVED,
+  };
 }
 
 function readDuration(name: string, value: unknown): number {

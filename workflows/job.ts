@@ -6,7 +6,7 @@ import type {
   JobOptions,
   JobPhase,
   JobProgress,
-  PollBounds,
+  ServicePolling,
   SignalledDecision,
   StoredVideo,
   TaskStatus,
@@ -16,12 +16,14 @@ import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import { UNKNOWN_TASK_GRACE_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { describeVideo } from '../src/contract/summaries';
+import { type EndedTask, isUsualTimes, type UsualTimes, usualTimesOf } from '../src/contract/usual-times';
 import { type ExpectedVideo, expectedOf } from '../src/contract/video-facts';
 import type { VideoFailure } from '../src/contract/video-failure';
 import { SubmitHold } from './hold';
 import { pollingOf, timesOf } from './input';
-import { nextPollDelayMs } from './poll-schedule';
+import { nextPollDelayMs, type PollRules } from './poll-schedule';
 import { TaskObservations } from './task-observations';
+import { TaskTimer } from './task-timer';
 
 /** Where a job lives: in a workflow of its own, or as one item of a batch. */
 export interface JobHost {
@@ -59,13 +61,16 @@ export class Job {
   readonly startedAtMs: number;
   /** What the video should be. The request itself is not kept: it may be large. */
   expected: ExpectedVideo | undefined;
+  /** How long such tasks usually take, if the worker has learned it. */
+  usualTimes: UsualTimes | undefined;
   private phase: JobPhase = 'submitting';
   private isAdopted: boolean;
   private submittedAtMs: number;
   private nextPollAtMs: number | undefined;
   private download: DownloadProgress | undefined;
   private readonly deadlineMs: number;
-  private servicePolling: PollBounds | undefined;
+  private servicePolling: ServicePolling | undefined;
+  private readonly taskTimer = new TaskTimer();
   private hasDefaultReceiver: boolean;
   private webhook: JobProgress['webhook'];
 
@@ -84,6 +89,7 @@ export class Job {
     this.expected = carried?.expected;
     this.pollRequested = carried?.pollRequested ?? false;
     this.servicePolling = carried?.servicePolling;
+    this.recordUsualTimes(carried?.usualTimes);
     this.hasDefaultReceiver = carried?.hasReceiver ?? false;
     this.record = carried?.record;
     this.taskId = carried?.taskId;
@@ -130,13 +136,20 @@ export class Job {
     this.recordSettings(submitted);
     this.isStored = submitted.isStored ?? false;
     this.recordTask(submitted.taskId);
+    this.taskTimer.start(submitted.kind);
   }
 
   /** What the worker's profile and storage say about the task. */
-  recordSettings({ servicePolling, record, hasReceiver }: SubmittedTask): void {
+  recordSettings({ servicePolling, usualTimes, record, hasReceiver }: SubmittedTask): void {
     this.servicePolling = servicePolling;
+    this.recordUsualTimes(usualTimes);
     this.recordReceiver(hasReceiver);
     this.record = record;
+  }
+
+  /** Other than these, no schedule can be made from. */
+  private recordUsualTimes(usualTimes: unknown): void {
+    this.usualTimes = isUsualTimes(usualTimes) ? usualTimes : undefined;
   }
 
   /** Takes a task that this job did not submit. Whoever named it may be mistaken. */
@@ -189,7 +202,8 @@ export class Job {
   }
 
   recordStatus(status: TaskStatus): void {
-    this.observed.recordStatus(status);
+    this.observed.recordStatus(status, this.waitedMs());
+    this.taskTimer.recordPoll(this.waitedMs());
     this.servicePolling = status.servicePolling;
     this.recordReceiver(status.hasReceiver);
     this.show();
@@ -231,12 +245,12 @@ export class Job {
   planNextPoll(): number {
     const delayMs = this.isAdopted && this.observed.polls === 0 ? 0 : this.pollDelayMs();
     this.nextPollAtMs = Date.now() + delayMs;
+    this.taskTimer.planPoll(delayMs);
     this.show();
     return delayMs;
   }
 
-  /** The shortest and longest pause between two polls, in milliseconds. */
-  get polling(): { min: number; max: number } {
+  get polling(): PollRules {
     return pollingOf(this.options, this.servicePolling);
   }
 
@@ -244,11 +258,17 @@ export class Job {
     return nextPollDelayMs({
       elapsedMs: this.waitedMs(),
       remainingMs: this.remainingMs(),
-      percent: this.observed.task?.percent,
+      usualTimes: this.usualTimes ?? usualTimesOf(this.servicePolling?.usually),
+      progress: this.observed.progress,
       retryAfterMs: this.observed.retryAfterMs,
       failedPolls: this.observed.problem?.count ?? 0,
       ...this.polling,
     });
+  }
+
+  /** When the task ended, if the worker can learn from it. */
+  get endedTask(): EndedTask | undefined {
+    return this.taskTimer.ended;
   }
 
   waitedMs(): number {
@@ -276,6 +296,7 @@ export class Job {
       ...this.observed.carry(longestTextBytes),
       pollRequested: this.pollRequested || undefined,
       servicePolling: this.servicePolling,
+      usualTimes: this.usualTimes,
       hasReceiver: this.hasDefaultReceiver || undefined,
     };
   }

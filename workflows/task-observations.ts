@@ -2,6 +2,7 @@ import type { CarriedJob } from '../src/contract/carried-over';
 import type { JobProgress, TaskStatus } from '../src/contract/job';
 import { MOST_WARNED_WORDS, POLLS_WITHOUT_TASK, POLLS_WITHOUT_VIDEO } from '../src/contract/policies';
 import { cutToBytes } from '../src/contract/sizes';
+import type { ReportedProgress } from '../src/contract/usual-times';
 import type { VideoFailure } from '../src/contract/video-failure';
 
 type CarriedPolls = Pick<CarriedJob, 'polls' | 'task' | 'problem' | 'retryAfterMs' | 'misses'>;
@@ -13,6 +14,7 @@ export class TaskObservations {
   problem: JobProgress['problem'];
   /** How long the service asked to wait in its last answer. */
   retryAfterMs: number | undefined;
+  progress: ReportedProgress | undefined;
   /** Polls in a row that found no task, and polls in total that found a success without a video. */
   private readonly misses: { task: number; video: number };
 
@@ -27,7 +29,7 @@ export class TaskObservations {
     this.misses = carried?.misses ?? { task: 0, video: 0 };
   }
 
-  recordStatus(status: TaskStatus): void {
+  recordStatus(status: TaskStatus, waitedMs: number): void {
     this.polls++;
     this.problem = undefined;
     this.misses.task = 0;
@@ -35,6 +37,9 @@ export class TaskObservations {
     const percent = 'percent' in status ? status.percent : undefined;
     this.retryAfterMs = 'retryAfterMs' in status ? status.retryAfterMs : undefined;
     this.task = { state: status.state, word: status.word, percent };
+    // One that falls or stands still says nothing new about the end.
+    if (percent !== undefined && percent > (this.progress?.percent ?? 0))
+      this.progress = { percent, atMs: waitedMs };
   }
 
   recordPollFailure({ type, message, details }: VideoFailure): void {

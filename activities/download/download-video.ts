@@ -1,11 +1,13 @@
 import { activityInfo, Context, cancellationSignal, heartbeat, log } from '@temporalio/activity';
 import type { StoredVideo } from '../../src/contract/job';
 import { DOWNLOAD_PACE, LARGEST_VIDEO_BYTES } from '../../src/contract/policies';
+import type { EndedTask } from '../../src/contract/usual-times';
 import { describeMismatches, type ExpectedVideo } from '../../src/contract/video-facts';
 import type { RateLimiter, VideoService } from '../../src/service';
 import { StorageFault, type VideoStorage } from '../../src/storage';
 import { jobId, type NamedJob, whileHeartbeating, willRetryDownload } from '../attempt';
 import { JobRecordFile } from '../job-record';
+import type { LearnedTimes } from '../learn/learned-times';
 import { toFailure } from '../to-failure';
 import { BadVideo } from './bad-video';
 import { findStored } from './find-stored';
@@ -29,6 +31,8 @@ export interface DownloadVideoInput extends NamedJob {
   keepBad?: boolean;
   /** The start of the job; that of this activity by default. */
   startedAtMs?: number;
+  /** When the task ended, for the worker to learn from. It travels here because an activity of its own would add events. */
+  ended?: EndedTask;
 }
 
 /** Result of the activity downloadVideo. */
@@ -53,6 +57,7 @@ export interface DownloadVideoDeps extends DownloadOptions {
   service: VideoService;
   storage: VideoStorage;
   rateLimiter: RateLimiter;
+  learnedTimes: LearnedTimes;
 }
 
 /** Downloads a finished video into the storage: complete and inspected, or not at all. */
@@ -111,7 +116,9 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
     };
 
     heartbeat(note());
-    return whileHeartbeating(note, () =>
+    // Beside the download, which takes longer; and once, however many attempts that needs.
+    const learning = input.ended && activityInfo().attempt === 1 && deps.learnedTimes.learn(input.ended);
+    const downloaded = await whileHeartbeating(note, () =>
       whileReportingProgress(
         () => ({ bytes: download.bytes, of: download.of, job: input.job }),
         () =>
@@ -121,6 +128,8 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
           }),
       ),
     );
+    await learning;
+    return downloaded;
   };
 }
 

@@ -1,11 +1,10 @@
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import type { VideoRequest } from '../../src/contract/request';
-import type { VideoService } from '../../src/service';
 import type { VideoStorage } from '../../src/storage';
 import { jobId, type NamedJob } from '../attempt';
 import { JobRecordFile, jobDigest } from '../job-record';
 import { toFailure } from '../to-failure';
-import { recordedTask, type SubmittedTask, submittedTask } from './submitted-task';
+import { earlierTask, recordedTask, type SubmittedTask, type TaskDescriptionDeps } from './submitted-task';
 
 /** Input of the activity recallSubmit. */
 export interface RecallSubmitInput extends NamedJob {
@@ -25,25 +24,25 @@ export interface RecalledSubmit {
   onLostSubmit: LostSubmitPolicy;
 }
 
-export interface RecallSubmitDeps {
-  service: VideoService;
+export interface RecallSubmitDeps extends TaskDescriptionDeps {
   storage: VideoStorage;
   onLostSubmit: LostSubmitPolicy;
 }
 
 /** Reads the record after a submit that timed out, or writes the task that an operator adopted. */
-export function createRecallSubmit({ service, storage, onLostSubmit }: RecallSubmitDeps) {
+export function createRecallSubmit({ storage, onLostSubmit, ...deps }: RecallSubmitDeps) {
   return async function recallSubmit(input: RecallSubmitInput): Promise<RecalledSubmit> {
     const { request, adopts } = input;
     const job = jobId(input);
     const record = JobRecordFile.of(storage, { job, request, digest: jobDigest(job, request) });
+    void deps.learnedTimes.refresh();
     if (adopts !== undefined) {
       await record.writeTask(adopts);
-      return { task: submittedTask(adopts, record, service), madeNoTask: false, onLostSubmit };
+      return { task: earlierTask(adopts, { record, request }, deps), madeNoTask: false, onLostSubmit };
     }
     try {
       const found = await record.read();
-      const task = recordedTask(found, record, service);
+      const task = recordedTask(found, { record, request }, deps);
       if (task) return { task, madeNoTask: false, onLostSubmit };
       const madeNoTask = found?.state === 'refused' && found.lostSubmit === undefined;
       return { madeNoTask, onLostSubmit };

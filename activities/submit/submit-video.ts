@@ -5,7 +5,7 @@ import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import { POST_BEFORE_DEADLINE_MS, POST_WITHIN_MS } from '../../src/contract/policies';
 import { parseRequest, type VideoRequest } from '../../src/contract/request';
 import { createFailure, type FailureDetails } from '../../src/contract/video-failure';
-import { type RateLimiter, ServiceFault, type VideoService } from '../../src/service';
+import { type RateLimiter, ServiceFault } from '../../src/service';
 import { StorageFault } from '../../src/storage';
 import { jobId, type NamedJob, whileHeartbeating } from '../attempt';
 import { JobRecordFile, jobDigest, lostSubmitIn, mayKnowKey } from '../job-record';
@@ -14,7 +14,7 @@ import { createCallFailure, toFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
 import { type ImageSource, withImageLink } from './image-link';
 import { type EarlierAttempts, readEarlierAttempts, type SubmitNote } from './submit-note';
-import { recordedTask, type SubmittedTask, submittedTask } from './submitted-task';
+import { earlierTask, recordedTask, type SubmittedTask, type TaskDescriptionDeps } from './submitted-task';
 
 /** Input of the activity submitVideo. */
 export interface SubmitVideoInput extends NamedJob {
@@ -31,8 +31,7 @@ export interface SubmitVideoInput extends NamedJob {
   decidedLostSubmit?: string;
 }
 
-export interface SubmitVideoDeps extends ImageSource {
-  service: VideoService;
+export interface SubmitVideoDeps extends ImageSource, TaskDescriptionDeps {
   rateLimiter: RateLimiter;
   onLostSubmit: LostSubmitPolicy;
 }
@@ -56,6 +55,8 @@ export function createSubmitVideo(deps: SubmitVideoDeps) {
       throw createCallFailure('InvalidRequest', 'submit', { message: parsed.problem });
     }
     const { request } = parsed;
+    // Not awaited: nothing that is learned is worth a later POST.
+    void deps.learnedTimes.refresh();
     const attempt = new SubmitAttempt(deps, { ...input, request, onLostSubmit, attempts, startedAtMs });
     try {
       return await whileHeartbeating(
@@ -107,17 +108,17 @@ class SubmitAttempt {
   /** The task of an earlier attempt or run. Throws when one may exist and may not be submitted again. */
   async findTask(): Promise<SubmittedTask | undefined> {
     const { job, attempts, resubmits = false, resetRuns, onLostSubmit, decidedLostSubmit } = this.input;
-    if (attempts.taskId !== undefined) return this.task(attempts.taskId);
+    if (attempts.taskId !== undefined) return earlierTask(attempts.taskId, this.job, this.deps);
 
     const found = await this.record.read();
-    const task = recordedTask(found, this.record, this.deps.service);
+    const task = recordedTask(found, this.job, this.deps);
     if (task) {
       log.info('the task is on record', { taskId: task.taskId, record: this.record.key });
       return task;
     }
 
     const runs: EarlierRuns = resetRuns ? await readEarlierRuns({ job, resetRuns }) : {};
-    if (runs.taskId !== undefined) return this.task(runs.taskId);
+    if (runs.taskId !== undefined) return earlierTask(runs.taskId, this.job, this.deps);
 
     this.keyWasSent ||= mayKnowKey(found);
     this.lostSubmit ??= lostSubmitIn(found, {
@@ -138,7 +139,8 @@ class SubmitAttempt {
       this.post(request),
     );
     for (const doubt of doubts) log.warn('the answer is ambiguous', { taskId, doubt });
-    return this.task(taskId);
+    const task = earlierTask(taskId, this.job, this.deps);
+    return { ...task, ...this.deps.learnedTimes.kindFor(this.input.request) };
   }
 
   private async post(request: VideoRequest) {
@@ -186,8 +188,8 @@ class SubmitAttempt {
     heartbeat(note);
   }
 
-  private task(taskId: string): SubmittedTask {
-    return submittedTask(taskId, this.record, this.deps.service);
+  private get job() {
+    return { record: this.record, request: this.input.request };
   }
 }
 

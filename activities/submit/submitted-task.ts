@@ -1,13 +1,20 @@
-import type { PollBounds } from '../../src/contract/job';
+import type { ServicePolling } from '../../src/contract/job';
+import type { VideoRequest } from '../../src/contract/request';
+import type { UsualTimes } from '../../src/contract/usual-times';
 import type { VideoService } from '../../src/service';
 import type { JobRecord, JobRecordFile } from '../job-record';
-import { servicePollingOf } from '../poll-video';
+import type { LearnedTimes } from '../learn/learned-times';
+import { servicePollingOf } from '../service-polling';
 
 /** The task of a job. */
 export interface SubmittedTask {
   taskId: string;
-  /** How often the service wants to be polled. */
-  servicePolling?: PollBounds;
+  /** How the service wants to be polled. */
+  servicePolling?: ServicePolling;
+  /** How long such tasks usually take, if the worker has learned it. */
+  usualTimes?: UsualTimes;
+  /** What the worker learns from the task is filed under. Only of a task that was just made: the others began earlier. */
+  kind?: string;
   /** The id of the job's record in the storage. */
   record?: string;
   /** The worker has a default receiver of webhooks. */
@@ -16,21 +23,34 @@ export interface SubmittedTask {
   isStored?: boolean;
 }
 
-export function submittedTask(
+/** What describes tasks to the workflow. */
+export interface TaskDescriptionDeps {
+  service: VideoService;
+  learnedTimes: LearnedTimes;
+  pollsPerSecondSaved?: number;
+}
+
+/** A task that an earlier attempt, run or job made. */
+export function earlierTask(
   taskId: string,
-  record: JobRecordFile,
-  { profile }: VideoService,
+  { record, request }: { record: JobRecordFile; request: VideoRequest },
+  { service, learnedTimes, pollsPerSecondSaved }: TaskDescriptionDeps,
 ): SubmittedTask {
-  return { taskId, record: record.id, ...servicePollingOf(profile) };
+  return {
+    taskId,
+    record: record.id,
+    ...servicePollingOf(service.profile, pollsPerSecondSaved),
+    ...learnedTimes.usualTimesFor(request),
+  };
 }
 
 /** The task that a record names; undefined when it names none. */
 export function recordedTask(
   found: JobRecord | undefined,
-  record: JobRecordFile,
-  service: VideoService,
+  job: { record: JobRecordFile; request: VideoRequest },
+  deps: TaskDescriptionDeps,
 ): SubmittedTask | undefined {
   if (found === undefined || !('taskId' in found)) return undefined;
-  const task = submittedTask(found.taskId, record, service);
+  const task = earlierTask(found.taskId, job, deps);
   return found.state === 'stored' ? { ...task, isStored: true } : task;
 }

@@ -24,7 +24,13 @@ export async function openEnvironment(): Promise<Environment> {
     server: 'dev',
     onProgress: (line) => console.error(line),
   });
-  const service = createVideoService({ baseUrl: emulator.url, apiKey: () => emulator.apiKey });
+  // The emulator takes five seconds for a shot.
+  const polling = { usually: { median: '5s', slow: '5s' } };
+  const service = createVideoService({
+    baseUrl: emulator.url,
+    apiKey: () => emulator.apiKey,
+    profile: { polling },
+  });
   return {
     connection: temporal.nativeConnection,
     service,

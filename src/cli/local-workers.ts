@@ -3,7 +3,7 @@ import { type LogLevel, NativeConnection } from '@temporalio/worker';
 import { readGatewayUrl } from '../config/gateway-config';
 import { localTaskQueue } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
-import { startEmulator } from '../emulator';
+import { type Emulator, startEmulator } from '../emulator';
 import { createVideoService, RateLimiter, type VideoServiceOptions } from '../service';
 import type { VideoStorage } from '../storage';
 import { createVideoWorker } from '../worker/video-worker';
@@ -31,7 +31,7 @@ export async function openService(
   { running, faults = [], printLine }: EmulatorOptions = {},
 ): Promise<VideoServiceOptions> {
   if (namesAService(env)) return readServiceConfig(env);
-  if (running !== undefined) return { baseUrl: running.url, apiKey: () => running.key };
+  if (running !== undefined) return emulatorAt({ url: running.url, apiKey: running.key });
   let isPainting = false;
   /** Paints a video while its job waits, one at a time. The others are painted when they are downloaded. */
   const paintAhead = () => {
@@ -57,7 +57,13 @@ export async function openService(
   const describeCall = callDescriber(emulator);
   for (const { call, fault } of faults) emulator.next(call, fault);
   closers.add(() => emulator.close());
-  return { baseUrl: emulator.url, apiKey: () => emulator.apiKey };
+  return emulatorAt(emulator);
+}
+
+/** Its jobs all take equally long, and polls cost nothing. */
+function emulatorAt({ url, apiKey }: Pick<Emulator, 'url' | 'apiKey'>): VideoServiceOptions {
+  const usually = { median: EMULATED_JOB_MS, slow: EMULATED_JOB_MS };
+  return { baseUrl: url, apiKey: () => apiKey, profile: { polling: { min: '1s', usually } } };
 }
 
 export interface LocalWorkers {
@@ -77,8 +83,10 @@ export async function startWorkers(
   closers: Closers,
 ): Promise<void> {
   quietRuntime(logLevel);
-  const service = createVideoService(serviceOptions);
-  closers.add(() => service.close());
+  const opened = createVideoService(serviceOptions);
+  closers.add(() => opened.close());
+  // There is nothing to learn about an emulator, which has another address each time.
+  const service = namesAService(env) ? opened : { ...opened, address: undefined };
   const connection = await NativeConnection.connect({ address });
   closers.add(() => connection.close());
   const rateLimiter = new RateLimiter();

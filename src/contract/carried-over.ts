@@ -1,5 +1,6 @@
 import type { FailedItem, OpenedBatch } from './batch';
-import type { JobProgress, PollBounds } from './job';
+import type { JobProgress, ServicePolling } from './job';
+import type { UsualTimes } from './usual-times';
 import type { ExpectedVideo } from './video-facts';
 import type { FailureDetails } from './video-failure';
 
@@ -24,6 +25,14 @@ export interface CarriedBatch {
   warnedWords: string[];
   /** A `pollNow` signal has not been answered yet. */
   pollRequested?: boolean;
+  /** How long tasks usually take, once for all items that expect such a video. */
+  usualTimes?: CarriedTimes[];
+}
+
+/** The usual times of items with the same resolution and duration. */
+export interface CarriedTimes {
+  expected: ExpectedVideo;
+  times: UsualTimes;
 }
 
 /** An item that waits for its task or for a decision. Its request is not carried over: a resubmit reads it from its source. */
@@ -37,7 +46,8 @@ export interface CarriedItem {
  * second argument, which callers never set. Hundreds of items are carried over together, so defaults are left out and texts
  * are cut. Also left out: the phase and the next poll, which the next run sets itself; whether the video is stored and how
  * its download goes, because no run ends then; a decision, because no run ends while one is being taken; and the reply to the
- * last decision by signal.
+ * last decision by signal; the highest percentage, which the next poll brings; and when the task was last unfinished, so that
+ * the worker learns nothing from this task.
  */
 export interface CarriedJob {
   taskId?: string;
@@ -62,8 +72,10 @@ export interface CarriedJob {
   retryAfterMs?: number;
   /** Polls in a row that found no task, and polls in total that found a success without a video. */
   misses?: { task: number; video: number };
-  /** How often the service wants to be polled. */
-  servicePolling?: PollBounds;
+  /** How the service wants to be polled. */
+  servicePolling?: ServicePolling;
+  /** How long such tasks usually take, if the worker has learned it. Only of a job alone. */
+  usualTimes?: UsualTimes;
   /** The worker has a default receiver of webhooks. */
   hasReceiver?: boolean;
   /** Only of a job alone: a batch carries those of its items once. */

@@ -36,7 +36,7 @@ export {
   type JobPhase,
   type JobProgress,
   type JobResult,
-  type PollBounds,
+  type ServicePolling,
   type SignalledDecision,
   type StoredVideo,
   TASK_STATES,
@@ -67,6 +67,7 @@ export {
 export { type LineProblem, type ParsedRequests, parseRequestLines } from './request-lines';
 export { SEARCH_ATTRIBUTES } from './search-attributes';
 export { describeDownload, describeVideo } from './summaries';
+export type { EndedTask, ExpectedTimes, UsualTimes } from './usual-times';
 export {
   CONTAINER_NAMES,
   type Container,

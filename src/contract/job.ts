@@ -2,6 +2,7 @@ import type { DurationText } from './duration';
 import type { FailureType } from './failure-table';
 import type { LostSubmitPolicy } from './lost-submit';
 import type { VideoRequest } from './request';
+import type { ExpectedTimes } from './usual-times';
 import type { VideoFacts } from './video-facts';
 import type { WebhookEvent } from './webhook';
 
@@ -18,8 +19,11 @@ export interface JobOptions {
    * `{taskId}`, `{date}` and `{ext}`.
    */
   storage?: string;
-  /** The shortest and the longest wait between two polls. */
-  polling?: { min?: DurationText; max?: DurationText };
+  /**
+   * The shortest and the longest wait between two polls, and how many polls it may cost to have the video one second
+   * sooner; 4 by default.
+   */
+  polling?: { min?: DurationText; max?: DurationText; pollsPerSecondSaved?: number };
   /** What to do when the answer to the submit is lost; the worker's setting by default, or else `hold`. */
   onLostSubmit?: LostSubmitPolicy;
   /** How long a lost submit waits for a decision; 24 hours by default. The deadline is paused meanwhile. */
@@ -44,16 +48,19 @@ export type TaskState = (typeof TASK_STATES)[number];
  * What one poll learned about a task. It contains no link, because links are secrets and expire. `hasReceiver`: the worker
  * has a default receiver of webhooks.
  */
-export type TaskStatus = { servicePolling?: PollBounds; hasReceiver?: true } & (
+export type TaskStatus = { servicePolling?: ServicePolling; hasReceiver?: true } & (
   | { state: 'queued' | 'running' | 'unknown'; word: string; percent?: number; retryAfterMs?: number }
   | { state: 'succeeded'; word: string; hasVideo: boolean }
   | { state: 'failed' | 'cancelled'; word: string; code?: string; message?: string }
 );
 
-/** The shortest and the longest wait between two polls that the service's profile asks for, in milliseconds. */
-export interface PollBounds {
+/** How the service's profile and the worker's settings want tasks to be polled. Times are in milliseconds. */
+export interface ServicePolling {
   min?: number;
   max?: number;
+  pollsPerSecondSaved?: number;
+  /** How long its tasks take, before the worker has learned it. */
+  usually?: ExpectedTimes;
 }
 
 /** The phases of a job, in their usual order. */

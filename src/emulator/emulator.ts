@@ -52,6 +52,7 @@ export interface Emulator {
 
 type AnswerCall = (subject: string, received: ReceivedCall) => EmulatedAnswer | Promise<EmulatedAnswer>;
 
+export const DEFAULT_JOB_TIME_MS = 5_000;
 const LOOPBACK = '127.0.0.1';
 
 /**
@@ -66,7 +67,12 @@ const LOOPBACK = '127.0.0.1';
  */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   const { host = LOOPBACK, port = 0, apiKey = 'emulator-key', cancelling = false } = options;
-  const { jobTimeMs = 5_000, clock = Date.now, idempotencyKeys = 'ignored', dialect = 'default' } = options;
+  const {
+    jobTimeMs = DEFAULT_JOB_TIME_MS,
+    clock = Date.now,
+    idempotencyKeys = 'ignored',
+    dialect = 'default',
+  } = options;
   checkName('startEmulator: dialect', dialect, DIALECT_NAMES);
   checkName('startEmulator: idempotencyKeys', idempotencyKeys, ['ignored', 'honoured']);
   checkJobTime(jobTimeMs);

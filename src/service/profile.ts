@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { cleanText } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
+import { isPollsPerSecondSaved, POLLS_PER_SECOND_SAVED_RULE } from '../contract/input-rules';
 import { TASK_STATES } from '../contract/job';
 import {
   type AnswerPath,
@@ -166,9 +167,27 @@ export const profileSchema = z
       .optional()
       .describe('How to cancel a task.'),
     polling: z
-      .strictObject({ min: time.optional(), max: time.optional() })
+      .strictObject({
+        min: time.optional(),
+        max: time.optional(),
+        pollsPerSecondSaved: z
+          .number()
+          .refine(isPollsPerSecondSaved, POLLS_PER_SECOND_SAVED_RULE)
+          .optional()
+          .describe('How many polls it may cost to have a video one second sooner; 4 unless set.'),
+        usually: z
+          .strictObject({
+            median: time.describe('Half of the tasks are ready by then.'),
+            slow: time.describe('95 in a hundred are.'),
+          })
+          .refine(({ median, slow }) => (durationMs(median) ?? 0) <= (durationMs(slow) ?? 0), {
+            error: 'must have a median that is not longer than slow',
+          })
+          .optional()
+          .describe('How long tasks take, until the worker has learned it from its own.'),
+      })
       .optional()
-      .describe('Bounds of the time between two polls, for jobs that do not set them.'),
+      .describe('When tasks are polled, for jobs that do not say it.'),
   })
   .describe('How one video service differs from the interface that temporal-videogen expects.');
 

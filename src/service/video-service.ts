@@ -19,6 +19,8 @@ export type TaskReading = AnswerReading & Pick<TracedReading, 'doubts' | 'retryA
 
 /** The video generation service. Each call is one attempt: only Temporal retries. */
 export interface VideoService {
+  /** Names the service in the file of learned times. The worker learns nothing about a service without it. */
+  readonly address?: string;
   /** Where the service differs from the interface, for parsing requests and for the polling interval. */
   readonly profile?: ServiceProfile;
   /** Returns the new task, and what contradicts the reading of the answer, a sentence each. */
@@ -48,6 +50,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
   const service = new ServiceConnection(options, timeouts);
   const videos = createVideoSource(service, options.downloadAllow ?? [], timeouts);
   return {
+    address: service.base.origin + service.base.pathname,
     profile: service.profile,
     submit: (request, { idempotencyKey }) => submit(service, request, idempotencyKey),
     poll: (taskId, { signal } = {}) => poll(service, taskId, signal),

@@ -1,6 +1,11 @@
 import { createVideoActivities, type DownloadOptions, type VideoActivities } from '../../activities';
 import { readGatewayUrl } from '../config/gateway-config';
-import { type Environment, readLostSubmitPolicy, readServiceConfig } from '../config/service-config';
+import {
+  type Environment,
+  readLostSubmitPolicy,
+  readPollsPerSecondSaved,
+  readServiceConfig,
+} from '../config/service-config';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
 import { readWebhookConfig } from '../config/webhook-config';
 import type { LostSubmitPolicy } from '../contract/lost-submit';
@@ -13,6 +18,11 @@ export interface VideoWorkOptions extends DownloadOptions {
   env?: Environment;
   /** What to do about a lost submit of a job that does not say it. Default: `VIDEOGEN_ON_LOST_SUBMIT`, or `hold`. */
   onLostSubmit?: LostSubmitPolicy;
+  /**
+   * How many polls it may cost to have a video one second sooner, for jobs that do not say it. Default:
+   * `VIDEOGEN_POLLS_PER_SECOND_SAVED`, the profile's, or 4.
+   */
+  pollsPerSecondSaved?: number;
   /** The video service, which you close. Default: the one in `VIDEO_API_BASE_URL`. */
   service?: VideoService;
   /** Where videos go. Default: `VIDEOGEN_STORAGE`. */
@@ -51,6 +61,7 @@ export function prepareWork(options: VideoWorkOptions): VideoWork {
     service,
     storage,
     onLostSubmit,
+    pollsPerSecondSaved: options.pollsPerSecondSaved ?? readPollsPerSecondSaved(env),
     rateLimiter,
     webhooks: options.webhooks ?? readWebhookConfig(env),
     gatewayUrl: options.gatewayUrl ?? readGatewayUrl(env),

@@ -1,16 +1,15 @@
 import type { FailureType } from '../../src/contract/failure-table';
 import type { TaskStatus } from '../../src/contract/job';
+import { type ReportedProgress, type UsualTimes, usualTimesOf } from '../../src/contract/usual-times';
+import { nextPollDelayMs } from '../../workflows/poll-schedule';
 import type { ActivityEnd, Note, Outcome } from './notes';
 import type { Script } from './script';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
-const DEFAULT_POLLING = { min: 5 * SECOND, max: 30 * SECOND };
+const DEFAULT_POLLING = { min: 3 * SECOND, max: 2 * MINUTE };
 const LEAST_POLLING_MS = SECOND;
-/** A poll finds the video late by at most this share of the time waited. */
-const LATENESS = 0.1;
-const USEFUL_PERCENT = 10;
-const LONGEST_RETRY_AFTER_MS = 10 * MINUTE;
+const POLLS_PER_SECOND_SAVED = 4;
 /** A new task may be unknown to its service for so long. */
 const UNKNOWN_GRACE_MS = 2 * MINUTE;
 /** So many polls in a row without the task, or in total without the video, are too many. */
@@ -55,7 +54,8 @@ export class JobModel {
   private hasRecord = false;
   private isAdopted = false;
   private wasSeen = false;
-  private percent: number | undefined;
+  private progress: ReportedProgress | undefined;
+  private usualTimes: UsualTimes | undefined;
   private retryAfterMs: number | undefined;
   private failedPolls = 0;
   private misses = { task: 0, video: 0 };
@@ -99,6 +99,7 @@ export class JobModel {
         if (this.phase.name !== 'to-poll' || !this.script.continues)
           this.wrong(note, 'it is not to continue as new');
         this.expect(note, 'task id in the memo', note.taskIdInMemo, this.taskId);
+        this.progress = undefined;
         return { name: 'continued' };
       case 'end':
         return this.end(note);
@@ -352,7 +353,9 @@ export class JobModel {
   private see(status: TaskStatus): FailureType | 'ready' | undefined {
     this.wasSeen = this.knowsService = true;
     this.failedPolls = this.misses.task = 0;
-    this.percent = 'percent' in status ? status.percent : undefined;
+    const percent = 'percent' in status ? status.percent : undefined;
+    if (percent !== undefined && percent > (this.progress?.percent ?? 0))
+      this.progress = { percent, atMs: this.nowMs - this.submittedAtMs };
     this.retryAfterMs = 'retryAfterMs' in status ? status.retryAfterMs : undefined;
     switch (status.state) {
       case 'succeeded':
@@ -421,24 +424,23 @@ export class JobModel {
     return Math.max(0, this.startedAtMs + this.script.deadlineMs + this.heldMs - this.nowMs);
   }
 
-  /** The pause before the next poll. */
+  /** The pause before the next poll: the schedule is a pure function, tested by itself; the model knows what it is given. */
   private pauseMs(): number {
     if (this.isAdopted && this.polls === 0) return 0;
     const { polling, servicePolling } = this.script;
     const bounds = { ...DEFAULT_POLLING, ...(this.knowsService && servicePolling), ...polling };
     const min = Math.max(bounds.min, LEAST_POLLING_MS);
-    const max = Math.max(min, bounds.max);
-    const wantedMs = Math.min(Math.max(this.estimateMs(min), min), max);
-    const askedMs = Math.min(this.retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS);
-    return Math.min(Math.max(wantedMs, askedMs), this.remainingMs());
-  }
-
-  private estimateMs(min: number): number {
-    const elapsedMs = this.nowMs - this.submittedAtMs;
-    if (this.failedPolls > 0) return min * 2 ** this.failedPolls;
-    const { percent } = this;
-    const isUseful = percent !== undefined && percent >= USEFUL_PERCENT && percent < 100;
-    return isUseful ? (elapsedMs * (100 - percent)) / percent : elapsedMs * LATENESS;
+    return nextPollDelayMs({
+      elapsedMs: this.nowMs - this.submittedAtMs,
+      remainingMs: this.remainingMs(),
+      usualTimes: this.usualTimes ?? usualTimesOf(),
+      progress: this.progress,
+      retryAfterMs: this.retryAfterMs,
+      failedPolls: this.failedPolls,
+      min,
+      max: Math.max(min, bounds.max),
+      pollsPerSecondSaved: POLLS_PER_SECOND_SAVED,
+    });
   }
 }
 

@@ -10,7 +10,7 @@ import {
   type OpenedBatch,
   type StoredFile,
 } from '../../src/contract/batch';
-import type { CarriedBatch, CarriedItem, CarriedJob } from '../../src/contract/carried-over';
+import type { CarriedBatch, CarriedItem, CarriedJob, CarriedTimes } from '../../src/contract/carried-over';
 import type { JobResult } from '../../src/contract/job';
 import {
   CARRIED_TEXT_BYTES,
@@ -29,6 +29,8 @@ import { checkBatchInput } from '../input';
 import { Job } from '../job';
 import { historyIsLong, resetRunsSince } from '../runs';
 import { batchDetails } from './batch-details';
+import { carriedTimesOf, carryTimes } from './carried-times';
+
 export type BatchStep = 'fail' | 'record' | 'continue-as-new' | 'start' | 'end';
 
 /** The state of a batch and its items. */
@@ -48,6 +50,7 @@ export class BatchState {
   /** Results that are not yet in the results file. */
   private readonly unrecorded: ItemResult[] = [];
   private readonly warnedWords: Set<string>;
+  private readonly carriedTimes: readonly CarriedTimes[];
   private readonly running = new Map<number, Job>();
 
   constructor(
@@ -60,6 +63,7 @@ export class BatchState {
     this.counts = { succeeded: carried?.succeeded ?? 0, failed: carried?.failed ?? 0 };
     this.resetRuns = resetRunsSince(carried?.resetRuns);
     this.warnedWords = new Set(carried?.warnedWords);
+    this.carriedTimes = carried?.usualTimes ?? [];
     if (carried?.firstFailed) this.noteFailed(carried.firstFailed);
   }
 
@@ -130,7 +134,8 @@ export class BatchState {
       changed: () => this.show(),
       recordTask: () => undefined,
     };
-    const job = new Job(options, host, carried);
+    const usualTimes = carried && carriedTimesOf(this.carriedTimes, carried.expected);
+    const job = new Job(options, host, carried && { ...carried, usualTimes });
     this.running.set(item, job);
     this.show();
     return job;
@@ -230,6 +235,7 @@ export class BatchState {
       resetRuns: this.resetRuns,
       warnedWords: [...this.warnedWords],
       running: carriedItems(this.running),
+      usualTimes: carryTimes(this.running.values()),
     };
   }
 
@@ -261,5 +267,8 @@ function cutForResult(text: string): string {
 export function carriedItems(running: ReadonlyMap<number, Job>): CarriedItem[] {
   const share = Math.floor(CARRIED_TEXT_BYTES / Math.max(1, running.size));
   const longestText = Math.min(LONGEST_CARRIED_TEXT_BYTES, share);
-  return [...running].map(([item, job]) => ({ item, job: job.carry(longestText) }));
+  return [...running].map(([item, job]) => ({
+    item,
+    job: { ...job.carry(longestText), usualTimes: undefined },
+  }));
 }

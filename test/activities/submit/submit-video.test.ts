@@ -1,5 +1,7 @@
+import { createVideoActivities } from '../../../activities';
 import type { VideoRequest } from '../../../src/contract/request';
 import type { Faults } from '../../../src/emulator';
+import { createFileStorage } from '../../../src/storage';
 import { freePort } from '../../../src/temporal-server/loopback-port';
 import { closed, type RawServer, reply, replyJson, startRawServer } from '../../service/raw-server';
 import { eventually } from '../../temporal-server/eventually';
@@ -400,10 +402,16 @@ describe('a profile', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('passes the polling bounds of the service to the workflow', async () => {
-    const profile = { polling: { min: '10s', max: 60_000 } };
+  it('passes the polling of the service to the workflow', async () => {
+    const usually = { median: '105s', slow: 207_000 };
+    const profile = { polling: { min: '10s', max: 60_000, pollsPerSecondSaved: 2, usually } };
     const { submitVideo, pollVideo } = world.activitiesAt(server.url, { profile });
-    const servicePolling = { min: 10_000, max: 60_000 };
+    const servicePolling = {
+      min: 10_000,
+      max: 60_000,
+      pollsPerSecondSaved: 2,
+      usually: { median: 105_000, slow: 207_000 },
+    };
     expect(await world.run(submitVideo, { request: REQUEST }).result).toMatchObject({
       taskId: 'task-1',
       servicePolling,
@@ -411,6 +419,15 @@ describe('a profile', () => {
     expect(await world.run(pollVideo, { taskId: 'task-1' }).result).toMatchObject({
       state: 'running',
       servicePolling,
+    });
+  });
+
+  it('passes on what the worker says a saved second is worth, which is above the profile', async () => {
+    const service = world.serviceAt(server.url, { profile: { polling: { pollsPerSecondSaved: 2 } } });
+    const storage = createFileStorage(world.folder);
+    const { submitVideo } = createVideoActivities({ service, storage, pollsPerSecondSaved: 0.5 });
+    expect(await world.run(submitVideo, { request: REQUEST }).result).toMatchObject({
+      servicePolling: { pollsPerSecondSaved: 0.5 },
     });
   });
 });

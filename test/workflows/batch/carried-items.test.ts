@@ -2,6 +2,7 @@ import type { CarriedJob } from '../../../src/contract/carried-over';
 import { jsonBytes, LARGEST_REQUESTS_BYTES } from '../../../src/contract/sizes';
 import { VideoFailure } from '../../../src/contract/video-failure';
 import { carriedItems } from '../../../workflows/batch/batch-state';
+import { carriedTimesOf, carryTimes } from '../../../workflows/batch/carried-times';
 import { Job, type JobHost } from '../../../workflows/job';
 
 const WIDEST_WINDOW = 500;
@@ -34,12 +35,15 @@ async function newJob(item: number): Promise<Job> {
   return job;
 }
 
+const TIMES = Array.from({ length: 21 }, (_, share) => 604_000_000 + share);
+
 /** A waiting job with the longest possible values: each character takes three bytes, or is escaped. */
 async function waiting(item: number): Promise<Job> {
   const job = await newJob(item);
   job.hold.start(new VideoFailure('SubmitUnconfirmed'));
   jest.setSystemTime(Date.now() + 86_399_999);
   job.hold.end();
+  job.recordSettings({ taskId: 'task_1', usualTimes: TIMES });
   job.adoptTask(`${item}`.padEnd(1_000, 'x'));
   job.enter('waiting');
   const details = { message: '狐'.repeat(5_000), code: '"'.repeat(5_000), status: 503, taskId: job.taskId };
@@ -47,7 +51,12 @@ async function waiting(item: number): Promise<Job> {
     state: 'unknown',
     word: '狐'.repeat(500),
     percent: 99.99999999999999,
-    servicePolling: { min: 86_400_000 },
+    servicePolling: {
+      min: 86_400_000,
+      max: 86_400_000,
+      pollsPerSecondSaved: 99.99999999999999,
+      usually: { median: 86_400_000, slow: 86_400_000 },
+    },
   });
   for (let count = 0; count < 10; count++) job.recordPollFailure(new VideoFailure('ServiceFailed', details));
   return job;
@@ -79,10 +88,36 @@ test('the widest window of waiting and of held items carries less than 1 MiB, ev
     ...(await many(WIDEST_WINDOW, waiting, 999_000)),
     ...(await many(WIDEST_WINDOW, held, 999_500)),
   ];
-  const bytes = jsonBytes(carriedItems(new Map(running)));
+  const carried = [carriedItems(new Map(running)), carryTimes(running.map(([, job]) => job))];
+  const bytes = jsonBytes(carried);
   expect(bytes).toBeLessThan(MIB);
   // Together with the largest requests in the input of a batch.
   expect(bytes + LARGEST_REQUESTS_BYTES).toBeLessThan(LARGEST_INPUT_BYTES - 100_000);
+});
+
+test('the items of a batch carry their usual times once for all that expect such a video', async () => {
+  const [first, second, other] = [await waiting(1), await waiting(2), await held(3)];
+  second.recordSettings({ taskId: 'task_2', usualTimes: TIMES.map((time) => time + 1) });
+  other.expected = { resolution: '480p' };
+  const carried = carryTimes([first, second, other]);
+  expect(carried).toEqual([
+    { expected: { resolution: '1080p', duration: 10 }, times: TIMES.map((time) => time + 1) },
+  ]);
+  expect(carriedTimesOf(carried, first.expected)).toEqual(second.usualTimes);
+  expect(carriedTimesOf(carried, other.expected)).toBeUndefined();
+  expect(JSON.stringify(carriedItems(new Map([[1, first]])))).not.toContain('604000001');
+});
+
+test.each([
+  ['too few', [1, 2, 3]],
+  ['falling', Array.from({ length: 21 }, (_, share) => 100 - share)],
+  ['negative', Array.from({ length: 21 }, (_, share) => share - 1)],
+  ['no numbers', Array.from({ length: 21 }, () => '1')],
+  ['endless', Array.from({ length: 21 }, () => Number.POSITIVE_INFINITY)],
+])('a job takes no usual times that are %s', (_name, usualTimes) => {
+  const job = new Job({}, hostOf(1));
+  job.recordSettings({ taskId: 'task_1', usualTimes: usualTimes as number[] });
+  expect(job.usualTimes).toBeUndefined();
 });
 
 test('only the fields of a request that the video is checked against are carried', async () => {
@@ -106,7 +141,12 @@ test('a few items carry their messages unchanged', async () => {
 
 test('the next run restores every field that was carried', async () => {
   const job = await waiting(1);
-  job.recordSettings({ taskId: 'task_1', servicePolling: { min: 60_000 }, record: 'record-1' });
+  job.recordSettings({
+    taskId: 'task_1',
+    servicePolling: { min: 60_000 },
+    usualTimes: TIMES,
+    record: 'record-1',
+  });
   job.recordPollFailure(new VideoFailure('TaskUnknown', { retryAfter: 7 }));
   job.pollRequested = true;
   const carried = [job, await held(2)].map((each) => each.carry(1_000));
@@ -135,4 +175,5 @@ const CARRIED_BY_ITEMS = [
   'submittedAtMs',
   'task',
   'taskId',
+  'usualTimes',
 ] satisfies (keyof CarriedJob)[];
