@@ -55,7 +55,7 @@ test('the bundle in the package replays recorded jobs', async () => {
 });
 
 test('a history of another workflow does not replay, and the failure says what to do', async () => {
-  const foreign = JSON.stringify(read('well')).replace('"name":"pollVideo"', '"name":"peekVideo"');
+  const foreign = JSON.stringify(read('well')).replace('"name":"downloadVideo"', '"name":"fetchVideo"');
   const { problems } = await replay({ well: JSON.parse(foreign), deadline: read('deadline') });
   expect(problems).toEqual([expect.stringMatching(/^well does not replay\. .*patched.*[Nn]ondeterminism/s)]);
 });
