@@ -110,7 +110,8 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       return failure;
     };
 
-    heartbeat(note());
+    // A first attempt has nothing to say yet, and most downloads are over before their first heartbeat.
+    if (earlier) heartbeat(note());
     return whileHeartbeating(note, () =>
       whileReportingProgress(
         () => ({ bytes: download.bytes, of: download.of, job: input.job }),
