@@ -182,8 +182,8 @@ const LARGEST_SMALL_FILE_BYTES = 1024 * 1024;
 export async function inTime<T>(work: () => Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    const fault = new StorageFault(`no answer within ${RECORD_IO_MS / 1_000} s`);
-    timer = setTimeout(() => reject(fault), RECORD_IO_MS);
+    const giveUp = () => reject(new StorageFault(`no answer within ${RECORD_IO_MS / 1_000} s`));
+    timer = setTimeout(giveUp, RECORD_IO_MS);
   });
   const working = asStorageFault(work);
   // A failure after the timeout must not become an unhandled rejection.

@@ -115,7 +115,8 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       return failure;
     };
 
-    heartbeat(note());
+    // A first attempt has nothing to say yet, and most downloads are over before their first heartbeat.
+    if (earlier) heartbeat(note());
     // Beside the download, which takes longer; and once, however many attempts that needs.
     const learning = input.ended && activityInfo().attempt === 1 && deps.learnedTimes.learn(input.ended);
     const downloaded = await whileHeartbeating(note, () =>

@@ -9,7 +9,7 @@ import { readS3Connection } from '../config/storage-config';
 import { errorCode } from '../contract/errors';
 import { readS3Uri } from '../storage';
 import { FileSink } from '../storage/file-sink';
-import { makeFolder, syncFolder } from '../storage/part-files';
+import { makeFolder, syncFolder } from '../storage/folders';
 import { messageOf } from './doctor/described-error';
 
 /** The video is stored, but could not be copied. Nothing needs to be generated again. */

@@ -5,10 +5,12 @@ import { INSPECT_ENTRY } from './inspect-entry';
 import type { VideoInspection } from './inspect-video';
 import { encodeRequest, type InspectionRequest } from './inspection-request';
 
-/** Bounds the memory when many downloads end together. An inspection takes some hundredths of a second. */
+/** Bounds the memory when many downloads end together. An inspection takes some thousandths of a second. */
 const MAX_PROCESSES = 2;
-/** A batch completes a video every few seconds, and a process takes a tenth of a second to start. */
-const IDLE_MS = 5_000;
+/** To start a process takes as much as a hundred inspections: a second one starts only when a video waits this long. */
+const LONGEST_WAIT_MS = 1_000;
+/** Longer than the pause between two polls of a batch: its videos come in groups. */
+const IDLE_MS = 30_000;
 
 const TOO_MUCH: VideoInspection = {
   kind: 'no-video',
@@ -24,8 +26,7 @@ let running = 0;
  * heap in steps, and a single allocation beyond the limit, such as for a table in a hostile file, ends the whole process.
  */
 export async function inspectInProcess(request: InspectionRequest): Promise<VideoInspection> {
-  if (running === MAX_PROCESSES) await new Promise<void>((resolve) => waiting.push(resolve));
-  else running++;
+  await takeTurn();
   try {
     const reused = takeIdle();
     const inspection =
@@ -38,6 +39,26 @@ export async function inspectInProcess(request: InspectionRequest): Promise<Vide
     if (next) next();
     else running--;
   }
+}
+
+async function takeTurn(): Promise<void> {
+  if (running === 0 || (running < MAX_PROCESSES && idle.length > 0)) {
+    running++;
+    return;
+  }
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(() => {
+      if (running === MAX_PROCESSES) return;
+      waiting.splice(waiting.indexOf(takeIt), 1);
+      running++;
+      resolve();
+    }, LONGEST_WAIT_MS);
+    const takeIt = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    waiting.push(takeIt);
+  });
 }
 
 async function inspectWith(

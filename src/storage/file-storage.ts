@@ -1,11 +1,12 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { errorCode } from '../contract/errors';
+import { inFolder, syncFolder } from './folders';
 import { receiveFile } from './incoming-file';
-import { isPartName, makeFolder, newPartName, partMark, removePartsBefore, syncFolder } from './part-files';
+import { isPartName, newPartName, partMark, removePartsBefore } from './part-files';
 import { newProbeKey, runProbe, writeAndRead } from './probe';
 import type { ByteRange, VideoStorage } from './storage';
 import { asStorageFault, readWithFaults, StorageFault } from './storage-fault';
@@ -23,7 +24,7 @@ export function createFileStorage(folder: string): VideoStorage {
   const root = resolve(folder);
   const pathOf = (key: string) => pathInside(root, key);
   const storage: VideoStorage = {
-    receive: async (key, { owner }) => receiveFile({ key, path: pathOf(key) }, owner, pathOf),
+    receive: async (key, options) => receiveFile({ key, path: pathOf(key) }, options, pathOf),
 
     async write(key, content) {
       const path = pathOf(key);
@@ -90,20 +91,20 @@ async function replaceFile(path: string, temporaryName: string, content: string 
   const folder = dirname(path);
   const temporary = join(folder, temporaryName);
   const startedAtMs = performance.now();
-  await makeFolder(folder);
   try {
-    await writeDurably(temporary, content);
+    const file = await inFolder(folder, () => open(temporary, 'wx'));
+    await writeDurably(file, content);
     if (performance.now() - startedAtMs > REPLACE_WITHIN_MS)
       throw new StorageFault('the write took too long');
     await rename(temporary, path);
-  } finally {
+  } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined);
+    throw error;
   }
   await syncFolder(folder);
 }
 
-async function writeDurably(path: string, content: string | Buffer): Promise<void> {
-  const file = await open(path, 'wx');
+async function writeDurably(file: FileHandle, content: string | Buffer): Promise<void> {
   try {
     await file.writeFile(content);
     // A power cut can keep the new name and lose the bytes.
@@ -113,9 +114,21 @@ async function writeDurably(path: string, content: string | Buffer): Promise<voi
   }
 }
 
+/** Records and sidecars are smaller: read at once, they need no stream of their own. */
+const SMALL_FILE_BYTES = 64 * 1024;
+
 async function readFileAt(path: string, range?: ByteRange): Promise<Readable | undefined> {
-  const file = await asStorageFault(() => openIfFile(path));
-  return file && readWithFaults(file.createReadStream(range));
+  return asStorageFault(async () => {
+    const found = await openIfFile(path);
+    if (found === undefined) return undefined;
+    const { file, bytes } = found;
+    if (range !== undefined || bytes > SMALL_FILE_BYTES) return readWithFaults(file.createReadStream(range));
+    try {
+      return Readable.from([await file.readFile()], { objectMode: false });
+    } finally {
+      await file.close();
+    }
+  });
 }
 
 /** A uri comes from a history, which others may write: it names a file of this folder or none. */
@@ -129,14 +142,15 @@ function pathOfUri(root: string, uri: string): string | undefined {
   }
 }
 
-async function openIfFile(path: string): Promise<FileHandle | undefined> {
+async function openIfFile(path: string): Promise<{ file: FileHandle; bytes: number } | undefined> {
   // Without O_NONBLOCK, opening a FIFO waits for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
     const code = errorCode(error);
     if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error;
     return undefined;
   });
-  if (file === undefined || (await file.stat()).isFile()) return file;
-  await file.close();
+  const found = await file?.stat();
+  if (file !== undefined && found?.isFile()) return { file, bytes: found.size };
+  await file?.close();
   return undefined;
 }

@@ -4,17 +4,10 @@ import { finished } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
 import { errorCode } from '../contract/errors';
 import { FileSink } from './file-sink';
-import {
-  makeFolder,
-  moveIfFree,
-  newPartName,
-  partMark,
-  partsIn,
-  sidecarMark,
-  syncFolder,
-} from './part-files';
+import { inFolder, makeFolder, syncFolder } from './folders';
+import { moveIfFree, newPartName, noteLeftPart, partMark, partsIn, sidecarMark } from './part-files';
 import { incomplete, isSameVideo, keyTaken } from './same-video';
-import type { IncomingVideo, WholeVideo } from './storage';
+import type { IncomingVideo, ReceiveOptions, WholeVideo } from './storage';
 import { asStorageFault } from './storage-fault';
 
 /** A key and the path of its file. */
@@ -26,18 +19,19 @@ export interface FileTarget {
 /** Opens a part in the folder of a video, under a name that marks its owner. */
 export function receiveFile(
   target: FileTarget,
-  owner: string,
+  { owner, isRetry = false }: Pick<ReceiveOptions, 'owner' | 'isRetry'>,
   pathOf: (key: string) => string,
 ): Promise<IncomingVideo> {
   return asStorageFault(async () => {
     const folder = dirname(target.path);
-    await makeFolder(folder);
     const mark = partMark(target.key, owner);
-    // Listed before our part exists: an attempt that Temporal took for dead must not remove its successor's part.
-    const earlier = await partsIn(folder, [mark, sidecarMark(target.key)]);
     const name = newPartName(mark);
-    const file = await open(join(folder, name), 'wx');
-    return new IncomingFile(target, { name, folder, earlier, file }, pathOf);
+    return inFolder(folder, async () => {
+      // Listed before our part exists: an attempt that Temporal took for dead must not remove its successor's part.
+      const earlier = await partsIn(folder, [mark, sidecarMark(target.key)], { isFresh: isRetry });
+      const file = await open(join(folder, name), 'wx');
+      return new IncomingFile(target, { name, folder, earlier, file }, pathOf);
+    });
   });
 }
 
@@ -52,6 +46,8 @@ class IncomingFile implements IncomingVideo {
   readonly sink: FileSink;
   readonly part: { name: string; leave(): Promise<void> };
   private readonly partPath: string;
+  /** The part has its final name. */
+  private isMoved = false;
 
   constructor(
     private readonly target: FileTarget,
@@ -89,6 +85,7 @@ class IncomingFile implements IncomingVideo {
       await this.own.file.sync();
       await makeFolder(dirname(path));
       await rename(this.partPath, path);
+      this.isMoved = true;
       await syncFolder(dirname(path));
       return uriOf(path);
     });
@@ -97,6 +94,7 @@ class IncomingFile implements IncomingVideo {
   /** Removes the parts of earlier attempts: this part has their bytes, or they were useless. */
   private async leave(): Promise<void> {
     await asStorageFault(() => this.close());
+    noteLeftPart(this.own.folder);
     await this.remove(this.own.earlier);
   }
 
@@ -104,6 +102,7 @@ class IncomingFile implements IncomingVideo {
     const { key, path } = this.target;
     try {
       await moveIfFree(this.partPath, path);
+      this.isMoved = true;
     } catch (error) {
       // ENOENT: a later attempt was faster, and removed our part.
       if (errorCode(error) !== 'EEXIST' && errorCode(error) !== 'ENOENT') throw error;
@@ -123,7 +122,7 @@ class IncomingFile implements IncomingVideo {
       return await asStorageFault(work);
     } finally {
       await this.close().catch(() => undefined);
-      await this.remove([this.own.name, ...this.own.earlier]);
+      await this.remove(this.isMoved ? this.own.earlier : [this.own.name, ...this.own.earlier]);
     }
   }
 

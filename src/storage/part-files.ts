@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { link, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { link, lstat, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errorCode } from '../contract/errors';
+import { FolderListings, syncFolder } from './folders';
 
 // Long enough that two owners in one folder never get the same mark.
 const MARK_DIGITS = 16;
@@ -28,11 +29,21 @@ export function isPartName(name: string): boolean {
   return PART_NAME.test(name);
 }
 
-export async function partsIn(folder: string, marks: string[]): Promise<string[]> {
-  const names = await readdir(folder);
-  return names.filter(
-    (name) => isPartName(name) && marks.some((mark) => name.startsWith(`.videogen-${mark}-`)),
-  );
+const listings = new FolderListings(isPartName);
+
+/** The parts with these marks. Without `isFresh` it may miss those of the last seconds. */
+export async function partsIn(
+  folder: string,
+  marks: string[],
+  { isFresh }: { isFresh: boolean },
+): Promise<string[]> {
+  const names = await listings.list(folder, { isFresh });
+  return names.filter((name) => marks.some((mark) => name.startsWith(`.videogen-${mark}-`)));
+}
+
+/** Call it when a part is left, for the next attempt to find it. */
+export function noteLeftPart(folder: string): void {
+  listings.forget(folder);
 }
 
 const NO_HARD_LINKS: unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
@@ -45,7 +56,10 @@ export async function moveIfFree(part: string, target: string, hardLink = link):
     if (!NO_HARD_LINKS.includes(errorCode(error))) throw error;
     await renameIfFree(part, target);
   }
-  await rm(part, { force: true });
+  await unlink(part).catch((error: unknown) => {
+    // Renamed, or a later attempt was faster and removed it.
+    if (errorCode(error) !== 'ENOENT') throw error;
+  });
   await syncFolder(dirname(target));
 }
 
@@ -56,21 +70,6 @@ async function renameIfFree(part: string, target: string): Promise<void> {
   });
   if (found) throw Object.assign(new Error(`EEXIST: file already exists, ${target}`), { code: 'EEXIST' });
   await rename(part, target);
-}
-
-/** Makes a folder and those above it, so that a power cut cannot lose one with the files in it. */
-export async function makeFolder(folder: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true });
-  if (first === undefined) return;
-  // Each new folder is a name in the one above it.
-  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
-}
-
-/** A power cut can lose a new name although the bytes are on disk. Not every system can sync a folder. */
-export async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder).catch(() => undefined);
-  await handle?.sync().catch(() => undefined);
-  await handle?.close();
 }
 
 /** Removes parts that were last written before a time, from a folder and those inside; does not follow links. */

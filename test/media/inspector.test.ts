@@ -62,7 +62,7 @@ describe('a video whose tables would take minutes and gigabytes to read', () => 
   });
 });
 
-test('many videos that end together are inspected two at a time', async () => {
+test('many videos that end together are inspected by at most two processes', async () => {
   const file = await makeVideo('QuickTime');
   // Processes of earlier tests may be about to end.
   const before = running();

@@ -117,7 +117,7 @@ describe('the next attempt', () => {
     world.emulator.next('download', cut(200_000), cut(10), cut(10), cut(10));
     const attempt = download(undefined, info);
     await failureOf(attempt);
-    return attempt.beats.at(-1) as { key?: string; bytes: number };
+    return Object(attempt.beats.at(-1)) as { key?: string; bytes: number };
   }
   const next = (heartbeatDetails: unknown) => download(undefined, { attempt: 2, heartbeatDetails });
   const expectComplete = async (attempt: ReturnType<typeof next>) => {
