@@ -1,9 +1,10 @@
 export { BUILT_IN_PROFILES, type BuiltInProfile, builtInProfile } from './built-in-profiles';
 export type { AnswerTimeouts } from './call-service';
 export type { OpenVideoOptions, VideoBody } from './open-video';
+export type { CallOutcome, Permit } from './permit';
 export { parseProfile, profileSchema, readingRules, type ServiceProfile } from './profile';
 export { type AnswerSample, mergeProfiles, type ProposedProfile, proposeProfile } from './propose-profile';
-export { type CallOutcome, type Permit, RateLimiter, type RateLimiterOptions } from './rate-limiter';
+export { RateLimiter, type RateLimiterOptions } from './rate-limiter';
 export {
   type AnswerReading,
   type HttpAnswer,

@@ -1,34 +1,20 @@
 import type { Call } from '../contract/failure-table';
-import { RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from '../contract/policies';
+import {
+  boundedRetryAfterMs,
+  type CallOutcome,
+  createPermit,
+  MAX_BACKOFF_MS,
+  MIN_BACKOFF_MS,
+  type Permit,
+} from './permit';
 import { SkippingClock } from './skipping-clock';
-
-/** Without Retry-After: a service that limits requests per second has room again after one second. */
-const MIN_BACKOFF_MS = 1_000;
-/** The longest that free capacity stays unused because no answer has shown it yet. */
-const MAX_BACKOFF_MS = 60_000;
-/** The wait for a permit while another submit holds it: about as long as a POST takes. */
-const BUSY_WAIT_MS = 1_000;
-/** After this many concurrent submits without a refusal, the limit is removed. */
-const UNLIMITED_FROM = 16;
-/** More free slots than submits use up before the next refusal or probe. */
-const MAX_FREE_SLOTS = 100;
+import { SubmitLimit } from './submit-limit';
 
 /** Options of a RateLimiter. */
 export interface RateLimiterOptions {
   /** Milliseconds from any origin; `performance.now` by default. It must never go back, which would prolong a pause. */
   clock?: () => number;
 }
-
-/** What a call showed about the limit: it `passed`, it was `limited`, or it never reached the service (`unknown`). */
-export type CallOutcome =
-  | { kind: 'passed' }
-  | { kind: 'limited'; retryAfterMs?: number }
-  | { kind: 'unknown' };
-
-/** A permit for one call, or how long to wait for one. A granted permit must be released, however the call ends. */
-export type Permit =
-  | { granted: true; release(outcome: CallOutcome): void }
-  | { granted: false; waitMs: number };
 
 /** Shares what one process knows about the service's limits: after a 429, every job pauses that kind of call. */
 export class RateLimiter {
@@ -58,11 +44,12 @@ export class RateLimiter {
   }
 
   /**
-   * How many submits may run now: 0 during a pause, Infinity while no limit is known. Also Infinity where time is
-   * skipped: a worker that takes no submits would wait by the machine's clock.
+   * How many submits a worker may take from Temporal now: 0 during a pause, few in a new process, Infinity once many have
+   * passed without a refusal. Also Infinity where time is skipped: a worker that takes no submits would wait by the
+   * machine's clock.
    */
   submitAllowance(): number {
-    return this.timeIsSkipped ? Number.POSITIVE_INFINITY : this.submits.allowance();
+    return this.timeIsSkipped ? Number.POSITIVE_INFINITY : this.submits.workerAllowance();
   }
 
   /** Call it when a task has ended at the service: there may be room for another. */
@@ -108,146 +95,10 @@ class CallLimit {
       const waitMs = boundedRetryAfterMs(outcome) ?? (isFirst ? this.backoffMs : 0);
       this.pausedUntil = Math.max(this.pausedUntil, this.clock() + waitMs);
       if (!isFirst) return;
-      this.backoffMs = longerBackoffMs(this.backoffMs);
+      this.backoffMs = Math.min(this.backoffMs * 2, MAX_BACKOFF_MS);
       this.refusals += 1;
     } else if (outcome.kind === 'passed' && isFirst) {
       this.backoffMs = MIN_BACKOFF_MS;
     }
   }
-}
-
-/**
- * `open` has no limit. `full` permits one submit at a time: for a slot that an ended task has freed, or as a probe after
- * the backoff. `ramping` follows a probe that passed, and doubles with each submit that passes.
- */
-type Mode =
-  | { name: 'open'; since: number }
-  | { name: 'full'; since: number; notBefore: number; probeAt: number; freeSlots: number }
-  | { name: 'ramping'; allowance: number };
-
-/** Why a submit was permitted. */
-type PermitReason = 'open' | 'free-slot' | 'probe' | 'ramping';
-
-class SubmitLimit {
-  private mode: Mode = { name: 'open', since: Number.NEGATIVE_INFINITY };
-  private backoffMs = MIN_BACKOFF_MS;
-  private refusals = 0;
-  private running = 0;
-
-  constructor(
-    private readonly clock: () => number,
-    private readonly onChange: () => void,
-  ) {}
-
-  acquire(): Permit {
-    if (this.running >= this.allowance()) {
-      return { granted: false, waitMs: this.untilNextChangeMs() ?? BUSY_WAIT_MS };
-    }
-    const reason = this.takePermit();
-    const { refusals } = this;
-    this.running += 1;
-    return createPermit((outcome) => {
-      this.running -= 1;
-      if (refusals === this.refusals) this.recordOutcome(outcome, reason);
-      else this.recordLateOutcome(outcome);
-      this.onChange();
-    });
-  }
-
-  allowance(): number {
-    switch (this.mode.name) {
-      case 'open':
-        return Number.POSITIVE_INFINITY;
-      case 'ramping':
-        return this.mode.allowance;
-      case 'full':
-        return this.untilNextChangeMs() === undefined ? 1 : 0;
-    }
-  }
-
-  untilNextChangeMs(): number | undefined {
-    if (this.mode.name !== 'full') return undefined;
-    const { freeSlots, notBefore, probeAt } = this.mode;
-    const waitMs = Math.ceil((freeSlots > 0 ? notBefore : probeAt) - this.clock());
-    return waitMs > 0 ? waitMs : undefined;
-  }
-
-  recordTaskEnd(): void {
-    if (this.mode.name !== 'full') return;
-    this.mode.freeSlots = Math.min(this.mode.freeSlots + 1, MAX_FREE_SLOTS);
-    this.onChange();
-  }
-
-  private takePermit(): PermitReason {
-    if (this.mode.name !== 'full') return this.mode.name;
-    if (this.mode.freeSlots === 0) return 'probe';
-    this.mode.freeSlots -= 1;
-    return 'free-slot';
-  }
-
-  private recordOutcome(outcome: CallOutcome, reason: PermitReason): void {
-    if (outcome.kind === 'passed') this.recordPass(reason);
-    else if (outcome.kind === 'limited') this.recordRefusal(boundedRetryAfterMs(outcome) ?? 0, reason);
-    else if (reason === 'free-slot') this.recordTaskEnd();
-  }
-
-  private recordPass(reason: PermitReason): void {
-    if (reason === 'probe') {
-      this.backoffMs = Math.max(MIN_BACKOFF_MS, this.backoffMs / 2);
-      this.mode = { name: 'ramping', allowance: 1 };
-    } else if (this.mode.name === 'ramping') {
-      this.mode.allowance *= 2;
-      if (this.mode.allowance < UNLIMITED_FROM) return;
-      this.mode = { name: 'open', since: this.clock() };
-    } else if (this.mode.name === 'full') {
-      // While free slots are refilled a probe would be refused, but in the end it must find out that a limit is gone.
-      this.mode.probeAt = Math.min(this.clock() + this.backoffMs, this.mode.since + RETRY_AFTER_MAX_MS);
-    }
-  }
-
-  private recordRefusal(retryAfterMs: number, reason: PermitReason): void {
-    const now = this.clock();
-    // Five submits reopen the limiter at a service that was empty for a moment; its limit is still there.
-    const wasOpenLong = this.mode.name === 'open' && now - this.mode.since >= MAX_BACKOFF_MS;
-    if (wasOpenLong) this.backoffMs = MIN_BACKOFF_MS;
-    // Another client may have taken the free slot, which says nothing about how long to wait.
-    else if (reason !== 'free-slot') this.backoffMs = longerBackoffMs(this.backoffMs);
-    this.refusals += 1;
-    this.mode = {
-      name: 'full',
-      since: now,
-      notBefore: now + retryAfterMs,
-      probeAt: now + Math.max(retryAfterMs, this.backoffMs),
-      freeSlots: 0,
-    };
-  }
-
-  /** For a call that began before the last refusal: its refusal is the same one, but its Retry-After counts. */
-  private recordLateOutcome(outcome: CallOutcome): void {
-    if (outcome.kind !== 'limited' || this.mode.name !== 'full') return;
-    this.mode.notBefore = Math.max(this.mode.notBefore, this.clock() + (boundedRetryAfterMs(outcome) ?? 0));
-    this.mode.probeAt = Math.max(this.mode.probeAt, this.mode.notBefore);
-  }
-}
-
-/** A second release does nothing. */
-function createPermit(onRelease: (outcome: CallOutcome) => void): Permit {
-  let isReleased = false;
-  return {
-    granted: true,
-    release(outcome) {
-      if (isReleased) return;
-      isReleased = true;
-      onRelease(outcome);
-    },
-  };
-}
-
-function longerBackoffMs(backoffMs: number): number {
-  return Math.min(backoffMs * 2, MAX_BACKOFF_MS);
-}
-
-function boundedRetryAfterMs({ retryAfterMs }: { retryAfterMs?: number }): number | undefined {
-  if (retryAfterMs === undefined) return undefined;
-  return Math.min(Math.max(retryAfterMs, RETRY_AFTER_MIN_MS), RETRY_AFTER_MAX_MS);
 }

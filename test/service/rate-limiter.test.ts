@@ -1,5 +1,6 @@
 import { RETRY_AFTER_MAX_MS } from '../../src/contract/policies';
-import { type CallOutcome, type Permit, RateLimiter } from '../../src/service/rate-limiter';
+import type { CallOutcome, Permit } from '../../src/service/permit';
+import { RateLimiter } from '../../src/service/rate-limiter';
 
 const PASSED: CallOutcome = { kind: 'passed' };
 const UNKNOWN: CallOutcome = { kind: 'unknown' };
@@ -27,17 +28,15 @@ function setUp() {
     return 0;
   };
   /** Refuses until the backoff is 4 s. */
-  const refuseThrice = () => {
+  const refuseTwice = () => {
     submit(limited());
     advance(1_000);
-    submit(limited());
-    advance(2_000);
     submit(limited());
   };
   const rampUpToOpen = () => {
     for (let passed = 0; passed < 5; passed += 1) submit(PASSED);
   };
-  return { rateLimiter, acquire, submit, advance, waitOf, refuseThrice, rampUpToOpen };
+  return { rateLimiter, acquire, submit, advance, waitOf, refuseTwice, rampUpToOpen };
 }
 
 describe.each(['poll', 'download'] as const)('the rate limiter for a %s', (call) => {
@@ -101,7 +100,7 @@ describe.each(['poll', 'download'] as const)('the rate limiter for a %s', (call)
     acquire(call).release(limited(7_000));
     expect(waitOf(call === 'poll' ? 'download' : 'poll')).toBe(0);
     expect(waitOf('submit')).toBe(0);
-    expect(rateLimiter.submitAllowance()).toBe(Number.POSITIVE_INFINITY);
+    expect(rateLimiter.submitAllowance()).toBeGreaterThan(0);
   });
 });
 
@@ -109,8 +108,19 @@ describe('the rate limiter for submits', () => {
   it('grants any number of permits while no limit is known', () => {
     const { rateLimiter, acquire } = setUp();
     for (let calls = 0; calls < 1_000; calls += 1) acquire();
-    expect(rateLimiter.submitAllowance()).toBe(Number.POSITIVE_INFINITY);
     expect(rateLimiter.untilNextChangeMs()).toBeUndefined();
+  });
+
+  it('lets a new worker take one submit at a time, and more as they pass, until there is no limit', () => {
+    const { rateLimiter, submit } = setUp();
+    const allowances = Array.from({ length: 65 }, () => {
+      const allowance = rateLimiter.submitAllowance();
+      submit(PASSED);
+      return allowance;
+    });
+    expect(allowances.slice(0, 8)).toEqual(Array(8).fill(1));
+    expect([8, 12, 16, 32].map((passed) => allowances[passed])).toEqual([2, 3, 4, 8]);
+    expect(allowances[64]).toBe(Number.POSITIVE_INFINITY);
   });
 
   it('grants no permit after a refusal, and says for how long', () => {
@@ -130,7 +140,7 @@ describe('the rate limiter for submits', () => {
     expect(waitOf()).toBe(RETRY_AFTER_MAX_MS);
   });
 
-  it('doubles the backoff with each refused probe, up to a minute', () => {
+  it('waits four times as long after each refused probe, up to a minute', () => {
     const { submit, waitOf, advance } = setUp();
     const waits = Array.from({ length: 8 }, () => {
       submit(limited());
@@ -138,15 +148,15 @@ describe('the rate limiter for submits', () => {
       advance(wait);
       return wait;
     });
-    expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+    expect(waits).toEqual([1_000, 4_000, 16_000, 60_000, 60_000, 60_000, 60_000, 60_000]);
   });
 
   it('waits for the longer of the backoff and Retry-After before a probe', () => {
-    const { submit, waitOf, refuseThrice, advance } = setUp();
-    refuseThrice();
+    const { submit, waitOf, refuseTwice, advance } = setUp();
+    refuseTwice();
     advance(4_000);
     submit(limited(3_000));
-    expect(waitOf()).toBe(8_000);
+    expect(waitOf()).toBe(16_000);
   });
 
   it('counts submits that are refused together as one refusal, with their longest Retry-After', () => {
@@ -157,7 +167,7 @@ describe('the rate limiter for submits', () => {
     expect(waitOf()).toBe(3_000);
     advance(3_000);
     submit(limited());
-    expect(waitOf()).toBe(2_000);
+    expect(waitOf()).toBe(4_000);
     expect(rateLimiter.submitAllowance()).toBe(0);
   });
 
@@ -174,8 +184,8 @@ describe('the rate limiter for submits', () => {
   });
 
   it('grants one permit for each task that has ended, once Retry-After has passed', () => {
-    const { rateLimiter, submit, waitOf, advance, refuseThrice } = setUp();
-    refuseThrice();
+    const { rateLimiter, submit, waitOf, advance, refuseTwice } = setUp();
+    refuseTwice();
     rateLimiter.recordTaskEnd();
     rateLimiter.recordTaskEnd();
     submit(PASSED);
@@ -187,7 +197,7 @@ describe('the rate limiter for submits', () => {
     expect(waitOf()).toBe(6_000);
     advance(6_000);
     submit(PASSED);
-    expect(waitOf()).toBe(8_000);
+    expect(waitOf()).toBe(16_000);
   });
 
   it('grants only one permit at a time while the service is full', () => {
@@ -213,8 +223,8 @@ describe('the rate limiter for submits', () => {
   });
 
   it('forgets ended tasks after a refusal, and keeps the backoff when an ended task was the reason for the submit', () => {
-    const { rateLimiter, submit, waitOf, refuseThrice } = setUp();
-    refuseThrice();
+    const { rateLimiter, submit, waitOf, refuseTwice } = setUp();
+    refuseTwice();
     rateLimiter.recordTaskEnd();
     rateLimiter.recordTaskEnd();
     submit(limited());
@@ -232,8 +242,8 @@ describe('the rate limiter for submits', () => {
   });
 
   it('postpones the probe while ended tasks are replaced, but at most until the bound', () => {
-    const { rateLimiter, submit, waitOf, advance, refuseThrice } = setUp();
-    refuseThrice();
+    const { rateLimiter, submit, waitOf, advance, refuseTwice } = setUp();
+    refuseTwice();
     for (let waited = 0; waited < RETRY_AFTER_MAX_MS - 3_000; waited += 3_000) {
       advance(3_000);
       rateLimiter.recordTaskEnd();
@@ -268,27 +278,20 @@ describe('the rate limiter for submits', () => {
     expect(waitOf()).toBe(1_000);
   });
 
-  it('keeps the backoff when a submit is refused while the allowance grows', () => {
-    const { submit, waitOf, advance, refuseThrice } = setUp();
-    refuseThrice();
-    advance(4_000);
+  it('never shortens the backoff below a second, however often a probe passes', () => {
+    const { rateLimiter, submit, waitOf, advance } = setUp();
+    submit(limited());
+    rateLimiter.recordTaskEnd();
+    submit(PASSED);
+    advance(1_000);
     submit(PASSED);
     submit(limited());
     expect(waitOf()).toBe(4_000);
   });
 
-  it('never shortens the backoff below a second, however often a probe passes', () => {
-    const { submit, waitOf, advance } = setUp();
-    submit(limited());
-    advance(1_000);
-    submit(PASSED);
-    submit(limited());
-    expect(waitOf()).toBe(2_000);
-  });
-
   it('starts with the shortest backoff again after a minute without a limit', () => {
-    const { submit, waitOf, advance, refuseThrice, rampUpToOpen } = setUp();
-    refuseThrice();
+    const { submit, waitOf, advance, refuseTwice, rampUpToOpen } = setUp();
+    refuseTwice();
     advance(4_000);
     rampUpToOpen();
     advance(60_000);
@@ -296,9 +299,11 @@ describe('the rate limiter for submits', () => {
     expect(waitOf()).toBe(1_000);
   });
 
-  it('keeps the backoff when there was no limit for a moment only', () => {
-    const { submit, waitOf, advance, refuseThrice, rampUpToOpen } = setUp();
-    refuseThrice();
+  it('keeps the backoff when there was no limit for a moment only and ended tasks make room', () => {
+    const { rateLimiter, submit, waitOf, advance, refuseTwice, rampUpToOpen } = setUp();
+    refuseTwice();
+    rateLimiter.recordTaskEnd();
+    submit(PASSED);
     advance(4_000);
     rampUpToOpen();
     submit(limited());
@@ -375,12 +380,99 @@ describe('the rate limiter for submits', () => {
   });
 });
 
-describe('a hundred jobs of 10 s at a service that does five at a time', () => {
+describe('the rate limiter at a service that limits submits in a time', () => {
+  /** The service refuses, has room for two after a second, and refuses again: two in a second. */
+  const setUpPaced = () => {
+    const limiter = setUp();
+    limiter.submit(limited());
+    limiter.advance(1_000);
+    limiter.submit(PASSED);
+    limiter.submit(PASSED);
+    limiter.submit(limited());
+    return limiter;
+  };
+
+  it('keeps to the pace at which the service accepted submits between two refusals', () => {
+    const { rateLimiter, acquire, waitOf, advance } = setUpPaced();
+    expect(waitOf()).toBe(500);
+    expect(rateLimiter.untilNextChangeMs()).toBe(500);
+    advance(500);
+    const [, second] = [acquire(), waitOf()];
+    expect(second).toBeGreaterThan(400);
+    advance(500);
+    acquire();
+    expect(rateLimiter.submitAllowance()).toBe(2);
+  });
+
+  it('waits for Retry-After if that is longer', () => {
+    const { submit, waitOf, advance } = setUpPaced();
+    advance(500);
+    submit(PASSED);
+    advance(500);
+    submit(limited(7_000));
+    expect(waitOf()).toBe(7_000);
+  });
+
+  it('grants no permit for an ended task, which makes no room there', () => {
+    const { rateLimiter, waitOf } = setUpPaced();
+    rateLimiter.recordTaskEnd();
+    expect(waitOf()).toBe(500);
+  });
+
+  it('quickens the pace as long as nothing is refused', () => {
+    const { acquire, waitOf, advance } = setUpPaced();
+    const waits = Array.from({ length: 12 }, () => {
+      const wait = waitOf();
+      advance(wait);
+      acquire().release(PASSED);
+      return wait;
+    });
+    expect(waits[11]).toBeLessThan(400);
+  });
+
+  it('grants the permits that were taken late, but not all at once', () => {
+    const { acquire, waitOf, advance } = setUpPaced();
+    advance(1_900);
+    acquire().release(PASSED);
+    acquire().release(PASSED);
+    expect(waitOf()).toBeGreaterThan(0);
+  });
+
+  it('probes again when the service accepts nothing at that pace', () => {
+    const { submit, waitOf, advance } = setUpPaced();
+    advance(500);
+    submit(limited());
+    expect(waitOf()).toBe(4_000);
+    advance(4_000);
+    submit(limited());
+    expect(waitOf()).toBe(16_000);
+  });
+
+  it('learns nothing from a time without submits', () => {
+    const { submit, waitOf, advance } = setUp();
+    submit(limited());
+    advance(1_000);
+    submit(PASSED);
+    advance(3_600_000);
+    submit(PASSED);
+    submit(limited());
+    expect(waitOf()).toBe(4_000);
+  });
+
+  it('finds out that the limit is gone when nothing was refused for the bound', () => {
+    const { rateLimiter, submit, advance } = setUpPaced();
+    advance(RETRY_AFTER_MAX_MS + 1_000);
+    for (let passed = 0; passed < 5; passed += 1) submit(PASSED);
+    expect(rateLimiter.submitAllowance()).toBe(Number.POSITIVE_INFINITY);
+  });
+});
+
+describe('a hundred jobs of 10 s at a service that does five at a time, or limits their rate', () => {
   it('keep the service busy with few refusals when their ends are recorded', () => {
     const { busy, refused, ended } = simulate({ submitters: 1, endsRecordedAfterMs: 500 });
     expect(ended).toBe(100);
     expect(busy).toBeGreaterThanOrEqual(0.9);
-    expect(refused).toBeLessThan(0.2);
+    expect(refused).toBeLessThan(0.05);
   });
 
   it('do so when many are submitted at once', () => {
@@ -388,6 +480,17 @@ describe('a hundred jobs of 10 s at a service that does five at a time', () => {
     expect(ended).toBe(100);
     expect(busy).toBeGreaterThanOrEqual(0.9);
     expect(refused).toBeLessThan(0.2);
+  });
+
+  it('use a limit of one submit a second with few refusals', () => {
+    const { refused, ended, tookMs } = simulate({
+      submitters: 8,
+      endsRecordedAfterMs: 500,
+      hasRoom: rateLimit(1, 5),
+    });
+    expect(ended).toBe(100);
+    expect(tookMs).toBeLessThan(120_000);
+    expect(refused).toBeLessThan(0.09);
   });
 
   it('all end even when no end is recorded', () => {
@@ -403,9 +506,23 @@ interface Setting {
   submitters: number;
   /** Without it no end is recorded. */
   endsRecordedAfterMs?: number;
+  /** The service's limit: five tasks at a time unless set. */
+  hasRoom?: (running: number, now: number) => boolean;
 }
 
-function simulate({ submitters, endsRecordedAfterMs }: Setting) {
+/** Accepts `burst` submits at once, then `perSecond`. */
+function rateLimit(perSecond: number, burst: number) {
+  let [tokens, filledAt] = [burst, 0];
+  return (_running: number, now: number) => {
+    tokens = Math.min(burst, tokens + ((now - filledAt) * perSecond) / 1_000);
+    filledAt = now;
+    if (tokens < 1) return false;
+    tokens -= 1;
+    return true;
+  };
+}
+
+function simulate({ submitters, endsRecordedAfterMs, hasRoom = (running) => running < 5 }: Setting) {
   const [JOBS, LIMIT, JOB_MS, ONE_WAY_MS, TICK_MS, MAX_MS] = [100, 5, 10_000, 100, 50, 3_600_000];
   let now = 0;
   const agenda = new Map<number, (() => void)[]>();
@@ -428,7 +545,7 @@ function simulate({ submitters, endsRecordedAfterMs }: Setting) {
   };
   const serve = (): CallOutcome => {
     posts += 1;
-    if (running < LIMIT) {
+    if (hasRoom(running, now)) {
       running += 1;
       after(JOB_MS, end);
       return PASSED;
@@ -451,13 +568,13 @@ function simulate({ submitters, endsRecordedAfterMs }: Setting) {
 
   for (; ended < JOBS && now < MAX_MS; now += TICK_MS) {
     for (const event of agenda.get(now) ?? []) event();
-    while (waiting > 0 && posting < submitters) {
+    while (waiting > 0 && posting < Math.min(submitters, rateLimiter.submitAllowance())) {
       const permit = rateLimiter.acquire('submit');
       if (!permit.granted) break;
       post(permit);
     }
   }
-  return { ended, busy: (JOBS * JOB_MS) / (LIMIT * now), refused: refusals / posts };
+  return { ended, tookMs: now, busy: (JOBS * JOB_MS) / (LIMIT * now), refused: refusals / posts };
 }
 
 describe('the rate limiter where a server skips time', () => {

@@ -55,7 +55,9 @@ describe('submit slots', () => {
   });
 
   it('are given up to the worker’s limit while the rate limiter is open, in the order of the requests', async () => {
-    const { slots, given, reserve } = setUp(2);
+    const { slots, given, reserve, submit } = setUp(2);
+    // A rate limiter opens once a few submits have passed.
+    for (let passed = 0; passed < 8; passed += 1) submit({ kind: 'passed' });
     for (const name of ['first', 'second', 'third', 'fourth']) void reserve(name);
     await settle();
     expect(given).toEqual(['first', 'second']);

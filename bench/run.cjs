@@ -1,0 +1,168 @@
+/**
+ * Measures everything in one run: `npm run bench`, about 12 min on 2 idle cores. Prints one table a section, with each row as
+ * a ratio to its peers. `--only a,d` measures some sections, `--quick` takes small samples, `--json FILE` writes the report,
+ * `--page` writes it into docs/benchmarks.md with its picture, `--page --from FILE` does so without a run.
+ */
+const { spawn } = require('node:child_process');
+const { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { parseArgs } = require('node:util');
+const { SECTIONS } = require('./sections.cjs');
+const { describeMachine, sharedVersions } = require('./support/machine.cjs');
+const { writePage } = require('./support/page.cjs');
+const { describeRun, terminalTable } = require('./support/tables.cjs');
+
+const say = (line) => process.stderr.write(`${line}\n`);
+
+/** Each letter must name a section: a typo would silently measure less. */
+function chosenSections(only) {
+  if (only === undefined) return SECTIONS;
+  const letters = only.split(',').map((letter) => letter.trim());
+  const unknown = letters.find((letter) => !SECTIONS.some(({ section }) => section === letter));
+  if (unknown !== undefined) {
+    const known = SECTIONS.map(({ section }) => section).join(',');
+    throw new Error(`There is no section ${JSON.stringify(unknown)}: give some of ${known}.`);
+  }
+  return SECTIONS.filter(({ section }) => letters.includes(section));
+}
+
+/** Runs a script in a process group of its own, so that servers which it started end with it at the limit. */
+function runScript(script, { file, quick, limitSeconds }) {
+  return new Promise((resolve, reject) => {
+    const args = [join(__dirname, script), '--json', file, ...(quick ? ['--quick'] : [])];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    let printed = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text) => {
+        printed = (printed + text).slice(-4_000);
+      });
+    }
+    const endGroup = () => {
+      try {
+        process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        // All its processes have ended.
+      }
+    };
+    const stop = () => {
+      endGroup();
+      process.exit(130);
+    };
+    process.once('SIGINT', stop).once('SIGTERM', stop);
+    let isLate = false;
+    const limit = setTimeout(() => {
+      isLate = true;
+      endGroup();
+    }, limitSeconds * 1_000);
+    child.once('error', reject);
+    child.once('close', (code) => {
+      clearTimeout(limit);
+      process.off('SIGINT', stop).off('SIGTERM', stop);
+      endGroup();
+      if (isLate) reject(new Error(`it took longer than ${limitSeconds} s.`));
+      else if (code !== 0) reject(new Error(`it ended with code ${code}: ${printed.trim()}`));
+      else resolve();
+    });
+  });
+}
+
+/** Joins what the scripts of one section measured: the first says what the ratios are of. */
+function joinParts(section, parts, seconds) {
+  const [{ title, ratioOf, ratioTo, better }] = parts;
+  const rows = parts.flatMap((part) => part.rows);
+  return {
+    section,
+    title,
+    ...(ratioOf !== undefined && { ratioOf }),
+    ...(better !== undefined && { better }),
+    rows: ratioTo === undefined ? rows : withRatios(rows, ratioTo),
+    notes: parts.flatMap((part) => part.notes ?? []),
+    seconds: Math.round(seconds),
+  };
+}
+
+/** `ratioTo` names the row and the value that the ratios of all rows are to: `{ row, value }`. */
+function withRatios(rows, { row, value }) {
+  const base = rows.find(({ name }) => name === row)?.values[value];
+  return rows.map((each) => ({ ...each, ...(base && { ratio: each.values[value] / base }) }));
+}
+
+async function measureSection({ section, scripts, limitSeconds }, { folder, quick }) {
+  const startedAt = performance.now();
+  const parts = [];
+  const skipped = [];
+  for (const script of scripts) {
+    if (!existsSync(join(__dirname, script))) {
+      skipped.push({ section, why: `bench/${script} is not there.` });
+      continue;
+    }
+    say(`(${section}) bench/${script}, at most ${limitSeconds} s ...`);
+    const file = join(folder, `${script}.json`);
+    try {
+      await runScript(script, { file, quick, limitSeconds });
+      parts.push(JSON.parse(readFileSync(file, 'utf8')));
+    } catch (error) {
+      skipped.push({ section, why: `bench/${script} failed: ${error.message}` });
+    }
+  }
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const versions = Object.assign({}, ...parts.map((part) => part.versions));
+  return { joined: parts.length > 0 ? joinParts(section, parts, seconds) : undefined, versions, skipped };
+}
+
+async function measure({ only, quick }) {
+  const folder = mkdtempSync(join(tmpdir(), 'videogen-bench-'));
+  const report = {
+    measuredOn: new Date().toISOString().slice(0, 10),
+    machine: describeMachine(),
+    versions: sharedVersions(),
+    sections: [],
+    skipped: [],
+  };
+  try {
+    for (const section of chosenSections(only)) {
+      const { joined, versions, skipped } = await measureSection(section, { folder, quick });
+      Object.assign(report.versions, versions);
+      report.skipped.push(...skipped);
+      if (joined === undefined) continue;
+      report.sections.push(joined);
+      process.stdout.write(`${terminalTable(joined)}\n\n`);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return report;
+}
+
+async function main() {
+  const { values } = parseArgs({
+    options: {
+      only: { type: 'string' },
+      quick: { type: 'boolean' },
+      json: { type: 'string' },
+      page: { type: 'boolean' },
+      from: { type: 'string' },
+    },
+  });
+  if (values.page && (values.only !== undefined || values.quick)) {
+    throw new Error(
+      'The page shows one whole run: leave out --only and --quick, or give a report with --from.',
+    );
+  }
+  const report =
+    values.from === undefined ? await measure(values) : JSON.parse(readFileSync(values.from, 'utf8'));
+  if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
+  if (values.page) writePage(report);
+  for (const { section, why } of report.skipped) say(`(${section}) was skipped: ${why}`);
+  process.stdout.write(`${describeRun(report)}\n`);
+  if (report.skipped.some(({ why }) => / failed: /.test(why))) process.exitCode = 1;
+}
+
+module.exports = { chosenSections, joinParts };
+if (require.main === module) {
+  main().catch((error) => {
+    say(error.message);
+    process.exitCode = 1;
+  });
+}

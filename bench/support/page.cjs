@@ -1,0 +1,38 @@
+/** Writes a report into the benchmarks page and draws its picture; both can be made again from the stored report. */
+const { readFileSync, writeFileSync } = require('node:fs');
+const { join } = require('node:path');
+const { drawReport } = require('./picture.cjs');
+const { describeRun, markdownTable } = require('./tables.cjs');
+
+const ROOT = join(__dirname, '../..');
+const PAGE = join(ROOT, 'docs/benchmarks.md');
+const PICTURE = join(ROOT, 'docs/pictures/benchmarks.svg');
+/** The report from which the page was written, so that a test can tell that nobody edited the page's figures. */
+exports.REPORT = join(ROOT, 'bench/report.json');
+
+const START = '<!-- bench:start -->';
+const END = '<!-- bench:end -->';
+
+/** The part of the page that the command writes. */
+exports.pageOf = (report) =>
+  [
+    describeRun(report),
+    ...report.sections.map(markdownTable),
+    ...report.skipped.map(({ section, why }) => `(${section}) was skipped: ${why}`),
+  ].join('\n\n');
+
+/** A page with the command's part replaced. */
+exports.replacePart = (page, part) => {
+  const [before, ...rest] = page.split(START);
+  const [, ...after] = (rest[0] ?? '').split(END);
+  if (rest.length !== 1 || after.length !== 1)
+    throw new Error(`The page needs one ${START} before one ${END}.`);
+  return `${before}${START}\n\n${part}\n\n${END}${after[0]}`;
+};
+
+exports.writePage = (report) => {
+  const page = readFileSync(PAGE, 'utf8');
+  writeFileSync(PAGE, exports.replacePart(page, exports.pageOf(report)));
+  writeFileSync(PICTURE, drawReport(report));
+  writeFileSync(exports.REPORT, `${JSON.stringify(report, null, 2)}\n`);
+};

@@ -1,0 +1,55 @@
+/** The tables of a report: for the terminal, and in Markdown for the page. */
+const { labelOf, showRatio, showValue } = require('./values.cjs');
+
+/** The columns of a section: its values in the order in which its rows first have them. */
+const keysOf = ({ rows }) => [...new Set(rows.flatMap(({ values }) => Object.keys(values)))];
+
+const ratioTitle = ({ ratioOf }) => (ratioOf === undefined ? 'ratio' : `ratio of ${ratioOf}`);
+
+/** A section as lines of cells, the titles first. */
+function cellsOf(section) {
+  const keys = keysOf(section);
+  const titles = ['', ...keys.map(labelOf), ratioTitle(section)];
+  const rows = section.rows.map(({ name, values, ratio }) => [
+    name,
+    ...keys.map((key) => showValue(key, values[key])),
+    showRatio(ratio),
+  ]);
+  return [titles, ...rows];
+}
+
+const headingOf = ({ section, title, better }) =>
+  `(${section}) ${title}${better === undefined ? '' : `; ${better} is better`}`;
+
+exports.terminalTable = (section) => {
+  const lines = cellsOf(section);
+  const widths = lines[0].map((_, at) => Math.max(...lines.map((cells) => cells[at].length)));
+  const write = (cells) =>
+    cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[at]) : cell.padStart(widths[at]))).join('  ');
+  return [
+    headingOf(section),
+    ...lines.map((cells) => `  ${write(cells)}`.trimEnd()),
+    ...section.notes.map((note) => `  ${note}`),
+  ].join('\n');
+};
+
+const escaped = (cell) => cell.replaceAll('|', '\\|');
+
+exports.markdownTable = (section) => {
+  const [titles, ...rows] = cellsOf(section).map((cells) => cells.map(escaped));
+  const line = (cells) => `| ${cells.join(' | ')} |`;
+  const rule = line(titles.map((_, at) => (at === 0 ? '---' : '---:')));
+  const notes = section.notes.length > 0 ? ['', section.notes.join(' ')] : [];
+  return [`### ${headingOf(section)}`, '', line(titles), rule, ...rows.map(line), ...notes].join('\n');
+};
+
+/** One sentence about the machine and the versions. */
+exports.describeRun = ({ measuredOn, machine, versions, sections }) => {
+  const { cores, memoryGib, cpu, system } = machine;
+  const named = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  const took = Math.round(sections.reduce((sum, { seconds }) => sum + seconds, 0) / 60);
+  return (
+    `Measured on ${measuredOn} in one run of ${took < 1 ? 'less than a minute' : `${took} min`}: ${cores} cores (${cpu}, ${system}), ${memoryGib} GiB of memory; ` +
+    `${named.join(', ')}.`
+  );
+};

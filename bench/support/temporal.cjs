@@ -1,0 +1,47 @@
+/** Temporal's dev server for a bench, and what a bench does with it. */
+const { readFileSync } = require('node:fs');
+const { mkdtemp, rm } = require('node:fs/promises');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { Client, Connection } = require('@temporalio/client');
+const { DefaultLogger, NativeConnection, Runtime } = require('@temporalio/worker');
+const { readServerOptions } = require('../../dist/src/config/temporal-config');
+const { findDevServer, startDevServer } = require('../../dist/src/temporal-server');
+
+const TICKS_PER_SECOND = 100;
+
+/** CPU seconds that a process has used, from Linux. */
+exports.cpuSeconds = (pid) => {
+  const afterName = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+  return (Number(afterName[11]) + Number(afterName[12])) / TICKS_PER_SECOND;
+};
+
+/** Runs work in a temporary folder. */
+exports.inFolder = async (work) => {
+  const folder = await mkdtemp(join(tmpdir(), 'videogen-bench-'));
+  try {
+    return await work(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+};
+
+/** Runs work on a dev server of its own: `{ server, client, connection, version }`. Logs only errors. */
+exports.withDevServer = async (work) => {
+  // Each refusal would log a warning of many lines.
+  Runtime.install({ logger: new DefaultLogger('ERROR') });
+  const server = await startDevServer({
+    executable: await findDevServer(readServerOptions()),
+    headless: true,
+  });
+  const connection = await NativeConnection.connect({ address: server.address });
+  const client = new Client({ connection: await Connection.connect({ address: server.address }) });
+  try {
+    const { serverVersion } = await client.workflowService.getSystemInfo({});
+    return await work({ server, client, connection, version: serverVersion });
+  } finally {
+    await connection.close().catch(() => undefined);
+    await client.connection.close();
+    await server.stop();
+  }
+};
