@@ -7,7 +7,7 @@ import type { BatchScript, ItemScript } from './script';
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const LEAST_DOWNLOAD_CLOSE_MS = 10 * MINUTE;
-const DEFAULT_MIN_MS = 5 * SECOND;
+const DEFAULT_MIN_MS = 3 * SECOND;
 const LEAST_MIN_MS = SECOND;
 /** So many polls in a row without the task, or in total without the video, are too many. */
 const MOST_MISSES = 3;

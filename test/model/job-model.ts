@@ -1,6 +1,12 @@
+import type { SubmittedTask } from '../../activities';
 import type { FailureType } from '../../src/contract/failure-table';
 import type { TaskStatus } from '../../src/contract/job';
-import { type ReportedProgress, type UsualTimes, usualTimesOf } from '../../src/contract/usual-times';
+import {
+  type EndedTask,
+  type ReportedProgress,
+  type UsualTimes,
+  usualTimesOf,
+} from '../../src/contract/usual-times';
 import { nextPollDelayMs } from '../../workflows/poll-schedule';
 import type { ActivityEnd, Note, Outcome } from './notes';
 import type { Script } from './script';
@@ -10,6 +16,7 @@ const MINUTE = 60 * SECOND;
 const DEFAULT_POLLING = { min: 3 * SECOND, max: 2 * MINUTE };
 const LEAST_POLLING_MS = SECOND;
 const POLLS_PER_SECOND_SAVED = 4;
+const HELD_UP_MS = 10 * SECOND;
 /** A new task may be unknown to its service for so long. */
 const UNKNOWN_GRACE_MS = 2 * MINUTE;
 /** So many polls in a row without the task, or in total without the video, are too many. */
@@ -69,6 +76,10 @@ export class JobModel {
   private wasSeen = false;
   private progress: ReportedProgress | undefined;
   private usualTimes: UsualTimes | undefined;
+  /** Of a task that the submit has just made. */
+  private kind: string | undefined;
+  private polledMs = { last: 0, before: 0 };
+  private plannedMs = 0;
   private retryAfterMs: number | undefined;
   private failedPolls = 0;
   private pollIsLocal = true;
@@ -114,7 +125,7 @@ export class JobModel {
         if (this.phase.name !== 'to-poll' || !this.script.continues)
           this.wrong(note, 'it is not to continue as new');
         this.expect(note, 'task id in the memo', note.taskIdInMemo, this.taskId);
-        this.progress = undefined;
+        this.progress = this.kind = undefined;
         return { name: 'continued' };
       case 'end':
         return this.end(note);
@@ -244,6 +255,7 @@ export class JobModel {
         this.expect(note, 'scheduleToClose', closeMs, Math.max(this.remainingMs(), LEAST_DOWNLOAD_CLOSE_MS));
         this.expect(note, 'startedAtMs', input.startedAtMs, this.startedAtMs);
         this.expect(note, 'record', input.record !== undefined, this.hasRecord);
+        this.expect(note, 'end', JSON.stringify(input.ended), JSON.stringify(this.ended()));
         this.expect(note, 'seed', Object(input.expected).seed, this.seed);
         return { name: 'downloading', seq };
       case 'to-cancel-at-service cancelVideo':
@@ -273,6 +285,7 @@ export class JobModel {
         // The SDK has no timer below a millisecond.
         const pauseMs = Math.max(this.pauseMs(), 1);
         if (Math.abs(note.ms - pauseMs) > 0.001) this.wrong(note, `the pause is to be ${pauseMs} ms`);
+        this.plannedMs = pauseMs;
         return { name: 'sleeping', untilMs: this.nowMs + note.ms };
       }
       default:
@@ -291,9 +304,13 @@ export class JobModel {
       case 'recalling recallSubmit':
         return this.endRecall(end);
       case 'taking-noted recallSubmit':
-        return this.submitted(this.phase.name === 'taking-noted' ? this.phase.taskId : '', 'result' in end);
+        return this.submitted(
+          { taskId: this.phase.name === 'taking-noted' ? this.phase.taskId : '', ...taskIn(end) },
+          'result' in end,
+        );
       case 'adopting recallSubmit':
         this.hasRecord = this.knowsService = 'result' in end;
+        this.usualTimes = taskIn(end)?.usualTimes;
         return this.isCancelled ? this.fail('Cancelled', { waits: true }) : { name: 'to-poll' };
       case 'polling pollVideo':
         return this.endPoll(end);
@@ -310,7 +327,7 @@ export class JobModel {
 
   /** A submit that could not return its task may have noted it, and then the job takes it from there. */
   private endSubmit(end: ActivityEnd, notedTask: string | undefined): Phase {
-    if ('result' in end) return this.submitted(Object(end.result).taskId);
+    if ('result' in end) return this.submitted(Object(end.result));
     const isGivenUp = end.failed === 'timeout' || end.failed === 'cancelled';
     if (notedTask !== undefined && isGivenUp) return { name: 'to-take-noted', taskId: notedTask };
     switch (end.failed) {
@@ -330,9 +347,9 @@ export class JobModel {
   }
 
   private endRecall(end: ActivityEnd): Phase {
-    const { task, madeNoTask }: { task?: { taskId: string }; madeNoTask?: boolean } =
-      'result' in end ? Object(end.result) : {};
-    if (task) return this.submitted(task.taskId);
+    const { madeNoTask }: { madeNoTask?: boolean } = 'result' in end ? Object(end.result) : {};
+    const task = taskIn(end);
+    if (task) return this.submitted(task);
     const isTooLate = this.resubmits > 0 && this.remainingMs() === 0;
     return madeNoTask || isTooLate ? this.fail('DeadlineExceeded') : this.lose();
   }
@@ -344,8 +361,10 @@ export class JobModel {
     return { name: 'to-hold' };
   }
 
-  private submitted(taskId: string, isRecorded = true): Phase {
+  private submitted({ taskId, usualTimes, kind }: SubmittedTask, isRecorded = true): Phase {
     this.taskId = taskId;
+    this.usualTimes = usualTimes;
+    this.kind = kind;
     this.submittedAtMs = this.nowMs;
     this.hasRecord = this.knowsService = isRecorded;
     return this.isCancelled ? this.fail('Cancelled', { waits: true }) : { name: 'to-poll' };
@@ -379,6 +398,7 @@ export class JobModel {
 
   private see(status: TaskStatus): FailureType | 'ready' | undefined {
     this.wasSeen = this.knowsService = true;
+    this.polledMs = { last: this.nowMs - this.submittedAtMs, before: this.polledMs.last };
     this.failedPolls = this.misses.task = 0;
     const percent = 'percent' in status ? status.percent : undefined;
     if (percent !== undefined && percent > (this.progress?.percent ?? 0))
@@ -448,6 +468,13 @@ export class JobModel {
     return { name: 'ended' };
   }
 
+  /** What the worker is to learn from the task; nothing from one whose last poll came much too late. */
+  private ended(): EndedTask | undefined {
+    const { last: byMs, before: afterMs } = this.polledMs;
+    if (this.kind === undefined || byMs - afterMs > 2 * this.plannedMs + HELD_UP_MS) return undefined;
+    return { kind: this.kind, afterMs, byMs };
+  }
+
   private remainingMs(): number {
     return Math.max(0, this.startedAtMs + this.script.deadlineMs + this.heldMs - this.nowMs);
   }
@@ -470,6 +497,10 @@ export class JobModel {
       pollsPerSecondSaved: POLLS_PER_SECOND_SAVED,
     });
   }
+}
+
+function taskIn(end: ActivityEnd): SubmittedTask | undefined {
+  return 'result' in end ? Object(end.result).task : undefined;
 }
 
 function describeOutcome(outcome: Outcome): string {

@@ -62,6 +62,8 @@ export interface Script {
   /** Whether the service can cancel a task. */
   cancelling: boolean;
   jobTimeMs: number;
+  /** How long such tasks took before, as the worker has learned; it may be mistaken. */
+  learnedMs?: number;
   taskEnds: 'succeeded' | 'failed' | 'cancelled';
   submits: SubmitAnswer[];
   polls: PollAnswer[];
@@ -243,6 +245,7 @@ function scriptInUnits(unitMs: number): fc.Arbitrary<Script> {
       idempotencyKeys: fc.constantFrom('ignored' as const, 'honoured' as const),
       cancelling: fc.boolean(),
       jobTimeMs: times(0, 12),
+      learnedMs: fc.option(times(0, 24)),
       taskEnds: fc.constantFrom<Script['taskEnds'][]>(
         'succeeded',
         'succeeded',
@@ -258,8 +261,9 @@ function scriptInUnits(unitMs: number): fc.Arbitrary<Script> {
       cancels: fc.oneof({ weight: 5, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: times(1, 16) }),
       continues: fc.constantFrom(true, true, true, false),
     })
-    .map(({ min, max, cancels, deeds, ...script }) => ({
+    .map(({ min, max, cancels, deeds, learnedMs, ...script }) => ({
       ...script,
+      ...(learnedMs !== null && { learnedMs }),
       deeds: cancels === null ? deeds : [...deeds, { atMs: cancels, deed: { kind: 'cancel' as const } }],
       polling: present({ min: min.job, max: max.job }),
       servicePolling: present({ min: min.service, max: max.service }),

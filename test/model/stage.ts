@@ -1,8 +1,9 @@
-import { mkdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApplicationFailure, CancelledFailure, Context, type Info } from '@temporalio/activity';
+import { LEARNED_TIMES_KEY } from '../../activities/learn/learned-times';
 import { fromTemporalType } from '../../src/contract/failure-table';
 import type { VideoRequest } from '../../src/contract/request';
 import { type EmulatedTask, type Emulator, type Faults, startEmulator } from '../../src/emulator';
@@ -14,6 +15,7 @@ import type { DownloadAnswer, PollAnswer, Script, SubmitAnswer } from './script'
 
 /** Every job asks for the same video, so that the emulator makes one. */
 export const REQUEST: VideoRequest = { prompt: 'A red fox', resolution: '480p', duration: 5, seed: 7 };
+const ADDRESS = 'https://the-service.example.com/';
 export const VIDEO_BYTES = 32 * 1024;
 /** Far more than any script asks for: a job that makes more polls without end. */
 export const MOST_ATTEMPTS = 120;
@@ -164,6 +166,7 @@ export class Stage implements Scene {
     });
     const own = join(folder, workflowId);
     await mkdir(own);
+    if (script.learnedMs !== undefined) await writeLearned(own, script.learnedMs);
     const stage = new Stage(workflowId, script, own, emulator, service, clock);
     if (start === 'adopt') {
       await service.submit(REQUEST, { idempotencyKey: 'before' });
@@ -312,6 +315,7 @@ export class Stage implements Scene {
   private scriptedService(): VideoService {
     const { real } = this;
     return {
+      address: ADDRESS,
       profile: real.profile,
       submit: (request, options) => this.submit(() => real.submit(request, options)),
       poll: (taskId, options) => this.poll(taskId, () => real.poll(taskId, options)),
@@ -544,4 +548,13 @@ export function downloadFault(answer: DownloadAnswer): Faults['download'] | unde
     default:
       return answer;
   }
+}
+
+/** As earlier tasks of such requests would have taught the worker. */
+async function writeLearned(folder: string, learnedMs: number): Promise<void> {
+  const ended = Array.from({ length: 5 }, (_, task) => [learnedMs, learnedMs + 1_000 * task]);
+  const learned = { kinds: [{ service: ADDRESS, kind: 'text 480p 5s', ended }] };
+  const file = join(folder, LEARNED_TIMES_KEY);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, JSON.stringify(learned));
 }
