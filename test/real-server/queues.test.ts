@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Context as ActivityContext } from '@temporalio/activity';
 import type { Priority } from '@temporalio/common';
+import { Worker } from '@temporalio/worker';
+import { createVideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
 import {
   ONE_PARTITION,
@@ -61,9 +64,7 @@ describe('the priority of a caller', () => {
       const input = { request: { prompt: 'A red fox' }, polling, queues: { download: DOWNLOAD_QUEUE } };
       const started = await env.videos[method](input, { temporal: { priority } });
       await ('job' in started ? started.job : started).result();
-      expect(recorded).toEqual(
-        ['submitVideo', 'downloadVideo'].map((type) => ({ type, priority })),
-      );
+      expect(recorded).toEqual(['submitVideo', 'downloadVideo'].map((type) => ({ type, priority })));
     },
   );
 
@@ -76,6 +77,33 @@ describe('the priority of a caller', () => {
     expect(types).toEqual(new Set(['openBatch', 'submitVideo', 'downloadVideo', 'recordResults']));
     expect(recorded).toEqual(recorded.map(({ type }) => ({ type, priority })));
   });
+});
+
+test('a worker with our workflows alone breaks no job: its polls wait for a worker that has the activities', async () => {
+  const taskQueue = `split-${randomUUID()}`;
+  const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
+  const workflowBundle = { codePath: bundlePath() };
+  const submits = await env.createWorker({ taskQueue, roles: ['submits'] });
+  const job = await submits.runUntil(async () => {
+    const withoutActivities = await Worker.create({
+      connection: env.temporal.nativeConnection,
+      taskQueue,
+      workflowBundle,
+    });
+    return withoutActivities.runUntil(async () => {
+      const started = await videos.start({ request: { prompt: 'A red fox' }, polling });
+      const failedTasks = async () => {
+        const { events } = await historyOf(env.temporal.client, started.workflowId);
+        return (events ?? []).flatMap((event) => event.workflowTaskFailedEventAttributes?.failure ?? []);
+      };
+      while ((await failedTasks()).length === 0) await pause();
+      const [{ message } = {}] = await failedTasks();
+      expect(message).toContain("'pollVideo' not registered on worker");
+      return started;
+    });
+  });
+  const whole = await env.createWorker({ taskQueue, worker: { workflowBundle } });
+  expect(await whole.runUntil(job.result())).toMatchObject({ polls: 1 });
 });
 
 test('submits of equal priority take turns by fairness key, the heavier more often', async () => {

@@ -20,7 +20,7 @@ interface PastActivity {
 /** The activities in order, local ones too. */
 export function activities(history: History): PastActivity[] {
   const events = history.events ?? [];
-  return events.flatMap((event) => {
+  return events.flatMap((event): PastActivity[] => {
     const summary = textOf(event.userMetadata?.summary?.data);
     const { activityTaskScheduledEventAttributes: scheduled, markerRecordedEventAttributes: marker } = event;
     if (marker?.markerName === 'core_local_activity') {

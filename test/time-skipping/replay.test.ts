@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
 import { Worker } from '@temporalio/worker';
 import { bundleFiles } from '../../src/worker/own-workflows';
+import { activities } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { atLength } from '../support/nightly';
 import { bundlePath } from '../support/world';
@@ -47,6 +48,13 @@ const recorded = (chosen: string[]) => Object.fromEntries(chosen.map((name) => [
 
 test('today’s workflow replays each recorded job', async () => {
   expect(await replay(recorded(names))).toEqual({ replayed: names, problems: [] });
+});
+
+test('a poll adds six events to the history of a job', () => {
+  const history = historyFromJSON(read('well'));
+  const polls = activities(history).filter(({ type }) => type === 'pollVideo');
+  expect(polls).toEqual(polls.map((poll) => ({ ...poll, isLocal: true })));
+  expect(history.events).toHaveLength(18 + 6 * polls.length);
 });
 
 test('the bundle in the package replays recorded jobs', async () => {
