@@ -128,7 +128,7 @@ function ownWorkflow({ request, taskId }: JobInput, carried: CarriedJob | undefi
       return identity;
     },
     warnedWords: new Set(carried?.warnedWords),
-    loadRequest: async () => {
+    loadRequest: () => {
       if (request == null) throw refused('there is no request');
       return request;
     },

@@ -38,7 +38,7 @@ export interface JobHost {
   /** Unknown states that were already logged. */
   warnedWords: Set<string>;
   /** The request to submit; loaded only for a job without a task. */
-  loadRequest(): Promise<VideoRequest>;
+  loadRequest(): VideoRequest | Promise<VideoRequest>;
   /** Called after every change: the host updates what Temporal shows. */
   changed(job: Job): void;
   recordTask(taskId: string): void;
@@ -113,10 +113,13 @@ export class Job {
     return item === undefined ? summary : `${item}: ${summary}`;
   }
 
-  async loadRequest(): Promise<VideoRequest> {
-    const request = await this.host.loadRequest();
-    this.expected = expectedOf(request);
-    return request;
+  loadRequest(): VideoRequest | Promise<VideoRequest> {
+    const note = (request: VideoRequest) => {
+      this.expected = expectedOf(request);
+      return request;
+    };
+    const loaded = this.host.loadRequest();
+    return loaded instanceof Promise ? loaded.then(note) : note(loaded);
   }
 
   enter(phase: JobPhase): void {
@@ -299,6 +302,12 @@ export class Job {
       usualTimes: this.usualTimes,
       hasReceiver: this.hasDefaultReceiver || undefined,
     };
+  }
+
+  /** The part of the progress that is shown of an item: hundreds are shown at once. */
+  get shown(): Pick<JobProgress, 'phase' | 'taskId' | 'task' | 'problem' | 'signalled'> {
+    const { task, problem } = this.observed;
+    return { phase: this.phase, taskId: this.taskId, task, problem, signalled: this.hold.signalled };
   }
 
   progress(): JobProgress {

@@ -57,7 +57,9 @@ async function submitOrHold(job: Job, resubmits: boolean): Promise<Submitted> {
 
 async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> {
   job.enter('submitting');
-  const request = await job.loadRequest();
+  const loaded = job.loadRequest();
+  // Each promise of a workflow costs the worker a stack trace, and most requests are there already.
+  const request = loaded instanceof Promise ? await loaded : loaded;
   if (job.remainingMs() === 0) {
     // The answer to the earlier request may have arrived since.
     const { task } = resubmits ? await recall(job) : {};
@@ -164,23 +166,30 @@ async function inspectBeforeCancelling(
   const { cancelRequested, consideredCancelled } = CancellationScope.current();
   // Fails at once, with nothing sent.
   if (consideredCancelled) return submitVideo();
-  return CancellationScope.nonCancellable(async () => {
-    const sending = new CancellationScope();
-    const submitted = sending.run(submitVideo);
-    const isOver = submitted.then(
-      () => true,
-      () => true,
-    );
-    if (await Promise.race([isOver, cancelRequested.catch(() => false)])) return submitted;
-    const { taskId, lostSubmit } = await inspectSubmit(job);
+  // A cancellation of the job does not reach it: only this function cancels it.
+  const shield = new CancellationScope({ cancellable: false });
+  const sending = new CancellationScope({ cancellable: true, parent: shield });
+  let isOver = false;
+  let inspecting: Promise<InspectedSubmit> | undefined;
+  void cancelRequested.catch(async () => {
+    if (isOver) return;
+    inspecting = CancellationScope.nonCancellable(() => inspectSubmit(job));
+    await inspecting;
     sending.cancel();
-    return submitted.catch((error: unknown) => {
-      // A failure of the running attempt says more than the cancellation.
-      if (!isCancellation(error)) throw error;
-      if (taskId !== undefined) return recordNotedTask(job, taskId);
-      throw lostSubmit === undefined ? error : createFailure('SubmitUnconfirmed', { message: lostSubmit });
-    });
   });
+  try {
+    const submitted = await sending.run(submitVideo);
+    isOver = true;
+    if (inspecting) await inspecting;
+    return submitted;
+  } catch (error) {
+    isOver = true;
+    const { taskId, lostSubmit }: InspectedSubmit = inspecting ? await inspecting : {};
+    // A failure of the running attempt says more than the cancellation.
+    if (!isCancellation(error)) throw error;
+    if (taskId !== undefined) return recordNotedTask(job, taskId);
+    throw lostSubmit === undefined ? error : createFailure('SubmitUnconfirmed', { message: lostSubmit });
+  }
 }
 
 /** A local activity is quick: until it returns, a submit that is no longer wanted may still be sent. */

@@ -5,8 +5,14 @@ import { decideCommand } from '../../src/contract/lost-submit';
 /** Nobody reads more; the progress query returns all. */
 const MOST_ITEMS_SHOWN = 20;
 
+/** What is shown of an item. */
+export type ShownItem = Pick<ItemProgress, 'item' | 'phase' | 'task' | 'taskId' | 'problem' | 'signalled'>;
+
 /** What the Temporal UI shows of a batch, as markdown. */
-export function batchDetails(progress: BatchProgress, workflowId: string): string {
+export function batchDetails(
+  progress: Omit<BatchProgress, 'running'> & { running: ShownItem[] },
+  workflowId: string,
+): string {
   const { items, succeeded, failed, running, stopping } = progress;
   const held = running.filter(({ phase }) => phase === 'needs-decision');
   const others = running.length - Math.min(running.length, MOST_ITEMS_SHOWN);
@@ -22,7 +28,7 @@ export function batchDetails(progress: BatchProgress, workflowId: string): strin
   return lines.filter(Boolean).join('\n\n');
 }
 
-function describeItem({ item, phase, task, taskId, problem, signalled }: ItemProgress): string {
+function describeItem({ item, phase, task, taskId, problem, signalled }: ShownItem): string {
   const percent = task?.percent === undefined ? '' : ` ${Math.round(task.percent)} %`;
   const parts = [
     `${phase}${percent}`,

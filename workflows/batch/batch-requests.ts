@@ -20,13 +20,16 @@ export class BatchRequests {
     private readonly opened: () => OpenedBatch | undefined,
   ) {}
 
-  /** The request of an item that starts; reads the next ones with it. */
+  /** The request of an item that starts, if it is there already. */
+  loaded(item: number): VideoRequest | undefined {
+    return this.input.requestsFrom == null ? this.given(item) : this.inPage(item);
+  }
+
+  /** Reads the request of an item that starts, and the next ones with it. */
   async load(item: number): Promise<VideoRequest> {
     const { requestsFrom } = this.input;
-    if (requestsFrom == null) return this.given(item);
-    if (this.inPage(item) === undefined)
-      this.page = { from: item, requests: await this.read(requestsFrom, item) };
-    return existing(item, this.inPage(item));
+    if (requestsFrom != null) this.page = { from: item, requests: await this.read(requestsFrom, item) };
+    return existing(item, this.loaded(item));
   }
 
   /** The request of an item that started before. */

@@ -4,6 +4,7 @@ import {
   type BatchProgress,
   type BatchResult,
   type FailedItem,
+  type ItemProgress,
   type ItemResult,
   isPacked,
   itemName,
@@ -22,13 +23,12 @@ import {
   RESULT_BYTES_AT_ONCE,
   RESULTS_AT_ONCE,
 } from '../../src/contract/policies';
-import type { VideoRequest } from '../../src/contract/request';
 import { cutToBytes, firstThatFit } from '../../src/contract/sizes';
 import { createFailure, type VideoFailure } from '../../src/contract/video-failure';
 import { checkBatchInput } from '../input';
-import { Job } from '../job';
+import { Job, type JobHost } from '../job';
 import { historyIsLong, resetRunsSince } from '../runs';
-import { batchDetails } from './batch-details';
+import { batchDetails, type ShownItem } from './batch-details';
 import { carriedTimesOf, carryTimes } from './carried-times';
 
 export type BatchStep = 'fail' | 'record' | 'continue-as-new' | 'start' | 'end';
@@ -46,7 +46,7 @@ export class BatchState {
   private stopping: string | undefined;
   private counts: { succeeded: number; failed: number };
   private firstFailed: FailedItem | undefined;
-  private willShow = false;
+  private hasChanged = false;
   /** Results that are not yet in the results file. */
   private readonly unrecorded: ItemResult[] = [];
   private readonly warnedWords: Set<string>;
@@ -123,7 +123,7 @@ export class BatchState {
     return item;
   }
 
-  startItem(item: number, loadRequest: () => Promise<VideoRequest>, carried?: CarriedJob): Job {
+  startItem(item: number, loadRequest: JobHost['loadRequest'], carried?: CarriedJob): Job {
     const { requests, requestsFrom, window, onFailure, ...options } = this.input;
     const host = {
       name: itemName(this.name, item),
@@ -240,24 +240,40 @@ export class BatchState {
   }
 
   progress(): BatchProgress {
+    return this.progressOf(itemProgressOf);
+  }
+
+  private progressOf<Item>(describe: (job: Job, item: number) => Item) {
     return {
       items: this.items,
       ...this.counts,
-      running: [...this.running].map(([item, job]) => ({ item, name: job.host.name, ...job.progress() })),
+      running: [...this.running].map(([item, job]) => describe(job, item)),
       stopping: this.stopping,
     };
   }
 
-  /** Once per workflow task: a poll changes many items at the same time. */
   private show(): void {
-    if (this.willShow) return;
-    this.willShow = true;
-    void Promise.resolve().then(() => {
-      this.willShow = false;
-      setCurrentDetails(batchDetails(this.progress(), this.name));
-    });
+    this.hasChanged = true;
+  }
+
+  /**
+   * The predicate of a condition that is never met: Temporal asks it once all else has happened in a workflow task, which may
+   * change many items. A promise for it would cost more than the text.
+   */
+  showChanges(): false {
+    if (this.hasChanged) setCurrentDetails(batchDetails(this.progressOf(shownOf), this.name));
+    this.hasChanged = false;
+    return false;
   }
 }
+
+const shownOf = (job: Job, item: number): ShownItem => ({ item, ...job.shown });
+
+const itemProgressOf = (job: Job, item: number): ItemProgress => ({
+  item,
+  name: job.host.name,
+  ...job.progress(),
+});
 
 function cutForResult(text: string): string {
   return cutToBytes(text, LONGEST_RESULT_TEXT_BYTES);

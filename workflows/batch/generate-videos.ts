@@ -16,6 +16,7 @@ import type { VideoRequest } from '../../src/contract/request';
 import { createFailure, readFailure } from '../../src/contract/video-failure';
 import { explainFailure } from '../end';
 import { makeVideo } from '../generate-video';
+import type { JobHost } from '../job';
 import { continueWith, ifContinued } from '../runs';
 import { answerBatchMessages } from './batch-messages';
 import { BatchPoller } from './batch-poller';
@@ -34,6 +35,7 @@ export async function generateVideos(input: BatchInput, passed?: CarriedBatch): 
   const carried = ifContinued(passed);
   const batch = new BatchState(input, carried);
   const poller = new BatchPoller(batch, carried?.pollRequested);
+  void CancellationScope.nonCancellable(() => condition(() => batch.showChanges()));
   poller.run().catch((error: unknown) => batch.recordBug(error));
   const requests = new BatchRequests(input, () => batch.opened);
   for (const { item, job } of carried?.running ?? [])
@@ -57,9 +59,12 @@ async function runItems(batch: BatchState, poller: BatchPoller, requests: BatchR
   await open(batch);
   // Neither a poll nor a decision is under way, so nothing would be lost by continuing as new.
   const isQuiet = () => poller.isIdle && allHandlersFinished();
+  const nextStep = () => batch.nextStep(isQuiet());
   for (;;) {
-    await condition(() => batch.nextStep(isQuiet()) !== undefined);
-    switch (batch.nextStep(isQuiet())) {
+    // Throws in a cancelled batch. Otherwise a condition that is met already would only cost a turn of the workflow.
+    if (nextStep() === undefined || CancellationScope.current().consideredCancelled)
+      await condition(() => nextStep() !== undefined);
+    switch (nextStep()) {
       case 'fail':
         throw batch.bug;
       case 'record':
@@ -69,7 +74,8 @@ async function runItems(batch: BatchState, poller: BatchPoller, requests: BatchR
         await continueWith<BatchInput, CarriedBatch>(batch.input, batch.carry(poller.pollRequested));
         break;
       case 'start': {
-        const request = await requests.load(batch.next);
+        // Without a promise for each item: all that fit into the window start in one turn of the workflow.
+        const request = requests.loaded(batch.next) ?? (await requests.load(batch.next));
         const item = batch.takeNext();
         start(batch, poller, { item, loadRequest: onceThen(request, () => requests.reload(item)) });
         break;
@@ -82,15 +88,15 @@ async function runItems(batch: BatchState, poller: BatchPoller, requests: BatchR
 
 interface StartedItem {
   item: number;
-  loadRequest: () => Promise<VideoRequest>;
+  loadRequest: JobHost['loadRequest'];
   carried?: CarriedJob;
 }
 
 /** Gives out the loaded request once and then forgets it: requests can be large. */
-function onceThen(request: VideoRequest, reload: () => Promise<VideoRequest>): () => Promise<VideoRequest> {
+function onceThen(request: VideoRequest, reload: () => Promise<VideoRequest>): JobHost['loadRequest'] {
   let loaded: VideoRequest | undefined = request;
-  return async () => {
-    const given = loaded ?? (await reload());
+  return () => {
+    const given = loaded ?? reload();
     loaded = undefined;
     return given;
   };
