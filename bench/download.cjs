@@ -1,6 +1,8 @@
-// Measures the download of one 1 GiB video from loopback to a file, with its SHA-256: ours, curl followed by sha256sum, and
-// undici with a hashing Transform and createWriteStream. Ours and undici take turns in one warm process, like that of a
-// worker. Then a whole job runs in its own worker process to measure memory. GIB=1 ROUNDS=5 npm run bench:download
+/**
+ * Section (e): the download of one 1 GiB video from loopback to a file, with its SHA-256: ours, curl followed by sha256sum, and
+ * undici with a hashing Transform and createWriteStream. Ours and undici take turns in one warm process, like that of a
+ * worker. Then a whole job runs in its own worker process to measure memory. Set `GIB` and `ROUNDS`.
+ */
 const { spawn, spawnSync } = require('node:child_process');
 const { createHash } = require('node:crypto');
 const { createWriteStream } = require('node:fs');
@@ -10,17 +12,21 @@ const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { Transform } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
+const { runSection } = require('./support/section.cjs');
+const { median } = require('./support/values.cjs');
 
-const BYTES = Math.round(Number(process.env.GIB ?? 1) * 1024 ** 3);
-const ROUNDS = Number(process.env.ROUNDS ?? 5);
+const IS_QUICK = process.argv.includes('--quick');
+const BYTES = Math.round(Number(process.env.GIB ?? (IS_QUICK ? 1 / 64 : 1)) * 1024 ** 3);
+const ROUNDS = Number(process.env.ROUNDS ?? (IS_QUICK ? 1 : 3));
 const MIB = 1024 ** 2;
+/** The processes that this one starts measure with the same sizes. */
+const SIZES = { ...process.env, GIB: String(BYTES / 1024 ** 3), ROUNDS: String(ROUNDS) };
 
-async function main() {
-  const [, , part, baseUrl, folder] = process.argv;
-  if (part === 'serve') return serve();
-  if (part === 'compare') return compare(baseUrl);
-  if (part === 'worker') return inWorker(baseUrl, folder);
-  const server = spawn(process.execPath, [__filename, 'serve'], { stdio: ['pipe', 'pipe', 'inherit'] });
+async function measureAll() {
+  const server = spawn(process.execPath, [__filename, 'serve'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: SIZES,
+  });
   const port = await new Promise((resolve) => server.stdout.once('data', (text) => resolve(Number(text))));
   const url = `http://127.0.0.1:${port}`;
   try {
@@ -30,18 +36,41 @@ async function main() {
     const runs = { curl: curls, ...(await inFolder((folder) => inProcess('compare', url, folder))) };
     const hashes = new Set(Object.values(runs).flatMap((some) => some.map(({ sha256 }) => sha256)));
     if (hashes.size !== 1) throw new Error('The downloads differ: they have different SHA-256 sums.');
-    for (const [name, some] of Object.entries(runs)) {
-      print(`${name.padEnd(9)} ${some.map(({ seconds }) => seconds.toFixed(2)).join(' ')} s`);
-    }
-    const medians = Object.entries(runs).map(
-      ([name, some]) => `${name} ${megabytesPerSecond(median(some))} MB/s`,
-    );
-    print(`median of ${ROUNDS}, ${BYTES} bytes with SHA-256: ${medians.join(', ')}`);
     const { rssMib } = await inFolder((folder) => inProcess('worker', url, folder));
-    print(`a worker that downloads it held at most ${rssMib.toFixed(0)} MiB more than an idle one`);
+    return sectionOf(runs, (rssMib * MIB) / 1e6);
   } finally {
     server.kill();
   }
+}
+
+const NAMES = {
+  curl: 'curl, then sha256sum',
+  transform: 'undici, hashing Transform, createWriteStream',
+  ours: 'ours: SHA-256, inspection, fsync',
+};
+
+function sectionOf(runs, workerMb) {
+  const rates = Object.fromEntries(
+    Object.entries(runs).map(([name, some]) => [
+      name,
+      BYTES / 1e6 / median(some.map(({ seconds }) => seconds)),
+    ]),
+  );
+  return {
+    section: 'e',
+    title: `Download of ${(BYTES / 1e9).toFixed(2)} GB from loopback`,
+    ratioOf: 'MB/s to undici',
+    better: 'more',
+    rows: Object.entries(NAMES).map(([name, title]) => ({
+      name: title,
+      ours: name === 'ours',
+      values: { rateMbPerSecond: rates[name], ...(name === 'ours' && { workerMb }) },
+      ratio: rates[name] / rates.transform,
+    })),
+    notes: [
+      `Medians of ${ROUNDS}. Worker: how much more memory a worker held at most during the download than when idle.`,
+    ],
+  };
 }
 
 async function inFolder(work) {
@@ -55,10 +84,7 @@ async function inFolder(work) {
   }
 }
 
-const median = (runs) =>
-  runs.map(({ seconds }) => seconds).sort((a, b) => a - b)[Math.floor(runs.length / 2)];
 const print = (line) => process.stdout.write(`${line}\n`);
-const megabytesPerSecond = (seconds) => Math.round(BYTES / 1e6 / seconds);
 
 /** The service and its storage in one. The video is a small one with a large box of noise. */
 async function serve() {
@@ -114,6 +140,7 @@ function curl(url, folder) {
 function inProcess(name, baseUrl, folder) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [__filename, name, baseUrl, folder], {
     encoding: 'utf8',
+    env: SIZES,
   });
   if (status !== 0) throw new Error(`${name} failed: ${stderr}`);
   return JSON.parse(stdout.trim().split('\n').at(-1));
@@ -191,7 +218,13 @@ async function inWorker(baseUrl, folder) {
   finish(measured);
 }
 
-main().catch((error) => {
-  process.stderr.write(`${error.stack}\n`);
-  process.exitCode = 1;
-});
+const PARTS = { serve, compare, worker: inWorker };
+const [, , part, ...rest] = process.argv;
+
+if (PARTS[part] === undefined) void runSection(measureAll);
+else {
+  PARTS[part](...rest).catch((error) => {
+    process.stderr.write(`${error.stack}\n`);
+    process.exitCode = 1;
+  });
+}

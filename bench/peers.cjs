@@ -1,6 +1,6 @@
 /**
  * The peers of section (c): the same one-second job on BullMQ, Restate and DBOS, in the words of each one's own guide. Each
- * has a server of its own on loopback. `npm run bench:peers` installs their packages; what is absent is skipped.
+ * has a server of its own on loopback. `npm run peers` installs their packages; what is absent is skipped.
  */
 const { execFile } = require('node:child_process');
 const { existsSync, mkdtempSync, readFileSync, rmSync } = require('node:fs');
@@ -27,7 +27,7 @@ const IN_MEMORY = '/dev/shm';
 
 function installedVersion(name) {
   const file = join(__dirname, 'peers', name, 'node_modules', PEERS[name].package, 'package.json');
-  if (!existsSync(file)) throw new Absent(`its packages are not installed: npm run bench:peers.`);
+  if (!existsSync(file)) throw new Absent(`its packages are not installed: npm run peers.`);
   return JSON.parse(readFileSync(file, 'utf8')).version;
 }
 
@@ -86,4 +86,4 @@ async function measure({ quick }) {
 }
 
 module.exports = { measure };
-if (require.main === module) runSection(measure);
+if (require.main === module) void runSection(measure);

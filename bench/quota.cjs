@@ -24,7 +24,10 @@ const QUICK = { windowMs: 8_000, jobTimeMs: 1_000, jobs: 30 };
 
 const LIMITS = {
   places: { emulator: { concurrentTasks: PLACES }, title: `${PLACES} places` },
-  rate: { emulator: { submitLimit: RATE, jobTimeMs: 1_000 }, title: `${60 * RATE.perSecond} submits a minute` },
+  rate: {
+    emulator: { submitLimit: RATE, jobTimeMs: 1_000 },
+    title: `${60 * RATE.perSecond} submits a minute`,
+  },
 };
 
 /** How busy the places were, from the first submit to the end of the window. */
@@ -147,4 +150,4 @@ function sectionOf(rows, { windowMs, jobTimeMs, version }) {
 }
 
 module.exports = { measure, placesBusy, rateUsed };
-if (require.main === module) runSection(measure);
+if (require.main === module) void runSection(measure);

@@ -13,6 +13,7 @@ const { describeMachine, sharedVersions } = require('./support/machine.cjs');
 const { writePage } = require('./support/page.cjs');
 const { describeRun, terminalTable } = require('./support/tables.cjs');
 
+const printOut = (text) => process.stdout.write(text);
 const say = (line) => process.stderr.write(`${line}\n`);
 
 /** Each letter must name a section: a typo would silently measure less. */
@@ -28,10 +29,14 @@ function chosenSections(only) {
 }
 
 /** Runs a script in a process group of its own, so that servers which it started end with it at the limit. */
-function runScript(script, { file, quick, limitSeconds }) {
+function runScript({ file, limitSeconds, full = {}, quick = {} }, { json, isQuick, scriptFolder }) {
   return new Promise((resolve, reject) => {
-    const args = [join(__dirname, script), '--json', file, ...(quick ? ['--quick'] : [])];
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    const { args = [], env = {} } = isQuick ? quick : full;
+    const child = spawn(process.execPath, [join(scriptFolder, file), '--json', json, ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...env },
+      detached: true,
+    });
     let printed = '';
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text) => {
@@ -88,22 +93,23 @@ function withRatios(rows, { row, value }) {
   return rows.map((each) => ({ ...each, ...(base && { ratio: each.values[value] / base }) }));
 }
 
-async function measureSection({ section, scripts, limitSeconds }, { folder, quick }) {
+async function measureSection({ section, scripts }, { folder, ...options }) {
   const startedAt = performance.now();
   const parts = [];
   const skipped = [];
   for (const script of scripts) {
-    if (!existsSync(join(__dirname, script))) {
-      skipped.push({ section, why: `bench/${script} is not there.` });
+    const { file, limitSeconds, read = (measured) => measured } = script;
+    if (!existsSync(join(options.scriptFolder, file))) {
+      skipped.push({ section, why: `bench/${file} is not there.` });
       continue;
     }
-    say(`(${section}) bench/${script}, at most ${limitSeconds} s ...`);
-    const file = join(folder, `${script}.json`);
+    options.onProgress(`(${section}) bench/${file}, at most ${limitSeconds} s ...`);
+    const json = join(folder, `${file}.json`);
     try {
-      await runScript(script, { file, quick, limitSeconds });
-      parts.push(JSON.parse(readFileSync(file, 'utf8')));
+      await runScript(script, { json, ...options });
+      parts.push(read(JSON.parse(readFileSync(json, 'utf8'))));
     } catch (error) {
-      skipped.push({ section, why: `bench/${script} failed: ${error.message}` });
+      skipped.push({ section, why: `bench/${file} failed: ${error.message}` });
     }
   }
   const seconds = (performance.now() - startedAt) / 1_000;
@@ -111,7 +117,11 @@ async function measureSection({ section, scripts, limitSeconds }, { folder, quic
   return { joined: parts.length > 0 ? joinParts(section, parts, seconds) : undefined, versions, skipped };
 }
 
-async function measure({ only, quick }) {
+/** Measures the sections in turn and prints each one's table as soon as it is there. */
+async function measure(
+  sections,
+  { isQuick = false, scriptFolder = __dirname, print = printOut, onProgress = say } = {},
+) {
   const folder = mkdtempSync(join(tmpdir(), 'videogen-bench-'));
   const report = {
     measuredOn: new Date().toISOString().slice(0, 10),
@@ -121,13 +131,18 @@ async function measure({ only, quick }) {
     skipped: [],
   };
   try {
-    for (const section of chosenSections(only)) {
-      const { joined, versions, skipped } = await measureSection(section, { folder, quick });
+    for (const section of sections) {
+      const { joined, versions, skipped } = await measureSection(section, {
+        folder,
+        isQuick,
+        scriptFolder,
+        onProgress,
+      });
       Object.assign(report.versions, versions);
       report.skipped.push(...skipped);
       if (joined === undefined) continue;
       report.sections.push(joined);
-      process.stdout.write(`${terminalTable(joined)}\n\n`);
+      print(`${terminalTable(joined)}\n\n`);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -151,15 +166,17 @@ async function main() {
     );
   }
   const report =
-    values.from === undefined ? await measure(values) : JSON.parse(readFileSync(values.from, 'utf8'));
+    values.from === undefined
+      ? await measure(chosenSections(values.only), { isQuick: values.quick })
+      : JSON.parse(readFileSync(values.from, 'utf8'));
   if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
   if (values.page) writePage(report);
   for (const { section, why } of report.skipped) say(`(${section}) was skipped: ${why}`);
-  process.stdout.write(`${describeRun(report)}\n`);
+  printOut(`${describeRun(report)}\n`);
   if (report.skipped.some(({ why }) => / failed: /.test(why))) process.exitCode = 1;
 }
 
-module.exports = { chosenSections, joinParts };
+module.exports = { chosenSections, measure };
 if (require.main === module) {
   main().catch((error) => {
     say(error.message);

@@ -1,15 +1,54 @@
 /**
- * The sections of `npm run bench`. Each script runs in a process of its own, prints its table and writes its rows to the
- * file after `--json`. Several scripts of one section give it rows in their order. The limits are for 2 cores that do
- * nothing else; the whole run takes about 12 min.
+ * The sections of `npm run bench`. Each script runs in a process of its own and writes what it measured to the file after
+ * `--json`; `read` makes rows of it where the script has a command and a format of its own. The scripts of one section give
+ * it rows in their order. A script that takes longer than its limit is stopped: the limits are about twice what 2 idle cores need.
  */
+const readings = require('./readings.cjs');
+
+/** Scripts that were written for this command take `--quick` themselves. */
+const QUICK = { args: ['--quick'] };
+
 exports.SECTIONS = [
-  { section: 'a', scripts: ['polls.cjs'], limitSeconds: 60 },
-  { section: 'b', scripts: ['quota.cjs'], limitSeconds: 180 },
-  { section: 'c', scripts: ['throughput.cjs', 'peers.cjs'], limitSeconds: 240 },
-  { section: 'd', scripts: ['overhead.cjs'], limitSeconds: 90 },
-  { section: 'e', scripts: ['download.cjs'], limitSeconds: 120 },
-  { section: 'f', scripts: ['start.cjs'], limitSeconds: 60 },
-  { section: 'g', scripts: ['waiting-jobs.cjs'], limitSeconds: 300 },
-  { section: 'h', scripts: ['polls-cost.cjs'], limitSeconds: 120 },
+  { section: 'a', scripts: [{ file: 'polls.cjs', limitSeconds: 60, read: readings.readPolls }] },
+  { section: 'b', scripts: [{ file: 'quota.cjs', limitSeconds: 240, quick: QUICK }] },
+  {
+    section: 'c',
+    scripts: [
+      {
+        file: 'throughput.cjs',
+        limitSeconds: 240,
+        full: { env: { ROUNDS: '2' } },
+        quick: { env: { ROUNDS: '1', JOBS: '10', BATCHES: '1', ITEMS: '10' } },
+        read: readings.readThroughput,
+      },
+      { file: 'peers.cjs', limitSeconds: 120, quick: QUICK },
+    ],
+  },
+  { section: 'd', scripts: [{ file: 'overhead.cjs', limitSeconds: 90, quick: QUICK }] },
+  { section: 'e', scripts: [{ file: 'download.cjs', limitSeconds: 150, quick: QUICK }] },
+  {
+    section: 'f',
+    scripts: [
+      {
+        file: 'start.cjs',
+        limitSeconds: 150,
+        full: { env: { RUNS: '3' } },
+        quick: { env: { RUNS: '1' } },
+        read: readings.readStart,
+      },
+    ],
+  },
+  {
+    section: 'g',
+    scripts: [
+      {
+        file: 'waiting-jobs.cjs',
+        limitSeconds: 400,
+        full: { args: ['--jobs', '1000,10000', '--seconds', '200'] },
+        quick: { args: ['--jobs', '50', '--seconds', '20'] },
+        read: readings.readWaitingJobs,
+      },
+    ],
+  },
+  { section: 'h', scripts: [{ file: 'polls-cost.cjs', limitSeconds: 240, read: readings.readPollsCost }] },
 ];

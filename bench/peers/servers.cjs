@@ -115,7 +115,7 @@ async function startPostgres(folder) {
 async function startRestate(folder) {
   const platform = `@restatedev/restate-server-${process.platform}-${process.arch}`;
   const bin = join(__dirname, 'restate/node_modules', platform, 'bin/restate-server');
-  if (!existsSync(bin)) throw new Absent(`${platform} is not installed: npm run bench:peers.`);
+  if (!existsSync(bin)) throw new Absent(`${platform} is not installed: npm run peers.`);
   const [port, adminPort, nodePort] = [await freePort(), await freePort(), await freePort()];
   const local = (at) => `127.0.0.1:${at}`;
   const env = {

@@ -10,6 +10,8 @@ const PICTURE = join(ROOT, 'docs/pictures/benchmarks.svg');
 /** The report from which the page was written, so that a test can tell that nobody edited the page's figures. */
 exports.REPORT = join(ROOT, 'bench/report.json');
 
+exports.drawReport = drawReport;
+
 const START = '<!-- bench:start -->';
 const END = '<!-- bench:end -->';
 

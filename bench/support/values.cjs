@@ -1,5 +1,6 @@
 /** How a measured value is labelled and written. The end of its key is its unit: `lagSeconds`, `idleMb`, `busyShare`. */
 const UNITS = [
+  ['MbPerSecond', (value) => `${short(value)} MB/s`],
   ['PerSecond', (value) => `${short(value)}/s`],
   ['Seconds', (value) => `${short(value)} s`],
   ['Ms', (value) => `${short(value)} ms`],
