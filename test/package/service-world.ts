@@ -1,6 +1,7 @@
 import { readServerOptions } from '../../src/config/temporal-config';
 import { startEmulator } from '../../src/emulator';
 import { findDevServer, startDevServer } from '../../src/temporal-server';
+import { QUICK_PROFILE } from '../support/quick-profile';
 
 export interface ServiceWorld {
   /** The environment of a program. */
@@ -18,6 +19,7 @@ export async function startServiceWorld(): Promise<ServiceWorld> {
       TEMPORAL_ADDRESS: server.address,
       VIDEO_API_BASE_URL: emulator.url,
       VIDEO_API_KEY: emulator.apiKey,
+      ...QUICK_PROFILE,
       VIDEOGEN_STORAGE: storage,
     }),
     async stop() {

@@ -219,7 +219,7 @@ test('a job whose poll gets no answer still answers queries, and a cancellation 
 test('a cancellation while downloading closes the socket and leaves no file', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, storedFiles }) => {
     emulator.next('download', { kind: 'stall', afterBytes: 20_000 });
-    const job = await videos.start({ request, polling: { min: '1s' } });
+    const job = await videos.start({ request, polling: { min: '1s', max: '1s' } });
     while ((await storedFiles()).length === 0) await pause();
     await job.cancel();
     expectRow(await failureOf(job.result()), 'Cancelled', emulator.generations()[0]?.taskId);

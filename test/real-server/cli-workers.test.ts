@@ -9,6 +9,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { FakeTerminal } from '../cli/fake-terminal';
 import type { makeTrailer } from '../support/host-workflows';
 import { captureLogs } from '../support/logs';
+import { QUICK_PROFILE } from '../support/quick-profile';
 import { bundlePath, failureOf, pause } from '../support/world';
 
 // The command waits ten seconds before it asks for a missing worker.
@@ -25,7 +26,11 @@ beforeAll(async () => {
     server: 'dev',
     emulator: { jobTimeMs: 0, videoBytes: 64 * 1024 },
   });
-  const settings = { VIDEO_API_BASE_URL: env.emulator.url, VIDEO_API_KEY: env.emulator.apiKey };
+  const settings = {
+    VIDEO_API_BASE_URL: env.emulator.url,
+    VIDEO_API_KEY: env.emulator.apiKey,
+    ...QUICK_PROFILE,
+  };
   const workflowBundle = await bundleWorkflowCode({
     workflowsPath: require.resolve('../support/host-workflows'),
     plugins: [new VideoPlugin()],
@@ -52,6 +57,7 @@ const terminalFor = (queue: string, settings: Record<string, string> = {}) =>
     VIDEOGEN_TASK_QUEUE: queue,
     VIDEO_API_BASE_URL: env.emulator.url,
     VIDEO_API_KEY: env.emulator.apiKey,
+    ...QUICK_PROFILE,
     VIDEOGEN_STORAGE: join(env.storageFolder, 'videos'),
     ...settings,
   });

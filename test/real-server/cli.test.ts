@@ -25,6 +25,7 @@ import { startHere } from '../cli/cli-here';
 import { type CliEnd, type CliProcess, endOf, Home, lastLine, untilErr } from '../cli/cli-process';
 import { commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
 import { STEERING } from '../support/hostile-text';
+import { QUICK_PROFILE } from '../support/quick-profile';
 
 // A busy machine starts several processes here.
 jest.setTimeout(120_000);
@@ -45,7 +46,7 @@ let withoutTemporal: Promise<CliEnd>;
 beforeAll(async () => {
   emulator = await startEmulator({ jobTimeMs: 0, videoBytes: 64 * 1024, apiKey: 'sk-elsewhere' });
   other = await startEmulator({ jobTimeMs: 0, apiKey: 'sk-other' });
-  service = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: emulator.apiKey };
+  service = { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: emulator.apiKey, ...QUICK_PROFILE };
   // The SDK tries to connect for ten seconds, so this runs beside the other tests.
   withoutTemporal = videogen(['generate', 'A red fox', '--json'], { TEMPORAL_ADDRESS: '127.0.0.1:1' });
   orphanPort = await leaveOrphan();
@@ -365,7 +366,12 @@ describe('a lost submit', () => {
 
 test('the environment alone selects another service and another Temporal server, and workers split a job by their roles', async () => {
   const before = emulator.generations().length;
-  const named = { VIDEO_API_BASE_URL: other.url, VIDEO_API_KEY: other.apiKey, ...ONE_THREAD };
+  const named = {
+    VIDEO_API_BASE_URL: other.url,
+    VIDEO_API_KEY: other.apiKey,
+    ...QUICK_PROFILE,
+    ...ONE_THREAD,
+  };
   const elsewhere = {
     ...named,
     TEMPORAL_ADDRESS: home.note()?.address ?? '',

@@ -14,7 +14,7 @@ import {
 import { failureOf, pause } from '../support/world';
 
 const request = { prompt: 'A red fox' };
-const polling = { min: '1s' };
+const polling = { min: '1s', max: '1s' };
 const taskQueue = 'doors';
 
 let env: VideoTestEnvironment;

@@ -99,10 +99,10 @@ describe('the temporal command', () => {
   });
 
   test('starts a job whose activities use the workflow’s task queue, unless the job names queues', async () => {
-    await start('one-queue', { request, polling: { min: '1s' } });
+    await start('one-queue', { request, polling: { min: '1s', max: '1s' } });
     await env.videos.handle('one-queue').result();
     const submit = names.submitQueueOf(names.DEFAULT_TASK_QUEUE);
-    await start('two-queues', { request, polling: { min: '1s' }, queues: { submit } });
+    await start('two-queues', { request, polling: { min: '1s', max: '1s' }, queues: { submit } });
     await env.videos.handle('two-queues').result();
     const queuesOf = async (workflowId: string) => {
       const { events } = await historyOf(env.temporal.client, workflowId);

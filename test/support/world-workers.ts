@@ -162,6 +162,9 @@ class SharedWorker {
   private service(): VideoService {
     const tools = () => this.tools;
     return {
+      get address() {
+        return tools().service.address;
+      },
       get profile() {
         return tools().service.profile;
       },

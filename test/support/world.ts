@@ -8,6 +8,7 @@ import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/em
 import { createVideoService, RateLimiter, type ServiceProfile, type VideoService } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 import type { VideoTestEnvironment } from '../../src/testing';
+import { profileFor } from './quick-profile';
 import { filesIn } from './stored-files';
 import { onWorker, type WorldTools } from './world-workers';
 
@@ -42,7 +43,7 @@ export async function inWorld<T>(
   {
     wrapService = (service) => service,
     onLostSubmit,
-    profile,
+    profile: given,
     storage,
     worker,
     ...emulatorOptions
@@ -55,10 +56,13 @@ export async function inWorld<T>(
     videoBytes: 64 * 1024,
     ...emulatorOptions,
   });
+  const waits = !env.temporal.supportsTimeSkipping;
+  const profile = given ?? (waits ? profileFor(emulatorOptions.jobTimeMs) : undefined);
   const service = createVideoService({ baseUrl: emulator.url, apiKey: () => emulator.apiKey, profile });
   const storageFolder = await mkdtemp(join(tmpdir(), 'videogen-world-'));
   const tools: WorldTools = {
-    service: wrapService(service),
+    // Without an address it learns nothing, so that no test depends on those before it.
+    service: wrapService({ ...service, address: undefined }),
     storage: storage ?? createFileStorage(storageFolder),
     rateLimiter: new RateLimiter(),
   };

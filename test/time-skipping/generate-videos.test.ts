@@ -8,6 +8,7 @@ import {
   parseResults,
   type VideoRequest,
 } from '../../src/contract';
+import type { VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
@@ -71,6 +72,27 @@ test('a batch stores a video for each request, lists its results by number, and 
     expect(postsOf(world)).toHaveLength(5);
     expect(prompts(world).sort()).toEqual(requests(5).map(({ prompt }) => prompt));
     expect(await batch.progress()).toEqual({ items: 5, succeeded: 5, failed: 0, running: [] });
+  });
+});
+
+test('each task teaches the worker when the next one ends', async () => {
+  const wrapService = (service: VideoService): VideoService => ({
+    ...service,
+    address: 'https://api.example.com/',
+    // A percentage would say it already.
+    poll: async (...args) => {
+      const { task, ...reading } = await service.poll(...args);
+      return { ...reading, task: 'percent' in task ? { ...task, percent: undefined } : task };
+    },
+  });
+  await inWorld(env, { jobTimeMs: 3 * MINUTE, wrapService }, async ({ videos }) => {
+    const batch = await videos.startBatch({ requests: requests(8), window: 1, deadline: '3h' });
+    const results = await resultsOf(await batch.result());
+    const found = results.map((item) => (item.outcome === 'succeeded' ? item : undefined));
+    const lags = found.map((item) => (item?.waitedMs ?? 0) - 3 * MINUTE);
+    expect(found[0]?.polls).toBeGreaterThan(15);
+    expect(found[7]?.polls).toBeLessThan(12);
+    for (const lagMs of lags) expect(lagMs).toBeLessThan(MINUTE / 4);
   });
 });
 

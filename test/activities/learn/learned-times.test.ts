@@ -4,6 +4,7 @@ import { createVideoActivities } from '../../../activities';
 import { LEARNED_TIMES_KEY } from '../../../activities/learn/learned-times';
 import { isUsualTimes } from '../../../src/contract/usual-times';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../../src/storage';
+import { recordsIn } from '../../support/stored-files';
 import { type ActivityWorld, createActivityWorld } from '../activity-world';
 
 const REQUEST = { prompt: 'A red fox', resolution: '720p', duration: 5 } as const;
@@ -48,6 +49,7 @@ describe('a task that ended', () => {
 
   it('is learned by every worker that shares the storage, and by none of another service', async () => {
     await end(world.activities);
+    expect(await recordsIn(world.folder)).toContain(LEARNED_TIMES_KEY);
     expect(await learned()).toEqual({
       kinds: [{ service: `${world.emulator.url}/`, kind: ENDED.kind, ended: [[60_000, 65_000]] }],
     });
@@ -82,7 +84,7 @@ describe('a task that ended', () => {
     ['of a kind with a long name', { kind: 'x'.repeat(1_000) }],
   ])('is not learned from when its time is %s', async (_name, more) => {
     await end(world.activities, more);
-    expect(await world.files()).not.toContain(LEARNED_TIMES_KEY);
+    expect(await recordsIn(world.folder)).not.toContain(LEARNED_TIMES_KEY);
   });
 
   it('is written at most every few seconds, and known to its own worker before', async () => {
@@ -151,5 +153,5 @@ it('nothing is learned about a service without an address', async () => {
   const activities = createVideoActivities({ service, storage: createFileStorage(world.folder) });
   expect(await submit(activities)).not.toHaveProperty('kind');
   await end(activities);
-  expect(await world.files()).not.toContain(LEARNED_TIMES_KEY);
+  expect(await recordsIn(world.folder)).not.toContain(LEARNED_TIMES_KEY);
 });
