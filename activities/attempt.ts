@@ -13,8 +13,12 @@ export function jobId({ job }: NamedJob): string {
   return workflowExecution?.workflowId ?? activityId;
 }
 
-/** Heartbeats with the current note while the work lasts. Not at once: most work is over before the first heartbeat. */
+/**
+ * Heartbeats with the current note while the work lasts. Not at once: most work is over before the first heartbeat. A local
+ * activity has no heartbeats; the SDK would log a warning for each.
+ */
 export async function whileHeartbeating<T>(note: () => unknown, work: () => Promise<T>): Promise<T> {
+  if (activityInfo().isLocal) return work();
   const beats = setInterval(() => heartbeat(note()), HEARTBEAT_EVERY_MS);
   try {
     return await work();

@@ -1,8 +1,8 @@
-import { cancellationSignal, log } from '@temporalio/activity';
+import { activityInfo, cancellationSignal, log } from '@temporalio/activity';
 import type { SharedPoll } from '../src/contract/batch';
 import { durationMs } from '../src/contract/duration';
 import type { PollBounds, TaskStatus } from '../src/contract/job';
-import { POLLS_AT_ONCE, SHARED_POLL_MS } from '../src/contract/policies';
+import { LOCAL_SHARED_POLL_MS, POLLS_AT_ONCE, QUICK_POLL_MS, SHARED_POLL_MS } from '../src/contract/policies';
 import { readFailure } from '../src/contract/video-failure';
 import type { RateLimiter, ServiceProfile, TaskReading, VideoService } from '../src/service';
 import { whileHeartbeating } from './attempt';
@@ -32,13 +32,14 @@ export interface PollVideosInput {
 /** Polls many tasks, a few at a time. A failed poll is the result of its task and does not stop the others. */
 export function createPollVideos(pollTask: PollTask) {
   return async function pollVideos({ taskIds }: PollVideosInput): Promise<SharedPoll[]> {
-    const lastStartMs = Date.now() + SHARED_POLL_MS;
+    const { startsWithinMs, signal } = timeForPolls();
+    const lastStartMs = Date.now() + startsWithinMs;
     const polls = taskIds.map((): SharedPoll => 'not-yet');
     const waiting = [...taskIds.entries()];
     const pollWaiting = async () => {
       for (let next = waiting.shift(); next && Date.now() < lastStartMs; next = waiting.shift()) {
         const [index, taskId] = next;
-        polls[index] = await toSharedPoll(pollTask(taskId));
+        polls[index] = await toSharedPoll(pollTask(taskId, signal), signal);
       }
     };
     await whileHeartbeating(
@@ -50,11 +51,18 @@ export function createPollVideos(pollTask: PollTask) {
   };
 }
 
-async function toSharedPoll(poll: Promise<TaskStatus>): Promise<SharedPoll> {
+/** A local activity ends soon, with what it has: its workflow waits for it. */
+function timeForPolls(): { startsWithinMs: number; signal?: AbortSignal } {
+  if (!activityInfo().isLocal) return { startsWithinMs: SHARED_POLL_MS };
+  return { startsWithinMs: QUICK_POLL_MS, signal: AbortSignal.timeout(LOCAL_SHARED_POLL_MS) };
+}
+
+async function toSharedPoll(poll: Promise<TaskStatus>, outOfTime?: AbortSignal): Promise<SharedPoll> {
   try {
     return { status: await poll };
   } catch (error) {
     const failure = readFailure(error);
+    if (!cancellationSignal().aborted && outOfTime?.aborted) return 'not-yet';
     // A cancellation or a bug is not about this task.
     if (failure === undefined || cancellationSignal().aborted) throw error;
     return { failure: failure.type, details: failure.details };
@@ -64,11 +72,11 @@ async function toSharedPoll(poll: Promise<TaskStatus>): Promise<SharedPoll> {
 /** One poll of a task. It reports that there is a video but not its link, because links are secrets and expire. */
 export function createPollTask(service: VideoService, rateLimiter: RateLimiter) {
   const warnOnce = createDoubtWarner();
-  return async function pollTask(taskId: string): Promise<TaskStatus> {
+  return async function pollTask(taskId: string, outOfTime?: AbortSignal): Promise<TaskStatus> {
+    const cancelled = cancellationSignal();
+    const signal = outOfTime ? AbortSignal.any([cancelled, outOfTime]) : cancelled;
     try {
-      const reading = await callWithinLimits(rateLimiter, 'poll', () =>
-        service.poll(taskId, { signal: cancellationSignal() }),
-      );
+      const reading = await callWithinLimits(rateLimiter, 'poll', () => service.poll(taskId, { signal }));
       const status = toStatus(reading);
       for (const doubt of reading.doubts) warnOnce(taskId, doubt);
       if (hasEnded(status)) rateLimiter.recordTaskEnd();

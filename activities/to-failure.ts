@@ -60,15 +60,17 @@ export function createCallFailure(
   { onLostSubmit, ...details }: FailureDetails,
   { cause, isFinal = false }: { cause?: Error; isFinal?: boolean } = {},
 ): ApplicationFailure {
-  const { attempt } = activityInfo();
+  const { attempt, isLocal } = activityInfo();
   const { [call]: retry } = FAILURES[type].retry;
   const isLostSubmit = retry === 'hold';
+  // A local activity would wait inside its workflow task.
+  const isWaitTooLong = isLocal && details.retryAfter !== undefined;
   const mayRetry = retry === 'policy' || (isLostSubmit && onLostSubmit === 'resubmit');
   return createFailure(
     type,
     { ...details, ...(isLostSubmit && { onLostSubmit }), attempt },
     {
-      retryable: mayRetry && !isFinal && attempt < mostAttempts(type, call),
+      retryable: mayRetry && !isFinal && !isWaitTooLong && attempt < mostAttempts(type, call),
       nextRetryDelayMs: nextRetryDelayMs(details.retryAfter),
       cause,
     },

@@ -1,13 +1,23 @@
-import { condition, isCancellation, proxyActivities } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  condition,
+  isCancellation,
+  proxyActivities,
+  proxyLocalActivities,
+  TemporalFailure,
+  TimeoutFailure,
+} from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
 import type { CarriedJob } from '../src/contract/carried-over';
 import { describeDuration } from '../src/contract/duration';
 import type { JobInput, TaskStatus } from '../src/contract/job';
 import {
+  LOCAL_POLL_POLICY,
   LONGEST_CARRIED_TEXT_BYTES,
   LONGEST_HISTORY_EVENTS,
   POLL_AT_LEAST_MS,
   POLL_POLICY,
+  QUICK_POLL_MS,
 } from '../src/contract/policies';
 import { createFailure, readFailure, VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
@@ -23,6 +33,7 @@ export interface Poller {
 }
 
 export function ownPoller(input: JobInput): Poller {
+  const pace = new PollPace();
   return {
     async continueAsNewIfLong(job) {
       if (!historyIsLong(LONGEST_HISTORY_EVENTS)) return;
@@ -33,14 +44,55 @@ export function ownPoller(input: JobInput): Poller {
     },
     async nextStatus(job, taskId) {
       await sleepUntilNextPoll(job);
-      const { pollVideo } = proxyActivities<VideoActivities>({
+      const summary = `poll ${job.observed.polls + 1}`;
+      const local = proxyLocalActivities<VideoActivities>({ ...LOCAL_POLL_POLICY, summary });
+      const regular = proxyActivities<VideoActivities>({
         ...POLL_POLICY,
         scheduleToCloseTimeout: Math.max(job.remainingMs(), POLL_AT_LEAST_MS),
-        summary: `poll ${job.observed.polls + 1}`,
+        summary,
       });
-      return recordPoll(job, () => pollVideo({ taskId }));
+      return recordPoll(job, () =>
+        pace.poll({
+          locally: () => local.pollVideo({ taskId }).catch(undefinedIfTooSlow),
+          regularly: () => regular.pollVideo({ taskId }),
+        }),
+      );
     },
   };
+}
+
+/** Two ways to poll. `locally` returns undefined if it got no answer in time. */
+interface PollWays<Answer> {
+  locally(): Promise<Answer | undefined>;
+  regularly(): Promise<Answer>;
+}
+
+/**
+ * Whether the next poll is a local or a regular activity, by how long the last one took. It is not carried over: the next run
+ * finds it out with its first poll.
+ */
+export class PollPace {
+  private isQuick = true;
+
+  async poll<Answer>({ locally, regularly }: PollWays<Answer>): Promise<Answer> {
+    const answer = this.isQuick ? await this.measure(locally) : undefined;
+    return answer ?? this.measure(regularly);
+  }
+
+  private async measure<T>(poll: () => Promise<T>): Promise<T> {
+    const startedAtMs = Date.now();
+    try {
+      return await poll();
+    } finally {
+      this.isQuick = Date.now() - startedAtMs <= QUICK_POLL_MS;
+    }
+  }
+}
+
+/** For a local activity: its timeout says nothing about the task. The SDK wraps the timeout, except in a replay. */
+export function undefinedIfTooSlow(error: unknown): undefined {
+  const cause = error instanceof ActivityFailure ? error.cause : error;
+  if (!(cause instanceof TimeoutFailure)) throw error;
 }
 
 /** A durable timer that `pollNow` cuts short. */
@@ -58,13 +110,21 @@ export async function recordPoll(job: Job, poll: () => Promise<TaskStatus>): Pro
     job.recordStatus(status);
     return status;
   } catch (error) {
-    if (isCancellation(error)) throw error;
+    if (isCancellation(error) || isBug(error)) throw error;
     job.recordReceiver(namesReceiver(error));
     const failure = readFailure(error) ?? new VideoFailure('Unexpected', { message: String(error) });
     job.recordPollFailure(failure);
     if (failure.type === 'TaskUnknown' && job.taskIsGone()) throw error;
     return undefined;
   }
+}
+
+/**
+ * Not the failure of an activity: a worker that lacks the activity, for one. Temporal then tries the workflow task again until
+ * a better worker takes it. A job that recorded it would not replay, because the SDK throws it only the first time.
+ */
+export function isBug(error: unknown): boolean {
+  return !(error instanceof TemporalFailure);
 }
 
 /** Whether the video can be downloaded. Throws when the task ended without one. */

@@ -61,7 +61,21 @@ export const INSPECT_SUBMIT_POLICY = {
   retry: { maximumAttempts: 1 },
 } as const satisfies LocalActivityOptions;
 
-/** A few attempts for a short fault; after them the polling loop shows the problem and polls again later. */
+/**
+ * A poll runs as a local activity while polls are quick, because that costs about half the events. Until it ends its workflow
+ * task is open: queries, signals and cancellations wait. After a slower poll, the next one is a regular activity.
+ */
+export const QUICK_POLL_MS = SECOND;
+
+/** For a poll as a local activity: well below the 5 s after which the SDK warns of a long workflow task. */
+export const LOCAL_POLL_POLICY = {
+  scheduleToCloseTimeout: 3 * SECOND,
+  cancellationType: 'TRY_CANCEL',
+  // For a fault of a moment. The polling loop waits out longer ones, and a Retry-After, on its durable timer.
+  retry: { initialInterval: 500, maximumAttempts: 2 },
+} as const satisfies LocalActivityOptions;
+
+/** For a slow service. A few attempts for a short fault; then the polling loop shows the problem and polls again later. */
 export const POLL_POLICY = {
   startToCloseTimeout: MINUTE,
   // As for a submit: notices a dead worker soon.
@@ -88,7 +102,16 @@ export const DOWNLOAD_POLICY = {
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
 } as const satisfies ActivityOptions;
 
-/** For one activity that polls many tasks; tasks it had no time for are polled next time. */
+/** For a local activity that polls many tasks. It has one attempt: failed polls are results. */
+export const LOCAL_SHARED_POLL_POLICY = {
+  ...LOCAL_POLL_POLICY,
+  retry: { maximumAttempts: 1 },
+} as const satisfies LocalActivityOptions;
+
+/** A local activity that polls many tasks gives up polls without an answer here: before its timeout, so that it has a result. */
+export const LOCAL_SHARED_POLL_MS = 2 * SECOND;
+
+/** For one regular activity that polls many tasks; tasks it had no time for are polled next time. */
 export const SHARED_POLL_POLICY = {
   startToCloseTimeout: 3 * MINUTE,
   scheduleToCloseTimeout: 10 * MINUTE,
@@ -97,7 +120,7 @@ export const SHARED_POLL_POLICY = {
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: 30 * SECOND },
 } as const satisfies ActivityOptions;
 
-/** A shared activity starts no poll later than this. */
+/** A regular shared activity starts no poll later than this. */
 export const SHARED_POLL_MS = MINUTE;
 /** How many tasks one activity polls, and how many of them at once. */
 export const TASKS_PER_POLL = 50;

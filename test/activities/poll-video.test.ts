@@ -1,4 +1,5 @@
 import { CancelledFailure } from '@temporalio/common';
+import { HEARTBEAT_EVERY_MS } from '../../src/contract/policies';
 import { closed, type RawServer, reply, replyJson, startRawServer } from '../service/raw-server';
 import { type ActivityWorld, createActivityWorld, failureOf } from './activity-world';
 
@@ -72,6 +73,13 @@ describe('a poll of a task', () => {
     expect(attempt.beats).toHaveLength(0);
   });
 
+  it('has none as a local activity, however long it takes: the SDK would log a warning for each', async () => {
+    world.emulator.next('status', { kind: 'late', ms: HEARTBEAT_EVERY_MS + 500 });
+    const attempt = world.run(world.activities.pollVideo, { taskId }, { isLocal: true });
+    await attempt.result;
+    expect(attempt.beats).toHaveLength(0);
+  });
+
   it('of an unknown task fails with its id', async () => {
     const attempt = world.run(world.activities.pollVideo, { taskId: 'no/such task' });
     const { failure, details } = await failureOf(attempt);
@@ -105,6 +113,21 @@ describe('a poll at another server', () => {
       word: 'cancelled',
       code: 'user',
       message: 'Stopped by hand',
+    });
+  });
+
+  it.each([
+    ['a regular activity', { isLocal: false }, true],
+    ['a local activity, which would wait in its workflow task', { isLocal: true }, false],
+  ])('that is told when to come back, as %s', async (_, info, isRetried) => {
+    server = await startRawServer((request) =>
+      reply(request, { status: 503, headers: { 'retry-after': 9 }, body: '{}' }),
+    );
+    const attempt = world.run(world.activitiesAt(server.url).pollVideo, { taskId }, info);
+    const { failure, details } = await failureOf(attempt);
+    expect({ isRetried: !failure.nonRetryable, retryAfter: details.retryAfter }).toEqual({
+      isRetried,
+      retryAfter: 9,
     });
   });
 

@@ -2,10 +2,10 @@ import { CancelledFailure } from '@temporalio/common';
 import { createVideoActivities } from '../../activities';
 import { createPollVideos, type PollTask } from '../../activities/poll-video';
 import type { TaskStatus } from '../../src/contract/job';
-import { POLLS_AT_ONCE, SHARED_POLL_MS, TASKS_PER_POLL } from '../../src/contract/policies';
+import { POLLS_AT_ONCE, QUICK_POLL_MS, SHARED_POLL_MS, TASKS_PER_POLL } from '../../src/contract/policies';
 import { createFailure } from '../../src/contract/video-failure';
 import { createFileStorage } from '../../src/storage';
-import { closed, type RawServer, startRawServer } from '../service/raw-server';
+import { closed, type RawServer, replyJson, startRawServer } from '../service/raw-server';
 import { type ActivityWorld, createActivityWorld, failureOf } from './activity-world';
 
 let world: ActivityWorld;
@@ -21,8 +21,8 @@ afterEach(async () => {
 });
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => `task-${index + 1}`);
-const pollWith = (pollTask: PollTask, taskIds: string[]) =>
-  world.run(createPollVideos(pollTask), { taskIds });
+const pollWith = (pollTask: PollTask, taskIds: string[], isLocal = false) =>
+  world.run(createPollVideos(pollTask), { taskIds }, { isLocal });
 const running = (word: string): TaskStatus => ({ state: 'running', word });
 const laterOn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -66,6 +66,25 @@ describe('one activity that polls many tasks', () => {
     };
     expect(polls).toEqual([paused, paused]);
     for (const one of polls) expect(Object(one).details.retryAfter).toBeGreaterThan(30);
+  });
+
+  describe('that is local', () => {
+    let server: RawServer;
+    afterEach(() => server.close());
+
+    it('ends with the answers it has, and gives up the others', async () => {
+      const time = new AbortController();
+      jest.spyOn(AbortSignal, 'timeout').mockReturnValue(time.signal);
+      server = await startRawServer((request) => {
+        if (!request.line.includes('slow')) return replyJson(request, { status: 'running' });
+      });
+      const { pollVideos } = world.activitiesAt(server.url);
+      const attempt = world.run(pollVideos, { taskIds: ['quick', 'slow'] }, { isLocal: true });
+      const [first, second] = [await server.nextRequest(), await server.nextRequest()];
+      time.abort();
+      expect(await attempt.result).toEqual([{ status: running('running') }, 'not-yet']);
+      await closed((first.line.includes('slow') ? first : second).socket);
+    });
   });
 
   describe('that is cancelled', () => {
@@ -117,24 +136,30 @@ describe('the polls of one activity', () => {
     expect(await pollWith(() => Promise.reject(new Error('a poll')), []).result).toEqual([]);
   });
 
-  it('start within a time limit: later ones are not-yet, and those in progress are awaited', async () => {
-    let nowMs = 1_000_000;
-    jest.spyOn(Date, 'now').mockImplementation(() => nowMs);
-    const started: string[] = [];
-    const pollTask = async (taskId: string) => {
-      started.push(taskId);
-      await laterOn();
-      // The limit passes during the second round.
-      if (started.length === 2 * POLLS_AT_ONCE) nowMs += SHARED_POLL_MS;
-      return running(taskId);
-    };
-    const taskIds = ids(TASKS_PER_POLL);
-    const polls = await pollWith(pollTask, taskIds).result;
-    expect(started).toEqual(taskIds.slice(0, 2 * POLLS_AT_ONCE));
-    expect(polls).toEqual(
-      taskIds.map((word, index) => (index < 2 * POLLS_AT_ONCE ? { status: running(word) } : 'not-yet')),
-    );
-  });
+  it.each([
+    ['regular', { isLocal: false, limitMs: SHARED_POLL_MS }],
+    ['local', { isLocal: true, limitMs: QUICK_POLL_MS }],
+  ])(
+    'start within the time limit of a %s activity: later ones are not-yet, and those in progress are awaited',
+    async (_, { isLocal, limitMs }) => {
+      let nowMs = 1_000_000;
+      jest.spyOn(Date, 'now').mockImplementation(() => nowMs);
+      const started: string[] = [];
+      const pollTask = async (taskId: string) => {
+        started.push(taskId);
+        await laterOn();
+        // The limit passes during the second round.
+        if (started.length === 2 * POLLS_AT_ONCE) nowMs += limitMs;
+        return running(taskId);
+      };
+      const taskIds = ids(TASKS_PER_POLL);
+      const polls = await pollWith(pollTask, taskIds, isLocal).result;
+      expect(started).toEqual(taskIds.slice(0, 2 * POLLS_AT_ONCE));
+      expect(polls).toEqual(
+        taskIds.map((word, index) => (index < 2 * POLLS_AT_ONCE ? { status: running(word) } : 'not-yet')),
+      );
+    },
+  );
 
   it('that fail do not stop the others, however many fail', async () => {
     const pollTask = async (taskId: string) => {

@@ -30,7 +30,7 @@ export function compare(performance: Performance): string[] {
       const attempts = attemptsOf(performance, runId, note.seq);
       const { closeMs = 0 } = note;
       activities.set(`${runId}/${note.seq}`, {
-        type: type === 'pollVideo' && model.isCandidate(note.seq) ? 'candidate' : type,
+        type: type === 'pollVideo' ? kindOfPoll(note, model) : type,
         closeMs,
         attempts,
       });
@@ -58,12 +58,19 @@ export function compare(performance: Performance): string[] {
   ];
 }
 
+function kindOfPoll({ seq, isLocal }: Extract<Note, { kind: 'activity' }>, model: JobModel) {
+  if (isLocal) return 'localPoll';
+  return model.isCandidate(seq) ? 'candidate' : 'pollVideo';
+}
+
 function adoptedTask({ script, generations }: Performance): string {
   return (script.start === 'adopt' && generations[0]?.taskId) || UNKNOWN_TASK;
 }
 
+/** A local activity runs again from its first attempt when its workflow task is done again. */
 function attemptsOf({ attempts }: Performance, runId: string, seq: number): Attempt[] {
-  return attempts.filter((attempt) => attempt.runId === runId && attempt.activityId === String(seq));
+  const all = attempts.filter((attempt) => attempt.runId === runId && attempt.activityId === String(seq));
+  return all.slice(Math.max(0, all.map((attempt) => attempt.number).lastIndexOf(1)));
 }
 
 /** The task in the last heartbeat of a submit that has ended. */

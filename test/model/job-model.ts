@@ -16,6 +16,9 @@ const UNKNOWN_GRACE_MS = 2 * MINUTE;
 /** So many polls in a row without the task, or in total without the video, are too many. */
 const MOST_MISSES = 3;
 const LEAST_POLL_CLOSE_MS = MINUTE;
+const LOCAL_POLL_CLOSE_MS = 3 * SECOND;
+/** After a poll that took longer, the next one is no local activity. */
+const QUICK_POLL_MS = SECOND;
 const LEAST_DOWNLOAD_CLOSE_MS = 10 * MINUTE;
 /** A decision may still be taken so late: it and the end of the hold reach the workflow together. */
 const LATE_DECISION_MS = 20 * SECOND;
@@ -25,7 +28,17 @@ type Decision = { decision: 'resubmit' | 'abandon' } | { decision: 'adopt'; task
 
 /** What the job is to do now (`to-…`), or waits for. */
 type Phase =
-  | { name: 'not-started' | 'to-submit' | 'to-recall' | 'to-poll' | 'continued' | 'to-download' | 'ended' }
+  | {
+      name:
+        | 'not-started'
+        | 'to-submit'
+        | 'to-recall'
+        | 'to-poll'
+        | 'to-poll-regularly'
+        | 'continued'
+        | 'to-download'
+        | 'ended';
+    }
   | { name: 'to-hold' | 'held' | 'to-poll-candidate' | 'to-adopt' }
   | { name: 'to-take-noted'; taskId: string }
   | { name: 'taking-noted'; seq: number; taskId: string }
@@ -58,6 +71,8 @@ export class JobModel {
   private percent: number | undefined;
   private retryAfterMs: number | undefined;
   private failedPolls = 0;
+  private pollIsLocal = true;
+  private polledAtMs = 0;
   private misses = { task: 0, video: 0 };
   private knowsService = false;
   private isRequested = false;
@@ -131,6 +146,7 @@ export class JobModel {
 
   private startAgain(note: NoteOf<'run'>): Phase {
     this.expect(note, 'phase', this.phase.name, 'continued');
+    this.pollIsLocal = true;
     return { name: 'to-poll' };
   }
 
@@ -173,6 +189,7 @@ export class JobModel {
       case 'to-poll-candidate':
         return this.fail('SubmitUnconfirmed');
       case 'to-poll':
+      case 'to-poll-regularly':
       case 'sleeping':
       case 'continued':
       case 'polling':
@@ -213,6 +230,8 @@ export class JobModel {
       case 'to-poll pollVideo':
         this.expect(note, 'pause', this.pauseMs(), 0);
         return this.poll(note);
+      case 'to-poll-regularly pollVideo':
+        return this.poll(note);
       case 'sleeping pollVideo': {
         const earlyMs = this.phase.name === 'sleeping' ? this.phase.untilMs - this.nowMs : 0;
         if (earlyMs > 0 && !this.isRequested) this.wrong(note, `it polled ${earlyMs} ms early`);
@@ -237,7 +256,10 @@ export class JobModel {
 
   private poll(note: NoteOf<'activity'>): Phase {
     this.expect(note, 'task', note.input.taskId, this.taskId);
-    this.expect(note, 'scheduleToClose', note.closeMs, Math.max(this.remainingMs(), LEAST_POLL_CLOSE_MS));
+    this.expect(note, 'local', note.isLocal ?? false, this.pollIsLocal);
+    const regularMs = Math.max(this.remainingMs(), LEAST_POLL_CLOSE_MS);
+    this.expect(note, 'scheduleToClose', note.closeMs, note.isLocal ? LOCAL_POLL_CLOSE_MS : regularMs);
+    this.polledAtMs = this.nowMs;
     return { name: 'polling', seq: note.seq };
   }
 
@@ -339,6 +361,11 @@ export class JobModel {
   }
 
   private endPoll(end: ActivityEnd): Phase {
+    if (this.pollIsLocal && 'failed' in end && end.failed === 'timeout') {
+      this.pollIsLocal = false;
+      return { name: 'to-poll-regularly' };
+    }
+    this.pollIsLocal = this.nowMs - this.polledAtMs <= QUICK_POLL_MS;
     this.polls += 1;
     const found = 'result' in end ? this.see(end.result as TaskStatus) : this.miss(end);
     if (found === 'ready') {
@@ -392,7 +419,8 @@ export class JobModel {
 
   /** The job fails. One that was cancelled while it waited for its task tells the service first. */
   private fail(failed: FailureType, { or, waits }: { or?: FailureType; waits?: boolean } = {}): Phase {
-    const isWaiting = waits ?? ['to-poll', 'sleeping', 'polling', 'continued'].includes(this.phase.name);
+    const isWaiting =
+      waits ?? ['to-poll', 'to-poll-regularly', 'sleeping', 'polling', 'continued'].includes(this.phase.name);
     return {
       name: failed === 'Cancelled' && isWaiting ? 'to-cancel-at-service' : 'to-end',
       allowed: [{ failed }, ...(or ? [{ failed: or }] : [])],

@@ -28,6 +28,7 @@ export type Note = { atMs: number } & (
       id: string;
       input: Record<string, unknown>;
       closeMs?: number;
+      isLocal?: boolean;
     }
   | { kind: 'activity-end'; type: string; seq: number; id: string; end: ActivityEnd }
   | { kind: 'timer'; ms: number }

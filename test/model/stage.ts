@@ -2,7 +2,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
+import { ApplicationFailure, CancelledFailure, Context, type Info } from '@temporalio/activity';
 import { fromTemporalType } from '../../src/contract/failure-table';
 import type { VideoRequest } from '../../src/contract/request';
 import { type EmulatedTask, type Emulator, type Faults, startEmulator } from '../../src/emulator';
@@ -256,18 +256,19 @@ export class Stage implements Scene {
       throw error;
     } finally {
       if (!attempt.isKilled) beats.release();
-      await this.untilMayEnd(info.activityType);
+      await this.untilMayEnd(info);
       this.running.delete(key);
     }
   }
 
-  private async untilMayEnd(activityType: string): Promise<void> {
+  private async untilMayEnd({ activityType, isLocal }: Info): Promise<void> {
     if (activityType === INSPECTION) {
       // The workflow cancels its submit after it.
       if (this.noEndBeforeMs > 0) this.noEndBeforeMs = Date.now() + CANCEL_SETTLES_MS;
       return;
     }
-    await this.untilCancelled();
+    // The server knows of no local activity, and its workflow learns of a cancellation only after it.
+    if (!isLocal) await this.untilCancelled();
   }
 
   private async untilCancelled(): Promise<void> {

@@ -17,6 +17,15 @@ export interface NoteSinks extends Sinks {
   notes: { take(numbered: NumberedNote): void };
 }
 
+interface ScheduledActivity {
+  activityType: string;
+  seq: number;
+  args: unknown[];
+  id?: string;
+  closeMs?: Duration;
+  isLocal?: boolean;
+}
+
 type Timeless<N> = N extends Note ? Omit<N, 'atMs'> : never;
 
 /** Writes down what a job does and what happens to it, in the workflow's own time. */
@@ -28,6 +37,27 @@ export function interceptors(): WorkflowInterceptors {
   const take = (note: Timeless<Note>) => {
     notes.take({ number, note: { ...note, atMs: Date.now() } });
     number += 1;
+  };
+  const takeActivity = async (activity: ScheduledActivity, run: () => Promise<unknown>) => {
+    if (isCancelled()) return run();
+    const { activityType: type, seq, args, id = String(seq), closeMs, isLocal } = activity;
+    take({
+      kind: 'activity',
+      type,
+      seq,
+      id,
+      input: Object(args[0]),
+      closeMs: typeof closeMs === 'number' ? closeMs : undefined,
+      isLocal,
+    });
+    try {
+      const result = await run();
+      take({ kind: 'activity-end', type, seq, id, end: { result } });
+      return result;
+    } catch (error) {
+      take({ kind: 'activity-end', type, seq, id, end: endOf(error) });
+      throw error;
+    }
   };
   return {
     inbound: [
@@ -54,26 +84,17 @@ export function interceptors(): WorkflowInterceptors {
     outbound: [
       {
         async scheduleActivity(input, next) {
-          if (isCancelled()) return next(input);
-          const { activityType: type, seq, args, options } = input;
-          const closeMs = options.scheduleToCloseTimeout;
-          const id = options.activityId ?? String(seq);
-          take({
-            kind: 'activity',
-            type,
-            seq,
-            id,
-            input: Object(args[0]),
-            closeMs: typeof closeMs === 'number' ? closeMs : undefined,
-          });
-          try {
-            const result = await next({ ...input, options: { ...options, ...betweenSeconds(closeMs) } });
-            take({ kind: 'activity-end', type, seq, id, end: { result } });
-            return result;
-          } catch (error) {
-            take({ kind: 'activity-end', type, seq, id, end: endOf(error) });
-            throw error;
-          }
+          const { options } = input;
+          const { activityId: id, scheduleToCloseTimeout: closeMs } = options;
+          return takeActivity({ ...input, id, closeMs }, () =>
+            next({ ...input, options: { ...options, ...betweenSeconds(closeMs) } }),
+          );
+        },
+        async scheduleLocalActivity(input, next) {
+          // The workflow's part of a cancellation, which the model does not play.
+          if (input.activityType === 'inspectPendingSubmit') return next(input);
+          const { scheduleToCloseTimeout: closeMs } = input.options;
+          return takeActivity({ ...input, closeMs, isLocal: true }, () => next(input));
         },
         async startTimer(input, next) {
           if (!isCancelled()) take({ kind: 'timer', ms: input.durationMs });
@@ -106,8 +127,9 @@ function endOf(error: unknown): ActivityEnd {
   if (readTimeout(error) !== undefined) return { failed: 'timeout' };
   const failure = readFailure(error);
   if (failure) return { failed: failure.type, details: failure.details };
-  const { cause } = Object(error);
-  return { failed: cause?.message === KILLED ? 'killed' : 'other' };
+  // The failure of a local activity is not wrapped.
+  const { message, cause } = Object(error);
+  return { failed: [message, cause?.message].includes(KILLED) ? 'killed' : 'other' };
 }
 
 function outcomeOf(error: unknown): Outcome {

@@ -202,6 +202,20 @@ test('a submit refused after the cancellation is not retried, and the job ends a
   });
 });
 
+test('a job whose poll gets no answer still answers queries, and a cancellation ends it at once', async () => {
+  await inWorld(env, { jobTimeMs: 60_000 }, async ({ emulator, videos }) => {
+    // The local poll first, then the regular one.
+    emulator.next('status', { kind: 'hang' }, { kind: 'hang' });
+    const job = await videos.start({ request, polling: { min: '1s', max: '1s' } });
+    while ((await pendingActivity(job.workflowId))?.activityType?.name !== 'pollVideo') await pause();
+    const { phase, polls } = await job.progress();
+    expect({ phase, polls }).toEqual({ phase: 'waiting', polls: 0 });
+    await job.cancel();
+    expectRow(await failureOf(job.result()), 'Cancelled', emulator.generations()[0]?.taskId);
+    expect(emulator.scriptIsSpent()).toBe(true);
+  });
+});
+
 test('a cancellation while downloading closes the socket and leaves no file', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, storedFiles }) => {
     emulator.next('download', { kind: 'stall', afterBytes: 20_000 });

@@ -94,7 +94,6 @@ describe('downloads with their own queue', () => {
     });
     expect(await workersOf(job)).toEqual({
       submitVideo: 'jobs and submits',
-      pollVideo: 'jobs and submits',
       downloadVideo: 'downloads',
     });
     const { taskId, video } = await job.result();

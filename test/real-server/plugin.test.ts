@@ -107,7 +107,6 @@ describe('a host’s worker with the plugin', () => {
     await job.result();
     expect(await queuesOf(job.workflowId)).toMatchObject({
       submitVideo: queues.submit,
-      pollVideo: taskQueue,
       downloadVideo: queues.download,
     });
     host.shutdown();

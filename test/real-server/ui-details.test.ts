@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createVideoActivities } from '../../activities';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { activities, type HistoryEvent, historyOf, localActivities, timers } from '../support/history';
+import { activities, type HistoryEvent, historyOf, timers } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { failureOf, inWorld, pause, untilProgress } from '../support/world';
 
@@ -32,7 +32,6 @@ async function timelineOf(workflowId: string): Promise<{ type: string; summary?:
   }
   return [
     ...activities({ events }).map(({ type, summary }) => ({ type, summary })),
-    ...localActivities({ events }),
     ...timers({ events }).map(({ summary }) => ({ type: 'timer', summary })),
   ];
 }

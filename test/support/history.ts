@@ -8,13 +8,27 @@ export async function historyOf(client: Client, workflowId: string, runId?: stri
   return client.workflow.getHandle(workflowId, runId).fetchHistory();
 }
 
-/** The activities in order. `waitedMs` is the time from the scheduling to the start of the last attempt. */
-export function activities(
-  history: History,
-): { type: string; attempts: number; waitedMs: number; summary?: string }[] {
+interface PastActivity {
+  type: string;
+  isLocal: boolean;
+  attempts: number;
+  /** From the scheduling to the start of the last attempt; 0 for a local one. */
+  waitedMs: number;
+  summary?: string;
+}
+
+/** The activities in order, local ones too. */
+export function activities(history: History): PastActivity[] {
   const events = history.events ?? [];
-  return events.flatMap((event) => {
-    const scheduled = event.activityTaskScheduledEventAttributes;
+  return events.flatMap((event): PastActivity[] => {
+    const summary = textOf(event.userMetadata?.summary?.data);
+    const { activityTaskScheduledEventAttributes: scheduled, markerRecordedEventAttributes: marker } = event;
+    if (marker?.markerName === 'core_local_activity') {
+      const { activity_type: type = '', attempt: attempts = 0 }: LocalActivity = Object(
+        textOf(marker.details?.data?.payloads?.[0]?.data),
+      );
+      return [{ type, isLocal: true, attempts, waitedMs: 0, summary }];
+    }
     if (!scheduled) return [];
     const started = events.find(
       (other) =>
@@ -23,12 +37,18 @@ export function activities(
     return [
       {
         type: scheduled.activityType?.name ?? '',
+        isLocal: false,
         attempts: started?.activityTaskStartedEventAttributes?.attempt ?? 0,
         waitedMs: timeOf(started) - timeOf(event),
-        summary: textOf(event.userMetadata?.summary?.data),
+        summary,
       },
     ];
   });
+}
+
+interface LocalActivity {
+  activity_type?: string;
+  attempt?: number;
 }
 
 /** The histories of all runs of a workflow that continued as new, the last one first. */
@@ -59,16 +79,6 @@ export function unendedActivities({ events }: History): string[] {
   return (events ?? []).flatMap(({ eventId, activityTaskScheduledEventAttributes: scheduled }) =>
     scheduled && !ended.has(eventId?.toString()) ? [scheduled.activityType?.name ?? ''] : [],
   );
-}
-
-/** The local activities, in order. */
-export function localActivities(history: History): { type: string; summary?: string }[] {
-  return (history.events ?? []).flatMap(({ markerRecordedEventAttributes: marker, userMetadata }) => {
-    if (marker?.markerName !== 'core_local_activity') return [];
-    const details = textOf(marker.details?.data?.payloads?.[0]?.data);
-    const { activity_type: type = '' }: { activity_type?: string } = Object(details);
-    return [{ type, summary: textOf(userMetadata?.summary?.data) }];
-  });
 }
 
 /** The lengths and summaries of the timers, in order. */

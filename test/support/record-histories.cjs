@@ -51,6 +51,11 @@ const STORIES = {
     },
     run: (start) => start({ request }),
   },
+  // A poll that a local activity has no time for, so the next one is regular; then quick ones.
+  slow: {
+    prepare: (emulator) => emulator.next('status', { kind: 'late', ms: 4_000 }, { kind: 'late', ms: 2_000 }),
+    run: (start) => start({ request }),
+  },
   'generation-failed': {
     prepare: (emulator) => emulator.next('submit', { kind: 'failed-task', code: 'moderated', message: 'no' }),
     run: (start) => start({ request }),
@@ -84,7 +89,7 @@ const STORIES = {
   },
   // Records the second run: the first is long.
   continued: {
-    jobTimeMs: 16 * 60_000,
+    jobTimeMs: 29 * 60_000,
     run: (start) => start({ request, polling: { min: '5s', max: '5s' } }),
   },
   'submit-unconfirmed': {
@@ -175,6 +180,11 @@ const STORIES = {
       return handle;
     },
   },
+  'batch-slow': {
+    type: 'generateVideos',
+    prepare: (emulator) => emulator.next('status', { kind: 'late', ms: 4_000 }, { kind: 'late', ms: 2_000 }),
+    run: (start) => start({ requests: [1, 2, 3].map(() => request) }),
+  },
   'batch-stopped': {
     type: 'generateVideos',
     prepare: (emulator) => emulator.next('submit', { kind: 'refused', status: 400, message: 'no' }),
@@ -202,7 +212,7 @@ const STORIES = {
   // Records the second run: the first is long.
   'batch-continued': {
     type: 'generateVideos',
-    jobTimeMs: 33 * 60_000,
+    jobTimeMs: 58 * 60_000,
     run: (start) =>
       start({
         requests: [request, request],

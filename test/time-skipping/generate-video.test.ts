@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
+import { QUICK_POLL_MS } from '../../src/contract/policies';
 import { noiseVideo } from '../../src/emulator';
 import { builtInProfile, createVideoService, proposeProfile } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -65,6 +66,23 @@ test('one POST makes one file with the hash of the result, and the history is re
       .getHandle(job.workflowId)
       .query<{ currentDetails: string }>('__temporal_workflow_metadata');
     expect(metadata.currentDetails).toMatch(/The video is stored.*Task `task_.*SHA-256/s);
+  });
+});
+
+test('polls are regular activities after a slow one, and one without an answer in time is made again at once', async () => {
+  await inWorld(env, { jobTimeMs: 1.5 * MINUTE }, async ({ emulator, videos }) => {
+    emulator.next('status', { kind: 'hang' }, { kind: 'late', ms: 2 * QUICK_POLL_MS });
+    const job = await videos.start({ request, polling: { min: '1m', max: '1m' } });
+    const { polls } = await job.result();
+    const history = await historyOf(env.temporal.client, job.workflowId);
+    const made = activities(history).filter(({ type }) => type === 'pollVideo');
+    expect(made.map(({ isLocal, summary }) => [isLocal ? 'local' : 'regular', summary])).toEqual([
+      ['local', 'poll 1'],
+      ['regular', 'poll 1'],
+      ['regular', 'poll 2'],
+    ]);
+    expect(polls).toBe(2);
+    expect(timers(history)).toHaveLength(2);
   });
 });
 

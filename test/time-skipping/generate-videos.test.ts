@@ -95,6 +95,23 @@ test('all items share poll activities and workflow tasks', async () => {
   });
 });
 
+test('a task without an answer in time is polled again at once, and keeps no other item from its answer', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ videos, emulator }) => {
+    const batch = await videos.startBatch({ requests: requests(3), polling: { min: '2h', max: '2h' } });
+    const isWaiting = ({ phase }: { phase: string }) => phase === 'waiting';
+    while ((await batch.progress()).running.filter(isWaiting).length < 3) await pause();
+    emulator.next('status', { kind: 'hang' });
+    await batch.pollNow();
+    expect(await batch.result()).toMatchObject({ succeeded: 3 });
+    const history = await historyOf(env.temporal.client, batch.workflowId);
+    const made = activities(history).filter(({ type }) => type === 'pollVideos');
+    expect(made.map(({ isLocal, summary }) => [isLocal ? 'local' : 'regular', summary])).toEqual([
+      ['local', 'poll 3 tasks'],
+      ['regular', 'poll one task'],
+    ]);
+  });
+});
+
 test('a failed item is listed with its task and does not stop the rest; started again, only those are retried that failed for a fixable reason', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async (world) => {
     const { videos, emulator } = world;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
 import { Worker } from '@temporalio/worker';
 import { bundleFiles } from '../../src/worker/own-workflows';
+import { activities } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { atLength } from '../support/nightly';
 import { bundlePath } from '../support/world';
@@ -49,13 +50,20 @@ test('today’s workflow replays each recorded job', async () => {
   expect(await replay(recorded(names))).toEqual({ replayed: names, problems: [] });
 });
 
+test('a poll adds six events to the history of a job', () => {
+  const history = historyFromJSON(read('well'));
+  const polls = activities(history).filter(({ type }) => type === 'pollVideo');
+  expect(polls).toEqual(polls.map((poll) => ({ ...poll, isLocal: true })));
+  expect(history.events).toHaveLength(18 + 6 * polls.length);
+});
+
 test('the bundle in the package replays recorded jobs', async () => {
   const { code } = bundleFiles(join(__dirname, '../../dist/workflows'));
   expect(await replay(recorded(forPackage), code)).toEqual({ replayed: forPackage, problems: [] });
 });
 
 test('a history of another workflow does not replay, and the failure says what to do', async () => {
-  const foreign = JSON.stringify(read('well')).replace('"name":"pollVideo"', '"name":"peekVideo"');
+  const foreign = JSON.stringify(read('well')).replace('"name":"downloadVideo"', '"name":"fetchVideo"');
   const { problems } = await replay({ well: JSON.parse(foreign), deadline: read('deadline') });
   expect(problems).toEqual([expect.stringMatching(/^well does not replay\. .*patched.*[Nn]ondeterminism/s)]);
 });

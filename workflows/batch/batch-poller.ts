@@ -1,12 +1,17 @@
-import { condition, isCancellation, proxyActivities } from '@temporalio/workflow';
+import { condition, isCancellation, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { VideoActivities } from '../../activities';
 import type { SharedPoll } from '../../src/contract/batch';
 import { describeDuration } from '../../src/contract/duration';
 import type { TaskStatus } from '../../src/contract/job';
-import { BATCH_REST_MS, SHARED_POLL_POLICY, TASKS_PER_POLL } from '../../src/contract/policies';
+import {
+  BATCH_REST_MS,
+  LOCAL_SHARED_POLL_POLICY,
+  SHARED_POLL_POLICY,
+  TASKS_PER_POLL,
+} from '../../src/contract/policies';
 import { createFailure, readFailure } from '../../src/contract/video-failure';
 import type { Job } from '../job';
-import { type Poller, recordPoll } from '../poll';
+import { isBug, type Poller, PollPace, recordPoll, undefinedIfTooSlow } from '../poll';
 import type { BatchState } from './batch-state';
 
 /** An item that waits for its next poll. */
@@ -16,11 +21,12 @@ interface WaitingItem {
   answer?: SharedPoll;
 }
 
-/** Polls for all items of a batch: one timer, and one activity for all items that are due. */
+/** Polls for all items of a batch: one timer, and one activity for up to 50 items that are due. */
 export class BatchPoller implements Poller {
   private readonly waiting = new Set<WaitingItem>();
   private notBeforeMs = 0;
   private isPolling = false;
+  private readonly pace = new PollPace();
   /** The pause after each round of polls, whichever items it was for. */
   private pauseMs = 0;
 
@@ -59,7 +65,7 @@ export class BatchPoller implements Poller {
       const due = this.dueBefore(this.pollRequested ? Number.POSITIVE_INFINITY : Date.now());
       this.pollRequested = false;
       this.isPolling = true;
-      await Promise.all(chunks(due).map((items) => this.poll(items)));
+      await this.poll(due);
       this.isPolling = false;
       this.notBeforeMs = Date.now() + this.pauseMs;
     }
@@ -90,30 +96,64 @@ export class BatchPoller implements Poller {
   }
 
   private unanswered(): WaitingItem[] {
-    return [...this.waiting].filter(({ answer }) => answer === undefined);
+    return [...this.waiting].filter((item) => !hasAnswer(item));
   }
 
-  private async poll(items: WaitingItem[]): Promise<void> {
+  private async poll(due: WaitingItem[]): Promise<void> {
+    await this.pace.poll({
+      locally: async () => {
+        await Promise.all(chunks(due).map((items) => this.pollLocally(items)));
+        return due.every(hasAnswer) || undefined;
+      },
+      regularly: async () => {
+        const rest = due.filter((item) => !hasAnswer(item));
+        await Promise.all(chunks(rest).map((items) => this.pollRegularly(items)));
+        return true;
+      },
+    });
+  }
+
+  private async pollLocally(items: WaitingItem[]): Promise<void> {
+    const { pollVideos } = proxyLocalActivities<VideoActivities>({
+      ...LOCAL_SHARED_POLL_POLICY,
+      summary: summaryOf(items),
+    });
+    await answer(items, (taskIds) => pollVideos({ taskIds }).catch(undefinedIfTooSlow));
+  }
+
+  private async pollRegularly(items: WaitingItem[]): Promise<void> {
     const { pollVideos } = proxyActivities<VideoActivities>({
       ...SHARED_POLL_POLICY,
-      summary: items.length === 1 ? 'poll one task' : `poll ${items.length} tasks`,
+      summary: summaryOf(items),
     });
-    try {
-      const answers = await pollVideos({ taskIds: items.map(({ taskId }) => taskId) });
-      for (const [index, item] of items.entries()) {
-        const answer = answers[index];
-        if (answer !== 'not-yet') item.answer = answer;
-      }
-    } catch (error) {
-      if (isCancellation(error)) throw error;
-      const { type, details } = readFailure(error) ?? {
-        type: 'Unexpected',
-        details: { message: String(error) },
-      };
-      for (const item of items) item.answer = { failure: type, details };
-    }
+    await answer(items, (taskIds) => pollVideos({ taskIds }));
   }
 }
+
+/** Gives each item its answer. An item that the poll had no time for stays without one. */
+async function answer(
+  items: WaitingItem[],
+  poll: (taskIds: string[]) => Promise<SharedPoll[] | undefined>,
+): Promise<void> {
+  try {
+    const answers = await poll(items.map(({ taskId }) => taskId));
+    for (const [index, item] of items.entries()) {
+      const given = answers?.[index];
+      if (given !== 'not-yet') item.answer = given;
+    }
+  } catch (error) {
+    if (isCancellation(error) || isBug(error)) throw error;
+    const { type, details } = readFailure(error) ?? {
+      type: 'Unexpected',
+      details: { message: String(error) },
+    };
+    for (const item of items) item.answer = { failure: type, details };
+  }
+}
+
+const hasAnswer = (item: WaitingItem) => item.answer !== undefined;
+
+const summaryOf = ({ length }: WaitingItem[]) => (length === 1 ? 'poll one task' : `poll ${length} tasks`);
 
 function statusIn(answer: SharedPoll | undefined): TaskStatus {
   if (typeof answer !== 'object') throw createFailure('Unexpected');
