@@ -70,7 +70,7 @@ const SHORTEST_ANYWHERE_CHARS = 8;
 
 /** Finds secrets in decoded text, ignoring case. Not for workflows: the sandbox has no `Buffer`. */
 export function secretFinder({ keys, wholeValues }: Secrets): (text: string) => TextRange[] {
-  const pieces = piecesOf(keys.filter((key) => key !== '').flatMap(formsOf));
+  const { pieces } = preparedKeys(keys);
   const words = wholeValues.map(fold).filter((word) => word.length >= SHORTEST_SECRET_CHARS);
   return (text) => {
     const folded = fold(text);
@@ -84,14 +84,35 @@ const KEY_SHARE = 0.5;
 /** True when a text contains at least half of a key in one piece, in any encoding. */
 function containsKey(text: string, { keys }: Secrets): boolean {
   const folded = fold(text);
-  return keys
-    .filter((key) => key.length >= PIECE_CHARS)
-    .flatMap(formsOf)
-    .some((form) =>
-      findPieces(folded, piecesOf([form])).some(
-        ({ start, end }) => end - start >= form.text.length * KEY_SHARE,
-      ),
-    );
+  return preparedKeys(keys).longForms.some(({ length, pieces }) =>
+    findPieces(folded, pieces).some(({ start, end }) => end - start >= length * KEY_SHARE),
+  );
+}
+
+/** What is looked for of some keys: the pieces of all, and those of each form of a long key by itself. */
+interface PreparedKeys {
+  pieces: Pieces;
+  longForms: { length: number; pieces: Pieces }[];
+}
+
+/** A process has one key or a few, and prepares them anew only when one is replaced. */
+const MOST_PREPARED = 8;
+const prepared = new Map<string, PreparedKeys>();
+
+function preparedKeys(keys: readonly string[]): PreparedKeys {
+  const name = JSON.stringify(keys);
+  const found = prepared.get(name);
+  if (found) return found;
+  const longKeys = keys.filter((key) => key.length >= PIECE_CHARS);
+  const made = {
+    pieces: piecesOf(keys.filter((key) => key !== '').flatMap(formsOf)),
+    longForms: longKeys
+      .flatMap(formsOf)
+      .map((form) => ({ length: form.text.length, pieces: piecesOf([form]) })),
+  };
+  if (prepared.size >= MOST_PREPARED) prepared.clear();
+  prepared.set(name, made);
+  return made;
 }
 
 /** Unlike toLowerCase, this keeps every offset. */

@@ -18,12 +18,33 @@ export function bodiesOf(root: unknown, within: readonly AnswerPath[]): Found[] 
 /** Path by path, each in every body: a specific name deep in the answer comes before a vague one at its top. */
 export function* valuesIn(bodies: readonly Found[], paths: readonly AnswerPath[]): Generator<Found> {
   for (const path of paths) {
-    for (const body of bodies) yield* valuesAt(body, path);
+    const steps = stepsOf(path);
+    for (const body of bodies) if (startsIn(body, steps)) yield* follow(body, steps);
   }
 }
 
 export function* valuesAt(body: Found, path: AnswerPath): Generator<Found> {
-  yield* follow(body, path.split('.'));
+  const steps = stepsOf(path);
+  if (startsIn(body, steps)) yield* follow(body, steps);
+}
+
+/** Paths come from rules and profiles: some hundreds at most, which are split once. */
+const splitPaths = new Map<AnswerPath, readonly string[]>();
+const MOST_SPLIT_PATHS = 1_000;
+
+function stepsOf(path: AnswerPath): readonly string[] {
+  const known = splitPaths.get(path);
+  if (known) return known;
+  const steps = path.split('.');
+  if (splitPaths.size >= MOST_SPLIT_PATHS) splitPaths.clear();
+  splitPaths.set(path, steps);
+  return steps;
+}
+
+/** Most paths lead nowhere in most answers: this finds out without a generator. */
+function startsIn({ value, parsed }: Found, [first = '']: readonly string[]): boolean {
+  const holder = unwrap(value, parsed);
+  return isObject(holder) && Object.hasOwn(holder, first.endsWith('[]') ? first.slice(0, -2) : first);
 }
 
 // A task has one video or a few; a list of a million entries must not block the process for seconds.
