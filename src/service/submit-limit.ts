@@ -17,8 +17,10 @@ const UNLIMITED_FROM = 16;
 const MAX_FREE_SLOTS = 100;
 /** At a service that limits how many tasks run at once, every probe before the end of a task is refused: probe rarely. */
 const BACKOFF_FACTOR = 4;
-/** A new process takes one submit at a time at first, and one more for each of this many that passed: see workerAllowance. */
+/** A new process takes one submit at a time at first, and one more for each of this many that passed. */
 const PASSES_PER_SUBMIT_AT_ONCE = 4;
+/** And one more for each of these: about as long as a POST takes. */
+const START_STEP_MS = 1_000;
 /** How far the outcomes of submits for free slots count, so that a changed service is noticed. */
 const MOST_SLOT_TRUST = 4;
 /** Without a submit for this long, although one was allowed, there was nothing to submit. */
@@ -45,6 +47,8 @@ export class SubmitLimit {
   private refusals = 0;
   private running = 0;
   private passes = 0;
+  /** When the first submit that passed began, or one that still runs. */
+  private startedAt = 0;
   private readonly pace = new SubmitPace();
   /** When a submit last began or ended. */
   private lastSubmitAt = Number.NEGATIVE_INFINITY;
@@ -62,6 +66,7 @@ export class SubmitLimit {
     }
     const reason = this.takePermit();
     const { refusals } = this;
+    if (this.passes + this.running === 0) this.startedAt = this.clock();
     this.running += 1;
     this.lastSubmitAt = this.clock();
     return createPermit((outcome) => {
@@ -89,9 +94,22 @@ export class SubmitLimit {
 
   /** How many submits a worker may take from Temporal: few at first, since all that exceed a limit are refused together. */
   workerAllowance(): number {
-    const atOnce = Math.max(1, Math.floor(this.passes / PASSES_PER_SUBMIT_AT_ONCE));
-    const isStarting = this.refusals === 0 && atOnce < UNLIMITED_FROM;
-    return isStarting ? Math.min(atOnce, this.allowance()) : this.allowance();
+    return Math.min(this.startAllowance() ?? Number.POSITIVE_INFINITY, this.allowance());
+  }
+
+  /** Milliseconds until time alone changes workerAllowance; undefined when it does not. */
+  untilWorkerChangeMs(): number | undefined {
+    if (this.startAllowance() === undefined || this.running === 0) return this.untilNextChangeMs();
+    return START_STEP_MS - ((this.clock() - this.startedAt) % START_STEP_MS);
+  }
+
+  /** How many submits a new process runs at once. It grows with time too: a slow answer must not hold up the others. */
+  private startAllowance(): number | undefined {
+    if (this.refusals > 0) return undefined;
+    const bySubmits = Math.floor(this.passes / PASSES_PER_SUBMIT_AT_ONCE);
+    const byTime = 1 + Math.floor((this.clock() - this.startedAt) / START_STEP_MS);
+    const atOnce = this.passes + this.running === 0 ? 1 : Math.max(bySubmits, byTime);
+    return atOnce < UNLIMITED_FROM ? atOnce : undefined;
   }
 
   untilNextChangeMs(): number | undefined {
