@@ -45,7 +45,7 @@ async function measureAll() {
 
 const NAMES = {
   curl: 'curl, then sha256sum',
-  transform: 'undici, hashing Transform, createWriteStream',
+  transform: 'undici and a hashing Transform',
   ours: 'ours: SHA-256, inspection, fsync',
 };
 

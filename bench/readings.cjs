@@ -101,8 +101,8 @@ exports.readPollsCost = ({ jobs }) => {
       name: row.way,
       ours: isOurs(row),
       values: {
-        polls: row.polls,
         events: row.events,
+        polls: row.polls,
         workflowTasks: row.workflowTasks,
         actions: row.actions,
         historyBytes: row.bytes,

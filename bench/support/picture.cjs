@@ -1,9 +1,9 @@
 /** Draws a report as an SVG of bars. Each bar is a ratio to the row that has 1.00x, so that sections can be compared. */
 const { labelOf, showRatio, showValue } = require('./values.cjs');
 
-const WIDTH = 860;
+const WIDTH = 880;
 const MARGIN = 20;
-const NAMES = 270;
+const NAMES = 280;
 const BARS = 300;
 const ROW = 24;
 const BAR = 14;
@@ -30,12 +30,13 @@ const round = (value) => Math.round(value * 10) / 10;
 
 const isDrawn = ({ ratio }) => Number.isFinite(ratio) && ratio >= 0;
 
-/** The first value, with its label where the number alone says too little. */
-function firstValue({ values }) {
-  const [key] = Object.keys(values);
-  if (key === undefined) return '';
-  const shown = showValue(key, values[key]);
-  return /[a-z%]/i.test(shown) ? shown : `${shown} ${labelOf(key)}`;
+/** The first two values, with labels where a number alone says too little. More would not fit. */
+function firstValues({ values }) {
+  const shown = Object.keys(values).map((key) => {
+    const value = showValue(key, values[key]);
+    return /[a-z%]/i.test(value) ? value : `${value} ${labelOf(key)}`;
+  });
+  return shown.slice(0, 2).join(', ');
 }
 
 function drawRow(row, y, scale) {
@@ -50,7 +51,8 @@ function drawRow(row, y, scale) {
   return [
     text(MARGIN, baseline, 'name', row.name),
     `<rect x="${x}" y="${top}" width="${length}" height="${BAR}" rx="2" class="${row.ours ? 'ours' : 'bar'}"/>${cut}`,
-    text(x + BARS + 12, baseline, 'value', `${showRatio(row.ratio)}  ${firstValue(row)}`),
+    text(x + BARS + 12, baseline, 'value', showRatio(row.ratio)),
+    text(x + BARS + 72, baseline, 'value', firstValues(row)),
   ].join('\n');
 }
 

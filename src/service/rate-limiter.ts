@@ -66,7 +66,7 @@ export class RateLimiter {
 
   /** Milliseconds until time alone changes the allowance; undefined when it does not. */
   untilNextChangeMs(): number | undefined {
-    return this.timeIsSkipped ? undefined : this.submits.untilNextChangeMs();
+    return this.timeIsSkipped ? undefined : this.submits.untilWorkerChangeMs();
   }
 
   private notifyListeners(): void {

@@ -15,10 +15,16 @@ const BUSY_WAIT_MS = 1_000;
 const UNLIMITED_FROM = 16;
 /** More free slots than submits use up before the next refusal or probe. */
 const MAX_FREE_SLOTS = 100;
-/** At a service that limits how many tasks run at once, every probe before the end of a task is refused: probe rarely. */
-const BACKOFF_FACTOR = 4;
-/** A new process takes one submit at a time at first, and one more for each of this many that passed: see workerAllowance. */
+/**
+ * The pauses before the probes. They are few, because at a service that limits how many tasks run at once every probe before
+ * the end of a task is refused. The first three end within half a minute; the fourth ends a minute after the first refusal,
+ * when a service that limits submits by the minute has room again.
+ */
+const BACKOFFS_MS = [MIN_BACKOFF_MS, 4_000, 16_000, 40_000, MAX_BACKOFF_MS] as const;
+/** A new process takes one submit at a time at first, and one more for each of this many that passed. */
 const PASSES_PER_SUBMIT_AT_ONCE = 4;
+/** And one more for each of these: about as long as a POST takes. */
+const START_STEP_MS = 1_000;
 /** How far the outcomes of submits for free slots count, so that a changed service is noticed. */
 const MOST_SLOT_TRUST = 4;
 /** Without a submit for this long, although one was allowed, there was nothing to submit. */
@@ -41,10 +47,12 @@ type PermitReason = 'open' | 'ramping' | 'free-slot' | 'probe' | 'paced';
 /** What one process knows about the service's limit for submits: on tasks at once, or on submits in a time. */
 export class SubmitLimit {
   private mode: Mode = { name: 'open', since: Number.NEGATIVE_INFINITY };
-  private backoffMs = MIN_BACKOFF_MS;
+  private refusedProbes = 0;
   private refusals = 0;
   private running = 0;
   private passes = 0;
+  /** When the first submit that passed began, or one that still runs. */
+  private startedAt = 0;
   private readonly pace = new SubmitPace();
   /** When a submit last began or ended. */
   private lastSubmitAt = Number.NEGATIVE_INFINITY;
@@ -62,6 +70,7 @@ export class SubmitLimit {
     }
     const reason = this.takePermit();
     const { refusals } = this;
+    if (this.passes + this.running === 0) this.startedAt = this.clock();
     this.running += 1;
     this.lastSubmitAt = this.clock();
     return createPermit((outcome) => {
@@ -89,9 +98,22 @@ export class SubmitLimit {
 
   /** How many submits a worker may take from Temporal: few at first, since all that exceed a limit are refused together. */
   workerAllowance(): number {
-    const atOnce = Math.max(1, Math.floor(this.passes / PASSES_PER_SUBMIT_AT_ONCE));
-    const isStarting = this.refusals === 0 && atOnce < UNLIMITED_FROM;
-    return isStarting ? Math.min(atOnce, this.allowance()) : this.allowance();
+    return Math.min(this.startAllowance() ?? Number.POSITIVE_INFINITY, this.allowance());
+  }
+
+  /** Milliseconds until time alone changes workerAllowance; undefined when it does not. */
+  untilWorkerChangeMs(): number | undefined {
+    if (this.startAllowance() === undefined || this.running === 0) return this.untilNextChangeMs();
+    return START_STEP_MS - ((this.clock() - this.startedAt) % START_STEP_MS);
+  }
+
+  /** How many submits a new process runs at once. It grows with time too: a slow answer must not hold up the others. */
+  private startAllowance(): number | undefined {
+    if (this.refusals > 0) return undefined;
+    const bySubmits = Math.floor(this.passes / PASSES_PER_SUBMIT_AT_ONCE);
+    const byTime = 1 + Math.floor((this.clock() - this.startedAt) / START_STEP_MS);
+    const atOnce = this.passes + this.running === 0 ? 1 : Math.max(bySubmits, byTime);
+    return atOnce < UNLIMITED_FROM ? atOnce : undefined;
   }
 
   untilNextChangeMs(): number | undefined {
@@ -125,7 +147,7 @@ export class SubmitLimit {
     if (this.mode.name === 'full') return 'probe';
     // A limit that has not refused anything for long may be gone.
     if (now - this.mode.since > RETRY_AFTER_MAX_MS) return 'probe';
-    const intervalMs = this.pace.intervalMs() ?? this.backoffMs;
+    const intervalMs = this.pace.intervalMs() ?? this.backoffMs();
     // A permit taken late does not slow the pace, but those missed are not made up for all at once.
     this.mode.probeAt = Math.max(this.mode.probeAt, now - intervalMs) + intervalMs;
     return 'paced';
@@ -141,7 +163,7 @@ export class SubmitLimit {
     this.countPass();
     if (reason === 'free-slot') this.trustSlots(1);
     if (reason === 'probe') {
-      this.backoffMs = Math.max(MIN_BACKOFF_MS, this.backoffMs / BACKOFF_FACTOR);
+      this.refusedProbes = Math.max(0, this.refusedProbes - 1);
       this.mode = { name: 'ramping', allowance: 1 };
     } else if (this.mode.name === 'ramping') {
       this.mode.allowance *= 2;
@@ -149,7 +171,7 @@ export class SubmitLimit {
       this.mode = { name: 'open', since: this.clock() };
     } else if (this.mode.name === 'full') {
       // While free slots are refilled a probe would be refused, but in the end it must find out that a limit is gone.
-      this.mode.probeAt = Math.min(this.clock() + this.backoffMs, this.mode.since + RETRY_AFTER_MAX_MS);
+      this.mode.probeAt = Math.min(this.clock() + this.backoffMs(), this.mode.since + RETRY_AFTER_MAX_MS);
     }
   }
 
@@ -166,15 +188,15 @@ export class SubmitLimit {
     // Five submits reopen the limiter at a service that was empty for a moment; its limit is still there.
     const wasOpenLong = this.mode.name === 'open' && now - this.mode.since >= MAX_BACKOFF_MS;
     if (wasOpenLong) {
-      this.backoffMs = MIN_BACKOFF_MS;
+      this.refusedProbes = 0;
       this.pace.forgetPasses();
     } else if (reason !== 'free-slot') {
-      this.backoffMs = Math.min(this.backoffMs * BACKOFF_FACTOR, MAX_BACKOFF_MS);
+      this.refusedProbes += 1;
     }
     this.pace.recordRefusal(now);
     const intervalMs = this.pace.intervalMs();
     const isPaced = intervalMs !== undefined && intervalMs <= MAX_BACKOFF_MS && this.slotTrust <= 0;
-    if (isPaced) this.backoffMs = MIN_BACKOFF_MS;
+    if (isPaced) this.refusedProbes = 0;
     else this.slotTrust = Math.max(0, this.slotTrust);
     const wait = (waitMs: number) => ({
       since: now,
@@ -183,7 +205,11 @@ export class SubmitLimit {
     });
     this.mode = isPaced
       ? { name: 'paced', ...wait(intervalMs) }
-      : { name: 'full', ...wait(this.backoffMs), freeSlots: 0 };
+      : { name: 'full', ...wait(this.backoffMs()), freeSlots: 0 };
+  }
+
+  private backoffMs(): number {
+    return BACKOFFS_MS[Math.min(this.refusedProbes, BACKOFFS_MS.length - 1)] ?? MAX_BACKOFF_MS;
   }
 
   private trustSlots(change: number): void {
