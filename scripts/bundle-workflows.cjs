@@ -6,19 +6,23 @@ const { writeAtomically } = require('./write-atomically.cjs');
 
 const ROOT = join(__dirname, '..');
 
-/** The result is the same on every machine: source maps have paths relative to the package, and no sources. */
+/**
+ * The result is the same on every machine: source maps have paths relative to the package, and no sources. They map lines, not
+ * columns: the SDK looks up every frame of every promise in a workflow.
+ */
 async function bundleWorkflows() {
-  const { OWN_WORKFLOWS } = require('../dist/src/worker/own-workflows');
-  const { code } = await bundleWorkflowCode({
+  const { OWN_WORKFLOWS, shareOwnModules } = require('../dist/src/worker/own-workflows');
+  const options = {
     workflowsPath: OWN_WORKFLOWS,
     logger: new DefaultLogger('WARN'),
     webpackConfigHook: (config) => ({
       ...config,
       context: ROOT,
-      devtool: 'inline-nosources-source-map',
+      devtool: 'inline-nosources-cheap-module-source-map',
       output: { ...config.output, devtoolModuleFilenameTemplate: '[resource-path]' },
     }),
-  });
+  };
+  const { code } = await bundleWorkflowCode(shareOwnModules(options));
   return code;
 }
 

@@ -18,7 +18,7 @@ import { type BundleOptions, Runtime, type WorkerOptions } from '@temporalio/wor
 import * as ownWorkflows from '../../workflows';
 import { ConfigError } from '../config/service-config';
 import { FAILURES } from '../contract/failure-table';
-import { OWN_WORKFLOWS, PLUGIN_NAME } from '../worker/own-workflows';
+import { OWN_WORKFLOWS, PLUGIN_NAME, shareOwnModules } from '../worker/own-workflows';
 import { isWorkflow } from './combine';
 
 const BESIDE_HOST = require.resolve('./beside-host');
@@ -29,10 +29,11 @@ type WebpackPlugin = Extract<NonNullable<WebpackConfig['plugins']>[number], { ap
 /** Leaves options alone that were changed by this function before: the SDK calls a plugin as often as it is named. */
 export function bundleBesideHost(options: BundleOptions): BundleOptions {
   const { workflowsPath, webpackConfigHook: hostHook = (config) => config } = options;
-  if ([BESIDE_HOST, OWN_WORKFLOWS].includes(workflowsPath)) return options;
-  if (!workflowsPath) return { ...options, workflowsPath: OWN_WORKFLOWS };
+  if (workflowsPath === BESIDE_HOST) return options;
+  if (!workflowsPath || workflowsPath === OWN_WORKFLOWS)
+    return shareOwnModules({ ...options, workflowsPath: OWN_WORKFLOWS });
   return {
-    ...options,
+    ...shareOwnModules(options),
     workflowsPath: BESIDE_HOST,
     webpackConfigHook: (config) => withHost(hostHook(config), resolve(workflowsPath)),
   };

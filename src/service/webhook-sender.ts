@@ -1,12 +1,3 @@
-import { Agent } from 'undici';
-import { WEBHOOK_EXCHANGE_MS } from '../contract/policies';
-import { callService, startDeadline } from './call-service';
-import { createVideoConnector, normalizeHost } from './download-rules';
-import { traceAnswer } from './read-answer';
-import { secretsOfLink } from './secrets-of-call';
-import { ServiceFault } from './service-fault';
-import { signWebhook } from './webhook-signature';
-
 /** How a worker sends webhooks. */
 export interface WebhookOptions {
   /** The receiver of jobs that name none. Its host may be at any address. */
@@ -36,60 +27,22 @@ export interface WebhookSender {
   send(webhook: Webhook, options?: { signal?: AbortSignal }): Promise<ReceiverAnswer>;
 }
 
-const CONNECT_MS = 10_000;
-
-/** Receivers are named by callers, so they are guarded as the links of videos are. Redirects are not followed. */
-export function createWebhookSender({ url: defaultUrl, secret, allow = [] }: WebhookOptions): WebhookSender {
-  const own = defaultUrl === undefined ? [] : [new URL(defaultUrl).hostname];
-  const allowed = new Set([...allow, ...own].map(normalizeHost));
-  const isAllowed = (hostname: string) => allowed.has(normalizeHost(hostname));
-  const dispatcher = new Agent({
-    // Webhooks are rare: no connection is kept, so nothing has to be closed.
-    pipelining: 0,
-    connect: createVideoConnector({
-      timeout: CONNECT_MS,
-      mayBePrivate: isAllowed,
-      redactHost: (hostname) => hostname,
-      describe: (target, kind) =>
-        `the receiver is at ${target}, a ${kind} address: add its host to VIDEOGEN_WEBHOOK_ALLOW if webhooks may go there`,
-    }),
-  });
-  return {
-    defaultUrl,
-    async send({ url, id, body }, { signal: cancellation } = {}) {
-      const { origin, protocol, hostname, pathname, search } = new URL(url);
-      if (protocol !== 'https:' && !isAllowed(hostname)) {
-        throw new ServiceFault('not-allowed', {
-          message: `the receiver is not https: add ${hostname} to VIDEOGEN_WEBHOOK_ALLOW if webhooks may go there unencrypted`,
-        });
-      }
-      const path = pathname + search;
-      const { signal, lift } = startDeadline(WEBHOOK_EXCHANGE_MS, cancellation);
-      try {
-        const key = secret();
-        const answer = await callService(dispatcher, {
-          method: 'POST',
-          origin,
-          path,
-          headers: {
-            'content-type': 'application/json',
-            'user-agent': 'temporal-videogen',
-            ...signWebhook(id, body, { secret: key }),
-          },
-          body,
-          signal,
-          secrets: secretsOfLink(path, { keys: [key], wholeValues: [] }),
-          headersTimeout: WEBHOOK_EXCHANGE_MS,
-          bodyTimeout: WEBHOOK_EXCHANGE_MS,
-        });
-        const { statusCode: status, headers } = answer;
-        // Nothing in it matters, and it may be endless.
-        answer.body.on('error', () => undefined).destroy();
-        const { retryAfterMs } = traceAnswer({ status, headers, receivedAtMs: Date.now(), body: '' });
-        return { status, ...(retryAfterMs !== undefined && { retryAfterMs }) };
-      } finally {
-        lift();
-      }
-    },
+/** The sender loads undici for its first webhook, as a video service does for its first call. */
+export function createWebhookSender(options: WebhookOptions): WebhookSender {
+  let opened: WebhookSender | undefined;
+  const open = () => {
+    opened ??= openHttp(options);
+    return opened;
   };
+  return {
+    defaultUrl: options.url,
+    send: async (webhook, sending) => open().send(webhook, sending),
+  };
+}
+
+function openHttp(options: WebhookOptions): WebhookSender {
+  const {
+    createHttpWebhookSender,
+  }: typeof import('./http-webhook-sender') = require('./http-webhook-sender');
+  return createHttpWebhookSender(options);
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { version as common } from '@temporalio/common/package.json';
-import type { ReplayWorkerOptions, WorkerOptions } from '@temporalio/worker';
+import type { BundleOptions, ReplayWorkerOptions, WorkerOptions } from '@temporalio/worker';
 import { version as worker } from '@temporalio/worker/package.json';
 import { version as workflow } from '@temporalio/workflow/package.json';
 
@@ -30,6 +30,14 @@ export function findBundle(folder?: string, installed: object = SDK_OF_BUNDLE): 
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Lets all workflows of a worker share our modules, which hold no state. The SDK would run them again for each workflow: twice
+ * the memory for a job that waits.
+ */
+export function shareOwnModules(options: BundleOptions): BundleOptions {
+  return { ...options, preloadModules: [...new Set([...(options.preloadModules ?? []), OWN_WORKFLOWS])] };
 }
 
 type Options = Pick<

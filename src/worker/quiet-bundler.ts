@@ -1,5 +1,5 @@
 import { type BundleOptions, type BundlerPlugin, DefaultLogger, type WorkerPlugin } from '@temporalio/worker';
-import { PLUGIN_NAME } from './own-workflows';
+import { OWN_WORKFLOWS, PLUGIN_NAME, shareOwnModules } from './own-workflows';
 
 /** The bundler lists every module at INFO; this makes it DEBUG. Warnings and errors keep their level. */
 export function bundleQuietly(options: BundleOptions): BundleOptions {
@@ -12,8 +12,9 @@ export function bundleQuietly(options: BundleOptions): BundleOptions {
   };
 }
 
-/** The same as a plugin, for our own workers. */
+/** For our own workers, if they bundle. A bundle without our workflows gets none of our modules. */
 export const QUIET_BUNDLER: WorkerPlugin & BundlerPlugin = {
   name: `${PLUGIN_NAME} quiet bundler`,
-  configureBundler: bundleQuietly,
+  configureBundler: (options) =>
+    bundleQuietly(options.workflowsPath === OWN_WORKFLOWS ? shareOwnModules(options) : options),
 };

@@ -64,8 +64,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   const roles = checkRoles(options.roles ?? WORKER_ROLES, queues);
   const workerDeploymentOptions = deploymentOptions(options.worker, env);
   const work = prepareWork(options);
-  await probeStorage(work);
-  const { connection, namespace } = options.connection ? options : await connectWorker(env);
+  const { connection, namespace } = await connectAndProbe(options, work);
   const shared = withOwnDefaults({
     connection,
     namespace: options.namespace ?? namespace,
@@ -117,12 +116,28 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
 /** A worker that only submits leaves no unfinished downloads. */
 const writesVideos = (role: WorkerRole) => role !== 'submits';
 
-/** A worker that cannot write to the storage would fail jobs that are paid for, so it does not start. */
-async function probeStorage({ storage, close }: VideoWork): Promise<void> {
+type Connected = Awaited<ReturnType<typeof connectWorker>>;
+
+/**
+ * Connects to Temporal and meanwhile checks the storage: a worker that cannot write to it would fail jobs that are paid for, so
+ * it does not start.
+ */
+async function connectAndProbe(
+  { env, connection, namespace }: VideoWorkerOptions,
+  { storage, close }: VideoWork,
+): Promise<Connected> {
+  const connecting: Promise<Connected> = connection
+    ? Promise.resolve({ connection, namespace })
+    : connectWorker(env);
+  // It may fail while the storage is still checked, and is awaited only then.
+  connecting.catch(() => undefined);
   try {
     await storage.probe?.();
+    return await connecting;
   } catch (error) {
     await close();
+    // Not awaited: a server that does not answer would hold back what is wrong with the storage.
+    if (!connection) connecting.then((connected) => connected.connection.close()).catch(() => undefined);
     throw error;
   }
 }

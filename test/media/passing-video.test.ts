@@ -1,4 +1,5 @@
-import { PassingVideo, type VideoInspection, writeMp4 } from '../../src/media';
+import { PassingVideo, type VideoInspection } from '../../src/media';
+import { writeMp4 } from '../../src/media/write-mp4';
 import { atLength } from '../support/nightly';
 import { box, boxOf } from './boxes';
 import { inspect } from './inspect';

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Film, type Picture, writeMp4 } from '../../src/media';
+import type { Picture } from '../../src/media';
+import { type Film, writeMp4 } from '../../src/media/write-mp4';
 import { inspect } from './inspect';
 
 function blink(picture: Picture, frame: number): void {

@@ -1,6 +1,6 @@
 import { createCipheriv, createHash } from 'node:crypto';
 import type { VideoRequest } from '../../contract/request';
-import { writeMp4 } from '../../media';
+import { writeMp4 } from '../../media/write-mp4';
 import { paintLayers } from './layer';
 import { scene } from './scene';
 

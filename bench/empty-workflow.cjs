@@ -1,0 +1,2 @@
+/** The workflow of `bare-worker.cjs`. */
+exports.doNothing = async () => undefined;

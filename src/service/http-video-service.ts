@@ -1,0 +1,153 @@
+import { Agent } from 'undici';
+import { TASK_ID_RULE } from '../contract/input-rules';
+import { isTainted, redact } from '../contract/redact';
+import type { VideoRequest } from '../contract/request';
+import { bodiesOf, parseJson, valuesIn } from './answer-paths';
+import { createDownloadRules, createVideoConnector } from './download-rules';
+import { openVideo, type VideoSource } from './open-video';
+import type { VideoState } from './read-answer';
+import { first, linkFrom, taskIdFrom } from './read-values';
+import type { AnswerPath } from './reading-rules';
+import { type Answered, ServiceConnection } from './service-connection';
+import { ServiceFault } from './service-fault';
+import { DEFAULT_TIMEOUTS, type ServiceTimeouts, type VideoServiceOptions } from './service-options';
+import type { CancelAnswer, TaskReading, VideoService } from './video-service';
+
+/** The service over HTTP. Loads undici: see video-service.ts. */
+export function createHttpVideoService(options: VideoServiceOptions): VideoService {
+  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
+  const service = new ServiceConnection(options, timeouts);
+  const videos = createVideoSource(service, options.downloadAllow ?? [], timeouts);
+  return {
+    profile: service.profile,
+    submit: (request, { idempotencyKey }) => submit(service, request, idempotencyKey),
+    poll: (taskId, { signal } = {}) => poll(service, taskId, signal),
+    openVideo: (link, opening) => openVideo(link, videos, opening),
+    cancel: (taskId, { signal } = {}) => cancel(service, taskId, signal),
+    async close() {
+      await Promise.all([service.close(), videos.dispatcher.destroy()]);
+    },
+  };
+}
+
+const TEXT_TO_VIDEO_PATH = '/v1/videos/text-to-video';
+const IMAGE_TO_VIDEO_PATH = '/v1/videos/image-to-video';
+const TASK_PATH = '/v1/videos/{taskId}';
+const IDEMPOTENCY_HEADER = 'Idempotency-Key';
+
+async function submit(
+  service: ServiceConnection,
+  request: VideoRequest,
+  idempotencyKey: string,
+): ReturnType<VideoService['submit']> {
+  const { paths = {}, idempotencyHeader = IDEMPOTENCY_HEADER } = service.profile;
+  const { textToVideo = TEXT_TO_VIDEO_PATH, imageToVideo = IMAGE_TO_VIDEO_PATH } = paths;
+  const answer = await service.ask('submit', {
+    method: 'POST',
+    path: request.image_url === undefined ? textToVideo : imageToVideo,
+    headers: {
+      'content-type': 'application/json',
+      ...(idempotencyHeader !== null && { [idempotencyHeader.toLowerCase()]: idempotencyKey }),
+    },
+    body: JSON.stringify(request),
+  });
+  const { reading, status, secrets } = answer;
+  const { taskId, refusal, doubts } = reading;
+  if (taskId === undefined) throw missingTaskFault(answer);
+  if (isTainted(taskId, secrets)) {
+    throw new ServiceFault('unreadable', {
+      status,
+      message: 'the task id in the answer contains the API key',
+    });
+  }
+  const both = `${reading.found.taskId} is ${taskId}, and ${refusal?.path} says that the request was refused`;
+  return { taskId, doubts: [...doubts, ...(refusal ? [redact(both, secrets)] : [])] };
+}
+
+/** Why a 2xx answer to a submit has no task id: it refuses the request, or it cannot be read. */
+function missingTaskFault({ status, rawBody, reading, secrets }: Answered): ServiceFault {
+  const { unusableId, refusal, serviceMessage } = reading;
+  const { code, message = redact(rawBody, secrets) } = serviceMessage;
+  if (refusal && unusableId === undefined) return new ServiceFault('refused', { status, code, message });
+  const problem =
+    unusableId === undefined
+      ? `the answer names no task: ${redact(rawBody, secrets) || 'it is empty'}`
+      : `the task id in the answer ${TASK_ID_RULE}: ${redact(unusableId, secrets)}`;
+  return new ServiceFault('unreadable', { status, code, message: problem });
+}
+
+async function poll(service: ServiceConnection, taskId: string, signal?: AbortSignal): Promise<TaskReading> {
+  const { task: taskPath = TASK_PATH } = service.profile.paths ?? {};
+  const { status, rawBody, reading, secrets } = await service.ask('poll', {
+    method: 'GET',
+    path: forTask(taskPath, taskId),
+    signal,
+  });
+  if (!reading.json && status !== 202) {
+    throw new ServiceFault('unreadable', { status, message: `not JSON: ${redact(rawBody, secrets)}` });
+  }
+  const task: VideoState = status > 299 ? { state: 'failed', word: `HTTP ${status}` } : reading.task;
+  if (task.state !== 'succeeded' || task.videoUrl !== undefined) return { ...reading, task };
+  const videoUrl = await findLink(service, taskId, rawBody, signal);
+  return { ...reading, task: videoUrl === undefined ? task : { ...task, videoUrl } };
+}
+
+/** The link to a finished video, for services whose answer to a poll has none. */
+async function findLink(
+  service: ServiceConnection,
+  taskId: string,
+  pollBody: string,
+  signal?: AbortSignal,
+): Promise<string | undefined> {
+  const { profile, rules, base } = service;
+  const { video } = profile;
+  if (video === undefined) return undefined;
+  if (!('link' in video)) return service.urlOf(forTask(video.path, taskId));
+  const valuesOf = (body: string, paths: AnswerPath | AnswerPath[]) =>
+    valuesIn(bodiesOf(parseJson(body), rules.paths.within), [paths].flat());
+  const fileId = first(valuesOf(pollBody, video.id), taskIdFrom)?.value;
+  if (fileId === undefined) return undefined;
+  const path = forTask(video.path.replaceAll('{fileId}', encodeURIComponent(fileId)), taskId);
+  const { rawBody } = await service.ask('link', { method: 'GET', path, signal });
+  return first(valuesOf(rawBody, video.link), linkFrom(base.href))?.value;
+}
+
+async function cancel(
+  service: ServiceConnection,
+  taskId: string,
+  signal?: AbortSignal,
+): Promise<CancelAnswer> {
+  const { cancel } = service.profile;
+  if (cancel === undefined) return 'not-offered';
+  await service.ask('cancel', { method: cancel.method, path: forTask(cancel.path, taskId), signal });
+  return 'asked';
+}
+
+/** Videos have an agent of their own, so that none is fetched over a connection whose address was not checked. */
+function createVideoSource(
+  service: ServiceConnection,
+  downloadAllow: readonly string[],
+  { connect: timeout, video, exchange }: ServiceTimeouts,
+): VideoSource {
+  const redactHost = (hostname: string) => service.redactHost(hostname);
+  const rules = createDownloadRules(service.base, downloadAllow, redactHost);
+  const connect = createVideoConnector({ timeout, mayBePrivate: rules.mayBePrivate, redactHost });
+  return {
+    dispatcher: new Agent({ connect }),
+    base: service.base,
+    rules,
+    serviceHeaders: () => service.headers(),
+    secrets: () => service.secrets(),
+    timeouts: video,
+    openWithinMs: exchange.video,
+  };
+}
+
+function forTask(path: string, taskId: string): string {
+  return path.replaceAll('{taskId}', escapePathSegment(taskId));
+}
+
+/** Escapes `.` and `..` too: as path segments they would name another resource. */
+function escapePathSegment(segment: string): string {
+  return /^\.+$/.test(segment) ? segment.replaceAll('.', '%2E') : encodeURIComponent(segment);
+}
