@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { makeKey } from '../../src/gateway/gateway-keys';
 import type { VideoObject } from '../../src/gateway/video-object';
+import { createVideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';
 
@@ -26,16 +27,19 @@ beforeAll(async () => {
       .map(({ line }) => `${line}\n`)
       .join(''),
   );
-  writeFileSync(join(folder, 'profile.json'), '{ "polling": { "min": "1s", "max": "1s" } }');
   env = await createVideoTestEnvironment({
     server: 'dev',
     emulator: { jobTimeMs: 100_000, videoBytes: 10_000, clock: () => emulatedMs },
   });
-  const worker = await env.createWorker({ env: { VIDEOGEN_PROFILE: join(folder, 'profile.json') } });
+  const { url: baseUrl, apiKey } = env.emulator;
+  const profile = { polling: { min: '1s', max: '1s' } };
+  const service = createVideoService({ baseUrl, apiKey: () => apiKey, profile });
+  const worker = await env.createWorker({ service });
   const running = worker.run();
   stopWorker = async () => {
     worker.shutdown();
     await running;
+    await service.close();
   };
 });
 afterAll(async () => {
