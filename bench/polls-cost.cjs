@@ -4,18 +4,25 @@
  * the events, workflow tasks, billable Actions and bytes of each history, and, for the slow service, how long a query and a
  * cancellation had to wait. `--json FILE` also writes them to a file.
  *
- * Where timers wait, a server that skips time runs the full length. Where an activity itself sleeps, no server skips time: there a
- * minute is shortened to a quarter of a second, and heartbeats are counted as they would be sent at full length. The slow service answers in
- * real time, on a dev server. Actions are counted by Temporal's price list: a start, a timer, an activity, each retry, a heartbeat
- * that is sent, an update of the memo, and all local activities of one workflow task are one each.
+ * Timers and retries wait their full length on a server that skips time; its events have fewer bytes than those of a real
+ * server. An activity that would sleep between its polls does not: it adds the time up, because no server skips the time of
+ * an activity, and counts the heartbeats that would be sent. The slow service answers in real time, on a dev server. Actions
+ * are counted by Temporal's price list: a start, a timer, an activity, a retry, a heartbeat that is sent, an update of the
+ * memo, and all local activities of one workflow task are one each.
  */
 const { mkdtemp, rm, writeFile } = require('node:fs/promises');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { parseArgs } = require('node:util');
-const { ApplicationFailure, Context, heartbeat, sleep } = require('@temporalio/activity');
+const { ApplicationFailure, Context } = require('@temporalio/activity');
 const { temporal } = require('@temporalio/proto');
-const { bundleWorkflowCode, DefaultLogger, Runtime, Worker } = require('@temporalio/worker');
+const {
+  bundleWorkflowCode,
+  DefaultLogger,
+  makeTelemetryFilterString,
+  Runtime,
+  Worker,
+} = require('@temporalio/worker');
 const { createVideoActivities } = require('../dist/activities');
 const { createVideoService } = require('../dist/src/service');
 const { createFileStorage } = require('../dist/src/storage');
@@ -25,8 +32,6 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const JOB_TIMES = { '5 s': 5 * SECOND, '30 s': 30 * SECOND, '2 min': 2 * MINUTE, '1 h': 60 * MINUTE };
 const BOUNDS = { minMs: 5 * SECOND, maxMs: 30 * SECOND };
-/** A minute in an activity that sleeps takes a quarter of a second. */
-const SHORTENED = 240;
 /** The SDK sends a heartbeat after 80 % of the timeout, here of one minute, and at most every minute. */
 const HEARTBEAT_SENT_EVERY_MS = 48 * SECOND;
 const SLOW_ANSWERS = { '6 s': 6 * SECOND, '20 s': 20 * SECOND };
@@ -73,18 +78,17 @@ function costOf({ events }) {
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
 /** The activities of the ways that poll several times in one activity, around our own poll. */
-function activitiesAround({ pollVideo }, shortened) {
+function activitiesAround({ pollVideo }) {
   const pauseMs = ({ minMs, maxMs }, elapsedMs) => Math.min(Math.max(elapsedMs / 10, minMs), maxMs);
   return {
     pollVideo,
-    async pollSeveral({ taskId, elapsedMs, atMost, ...bounds }) {
+    async pollSeveral({ jobTimeMs, elapsedMs, atMost, ...bounds }) {
       for (let polls = 1; ; polls++) {
-        const delayMs = pauseMs(bounds, elapsedMs);
-        await sleep(delayMs / shortened);
-        elapsedMs += delayMs;
-        heartbeat();
-        const status = await pollVideo({ taskId });
-        if (status.state === 'succeeded' || polls === atMost) return { polls, status };
+        elapsedMs += pauseMs(bounds, elapsedMs);
+        const state = elapsedMs < jobTimeMs ? 'running' : 'succeeded';
+        if (state === 'succeeded' || polls === atMost) {
+          return { polls, elapsedMs, status: { state, word: state } };
+        }
       }
     },
     async pollOrFail({ taskId, ...bounds }) {
@@ -100,7 +104,7 @@ function activitiesAround({ pollVideo }, shortened) {
 }
 
 /** A server, the emulator, and a worker with the ways and our own workflows. */
-async function withWorkers({ server, emulator, answersAfterMs = 0, shortened = 1, workflowBundle }, work) {
+async function withWorkers({ server, emulator, answersAfterMs = 0, workflowBundle }, work) {
   const env = await createVideoTestEnvironment({ server, emulator: { videoBytes: 10_000, ...emulator } });
   const folder = await mkdtemp(join(tmpdir(), 'videogen-bench-'));
   const fast = createVideoService({ baseUrl: env.emulator.url, apiKey: () => env.emulator.apiKey });
@@ -120,7 +124,7 @@ async function withWorkers({ server, emulator, answersAfterMs = 0, shortened = 1
     connection,
     taskQueue: 'bench',
     workflowBundle,
-    activities: activitiesAround(activities, shortened),
+    activities: activitiesAround(activities),
   });
   const ours = await env.createWorker({ service });
   try {
@@ -143,12 +147,12 @@ function abortableSleep(ms, signal) {
 }
 
 /** Starts a workflow that polls a new task. */
-async function startWay({ temporal: { client } }, service, { type }) {
+async function startWay({ temporal: { client } }, service, { type }, jobTimeMs) {
   const { taskId } = await service.submit({ prompt: 'A red fox' }, { idempotencyKey: `${Math.random()}` });
   const handle = await client.workflow.start(type, {
     workflowId: `${type}-${taskId}`,
     taskQueue: 'bench',
-    args: [{ taskId, ...BOUNDS }],
+    args: [{ taskId, jobTimeMs, ...BOUNDS }],
   });
   return { handle, taskId };
 }
@@ -156,35 +160,25 @@ async function startWay({ temporal: { client } }, service, { type }) {
 /** Starts a whole job of ours. */
 async function startOurs({ temporal: { client }, videos }) {
   const job = await videos.start({ request: { prompt: 'A red fox' }, deadline: '2h' });
-  return { handle: client.workflow.getHandle(job.workflowId), taskId: await job.taskId() };
+  return { job, handle: client.workflow.getHandle(job.workflowId) };
 }
 
 /** Jobs of one length, in each way and as a whole job of ours. */
 async function measureJobTime(jobTime, workflowBundle) {
   const jobTimeMs = JOB_TIMES[jobTime];
-  const rows = {};
-  await withWorkers({ emulator: { jobTimeMs }, workflowBundle }, async (env, service) => {
-    for (const way of WAYS.filter(({ sleeps }) => !sleeps)) {
-      const { handle } = await startWay(env, service, way);
-      rows[way.name] = { polls: await handle.result(), ...costOf(await handle.fetchHistory()) };
+  return withWorkers({ emulator: { jobTimeMs }, workflowBundle }, async (env, service) => {
+    const rows = [];
+    for (const { name: way, ...kind } of WAYS) {
+      const { handle } = await startWay(env, service, kind, jobTimeMs);
+      const polls = await handle.result();
+      const { actions, ...cost } = costOf(await handle.fetchHistory());
+      const sent = kind.sleeps ? Math.floor(Math.min(polls, jobTimeMs / HEARTBEAT_SENT_EVERY_MS)) : 0;
+      rows.push({ jobTime, way, polls, ...cost, actions: actions + sent });
     }
     const { handle } = await startOurs(env);
     const { polls } = await handle.result();
-    rows[OURS] = { polls, ...costOf(await handle.fetchHistory()) };
+    return [...rows, { jobTime, way: OURS, polls, ...costOf(await handle.fetchHistory()) }];
   });
-  const shortened = { jobTimeMs: jobTimeMs / SHORTENED, clock: Date.now };
-  const options = { server: 'dev', emulator: shortened, shortened: SHORTENED, workflowBundle };
-  await withWorkers(options, async (env, service) => {
-    const measure = async (way) => {
-      const { handle } = await startWay(env, service, way);
-      const polls = await handle.result();
-      const cost = costOf(await handle.fetchHistory());
-      const heartbeats = Math.floor(Math.min(polls, jobTimeMs / HEARTBEAT_SENT_EVERY_MS));
-      rows[way.name] = { polls, ...cost, actions: cost.actions + heartbeats };
-    };
-    await Promise.all(WAYS.filter(({ sleeps }) => sleeps).map(measure));
-  });
-  return [...WAYS.map(({ name }) => name), OURS].map((way) => ({ jobTime, way, ...rows[way] }));
 }
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -202,8 +196,8 @@ async function longestQueryMs(handle, query, isOver) {
 }
 
 /** Cancels a job while its first poll is under way, and returns how long its end takes. */
-async function cancelMs({ handle, taskId }, polled) {
-  while (!polled.has(taskId)) await pause(20);
+async function cancelMs(handle, isPolled) {
+  while (!isPolled()) await pause(20);
   const cancelledAt = performance.now();
   await handle.cancel();
   await handle.result().catch(() => undefined);
@@ -217,13 +211,14 @@ async function measureSlow(answers, workflowBundle) {
   return withWorkers(options, async (env, service, polled) => {
     const measure = async (way, query, start) => {
       const [{ handle }, cancelled] = [await start(), await start()];
+      const taskId = cancelled.taskId ?? (await cancelled.job.taskId());
       let isOver = false;
       const result = handle.result().finally(() => {
         isOver = true;
       });
       const [queryMs, ended] = await Promise.all([
         longestQueryMs(handle, query, () => isOver),
-        cancelMs(cancelled, polled),
+        cancelMs(cancelled.handle, () => polled.has(taskId)),
       ]);
       const value = await result;
       const cost = costOf(await handle.fetchHistory());
@@ -231,7 +226,7 @@ async function measureSlow(answers, workflowBundle) {
     };
     const ways = WAYS.filter(({ onTimer }) => onTimer);
     return Promise.all([
-      ...ways.map((way) => measure(way.name, 'polls', () => startWay(env, service, way))),
+      ...ways.map((way) => measure(way.name, 'polls', () => startWay(env, service, way, SLOW_JOB_MS))),
       measure(OURS, 'progress', () => startOurs(env)),
     ]);
   });
@@ -259,7 +254,9 @@ function tableOf(rows) {
 
 async function main() {
   const { values } = parseArgs({ options: { json: { type: 'string' } } });
-  Runtime.install({ logger: new DefaultLogger('ERROR') });
+  // Long workflow tasks and failed heartbeats, which are measured here, would log a warning each.
+  const telemetryOptions = { logging: { filter: makeTelemetryFilterString({ core: 'ERROR' }) } };
+  Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions });
   const workflowsPath = require.resolve('./poll-ways/workflows.js');
   const workflowBundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
   const jobs = [];

@@ -5,7 +5,6 @@ const {
   proxyActivities,
   proxyLocalActivities,
   setHandler,
-  sleep,
 } = require('@temporalio/workflow');
 
 const hasEnded = ({ state }) => state === 'succeeded';
@@ -54,25 +53,22 @@ exports.pollByLocalActivity = (input) =>
 
 /** Each activity polls up to five times. */
 exports.pollSeveralTimes = async (input) => {
-  let polls = 0;
-  setHandler(defineQuery('polls'), () => polls);
-  const startedAtMs = Date.now();
+  let [polls, elapsedMs] = [0, 0];
   for (;;) {
     const { pollSeveral } = proxyActivities({
       startToCloseTimeout: '1h',
       heartbeatTimeout: '1m',
       ...whenCancelled,
     });
-    const made = await pollSeveral({ ...input, elapsedMs: Date.now() - startedAtMs, atMost: 5 });
+    const made = await pollSeveral({ ...input, elapsedMs, atMost: 5 });
     polls += made.polls;
+    elapsedMs = made.elapsedMs;
     if (hasEnded(made.status)) return polls;
-    await sleep(pauseMs(input, Date.now() - startedAtMs));
   }
 };
 
 /** One activity that heartbeats and polls until the task has ended. */
 exports.pollInOneActivity = async (input) => {
-  setHandler(defineQuery('polls'), () => 0);
   const { pollSeveral } = proxyActivities({
     startToCloseTimeout: '2h',
     heartbeatTimeout: '1m',
@@ -84,7 +80,6 @@ exports.pollInOneActivity = async (input) => {
 
 /** One activity that fails while the task runs: each of Temporal's retries is a poll. */
 exports.pollByRetries = async (input) => {
-  setHandler(defineQuery('polls'), () => 0);
   const { pollOrFail } = proxyActivities({
     startToCloseTimeout: '1m',
     retry: { initialInterval: input.minMs, backoffCoefficient: 1 },
