@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Worker } from '@temporalio/worker';
 import {
   type BatchProgress,
   type BatchResult,
@@ -8,6 +9,7 @@ import {
   parseResults,
   type VideoRequest,
 } from '../../src/contract';
+import { TASKS_PER_POLL } from '../../src/contract/policies';
 import type { VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -16,7 +18,7 @@ import { activities, historiesOf, historyOf, unendedActivities } from '../suppor
 import { captureLogs } from '../support/logs';
 import { atLength } from '../support/nightly';
 import { shortHistories } from '../support/short-histories';
-import { failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
+import { bundlePath, failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
 
 const MINUTE = 60_000;
 const RARE_POLLS = { polling: { min: '30s', max: '30s' } };
@@ -131,6 +133,32 @@ test('a task without an answer in time is polled again at once, and keeps no oth
       ['local', 'poll 3 tasks'],
       ['regular', 'poll one task'],
     ]);
+  });
+});
+
+test('a batch that polls more tasks than one activity takes replays, although their local activities end one by one', async () => {
+  const items = TASKS_PER_POLL + 2;
+  await inWorld(env, { jobTimeMs: 0, videoBytes: 10_000 }, async ({ videos, emulator }) => {
+    const batch = await videos.startBatch({
+      requests: requests(items),
+      window: items,
+      polling: { min: '2h', max: '2h' },
+      deadline: '10h',
+    });
+    while (!inPhase('waiting', items)(await batch.progress())) await pause();
+    // One item polls again, so that a timer starts beside the downloads of the others.
+    emulator.next('status', { kind: 'server-error' });
+    await batch.pollNow();
+    expect(await batch.result()).toMatchObject({ succeeded: items });
+    const history = await historyOf(env.temporal.client, batch.workflowId);
+    const polls = activities(history).filter(({ type }) => type === 'pollVideos');
+    expect(polls.map(({ isLocal, summary }) => [isLocal, summary])).toEqual(
+      expect.arrayContaining([
+        [true, 'poll 50 tasks'],
+        [true, 'poll 2 tasks'],
+      ]),
+    );
+    await Worker.runReplayHistory({ workflowBundle: { codePath: bundlePath() } }, history);
   });
 });
 

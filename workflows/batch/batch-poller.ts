@@ -102,52 +102,66 @@ export class BatchPoller implements Poller {
   private async poll(due: WaitingItem[]): Promise<void> {
     await this.pace.poll({
       locally: async () => {
-        await Promise.all(chunks(due).map((items) => this.pollLocally(items)));
+        // Items act on all answers together. Local activities end one by one, but a replay ends those of a workflow task all
+        // at once: an item that had acted on its answer before the others would do so later in a replay.
+        const answers = await Promise.all(chunks(due).map((items) => this.pollLocally(items)));
+        for (const give of answers) give();
         return due.every(hasAnswer) || undefined;
       },
       regularly: async () => {
         const rest = due.filter((item) => !hasAnswer(item));
-        await Promise.all(chunks(rest).map((items) => this.pollRegularly(items)));
+        await Promise.all(
+          chunks(rest).map(async (items) => {
+            const give = await this.pollRegularly(items);
+            give();
+          }),
+        );
         return true;
       },
     });
   }
 
-  private async pollLocally(items: WaitingItem[]): Promise<void> {
+  private pollLocally(items: WaitingItem[]): Promise<GiveAnswers> {
     const { pollVideos } = proxyLocalActivities<VideoActivities>({
       ...LOCAL_SHARED_POLL_POLICY,
       summary: summaryOf(items),
     });
-    await answer(items, (taskIds) => pollVideos({ taskIds }).catch(undefinedIfTooSlow));
+    return ask(items, (taskIds) => pollVideos({ taskIds }).catch(undefinedIfTooSlow));
   }
 
-  private async pollRegularly(items: WaitingItem[]): Promise<void> {
+  private pollRegularly(items: WaitingItem[]): Promise<GiveAnswers> {
     const { pollVideos } = proxyActivities<VideoActivities>({
       ...SHARED_POLL_POLICY,
       summary: summaryOf(items),
     });
-    await answer(items, (taskIds) => pollVideos({ taskIds }));
+    return ask(items, (taskIds) => pollVideos({ taskIds }));
   }
 }
 
 /** Gives each item its answer. An item that the poll had no time for stays without one. */
-async function answer(
+type GiveAnswers = () => void;
+
+async function ask(
   items: WaitingItem[],
   poll: (taskIds: string[]) => Promise<SharedPoll[] | undefined>,
-): Promise<void> {
+): Promise<GiveAnswers> {
   try {
     const answers = await poll(items.map(({ taskId }) => taskId));
-    for (const [index, item] of items.entries()) {
-      const given = answers?.[index];
-      if (given !== 'not-yet') item.answer = given;
-    }
+    return () => {
+      for (const [index, item] of items.entries()) {
+        const given = answers?.[index];
+        if (given !== 'not-yet') item.answer = given;
+      }
+    };
   } catch (error) {
     if (isCancellation(error) || isBug(error)) throw error;
     const { type, details } = readFailure(error) ?? {
       type: 'Unexpected',
       details: { message: String(error) },
     };
-    for (const item of items) item.answer = { failure: type, details };
+    return () => {
+      for (const item of items) item.answer = { failure: type, details };
+    };
   }
 }
 
