@@ -42,6 +42,7 @@ async function firstPollMs(connection, taskQueue, child) {
 
 /** Starts a worker and waits for its first poll. */
 async function startWorker(args, { connection, address, folder, taskQueue }) {
+  const { endWithParent } = require('../dist/src/temporal-server/end-with-parent');
   const startedAt = Date.now();
   const child = spawn(process.execPath, args, {
     stdio: 'ignore',
@@ -55,6 +56,7 @@ async function startWorker(args, { connection, address, folder, taskQueue }) {
       VIDEO_API_KEY: 'unused',
     },
   });
+  endWithParent(child);
   const polledAt = await firstPollMs(connection, taskQueue, child);
   return { child, firstPollMs: polledAt - startedAt, processorMs: processorMs(child.pid) };
 }

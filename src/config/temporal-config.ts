@@ -10,6 +10,7 @@ import {
   FLAG_FIX,
   flag,
   problemWith,
+  quoted,
   readerOf,
   type SettingGroup,
   text,
@@ -18,6 +19,9 @@ import {
 
 /** The SDK silently takes any other word for false. */
 const sdkFlag = z.enum(['true', 'false', '1', '0'], 'is neither true nor false');
+
+/** The SDK takes no less, except none at all. */
+const LEAST_CACHED_WORKFLOWS = 2;
 
 export const TEMPORAL_SETTINGS = {
   TEMPORAL_ADDRESS: {
@@ -70,6 +74,17 @@ export const TEMPORAL_SETTINGS = {
     unset: '`false`; `true` on the server of `generate` and `dev`',
     fix: FLAG_FIX,
   },
+  VIDEOGEN_CACHED_WORKFLOWS: {
+    type: text
+      .refine((given) => /^\d{1,9}$/.test(given) && Number(given) >= LEAST_CACHED_WORKFLOWS, quoted)
+      .transform(Number)
+      .optional(),
+    meaning:
+      'How many waiting jobs and batches a worker keeps in memory; it replays the others when they go on.',
+    page: 'deployment.md#memory',
+    unset: '1,000, or fewer if the container has less than 700 MB',
+    fix: `give a whole number from ${LEAST_CACHED_WORKFLOWS} on, such as 1000, or unset it`,
+  },
   VIDEOGEN_DEPLOYMENT_NAME: {
     type: text
       .refine((name) => !/[.:]/.test(name), {
@@ -105,6 +120,11 @@ export function readDeploymentVersion(
       ? ['VIDEOGEN_BUILD_ID', 'VIDEOGEN_DEPLOYMENT_NAME']
       : ['VIDEOGEN_DEPLOYMENT_NAME', 'VIDEOGEN_BUILD_ID'];
   throw problemWith(missing, { fix: 'set both, or neither' }, `is not set, and ${present} is`);
+}
+
+/** How many workflows a worker keeps in memory, if that is set. */
+export function readCachedWorkflows(env?: Environment): number | undefined {
+  return read('VIDEOGEN_CACHED_WORKFLOWS', env);
 }
 
 /** Whether a client's jobs get search attributes, which the namespace must have registered. */

@@ -4,14 +4,37 @@ import { isTainted, redact } from '../contract/redact';
 import type { VideoRequest } from '../contract/request';
 import { bodiesOf, parseJson, valuesIn } from './answer-paths';
 import { createDownloadRules, createVideoConnector } from './download-rules';
-import { openVideo, type VideoSource } from './open-video';
-import type { VideoState } from './read-answer';
+import { type OpenVideoOptions, openVideo, type VideoBody, type VideoSource } from './open-video';
+import type { ServiceProfile } from './profile';
+import type { AnswerReading, TracedReading, VideoState } from './read-answer';
 import { first, linkFrom, taskIdFrom } from './read-values';
 import type { AnswerPath } from './reading-rules';
 import { type Answered, ServiceConnection } from './service-connection';
 import { ServiceFault } from './service-fault';
 import { DEFAULT_TIMEOUTS, type ServiceTimeouts, type VideoServiceOptions } from './service-options';
-import type { CancelAnswer, TaskReading, VideoService } from './video-service';
+
+export type CancelAnswer = 'asked' | 'refused' | 'not-offered';
+
+export type TaskReading = AnswerReading & Pick<TracedReading, 'doubts' | 'retryAfterMs'>;
+
+/** The video generation service. Each call is one attempt: only Temporal retries. */
+export interface VideoService {
+  /** Names the service in the file of learned times. The worker learns nothing about a service without it. */
+  readonly address?: string;
+  /** Where the service differs from the interface, for parsing requests and for the polling interval. */
+  readonly profile?: ServiceProfile;
+  /** Returns the new task, and what contradicts the reading of the answer, a sentence each. */
+  submit(
+    request: VideoRequest,
+    options: { idempotencyKey: string },
+  ): Promise<{ taskId: string; doubts: string[] }>;
+  poll(taskId: string, options?: { signal?: AbortSignal }): Promise<TaskReading>;
+  /** Throws a `ServiceFault` of the kind `not-allowed` when the link, or a redirect, leads to a forbidden address. */
+  openVideo(link: string, options?: OpenVideoOptions): Promise<VideoBody>;
+  /** Asks the service to stop a task, if its profile has a call for that. */
+  cancel(taskId: string, options?: { signal?: AbortSignal }): Promise<CancelAnswer>;
+  close(): Promise<void>;
+}
 
 /** The service over HTTP. Loads undici: see video-service.ts. */
 export function createHttpVideoService(options: VideoServiceOptions): VideoService {

@@ -5,8 +5,36 @@ import { createVideoConnector, normalizeHost } from './download-rules';
 import { traceAnswer } from './read-answer';
 import { secretsOfLink } from './secrets-of-call';
 import { ServiceFault } from './service-fault';
-import type { WebhookOptions, WebhookSender } from './webhook-sender';
 import { signWebhook } from './webhook-signature';
+
+/** How a worker sends webhooks. */
+export interface WebhookOptions {
+  /** The receiver of jobs that name none. Its host may be at any address. */
+  url?: string;
+  /** Signs every webhook: `whsec_…`. Called for each one, so that a rotated secret is used at once. */
+  secret: () => string;
+  /** Hosts, by name or IP address, that may be called without TLS or at an address that is not public. */
+  allow?: readonly string[];
+}
+
+export interface Webhook {
+  url: string;
+  id: string;
+  body: string;
+}
+
+export interface ReceiverAnswer {
+  status: number;
+  retryAfterMs?: number;
+}
+
+/** Calls receivers. Each call is one attempt: only Temporal retries. */
+export interface WebhookSender {
+  /** The receiver of jobs that name none. */
+  readonly defaultUrl: string | undefined;
+  /** Returns at the headers of the answer, whatever its status; a ServiceFault when none come or the address is forbidden. */
+  send(webhook: Webhook, options?: { signal?: AbortSignal }): Promise<ReceiverAnswer>;
+}
 
 const CONNECT_MS = 10_000;
 

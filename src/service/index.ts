@@ -1,5 +1,7 @@
 export { BUILT_IN_PROFILES, type BuiltInProfile, builtInProfile } from './built-in-profiles';
 export type { AnswerTimeouts } from './call-service';
+export type { CancelAnswer, TaskReading, VideoService } from './http-video-service';
+export type { ReceiverAnswer, Webhook, WebhookOptions, WebhookSender } from './http-webhook-sender';
 export type { OpenVideoOptions, VideoBody } from './open-video';
 export type { CallOutcome, Permit } from './permit';
 export { parseProfile, profileSchema, readingRules, type ServiceProfile } from './profile';
@@ -24,19 +26,8 @@ export { secretsOf } from './secrets-of-call';
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
 export type { ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';
 export type { ResumePoint } from './video-range';
-export {
-  type CancelAnswer,
-  createVideoService,
-  type TaskReading,
-  type VideoService,
-} from './video-service';
-export {
-  createWebhookSender,
-  type ReceiverAnswer,
-  type Webhook,
-  type WebhookOptions,
-  type WebhookSender,
-} from './webhook-sender';
+export { createVideoService } from './video-service';
+export { createWebhookSender } from './webhook-sender';
 export {
   isWebhookSecret,
   signWebhook,

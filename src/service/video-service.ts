@@ -1,31 +1,5 @@
-import type { VideoRequest } from '../contract/request';
-import type { OpenVideoOptions, VideoBody } from './open-video';
-import type { ServiceProfile } from './profile';
-import type { AnswerReading, TracedReading } from './read-answer';
+import type { VideoService } from './http-video-service';
 import type { VideoServiceOptions } from './service-options';
-
-export type CancelAnswer = 'asked' | 'refused' | 'not-offered';
-
-export type TaskReading = AnswerReading & Pick<TracedReading, 'doubts' | 'retryAfterMs'>;
-
-/** The video generation service. Each call is one attempt: only Temporal retries. */
-export interface VideoService {
-  /** Names the service in the file of learned times. The worker learns nothing about a service without it. */
-  readonly address?: string;
-  /** Where the service differs from the interface, for parsing requests and for the polling interval. */
-  readonly profile?: ServiceProfile;
-  /** Returns the new task, and what contradicts the reading of the answer, a sentence each. */
-  submit(
-    request: VideoRequest,
-    options: { idempotencyKey: string },
-  ): Promise<{ taskId: string; doubts: string[] }>;
-  poll(taskId: string, options?: { signal?: AbortSignal }): Promise<TaskReading>;
-  /** Throws a `ServiceFault` of the kind `not-allowed` when the link, or a redirect, leads to a forbidden address. */
-  openVideo(link: string, options?: OpenVideoOptions): Promise<VideoBody>;
-  /** Asks the service to stop a task, if its profile has a call for that. */
-  cancel(taskId: string, options?: { signal?: AbortSignal }): Promise<CancelAnswer>;
-  close(): Promise<void>;
-}
 
 /**
  * Creates a client of a video service. Close it when you no longer need it.
@@ -38,8 +12,8 @@ export interface VideoService {
  */
 export function createVideoService(options: VideoServiceOptions): VideoService {
   const { baseUrl, profile = {} } = options;
-  // Said now, not at the first call.
-  if (!URL.canParse(baseUrl)) throw new TypeError(`baseUrl is not a URL: ${JSON.stringify(baseUrl)}`);
+  // Said now, not at the first call. The text is not shown: it may have a password in it.
+  if (!URL.canParse(baseUrl)) throw new TypeError('The baseUrl of the video service is not a URL.');
   let opened: VideoService | undefined;
   const open = () => {
     opened ??= openHttp(options);

@@ -8,6 +8,7 @@ import { startJanitor } from './janitor';
 import { withOwnWorkflows } from './own-workflows';
 import { QUIET_BUNDLER } from './quiet-bundler';
 import { prepareWork, type VideoWork, type VideoWorkOptions } from './video-work';
+import { cachedWorkflows } from './workflow-cache';
 
 /** What a worker may do: run jobs and poll their tasks, submit, and download if downloads have a queue of their own. */
 export const WORKER_ROLES = ['jobs', 'submits', 'downloads'] as const;
@@ -63,6 +64,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   const queues = resolveWorkerQueues(options, env);
   const roles = checkRoles(options.roles ?? WORKER_ROLES, queues);
   const workerDeploymentOptions = deploymentOptions(options.worker, env);
+  const maxCachedWorkflows = cachedWorkflows(env);
   const work = prepareWork(options);
   const { connection, namespace } = await connectAndProbe(options, work);
   const shared = withOwnDefaults({
@@ -92,6 +94,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
             ...shared,
             taskQueue: queues.taskQueue,
             activities: work.activities,
+            maxCachedWorkflows,
             ...options.worker,
             plugins: [...(options.worker?.plugins ?? []), QUIET_BUNDLER],
           }),

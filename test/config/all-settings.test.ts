@@ -77,6 +77,7 @@ describe('the problems of an environment', () => {
     ['TEMPORAL_CONFIG_FILE', '/nowhere/temporal.toml'],
     ['TEMPORAL_PROFILE', 'unknown'],
     ['VIDEOGEN_SEARCH_ATTRIBUTES', 'maybe'],
+    ['VIDEOGEN_CACHED_WORKFLOWS', '1'],
     ['VIDEOGEN_DEPLOYMENT_NAME', 'a.b'],
     ['VIDEOGEN_BUILD_ID', '1'],
   ])('name %s when it is %j, in one line', (name, value) => {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SimplePlugin } from '@temporalio/plugin';
@@ -55,6 +55,35 @@ describe('the bundle of our workflows', () => {
     expect(runs).not.toContain(root);
     expect(sources).toContain('./workflows/generate-video.ts');
     expect(sources.filter((source: string) => source.startsWith('/'))).toEqual([]);
+  });
+});
+
+describe('the modules of our workflows, which all workflows of a worker share', () => {
+  const modules = ['workflows', 'src/contract'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => `${folder}/${file}`),
+  );
+
+  it('are run once for all of them, however they are bundled', () => {
+    const shared = { workflowsPath: OWN_WORKFLOWS, preloadModules: [OWN_WORKFLOWS] };
+    expect(QUIET_BUNDLER.configureBundler?.({ workflowsPath: OWN_WORKFLOWS })).toMatchObject(shared);
+    expect(new VideoPlugin().configureBundler({ workflowsPath: OWN_WORKFLOWS })).toMatchObject(shared);
+    expect(
+      new VideoPlugin().configureBundler({ workflowsPath: '/host', preloadModules: ['a', OWN_WORKFLOWS] }),
+    ).toMatchObject({ preloadModules: ['a', OWN_WORKFLOWS] });
+    expect(readFileSync(bundleFiles(built).code, 'utf8')).toMatch(
+      /function preloadModules\(\) \{\s+__webpack_require__\(/,
+    );
+  });
+
+  it('are not added to a bundle that has none of our workflows', () => {
+    expect(QUIET_BUNDLER.configureBundler?.({ workflowsPath: '/w' }).preloadModules).toBeUndefined();
+  });
+
+  it.each(modules)('hold no state: %s', (file) => {
+    const variables = /^(export )?(let|var) .*|^(export )?const .* = (new \w+(<.*>)?\(\)|\[\]|\{\});/gm;
+    expect(readFileSync(join(root, file), 'utf8').match(variables)).toBeNull();
   });
 });
 
