@@ -73,6 +73,8 @@ export class SubmitLimit {
     if (this.passes + this.running === 0) this.startedAt = this.clock();
     this.running += 1;
     this.lastSubmitAt = this.clock();
+    // From here on time alone may allow another submit: a worker that waits for one must not wait for this one to end.
+    this.onChange();
     return createPermit((outcome) => {
       this.running -= 1;
       this.lastSubmitAt = this.clock();

@@ -1,4 +1,5 @@
 import type { VideoService } from './http-video-service';
+import { ServiceFault } from './service-fault';
 import type { VideoServiceOptions } from './service-options';
 
 /**
@@ -38,6 +39,11 @@ function addressOf(baseUrl: string): string {
 
 /** undici takes a tenth of a second and 20 MB to load: a worker without jobs does without. */
 function openHttp(options: VideoServiceOptions): VideoService {
-  const { createHttpVideoService }: typeof import('./http-video-service') = require('./http-video-service');
-  return createHttpVideoService(options);
+  try {
+    const { createHttpVideoService }: typeof import('./http-video-service') = require('./http-video-service');
+    return createHttpVideoService(options);
+  } catch (error) {
+    // Any other error would be taken for a submit that may have been sent. Its text may have an option in it.
+    throw new ServiceFault('not-sent', { message: 'the HTTP client could not be loaded' }, { cause: error });
+  }
 }

@@ -101,6 +101,29 @@ describe('submit slots', () => {
     expect(given).toEqual(['first', 'second']);
   });
 
+  it.each([
+    ['in a new process', () => undefined],
+    [
+      'at a known pace',
+      ({ submit }: ReturnType<typeof setUp>) => {
+        submit({ kind: 'limited' });
+        jest.advanceTimersByTime(1_000);
+        for (const kind of ['passed', 'passed', 'limited'] as const) submit({ kind });
+        jest.advanceTimersByTime(500);
+      },
+    ],
+  ])('are given while a slow submit runs, %s', async (_when, prepare) => {
+    const world = setUp();
+    prepare(world);
+    void world.reserve('first');
+    void world.reserve('second');
+    await settle();
+    expect(world.given).toEqual(['first']);
+    world.rateLimiter.acquire('submit');
+    await jest.advanceTimersByTimeAsync(5_000);
+    expect(world.given).toEqual(['first', 'second']);
+  });
+
   it('become more as the rate limiter allows more', async () => {
     const { given, reserve, submit, close } = setUp(20);
     close();
