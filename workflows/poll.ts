@@ -63,6 +63,8 @@ export function ownPoller(input: JobInput): Poller {
 
 /** Two ways to poll. `locally` returns undefined if it got no answer in time. */
 interface PollWays<Answer> {
+  /** False when a workflow task must not stay open; true by default. */
+  mayBeLocal?: boolean;
   locally(): Promise<Answer | undefined>;
   regularly(): Promise<Answer>;
 }
@@ -74,8 +76,8 @@ interface PollWays<Answer> {
 export class PollPace {
   private isQuick = true;
 
-  async poll<Answer>({ locally, regularly }: PollWays<Answer>): Promise<Answer> {
-    const answer = this.isQuick ? await this.measure(locally) : undefined;
+  async poll<Answer>({ mayBeLocal = true, locally, regularly }: PollWays<Answer>): Promise<Answer> {
+    const answer = this.isQuick && mayBeLocal ? await this.measure(locally) : undefined;
     return answer ?? this.measure(regularly);
   }
 

@@ -108,6 +108,13 @@ export const LOCAL_SHARED_POLL_POLICY = {
   retry: { maximumAttempts: 1 },
 } as const satisfies LocalActivityOptions;
 
+/**
+ * With more busy items than this, a batch polls by a regular activity. While a local one keeps its workflow task open, Temporal
+ * holds back two events for each activity that ends, and at a hundred it fails the workflow task: the SDK may then send
+ * commands that no replay repeats.
+ */
+export const MOST_BUSY_DURING_LOCAL_POLL = 30;
+
 /** A local activity that polls many tasks gives up polls without an answer here: before its timeout, so that it has a result. */
 export const LOCAL_SHARED_POLL_MS = 2 * SECOND;
 

@@ -6,6 +6,7 @@ import { createVideoClient } from '../../src/client/video-client';
 import { type BatchProgress, parseResults, type VideoRequest } from '../../src/contract';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { activities, historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { reset } from '../support/reset';
 import { bundlePath, inWorld, pause, untilProgress } from '../support/world';
@@ -38,6 +39,18 @@ test('a batch that is reset to its beginning keeps its tasks, and pays for none 
     const results = parseResults(await readFile(fileURLToPath(result.results.uri), 'utf8'));
     const tasks = results.map((entry) => entry.outcome === 'succeeded' && entry.taskId);
     expect(tasks).toEqual(expect.arrayContaining(paid));
+  });
+});
+
+test('a batch with many busy items keeps no workflow task open for a poll: their events would fail it', async () => {
+  await inWorld(env, { jobTimeMs: 1_000, videoBytes: 10_000 }, async ({ emulator, videos }) => {
+    const late = { kind: 'late', ms: 2_500 } as const;
+    emulator.next('submit', { ...late, ms: 0 }, ...Array.from({ length: 12 }, () => late));
+    const batch = await videos.startBatch({ requests: requests(44), window: 44, polling: EVERY_SECOND });
+    expect(await batch.result()).toMatchObject({ succeeded: 44 });
+    const history = await historyOf(env.temporal.client, batch.workflowId);
+    const [first] = activities(history).filter(({ type }) => type === 'pollVideos');
+    expect(first).toMatchObject({ isLocal: false });
   });
 });
 

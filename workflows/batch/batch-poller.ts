@@ -6,6 +6,7 @@ import type { TaskStatus } from '../../src/contract/job';
 import {
   BATCH_REST_MS,
   LOCAL_SHARED_POLL_POLICY,
+  MOST_BUSY_DURING_LOCAL_POLL,
   SHARED_POLL_POLICY,
   TASKS_PER_POLL,
 } from '../../src/contract/policies';
@@ -100,7 +101,9 @@ export class BatchPoller implements Poller {
   }
 
   private async poll(due: WaitingItem[]): Promise<void> {
+    const mayBeLocal = this.batch.busyItems <= MOST_BUSY_DURING_LOCAL_POLL;
     await this.pace.poll({
+      mayBeLocal,
       locally: async () => {
         // Items act on all answers together. Local activities end one by one, but a replay ends those of a workflow task all
         // at once: an item that had acted on its answer before the others would do so later in a replay.

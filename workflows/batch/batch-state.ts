@@ -90,7 +90,12 @@ export class BatchState {
   }
 
   private get itemsAreWaiting(): boolean {
-    return [...this.running.values()].every((job) => job.isWaiting || job.hold.needsDecision);
+    return this.busyItems === 0;
+  }
+
+  /** How many items have an activity under way, or are about to. */
+  get busyItems(): number {
+    return [...this.running.values()].filter((job) => !job.isWaiting && !job.hold.needsDecision).length;
   }
 
   /** Held items do not count, but at most `window` of them: a service may lose every submit. */
