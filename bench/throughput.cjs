@@ -276,11 +276,18 @@ function describe({ perSecond, cpuMs, workerThreadsMs }) {
   return `${perSecond.toFixed(1).padStart(6)} jobs/s   processor ms a job: ${listed(cpuMs)} (worker: ${listed(workerThreadsMs)})`;
 }
 
+/** Jobs for a second of processor time, over all processes: a busy machine changes it less than jobs a second. */
+const perCpuSecond = ({ cpuMs }) => 1_000 / Object.values(cpuMs).reduce((sum, ms) => sum + ms, 0);
+
 /** The targets: ours as a share of the bare workflow in the same run. */
 function ratios({ bare, ours, bareBatch, oursBatch }) {
+  const share = (name, bare, ours) => ({
+    [name]: ours.perSecond / bare.perSecond,
+    [`${name}ByCpu`]: perCpuSecond(ours) / perCpuSecond(bare),
+  });
   return {
-    ...(bare && ours && { each: ours.perSecond / bare.perSecond }),
-    ...(bareBatch && oursBatch && { batch: oursBatch.perSecond / bareBatch.perSecond }),
+    ...(bare && ours && share('each', bare, ours)),
+    ...(bareBatch && oursBatch && share('batch', bareBatch, oursBatch)),
   };
 }
 
