@@ -70,6 +70,7 @@ test('the tables and the picture show each value with its unit and each ratio', 
   };
   writeScript('a.cjs', {
     title: 'Polls <and> lag',
+    ratioOf: 'cost to the optimum',
     better: 'less',
     rows: [{ name: 'ours | learned', ours: true, values, ratio: 1.25 }],
   });
