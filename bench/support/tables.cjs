@@ -49,10 +49,10 @@ exports.markdownTable = (section) => {
 };
 
 /** One sentence about the machine and the versions. */
-exports.describeRun = ({ measuredOn, machine, versions, sections }) => {
+exports.describeRun = ({ measuredOn, machine, versions, seconds }) => {
   const { cores, memoryGib, cpu, system } = machine;
   const named = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
-  const took = Math.round(sections.reduce((sum, { seconds }) => sum + seconds, 0) / 60);
+  const took = Math.round(seconds / 60);
   return (
     `Measured on ${measuredOn} in one run of ${took < 1 ? 'less than a minute' : `${took} min`}: ${cores} cores (${cpu}, ${system}), ${memoryGib} GiB of memory; ` +
     `${named.join(', ')}.`
