@@ -1,5 +1,5 @@
 /**
- * How many one-second jobs a second: `npm run bench:throughput`, about 3 min. The Temporal server, the emulator, a worker of
+ * How many one-second jobs a second: section (c) of `npm run bench`, about 3 min. The Temporal server, the emulator, a worker of
  * ours and a bare worker are processes of their own on this machine. The bare workflow submits, polls and downloads without
  * any safety; see `bench/bare`. The kinds take turns in each round, and the medians of the rounds are printed.
  * `--json FILE` writes them to a file. Set `ROUNDS`, `JOBS`, `BATCHES`, `ITEMS`, `KINDS` (names, with commas) and
