@@ -1,4 +1,5 @@
 import { totalmem } from 'node:os';
+import type { WorkerOptions } from '@temporalio/worker';
 import type { Environment } from '../config/read-setting';
 import { readCachedWorkflows } from '../config/temporal-config';
 
@@ -12,10 +13,21 @@ const MOST_WORKFLOWS = 1_000;
 /** The SDK runs this many workflow tasks at a time, and each needs its workflow in memory. */
 const FEWEST_WORKFLOWS = 40;
 
-/** How many workflows a worker keeps in memory: as the setting says, or as many as fit, up to MOST_WORKFLOWS. */
-export function cachedWorkflows(env?: Environment, memoryBytes = availableBytes()): number {
+/**
+ * How many workflows a worker keeps in memory: as the caller says, or else the environment, or else as many as fit, up to
+ * MOST_WORKFLOWS.
+ */
+export function cachedWorkflows(
+  { maxCachedWorkflows }: Partial<WorkerOptions> = {},
+  env?: Environment,
+  memoryBytes = availableBytes(),
+): number {
   const fitting = Math.floor((memoryBytes - WORKER_BYTES) / WORKFLOW_BYTES);
-  return readCachedWorkflows(env) ?? Math.max(FEWEST_WORKFLOWS, Math.min(fitting, MOST_WORKFLOWS));
+  return (
+    maxCachedWorkflows ??
+    readCachedWorkflows(env) ??
+    Math.max(FEWEST_WORKFLOWS, Math.min(fitting, MOST_WORKFLOWS))
+  );
 }
 
 /** The memory of the container, or else of the machine. Without a limit, Node returns 0 or more than there is. */
