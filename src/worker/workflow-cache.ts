@@ -4,7 +4,7 @@ import type { Environment } from '../config/read-setting';
 import { readCachedWorkflows } from '../config/temporal-config';
 
 const MB = 1_000_000;
-/** What a busy worker takes, and what each workflow in its memory adds: `npm run bench:waiting-jobs` prints both. */
+/** What a busy worker takes, and what each workflow in its memory adds: `npm run bench -- --only g` prints both. */
 const WORKER_BYTES = 350 * MB;
 const WORKFLOW_BYTES = 0.25 * MB;
 
