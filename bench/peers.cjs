@@ -19,7 +19,7 @@ const PEERS = {
 };
 const JOB_TIME_MS = 1_000;
 const VIDEO_BYTES = 10_000;
-const FULL = { warmUp: 20, atOnce: [200, 600], rounds: 3 };
+const FULL = { warmUp: 20, atOnce: [200, 600], rounds: 2 };
 const QUICK = { warmUp: 1, atOnce: [5], rounds: 1 };
 const LIMIT_MS = 90_000;
 /** Temporal's dev server keeps its data in memory, so those of the peers get a folder in memory. */

@@ -1,5 +1,5 @@
 /**
- * Counts what polls cost Temporal: `npm run bench:events`, about 2 min. One task is polled in five ways, by jobs of 5 s, 30 s,
+ * Counts what polls cost Temporal: `npm run bench -- --only h`, about 2 min. One task is polled in five ways, by jobs of 5 s, 30 s,
  * 2 min and 1 h, and at a service whose answers take 6 s and 20 s; beside them our own job, from its start to its end. Prints
  * the events, workflow tasks, billable Actions and bytes of each history, and, for the slow service, how long a query and a
  * cancellation had to wait. `--json FILE` also writes them to a file.

@@ -1,5 +1,5 @@
 /**
- * Compares schedules of polls on the job times that we measured, 75 s + lognormal(30 s, 0.9): `npm run bench:polls`, some
+ * Compares schedules of polls on the job times that we measured, 75 s + lognormal(30 s, 0.9): `npm run bench -- --only a`, some
  * seconds. Nothing waits: it simulates jobs with the shipped schedule and the shipped learner, which sees what a worker sees,
  * namely the last poll before each end and the first after it. The seeds are fixed, so every run prints the same.
  * `--json FILE` writes the rows there too.

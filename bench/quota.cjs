@@ -19,7 +19,7 @@ const SILENT = new DefaultLogger('ERROR');
 const PLACES = 5;
 const RATE = { perSecond: 2, burst: 5 };
 const VIDEO_BYTES = 10_000;
-const FULL = { windowMs: 140_000, jobTimeMs: 10_000, jobs: 100 };
+const FULL = { windowMs: 120_000, jobTimeMs: 10_000, jobs: 100 };
 const QUICK = { windowMs: 8_000, jobTimeMs: 1_000, jobs: 30 };
 
 const LIMITS = {

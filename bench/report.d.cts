@@ -3,6 +3,7 @@ export interface Report {
   measuredOn: string;
   machine: { cores: number; memoryGib: number; cpu: string; system: string };
   versions: Record<string, string>;
+  seconds: number;
   sections: ReportSection[];
   skipped: { section: string; why: string }[];
 }

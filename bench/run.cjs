@@ -117,33 +117,44 @@ async function measureSection({ section, scripts }, { folder, ...options }) {
   return { joined: parts.length > 0 ? joinParts(section, parts, seconds) : undefined, versions, skipped };
 }
 
+/** One section after the other; one that only counts things runs beside the section before it. */
+function inTurns(sections) {
+  const turns = [];
+  for (const section of sections) {
+    if (section.runsBeside && turns.length > 0) turns.at(-1).push(section);
+    else turns.push([section]);
+  }
+  return turns;
+}
+
 /** Measures the sections in turn and prints each one's table as soon as it is there. */
 async function measure(
   sections,
   { isQuick = false, scriptFolder = __dirname, print = printOut, onProgress = say } = {},
 ) {
   const folder = mkdtempSync(join(tmpdir(), 'videogen-bench-'));
+  const startedAt = performance.now();
   const report = {
     measuredOn: new Date().toISOString().slice(0, 10),
     machine: describeMachine(),
     versions: sharedVersions(),
+    seconds: 0,
     sections: [],
     skipped: [],
   };
   try {
-    for (const section of sections) {
-      const { joined, versions, skipped } = await measureSection(section, {
-        folder,
-        isQuick,
-        scriptFolder,
-        onProgress,
-      });
-      Object.assign(report.versions, versions);
-      report.skipped.push(...skipped);
-      if (joined === undefined) continue;
-      report.sections.push(joined);
-      print(`${terminalTable(joined)}\n\n`);
+    for (const turn of inTurns(sections)) {
+      const options = { folder, isQuick, scriptFolder, onProgress };
+      const measured = await Promise.all(turn.map((section) => measureSection(section, options)));
+      for (const { joined, versions, skipped } of measured) {
+        Object.assign(report.versions, versions);
+        report.skipped.push(...skipped);
+        if (joined === undefined) continue;
+        report.sections.push(joined);
+        print(`${terminalTable(joined)}\n\n`);
+      }
     }
+    report.seconds = Math.round((performance.now() - startedAt) / 1_000);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -3,6 +3,7 @@ import type { Report } from './report.cjs';
 export interface Section {
   section: string;
   scripts: Script[];
+  runsBeside?: boolean;
 }
 
 export interface Script {

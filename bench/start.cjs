@@ -1,5 +1,5 @@
 /**
- * Measures how soon a worker is up and what it holds: `npm run bench:start`, about 90 s. Starts `videogen worker` and a bare
+ * Measures how soon a worker is up and what it holds: `npm run bench -- --only f`, about 90 s. Starts `videogen worker` and a bare
  * worker of Temporal's SDK (`bare-worker.cjs`) in turn. For each it prints the time from the start of the process to the first
  * poll that the Temporal server saw, the processor time until then, and the resident memory after 10 s without work; then how long
  * `videogen --help` takes, beside `node -e 0`. Medians. Set `RUNS`; `--json FILE` writes the numbers too.

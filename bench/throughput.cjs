@@ -1,5 +1,5 @@
 /**
- * How many one-second jobs a second: `npm run bench:throughput`, about 3 min. The Temporal server, the emulator, a worker of
+ * How many one-second jobs a second: section (c) of `npm run bench`, about 3 min. The Temporal server, the emulator, a worker of
  * ours and a bare worker are processes of their own on this machine. The bare workflow submits, polls and downloads without
  * any safety; see `bench/bare`. The kinds take turns in each round, and the medians of the rounds are printed.
  * `--json FILE` writes them to a file. Set `ROUNDS`, `JOBS`, `BATCHES`, `ITEMS`, `KINDS` (names, with commas) and
@@ -276,11 +276,18 @@ function describe({ perSecond, cpuMs, workerThreadsMs }) {
   return `${perSecond.toFixed(1).padStart(6)} jobs/s   processor ms a job: ${listed(cpuMs)} (worker: ${listed(workerThreadsMs)})`;
 }
 
+/** Jobs for a second of processor time, over all processes: a busy machine changes it less than jobs a second. */
+const perCpuSecond = ({ cpuMs }) => 1_000 / Object.values(cpuMs).reduce((sum, ms) => sum + ms, 0);
+
 /** The targets: ours as a share of the bare workflow in the same run. */
 function ratios({ bare, ours, bareBatch, oursBatch }) {
+  const share = (name, bare, ours) => ({
+    [name]: ours.perSecond / bare.perSecond,
+    [`${name}ByCpu`]: perCpuSecond(ours) / perCpuSecond(bare),
+  });
   return {
-    ...(bare && ours && { each: ours.perSecond / bare.perSecond }),
-    ...(bareBatch && oursBatch && { batch: oursBatch.perSecond / bareBatch.perSecond }),
+    ...(bare && ours && share('each', bare, ours)),
+    ...(bareBatch && oursBatch && share('batch', bareBatch, oursBatch)),
   };
 }
 

@@ -1,5 +1,5 @@
 /**
- * Measures what waiting jobs cost a worker: `npm run bench:waiting-jobs -- --jobs 1000,10000`. The video service never finishes a
+ * Measures what waiting jobs cost a worker: `node bench/waiting-jobs.cjs --jobs 1000,10000`. The video service never finishes a
  * task, and no job polls within the run. Prints the memory of a `videogen worker` with each number of waiting jobs; starting
  * them takes most of the time, and after `--seconds` (150) it goes on with those that it has. Then it prints what a poll costs in
  * processor time of the worker: of a job that the worker holds in memory, and of one that it must replay. `--json FILE` writes the

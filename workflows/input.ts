@@ -9,6 +9,7 @@ import {
   DURATION_RULE,
   fieldProblem,
   isBatchStorage,
+  isPollsPerSecondSaved,
   JOB_FIELDS,
   JOB_SOURCE_RULE,
 } from '../src/contract/input-rules';
@@ -60,7 +61,8 @@ export function pollingOf({ polling }: JobOptions, service: ServicePolling = {})
     min: Math.max(min, LEAST_MIN_MS),
     max: Math.max(min, max, LEAST_MIN_MS),
     pollsPerSecondSaved:
-      polling?.pollsPerSecondSaved ?? service.pollsPerSecondSaved ?? DEFAULT_POLLS_PER_SECOND_SAVED,
+      [polling?.pollsPerSecondSaved, service.pollsPerSecondSaved].find(isPollsPerSecondSaved) ??
+      DEFAULT_POLLS_PER_SECOND_SAVED,
   };
 }
 

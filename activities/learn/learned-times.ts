@@ -57,20 +57,24 @@ export class LearnedTimes {
 
   /** Reads the file, at most once a minute. Never throws. A submit does not wait for it. */
   async refresh(): Promise<void> {
-    if (this.address === undefined || this.nowMs() - this.readAtMs < READ_EVERY_MS) return;
-    this.readAtMs = this.nowMs();
     await this.orWarn(async () => {
+      if (this.address === undefined || this.nowMs() - this.readAtMs < READ_EVERY_MS) return;
+      this.readAtMs = this.nowMs();
       this.stored = await inTime(() => this.read());
     });
   }
 
   /** The kind of a task that was just made, so that the workflow can say when such a task ended. */
   kindFor(request: VideoRequest): { kind?: string } {
-    return this.address === undefined ? {} : { kind: kindOf(request) };
+    return this.orNothing(() => (this.address === undefined ? {} : { kind: kindOf(request) }));
   }
 
   /** What is learned about tasks of this kind of request; nothing while none has ended. */
   usualTimesFor(request: VideoRequest): { usualTimes?: UsualTimes } {
+    return this.orNothing(() => this.summaryOf(request));
+  }
+
+  private summaryOf(request: VideoRequest): { usualTimes?: UsualTimes } {
     const kind = kindOf(request);
     const isKind = (learned: LearnedKind) => learned.service === this.address && learned.kind === kind;
     const ended = [...this.stored, ...this.unwritten].filter(isKind).flatMap((learned) => learned.ended);
@@ -81,14 +85,16 @@ export class LearnedTimes {
 
   /** Adds a task that has ended. Never throws, and takes no longer than a call of the storage may. */
   async learn(task: EndedTask): Promise<void> {
-    const { data } = endedSchema.safeParse(task);
-    const { address: service } = this;
-    if (service === undefined || data === undefined) return;
-    const { kind, afterMs, byMs } = data;
-    this.unwritten = merge(this.unwritten, [{ service, kind, ended: [[afterMs, byMs]] }]);
-    if (this.nowMs() - this.wroteAtMs < WRITE_EVERY_MS) return;
-    this.wroteAtMs = this.nowMs();
-    await this.orWarn(() => inTime(() => this.write()));
+    await this.orWarn(async () => {
+      const { data } = endedSchema.safeParse(task);
+      const { address: service } = this;
+      if (service === undefined || data === undefined) return;
+      const { kind, afterMs, byMs } = data;
+      this.unwritten = merge(this.unwritten, [{ service, kind, ended: [[afterMs, byMs]] }]);
+      if (this.nowMs() - this.wroteAtMs < WRITE_EVERY_MS) return;
+      this.wroteAtMs = this.nowMs();
+      await inTime(() => this.write());
+    });
   }
 
   /** A service without an address could be any. */
@@ -116,6 +122,16 @@ export class LearnedTimes {
     } catch (error) {
       this.unwritten = merge(unwritten, this.unwritten);
       throw error;
+    }
+  }
+
+  /** A submit that has been paid for must not fail here. */
+  private orNothing<Found extends object>(find: () => Found): Partial<Found> {
+    try {
+      return find();
+    } catch (error) {
+      this.warn('the learned times could not be used', error);
+      return {};
     }
   }
 

@@ -7,6 +7,7 @@ const { delimiter, join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const READY_WITHIN_MS = 30_000;
+const STOPPED_WITHIN_MS = 5_000;
 const DEBIAN_POSTGRES = '/usr/lib/postgresql';
 
 /** A server cannot be had on this machine. The message says how to get it. */
@@ -50,7 +51,10 @@ async function start(program, args, { ports, ...options }) {
   }
   const ended = once(child, 'exit');
   const stop = async () => {
-    child.kill('SIGKILL');
+    // PostgreSQL frees its shared memory only when it may end by itself.
+    child.kill('SIGINT');
+    const isLate = sleep(STOPPED_WITHIN_MS, true, { ref: false });
+    if ((await Promise.race([ended, isLate])) === true) child.kill('SIGKILL');
     await ended;
   };
   const giveUpAt = Date.now() + READY_WITHIN_MS;

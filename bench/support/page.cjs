@@ -7,7 +7,7 @@ const { describeRun, markdownTable } = require('./tables.cjs');
 const ROOT = join(__dirname, '../..');
 const PAGE = join(ROOT, 'docs/benchmarks.md');
 const PICTURE = join(ROOT, 'docs/pictures/benchmarks.svg');
-/** The report from which the page was written, so that a test can tell that nobody edited the page's figures. */
+/** The report from which the page was written, so that a test can say whether the page's figures were edited by hand. */
 exports.REPORT = join(ROOT, 'bench/report.json');
 
 exports.drawReport = drawReport;

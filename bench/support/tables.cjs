@@ -4,12 +4,10 @@ const { labelOf, showRatio, showValue } = require('./values.cjs');
 /** The columns of a section: its values in the order in which its rows first have them. */
 const keysOf = ({ rows }) => [...new Set(rows.flatMap(({ values }) => Object.keys(values)))];
 
-const ratioTitle = ({ ratioOf }) => (ratioOf === undefined ? 'ratio' : `ratio of ${ratioOf}`);
-
 /** A section as lines of cells, the titles first. */
 function cellsOf(section) {
   const keys = keysOf(section);
-  const titles = ['', ...keys.map(labelOf), ratioTitle(section)];
+  const titles = ['', ...keys.map(labelOf), 'ratio'];
   const rows = section.rows.map(({ name, values, ratio }) => [
     name,
     ...keys.map((key) => showValue(key, values[key])),
@@ -18,8 +16,13 @@ function cellsOf(section) {
   return [titles, ...rows];
 }
 
-const headingOf = ({ section, title, better }) =>
-  `(${section}) ${title}${better === undefined ? '' : `; ${better} is better`}`;
+const headingOf = ({ section, title }) => `(${section}) ${title}`;
+
+/** What the ratios are of, and which are good. */
+const describeRatio = ({ ratioOf, better }) =>
+  [ratioOf && `Ratio: ${ratioOf}`, better && `${better} is better`].filter(Boolean).join('; ');
+
+const notesOf = (section) => [describeRatio(section), ...section.notes].filter(Boolean);
 
 exports.terminalTable = (section) => {
   const lines = cellsOf(section);
@@ -29,7 +32,7 @@ exports.terminalTable = (section) => {
   return [
     headingOf(section),
     ...lines.map((cells) => `  ${write(cells)}`.trimEnd()),
-    ...section.notes.map((note) => `  ${note}`),
+    ...notesOf(section).map((note) => `  ${note}`),
   ].join('\n');
 };
 
@@ -39,15 +42,17 @@ exports.markdownTable = (section) => {
   const [titles, ...rows] = cellsOf(section).map((cells) => cells.map(escaped));
   const line = (cells) => `| ${cells.join(' | ')} |`;
   const rule = line(titles.map((_, at) => (at === 0 ? '---' : '---:')));
-  const notes = section.notes.length > 0 ? ['', section.notes.join(' ')] : [];
-  return [`### ${headingOf(section)}`, '', line(titles), rule, ...rows.map(line), ...notes].join('\n');
+  const notes = notesOf(section).map((note) => (note.endsWith('.') ? note : `${note}.`));
+  return [`### ${headingOf(section)}`, '', line(titles), rule, ...rows.map(line), '', notes.join(' ')]
+    .join('\n')
+    .trimEnd();
 };
 
 /** One sentence about the machine and the versions. */
-exports.describeRun = ({ measuredOn, machine, versions, sections }) => {
+exports.describeRun = ({ measuredOn, machine, versions, seconds }) => {
   const { cores, memoryGib, cpu, system } = machine;
   const named = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
-  const took = Math.round(sections.reduce((sum, { seconds }) => sum + seconds, 0) / 60);
+  const took = Math.round(seconds / 60);
   return (
     `Measured on ${measuredOn} in one run of ${took < 1 ? 'less than a minute' : `${took} min`}: ${cores} cores (${cpu}, ${system}), ${memoryGib} GiB of memory; ` +
     `${named.join(', ')}.`

@@ -30,13 +30,23 @@ export interface ExpectedTimes {
   slow: number;
 }
 
+/** A longer time is a mistake. */
+const LONGEST_MS = 365 * 24 * 3_600_000;
+
 /** Of a service that nothing is known about. Measured generations took 83 to 253 s; some services are far quicker. */
 const UNKNOWN_SERVICE: ExpectedTimes = { median: 90_000, slow: 300_000 };
 
 /** Expected times as usual times. Times of tasks are spread like a log-normal distribution: a few take very long. */
-export function usualTimesOf({ median, slow }: ExpectedTimes = UNKNOWN_SERVICE): UsualTimes {
-  const spread = Math.log(Math.max(slow, median) / median) / SLOW_DEVIATION;
+export function usualTimesOf(expected?: ExpectedTimes): UsualTimes {
+  const { median, slow } = isExpectedTimes(expected) ? expected : UNKNOWN_SERVICE;
+  const spread = Math.log(slow / median) / SLOW_DEVIATION;
   return DEVIATIONS.map((deviation) => Math.round(median * Math.exp(spread * deviation)));
+}
+
+/** They come from a worker of any version. */
+function isExpectedTimes(value: ExpectedTimes | undefined): value is ExpectedTimes {
+  const { median = 0, slow = 0 } = value ?? {};
+  return median > 0 && slow >= median && slow <= LONGEST_MS;
 }
 
 /** Whether these are times that a schedule can be made from. */

@@ -12,9 +12,17 @@ const SHUTDOWN_GRACE_TIME = '20s';
 /** A cancelled download learns of it from its next heartbeat; by default the SDK sends them too rarely for that. */
 const HEARTBEAT_THROTTLE = '5s';
 
-/** Adds what our activities need of a worker, where it is not set. */
+/**
+ * How long a workflow may compute at a time, as the SDK calls it; it has no type for it. When its 5 s are over, Node ends the
+ * whole process with "async hook stack has become corrupted". A batch on a machine that is busy with other work can take
+ * longer, and Temporal gives its task to another worker after 10 s anyway.
+ */
+const LONGEST_COMPUTING = { isolateExecutionTimeout: '60s' };
+
+/** Adds what our activities and workflows need of a worker, where it is not set. */
 export function withOwnDefaults<Options extends Partial<WorkerOptions>>(options: Options): Options {
   return {
+    ...LONGEST_COMPUTING,
     ...options,
     shutdownGraceTime: options.shutdownGraceTime ?? SHUTDOWN_GRACE_TIME,
     maxHeartbeatThrottleInterval: options.maxHeartbeatThrottleInterval ?? HEARTBEAT_THROTTLE,

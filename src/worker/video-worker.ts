@@ -64,7 +64,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   const queues = resolveWorkerQueues(options, env);
   const roles = checkRoles(options.roles ?? WORKER_ROLES, queues);
   const workerDeploymentOptions = deploymentOptions(options.worker, env);
-  const maxCachedWorkflows = cachedWorkflows(env);
+  const maxCachedWorkflows = cachedWorkflows(options.worker, env);
   const work = prepareWork(options);
   const { connection, namespace } = await connectAndProbe(options, work);
   const shared = withOwnDefaults({
@@ -94,8 +94,8 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
             ...shared,
             taskQueue: queues.taskQueue,
             activities: work.activities,
-            maxCachedWorkflows,
             ...options.worker,
+            maxCachedWorkflows,
             plugins: [...(options.worker?.plugins ?? []), QUIET_BUNDLER],
           }),
         ),

@@ -1,9 +1,10 @@
 import { totalmem } from 'node:os';
+import type { WorkerOptions } from '@temporalio/worker';
 import type { Environment } from '../config/read-setting';
 import { readCachedWorkflows } from '../config/temporal-config';
 
 const MB = 1_000_000;
-/** What a busy worker takes, and what each workflow in its memory adds: `npm run bench:waiting-jobs` prints both. */
+/** What a busy worker takes, and what each workflow in its memory adds: `npm run bench -- --only g` prints both. */
 const WORKER_BYTES = 350 * MB;
 const WORKFLOW_BYTES = 0.25 * MB;
 
@@ -12,10 +13,21 @@ const MOST_WORKFLOWS = 1_000;
 /** The SDK runs this many workflow tasks at a time, and each needs its workflow in memory. */
 const FEWEST_WORKFLOWS = 40;
 
-/** How many workflows a worker keeps in memory: as the setting says, or as many as fit, up to MOST_WORKFLOWS. */
-export function cachedWorkflows(env?: Environment, memoryBytes = availableBytes()): number {
+/**
+ * How many workflows a worker keeps in memory: as the caller says, or else the environment, or else as many as fit, up to
+ * MOST_WORKFLOWS.
+ */
+export function cachedWorkflows(
+  { maxCachedWorkflows }: Partial<WorkerOptions> = {},
+  env?: Environment,
+  memoryBytes = availableBytes(),
+): number {
   const fitting = Math.floor((memoryBytes - WORKER_BYTES) / WORKFLOW_BYTES);
-  return readCachedWorkflows(env) ?? Math.max(FEWEST_WORKFLOWS, Math.min(fitting, MOST_WORKFLOWS));
+  return (
+    maxCachedWorkflows ??
+    readCachedWorkflows(env) ??
+    Math.max(FEWEST_WORKFLOWS, Math.min(fitting, MOST_WORKFLOWS))
+  );
 }
 
 /** The memory of the container, or else of the machine. Without a limit, Node returns 0 or more than there is. */

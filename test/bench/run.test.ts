@@ -54,6 +54,25 @@ test('a script that is absent, fails or takes too long is skipped with a sentenc
   ]);
 });
 
+test('a section that only counts runs beside the one before it', async () => {
+  const waits =
+    "while (!require('node:fs').existsSync(__dirname + '/marked')) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);";
+  writeScript('waits.cjs', { title: 'Waits', rows: [row('ours', 1)] });
+  writeFileSync(join(folder, 'waits.cjs'), waits + readFileSync(join(folder, 'waits.cjs'), 'utf8'));
+  writeScript('marks.cjs', { title: 'Marks', rows: [row('ours', 1)] });
+  const mark = "require('node:fs').writeFileSync(__dirname + '/marked', '');";
+  writeFileSync(join(folder, 'marks.cjs'), mark + readFileSync(join(folder, 'marks.cjs'), 'utf8'));
+  const script = (file: string) => [{ file, limitSeconds: 30 }];
+  const { sections } = await measure(
+    [
+      { section: 'w', scripts: script('waits.cjs') },
+      { section: 'm', scripts: script('marks.cjs'), runsBeside: true },
+    ],
+    { scriptFolder: folder, ...QUIET },
+  );
+  expect(sections.map(({ title }) => title)).toEqual(['Waits', 'Marks']);
+});
+
 test('--only chooses sections by their letters and refuses one that does not exist', () => {
   expect(chosenSections('d,a').map(({ section }) => section)).toEqual(['a', 'd']);
   expect(chosenSections().map(({ section }) => section)).toEqual([...'abcdefgh']);
@@ -70,6 +89,7 @@ test('the tables and the picture show each value with its unit and each ratio', 
   };
   writeScript('a.cjs', {
     title: 'Polls <and> lag',
+    ratioOf: 'cost to the optimum',
     better: 'less',
     rows: [{ name: 'ours | learned', ours: true, values, ratio: 1.25 }],
   });

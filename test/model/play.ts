@@ -13,7 +13,7 @@ import {
   Worker,
   type WorkerOptions,
 } from '@temporalio/worker';
-import { createVideoActivities } from '../../activities';
+import { createVideoActivities, type VideoActivities } from '../../activities';
 import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../../src/contract/names';
 import { RateLimiter, type VideoService } from '../../src/service';
 import type { VideoStorage } from '../../src/storage';
@@ -210,7 +210,19 @@ export class Theatre {
     };
     const rateLimiter = new LimiterOfStage(() => here().rateLimiter);
     const real = createVideoActivities({ service, storage, rateLimiter });
-    const activities: Pick<typeof real, 'readRequests'> & DirectorActivities = {
+    // What a worker has learned is of one stage, whose storage has it.
+    const ofStage = new WeakMap<Scene, VideoActivities>();
+    const own = () => {
+      const stage = here();
+      const made = ofStage.get(stage) ?? createVideoActivities(stage);
+      ofStage.set(stage, made);
+      return made;
+    };
+    type Replaced = 'readRequests' | 'submitVideo' | 'recallSubmit' | 'downloadVideo';
+    const activities: Pick<typeof real, Replaced> & DirectorActivities = {
+      submitVideo: (input) => own().submitVideo(input),
+      recallSubmit: (input) => own().recallSubmit(input),
+      downloadVideo: (input) => own().downloadVideo(input),
       readRequests: (input) => real.readRequests({ most: REQUESTS_IN_A_PAGE, ...input }),
       taskToAdopt: async (workflowId, generation, item) =>
         this.stages.get(workflowId)?.taskId(generation, item) ?? '',

@@ -468,8 +468,17 @@ describe('the rate limiter at a service that limits submits in a time', () => {
     submit(limited());
     advance(1_000);
     submit(PASSED);
-    advance(3_600_000);
+    advance(30_000);
     submit(PASSED);
+    submit(limited());
+    expect(waitOf()).toBe(4_000);
+  });
+
+  it('learns nothing from such a time while it keeps a pace either', () => {
+    const { submit, waitOf, advance } = setUpPaced();
+    advance(30_000);
+    submit(PASSED);
+    advance(500);
     submit(limited());
     expect(waitOf()).toBe(4_000);
   });

@@ -185,6 +185,19 @@ const STORIES = {
     prepare: (emulator) => emulator.next('status', { kind: 'late', ms: 4_000 }, { kind: 'late', ms: 2_000 }),
     run: (start) => start({ requests: [1, 2, 3].map(() => request) }),
   },
+  // More tasks than one activity polls.
+  'batch-many': {
+    type: 'generateVideos',
+    run: async (start, sleep) => {
+      const requests = Array.from({ length: 60 }, () => ({ prompt: 'A red fox' }));
+      const handle = await start({ requests, window: 60, deadline: '6h', polling: { min: '2h', max: '2h' } });
+      const isWaiting = ({ phase }) => phase === 'waiting';
+      await until(handle, ({ running }) => running.filter(isWaiting).length === 60, sleep);
+      await sleep('2m');
+      await handle.signal('pollNow');
+      return handle;
+    },
+  },
   'batch-stopped': {
     type: 'generateVideos',
     prepare: (emulator) => emulator.next('submit', { kind: 'refused', status: 400, message: 'no' }),

@@ -155,3 +155,10 @@ it('nothing is learned about a service without an address', async () => {
   await end(activities);
   expect(await recordsIn(world.folder)).not.toContain(LEARNED_TIMES_KEY);
 });
+
+it('a service whose address is no text fails neither submit nor download', async () => {
+  const service = { ...world.service, address: 7 as unknown as string };
+  const activities = createVideoActivities({ service, storage: createFileStorage(world.folder) });
+  expect(await submit(activities)).toMatchObject({ taskId: expect.any(String) });
+  await end(activities);
+});
