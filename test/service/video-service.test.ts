@@ -37,6 +37,18 @@ function connect(baseUrl: string, options: Partial<VideoServiceOptions> = {}): V
 const acceptTask = (request: RawRequest) => replyJson(request, { task_id: 'task-1', status: 'queued' });
 
 describe('a request for a video', () => {
+  it('was certainly not sent if the HTTP client cannot be loaded', async () => {
+    jest.doMock('../../src/service/http-video-service', () => {
+      throw new Error('Cannot find module');
+    });
+    try {
+      const submitted = connect('http://127.0.0.1:1').submit(TEXT, { idempotencyKey: 'key-of-the-job' });
+      await expect(submitted).rejects.toMatchObject({ kind: 'not-sent' });
+    } finally {
+      jest.dontMock('../../src/service/http-video-service');
+    }
+  });
+
   it.each([
     ['text to video', '/v1/videos/text-to-video', TEXT],
     ['image to video', '/v1/videos/image-to-video', IMAGE],
