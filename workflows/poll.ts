@@ -53,6 +53,8 @@ export function ownPoller(input: JobInput): Poller {
       });
       return recordPoll(job, () =>
         pace.poll({
+          // The last poll gets more attempts: a fault of a second must not end a paid job.
+          mayBeLocal: job.remainingMs() > 0,
           locally: () => local.pollVideo({ taskId }).catch(undefinedIfTooSlow),
           regularly: () => regular.pollVideo({ taskId }),
         }),
@@ -63,7 +65,7 @@ export function ownPoller(input: JobInput): Poller {
 
 /** Two ways to poll. `locally` returns undefined if it got no answer in time. */
 interface PollWays<Answer> {
-  /** False when a workflow task must not stay open; true by default. */
+  /** True by default. */
   mayBeLocal?: boolean;
   locally(): Promise<Answer | undefined>;
   regularly(): Promise<Answer>;

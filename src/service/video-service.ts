@@ -34,7 +34,7 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
 /** Without a key or a query that somebody may have put into it. */
 function addressOf(baseUrl: string): string {
   const { origin, pathname } = new URL(baseUrl);
-  return origin + pathname.replace(/\/$/, '');
+  return `${origin}${pathname.replace(/\/+$/, '')}/`;
 }
 
 /** undici takes a tenth of a second and 20 MB to load: a worker without jobs does without. */

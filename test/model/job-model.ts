@@ -83,6 +83,7 @@ export class JobModel {
   private retryAfterMs: number | undefined;
   private failedPolls = 0;
   private pollIsLocal = true;
+  private polledLocally = false;
   private polledAtMs = 0;
   private misses = { task: 0, video: 0 };
   private knowsService = false;
@@ -269,7 +270,8 @@ export class JobModel {
 
   private poll(note: NoteOf<'activity'>): Phase {
     this.expect(note, 'task', note.input.taskId, this.taskId);
-    this.expect(note, 'local', note.isLocal ?? false, this.pollIsLocal);
+    this.expect(note, 'local', note.isLocal ?? false, this.pollIsLocal && this.remainingMs() > 0);
+    this.polledLocally = note.isLocal ?? false;
     const regularMs = Math.max(this.remainingMs(), LEAST_POLL_CLOSE_MS);
     this.expect(note, 'scheduleToClose', note.closeMs, note.isLocal ? LOCAL_POLL_CLOSE_MS : regularMs);
     this.polledAtMs = this.nowMs;
@@ -381,7 +383,7 @@ export class JobModel {
   }
 
   private endPoll(end: ActivityEnd): Phase {
-    if (this.pollIsLocal && 'failed' in end && end.failed === 'timeout') {
+    if (this.polledLocally && 'failed' in end && end.failed === 'timeout') {
       this.pollIsLocal = false;
       return { name: 'to-poll-regularly' };
     }

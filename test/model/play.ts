@@ -26,7 +26,7 @@ import { type Performance, REQUEST, type Scene, Stage, StageClock, type StageToo
 import type { NoteSinks } from './take-notes';
 
 /** A run continues as new when its history is longer: a job at nearly every poll, a batch after its first round. */
-const SHORT_HISTORY_EVENTS: Record<string, number> = { LONGEST: 4, LONGEST_BATCH: 40, SHORTEST: 1 };
+const SHORT_HISTORY_EVENTS: Record<string, number> = { LONGEST: 4, LONGEST_BATCH: 14, SHORTEST: 1 };
 
 /** A batch reads another page after every second item. */
 const REQUESTS_IN_A_PAGE = 2;

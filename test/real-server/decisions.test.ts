@@ -214,7 +214,7 @@ test('more callers than the limit of updates get the task of one job', async () 
 
 test('a caller that waits for the task gets a failure when the job is reset or terminated', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
-    emulator.next('submit', { kind: 'late', ms: 2_000 });
+    emulator.next('submit', { kind: 'late', ms: 5_000 });
     const job = await videos.start({ request, polling }, { workflowId: newName() });
     const waiting = failureOf(job.taskId());
     while (emulator.generations().length === 0) await pause();
@@ -223,7 +223,7 @@ test('a caller that waits for the task gets a failure when the job is reset or t
     await job.decideSubmit({ decision: 'abandon' });
     await failureOf(job.result());
 
-    emulator.next('submit', { kind: 'late', ms: 2_000 });
+    emulator.next('submit', { kind: 'late', ms: 5_000 });
     const other = await videos.start({ request, polling }, { workflowId: newName() });
     const task = failureOf(other.taskId());
     while (emulator.generations().length === 1) await pause();

@@ -110,8 +110,8 @@ describe('the temporal command', () => {
       return scheduled?.flatMap((activity) => activity?.taskQueue?.name ?? []);
     };
     const own = names.DEFAULT_TASK_QUEUE;
-    expect(await queuesOf('one-queue')).toEqual([own, own, own]);
-    expect(await queuesOf('two-queues')).toEqual([submit, own, own]);
+    expect(await queuesOf('one-queue')).toEqual([own, own]);
+    expect(await queuesOf('two-queues')).toEqual([submit, own]);
   });
 
   test('runs a batch', async () => {
