@@ -15,7 +15,12 @@ import type { ReadingRules } from './reading-rules';
 import { redactAnswer } from './record-answers';
 import { secretsOf } from './secrets-of-call';
 import { ServiceFault } from './service-fault';
-import type { ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';
+import {
+  baseOf,
+  type ServiceAnswer,
+  type ServiceTimeouts,
+  type VideoServiceOptions,
+} from './service-options';
 
 const AUTH = { header: 'Authorization', scheme: 'Bearer' };
 
@@ -49,8 +54,7 @@ export class ServiceConnection {
   ) {
     this.profile = options.profile ?? {};
     this.rules = readingRules(this.profile);
-    // Looking behind, it tries each run of slashes once: many slashes would take seconds otherwise.
-    this.base = new URL(`${options.baseUrl.replace(/(?<!\/)\/+$/, '')}/`);
+    this.base = baseOf(options.baseUrl);
     const connect = { timeout: timeouts.connect };
     this.keepAlive = new Agent({ connect });
     // A POST on a reused connection that the service has just closed looks like a lost submit. On a fresh one it cannot.

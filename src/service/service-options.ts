@@ -28,6 +28,11 @@ export const DEFAULT_TIMEOUTS: ServiceTimeouts = {
   exchange: { submit: SUBMIT_EXCHANGE_MS, poll: POLL_EXCHANGE_MS, video: OPEN_VIDEO_MS },
 };
 
+/** The address of the service, with one slash at its end. Without the lookbehind, very many slashes would take seconds. */
+export function baseOf(baseUrl: string): URL {
+  return new URL(`${baseUrl.replace(/(?<!\/)\/+$/, '')}/`);
+}
+
 /** One answer of the service without secrets: it may be recorded and shown to others. */
 export interface ServiceAnswer {
   call: 'submit' | 'poll' | 'link' | 'cancel';

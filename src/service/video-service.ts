@@ -1,6 +1,6 @@
 import type { VideoService } from './http-video-service';
 import { ServiceFault } from './service-fault';
-import type { VideoServiceOptions } from './service-options';
+import { baseOf, type VideoServiceOptions } from './service-options';
 
 /**
  * Creates a client of a video service. Close it when you no longer need it.
@@ -33,8 +33,8 @@ export function createVideoService(options: VideoServiceOptions): VideoService {
 
 /** Without a key or a query that somebody may have put into it. */
 function addressOf(baseUrl: string): string {
-  const { origin, pathname } = new URL(baseUrl);
-  return `${origin}${pathname.replace(/\/+$/, '')}/`;
+  const { origin, pathname } = baseOf(baseUrl);
+  return origin + pathname;
 }
 
 /** undici takes a tenth of a second and 20 MB to load: a worker without jobs does without. */

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import * as childProcess from 'node:child_process';
 import * as fs from 'node:fs';
 import { Socket } from 'node:net';
@@ -14,6 +15,9 @@ const STARTERS = ['spawn', 'spawnSync', 'exec', 'execSync', 'execFile', 'execFil
 
 /** The test runner compiles modules there when they are loaded. */
 const CACHE = join(__dirname, '../../node_modules/.cache');
+
+/** A process runs many test files, and a client that one of them has closed may try to connect once more. */
+const guardedRun = new AsyncLocalStorage<object>();
 
 type Callable = (...args: unknown[]) => unknown;
 
@@ -76,11 +80,15 @@ export async function guarded<T>(
   }
   if (!connects) {
     for (const name of STARTERS) replace(childProcess, name, () => () => refuse(`${name} of a process`));
-    replace(Socket.prototype, 'connect', () => () => refuse('a connection'));
+    replace(Socket.prototype, 'connect', (actual) => {
+      return function (this: unknown, ...args: unknown[]) {
+        return guardedRun.getStore() === tried ? refuse('a connection') : actual.apply(this, args);
+      };
+    });
   }
   replace(process, 'emitWarning', () => (warning) => void warnings.push(String(warning)));
   try {
-    const [outcome] = await Promise.allSettled([work()]);
+    const [outcome] = await guardedRun.run(tried, () => Promise.allSettled([work()]));
     return { outcome: outcome as PromiseSettledResult<T>, tried, warnings };
   } finally {
     for (const one of undo) one();
