@@ -82,7 +82,7 @@ export const TEMPORAL_SETTINGS = {
     meaning:
       'How many waiting jobs and batches a worker keeps in memory; it replays the others when they go on.',
     page: 'deployment.md#memory',
-    unset: '1,000, or fewer if the container has less than 700 MB',
+    unset: '1,000, or fewer if the container has less than 600 MB',
     fix: `give a whole number from ${LEAST_CACHED_WORKFLOWS} on, such as 1000, or unset it`,
   },
   VIDEOGEN_DEPLOYMENT_NAME: {
