@@ -9,7 +9,8 @@ const { createVideoService } = require('../dist/src/service');
 const { createFileStorage } = require('../dist/src/storage');
 const { createVideoWorker } = require('../dist/src/worker/video-worker');
 const { startEmulatorProcess } = require('./support/emulator-process.cjs');
-const { cpuSeconds, inFolder, withDevServer } = require('./support/temporal.cjs');
+const { processorMs } = require('./support/processes.cjs');
+const { inFolder, withDevServer } = require('./support/temporal.cjs');
 
 const setting = (name, defaultValue) => Number(process.env[name] ?? defaultValue);
 const VIDEOS = setting('VIDEOS', 1_000);
@@ -32,11 +33,11 @@ async function measure(folder, { server, client, connection }) {
   await worker.runUntil(async () => {
     const lines = Array.from({ length: VIDEOS }, (_, index) => `{"prompt":"Fox ${index + 1}"}\n`);
     await storage.write('foxes.jsonl', lines.join(''), 'application/x-ndjson');
-    const [startedAt, cpuBefore] = [Date.now(), cpuSeconds(server.pid)];
+    const [startedAt, cpuBefore] = [Date.now(), processorMs(server.pid)];
     const input = { requestsFrom: 'foxes.jsonl', window: WINDOW, polling: POLLING };
     const { succeeded, failed } = await (await videos.startBatch(input, { workflowId: 'foxes' })).result();
     const seconds = (Date.now() - startedAt) / 1_000;
-    const serverMs = (1_000 * (cpuSeconds(server.pid) - cpuBefore)) / VIDEOS;
+    const serverMs = (processorMs(server.pid) - cpuBefore) / VIDEOS;
     const files = (await readdir(folder)).filter((name) => name.endsWith('.mp4')).length;
     const { tasks } = await emulator.report();
     process.stdout.write(

@@ -10,7 +10,8 @@ const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { argument, median, memoryMb, processorMs } = require('./processes.cjs');
+const { argument, memoryMb, processorMs } = require('./support/processes.cjs');
+const { median } = require('./support/values.cjs');
 
 const COMMAND = join(__dirname, '../dist/src/cli/main.js');
 const RUNS = Number(process.env.RUNS ?? 5);

@@ -10,6 +10,8 @@ const { readdirSync, readFileSync } = require('node:fs');
 const { mkdir, mkdtemp, readdir, rm, writeFile } = require('node:fs/promises');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
+const { TICKS_PER_SECOND } = require('./support/processes.cjs');
+const { median } = require('./support/values.cjs');
 
 const setting = (name, defaultValue) => Number(process.env[name] ?? defaultValue);
 const ROUNDS = setting('ROUNDS', 3);
@@ -22,7 +24,6 @@ const WARM_UP_JOBS = 20;
 const POLLING = { min: '1s', max: '1s' };
 const BARE_QUEUE = 'bare';
 const OUR_QUEUE = 'ours';
-const TICKS_PER_SECOND = 100;
 
 /** The processor seconds of a process and its descendants, from Linux. */
 function cpuSeconds(pid) {
@@ -75,8 +76,6 @@ function ownCpuSeconds() {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000_000;
 }
-
-const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
 /** The processes that serve the measured one. Each sends `ready` and ends with its parent. */
 const ROLES = {

@@ -11,7 +11,7 @@ const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { argument, memoryMb, processorMs } = require('./processes.cjs');
+const { argument, memoryMb, processorMs } = require('./support/processes.cjs');
 
 const COMMAND = join(__dirname, '../dist/src/cli/main.js');
 const TASK_QUEUE = 'waiting';

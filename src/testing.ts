@@ -6,13 +6,7 @@ import { createVideoClient, type VideoClient } from './client/video-client';
 import type { Environment } from './config/service-config';
 import { readServerOptions } from './config/temporal-config';
 import { DEFAULT_TASK_QUEUE } from './contract/names';
-import {
-  checkName,
-  DEFAULT_JOB_TIME_MS,
-  type Emulator,
-  type EmulatorOptions,
-  startEmulator,
-} from './emulator';
+import { checkName, type Emulator, type EmulatorOptions, emulatedTimes, startEmulator } from './emulator';
 import { VideoPlugin, type VideoPluginOptions } from './plugin/video-plugin';
 import { createVideoService, type VideoService } from './service';
 import { createFileStorage } from './storage';
@@ -133,9 +127,8 @@ export async function createVideoTestEnvironment(
 }
 
 /** Jobs are polled when the emulator has made their videos, and no test depends on what an earlier one taught the worker. */
-function createEmulatedService({ url, apiKey }: Emulator, jobTimeMs = DEFAULT_JOB_TIME_MS): VideoService {
-  const usually = { median: Math.max(jobTimeMs, 1), slow: Math.max(jobTimeMs, 1) };
-  const profile = { polling: { usually } };
+function createEmulatedService({ url, apiKey }: Emulator, jobTimeMs?: number): VideoService {
+  const profile = { polling: { usually: emulatedTimes(jobTimeMs) } };
   return { ...createVideoService({ baseUrl: url, apiKey: () => apiKey, profile }), address: undefined };
 }
 

@@ -4,7 +4,7 @@ import type { VideoStorage } from '../../src/storage';
 import { jobId, type NamedJob } from '../attempt';
 import { JobRecordFile, jobDigest } from '../job-record';
 import { toFailure } from '../to-failure';
-import { earlierTask, recordedTask, type SubmittedTask, type TaskDescriptionDeps } from './submitted-task';
+import { recordedTask, type SubmittedTask, submittedTask, type TaskDescriptionDeps } from './submitted-task';
 
 /** Input of the activity recallSubmit. */
 export interface RecallSubmitInput extends NamedJob {
@@ -38,7 +38,7 @@ export function createRecallSubmit({ storage, onLostSubmit, ...deps }: RecallSub
     void deps.learnedTimes.refresh();
     if (adopts !== undefined) {
       await record.writeTask(adopts);
-      return { task: earlierTask(adopts, { record, request }, deps), madeNoTask: false, onLostSubmit };
+      return { task: submittedTask(adopts, { record, request }, deps), madeNoTask: false, onLostSubmit };
     }
     try {
       const found = await record.read();

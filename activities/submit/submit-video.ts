@@ -14,7 +14,7 @@ import { createCallFailure, toFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
 import { type ImageSource, withImageLink } from './image-link';
 import { type EarlierAttempts, readEarlierAttempts, type SubmitNote } from './submit-note';
-import { earlierTask, recordedTask, type SubmittedTask, type TaskDescriptionDeps } from './submitted-task';
+import { recordedTask, type SubmittedTask, submittedTask, type TaskDescriptionDeps } from './submitted-task';
 
 /** Input of the activity submitVideo. */
 export interface SubmitVideoInput extends NamedJob {
@@ -108,7 +108,7 @@ class SubmitAttempt {
   /** The task of an earlier attempt or run. Throws when one may exist and may not be submitted again. */
   async findTask(): Promise<SubmittedTask | undefined> {
     const { job, attempts, resubmits = false, resetRuns, onLostSubmit, decidedLostSubmit } = this.input;
-    if (attempts.taskId !== undefined) return earlierTask(attempts.taskId, this.job, this.deps);
+    if (attempts.taskId !== undefined) return this.task(attempts.taskId);
 
     const found = await this.record.read();
     const task = recordedTask(found, this.job, this.deps);
@@ -118,7 +118,7 @@ class SubmitAttempt {
     }
 
     const runs: EarlierRuns = resetRuns ? await readEarlierRuns({ job, resetRuns }) : {};
-    if (runs.taskId !== undefined) return earlierTask(runs.taskId, this.job, this.deps);
+    if (runs.taskId !== undefined) return this.task(runs.taskId);
 
     this.keyWasSent ||= mayKnowKey(found);
     this.lostSubmit ??= lostSubmitIn(found, {
@@ -139,8 +139,7 @@ class SubmitAttempt {
       this.post(request),
     );
     for (const doubt of doubts) log.warn('the answer is ambiguous', { taskId, doubt });
-    const task = earlierTask(taskId, this.job, this.deps);
-    return { ...task, ...this.deps.learnedTimes.kindFor(this.input.request) };
+    return { ...this.task(taskId), ...this.deps.learnedTimes.kindFor(this.input.request) };
   }
 
   private async post(request: VideoRequest) {
@@ -186,6 +185,10 @@ class SubmitAttempt {
   private leave(note: SubmitNote): void {
     this.note = note;
     heartbeat(note);
+  }
+
+  private task(taskId: string): SubmittedTask {
+    return submittedTask(taskId, this.job, this.deps);
   }
 
   private get job() {

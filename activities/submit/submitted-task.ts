@@ -30,8 +30,8 @@ export interface TaskDescriptionDeps {
   pollsPerSecondSaved?: number;
 }
 
-/** A task that an earlier attempt, run or job made. */
-export function earlierTask(
+/** A task as the workflow needs it. */
+export function submittedTask(
   taskId: string,
   { record, request }: { record: JobRecordFile; request: VideoRequest },
   { service, learnedTimes, pollsPerSecondSaved }: TaskDescriptionDeps,
@@ -51,6 +51,6 @@ export function recordedTask(
   deps: TaskDescriptionDeps,
 ): SubmittedTask | undefined {
   if (found === undefined || !('taskId' in found)) return undefined;
-  const task = earlierTask(found.taskId, job, deps);
+  const task = submittedTask(found.taskId, job, deps);
   return found.state === 'stored' ? { ...task, isStored: true } : task;
 }

@@ -1,5 +1,4 @@
 /** Temporal's dev server for a bench, and what a bench does with it. */
-const { readFileSync } = require('node:fs');
 const { mkdtemp, rm } = require('node:fs/promises');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
@@ -7,14 +6,6 @@ const { Client, Connection } = require('@temporalio/client');
 const { DefaultLogger, NativeConnection, Runtime } = require('@temporalio/worker');
 const { readServerOptions } = require('../../dist/src/config/temporal-config');
 const { findDevServer, startDevServer } = require('../../dist/src/temporal-server');
-
-const TICKS_PER_SECOND = 100;
-
-/** CPU seconds that a process has used, from Linux. */
-exports.cpuSeconds = (pid) => {
-  const afterName = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
-  return (Number(afterName[11]) + Number(afterName[12])) / TICKS_PER_SECOND;
-};
 
 /** Runs work in a temporary folder. */
 exports.inFolder = async (work) => {

@@ -3,7 +3,7 @@ import { type LogLevel, NativeConnection } from '@temporalio/worker';
 import { readGatewayUrl } from '../config/gateway-config';
 import { localTaskQueue } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
-import { type Emulator, startEmulator } from '../emulator';
+import { type Emulator, emulatedTimes, startEmulator } from '../emulator';
 import { createVideoService, RateLimiter, type VideoServiceOptions } from '../service';
 import type { VideoStorage } from '../storage';
 import { createVideoWorker } from '../worker/video-worker';
@@ -60,9 +60,9 @@ export async function openService(
   return emulatorAt(emulator);
 }
 
-/** Its jobs all take equally long, and polls cost nothing. */
+/** Its polls cost nothing. */
 function emulatorAt({ url, apiKey }: Pick<Emulator, 'url' | 'apiKey'>): VideoServiceOptions {
-  const usually = { median: EMULATED_JOB_MS, slow: EMULATED_JOB_MS };
+  const usually = emulatedTimes(EMULATED_JOB_MS);
   return { baseUrl: url, apiKey: () => apiKey, profile: { polling: { min: '1s', usually } } };
 }
 

@@ -52,7 +52,13 @@ export interface Emulator {
 
 type AnswerCall = (subject: string, received: ReceivedCall) => EmulatedAnswer | Promise<EmulatedAnswer>;
 
-export const DEFAULT_JOB_TIME_MS = 5_000;
+const DEFAULT_JOB_TIME_MS = 5_000;
+
+/** How long an emulator's tasks take, as a profile says it: all equally long. */
+export function emulatedTimes(jobTimeMs = DEFAULT_JOB_TIME_MS): { median: number; slow: number } {
+  const timeMs = Math.max(jobTimeMs, 1);
+  return { median: timeMs, slow: timeMs };
+}
 const LOOPBACK = '127.0.0.1';
 
 /**

@@ -1,7 +1,7 @@
 export { CHAOS_FAULTS, type ChaosOptions } from './chaos';
 export { checkName } from './check-arguments';
 export { DIALECT_NAMES, type DialectName } from './dialects';
-export { DEFAULT_JOB_TIME_MS, type Emulator, type EmulatorOptions, startEmulator } from './emulator';
+export { type Emulator, type EmulatorOptions, emulatedTimes, startEmulator } from './emulator';
 export type {
   AnswerFault,
   EmulatedCall,

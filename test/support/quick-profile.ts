@@ -1,12 +1,11 @@
 import { join } from 'node:path';
-import { DEFAULT_JOB_TIME_MS } from '../../src/emulator';
+import { emulatedTimes } from '../../src/emulator';
 import type { ServiceProfile } from '../../src/service';
 
 /** A setting for programs that call an emulator whose tasks are ready at once: nothing would poll a real service so soon. */
 export const QUICK_PROFILE = { VIDEOGEN_PROFILE: join(__dirname, 'quick-profile.json') };
 
 /** Where waiting takes real time, jobs are polled when the emulator has made their videos. */
-export function profileFor(jobTimeMs = DEFAULT_JOB_TIME_MS): ServiceProfile {
-  const timeMs = Math.max(jobTimeMs, 1);
-  return { polling: { usually: { median: timeMs, slow: timeMs } } };
+export function profileFor(jobTimeMs?: number): ServiceProfile {
+  return { polling: { usually: emulatedTimes(jobTimeMs) } };
 }

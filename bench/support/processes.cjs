@@ -16,16 +16,10 @@ function memoryMb(pid) {
   return { rss: mb('Rss'), pss: mb('Pss') };
 }
 
-function median(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
-
 /** The value after `--name` on the command line. */
 function argument(name, defaultValue) {
   const index = process.argv.indexOf(`--${name}`);
   return index === -1 ? defaultValue : process.argv[index + 1];
 }
 
-module.exports = { argument, median, memoryMb, processorMs };
+module.exports = { argument, memoryMb, processorMs, TICKS_PER_SECOND };
