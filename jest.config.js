@@ -31,8 +31,8 @@ const NEEDS_A_BROWSER = ['<rootDir>/test/real-server/gateway-page.test.ts'];
 const NEEDS_A_TARBALL = ['<rootDir>/test/package/'];
 
 module.exports = {
-  // Many files wait for servers and timeouts: two more than the cores keep those busy meanwhile.
-  maxWorkers: Math.min(availableParallelism() + 2, 8),
+  // Many files wait for servers and timeouts: three more than the cores keep those busy meanwhile.
+  maxWorkers: Math.min(availableParallelism() + 3, 8),
   testSequencer: '<rootDir>/test/support/order-of-files.cjs',
   testTimeout: 60_000,
   reporters: [
