@@ -72,23 +72,24 @@ class SubmitSlots implements CustomSlotSupplier<ActivitySlotInfo> {
   }
 
   private serve(): void {
+    // Read before the room: should time make room in between, the timer still fires.
+    const waitMs = this.rateLimiter.untilNextChangeMs();
     for (const give of this.waiting) {
       if (!this.hasRoom()) break;
       this.waiting.delete(give);
       this.reserved += 1;
       give();
     }
-    this.watch();
+    this.watch(waitMs);
   }
 
   /** Watches the rate limiter only while a request waits, so that the limiter keeps no reference to an ended worker. */
-  private watch(): void {
+  private watch(waitMs: number | undefined): void {
     this.stopWatching();
     this.stopWatching = () => undefined;
     if (this.waiting.size === 0) return;
     const serve = () => this.serve();
     const unsubscribe = this.rateLimiter.onChange(serve);
-    const waitMs = this.rateLimiter.untilNextChangeMs();
     const timer = waitMs === undefined ? undefined : setTimeout(serve, waitMs).unref();
     this.stopWatching = () => {
       unsubscribe();

@@ -67,7 +67,12 @@ async function startPlayer(codePath, waiting, total) {
       const { report, error, ...spent } = await play(child, order, progress);
       progress.played = 0;
       Object.assign(progress, spent);
-      if (error !== undefined) total.problem ??= `${JSON.stringify(order)}: ${error}`;
+      const problem = error === undefined ? report.failure : `${JSON.stringify(order)}: ${error}`;
+      if (problem !== undefined) {
+        // At once: the others still play for minutes.
+        process.stderr.write(`${problem}\n`);
+        total.problem ??= problem;
+      }
       if (report) add(total, order.kind, report);
     }
   } finally {
@@ -94,13 +99,12 @@ function play(child, order, progress) {
   });
 }
 
-function add(total, kind, { failure, played, runs, outcomes }) {
+function add(total, kind, { played, runs, outcomes }) {
   const counts = total.counts[kind];
   counts.played += played;
   counts.runs += runs;
   for (const [outcome, times] of Object.entries(outcomes))
     counts.outcomes[outcome] = (counts.outcomes[outcome] ?? 0) + times;
-  total.problem ??= failure;
 }
 
 /** With its group. */

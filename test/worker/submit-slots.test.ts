@@ -10,8 +10,8 @@ const CONTEXT = {
 };
 const RELEASED = { permit: {} };
 
-function setUp(most = 3) {
-  const rateLimiter = new RateLimiter({ clock: () => Date.now() });
+function setUp(most = 3, clock = () => Date.now()) {
+  const rateLimiter = new RateLimiter({ clock });
   const slots = submitSlots(rateLimiter, most);
   const listeners = countListeners(rateLimiter);
   const given: string[] = [];
@@ -75,6 +75,20 @@ describe('submit slots', () => {
     expect(given).toEqual([]);
     await jest.advanceTimersByTimeAsync(1);
     expect(given).toEqual(['first']);
+  });
+
+  it('are given although the pause ends between two readings of the clock', async () => {
+    for (let early = 0; early < 8; early += 1) {
+      const endsAt = Date.now() + 5_000;
+      let readings = 0;
+      // A timer may fire a little early by another clock: then the first readings are before the end, and the others after it.
+      const isEarly = () => Date.now() === endsAt && readings++ < early;
+      const { given, reserve, close } = setUp(3, () => Date.now() - (isEarly() ? 0.5 : 0));
+      close();
+      void reserve('first');
+      await jest.advanceTimersByTimeAsync(5_001);
+      expect({ early, given }).toEqual({ early, given: ['first'] });
+    }
   });
 
   it('are given when a task ends', async () => {
