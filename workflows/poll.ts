@@ -46,17 +46,19 @@ export function ownPoller(input: JobInput): Poller {
       await sleepUntilNextPoll(job);
       const summary = `poll ${job.observed.polls + 1}`;
       const local = proxyLocalActivities<VideoActivities>({ ...LOCAL_POLL_POLICY, summary });
-      const regular = proxyActivities<VideoActivities>({
-        ...POLL_POLICY,
-        scheduleToCloseTimeout: Math.max(job.remainingMs(), POLL_AT_LEAST_MS),
-        summary,
-      });
+      // Made when it is needed: a local poll before it takes time.
+      const regular = () =>
+        proxyActivities<VideoActivities>({
+          ...POLL_POLICY,
+          scheduleToCloseTimeout: Math.max(job.remainingMs(), POLL_AT_LEAST_MS),
+          summary,
+        });
       return recordPoll(job, () =>
         pace.poll({
           // The last poll gets more attempts: a fault of a second must not end a paid job.
           mayBeLocal: job.remainingMs() > 0,
           locally: () => local.pollVideo({ taskId }).catch(undefinedIfTooSlow),
-          regularly: () => regular.pollVideo({ taskId }),
+          regularly: () => regular().pollVideo({ taskId }),
         }),
       );
     },

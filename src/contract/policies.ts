@@ -67,12 +67,16 @@ export const INSPECT_SUBMIT_POLICY = {
  */
 export const QUICK_POLL_MS = SECOND;
 
-/** For a poll as a local activity: well below the 5 s after which the SDK warns of a long workflow task. */
+/** Well below the 5 s after which the SDK warns of a long workflow task. */
+const LOCAL_POLL_CLOSE_MS = 3_000;
+const LOCAL_POLL_RETRY_MS = 500;
+
+/** For a poll as a local activity. */
 export const LOCAL_POLL_POLICY = {
-  scheduleToCloseTimeout: 3 * SECOND,
+  scheduleToCloseTimeout: LOCAL_POLL_CLOSE_MS,
   cancellationType: 'TRY_CANCEL',
   // For a fault of a moment. The polling loop waits out longer ones, and a Retry-After, on its durable timer.
-  retry: { initialInterval: 500, maximumAttempts: 2 },
+  retry: { initialInterval: LOCAL_POLL_RETRY_MS, maximumAttempts: 2 },
 } as const satisfies LocalActivityOptions;
 
 /** For a slow service. A few attempts for a short fault; then the polling loop shows the problem and polls again later. */

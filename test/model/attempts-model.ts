@@ -15,7 +15,8 @@ const MINUTE = 60 * SECOND;
 const RETRIES: Record<string, { firstMs: number; longestMs: number; attempts: number }> = {
   submitVideo: { firstMs: 2 * SECOND, longestMs: MINUTE, attempts: Infinity },
   pollVideo: { firstMs: SECOND, longestMs: 30 * SECOND, attempts: 5 },
-  localPoll: { firstMs: 0.5 * SECOND, longestMs: 0.5 * SECOND, attempts: 2 },
+  // As long as the theatre makes it.
+  localPoll: { firstMs: 20, longestMs: 20, attempts: 2 },
   candidate: { firstMs: SECOND, longestMs: 100 * SECOND, attempts: 3 },
   downloadVideo: { firstMs: SECOND, longestMs: MINUTE, attempts: Infinity },
 };

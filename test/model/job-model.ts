@@ -22,7 +22,8 @@ const UNKNOWN_GRACE_MS = 2 * MINUTE;
 /** So many polls in a row without the task, or in total without the video, are too many. */
 const MOST_MISSES = 3;
 const LEAST_POLL_CLOSE_MS = MINUTE;
-const LOCAL_POLL_CLOSE_MS = 3 * SECOND;
+/** As long as the theatre makes it. */
+const LOCAL_POLL_CLOSE_MS = 1.5 * SECOND;
 /** After a poll that took longer, the next one is no local activity. */
 const QUICK_POLL_MS = SECOND;
 const LEAST_DOWNLOAD_CLOSE_MS = 10 * MINUTE;

@@ -26,7 +26,14 @@ import { type Performance, REQUEST, type Scene, Stage, StageClock, type StageToo
 import type { NoteSinks } from './take-notes';
 
 /** A run continues as new when its history is longer: a job at nearly every poll, a batch after its first round. */
-const SHORT_HISTORY_EVENTS: Record<string, number> = { LONGEST: 4, LONGEST_BATCH: 14, SHORTEST: 1 };
+const SHORT_HISTORIES = {
+  LONGEST_HISTORY_EVENTS: 4,
+  LONGEST_BATCH_HISTORY_EVENTS: 14,
+  SHORTEST_HISTORY_EVENTS: 1,
+};
+
+/** The test server skips no time while a local activity runs: with the real limits most of a play would be waiting. */
+const SHORT_LOCAL_POLLS = { LOCAL_POLL_CLOSE_MS: 1_500, LOCAL_POLL_RETRY_MS: 20 };
 
 /** A batch reads another page after every second item. */
 const REQUESTS_IN_A_PAGE = 2;
@@ -102,8 +109,8 @@ export class Theatre {
     const folder = await mkdtemp(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'videogen-model-'));
     const theatre = new Theatre(env, folder, options, undefined);
     const [continuing, plain] = await Promise.all([
-      theatre.openHouse(withShortHistories(code)),
-      theatre.openHouse(code),
+      theatre.openHouse(withConstants(code, { ...SHORT_LOCAL_POLLS, ...SHORT_HISTORIES })),
+      theatre.openHouse(withConstants(code, SHORT_LOCAL_POLLS)),
     ]);
     theatre.houses = { continuing, plain };
     return theatre;
@@ -178,14 +185,30 @@ export class Theatre {
         reject(new Stalled(`${open.length} jobs have not ended: ${JSON.stringify(open[0])}`));
       }, 1_000);
     });
+    const ended = new AbortController();
     try {
-      return await Promise.race([director.result(), died, late]);
+      return await Promise.race([director.result(), died, late, this.noticeRealTime(ended.signal)]);
     } catch (error) {
       // With it end the jobs, which would otherwise go on without their stages.
       await director.terminate('the group has failed').catch(() => undefined);
       throw error;
     } finally {
       clearInterval(timer);
+      ended.abort();
+    }
+  }
+
+  /** Jobs that wait on a server which skips no time still poll now and then, so that something happens. */
+  private async noticeRealTime(signal: AbortSignal): Promise<never> {
+    for (;;) {
+      const fromMs = await this.env.temporal.currentTimeMs();
+      // Never settles once the group has ended.
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, STALLED_AFTER_MS);
+        signal.addEventListener('abort', () => clearTimeout(timer));
+      });
+      const skippedMs = (await this.env.temporal.currentTimeMs()) - fromMs;
+      if (skippedMs < 2 * STALLED_AFTER_MS) throw new Stalled(`the server went on by ${skippedMs} ms only`);
     }
   }
 
@@ -325,16 +348,11 @@ function batchCue({ script }: BatchStage): Omit<Cue, 'workflowId' | 'taskQueue'>
   };
 }
 
-/** The workflows as they are, but for the length of history at which they continue as new. */
-function withShortHistories(code: string): string {
-  let constants = 0;
-  const short = code.replace(
-    /\b((LONGEST_BATCH|LONGEST|SHORTEST)_HISTORY_EVENTS = )\d[\d_]*/g,
-    (_all, name: string, which: string) => {
-      constants += 1;
-      return `${name}${SHORT_HISTORY_EVENTS[which]}`;
-    },
-  );
-  if (constants !== 3) throw new Error(`${constants} bounds of a history are in the bundle, not three`);
-  return short;
+/** The workflows as they are, but for some numbers. */
+function withConstants(code: string, values: Record<string, number>): string {
+  return Object.entries(values).reduce((changed, [name, value]) => {
+    const parts = changed.split(new RegExp(`\\b${name} = \\d[\\d_]*`));
+    if (parts.length !== 2) throw new Error(`${name} is ${parts.length - 1} times in the bundle, not once`);
+    return parts.join(`${name} = ${value}`);
+  }, code);
 }

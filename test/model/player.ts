@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createVideoTestEnvironment } from '../../src/testing';
 import { processorMs } from '../support/processor-time.cjs';
 import { fc } from '../support/properties';
-import { silenceLogs, Theatre } from './play';
+import { Stalled, silenceLogs, Theatre } from './play';
 import { BATCHES, JOBS, type RunReport, runShare, type Share } from './run-scripts';
 
 /** What run.cjs asks for, and the answers: how far it is, and in the end the report. */
@@ -17,17 +17,30 @@ const [, , codePath = ''] = process.argv;
 async function play({ kind, ...share }: Order): Promise<RunReport> {
   const { seed = 0 } = fc.readConfigureGlobal();
   const env = await createVideoTestEnvironment();
+  const theatre = await Theatre.open(env, { code: readFileSync(codePath, 'utf8') });
   try {
-    const theatre = await Theatre.open(env, { code: readFileSync(codePath, 'utf8') });
     const whole = { ...share, seed };
-    const onProgress = (played: number) => answer({ played });
-    const report = await (kind === 'jobs'
-      ? runShare(theatre, JOBS, whole, onProgress)
-      : runShare(theatre, BATCHES, whole, onProgress));
-    await theatre.close();
-    return report;
+    const listeners = {
+      onProgress: (played: number) => answer({ played }),
+      onFailure: (script: string) => process.stderr.write(`${script}\n`),
+    };
+    return await (kind === 'jobs'
+      ? runShare(theatre, JOBS, whole, listeners)
+      : runShare(theatre, BATCHES, whole, listeners));
   } finally {
+    await theatre.close();
     await env.teardown();
+  }
+}
+
+/** As in the suite, what stalls is played once more on a new server. */
+async function playUnlessStalled(order: Order): Promise<RunReport> {
+  try {
+    return await play(order);
+  } catch (error) {
+    if (!(error instanceof Stalled)) throw error;
+    process.stderr.write(`${JSON.stringify(order)} once more on a new server: ${error.message}\n`);
+    return play(order);
   }
 }
 
@@ -40,7 +53,7 @@ process.on('disconnect', () => process.kill(-process.pid, 'SIGKILL'));
 
 silenceLogs();
 process.on('message', (order: Order) => {
-  play(order).then(
+  playUnlessStalled(order).then(
     (report) => answer({ report, processorMs: processorMs() }),
     (error: unknown) => answer({ error: String(error) }),
   );

@@ -48,12 +48,17 @@ export interface RunReport {
   failure?: string;
 }
 
+interface Listeners {
+  onProgress?(played: number): void;
+  onFailure?(script: string): void;
+}
+
 /** Plays the scripts of a share in groups until one fails. */
 export async function runShare<S, P extends { script: S; notes: Note[] }>(
   theatre: Theatre,
   kind: Kind<S, P>,
   share: Share,
-  onProgress: (played: number) => void = () => undefined,
+  { onProgress, onFailure }: Listeners = {},
 ): Promise<RunReport> {
   const all = fc.sample(kind.scripts, { seed: seedOf(share), numRuns: share.scripts });
   const report: RunReport = { played: 0, runs: 0, outcomes: {} };
@@ -64,10 +69,12 @@ export async function runShare<S, P extends { script: S; notes: Note[] }>(
       const problems = kind.compare(performance);
       if (problems.length === 0) continue;
       const failed = { index: from + index, script: performance.script, problems };
+      // At once: the smallest takes minutes to find.
+      onFailure?.([`script ${share.from + failed.index + 1} fails:`, ...asCase(failed)].join('\n'));
       report.failure = await shrink(theatre, kind, share, failed);
       return report;
     }
-    onProgress(report.played);
+    onProgress?.(report.played);
   }
   return report;
 }

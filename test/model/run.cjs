@@ -26,7 +26,7 @@ for (const [name, least] of [
 }
 
 /** Each share is played by one process, with a seed of its own: the processes change nothing but the time. */
-const SHARES = { jobs: 500, batches: 50 };
+const SHARES = { jobs: 240, batches: 40 };
 const PRINT_EVERY_MS = 5_000;
 
 function orders() {

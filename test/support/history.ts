@@ -14,6 +14,8 @@ interface PastActivity {
   attempts: number;
   /** From the scheduling to the start of the last attempt; 0 for a local one. */
   waitedMs: number;
+  /** When Temporal ends it at the latest; 0 for a local one. */
+  endsByMs: number;
   summary?: string;
 }
 
@@ -27,7 +29,7 @@ export function activities(history: History): PastActivity[] {
       const { activity_type: type = '', attempt: attempts = 0 }: LocalActivity = Object(
         textOf(marker.details?.data?.payloads?.[0]?.data),
       );
-      return [{ type, isLocal: true, attempts, waitedMs: 0, summary }];
+      return [{ type, isLocal: true, attempts, waitedMs: 0, endsByMs: 0, summary }];
     }
     if (!scheduled) return [];
     const started = events.find(
@@ -40,6 +42,7 @@ export function activities(history: History): PastActivity[] {
         isLocal: false,
         attempts: started?.activityTaskStartedEventAttributes?.attempt ?? 0,
         waitedMs: timeOf(started) - timeOf(event),
+        endsByMs: timeOf(event) + durationMs(scheduled.scheduleToCloseTimeout),
         summary,
       },
     ];
