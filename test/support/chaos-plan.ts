@@ -42,9 +42,9 @@ export const VIDEO_BYTES = 64 * 1024;
  */
 export const WORKER_LATENCY_MS = 60;
 
-export const JOBS = atLength(40, 200);
+export const JOBS = atLength(28, 200);
 const RESUBMITTING_JOBS = atLength(4, 20);
-const JOBS_START_WITHIN_MS = atLength(9_000, 25_000);
+const JOBS_START_WITHIN_MS = atLength(7_000, 25_000);
 
 const LEAST_KILLS = atLength(4, 12);
 const MOST_KILLS = atLength(5, 16);
