@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import type { Environment } from '../config/service-config';
 import { readS3Connection } from '../config/storage-config';
-import { errorCode } from '../contract/errors';
+import { errorCode } from '../contract/error-code';
 import { readS3Uri } from '../storage';
 import { FileSink } from '../storage/file-sink';
 import { makeFolder, syncFolder } from '../storage/folders';

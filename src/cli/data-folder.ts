@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, chmod, mkdir, readdir } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { ConfigError } from '../config/service-config';
-import { errorCode } from '../contract/errors';
+import { errorCode } from '../contract/error-code';
 
 const PRIVATE_MODES = { folder: 0o700, file: 0o600 };
 

@@ -4,7 +4,7 @@ import { text as textOf } from 'node:stream/consumers';
 import { stringify } from 'yaml';
 import { ConfigError, type Environment, readApiKey, readProfile } from '../config/service-config';
 import { printableJson } from '../contract';
-import { errorCode } from '../contract/errors';
+import { errorCode } from '../contract/error-code';
 import { TASK_ID_RULE } from '../contract/input-rules';
 import { NO_SECRETS, redact } from '../contract/redact';
 import {

@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 import type { Environment } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
 import { shown, VideoFailure } from '../contract';
-import { errorCode } from '../contract/errors';
+import { errorCode } from '../contract/error-code';
 import { COMMAND_LINE_OWNER, LARGEST_IMAGE_BYTES } from '../contract/image-reference';
 import {
   BadImage,

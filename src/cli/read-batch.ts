@@ -15,7 +15,7 @@ import {
   VideoFailure,
   type VideoRequest,
 } from '../contract';
-import { errorCode } from '../contract/errors';
+import { errorCode } from '../contract/error-code';
 import { requestsFileProblem } from '../contract/sizes';
 import { createStorage, StorageFault } from '../storage';
 import { BadLines } from './bad-lines';

@@ -1,5 +1,5 @@
 import { printable } from '../contract/clean-text';
-import { errorCode } from '../contract/errors';
+import { errorCode } from '../contract/error-code';
 
 /** The exit code of shells for a program that was stopped by Ctrl-C. */
 export const INTERRUPTED = 130;

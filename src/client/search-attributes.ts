@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client, ConnectionLike } from '@temporalio/client';
 import { ConfigError } from '../config/service-config';
 import { cleanText, inShell, shown } from '../contract/clean-text';
-import { errorCode } from '../contract/errors';
+import { errorCode } from '../contract/error-code';
 import { SEARCH_ATTRIBUTES } from '../contract/search-attributes';
 
 /** Types of search attributes, by their numbers in Temporal's API. */

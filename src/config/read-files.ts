@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import type { z } from 'zod';
-import { errorCode } from '../contract/errors';
+import { errorCode } from '../contract/error-code';
 import { type Environment, problemWith, type Setting, withoutBlanks } from './read-setting';
 
 /** A key has some hundred bytes, a profile some thousand. The YAML parser takes seconds for a long file of mistakes. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { errorCode } from '../contract/errors';
+import { errorCode } from '../contract/error-code';
 import { isPollsPerSecondSaved } from '../contract/input-rules';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../contract/lost-submit';
 import type { VideoServiceOptions } from '../service';

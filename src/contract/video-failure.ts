@@ -6,8 +6,8 @@ import {
   NexusOperationFailure,
   TimeoutFailure,
 } from '@temporalio/common';
+import { boundedCause } from './bounded-cause';
 import { cleanText, shown } from './clean-text';
-import { boundedCause } from './errors';
 import { FAILURES, type FailureType, fromTemporalType, toTemporalType } from './failure-table';
 import type { LostSubmitPolicy } from './lost-submit';
 import { BATCH_WORKFLOW_TYPE, NEXUS_SERVICE, WORKFLOW_TYPE } from './names';

@@ -5,7 +5,7 @@ import { readGatewayConfig } from '../config/gateway-config';
 import { ConfigError } from '../config/read-setting';
 import { type Environment, readProfile } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
-import { errorCode } from '../contract/errors';
+import { errorCode } from '../contract/error-code';
 import { createStorage, type VideoStorage } from '../storage';
 import { buildGateway } from './gateway';
 import { openKeyFile } from './gateway-keys';

@@ -1,6 +1,6 @@
 import type { ServiceHandler } from 'nexus-rpc';
 import { ConfigError } from '../config/service-config';
-import { errorCode } from '../contract/errors';
+import { errorCode } from '../contract/error-code';
 import type { VideoNexusOptions } from './handler';
 
 /**

@@ -9,7 +9,7 @@ import {
   inflate,
 } from 'node:zlib';
 import type { Dispatcher } from 'undici';
-import { errorCode } from '../contract/errors';
+import { errorCode } from '../contract/error-code';
 
 const DECODERS = new Map<string, () => Transform>([
   ['gzip', createGunzip],

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { errorCode } from '../contract/errors';
+import { errorCode } from '../contract/error-code';
 import { type Secrets, secretHider } from '../contract/redact';
 import { endOfString } from './answer-paths';
 import { SECRET_HEADERS } from './secrets-of-call';

@@ -3,7 +3,7 @@ import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { errorCode } from '../contract/errors';
+import { errorCode } from '../contract/error-code';
 import { inFolder, syncFolder } from './folders';
 import { receiveFile } from './incoming-file';
 import { isPartName, newPartName, partMark, removePartsBefore } from './part-files';

@@ -1,6 +1,6 @@
 import { mkdir, open, readdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { errorCode } from '../contract/errors';
+import { errorCode } from '../contract/error-code';
 
 /** Makes a folder and those above it, so that a power cut cannot lose one with the files in it. */
 export async function makeFolder(folder: string): Promise<void> {

@@ -2,7 +2,7 @@ import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
-import { errorCode } from '../contract/errors';
+import { errorCode } from '../contract/error-code';
 import { FileSink } from './file-sink';
 import { inFolder, makeFolder, syncFolder } from './folders';
 import { moveIfFree, newPartName, noteLeftPart, partMark, partsIn, sidecarMark } from './part-files';

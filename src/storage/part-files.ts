@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { link, lstat, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { errorCode } from '../contract/errors';
+import { errorCode } from '../contract/error-code';
 import { FolderListings, syncFolder } from './folders';
 
 // Long enough that two owners in one folder never get the same mark.

@@ -1,5 +1,5 @@
 import type { S3Client } from '@aws-sdk/client-s3';
-import { errorCode } from '../contract/errors';
+import { errorCode } from '../contract/error-code';
 import { NO_SECRETS, redact, type Secrets } from '../contract/redact';
 import type { S3Connection, S3Credentials } from './s3-connection';
 import { StorageFault } from './storage-fault';

@@ -1,6 +1,6 @@
 import { finished, PassThrough, type Readable } from 'node:stream';
 import { cleanText } from '../contract/clean-text';
-import { errorCode } from '../contract/errors';
+import { errorCode } from '../contract/error-code';
 
 const LONGEST_MESSAGE_CHARS = 2_000;
 

@@ -1,5 +1,5 @@
 import { cleanText } from '../../contract/clean-text';
-import { errorCode } from '../../contract/errors';
+import { errorCode } from '../../contract/error-code';
 
 /** The first line of an error's message. Without `instanceof`, because Node's errors may come from another realm. */
 export function messageOf(error: unknown): string {

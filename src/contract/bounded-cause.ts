@@ -1,11 +1,6 @@
 import { TemporalFailure } from '@temporalio/common';
 import { cleanText } from './clean-text';
 
-/** The code of an error, such as ENOENT. Not by `instanceof`: errors of Node may come from another realm. */
-export function errorCode(error: unknown): unknown {
-  return Reflect.get(Object(error), 'code');
-}
-
 /** Errors of this package have at most three causes. */
 const MOST_CAUSES = 5;
 const LONGEST_MESSAGE_CHARS = 2_000;
