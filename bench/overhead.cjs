@@ -1,13 +1,14 @@
 /**
  * Section (d): what the engine costs one job, beside a bare loop in the same process that submits, polls and downloads without
- * an engine and without any safety. Both poll one second after the submit, when the task of one second has just ended, so that
- * both wait the same. They take turns, one job at a time. Times are medians: from the call to the file without the second that the
- * task takes, and from the end of the task to the file on the disk.
+ * an engine, and beside a bare workflow that does the same on Temporal; neither has any safety. All poll one second after the
+ * submit, when the task of one second has just ended, so that they wait the same. They take turns, one job at a time. Times are
+ * medians: from the call to the file without the second that the task takes, and from the end of the task to the file on the disk.
  */
 const { readdirSync, statSync } = require('node:fs');
 const { mkdir } = require('node:fs/promises');
 const { join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
+const { bundleWorkflowCode, DefaultLogger, Worker } = require('@temporalio/worker');
 const { createVideoClient } = require('../dist/src/client/video-client');
 const { createVideoService } = require('../dist/src/service');
 const { createFileStorage } = require('../dist/src/storage');
@@ -22,6 +23,9 @@ const TASK_MS = 1_000;
 const POLL_EVERY_MS = 1_000;
 const VIDEO_BYTES = 100_000;
 const TASK_QUEUE = 'bench';
+const BARE_QUEUE = 'bare';
+const BARE_WORKFLOWS = join(__dirname, 'bare/workflows.cjs');
+const SILENT = new DefaultLogger('ERROR');
 const WARM_UP = 3;
 
 /** The job without an engine. */
@@ -58,11 +62,17 @@ async function measure({ quick }) {
   const rounds = quick ? 1 : 15;
   return inFolder((folder) =>
     withDevServer(async ({ client, connection, version }) => {
-      const folders = { bare: join(folder, 'bare'), ours: join(folder, 'ours') };
+      const folders = Object.fromEntries(['bare', 'workflow', 'ours'].map((who) => [who, join(folder, who)]));
       await Promise.all(Object.values(folders).map((each) => mkdir(each)));
       const emulator = await startEmulatorProcess({ jobTimeMs: TASK_MS, videoBytes: VIDEO_BYTES });
       const { url, apiKey } = emulator;
       const activities = bareActivities({ url, apiKey, folder: folders.bare });
+      const bareWorker = await Worker.create({
+        connection,
+        taskQueue: BARE_QUEUE,
+        workflowBundle: await bundleWorkflowCode({ workflowsPath: BARE_WORKFLOWS, logger: SILENT }),
+        activities: bareActivities({ url, apiKey, folder: folders.workflow }),
+      });
       const worker = await createVideoWorker({
         env: {},
         connection,
@@ -74,10 +84,16 @@ async function measure({ quick }) {
       const polling = { min: POLL_EVERY_MS, max: POLL_EVERY_MS };
       const runs = {
         bare: (prompt) => bareLoop(activities, prompt),
+        workflow: (prompt) =>
+          client.workflow.execute('bareVideo', {
+            taskQueue: BARE_QUEUE,
+            workflowId: prompt,
+            args: [prompt, prompt],
+          }),
         ours: (prompt) => videos.execute({ request: { prompt }, polling }),
       };
-      const samples = { bare: [], ours: [] };
-      await worker.runUntil(async () => {
+      const samples = { bare: [], workflow: [], ours: [] };
+      const takeTurns = async () => {
         for (let round = -WARM_UP; round < rounds; round++) {
           for (const [who, run] of Object.entries(runs)) {
             const prompt = `${who} fox ${round + WARM_UP}`;
@@ -85,15 +101,18 @@ async function measure({ quick }) {
             if (round >= 0) samples[who].push(sample);
           }
         }
-      });
+      };
+      await worker.runUntil(() => bareWorker.runUntil(takeTurns));
       await emulator.close();
-      return sectionOf(medians(samples.bare), medians(samples.ours), { rounds, version });
+      const found = Object.fromEntries(Object.entries(samples).map(([who, of]) => [who, medians(of)]));
+      return sectionOf(found, { rounds, version });
     }),
   );
 }
 
-function sectionOf(bare, ours, { rounds, version }) {
-  const more = Object.fromEntries(Object.keys(ours).map((key) => [key, ours[key] - bare[key]]));
+function sectionOf({ bare, workflow, ours }, { rounds, version }) {
+  const beyond = (one) => Object.fromEntries(Object.keys(ours).map((key) => [key, ours[key] - one[key]]));
+  const ratioOf = ({ beyondTaskMs }) => beyondTaskMs / bare.beyondTaskMs;
   return {
     section: 'd',
     title: 'Overhead of one job',
@@ -101,8 +120,10 @@ function sectionOf(bare, ours, { rounds, version }) {
     better: 'less',
     rows: [
       { name: 'bare loop without an engine', values: bare, ratio: 1 },
-      { name: 'ours', ours: true, values: ours, ratio: ours.beyondTaskMs / bare.beyondTaskMs },
-      { name: 'ours beyond the bare loop', values: more },
+      { name: 'bare workflow', values: workflow, ratio: ratioOf(workflow) },
+      { name: 'ours', ours: true, values: ours, ratio: ratioOf(ours) },
+      { name: 'ours beyond the bare loop', values: beyond(bare) },
+      { name: 'ours beyond the bare workflow', values: beyond(workflow) },
     ],
     notes: [
       `Tasks of ${TASK_MS / 1_000} s, one job at a time, medians of ${rounds}: from the call to the result without the second of the task, and from the end of the task to the file on the disk.`,
