@@ -23,8 +23,13 @@ function watch(message: unknown): void {
   const { fastify: app }: { fastify: FastifyInstance } = Object(message);
   let checker: Promise<AnswerChecker> | undefined;
   const check = async (use: (checker: AnswerChecker) => string[]) => {
-    checker ??= load();
-    problems.push(...use(await checker));
+    try {
+      checker ??= load();
+      problems.push(...use(await checker));
+    } catch (error) {
+      // Thrown here it would change the answer and tell nobody why.
+      problems.push(error instanceof Error ? String(error.stack) : String(error));
+    }
   };
   const load = async () => {
     await app.ready();
@@ -53,8 +58,7 @@ function watchEvents(
   const watched = (...args: [unknown]) => {
     if (String(raw.getHeader('content-type')).startsWith('text/event-stream')) {
       const answer = { ...callOf(request), status: raw.statusCode, headers: raw.getHeaders() };
-      const checked = check((loaded) => loaded.problemsWithEvents(answer, String(args[0])));
-      checks.add(checked.catch((error) => void problems.push(String(error))));
+      checks.add(check((loaded) => loaded.problemsWithEvents(answer, String(args[0]))));
     }
     return write(...args);
   };
