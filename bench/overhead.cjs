@@ -8,7 +8,7 @@ const { readdirSync, statSync } = require('node:fs');
 const { mkdir } = require('node:fs/promises');
 const { join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { bundleWorkflowCode, DefaultLogger, Worker } = require('@temporalio/worker');
+const { Worker } = require('@temporalio/worker');
 const { createVideoClient } = require('../dist/src/client/video-client');
 const { createVideoService } = require('../dist/src/service');
 const { createFileStorage } = require('../dist/src/storage');
@@ -24,8 +24,6 @@ const POLL_EVERY_MS = 1_000;
 const VIDEO_BYTES = 100_000;
 const TASK_QUEUE = 'bench';
 const BARE_QUEUE = 'bare';
-const BARE_WORKFLOWS = join(__dirname, 'bare/workflows.cjs');
-const SILENT = new DefaultLogger('ERROR');
 const WARM_UP = 3;
 
 /** The job without an engine. */
@@ -70,7 +68,7 @@ async function measure({ quick }) {
       const bareWorker = await Worker.create({
         connection,
         taskQueue: BARE_QUEUE,
-        workflowBundle: await bundleWorkflowCode({ workflowsPath: BARE_WORKFLOWS, logger: SILENT }),
+        workflowsPath: require.resolve('./bare/workflows.cjs'),
         activities: bareActivities({ url, apiKey, folder: folders.workflow }),
       });
       const worker = await createVideoWorker({

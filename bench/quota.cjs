@@ -3,8 +3,7 @@
  * back off exponentially. One service runs 5 tasks at a time, the other accepts 120 submits a minute; neither sends
  * Retry-After. All four run side by side, always with more jobs than the service has room for, for the same time.
  */
-const { join } = require('node:path');
-const { bundleWorkflowCode, DefaultLogger, Worker } = require('@temporalio/worker');
+const { Worker } = require('@temporalio/worker');
 const { createVideoClient } = require('../dist/src/client/video-client');
 const { createVideoService } = require('../dist/src/service');
 const { createFileStorage } = require('../dist/src/storage');
@@ -14,8 +13,6 @@ const { startEmulatorProcess } = require('./support/emulator-process.cjs');
 const { runSection } = require('./support/section.cjs');
 const { inFolder, withDevServer } = require('./support/temporal.cjs');
 
-const BARE_WORKFLOWS = join(__dirname, 'bare/workflows.cjs');
-const SILENT = new DefaultLogger('ERROR');
 const PLACES = 5;
 const RATE = { perSecond: 2, burst: 5 };
 const VIDEO_BYTES = 10_000;
@@ -70,17 +67,14 @@ async function startOurs({ connection, client }, emulator, { folder, taskQueue, 
   return createVideoWorker({ env: {}, connection, taskQueue, service, storage });
 }
 
-async function startPlain(
-  { connection, client, workflowBundle },
-  { url, apiKey },
-  { folder, taskQueue, jobs },
-) {
+async function startPlain({ connection, client }, { url, apiKey }, { folder, taskQueue, jobs }) {
   await startAll(jobs, (index) => {
     const args = [`Fox ${index}`, `${taskQueue}-${index}`];
     return client.workflow.start('bareVideo', { taskQueue, workflowId: `${taskQueue}-${index}`, args });
   });
   const activities = bareActivities({ url, apiKey, folder });
-  return Worker.create({ connection, taskQueue, workflowBundle, activities });
+  const workflowsPath = require.resolve('./bare/workflows.cjs');
+  return Worker.create({ connection, taskQueue, workflowsPath, activities });
 }
 
 const startAll = (jobs, start) => Promise.all(Array.from({ length: jobs }, (_, index) => start(index)));
@@ -104,7 +98,6 @@ async function measure({ quick }) {
   const { windowMs, jobTimeMs, jobs } = quick ? QUICK : FULL;
   return inFolder((folder) =>
     withDevServer(async (temporal) => {
-      const workflowBundle = await bundleWorkflowCode({ workflowsPath: BARE_WORKFLOWS, logger: SILENT });
       const pairs = Object.keys(LIMITS).flatMap((limit) => Object.keys(CLIENTS).map((who) => [limit, who]));
       const runs = await Promise.all(
         pairs.map(async ([limit, who], index) => {
@@ -115,7 +108,7 @@ async function measure({ quick }) {
           });
           const demand = limit === 'rate' ? (RATE.perSecond * windowMs) / 1_000 + 4 * RATE.burst : jobs;
           const options = { folder, taskQueue: `bench-${index}`, jobs: demand };
-          const worker = await CLIENTS[who]({ ...temporal, workflowBundle }, emulator, options);
+          const worker = await CLIENTS[who](temporal, emulator, options);
           return { limit, who, emulator, worker };
         }),
       );
