@@ -16,6 +16,18 @@ import { findTool } from '../support/tools.cjs';
 const CHROMIUM_ARGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--no-first-run'];
 const TEMPORAL_UI = 'http://temporal.example:8233';
 
+/** The service's clock. While it is stopped, no generation ends, however slow the browser is. */
+const service = {
+  stoppedAtMs: undefined as number | undefined,
+  now: () => service.stoppedAtMs ?? Date.now(),
+  stop: () => {
+    service.stoppedAtMs = Date.now();
+  },
+  goOn: () => {
+    service.stoppedAtMs = undefined;
+  },
+};
+
 const { key, line } = makeKey('tester');
 let env: VideoTestEnvironment;
 let worker: VideoWorker;
@@ -26,7 +38,8 @@ let browser: Browser;
 beforeAll(async () => {
   const executablePath = findTool('chromium');
   captureLogs();
-  env = await createVideoTestEnvironment({ server: 'dev', emulator: { jobTimeMs: 0, fetchImages: true } });
+  const emulator = { jobTimeMs: 1, fetchImages: true, clock: service.now };
+  env = await createVideoTestEnvironment({ server: 'dev', emulator });
   const keysFile = join(env.storageFolder, 'keys');
   writeFileSync(keysFile, line);
   gateway = await createVideoGateway({
@@ -40,6 +53,7 @@ beforeAll(async () => {
   running = worker.run();
   browser = await chromium.launch({ executablePath, args: CHROMIUM_ARGS });
 });
+afterEach(service.goOn);
 afterAll(async () => {
   await browser?.close();
   await gateway?.close();
@@ -128,8 +142,10 @@ test('with the right key alone, a prompt becomes a video that plays, with its se
     await giveKey(page, key);
     await page.getByText('There are none yet').waitFor();
     await field(page, 'Seed').fill('7');
+    service.stop();
     await ask(page, prompt);
     await untilState(page, 'generating');
+    service.goOn();
     await untilPlaying(page);
     const [task] = paidFor(prompt);
     expect(task?.request).toMatchObject({ resolution: '480p', aspect_ratio: '16:9', duration: 1, seed: 7 });
@@ -156,10 +172,12 @@ test('with the right key alone, a prompt becomes a video that plays, with its se
 test('a reload midway shows the same video, which is paid for once and plays', async () => {
   const prompt = newPrompt();
   await inSession(async (page) => {
+    service.stop();
     await ask(page, prompt);
     await untilState(page, 'generating');
     await page.reload();
     await untilState(page, 'generating');
+    service.goOn();
     await untilPlaying(page);
     expect(paidFor(prompt)).toHaveLength(1);
   });
@@ -176,6 +194,7 @@ test('a request whose answers are lost is sent again, even after a reload, and p
       // The reload may have ended it.
       await route.abort().catch(() => undefined);
     });
+    service.stop();
     await ask(page, prompt);
     await page.getByText('the video is started once').waitFor();
     await page.reload();
@@ -212,8 +231,10 @@ test('a held submit is adopted, submitted again or abandoned on the page', async
     expect(paidFor(adopted)).toHaveLength(1);
 
     const resubmitted = await hold();
+    service.stop();
     await decide('Submit again');
     await untilState(page, 'generating');
+    service.goOn();
     expect(paidFor(resubmitted)).toHaveLength(2);
 
     await hold();
@@ -274,6 +295,7 @@ test('an image file that is dropped on the form is uploaded, and the service fet
     await drop('fox.png', 'image/png', PNG);
     await page.getByText('The image is uploaded').waitFor();
     expect(await page.locator('#dropped-name').textContent()).toBe('fox.png');
+    service.stop();
     await ask(page, prompt);
     await untilState(page, 'generating');
     expect(paidFor(prompt)[0]?.image).toMatchObject({ sha256: sha256Of(PNG), contentType: 'image/png' });
@@ -303,6 +325,7 @@ test('the keyboard alone logs in, fills the form, starts a video and opens anoth
     await keyboard.type(key);
     await keyboard.press('Enter');
     await tabTo('#prompt');
+    service.stop();
     await start(first);
     await untilState(page, 'generating');
     expect(paidFor(first)[0]?.request).toMatchObject({ resolution: RESOLUTIONS[0] });
