@@ -1,4 +1,5 @@
-// Plays many more scripts than the suite does: `npm run model -- --scripts 50000 --seed 7`.
+// Plays many more scripts than the suite does: `npm run model -- --scripts 50000 --seed 7`. Ctrl-C says with which `--from` it
+// goes on: the scripts of a run are the same, however often it was interrupted.
 const { fork } = require('node:child_process');
 const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
 const { availableParallelism, tmpdir } = require('node:os');
@@ -12,6 +13,8 @@ const { values } = parseArgs({
     batches: { type: 'string', default: '200' },
     seed: { type: 'string', default: 'fox' },
     processes: { type: 'string', default: String(availableParallelism()) },
+    // Scripts before this one were played by an earlier run.
+    from: { type: 'string', default: '0' },
   },
 });
 
@@ -19,6 +22,7 @@ for (const [name, least] of [
   ['scripts', 0],
   ['batches', 0],
   ['processes', 1],
+  ['from', 0],
 ]) {
   if (/^\d+$/.test(values[name]) && Number(values[name]) >= least) continue;
   process.stderr.write(`--${name} is ${values[name]}: give a number, such as 4.\n`);
@@ -29,15 +33,24 @@ for (const [name, least] of [
 const SHARES = { jobs: 240, batches: 40 };
 const PRINT_EVERY_MS = 5_000;
 
+/** Jobs come first, so that what is left after an interruption is one number; an earlier share is played as a whole. */
 function orders() {
   const all = { jobs: Number(values.scripts), batches: Number(values.batches) };
-  return Object.entries(SHARES).flatMap(([kind, size]) =>
-    Array.from({ length: Math.ceil(all[kind] / size) }, (_, index) => ({
-      kind,
-      from: index * size,
-      scripts: Math.min(size, all[kind] - index * size),
-    })),
-  );
+  return Object.entries(SHARES)
+    .flatMap(([kind, size]) =>
+      Array.from({ length: Math.ceil(all[kind] / size) }, (_, index) => ({
+        kind,
+        from: index * size,
+        scripts: Math.min(size, all[kind] - index * size),
+      })),
+    )
+    .filter(({ kind, from, scripts }) => kind !== 'jobs' || from + scripts > Number(values.from));
+}
+
+/** The first script of a job that no finished share contains. */
+function firstUnplayed(total) {
+  const waiting = orders().filter(({ kind, from }) => kind === 'jobs' && !total.finished.has(from));
+  return waiting[0]?.from ?? Number(values.scripts);
 }
 
 async function bundle(folder) {
@@ -74,6 +87,7 @@ async function startPlayer(codePath, waiting, total) {
         total.problem ??= problem;
       }
       if (report) add(total, order.kind, report);
+      if (order.kind === 'jobs') total.finished.add(order.from);
     }
   } finally {
     players.delete(child);
@@ -120,16 +134,30 @@ async function main() {
   const startedAtMs = Date.now();
   const folder = mkdtempSync(join(tmpdir(), 'videogen-model-'));
   const none = () => ({ played: 0, runs: 0, outcomes: {} });
-  const total = { players: [], counts: { jobs: none(), batches: none() }, problem: undefined };
+  const total = {
+    players: [],
+    counts: { jobs: none(), batches: none() },
+    finished: new Set(),
+    problem: undefined,
+  };
   const sum = (of) => total.players.reduce((all, player) => all + player[of], 0);
+  const scriptsLeft = orders().reduce((all, { scripts }) => all + scripts, 0);
   const seconds = () => ((Date.now() - startedAtMs) / 1_000).toFixed(0);
   const spent = () => `${seconds()} s, ${(sum('processorMs') / 1_000).toFixed(0)} s of processor time`;
+  const onInterrupt = () => {
+    for (const child of players) end(child);
+    process.stdout.write(
+      `${JSON.stringify(total.counts)}\nInterrupted after ${spent()}${total.problem === undefined ? ', without a finding' : ''}. It goes on with --from ${firstUnplayed(total)}.\n`,
+    );
+    rmSync(folder, { recursive: true, force: true });
+    process.exit(130);
+  };
+  process.once('SIGINT', onInterrupt);
+  process.once('SIGTERM', onInterrupt);
   const printing = setInterval(() => {
     const { jobs, batches } = total.counts;
     const played = jobs.played + batches.played + sum('played');
-    process.stderr.write(
-      `${played} of ${Number(values.scripts) + Number(values.batches)} scripts, ${seconds()} s\n`,
-    );
+    process.stderr.write(`${played} of ${scriptsLeft} scripts, ${seconds()} s\n`);
   }, PRINT_EVERY_MS);
   try {
     const codePath = await bundle(folder);
