@@ -10,7 +10,7 @@ import { run } from '../../src/cli/run';
 import { seededRandom } from '../../src/emulator/seeded-random';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { makeKey } from '../../src/gateway/gateway-keys';
-import { newestFirst } from '../../src/gateway/newest-first';
+import { newestFirst } from '../../src/client/newest-first';
 import { prefixOf, taskIdFor, taskIdOf, workflowIdOf } from '../../src/gateway/task-names';
 import type { VideoObject } from '../../src/gateway/video-object';
 import { createVideoService, type VideoService } from '../../src/service';
