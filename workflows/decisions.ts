@@ -10,8 +10,8 @@ import {
 import type { VideoActivities } from '../activities';
 import { describeDuration } from '../src/contract/duration';
 import { decisionProblem, isDecisionId } from '../src/contract/input-rules';
-import type { SubmitDecision } from '../src/contract/lost-submit';
 import { commandOn } from '../src/contract/job-commands';
+import type { SubmitDecision } from '../src/contract/lost-submit';
 import { DECISION_REFUSED, describeRefusal } from '../src/contract/lost-submit';
 import { ADOPT_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { decodeSearchAttributes } from '@temporalio/common/lib/converter/payload-search-attributes';
-import { optionalTsToDate, requiredTsToDate } from '@temporalio/common/lib/time';
+import { type optionalTsToDate, requiredTsToDate } from '@temporalio/common/lib/time';
 import { cleanText } from '../contract/clean-text';
 import { decodeFirst } from '../contract/decode-first';
 import { errorCode } from '../contract/error-code';

@@ -54,9 +54,7 @@ export async function retryJob(
   options: RetryOptions = {},
 ): Promise<RetriedJob> {
   const overview = await existing(client, workflowId);
-  return overview.kind === 'batch'
-    ? retryBatch(client, overview)
-    : retryOne(client, overview, options);
+  return overview.kind === 'batch' ? retryBatch(client, overview) : retryOne(client, overview, options);
 }
 
 async function existing(client: Client, workflowId: string): Promise<JobOverview> {
@@ -81,7 +79,8 @@ async function retryOne(
       state,
       failure,
       taskId: failure?.taskId ?? overview.taskId,
-      sentNothing: overview.endedAt !== undefined && (await inTime(client, () => hasSentNothing(handle, description))),
+      sentNothing:
+        overview.endedAt !== undefined && (await inTime(client, () => hasSentNothing(handle, description))),
     },
     { resubmit },
   );
@@ -135,10 +134,10 @@ async function startOn<Input extends JobInput | BatchInput>(
   } catch (error) {
     if (!(error instanceof NameTaken)) throw error;
   }
-  throw new RetryRefused(
-    `${shown(workflowId)} was retried before, as ${shown(next)}: go on with that one.`,
-    [commandOn('status', next), commandOn('retry', next)],
-  );
+  throw new RetryRefused(`${shown(workflowId)} was retried before, as ${shown(next)}: go on with that one.`, [
+    commandOn('status', next),
+    commandOn('retry', next),
+  ]);
 }
 
 async function failureOf(client: Client, handle: WorkflowHandle): Promise<VideoFailure | undefined> {
