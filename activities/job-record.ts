@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { activityInfo, log } from '@temporalio/activity';
 import { z } from 'zod';
+import { keyMaterial } from '../src/contract/idempotency-key';
 import type { StoredVideo } from '../src/contract/job';
 import { RECORD_IO_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
@@ -159,9 +160,9 @@ export function mayKnowKey(record: JobRecord | undefined): boolean {
 
 /** Identifies a job by its namespace, name and request: the same in every attempt and every run. */
 export function jobDigest(job: string, request: VideoRequest): string {
-  const fields = Object.entries(request).sort(([a], [b]) => (a < b ? -1 : 1));
-  const identity = JSON.stringify([activityInfo().namespace, job, fields]);
-  return createHash('sha256').update(identity).digest('hex');
+  return createHash('sha256')
+    .update(keyMaterial(activityInfo().namespace, job, request))
+    .digest('hex');
 }
 
 function parse(key: string, content: string) {

@@ -5,6 +5,9 @@ export {
   type VideoActivities,
   type VideoActivityDeps,
 } from '../activities';
+export type { ListOptions } from './client/list-jobs';
+export type { RetriedJob, RetryOptions } from './client/retry-job';
+export { RetryRefused } from './client/retry-plan';
 export { TemporalUnreachable } from './client/temporal-unreachable';
 export type { VideoBatch } from './client/video-batch';
 export {

@@ -2,11 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Ajv from 'ajv';
-import { describeProgram } from '../src/cli/run';
-import { processTerminal } from '../src/cli/terminal';
 import { SETTINGS } from '../src/config/all-settings';
 import { SUBMIT_POLICY } from '../src/contract/policies';
 import { RELEASE } from '../src/temporal-server/dev-server-release';
+import { parser } from './cli/parser';
 import { type ComposeFile, type ComposeService, parseCompose, parseDockerfile } from './support/compose-file';
 
 const root = join(__dirname, '..');
@@ -19,22 +18,9 @@ const SETTING_NAMES = new Set(Object.values(SETTINGS).flatMap((group) => Object.
 const manifest = JSON.parse(read('package.json'));
 
 /** The program of the image, and its commands. */
-const noAction = async () => undefined;
 const CLI = {
   main: manifest.bin.videogen.replace('./', ''),
-  commands: describeProgram(processTerminal(), {
-    generate: noAction,
-    batch: noAction,
-    decide: noAction,
-    dev: noAction,
-    worker: noAction,
-    emulator: noAction,
-    gateway: noAction,
-    gatewayKey: noAction,
-    doctor: noAction,
-    explain: noAction,
-    searchAttributes: noAction,
-  }).commands.map((command) => command.name()),
+  commands: parser().commands.map((command) => command.name()),
 };
 
 /** The schema of the compose specification, from dclint. */

@@ -10,8 +10,9 @@ import {
 import type { VideoActivities } from '../activities';
 import { describeDuration } from '../src/contract/duration';
 import { decisionProblem, isDecisionId } from '../src/contract/input-rules';
+import { commandOn } from '../src/contract/job-commands';
 import type { SubmitDecision } from '../src/contract/lost-submit';
-import { DECISION_REFUSED, decideCommand, describeRefusal } from '../src/contract/lost-submit';
+import { DECISION_REFUSED, describeRefusal } from '../src/contract/lost-submit';
 import { ADOPT_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import { createFailure, describeEvent, readFailure, type VideoFailure } from '../src/contract/video-failure';
@@ -56,7 +57,7 @@ export async function waitForDecision(job: Job, lostSubmit: VideoFailure): Promi
 
 function decisionCommand({ host: { item } }: Job): string {
   const option = item === undefined ? '' : `--item ${item} `;
-  return decideCommand(workflowInfo().workflowId, `${option}--adopt TASK_ID`);
+  return commandOn('decide', workflowInfo().workflowId, `${option}--adopt TASK_ID`);
 }
 
 function withEnd({ details }: VideoFailure, end: string): ApplicationFailure {

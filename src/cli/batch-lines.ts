@@ -1,4 +1,5 @@
 import { type BatchProgress, shown } from '../contract';
+import { cutToWidth } from './display-width';
 import { bar, progressLine } from './progress-line';
 
 /** The progress of a batch: `12 of 40 stored, 1 failed, 20 under way`. */
@@ -29,5 +30,5 @@ export function batchScreen(progress: BatchProgress, nowMs: number, columns: num
     ...(hidden > 0 ? [`${' '.repeat(width)}  and ${hidden} more`] : []),
   ];
   // A line that wraps would take two rows and break the redraw.
-  return lines.map((line) => line.slice(0, columns));
+  return lines.map((line) => cutToWidth(line, columns));
 }

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, type Hash, randomUUID } from 'node:crypto';
 import { lstat, open, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -16,10 +16,8 @@ import { messageOf } from './doctor/described-error';
 export class CopyFailed extends Error {
   override readonly name = 'CopyFailed';
 
-  constructor(problem: string) {
-    super(
-      `${problem.replace(/\.$/, '')}. Set --out to a file that can be written, and run the command again.`,
-    );
+  constructor(problem: string, fix = 'Set --out to a file that can be written, and run the command again.') {
+    super(`${problem.replace(/\.$/, '')}. ${fix}`);
   }
 }
 
@@ -40,8 +38,16 @@ async function targetProblem(target: string): Promise<string | undefined> {
   return `${target} exists and is not a regular file, so it is not replaced`;
 }
 
-/** Copies the stored video to `out`, completely or not at all. Returns where the video is. */
-export async function copyOut(uri: string, out: string | undefined, env?: Environment): Promise<string> {
+/**
+ * Copies the stored video to `out`, completely or not at all. Returns where the video is. With a SHA-256, a file that has
+ * another one is not kept.
+ */
+export async function copyOut(
+  uri: string,
+  out: string | undefined,
+  env?: Environment,
+  sha256?: string,
+): Promise<string> {
   const stored = uri.startsWith('file:') ? fileURLToPath(uri) : uri;
   if (out === undefined) return stored;
   const target = resolve(out);
@@ -50,33 +56,52 @@ export async function copyOut(uri: string, out: string | undefined, env?: Enviro
   // Others may write to the folder, so the name cannot be guessed and must not exist.
   const temporary = join(dirname(target), `.videogen-${randomUUID()}.part`);
   try {
-    await copyTo(temporary, await openStored(uri, env));
+    const copied = await copyTo(temporary, await openStored(uri, env));
+    if (sha256 !== undefined && copied !== sha256) throw changed(stored, copied, sha256);
     await rename(temporary, target);
     await syncFolder(dirname(target));
     return target;
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined);
+    if (error instanceof CopyFailed) throw error;
     throw new CopyFailed(
       `The video is at ${stored}, but could not be copied to ${target}: ${messageOf(error)}`,
     );
   }
 }
 
-async function copyTo(path: string, video: Readable): Promise<void> {
+const changed = (stored: string, found: string, sha256: string) =>
+  new CopyFailed(
+    `The file ${stored} is no longer the video of the job: its SHA-256 is ${found}, not ${sha256}`,
+    'Find out what has changed it; a job that adopts the task stores the video again while the service still has it.',
+  );
+
+/** Returns the SHA-256 of what was written. */
+async function copyTo(path: string, video: Readable): Promise<string> {
+  const hash = createHash('sha256');
   try {
     await makeFolder(dirname(path));
     const file = await open(path, 'wx');
     try {
-      await pipeline(video, new FileSink(file));
+      await pipeline(video, hashed(hash), new FileSink(file));
       // A power cut can keep the new name and lose the bytes.
       await file.sync();
     } finally {
       await file.close();
     }
+    return hash.digest('hex');
   } finally {
     video.destroy();
   }
 }
+
+const hashed = (hash: Hash) =>
+  async function* (chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      hash.update(chunk);
+      yield chunk;
+    }
+  };
 
 /** Opens a stored file for reading. */
 export async function openStored(uri: string, env?: Environment): Promise<Readable> {

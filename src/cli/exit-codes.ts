@@ -1,3 +1,4 @@
+import { RetryRefused } from '../client/retry-plan';
 import { TemporalUnreachable } from '../client/temporal-unreachable';
 import { ConfigError } from '../config/service-config';
 import {
@@ -15,6 +16,7 @@ import { BadLines } from './bad-lines';
 import { CopyFailed } from './copy-out';
 import { messageOf } from './doctor/described-error';
 import { LeftWaiting } from './left-waiting';
+import { NoSuchJob } from './no-such-job';
 import { INTERRUPTED, printLine, type Terminal } from './terminal';
 
 /** Exit codes besides those of the failure table. */
@@ -30,10 +32,12 @@ export const EXIT = {
   interrupted: INTERRUPTED,
 } as const;
 
+/** What the caller has to change. */
+const USAGE_ERRORS = [ConfigError, PortInUse, DecisionRefused, NoSuchJob, RetryRefused];
+
 export function exitCodeOf(error: unknown): number {
   if (isVideoFailure(error)) return error.exitCode;
-  if (error instanceof ConfigError || error instanceof PortInUse || error instanceof DecisionRefused)
-    return EXIT.usage;
+  if (USAGE_ERRORS.some((kind) => error instanceof kind)) return EXIT.usage;
   if (error instanceof CopyFailed || error instanceof StorageUnusable) return FAILURES.StorageFailed.exitCode;
   if (error instanceof TemporalUnreachable || error instanceof ServerUnavailable) return EXIT.noTemporal;
   if (error instanceof LeftWaiting || error instanceof SearchStopped) return EXIT.interrupted;
@@ -62,6 +66,8 @@ export function reportError(error: unknown, { json }: { json?: boolean }, termin
 
 function linesOf(error: unknown): readonly string[] {
   if (error instanceof BadLines) return error.lines;
+  if (error instanceof RetryRefused)
+    return [error.message, ...error.commands.map((command) => `  ${command}`)];
   return [error instanceof Error ? messageWithCause(error) : String(error)];
 }
 

@@ -87,22 +87,32 @@ export async function openLocalStack(options: LocalStackOptions): Promise<LocalS
   // No video is paid for that could not be stored.
   const storage = await openStorage(options.env);
   await makeDataFolder(folder);
-  const lock = new ProcessLock(join(folder, 'stack.lock'));
+  const access = await joinOrLock(folder, () => joinStack(folder, storage, options), options);
+  return 'joined' in access ? access.joined : startStack({ folder, lock: access.lock, storage }, options);
+}
+
+/** Joins what already runs, or takes the lock of the data folder, whichever is possible first. */
+export async function joinOrLock<Joined>(
+  folder: string,
+  join: () => Promise<Joined | undefined>,
+  { terminal, printLine }: Pick<LocalStackOptions, 'terminal' | 'printLine'>,
+): Promise<{ joined: Joined } | { lock: ProcessLock }> {
+  const lock = new ProcessLock(lockFile(folder));
   const interrupted = new AbortController();
-  const stopListening = options.terminal.onInterrupt(() => interrupted.abort());
+  const stopListening = terminal.onInterrupt(() => interrupted.abort());
   const announceAtMs = Date.now() + ANNOUNCE_WAIT_AFTER_MS;
   let isAnnounced = false;
   try {
     for (;;) {
-      const joined = await joinStack(folder, storage, options);
-      if (joined) return joined;
+      const joined = await join();
+      if (joined) return { joined };
       const holder = await lock.holder();
       if (holder && (isDead(holder) || isSilent(holder))) await lock.free(holder.token);
-      if (await lock.tryTake()) break;
+      if (await lock.tryTake()) return { lock };
       if (interrupted.signal.aborted) throw new LeftWaiting(folder, holder);
       if (holder && !isAnnounced && Date.now() >= announceAtMs) {
         isAnnounced = true;
-        options.printLine(
+        printLine(
           `Waiting for process ${holder.pid} on ${holder.host}, which is starting or stopping Temporal in ${folder}. Press Ctrl-C to stop waiting.`,
         );
       }
@@ -111,8 +121,9 @@ export async function openLocalStack(options: LocalStackOptions): Promise<LocalS
   } finally {
     stopListening();
   }
-  return startStack({ folder, lock, storage }, options);
 }
+
+const lockFile = (folder: string) => join(folder, 'stack.lock');
 
 /** After a crash of the machine, another program may have the pid of the lock's holder. */
 function isSilent({ lastBeatMs }: { lastBeatMs: number }): boolean {

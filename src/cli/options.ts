@@ -88,3 +88,44 @@ export interface SearchAttributesOptions {
   register?: boolean;
   json?: boolean;
 }
+
+export interface ListCommandOptions {
+  state?: string[];
+  failure?: string[];
+  since?: string;
+  limit: string;
+  watch?: boolean;
+  json?: boolean;
+}
+
+export interface StatusOptions {
+  json?: boolean;
+}
+
+export interface WatchOptions {
+  json?: boolean;
+}
+
+export interface CancelOptions {
+  json?: boolean;
+}
+
+export interface PollOptions {
+  json?: boolean;
+}
+
+export interface RetryCommandOptions {
+  resubmit?: boolean;
+  deadline?: string;
+  json?: boolean;
+}
+
+export interface DownloadOptions {
+  out?: string;
+  json?: boolean;
+}
+
+export interface OpenOptions {
+  browser: boolean;
+  json?: boolean;
+}

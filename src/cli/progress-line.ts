@@ -1,4 +1,5 @@
 import { describeDownload, describeDuration, type JobProgress, shown } from '../contract';
+import { cutToWidth, widthOf } from './display-width';
 
 const PHASES: Record<JobProgress['phase'], string> = {
   submitting: 'submitting',
@@ -48,7 +49,7 @@ export function plainLine(progress: JobProgress): string {
 }
 
 /** The task's percentage while the job waits, and the download's afterwards. */
-function percentOf({ phase, task, download }: JobProgress): number | undefined {
+export function percentOf({ phase, task, download }: JobProgress): number | undefined {
   if (phase !== 'downloading') return task?.percent;
   return download?.of && (100 * download.bytes) / download.of;
 }
@@ -68,8 +69,8 @@ function cutToFit(parts: string[], columns: number): string {
   let line = '';
   for (const part of parts) {
     const longer = line === '' ? part : `${line}  ${part}`;
-    if (longer.length > columns) break;
+    if (widthOf(longer) > columns) break;
     line = longer;
   }
-  return line === '' ? (parts[0] ?? '').slice(0, columns) : line;
+  return line === '' ? cutToWidth(parts[0] ?? '', columns) : line;
 }

@@ -1,6 +1,9 @@
 import { Command, CommanderError } from 'commander';
 import { cleanText, printableJson } from '../contract/clean-text';
 import { packageVersion } from '../temporal-server/package-root';
+import { completionScript, SHELLS } from './completion';
+import { exampleText } from './examples';
+import { addJobCommands, type JobActions } from './job-program';
 import type {
   BatchOptions,
   DecideOptions,
@@ -29,6 +32,14 @@ const load = {
   doctor: (): typeof import('./doctor') => require('./doctor'),
   explain: (): typeof import('./explain') => require('./explain'),
   searchAttributes: (): typeof import('./search-attributes') => require('./search-attributes'),
+  list: (): typeof import('./list') => require('./list'),
+  status: (): typeof import('./status') => require('./status'),
+  watch: (): typeof import('./watch') => require('./watch'),
+  cancel: (): typeof import('./cancel') => require('./cancel'),
+  poll: (): typeof import('./poll') => require('./poll'),
+  retry: (): typeof import('./retry') => require('./retry'),
+  download: (): typeof import('./download') => require('./download'),
+  open: (): typeof import('./open') => require('./open'),
   exitCodes: (): typeof import('./exit-codes') => require('./exit-codes'),
 };
 
@@ -54,6 +65,18 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     doctor: (options) => recordCode(load.doctor().doctor(options, terminal)),
     explain: (file, options) => recordCode(load.explain().explain(file, options, terminal)),
     searchAttributes: (options) => recordCode(load.searchAttributes().searchAttributes(options, terminal)),
+    list: (options) => recordCode(load.list().list(options, terminal)),
+    status: (id, options) => recordCode(load.status().status(id, options, terminal)),
+    watch: (ids, options) => recordCode(load.watch().watch(ids, options, terminal)),
+    cancel: (id, options) => recordCode(load.cancel().cancel(id, options, terminal)),
+    poll: (id, options) => recordCode(load.poll().poll(id, options, terminal)),
+    retry: (id, options) => recordCode(load.retry().retry(id, options, terminal)),
+    download: (id, options) => recordCode(load.download().download(id, options, terminal)),
+    open: (id, options) => recordCode(load.open().open(id, options, terminal)),
+    completion: async (shell) => {
+      const known = SHELLS.find((one) => one === shell);
+      if (known) terminal.out(completionScript(program, known));
+    },
   });
   try {
     await program.parseAsync(args, { from: 'user' });
@@ -80,7 +103,7 @@ function cutUsage(text: string): string {
   return text.length <= LONGEST_USAGE_CHARS ? text : `${text.slice(0, LONGEST_USAGE_CHARS)}…\n`;
 }
 
-interface Actions {
+interface Actions extends JobActions {
   generate(prompt: string | undefined, options: GenerateOptions): Promise<void>;
   batch(file: string, options: BatchOptions): Promise<void>;
   decide(workflowId: string, options: DecideOptions): Promise<void>;
@@ -156,6 +179,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--abandon', 'end the job')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.decide);
+  addJobCommands(program, actions);
   program
     .command('dev')
     .description(
@@ -218,5 +242,6 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--register', 'register those that are missing')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.searchAttributes);
+  for (const command of program.commands) command.addHelpText('after', exampleText(command.name()));
   return program;
 }

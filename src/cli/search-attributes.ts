@@ -4,12 +4,11 @@ import {
   registerSearchAttributes,
   type SearchAttributeState,
 } from '../client/search-attributes';
-import { TemporalUnreachable } from '../client/temporal-unreachable';
 import { ConfigError } from '../config/service-config';
 import { printableJson } from '../contract';
 import { Closers } from './closers';
-import { findTemporal, type TemporalServer } from './doctor/find-temporal';
 import { EXIT, reportError } from './exit-codes';
+import { findServer } from './find-server';
 import type { SearchAttributesOptions } from './options';
 import { printLine, type Terminal } from './terminal';
 
@@ -20,7 +19,8 @@ export async function searchAttributes(
 ): Promise<number> {
   const closers = new Closers();
   try {
-    const server = await findServer(terminal, closers);
+    const server = await findServer(terminal.env, closers);
+    if (server === undefined) throw noServer();
     const { namespace, address } = server;
     const states = await (options.register ? registerSearchAttributes(server) : findSearchAttributes(server));
     printLine(terminal, `Search attributes of the namespace ${namespace} at ${address}:`);
@@ -35,22 +35,10 @@ export async function searchAttributes(
   }
 }
 
-async function findServer({ env }: Terminal, closers: Closers): Promise<TemporalServer> {
-  const temporal = await findTemporal(env, closers);
-  switch (temporal.kind) {
-    case 'named':
-    case 'local':
-      return temporal;
-    case 'silent':
-      throw new TemporalUnreachable(
-        `Temporal cannot be reached at ${temporal.address} (${temporal.problem}): start a server there, or set TEMPORAL_ADDRESS to one that runs.`,
-      );
-    case 'none':
-      throw new ConfigError(
-        'TEMPORAL_ADDRESS is not set and no local server is running: set TEMPORAL_ADDRESS. The local server of generate and dev registers them itself.',
-      );
-  }
-}
+const noServer = () =>
+  new ConfigError(
+    'TEMPORAL_ADDRESS is not set and no local server is running: set TEMPORAL_ADDRESS. The local server of generate and dev registers them itself.',
+  );
 
 function lines(states: readonly SearchAttributeState[]): string {
   return states

@@ -1,5 +1,6 @@
 import { printable } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
+import { cutToWidth } from './display-width';
 
 /** The exit code of shells for a program that was stopped by Ctrl-C. */
 export const INTERRUPTED = 130;
@@ -20,8 +21,29 @@ export interface Terminal {
   columns(): number | undefined;
   /** Height of the screen of `err`. */
   rows(): number | undefined;
+  /** The screen of `out`; undefined for a pipe or a file. */
+  outScreen(): Screen | undefined;
+  /** Prints a line to `out` in pieces, each in a colour of its own if it has one. */
+  outLine(pieces: readonly Piece[]): void;
+  /** Writes a control sequence to the screen of `out`. */
+  outControl(sequence: string): void;
   /** Calls back on the first Ctrl-C or SIGTERM. The returned function removes the callback. */
   onInterrupt(callback: () => void): () => unknown;
+}
+
+export interface Screen {
+  columns: number;
+  rows: number;
+}
+
+const COLOURS = { red: 31, green: 32, yellow: 33, cyan: 36, dim: 2, bold: 1 } as const;
+
+export type Colour = keyof typeof COLOURS;
+
+/** A part of a line. */
+export interface Piece {
+  text: string;
+  colour?: Colour | undefined;
 }
 
 /** Prints a line for the person at the terminal. */
@@ -36,7 +58,7 @@ export function redrawOn(terminal: Terminal): ((line: string) => void) | undefin
   if (terminal.columns() === undefined) return undefined;
   return (line) => {
     terminal.control(CLEAR_LINE);
-    terminal.err(line.slice(0, (terminal.columns() ?? 1) - 1));
+    terminal.err(cutToWidth(line, (terminal.columns() ?? 1) - 1));
   };
 }
 
@@ -47,12 +69,27 @@ export interface Streams {
 }
 
 /** All output of commands passes here, so that no control character reaches the screen. */
-export function writeTo({ writeOut, writeErr }: Streams): Pick<Terminal, 'out' | 'err' | 'control'> {
+export function writeTo({
+  writeOut,
+  writeErr,
+}: Streams): Pick<Terminal, 'out' | 'err' | 'control' | 'outLine' | 'outControl'> {
   return {
     out: (text) => writeOut(`${printable(text)}\n`),
+    outLine: (pieces) => writeOut(`${pieces.map(painted).join('')}\n`),
+    outControl: writeOut,
     err: (text) => writeErr(printable(text)),
     control: writeErr,
   };
+}
+
+function painted({ text, colour }: Piece): string {
+  const plain = printable(text).replaceAll('\n', ' ');
+  return colour === undefined || plain === '' ? plain : `\u001b[${COLOURS[colour]}m${plain}\u001b[0m`;
+}
+
+/** Whether lines on the screen of `out` have colours: https://no-color.org. */
+export function usesColours({ env, outScreen }: Pick<Terminal, 'env' | 'outScreen'>): boolean {
+  return outScreen() !== undefined && !env.NO_COLOR && env.TERM !== 'dumb';
 }
 
 /** The terminal of a process, which knows whether all results were printed. */
@@ -98,6 +135,11 @@ export function processTerminal(): ProcessTerminal {
     },
     columns: () => (process.stderr.isTTY ? process.stderr.columns : undefined),
     rows: () => (process.stderr.isTTY ? process.stderr.rows : undefined),
+    outScreen: () => {
+      const { isTTY, columns, rows } = process.stdout;
+      // Some terminals say that they have no size.
+      return isTTY ? { columns: columns || 80, rows: rows || 24 } : undefined;
+    },
     onInterrupt: (callback) => {
       if (interrupted) callback();
       callbacks.add(callback);

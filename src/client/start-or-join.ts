@@ -105,7 +105,11 @@ export async function jobRestartPolicy(
   return (await hasSentNothing(handle, existing)) ? 'ALLOW_DUPLICATE_FAILED_ONLY' : undefined;
 }
 
-async function hasSentNothing(handle: WorkflowHandle, { status, memo, raw }: Existing): Promise<boolean> {
+/** Whether an ended job certainly paid for nothing. */
+export async function hasSentNothing(
+  handle: WorkflowHandle,
+  { status, memo, raw }: Existing,
+): Promise<boolean> {
   if (memo?.[TASK_ID_MEMO] !== undefined || memo?.[LOST_SUBMIT_MEMO] !== undefined) return false;
   // A run before the reset may have sent something that this run does not know of.
   if (raw.workflowExtendedInfo?.lastResetTime) return false;

@@ -8,8 +8,12 @@ import { type Environment, readProfile } from '../config/service-config';
 import { readSearchAttributes } from '../config/temporal-config';
 import type { BatchInput } from '../contract/batch';
 import type { JobInput, JobResult } from '../contract/job';
+import type { JobOverview } from '../contract/overview';
 import { connectClient } from './connect';
+import { findWorkflow } from './job-overview';
+import { type ListOptions, listJobs } from './list-jobs';
 import { prepareBatch, prepareJob } from './prepare-start';
+import { type RetriedJob, type RetryOptions, retryJob } from './retry-job';
 import { explainStart } from './search-attributes';
 import { type PreparedOptions, startOrJoin } from './start-or-join';
 import { batchOf, type VideoBatch } from './video-batch';
@@ -77,6 +81,28 @@ export interface VideoClient {
    * ```
    */
   batch(workflowId: string): VideoBatch;
+  /**
+   * The jobs and batches of the namespace, newest first, as far as Temporal knows them without asking a worker.
+   *
+   * @example
+   * ```ts
+   * for await (const { workflowId, failure } of videos.list({ states: ['failed'], limit: 10 })) console.log(workflowId, failure);
+   * ```
+   */
+  list(options?: ListOptions): AsyncIterable<JobOverview>;
+  /** The same about one job or batch; undefined if Temporal has none with this workflow id. Needs no running worker. */
+  find(workflowId: string): Promise<JobOverview | undefined>;
+  /**
+   * Tries an ended job again under a new name, which is always the same for the same job. It adopts the task if there is one
+   * worth adopting; otherwise it submits the request again if nothing was paid, or if `resubmit` is set. A batch continues under
+   * its own name. Rejects with a RetryRefused.
+   *
+   * @example
+   * ```ts
+   * const { workflowId, adopted } = await videos.retry('fox-1');
+   * ```
+   */
+  retry(workflowId: string, options?: RetryOptions): Promise<RetriedJob>;
   /** Closes the connection, unless you gave the client. */
   close(): Promise<void>;
 }
@@ -134,6 +160,12 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     handle: (workflowId) => jobOf(client.workflow.getHandle(workflowId)),
     startBatch,
     batch: (workflowId) => batchOf(client.workflow.getHandle(workflowId)),
+    list: (listOptions) => listJobs(client, listOptions),
+    find: async (workflowId) => {
+      const found = await findWorkflow(client, workflowId);
+      return found && 'overview' in found ? found.overview : undefined;
+    },
+    retry: (workflowId, retryOptions) => retryJob(client, workflowId, retryOptions),
     close: async () => {
       if (!options.client) await client.connection.close();
     },

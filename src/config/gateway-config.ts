@@ -40,7 +40,8 @@ export const GATEWAY_SETTINGS = {
   },
   VIDEOGEN_TEMPORAL_UI_URL: {
     type: httpUrl('is not an http(s) URL').optional(),
-    meaning: 'Address of the Temporal UI, for the links from the page to workflows.',
+    meaning: 'Address of the Temporal UI, for `videogen open` and for the links from the page to workflows.',
+    page: 'cli.md#open',
     unset: 'no links',
     fix: 'give an address such as http://localhost:8233, or unset it',
   },
@@ -103,6 +104,11 @@ export const GATEWAY_SETTINGS = {
 
 const read = readerOf(GATEWAY_SETTINGS);
 
+/** The address of the Temporal UI, if it is set. */
+export function readTemporalUiUrl(env?: Environment): string | undefined {
+  return read('VIDEOGEN_TEMPORAL_UI_URL', env);
+}
+
 /** The secret of the webhooks that the video service sends; undefined when there is none. */
 export function readHookSecret(env?: Environment): (() => string) | undefined {
   const setting = GATEWAY_SETTINGS.VIDEOGEN_GATEWAY_HOOK_SECRET;
@@ -124,7 +130,7 @@ export function readGatewayConfig(env?: Environment): GatewayConfig {
   return {
     keysFile: read('VIDEOGEN_GATEWAY_KEYS_FILE', env),
     publicUrl: readGatewayUrl(env),
-    temporalUiUrl: read('VIDEOGEN_TEMPORAL_UI_URL', env),
+    temporalUiUrl: readTemporalUiUrl(env),
     corsOrigins: read('VIDEOGEN_GATEWAY_CORS_ORIGINS', env),
     content: read('VIDEOGEN_GATEWAY_CONTENT', env),
     log: read('VIDEOGEN_GATEWAY_LOG', env),

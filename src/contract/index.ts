@@ -55,6 +55,7 @@ export {
   type SubmitDecision,
 } from './lost-submit';
 export * from './names';
+export { type JobOverview, OVERVIEW_STATES, type OverviewState } from './overview';
 export {
   ASPECT_RATIOS,
   MAX_DURATION_SECONDS,

@@ -1,5 +1,6 @@
 import { cleanText, inShell } from './clean-text';
 import { FAILURES, type FailureType, toTemporalType } from './failure-table';
+import { commandOn } from './job-commands';
 
 /**
  * What to do about a lost submit: `hold` waits for a decision, `resubmit` sends the same idempotency key again, `fail` ends
@@ -41,20 +42,12 @@ export function describeRefusal(sentence: string): string {
 /** The commands that settle a lost submit, for the terminal and the Temporal UI. */
 export function decisionCommands(workflowId: string, item?: number): { when: string; command: string }[] {
   const decide = (decision: string) =>
-    decideCommand(workflowId, item === undefined ? decision : `--item ${item} ${decision}`);
+    commandOn('decide', workflowId, item === undefined ? decision : `--item ${item} ${decision}`);
   return [
     { when: 'the task exists', command: decide('--adopt TASK_ID') },
     { when: 'it does not exist; if it appears later, you pay for both', command: decide('--resubmit') },
     { when: 'you no longer want the video', command: decide('--abandon') },
   ];
-}
-
-export function decideCommand(workflowId: string, options: string): string {
-  const name = inShell(workflowId);
-  // Without `--`, the name would be read as an option.
-  return workflowId.startsWith('-')
-    ? `videogen decide ${options} -- ${name}`
-    : `videogen decide ${name} ${options}`;
 }
 
 /** The same commands as half a sentence. */

@@ -46,3 +46,6 @@ export const TASK_ID_MEMO = 'taskId';
  * most, in workflow tasks that happen anyway. So the progress can be read without a query.
  */
 export const PERCENT_MEMO = 'taskPercent';
+
+/** The memo with the name of the job that a job is a retry of. */
+export const RETRY_OF_MEMO = 'retryOf';

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
+import { newestFirst, type StartedRun } from '../client/newest-first';
 import { NameTaken } from '../client/start-or-join';
 import type { VideoClient } from '../client/video-client';
 import type { VideoJob } from '../client/video-job';
@@ -10,7 +11,6 @@ import { PERCENT_MEMO } from '../contract/names';
 import type { DeletedVideos } from './deleted-videos';
 import { isUnavailable, noSuchVideo, Refusal } from './http-errors';
 import type { LimitKeeper } from './key-limits';
-import { newestFirst } from './newest-first';
 import { isTaskId, jobsOfCaller, taskIdFor, taskIdOf, workflowIdOf } from './task-names';
 import { withDeadline } from './temporal-deadline';
 import type { Seen, VideoBoard } from './video-board';
@@ -115,7 +115,7 @@ export class VideosOfCaller {
     if (after !== undefined && start === undefined) throw noSuchVideo();
     const cursor = start && { startTime: start.description.startTime, workflowId: start.job.workflowId };
     const listed: VideoObject[] = [];
-    let found: WorkflowExecutionInfo[] = [];
+    let found: StartedRun[] = [];
     const showFound = async () => {
       const shown = await Promise.all(
         found.map(async ({ workflowId, runId }) => {

@@ -1,4 +1,4 @@
-import { type Terminal, writeTo } from '../../src/cli/terminal';
+import { type Screen, type Terminal, writeTo } from '../../src/cli/terminal';
 
 /** A terminal that records its output and can be interrupted. */
 export class FakeTerminal implements Terminal {
@@ -15,13 +15,19 @@ export class FakeTerminal implements Terminal {
   readonly out = this.streams.out;
   readonly err = this.streams.err;
   readonly control = this.streams.control;
+  readonly outLine = this.streams.outLine;
+  readonly outControl = this.streams.outControl;
   private readonly callbacks = new Set<() => void>();
 
   constructor(
     readonly env: Record<string, string | undefined> = {},
     private readonly width?: number,
     private readonly height?: number,
+    /** The screen of standard output; without it, standard output is a pipe. */
+    readonly screen?: Screen,
   ) {}
+
+  readonly outScreen = () => this.screen;
 
   columns(): number | undefined {
     return this.width;

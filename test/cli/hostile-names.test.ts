@@ -3,7 +3,6 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { reportError } from '../../src/cli/exit-codes';
-import { describeProgram } from '../../src/cli/run';
 import { showBatch } from '../../src/cli/show-batch';
 import { showProgress } from '../../src/cli/show-progress';
 import { type JobProgress, VideoFailure } from '../../src/contract';
@@ -11,6 +10,7 @@ import { hostileText, STEERING } from '../support/hostile-text';
 import { fc } from '../support/properties';
 import { FakeTerminal } from './fake-terminal';
 import { followed } from './followed';
+import { parser } from './parser';
 
 let folder: string;
 beforeAll(async () => {
@@ -38,17 +38,7 @@ function typed(commands: string[], shell = 'sh'): string[][] {
 /** The command that the arguments call, with its parameters. */
 async function parsed(args: string[]): Promise<unknown[]> {
   const calls: unknown[] = [];
-  const call =
-    (name: string) =>
-    async (...given: unknown[]) => {
-      calls.push(name, ...given.slice(0, 2));
-    };
-  const names = ['batch', 'decide', 'dev', 'worker', 'emulator', 'doctor', 'explain', 'searchAttributes'];
-  const others = Object.fromEntries(names.map((name) => [name, call(name)]));
-  const actions = { ...others, generate: call('generate') } as unknown as Parameters<
-    typeof describeProgram
-  >[1];
-  const program = describeProgram(new FakeTerminal(), actions);
+  const program = parser((name, given) => calls.push(name, ...given.slice(0, 2)));
   await program.parseAsync(args, { from: 'user' });
   return calls;
 }

@@ -1,13 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from 'commander';
 import { scripts } from '../../package.json';
-import { describeProgram } from '../../src/cli/run';
 import { SETTING_NAMES } from '../../src/config/all-settings';
 import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../../src/contract';
 import { DIALECT_NAMES } from '../../src/emulator';
 import { BUILT_IN_PROFILES } from '../../src/service';
-import { FakeTerminal } from '../cli/fake-terminal';
+import { parser } from '../cli/parser';
 import { blocksOf, pageNames, readPage, readReadme } from '../support/docs-page';
 
 const root = join(__dirname, '../..');
@@ -33,23 +31,6 @@ test.each(Object.entries(pages))('%s begins with a paragraph that says who it is
   expect(text).toMatch(/^# .+\n\nFor .+/);
 });
 
-const noAction = async () => undefined;
-/** The command line parser without actions. */
-const program = (): Command =>
-  describeProgram(new FakeTerminal(), {
-    generate: noAction,
-    batch: noAction,
-    decide: noAction,
-    dev: noAction,
-    worker: noAction,
-    emulator: noAction,
-    gateway: noAction,
-    gatewayKey: noAction,
-    doctor: noAction,
-    explain: noAction,
-    searchAttributes: noAction,
-  });
-
 /** The arguments of each `videogen` command in the shell blocks of a page. */
 function commandLines(text: string): string[][] {
   const blocks = [...blocksOf(text, 'sh'), ...blocksOf(text, 'console')];
@@ -67,15 +48,15 @@ function wordsOf(line: string): string[] {
 test('the program accepts every videogen command of the README and the pages', async () => {
   const lines = Object.values(all).flatMap(commandLines);
   expect(lines.length).toBeGreaterThan(8);
-  for (const words of lines) await program().parseAsync(words, { from: 'user' });
-  await expect(program().parseAsync(['decide', 'NAME', '--adapt', 'x'], { from: 'user' })).rejects.toThrow(
+  for (const words of lines) await parser().parseAsync(words, { from: 'user' });
+  await expect(parser().parseAsync(['decide', 'NAME', '--adapt', 'x'], { from: 'user' })).rejects.toThrow(
     'unknown option',
   );
 });
 
 test('the page about the command line names every command and every option', () => {
   const page = pages['cli.md'] ?? '';
-  const names = program().commands.flatMap((command) => [
+  const names = parser().commands.flatMap((command) => [
     `\`videogen ${command.name()}\``,
     ...command.options.map(({ long }) => long ?? ''),
   ]);

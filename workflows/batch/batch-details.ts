@@ -1,6 +1,6 @@
 import type { BatchProgress, ItemProgress } from '../../src/contract/batch';
 import { codeMarkdown, plainMarkdown } from '../../src/contract/clean-text';
-import { decideCommand } from '../../src/contract/lost-submit';
+import { commandOn } from '../../src/contract/job-commands';
 
 /** Nobody reads more; the progress query returns all. */
 const MOST_ITEMS_SHOWN = 20;
@@ -21,7 +21,7 @@ export function batchDetails(
     `${failed} failed, ${running.length} running`,
     stopping && `No more items are started: ${plainMarkdown(stopping)}`,
     held.length > 0 &&
-      `${held.length} need a decision: the submit got no answer, and a task may exist. Look for it at the service, then run ${codeMarkdown(decideCommand(workflowId, '--item NUMBER --adopt TASK_ID'))} (or \`--resubmit\`, or \`--abandon\`). Or here in the Temporal UI: More Actions, Send an Update, select \`decideSubmit\` and enter \`{"item":NUMBER,"decision":"adopt","taskId":"TASK_ID"}\` (or \`resubmit\`, or \`abandon\`).`,
+      `${held.length} need a decision: the submit got no answer, and a task may exist. Look for it at the service, then run ${codeMarkdown(commandOn('decide', workflowId, '--item NUMBER --adopt TASK_ID'))} (or \`--resubmit\`, or \`--abandon\`). Or here in the Temporal UI: More Actions, Send an Update, select \`decideSubmit\` and enter \`{"item":NUMBER,"decision":"adopt","taskId":"TASK_ID"}\` (or \`resubmit\`, or \`abandon\`).`,
     running.slice(0, MOST_ITEMS_SHOWN).map(describeItem).join('\n'),
     others > 0 && `and ${others} more`,
   ];

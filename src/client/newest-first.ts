@@ -1,9 +1,15 @@
-import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
+import { requiredTsToDate } from '@temporalio/common/lib/time';
 
 /** Where a list goes on: after this workflow, which is in the list or was. */
 export interface Cursor {
   startTime: Date;
   workflowId: string;
+}
+
+/** One run of a workflow. Memos are not read: those that another program has encrypted could not be decoded here. */
+export interface StartedRun extends Cursor {
+  runId: string;
 }
 
 /** Of so many workflows at a time, all are read and sorted. */
@@ -21,7 +27,7 @@ export async function* newestFirst(
   conditions: string,
   after: Cursor | undefined,
   { nowMs = Date.now(), mostAtATime = MOST_AT_A_TIME }: { nowMs?: number; mostAtATime?: number } = {},
-): AsyncGenerator<WorkflowExecutionInfo> {
+): AsyncGenerator<StartedRun> {
   const count = async (...more: string[]) =>
     (await client.workflow.count([conditions, ...more].join(' AND '))).count;
   // Temporal stores microseconds and answers milliseconds. A clock of another machine may be ahead.
@@ -38,9 +44,7 @@ export async function* newestFirst(
         span = spanOf(endMs, spanMs);
       }
     }
-    const found: WorkflowExecutionInfo[] = [];
-    const query = [conditions, span].join(' AND ');
-    for await (const one of client.workflow.list({ query, pageSize: mostAtATime })) found.push(one);
+    const found = await runsOf(client, [conditions, span].join(' AND '), mostAtATime);
     found.sort(byStart);
     for (const one of found) if (after === undefined || byStart(after, one) < 0) yield one;
     if (left <= mostAtATime) return;
@@ -48,6 +52,27 @@ export async function* newestFirst(
     // Not beyond the times that a date can have.
     spanMs = Math.min(spanMs * GROWTH, LONGEST_SPAN_MS);
   }
+}
+
+async function runsOf(client: Client, query: string, pageSize: number): Promise<StartedRun[]> {
+  const { namespace } = client.options;
+  const runs: StartedRun[] = [];
+  let nextPageToken: Uint8Array | undefined;
+  do {
+    const page = await client.workflowService.listWorkflowExecutions({
+      namespace,
+      query,
+      pageSize,
+      nextPageToken,
+    });
+    for (const { execution, startTime } of page.executions) {
+      const { workflowId, runId } = execution ?? {};
+      if (!workflowId || !runId) continue;
+      runs.push({ workflowId, runId, startTime: requiredTsToDate(startTime, 'startTime') });
+    }
+    nextPageToken = page.nextPageToken;
+  } while (nextPageToken?.length);
+  return runs;
 }
 
 /** Up to its end, which is not in it. */

@@ -1,0 +1,96 @@
+import { type Command, Option } from 'commander';
+import { FAILURES } from '../contract/failure-table';
+import { OVERVIEW_STATES } from '../contract/overview';
+import { SHELLS } from './completion';
+import type {
+  CancelOptions,
+  DownloadOptions,
+  ListCommandOptions,
+  OpenOptions,
+  PollOptions,
+  RetryCommandOptions,
+  StatusOptions,
+  WatchOptions,
+} from './options';
+
+/** What the commands about existing jobs do. */
+export interface JobActions {
+  list(options: ListCommandOptions): Promise<void>;
+  status(workflowId: string, options: StatusOptions): Promise<void>;
+  watch(workflowIds: string[], options: WatchOptions): Promise<void>;
+  cancel(workflowId: string, options: CancelOptions): Promise<void>;
+  poll(workflowId: string, options: PollOptions): Promise<void>;
+  retry(workflowId: string, options: RetryCommandOptions): Promise<void>;
+  download(workflowId: string, options: DownloadOptions): Promise<void>;
+  open(workflowId: string, options: OpenOptions): Promise<void>;
+  completion(shell: string): Promise<void>;
+}
+
+const JOB_OR_BATCH = 'name of the job, or of the batch';
+const AS_JSON = 'print one JSON object to standard output';
+const AS_JSON_LINES = 'print JSON lines, as in a pipe';
+
+/** Adds the commands about jobs that exist. */
+export function addJobCommands(program: Command, actions: JobActions): void {
+  program
+    .command('list')
+    .description('list jobs and batches, newest first')
+    .addOption(new Option('--state <state...>', 'only those in this state').choices(OVERVIEW_STATES))
+    .addOption(new Option('--failure <type...>', 'only those that failed so').choices(Object.keys(FAILURES)))
+    .option('--since <time>', 'only those started since, such as 2h, 7d or 2026-11-16')
+    .option('--limit <number>', 'at most so many', '50')
+    .option('--watch', 'show the list again and again, until Ctrl-C')
+    .option('--json', AS_JSON_LINES)
+    .action(actions.list);
+  program
+    .command('status')
+    .description('show everything that is known about one job, and what can be done')
+    .argument('<id>', `${JOB_OR_BATCH}, or of an item such as foxes-3`)
+    .option('--json', AS_JSON)
+    .action(actions.status);
+  program
+    .command('watch')
+    .description('show the progress of jobs and batches until all of them have ended')
+    .argument('<id...>', 'names of jobs and batches')
+    .option('--json', AS_JSON_LINES)
+    .action(actions.watch);
+  program
+    .command('cancel')
+    .description('end a job or a batch; the service may still finish what it has begun')
+    .argument('<id>', JOB_OR_BATCH)
+    .option('--json', AS_JSON)
+    .action(actions.cancel);
+  program
+    .command('poll')
+    .description('poll the task of a job now, and say what the service answered')
+    .argument('<id>', JOB_OR_BATCH)
+    .option('--json', AS_JSON)
+    .action(actions.poll);
+  program
+    .command('retry')
+    .description('try a failed job again; its task, if there is one, is not paid twice')
+    .argument('<id>', JOB_OR_BATCH)
+    .option('--resubmit', 'submit the request again, even if it is paid again')
+    .option('--deadline <time>', 'how long the new job may take, such as 2h (default: as before)')
+    .option('--json', AS_JSON)
+    .action(actions.retry);
+  program
+    .command('download')
+    .description('copy the stored video of an ended job to a file, and verify it')
+    .argument('<id>', 'name of the job, or of an item of a batch such as foxes-3')
+    .option('--out <file>', 'the file (default: named after the job, in this folder)')
+    .option('--json', AS_JSON)
+    .action(actions.download);
+  program
+    .command('open')
+    .description('print the address of a job in the Temporal UI and, on a terminal, open a browser')
+    .argument('<id>', JOB_OR_BATCH)
+    .option('--no-browser', 'only print the address')
+    .option('--json', AS_JSON)
+    .action(actions.open);
+  program
+    .command('completion')
+    .description('print a script that completes commands and options in a shell')
+    .addArgument(program.createArgument('<shell>', 'the shell').choices(SHELLS))
+    .action(actions.completion);
+}

@@ -1,0 +1,114 @@
+import type { Client } from '@temporalio/client';
+import type { VideoClient } from '../client/video-client';
+import { readTemporalUiUrl } from '../config/gateway-config';
+import { readTemporalAddress } from '../config/temporal-config';
+import { Closers } from './closers';
+import { EXIT } from './exit-codes';
+import { printLine, redrawOn, type Terminal } from './terminal';
+
+/** The jobs of a Temporal server, for one command. */
+export interface JobsSession {
+  client: Client;
+  videos: VideoClient;
+  /** Address of the Temporal UI, if it is known. */
+  uiUrl?: string | undefined;
+  /** Aborted by Ctrl-C. It also aborts every call to Temporal. */
+  signal: AbortSignal;
+  /** Names the task queue on which a job waits although no worker polls it; undefined if there is none. */
+  describeMissingWorker(workflowId: string): Promise<string | undefined>;
+}
+
+interface OpenedServer {
+  client: Client;
+  uiUrl?: string | undefined;
+  /** Settles when another process that ran Temporal has ended. */
+  ended?: Promise<void>;
+  close(): Promise<void>;
+}
+
+/** These load Temporal's SDK, which takes long. */
+const load = {
+  sdk: (): typeof import('@temporalio/client') => require('@temporalio/client'),
+  videos: (): typeof import('../client/video-client') => require('../client/video-client'),
+  findServer: (): typeof import('./find-server') => require('./find-server'),
+  localServer: (): typeof import('./local-server') => require('./local-server'),
+  localStack: (): typeof import('./local-stack') => require('./local-stack'),
+  missingWorker: (): typeof import('./missing-worker') => require('./missing-worker'),
+};
+
+export interface JobsWork {
+  /** Runs a worker beside this machine's own server: what is watched should go on. */
+  withWorker?: boolean;
+  run(session: JobsSession): Promise<number>;
+  /** The exit code if this machine has had no jobs yet. */
+  withoutJobs(): number;
+}
+
+/**
+ * Runs a command about existing jobs: on the configured server, or on this machine's own. Unlike `openTemporal`, it starts no
+ * worker unless it is asked to.
+ */
+export async function withJobs(terminal: Terminal, work: JobsWork): Promise<number> {
+  for (;;) {
+    const opened = await openServer(terminal, work);
+    if (opened === undefined) return work.withoutJobs();
+    const interrupted = new AbortController();
+    const stopListening = terminal.onInterrupt(() => interrupted.abort());
+    const { signal } = interrupted;
+    let hasEnded = false;
+    void opened.ended?.then(() => {
+      hasEnded = true;
+      interrupted.abort();
+    });
+    try {
+      const { client, uiUrl } = opened;
+      const { env } = terminal;
+      const videos = await load.videos().createVideoClient({ env, client });
+      const describeMissingWorker = (workflowId: string) =>
+        load.missingWorker().describeMissingWorker(client, workflowId, env);
+      const code = await client.withAbortSignal(signal, () =>
+        work.run({ client, videos, uiUrl, signal, describeMissingWorker }),
+      );
+      if (!hasEnded) return code;
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      if (!hasEnded) return EXIT.interrupted;
+    } finally {
+      stopListening();
+      await opened.close();
+    }
+    printLine(terminal, 'The process that ran Temporal has ended. Continuing without it.');
+  }
+}
+
+async function openServer(terminal: Terminal, { withWorker }: JobsWork): Promise<OpenedServer | undefined> {
+  const { env } = terminal;
+  if (readTemporalAddress(env) !== undefined) return openNamed(terminal);
+  const options = {
+    env,
+    terminal,
+    printLine: (line: string) => printLine(terminal, line),
+    redraw: redrawOn(terminal),
+  };
+  return withWorker ? load.localStack().openLocalStack(options) : load.localServer().openLocalServer(options);
+}
+
+async function openNamed({ env }: Terminal): Promise<OpenedServer | undefined> {
+  const closers = new Closers();
+  try {
+    const server = await load.findServer().findServer(env, closers);
+    if (server === undefined) return undefined;
+    const { connection, namespace } = server;
+    const client = new (load.sdk().Client)({ connection, namespace });
+    return { client, uiUrl: uiOf(server.address, env), close: () => closers.close() };
+  } catch (error) {
+    await closers.close();
+    throw error;
+  }
+}
+
+/** Temporal Cloud has one UI for all namespaces. Where another server has its UI, only a setting can say. */
+function uiOf(address: string, env: Terminal['env']): string | undefined {
+  const isCloud = /\.(tmprl\.cloud|api\.temporal\.io)(:\d+)?$/.test(address);
+  return readTemporalUiUrl(env) ?? (isCloud ? 'https://cloud.temporal.io' : undefined);
+}

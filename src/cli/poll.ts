@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inTime } from '../client/job-overview';
+import { ConfigError } from '../config/service-config';
+import { type BatchProgress, type JobOverview, type JobProgress, printableJson, shown } from '../contract';
+import { POLL_NOW_SIGNAL, PROGRESS_QUERY } from '../contract/names';
+import { batchLine } from './batch-lines';
+import { EXIT } from './exit-codes';
+import { findWhole } from './find-job';
+import { onJob } from './job-action';
+import type { JobsSession } from './open-jobs';
+import type { PollOptions } from './options';
+import { plainLine } from './progress-line';
+import { printLine, type Terminal } from './terminal';
+
+const ANSWERED_WITHIN_MS = 10_000;
+const CHECK_EVERY_MS = 250;
+/** Without a worker nobody answers a query. */
+const QUERY_WITHIN_MS = 3_000;
+
+type Progress = JobProgress | BatchProgress;
+
+/** `videogen poll`: has a job or a batch poll now, and says what the service answered. */
+export function poll(workflowId: string, options: PollOptions, terminal: Terminal): Promise<number> {
+  return onJob(workflowId, options, terminal, async (session) => {
+    const overview = await findWhole(session, workflowId);
+    if (overview.endedAt !== undefined) {
+      throw new ConfigError(`${shown(workflowId)} has ended (${overview.state}): there is nothing to poll.`);
+    }
+    if (overview.kind === 'job' && overview.taskId === undefined) {
+      throw new ConfigError(
+        `${shown(workflowId)} has no task yet (${overview.phase}): there is nothing to poll.`,
+      );
+    }
+    const progress = await pollNow(session, overview);
+    for (const line of await describeAnswer(session, workflowId, progress)) printLine(terminal, line);
+    terminal.out(options.json ? printableJson({ workflowId, progress }) : shown(workflowId));
+    return EXIT.ok;
+  });
+}
+
+/** Undefined if no worker answers. */
+async function pollNow(
+  { client, signal }: JobsSession,
+  { workflowId }: JobOverview,
+): Promise<Progress | undefined> {
+  const handle = client.workflow.getHandle(workflowId);
+  const ask = () =>
+    inTime(client, () => handle.query<Progress>(PROGRESS_QUERY), QUERY_WITHIN_MS).catch((error: unknown) => {
+      if (signal.aborted) throw error;
+      return undefined;
+    });
+  const before = await ask();
+  await inTime(client, () => handle.signal(POLL_NOW_SIGNAL));
+  if (before === undefined) return undefined;
+  let latest: Progress | undefined = before;
+  for (const giveUpAt = Date.now() + ANSWERED_WITHIN_MS; Date.now() < giveUpAt; ) {
+    latest = await ask();
+    if (latest === undefined || pollsOf(latest) > pollsOf(before) || !('polls' in latest)) return latest;
+    if (!['waiting'].includes(latest.phase)) return latest;
+    await sleep(CHECK_EVERY_MS, undefined, { signal });
+  }
+  return latest;
+}
+
+const pollsOf = (progress: Progress) => ('polls' in progress ? progress.polls : 0);
+
+async function describeAnswer(
+  { describeMissingWorker }: JobsSession,
+  workflowId: string,
+  progress: Progress | undefined,
+): Promise<string[]> {
+  if (progress === undefined) {
+    const missing = await describeMissingWorker(workflowId).catch(() => undefined);
+    return ['The poll is requested, but no worker answers.', ...(missing === undefined ? [] : [missing])];
+  }
+  if (!('polls' in progress)) return [`The poll is requested: ${batchLine(progress)}.`];
+  return [`Poll ${progress.polls}: ${plainLine(progress)}`];
+}

@@ -1,0 +1,31 @@
+import { ConfigError } from '../config/service-config';
+import { durationMs, printableJson, shown } from '../contract';
+import { DURATION_RULE } from '../contract/input-rules';
+import { commandOn } from '../contract/job-commands';
+import { EXIT } from './exit-codes';
+import { findWhole } from './find-job';
+import { onJob } from './job-action';
+import type { RetryCommandOptions } from './options';
+import { printLine, type Terminal } from './terminal';
+
+/** `videogen retry`: tries a failed job again, without paying twice unless the user has decided to. */
+export function retry(workflowId: string, options: RetryCommandOptions, terminal: Terminal): Promise<number> {
+  return onJob(workflowId, options, terminal, async (session) => {
+    const { resubmit, deadline } = options;
+    if (deadline !== undefined && durationMs(deadline) === undefined) {
+      throw new ConfigError(`--deadline ${DURATION_RULE}.`);
+    }
+    // Before anything else: a mistyped name gets a proposal.
+    await findWhole(session, workflowId);
+    const retried = await session.videos.retry(workflowId, { resubmit, deadline });
+    const { workflowId: name, kind, adopted, isJoined } = retried;
+    const what =
+      kind === 'batch'
+        ? `The batch ${shown(name)} continues with the items that are left.`
+        : `${shown(workflowId)} is tried again as ${shown(name)}${adopted === undefined ? ', with the same request' : `, with its task ${shown(adopted)}, which is not paid again`}.`;
+    printLine(terminal, isJoined ? `${what} An earlier retry had started it.` : what);
+    printLine(terminal, `Follow it with: ${commandOn('watch', name)}`);
+    terminal.out(options.json ? printableJson({ retryOf: workflowId, ...retried }) : shown(name));
+    return EXIT.ok;
+  });
+}

@@ -1,0 +1,102 @@
+import {
+  type BatchProgress,
+  type BatchResult,
+  describeFailure,
+  describeVideo,
+  type ItemResult,
+  type JobOverview,
+  type JobProgress,
+  type JobResult,
+  shown,
+} from '../contract';
+import { batchLine } from './batch-lines';
+import type { errorObject } from './exit-codes';
+import { ageText } from './job-rows';
+import { plainLine } from './progress-line';
+import { wrapText } from './wrap-text';
+
+/** What `status` prints. An item has the overview of its batch. */
+export interface StatusReport extends JobOverview {
+  item?: number;
+  /** The request in one line. */
+  summary?: string;
+  progress?: JobProgress | BatchProgress;
+  result?: JobResult | BatchResult;
+  /** The line of an item in the results of its batch. */
+  itemResult?: ItemResult;
+  error?: ReturnType<typeof errorObject>['error'];
+  /** Why something is not known. */
+  note?: string;
+  /** What can be done now. */
+  commands: string[];
+}
+
+const LABEL_COLUMNS = 10;
+
+/** The report for people, in lines that fit the screen. */
+export function reportLines(report: StatusReport, columns: number, nowMs: number): string[] {
+  const fields: [label: string, value: string | undefined | false][] = [
+    [report.item !== undefined ? 'item' : report.kind, headOf(report)],
+    ['request', report.summary],
+    ['state', report.item === undefined && stateText(report)],
+    ['phase', progressText(report)],
+    ['task', report.taskId && report.item === undefined && shown(report.taskId)],
+    ['video', videoOf(report)],
+    ['results', report.result && 'results' in report.result && report.result.results.uri],
+    [
+      'retry',
+      report.retrying &&
+        `attempt ${report.retrying.attempt} of ${report.retrying.activity}: ${report.retrying.message}`,
+    ],
+    ['problem', problemOf(report)],
+    ['started', `${report.startedAt}, ${ageText(nowMs - Date.parse(report.startedAt))} ago`],
+    [
+      'ended',
+      report.endedAt &&
+        `${report.endedAt}, after ${ageText(Date.parse(report.endedAt) - Date.parse(report.startedAt))}`,
+    ],
+    ['queue', shown(report.taskQueue)],
+    ['parent', report.parentId && shown(report.parentId)],
+    ['retry of', report.retryOf && shown(report.retryOf)],
+    ['note', report.note],
+    ['advice', report.error?.advice],
+  ];
+  const lines = fields.flatMap(([label, value]) => (value ? labelled(label, value, columns) : []));
+  // A command must stay whole, so that it can be copied.
+  return [...lines, ...report.commands.map((command) => `  ${command}`)];
+}
+
+function labelled(label: string, value: string, columns: number): string[] {
+  const width = Math.max(10, columns - LABEL_COLUMNS);
+  return wrapText(value, width).map(
+    (line, index) => `${(index === 0 ? label : '').padEnd(LABEL_COLUMNS)}${line}`,
+  );
+}
+
+function headOf({ workflowId, item }: StatusReport): string {
+  return item === undefined ? shown(workflowId) : `${item} of the batch ${shown(workflowId)}`;
+}
+
+function stateText({ state, failure, isCancelling }: StatusReport): string {
+  const more = failure ?? (isCancelling ? 'cancellation requested' : undefined);
+  return more === undefined ? state : `${state}: ${more}`;
+}
+
+function progressText(report: StatusReport): string | undefined {
+  const { progress, phase, endedAt, kind } = report;
+  if (progress && 'running' in progress) return batchLine(progress);
+  if (progress) return plainLine(progress);
+  if (report.counts) return batchLine({ ...report.counts, running: [] });
+  return endedAt === undefined && kind === 'job' ? phase : undefined;
+}
+
+function videoOf({ result, itemResult }: StatusReport): string | undefined {
+  const stored = itemResult?.outcome === 'succeeded' ? itemResult : result;
+  return stored && 'video' in stored ? `${stored.video.uri} (${describeVideo(stored.video)})` : undefined;
+}
+
+function problemOf({ error, itemResult, progress }: StatusReport): string | undefined {
+  if (itemResult?.outcome === 'failed') return describeFailure(itemResult.failure, itemResult.details);
+  if (progress && 'hold' in progress && progress.hold) return progress.hold.message;
+  return error?.message;
+}

@@ -1,0 +1,132 @@
+import { inTime } from '../client/job-overview';
+import {
+  type BatchProgress,
+  type BatchResult,
+  type JobOverview,
+  type JobProgress,
+  type JobResult,
+  printableJson,
+} from '../contract';
+import { commandOn } from '../contract/job-commands';
+import { decisionCommands } from '../contract/lost-submit';
+import { PROGRESS_QUERY } from '../contract/names';
+import { readItemResult } from './batch-summary';
+import { EXIT, errorObject, reportError } from './exit-codes';
+import { checkName, findJob } from './find-job';
+import { NoSuchJob } from './no-such-job';
+import { type JobsSession, withJobs } from './open-jobs';
+import type { StatusOptions } from './options';
+import { reportLines, type StatusReport } from './status-lines';
+import type { Terminal } from './terminal';
+
+/** Without a worker nobody answers a query. */
+const QUERY_WITHIN_MS = 3_000;
+
+/** `videogen status`: everything that is known about one job, batch or item. */
+export async function status(
+  workflowId: string,
+  options: StatusOptions,
+  terminal: Terminal,
+): Promise<number> {
+  try {
+    checkName(workflowId);
+    return await withJobs(terminal, {
+      run: async (session) => {
+        const report = await readReport(session, workflowId, terminal);
+        const screen = options.json ? undefined : terminal.outScreen();
+        if (screen === undefined) terminal.out(printableJson(report));
+        else for (const line of reportLines(report, screen.columns, Date.now())) terminal.out(line);
+        return EXIT.ok;
+      },
+      withoutJobs: () => {
+        throw new NoSuchJob(workflowId);
+      },
+    });
+  } catch (error) {
+    return reportError(error, options, terminal);
+  }
+}
+
+async function readReport(
+  session: JobsSession,
+  workflowId: string,
+  terminal: Terminal,
+): Promise<StatusReport> {
+  const { overview, item } = await findJob(session, workflowId);
+  const [summary, known] = await Promise.all([
+    summaryOf(session, overview),
+    overview.endedAt === undefined ? askWorker(session, overview) : readEnd(session, overview),
+  ]);
+  const report = { ...overview, ...(summary && { summary }), ...known };
+  const ofItem = item === undefined ? {} : await readItem(report, item, terminal);
+  return { ...report, ...ofItem, commands: item === undefined ? commandsFor(report) : [] };
+}
+
+/** The SDK decodes it; a codec that is not set here may have encoded it. */
+async function summaryOf({ client }: JobsSession, { workflowId }: JobOverview): Promise<string | undefined> {
+  const read = async () => (await client.workflow.getHandle(workflowId).describe()).staticSummary();
+  return inTime(client, read).catch(() => undefined);
+}
+
+type Known = Pick<StatusReport, 'progress' | 'result' | 'error' | 'note'>;
+
+async function askWorker(session: JobsSession, { workflowId }: JobOverview): Promise<Known> {
+  const { client, describeMissingWorker } = session;
+  const query = () =>
+    client.workflow.getHandle(workflowId).query<JobProgress | BatchProgress>(PROGRESS_QUERY);
+  try {
+    return { progress: await inTime(client, query, QUERY_WITHIN_MS) };
+  } catch (error) {
+    if (session.signal.aborted) throw error;
+    const missing = await describeMissingWorker(workflowId).catch(() => undefined);
+    return { note: `No worker answers, so this is what Temporal knows. ${missing ?? ''}`.trim() };
+  }
+}
+
+async function readEnd({ client, videos }: JobsSession, overview: JobOverview): Promise<Known> {
+  const { workflowId, kind } = overview;
+  const read = () =>
+    kind === 'batch' ? videos.batch(workflowId).result() : videos.handle(workflowId).result();
+  try {
+    return { result: await inTime<JobResult | BatchResult>(client, read) };
+  } catch (error) {
+    return errorObject(error);
+  }
+}
+
+async function readItem(report: Known, item: number, { env }: Terminal): Promise<Partial<StatusReport>> {
+  const running = runningOf(report)?.find((one) => one.item === item);
+  if (running) return { item, progress: running };
+  if (!report.result || !('results' in report.result)) {
+    return { item, note: report.note ?? 'The item is not running: it has not begun, or it has ended.' };
+  }
+  const itemResult = await readItemResult(report.result, item, env);
+  return itemResult ? { item, itemResult } : { item, note: 'Its result cannot be read here.' };
+}
+
+const runningOf = ({ progress }: Known) => (progress && 'running' in progress ? progress.running : undefined);
+
+function commandsFor({ workflowId, kind, state, progress }: JobOverview & Known): string[] {
+  switch (state) {
+    case 'running':
+      return [
+        commandOn('watch', workflowId),
+        commandOn('cancel', workflowId),
+        ...heldItems(workflowId, progress),
+      ];
+    case 'needs-decision':
+      return decisionCommands(workflowId).map(({ command }) => command);
+    case 'succeeded':
+      return kind === 'batch' ? [] : [commandOn('download', workflowId)];
+    case 'failed':
+    case 'cancelled':
+      return [commandOn('retry', workflowId)];
+  }
+}
+
+function heldItems(workflowId: string, progress: StatusReport['progress']): string[] {
+  const held = (runningOf({ ...(progress && { progress }) }) ?? []).filter(({ hold }) => hold);
+  return held
+    .slice(0, 1)
+    .flatMap(({ item }) => decisionCommands(workflowId, item).map(({ command }) => command));
+}

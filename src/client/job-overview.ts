@@ -1,0 +1,195 @@
+import type { Client } from '@temporalio/client';
+import { decodeSearchAttributes } from '@temporalio/common/lib/converter/payload-search-attributes';
+import { type optionalTsToDate, requiredTsToDate } from '@temporalio/common/lib/time';
+import { cleanText } from '../contract/clean-text';
+import { decodeFirst } from '../contract/decode-first';
+import { errorCode } from '../contract/error-code';
+import { type FailureType, isFailureType } from '../contract/failure-table';
+import { isWorkflowId } from '../contract/input-rules';
+import { JOB_PHASES, type JobPhase } from '../contract/job';
+import {
+  BATCH_WORKFLOW_TYPE,
+  IDENTITY_MEMO,
+  LOST_SUBMIT_MEMO,
+  PERCENT_MEMO,
+  RETRY_OF_MEMO,
+  TASK_ID_MEMO,
+  WORKFLOW_TYPE,
+} from '../contract/names';
+import type { JobOverview, OverviewState } from '../contract/overview';
+import { isVideoFailure } from '../contract/video-failure';
+import { batchOf } from './video-batch';
+import { jobOf } from './video-job';
+
+/** Temporal answers within milliseconds; a silent one must not hold a command for good. */
+const ANSWERS_WITHIN_MS = 10_000;
+
+/** The status NOT_FOUND of gRPC. */
+const NOT_FOUND = 5;
+
+export const KINDS: ReadonlyMap<string, JobOverview['kind']> = new Map([
+  [WORKFLOW_TYPE, 'job'],
+  [BATCH_WORKFLOW_TYPE, 'batch'],
+]);
+
+/** What Temporal's numbers for the end of a workflow mean for a job; any other number means that it runs. */
+const ENDED: ReadonlyMap<number, OverviewState> = new Map([
+  [2, 'succeeded'],
+  [3, 'failed'],
+  [4, 'cancelled'],
+  // Terminated: nobody asked the job.
+  [5, 'cancelled'],
+  // A timeout that the starter set for the workflow.
+  [7, 'failed'],
+]);
+
+type Described = Awaited<ReturnType<Client['workflowService']['describeWorkflowExecution']>>;
+
+/** A workflow of ours, or one of another type with the video jobs and batches among its children. */
+export type Found = { overview: JobOverview } | { otherType: string; children: string[] };
+
+/**
+ * Reads a workflow by its id, without a query. Undefined when Temporal does not have it. With `readEnding` false, the failure
+ * of an ended job is known only from its search attributes.
+ */
+export async function findWorkflow(
+  client: Client,
+  workflowId: string,
+  { readEnding = true }: { readEnding?: boolean } = {},
+): Promise<Found | undefined> {
+  if (!isWorkflowId(workflowId)) return undefined;
+  const { namespace } = client.options;
+  const described = await inTime(client, () =>
+    client.workflowService.describeWorkflowExecution({ namespace, execution: { workflowId } }),
+  ).catch((error: unknown) => {
+    if (errorCode(error) === NOT_FOUND) return undefined;
+    throw error;
+  });
+  if (described === undefined) return undefined;
+  const type = described.workflowExecutionInfo?.type?.name ?? '';
+  const kind = KINDS.get(type);
+  if (kind === undefined) return { otherType: type, children: childrenOf(described) };
+  const overview = await overviewOf(client, kind, described);
+  if (readEnding) Object.assign(overview, await endingOf(client, overview));
+  return { overview };
+}
+
+/** Every call to Temporal in it fails after a while. */
+export function inTime<T>(
+  client: Client,
+  calls: () => Promise<T>,
+  withinMs: number = ANSWERS_WITHIN_MS,
+): Promise<T> {
+  return client.withDeadline(Date.now() + withinMs, calls);
+}
+
+function childrenOf({ pendingChildren }: Described): string[] {
+  return (pendingChildren ?? []).flatMap(({ workflowTypeName, workflowId }) =>
+    KINDS.has(workflowTypeName ?? '') && workflowId ? [workflowId] : [],
+  );
+}
+
+async function overviewOf(
+  client: Client,
+  kind: JobOverview['kind'],
+  described: Described,
+): Promise<JobOverview> {
+  const { workflowExecutionInfo: info, workflowExtendedInfo: extended } = described;
+  const memo = await memoReader(client, info?.memo?.fields);
+  const attributes = decodeSearchAttributes(info?.searchAttributes?.indexedFields);
+  const attribute = (name: string) => textIn(attributes[name]?.[0]);
+  const ended = ENDED.get(info?.status ?? 0);
+  const identity = memo(IDENTITY_MEMO);
+  const taskId = textIn(memo(TASK_ID_MEMO)) ?? textIn(Reflect.get(Object(identity), TASK_ID_MEMO));
+  const activities = described.pendingActivities ?? [];
+  const running = () =>
+    phaseOf({
+      recorded: attribute('VideoPhase'),
+      pending: activities.map(({ activityType }) => activityType?.name ?? ''),
+      hasTask: taskId !== undefined,
+      isLost: memo(LOST_SUBMIT_MEMO) !== undefined,
+    });
+  const phase = kind === 'batch' ? undefined : (ended ?? running());
+  const outcome = attribute('VideoOutcome');
+  const percent = memo(PERCENT_MEMO);
+  const retried = activities.find(({ attempt, lastFailure }) => (attempt ?? 1) > 1 && lastFailure);
+  return {
+    workflowId: info?.execution?.workflowId ?? '',
+    runId: info?.execution?.runId ?? '',
+    kind,
+    state: ended ?? (phase === 'needs-decision' ? phase : 'running'),
+    ...(phase !== undefined && phase !== 'running' && { phase }),
+    ...(taskId !== undefined && { taskId }),
+    ...(ended === undefined && typeof percent === 'number' && { percent }),
+    ...(ended === 'failed' && isFailureType(outcome) && { failure: outcome }),
+    ...(retried && {
+      retrying: {
+        activity: cleanText(retried.activityType?.name ?? ''),
+        attempt: retried.attempt ?? 1,
+        message: cleanText(retried.lastFailure?.message ?? ''),
+      },
+    }),
+    ...(ended === undefined && extended?.cancelRequested && { isCancelling: true }),
+    startedAt: isoOf(extended?.originalStartTime ?? info?.startTime),
+    ...(info?.closeTime && { endedAt: isoOf(info.closeTime) }),
+    taskQueue: info?.taskQueue ?? '',
+    ...(info?.parentExecution?.workflowId && { parentId: info.parentExecution.workflowId }),
+    ...(typeof memo(RETRY_OF_MEMO) === 'string' && { retryOf: String(memo(RETRY_OF_MEMO)) }),
+  };
+}
+
+/** Any program with access to the namespace may write a memo, and a codec that is not set here may have encoded it. */
+async function memoReader(
+  client: Client,
+  fields: Parameters<typeof decodeSearchAttributes>[0],
+): Promise<(name: string) => unknown> {
+  const read = new Map<string, unknown>();
+  for (const name of [TASK_ID_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, IDENTITY_MEMO, RETRY_OF_MEMO]) {
+    const payload = fields?.[name];
+    if (!payload) continue;
+    const stored = { payloads: [payload] };
+    read.set(name, await decodeFirst(client.options.loadedDataConverter, stored).catch(() => undefined));
+  }
+  return (name) => read.get(name);
+}
+
+interface KnownOfJob {
+  recorded: string | undefined;
+  pending: readonly string[];
+  hasTask: boolean;
+  isLost: boolean;
+}
+
+/** The phase of a running job. */
+export function phaseOf({ recorded, pending, hasTask, isLost }: KnownOfJob): JobPhase {
+  const phase = JOB_PHASES.find((one) => one === recorded);
+  if (phase !== undefined) return phase;
+  if (pending.includes('downloadVideo')) return 'downloading';
+  if (hasTask) return 'waiting';
+  // After the decision to submit again, the memo stays until the task is known.
+  return isLost && !pending.includes('submitVideo') ? 'needs-decision' : 'submitting';
+}
+
+/** How an ended job or batch ended, from the last event of its history. */
+async function endingOf(client: Client, overview: JobOverview): Promise<Partial<JobOverview>> {
+  const { workflowId, kind, state, failure } = overview;
+  if (overview.endedAt === undefined || failure !== undefined) return {};
+  const handle = client.workflow.getHandle(workflowId);
+  if (kind === 'batch' && state === 'succeeded') {
+    const result = await inTime(client, () => batchOf(handle).result()).catch(() => undefined);
+    if (result === undefined) return {};
+    const { items, succeeded, failed } = result;
+    return { counts: { items, succeeded, failed }, ...(failed > 0 && { state: 'failed' }) };
+  }
+  if (state !== 'failed') return {};
+  const type = await inTime(client, () => jobOf(handle).result()).then(
+    () => undefined,
+    (error: unknown): FailureType | undefined => (isVideoFailure(error) ? error.type : undefined),
+  );
+  return type === undefined ? {} : { failure: type };
+}
+
+const isoOf = (time: Parameters<typeof optionalTsToDate>[0]) =>
+  requiredTsToDate(time, 'startTime').toISOString();
+
+const textIn = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);

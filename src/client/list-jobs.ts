@@ -1,0 +1,105 @@
+import type { Client } from '@temporalio/client';
+import type { FailureType } from '../contract/failure-table';
+import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
+import type { JobOverview, OverviewState } from '../contract/overview';
+import { findWorkflow, inTime } from './job-overview';
+import { newestFirst, type StartedRun } from './newest-first';
+
+/** Which jobs and batches a list has. */
+export interface ListOptions {
+  /** Only those in one of these states. */
+  states?: readonly OverviewState[];
+  /** Only those that failed so. */
+  failures?: readonly FailureType[];
+  /** Only those that started, or continued as new, since then. */
+  since?: Date;
+  /** At most so many. Default: 50. */
+  limit?: number;
+}
+
+const DEFAULT_LIMIT = 50;
+
+/** So many are read at the same time. */
+const AT_ONCE = 10;
+
+/** What Temporal calls the states, for its list. Items of a batch that has completed may have failed. */
+const CONDITIONS: Record<OverviewState, string> = {
+  running: "ExecutionStatus = 'Running'",
+  'needs-decision': "ExecutionStatus = 'Running'",
+  succeeded: "ExecutionStatus = 'Completed'",
+  failed: `(ExecutionStatus = 'Failed' OR ExecutionStatus = 'TimedOut' OR (ExecutionStatus = 'Completed' AND WorkflowType = '${BATCH_WORKFLOW_TYPE}'))`,
+  cancelled: "(ExecutionStatus = 'Canceled' OR ExecutionStatus = 'Terminated')",
+};
+
+/** The jobs and batches of a namespace, newest first. */
+export async function* listJobs(
+  client: Client,
+  { states, failures, since, limit = DEFAULT_LIMIT }: ListOptions = {},
+): AsyncGenerator<JobOverview, void, undefined> {
+  const wanted = failures === undefined ? states : (['failed'] as const);
+  const fits = ({ state, failure }: JobOverview) =>
+    (states === undefined || states.includes(state)) &&
+    (failures === undefined || (failure !== undefined && failures.includes(failure)));
+  let left = limit;
+  for await (const runs of inGroups(startedRuns(client, wanted, since), AT_ONCE)) {
+    for (const overview of await Promise.all(runs.map((run) => readRun(client, run)))) {
+      if (overview === undefined || !fits(overview)) continue;
+      if (left <= 0) return;
+      left -= 1;
+      yield overview;
+    }
+    if (left <= 0) return;
+  }
+}
+
+/** The names of the newest jobs and batches. */
+export async function recentNames(client: Client, most: number): Promise<string[]> {
+  const names = new Set<string>();
+  for await (const { workflowId } of startedRuns(client)) {
+    names.add(workflowId);
+    if (names.size >= most) break;
+  }
+  return [...names];
+}
+
+/** A server that falls silent ends the list with an error. */
+async function* startedRuns(
+  client: Client,
+  states?: readonly OverviewState[],
+  since?: Date,
+): AsyncGenerator<StartedRun, void, undefined> {
+  const runs = newestFirst(client, conditionsOf(states, since), undefined);
+  for (;;) {
+    const next = await inTime(client, () => runs.next());
+    if (next.done) return;
+    yield next.value;
+  }
+}
+
+function conditionsOf(states: readonly OverviewState[] | undefined, since: Date | undefined): string {
+  const ofState = new Set(states?.map((state) => CONDITIONS[state]));
+  return [
+    `(WorkflowType = '${WORKFLOW_TYPE}' OR WorkflowType = '${BATCH_WORKFLOW_TYPE}')`,
+    "ExecutionStatus != 'ContinuedAsNew'",
+    ...(ofState.size > 0 ? [`(${[...ofState].join(' OR ')})`] : []),
+    ...(since === undefined ? [] : [`StartTime >= '${since.toISOString()}'`]),
+  ].join(' AND ');
+}
+
+/** A job that started again is listed once for each run, and counts where its last run is. */
+async function readRun(client: Client, { workflowId, runId }: StartedRun): Promise<JobOverview | undefined> {
+  const found = await findWorkflow(client, workflowId);
+  if (found === undefined || !('overview' in found)) return undefined;
+  return found.overview.runId === runId ? found.overview : undefined;
+}
+
+async function* inGroups<T>(items: AsyncIterable<T>, size: number): AsyncGenerator<T[], void, undefined> {
+  let group: T[] = [];
+  for await (const item of items) {
+    group.push(item);
+    if (group.length < size) continue;
+    yield group;
+    group = [];
+  }
+  if (group.length > 0) yield group;
+}

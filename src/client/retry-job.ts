@@ -1,0 +1,204 @@
+import { createHash } from 'node:crypto';
+import type { Client, WorkflowHandle } from '@temporalio/client';
+import type { BatchInput } from '../contract/batch';
+import { shown } from '../contract/clean-text';
+import { decodeFirst } from '../contract/decode-first';
+import type { DurationText } from '../contract/duration';
+import { keyMaterial } from '../contract/idempotency-key';
+import type { JobInput } from '../contract/job';
+import { commandOn } from '../contract/job-commands';
+import {
+  IDENTITY_MEMO,
+  LOST_SUBMIT_MEMO,
+  PERCENT_MEMO,
+  RETRY_OF_MEMO,
+  TASK_ID_MEMO,
+} from '../contract/names';
+import type { JobOverview } from '../contract/overview';
+import { isVideoFailure, type VideoFailure } from '../contract/video-failure';
+import { findWorkflow, inTime } from './job-overview';
+import { prepareBatch, prepareJob } from './prepare-start';
+import { planRetry, type RetryPlan, RetryRefused, retryName } from './retry-plan';
+import { hasSentNothing, NameTaken, type PreparedStart, startOrJoin } from './start-or-join';
+import { jobOf } from './video-job';
+
+/** Options for a retry. */
+export interface RetryOptions {
+  /**
+   * Submits the request again even if that is paid again, or may be: you have looked for the task at the service, or its
+   * generation has failed.
+   */
+  resubmit?: boolean;
+  /** How long the new job may take; as long as the old one by default. */
+  deadline?: DurationText;
+}
+
+/** A retry that was started, or was running already. */
+export interface RetriedJob {
+  /** The name of the new job; a batch keeps its own. */
+  workflowId: string;
+  kind: JobOverview['kind'];
+  /** The task that the new job continues with, which is not paid again. */
+  adopted?: string;
+  /** True if an earlier retry had started it. */
+  isJoined: boolean;
+}
+
+/** A chain of retries is followed back this far for the request. */
+const MOST_RETRIES = 100;
+
+/** Tries an ended job or batch again, on the task queue that it had. Rejects with a RetryRefused. */
+export async function retryJob(
+  client: Client,
+  workflowId: string,
+  options: RetryOptions = {},
+): Promise<RetriedJob> {
+  const overview = await existing(client, workflowId);
+  return overview.kind === 'batch' ? retryBatch(client, overview) : retryOne(client, overview, options);
+}
+
+async function existing(client: Client, workflowId: string): Promise<JobOverview> {
+  const found = await findWorkflow(client, workflowId);
+  if (found && 'overview' in found) return found.overview;
+  const what = found === undefined ? 'There is no job' : 'This is not a video job:';
+  throw new RetryRefused(`${what} ${shown(workflowId)}.`);
+}
+
+async function retryOne(
+  client: Client,
+  overview: JobOverview,
+  { resubmit, deadline }: RetryOptions,
+): Promise<RetriedJob> {
+  const { workflowId, state } = overview;
+  const handle = client.workflow.getHandle(workflowId);
+  const description = await inTime(client, () => handle.describe());
+  const failure = overview.endedAt === undefined ? undefined : await failureOf(client, handle);
+  const plan = planRetry(
+    {
+      workflowId,
+      state,
+      failure,
+      taskId: failure?.taskId ?? overview.taskId,
+      sentNothing:
+        overview.endedAt !== undefined && (await inTime(client, () => hasSentNothing(handle, description))),
+    },
+    { resubmit },
+  );
+  const prepared = prepareJob(
+    { ...(await inputFor(client, overview, plan)), ...(deadline !== undefined && { deadline }) },
+    {
+      workflowId: retryName(workflowId),
+      // What the service takes beyond the interface is in the request, which was accepted before.
+      requestFields: 'submit' in plan ? Object.keys(await requestOf(client, overview)) : [],
+      searchAttributes: Object.hasOwn(description.searchAttributes, 'VideoPhase'),
+      temporal: { memo: { ...memoToKeep(description.memo), [RETRY_OF_MEMO]: workflowId } },
+    },
+  );
+  const { isJoined } = await startOn(client, overview, prepared);
+  return {
+    workflowId: prepared.options.workflowId,
+    kind: 'job',
+    ...('adopt' in plan && { adopted: plan.adopt }),
+    isJoined,
+  };
+}
+
+/** A batch continues under its own name: whatever it paid for is recorded in the storage. */
+async function retryBatch(client: Client, overview: JobOverview): Promise<RetriedJob> {
+  const { workflowId, state } = overview;
+  if (state === 'running' || state === 'succeeded') planRetry({ workflowId, state, sentNothing: false });
+  const { memo } = await inTime(client, () => client.workflow.getHandle(workflowId).describe());
+  const input = await inputOf(client, overview);
+  const prepared = prepareBatch(input, {
+    workflowId,
+    requestFields: fieldsOfAll(input),
+    temporal: { memo: memoToKeep(memo) },
+  });
+  const { isJoined } = await startOn(client, overview, prepared);
+  return { workflowId, kind: 'batch', isJoined };
+}
+
+async function startOn<Input extends JobInput | BatchInput>(
+  client: Client,
+  { workflowId, taskQueue }: JobOverview,
+  prepared: PreparedStart<Input>,
+): Promise<{ isJoined: boolean }> {
+  const next = prepared.options.workflowId;
+  try {
+    const outcome = await startOrJoin(client, prepared, (options) =>
+      client.workflow.start(prepared.type, { ...options, taskQueue }),
+    );
+    if ('started' in outcome) return { isJoined: false };
+    const { name } = outcome.existing.status;
+    if (name === 'RUNNING' || name === 'COMPLETED') return { isJoined: true };
+  } catch (error) {
+    if (!(error instanceof NameTaken)) throw error;
+  }
+  throw new RetryRefused(`${shown(workflowId)} was retried before, as ${shown(next)}: go on with that one.`, [
+    commandOn('status', next),
+    commandOn('retry', next),
+  ]);
+}
+
+async function failureOf(client: Client, handle: WorkflowHandle): Promise<VideoFailure | undefined> {
+  return inTime(client, () => jobOf(handle).result()).then(
+    () => undefined,
+    (error: unknown) => (isVideoFailure(error) ? error : undefined),
+  );
+}
+
+async function inputFor(client: Client, overview: JobOverview, plan: RetryPlan): Promise<object> {
+  const { request: _, taskId: __, idempotencyKey, ...options } = await inputOf(client, overview);
+  if ('adopt' in plan) return { ...options, taskId: plan.adopt };
+  const request = await requestOf(client, overview);
+  if (plan.submit === 'anew') return { ...options, request };
+  const material = keyMaterial(client.options.namespace, overview.workflowId, request);
+  const ownKey = createHash('sha256').update(material).digest('hex');
+  return { ...options, request, idempotencyKey: idempotencyKey ?? ownKey };
+}
+
+/** The request of a job; a retry that adopted a task has none, but the job that it is a retry of may. */
+async function requestOf(client: Client, overview: JobOverview): Promise<object> {
+  let current: JobOverview | undefined = overview;
+  for (let left = MOST_RETRIES; current !== undefined && left > 0; left--) {
+    const { request } = await inputOf(client, current);
+    if (typeof request === 'object' && request !== null) return request;
+    const found: Awaited<ReturnType<typeof findWorkflow>> =
+      current.retryOf === undefined ? undefined : await findWorkflow(client, current.retryOf);
+    current = found && 'overview' in found ? found.overview : undefined;
+  }
+  throw new RetryRefused(
+    `The request of ${shown(overview.workflowId)} is not known: it adopted a task. Start a new job.`,
+  );
+}
+
+type StoredInput = Record<string, unknown>;
+
+/** The input of the last run; a job continues as new with the same. Any program may have written it. */
+async function inputOf(client: Client, { workflowId, runId }: JobOverview): Promise<StoredInput> {
+  const { history } = await inTime(client, () =>
+    client.workflowService.getWorkflowExecutionHistory({
+      namespace: client.options.namespace,
+      execution: { workflowId, runId },
+      maximumPageSize: 1,
+    }),
+  );
+  const { input } = history?.events?.[0]?.workflowExecutionStartedEventAttributes ?? {};
+  const first = await decodeFirst(client.options.loadedDataConverter, input).catch(() => undefined);
+  if (typeof first !== 'object' || first === null) {
+    throw new RetryRefused(`The input of ${shown(workflowId)} cannot be read here.`);
+  }
+  // Some languages send null for an unset field.
+  return Object.fromEntries(Object.entries(first).filter(([, value]) => value !== null));
+}
+
+const fieldsOfAll = ({ requests }: StoredInput) =>
+  Array.isArray(requests) ? [...new Set(requests.flatMap((request) => Object.keys(Object(request))))] : [];
+
+const OWN_MEMOS: readonly string[] = [IDENTITY_MEMO, TASK_ID_MEMO, LOST_SUBMIT_MEMO, RETRY_OF_MEMO];
+
+/** What other programs noted about the job is true for its retry too. */
+function memoToKeep(memo: Record<string, unknown> = {}): Record<string, unknown> {
+  const kept = Object.entries(memo).filter(([name]) => !OWN_MEMOS.includes(name));
+  return { ...Object.fromEntries(kept), ...(PERCENT_MEMO in memo && { [PERCENT_MEMO]: 0 }) };
+}

@@ -1,0 +1,44 @@
+import type { BatchResult } from './batch';
+import type { FailureType } from './failure-table';
+import type { JobPhase } from './job';
+
+/**
+ * The states of a job or a batch in lists. Each has exactly one: a job that waits for a decision is not `running`. A batch with
+ * failed items has `failed`, and what was terminated is `cancelled`.
+ */
+export const OVERVIEW_STATES = ['running', 'needs-decision', 'succeeded', 'failed', 'cancelled'] as const;
+
+/** One of OVERVIEW_STATES. */
+export type OverviewState = (typeof OVERVIEW_STATES)[number];
+
+/** What Temporal knows about a job or a batch without asking a worker. Times are ISO 8601. */
+export interface JobOverview {
+  workflowId: string;
+  runId: string;
+  kind: 'job' | 'batch';
+  state: OverviewState;
+  /**
+   * The phase of a job. If the job has no search attribute VideoPhase, it is concluded from the memo and the pending
+   * activities.
+   */
+  phase?: JobPhase;
+  taskId?: string;
+  /** The percent of the task, in steps of a quarter. Only jobs of the gateway record it. */
+  percent?: number;
+  /** How many items of an ended batch are stored and failed. */
+  counts?: Pick<BatchResult, 'items' | 'succeeded' | 'failed'>;
+  /** Why it failed; unknown if Temporal no longer has its history. */
+  failure?: FailureType;
+  /** The pending call that has failed and is retried: how often, and why. */
+  retrying?: { activity: string; attempt: number; message: string };
+  /** True while a cancellation waits for a worker. */
+  isCancelling?: boolean;
+  /** The start of the first run. */
+  startedAt: string;
+  endedAt?: string;
+  taskQueue: string;
+  /** The workflow that started it as a child. */
+  parentId?: string;
+  /** The job that it is a retry of. */
+  retryOf?: string;
+}
