@@ -18,11 +18,12 @@ const HOUSE = [
     mayImport: rooms('contract service storage temporal-server'),
     types: ['activities/'],
   },
+  { folder: 'src/monitor/', mayImport: rooms('contract config') },
   { folder: 'src/client/', mayImport: rooms('contract service config') },
   {
     folder: 'src/worker/',
     mayImport: [
-      ...rooms('contract service storage temporal-server config client'),
+      ...rooms('contract service storage temporal-server config client monitor'),
       'activities/',
       'workflows/',
     ],
@@ -34,7 +35,7 @@ const HOUSE = [
   },
   // It runs in browsers.
   { folder: 'src/gateway/page/', mayImport: [] },
-  { folder: 'src/gateway/', mayImport: rooms('contract service storage config client') },
+  { folder: 'src/gateway/', mayImport: rooms('contract service storage config client monitor') },
   { folder: 'src/cli/', mayImport: ['src/', 'workflows/', 'activities/'] },
   {
     folder: 'src/[^/]+[.]ts$',

@@ -2,6 +2,7 @@ import { Context, log } from '@temporalio/activity';
 import type { ConnectionLike, TestService } from '@temporalio/client';
 import type { Call } from '../src/contract/failure-table';
 import { type CallOutcome, type Permit, type RateLimiter, ServiceFault } from '../src/service';
+import { callResultOf, measureCall } from './measure';
 import { createCallFailure } from './to-failure';
 
 /** Makes one call if the rate limiter permits it, and reports to the rate limiter whether the service limited it. */
@@ -12,6 +13,7 @@ export async function callWithinLimits<T>(
 ): Promise<T> {
   const permit = await acquire(rateLimiter, call);
   if (!permit.granted) {
+    measureCall(call, 'paused');
     throw createCallFailure('RateLimited', call, {
       message: 'nothing was sent, because the service asked for fewer requests a moment ago',
       retryAfter: permit.waitMs / 1_000,
@@ -20,10 +22,12 @@ export async function callWithinLimits<T>(
   try {
     const answer = await work();
     permit.release({ kind: 'passed' });
+    measureCall(call, 'passed');
     return answer;
   } catch (error) {
     const outcome = outcomeOf(error);
     permit.release(outcome);
+    measureCall(call, callResultOf(error));
     // The time that the server skips from here on is measured from its clock now.
     if (outcome.kind === 'limited') await followSkippedTime(rateLimiter);
     throw error;

@@ -4,6 +4,7 @@ import { JOB_FIELDS } from '../src/contract/input-rules';
 import { RETRY_AFTER_MAX_MS } from '../src/contract/policies';
 import { type WebhookDelivery, webhookPayload } from '../src/contract/webhook';
 import { type ReceiverAnswer, ServiceFault, type WebhookSender } from '../src/service';
+import { measureWebhook } from './measure';
 
 /** Result of the activity sendWebhook. */
 export interface SentWebhook {
@@ -35,6 +36,7 @@ export function createSendWebhook(sender: WebhookSender | undefined) {
         throw error instanceof ServiceFault ? ofFault(error, url) : error;
       });
     if (answer.status < 200 || answer.status > 299) throw ofAnswer(answer, url);
+    measureWebhook('delivered');
     return { status: answer.status, attempt: activityInfo().attempt };
   };
 }
@@ -64,6 +66,7 @@ function notDelivered(
   reason: string,
   { isFinal = false, retryAfterMs }: { isFinal?: boolean; retryAfterMs?: number } = {},
 ): ApplicationFailure {
+  measureWebhook(isFinal ? 'given_up' : 'retried');
   return ApplicationFailure.create({
     type: 'WebhookNotDelivered',
     message: `The webhook was not delivered: ${reason}.`,

@@ -59,9 +59,10 @@ const ALLOWED: Record<string, string> = {
   'src/temporal-server/index.ts': "import '../contract/words'; export const a = 1;",
   'src/config/service-config.ts':
     "import '../service'; import '../temporal-server'; import type { Activities } from '../../activities'; export type A = Activities;",
+  'src/monitor/index.ts': "import '../config/service-config'; import '../contract'; export const a = 1;",
   'src/client/index.ts': "import '../config/service-config'; import '../contract'; export const a = 1;",
   'src/worker/index.ts':
-    "import '../../activities'; import '../../workflows'; import '../client'; import '../config/service-config'; export const a = 1;",
+    "import '../../activities'; import '../../workflows'; import '../client'; import '../monitor'; import '../config/service-config'; export const a = 1;",
   'src/nexus/index.ts': "import '../client'; import '../worker'; export const a = 1;",
   'src/plugin/index.ts': "import '../nexus'; import '../worker'; export const a = 1;",
   'src/plugin/combine.ts': 'export const a = 1;',
@@ -122,6 +123,7 @@ const FORBIDDEN: [rule: string, file: string, code: string][] = [
   ['house: src/[^/]+[.]ts$', 'src/bad-test.ts', "import '../test/world';"],
   ['house: src/config/', 'src/config/bad-client.ts', "import '../client';"],
   ['house: src/config/ (types of activities/ only)', 'src/config/bad-work.ts', "import '../../activities';"],
+  ['house: src/monitor/', 'src/monitor/bad-client.ts', "import '../client';"],
   ['house: src/client/', 'src/client/bad-worker.ts', "import '../worker';"],
   ['house: src/worker/', 'src/worker/bad-plugin.ts', "import '../plugin';"],
   ['house: src/nexus/', 'src/nexus/bad-plugin.ts', "import '../plugin';"],

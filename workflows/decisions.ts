@@ -17,11 +17,14 @@ import { ADOPT_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import { createFailure, describeEvent, readFailure, type VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
+import { measureHold, measureHoldEnd } from './measure';
 import { notifyReceiver } from './notify';
 
 /** Holds the job until somebody decides. Returns the task to adopt, or undefined to submit once more. */
 export async function waitForDecision(job: Job, lostSubmit: VideoFailure): Promise<string | undefined> {
   const { hold } = job;
+  // A hold that the run before carried over is counted already.
+  if (hold.lostSubmit === undefined) measureHold();
   const holdMs = hold.start(lostSubmit);
   job.enter('needs-decision');
   log.warn('the submit is lost, waiting for a decision', {
@@ -39,10 +42,12 @@ export async function waitForDecision(job: Job, lostSubmit: VideoFailure): Promi
     await condition(() => hold.decision !== undefined || hold.pendingDecisions === 0);
   } catch (error) {
     hold.end();
+    if (isCancellation(error)) measureHoldEnd('cancelled');
     // A cancellation must not hide that a task may exist.
     throw isCancellation(error) ? withEnd(lostSubmit, 'the job was cancelled before anybody decided') : error;
   }
   const decided = hold.end();
+  measureHoldEnd(decided?.decision ?? 'expired');
   switch (decided?.decision) {
     case 'adopt':
       return decided.taskId;

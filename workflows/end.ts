@@ -14,6 +14,7 @@ import { CANCEL_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
+import { measureEnd } from './measure';
 
 /** Turns what ended a job into the failure its caller gets. A cancelled job throws Temporal's own cancellation. */
 export async function explainFailure(job: Job, error: unknown): Promise<unknown> {
@@ -24,6 +25,7 @@ export async function explainFailure(job: Job, error: unknown): Promise<unknown>
 
   const atService = failure.type === 'Cancelled' ? await cancelAtService(job) : undefined;
   job.markFailed(failure, atService);
+  measureEnd(job);
   log.warn(failure.message, { type: failure.type, taskId: job.taskId, atService });
   if (failure.type === 'Cancelled') return new CancelledFailure(failure.message);
   return createFailure(

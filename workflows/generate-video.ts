@@ -20,6 +20,7 @@ import { createFailure, readFailure } from '../src/contract/video-failure';
 import { explainFailure } from './end';
 import { checkInput, refused } from './input';
 import { Job, type JobHost } from './job';
+import { measureEnd, measureReady, measureRefused } from './measure';
 import { answerMessages } from './messages';
 import { notifyReceiver } from './notify';
 import { isReady, ownPoller, type Poller } from './poll';
@@ -67,7 +68,7 @@ async function pollUntilReady(job: Job, taskId: string, poller: Poller): Promise
   for (;;) {
     await poller.continueAsNewIfLong(job);
     const status = await poller.nextStatus(job, taskId);
-    if (isReady(job, status)) return;
+    if (isReady(job, status)) return measureReady(job);
     if (status?.state === 'unknown' && job.observed.isNewWord(status.word)) {
       log.warn('unknown state, polling on', { taskId, state: status.word });
     }
@@ -99,6 +100,7 @@ async function download(job: Job, taskId: string): Promise<JobResult> {
     ended,
   });
   job.markSucceeded(video, warnings);
+  measureEnd(job);
   return { taskId, video, seed: expected?.seed, polls: job.observed.polls, waitedMs, warnings };
 }
 
@@ -111,7 +113,9 @@ function startJob(input: JobInput, carried: CarriedJob | undefined): Job {
     return job;
   } catch (error) {
     // A refused input never becomes a job that could report its own end.
-    updateSearchAttributes({ phase: 'failed', failure: readFailure(error)?.type });
+    const failure = readFailure(error)?.type;
+    updateSearchAttributes({ phase: 'failed', failure });
+    if (failure !== undefined) measureRefused(failure);
     throw error;
   }
 }

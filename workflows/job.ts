@@ -48,6 +48,8 @@ export interface JobHost {
 export class Job {
   taskId: string | undefined;
   failure: VideoFailure | undefined;
+  /** The job took over a task that it did not submit. */
+  isAdopted: boolean;
   readonly observed: TaskObservations;
   readonly hold: SubmitHold;
   /** Set by `pollNow`. A request that arrives during a poll asks for another one. */
@@ -64,7 +66,6 @@ export class Job {
   /** How long such tasks usually take, if the worker has learned it. */
   usualTimes: UsualTimes | undefined;
   private phase: JobPhase = 'submitting';
-  private isAdopted: boolean;
   private submittedAtMs: number;
   private nextPollAtMs: number | undefined;
   private download: DownloadProgress | undefined;
@@ -272,6 +273,11 @@ export class Job {
   /** When the task ended, if the worker can learn from it. */
   get endedTask(): EndedTask | undefined {
     return this.taskTimer.ended;
+  }
+
+  /** How long a video that was found ready may have been so: undefined when the poll before was that of another run. */
+  get readyLagMs(): number | undefined {
+    return this.taskTimer.sincePollBefore(this.observed.polls);
   }
 
   waitedMs(): number {

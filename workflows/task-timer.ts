@@ -26,6 +26,11 @@ export class TaskTimer {
     this.polledMs = waitedMs;
   }
 
+  /** The time between the last two polls, or from the submit to the first one. The poll before may be that of another run. */
+  sincePollBefore(polls: number): number | undefined {
+    return polls > 1 && this.polledBeforeMs === 0 ? undefined : this.polledMs - this.polledBeforeMs;
+  }
+
   /** Of a task that the last poll found ready. Undefined when the time between the polls says little about tasks. */
   get ended(): EndedTask | undefined {
     const { kind, polledBeforeMs: afterMs, polledMs: byMs } = this;

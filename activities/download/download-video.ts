@@ -8,6 +8,7 @@ import { StorageFault, type VideoStorage } from '../../src/storage';
 import { jobId, type NamedJob, whileHeartbeating, willRetryDownload } from '../attempt';
 import { JobRecordFile } from '../job-record';
 import type { LearnedTimes } from '../learn/learned-times';
+import { measureSpeed } from '../measure';
 import { toFailure } from '../to-failure';
 import { BadVideo } from './bad-video';
 import { findStored } from './find-stored';
@@ -79,7 +80,10 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       const stored = record && (await findStored(record, input, storage));
       if (stored) return stored;
       if (earlier) await download.resumeFrom(earlier);
+      const connectedAtMs = performance.now();
+      const earlierBytes = download.bytes;
       await receiveVideo(download, { service, rateLimiter, taskId, pace, signal });
+      measureSpeed(download.bytes - earlierBytes, performance.now() - connectedAtMs);
       const { key, video, doubts } = await download.publish();
       const warnings = [...describeMismatches(expected, video), ...doubts];
       if (deps.sidecar !== false) {

@@ -9,6 +9,7 @@ import {
   type VideoBody,
   type VideoService,
 } from '../../src/service';
+import { measureReceived } from '../measure';
 import { callWithinLimits } from '../rate-limited-call';
 import { createCallFailure, isKnownFault, toFailure } from '../to-failure';
 import { BadVideo } from './bad-video';
@@ -61,13 +62,16 @@ async function receiveOnce(
     service.openVideo(link, { signal, from }),
   );
   const stopWatching = watchPace(body.stream, download, pace, endsAtMs);
+  let offset = download.bytes;
   try {
     await download.expect(body);
+    offset = download.bytes;
     await download.write(body.stream);
   } catch (error) {
     throw signal.aborted ? error : faultOf(error, body);
   } finally {
     stopWatching();
+    measureReceived(download.bytes - offset);
     // A stream that is not read to its end would keep its connection open.
     body.stream.on('error', () => undefined).destroy();
   }

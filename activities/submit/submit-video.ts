@@ -9,6 +9,7 @@ import { type RateLimiter, ServiceFault } from '../../src/service';
 import { StorageFault } from '../../src/storage';
 import { jobId, type NamedJob, whileHeartbeating } from '../attempt';
 import { JobRecordFile, jobDigest, lostSubmitIn, mayKnowKey } from '../job-record';
+import { measureSubmitWait } from '../measure';
 import { callWithinLimits } from '../rate-limited-call';
 import { createCallFailure, toFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
@@ -138,6 +139,7 @@ class SubmitAttempt {
     const { taskId, doubts } = await callWithinLimits(this.deps.rateLimiter, 'submit', () =>
       this.post(request),
     );
+    measureSubmitWait();
     for (const doubt of doubts) log.warn('the answer is ambiguous', { taskId, doubt });
     return { ...this.task(taskId), ...this.deps.learnedTimes.kindFor(this.input.request) };
   }

@@ -1,6 +1,7 @@
 import { createVideoGateway } from '../gateway';
 import { readPort } from './dev';
 import { EXIT } from './exit-codes';
+import { describeMonitor, readMonitor } from './monitor-port';
 import type { GatewayCommandOptions } from './options';
 import { printLine, type Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
@@ -10,8 +11,10 @@ export async function gateway(options: GatewayCommandOptions, terminal: Terminal
   const { host } = options;
   const port = readPort('--port', options.port);
   const log = (line: string) => printLine(terminal, line);
-  const running = await createVideoGateway({ env: terminal.env, host, port, log });
+  const monitor = readMonitor(options, terminal.env);
+  const running = await createVideoGateway({ env: terminal.env, host, port, log, monitor });
   printLine(terminal, `The gateway is at ${running.url}. Ctrl-C ends it.`);
+  if (monitor) printLine(terminal, describeMonitor(monitor));
   if (!running.hasKeys) {
     printLine(
       terminal,

@@ -236,6 +236,7 @@ async function startGateway(
     storage,
     temporalUiUrl: uiUrl,
     port: gatewayPort,
+    monitor: false,
     log: printLine,
   });
   closers.add(() => gateway.close());

@@ -103,6 +103,7 @@ export async function startWorkers(
       storage: { ...storage, probe: undefined },
       rateLimiter,
       gatewayUrl,
+      monitor: false,
       // No version is ever made current on a local server, so no versioned worker would get a job.
       worker: { workerDeploymentOptions: undefined },
     });

@@ -49,6 +49,7 @@ export interface DevOptions {
 }
 
 export interface WorkerCommandOptions {
+  monitorPort?: string;
   record?: string;
   only?: string[];
 }
@@ -73,6 +74,7 @@ export interface EmulatorCommandOptions {
 export interface GatewayCommandOptions {
   host?: string;
   port: string;
+  monitorPort?: string;
 }
 
 export interface GatewayKeyOptions {

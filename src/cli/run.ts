@@ -196,6 +196,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .description('run a worker')
     .option('--record <dir>', 'record the answers of the service there, without keys and signatures')
     .option('--only <role...>', 'run only jobs, submits or downloads')
+    .option('--monitor-port <port>', 'serve /metrics, /livez and /readyz (default: VIDEOGEN_MONITOR_PORT)')
     .action(actions.worker);
   program
     .command('emulator')
@@ -216,6 +217,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .description("serve the video service's own HTTP interface, with a durable job behind every request")
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--port <port>', 'port to listen on', '8787')
+    .option('--monitor-port <port>', 'serve /metrics, /livez and /readyz (default: VIDEOGEN_MONITOR_PORT)')
     .action(actions.gateway);
   program
     .command('gateway-key')

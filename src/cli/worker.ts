@@ -1,22 +1,27 @@
 import { resolveQueues } from '../config/queues';
 import { ConfigError, type Environment, readServiceConfig } from '../config/service-config';
 import { createVideoService, recordAnswers } from '../service';
+import { exporterForMonitor } from '../worker/sdk-metrics';
 import { createVideoWorker, WORKER_ROLES, type WorkerRole } from '../worker/video-worker';
 import { EXIT } from './exit-codes';
+import { describeMonitor, readMonitor } from './monitor-port';
 import type { WorkerCommandOptions } from './options';
 import { quietRuntime } from './quiet-runtime';
 import { printLine, type Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
 
 /** `videogen worker`: runs a worker until Ctrl-C or SIGTERM, then drains it. */
-export async function worker({ record, only }: WorkerCommandOptions, terminal: Terminal): Promise<number> {
+export async function worker(options: WorkerCommandOptions, terminal: Terminal): Promise<number> {
+  const { record, only } = options;
   const { env } = terminal;
+  const monitor = readMonitor(options, env);
   const roles = only && [...new Set(only.map(readRole))];
-  quietRuntime('INFO');
+  quietRuntime('INFO', monitor && (await exporterForMonitor()));
   const service = record === undefined ? undefined : recordedService(record, terminal);
   try {
-    const videoWorker = await createVideoWorker({ env, service, roles });
+    const videoWorker = await createVideoWorker({ env, service, roles, monitor });
     printLine(terminal, `Working on ${describeWork(roles, env)}. Ctrl-C ends it.`);
+    if (monitor) printLine(terminal, describeMonitor(monitor));
     if (record !== undefined) printLine(terminal, `The answers of the service are recorded in ${record}.`);
     const running = videoWorker.run();
     await Promise.race([running, untilInterrupted(terminal)]);

@@ -5,6 +5,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { VideoClient } from '../client/video-client';
 import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
+import type { MetricRegistry } from '../monitor/registry';
 import type { VideoStorage } from '../storage';
 import { LARGEST_BODY_BYTES, limitForms, limitJson } from './body-limits';
 import { readCallers } from './caller';
@@ -15,6 +16,7 @@ import { serveHealth } from './health';
 import { serveHooks } from './hooks';
 import { fileTooLarge, serveImages } from './images';
 import { jobsInTemporal, type KeyLimits, LimitKeeper } from './key-limits';
+import { measureRequests } from './measure-requests';
 import { refuseUnknownPaths } from './methods';
 import { describeInterface } from './openapi';
 import { PollHints, pollTaskNow } from './poll-hints';
@@ -47,6 +49,8 @@ export interface GatewayTools {
   /** Which lines `log` gets, as JSON: about every answer, or about errors alone. */
   logLines: 'requests' | 'errors';
   log: (line: string) => void;
+  /** Where requests are measured; nowhere if it is undefined. */
+  metrics?: MetricRegistry;
   /** How long a client may take to send its headers. For tests. */
   headersTimeoutMs?: number;
 }
@@ -102,6 +106,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   const hasKeys = tools.keys !== undefined;
   const callerOf = readCallers(tools.keys);
   const logError = logRequests(app, { callerOf, lines: tools.logLines, log: tools.log });
+  if (tools.metrics) measureRequests(app, tools.metrics);
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort());
   /** When the gateway ends, or the client has left: the response knows, the request is closed once it was read. */

@@ -2,13 +2,17 @@ import type { Client } from '@temporalio/client';
 import { connectClient } from '../client/connect';
 import { createVideoClient } from '../client/video-client';
 import { readGatewayConfig } from '../config/gateway-config';
+import { type MonitorAddress, readMonitorAddress } from '../config/monitor-config';
 import { ConfigError } from '../config/read-setting';
 import { type Environment, readProfile } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
 import { errorCode } from '../contract/error-code';
+import { type Monitor, openMonitor } from '../monitor/monitor';
+import { MetricRegistry } from '../monitor/registry';
 import { createStorage, type VideoStorage } from '../storage';
 import { buildGateway } from './gateway';
 import { openKeyFile } from './gateway-keys';
+import { gatewayHealth } from './health';
 import { callsSettled } from './temporal-deadline';
 
 /** What createVideoGateway may be given; the environment says the rest. */
@@ -27,6 +31,11 @@ export interface VideoGatewayOptions {
   port?: number;
   /** The address of the Temporal UI, to which the page then links. Default: `VIDEOGEN_TEMPORAL_UI_URL`. */
   temporalUiUrl?: string;
+  /**
+   * Where /metrics, /livez and /readyz are served beside the interface; `false` for nowhere. Default:
+   * `VIDEOGEN_MONITOR_PORT` and `VIDEOGEN_MONITOR_HOST`.
+   */
+  monitor?: MonitorAddress | false;
   /** Where the lines of its log go, which are JSON. Default: standard error. */
   log?: (line: string) => void;
 }
@@ -80,6 +89,8 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
   const requestFields = readProfile(env)?.requestFields ?? [];
   const client = options.client ?? (await connectClient(env));
   const videos = await createVideoClient({ env, client, taskQueue: options.taskQueue });
+  const monitorAddress = options.monitor === false ? undefined : (options.monitor ?? readMonitorAddress(env));
+  const metrics = monitorAddress && new MetricRegistry();
   const app = await buildGateway({
     client,
     videos,
@@ -94,8 +105,12 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     content,
     logLines,
     log,
+    metrics,
   });
+  let monitor: Monitor | undefined;
+  let isClosing = false;
   const close = async () => {
+    isClosing = true;
     // A client that reads its video slowly must not hold up the end, nor one that keeps its connection after its answer.
     const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_WITHIN_MS);
     const idle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
@@ -103,13 +118,20 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
       clearTimeout(force);
       clearInterval(idle);
     });
+    await monitor?.close();
     await callsSettled(client);
     if (!options.client) await client.connection.close();
   };
   try {
-    return { url: await app.listen({ host, port }), hasKeys: keys !== undefined, close };
+    const url = await app.listen({ host, port });
+    if (monitorAddress) {
+      const health = () => gatewayHealth(client, isClosing);
+      monitor = await openMonitor(monitorAddress, { health, samples: async () => metrics?.samples() ?? [] });
+    }
+    return { url, hasKeys: keys !== undefined, close };
   } catch (error) {
     await close();
+    if (error instanceof ConfigError) throw error;
     throw new ConfigError(
       `The gateway cannot listen on ${host}, port ${port} (${errorCode(error) ?? error}): give it another port or address.`,
       { cause: error },

@@ -1,9 +1,11 @@
 import { Runtime, Worker, type WorkerOptions, type WorkerPlugin } from '@temporalio/worker';
+import type { MonitorAddress } from '../config/monitor-config';
 import type { WorkerQueues } from '../config/queues';
-import { ConfigError } from '../config/service-config';
+import { ConfigError, type Environment } from '../config/service-config';
 import { activityWorkers, runBeside, withOwnDefaults, withoutOwnTasks } from '../worker/activity-workers';
 import { startJanitor } from '../worker/janitor';
 import type { VideoWork } from '../worker/video-work';
+import { openWorkerMonitor } from '../worker/worker-monitor';
 import { describeTaken } from './combine';
 
 /** What the plugin added to a host's worker, and needs again when that worker runs. */
@@ -12,6 +14,8 @@ export interface HostedWork {
   queues: WorkerQueues;
   /** The host's options for the workers beside its own. */
   host: Partial<WorkerOptions>;
+  env: Environment | undefined;
+  monitor: MonitorAddress | undefined;
 }
 
 /** By one of the activities: between `configureWorker` and `runWorker` the SDK carries nothing else of ours. */
@@ -39,25 +43,31 @@ export function checkActivityNames(ofHost: object = {}, { activities }: VideoWor
 
 /** Runs the janitor and the workers of further queues for as long as the host's worker runs. */
 export async function runHosted(
-  { work, queues, host }: HostedWork,
+  { work, queues, host, env, monitor }: HostedWork,
   worker: Worker,
   running: Promise<void>,
 ): Promise<void> {
   const others = activityWorkers(work, queues);
+  const created: Worker[] = [];
   const createOthers = async () => {
-    const created: Worker[] = [];
     for (const { options } of others) {
-      created.push(await Worker.create(withOwnDefaults({ ...host, ...options })));
+      created.push(await Worker.create(withOwnDefaults({ ...host, ...options }, env)));
     }
     return created;
   };
   const stopJanitor = startJanitor(work.storage);
   // Only logged: the host's worker runs already, and has other work.
-  work.storage.probe?.().catch((error: unknown) => Runtime.instance().logger.error(String(error)));
+  const logProblem = (error: unknown) => Runtime.instance().logger.error(String(error));
+  work.storage.probe?.().catch(logProblem);
+  const { taskQueue, submitQueue } = queues;
+  const workers = () => [worker, ...created];
+  const opened =
+    monitor && openWorkerMonitor(monitor, { workers, work, taskQueue, submitQueue, env }).catch(logProblem);
   try {
     await (others.length > 0 ? runBeside(worker, running, createOthers) : running);
   } finally {
     stopJanitor();
+    await (await opened)?.close();
     await work.close();
   }
 }

@@ -17,6 +17,7 @@ import { PLUGIN_NAME, withOwnWorkflows } from '../worker/own-workflows';
 import { bundleQuietly } from '../worker/quiet-bundler';
 import { checkSdkVersions, checkWorkerCopy } from '../worker/sdk-versions';
 import { hasPreparedWork, prepareWork, type VideoWorkOptions } from '../worker/video-work';
+import { type MonitorOption, monitorAddress } from '../worker/worker-monitor';
 import { bundleBesideHost, checkHostBundle } from './bundle';
 import {
   checkActivityNames,
@@ -35,6 +36,12 @@ export interface VideoPluginOptions extends VideoWorkOptions {
   queues?: { submit?: string; download?: string };
   /** How many submits per second all workers of the submit queue together may start. Default: no limit. */
   submitsPerSecond?: number;
+  /**
+   * Where /metrics, /livez and /readyz are served while your worker runs; `false` for nowhere. Default:
+   * `VIDEOGEN_MONITOR_PORT` and `VIDEOGEN_MONITOR_HOST`. All workers of a process share one. What the SDK measures is in
+   * it if you install a runtime with `prometheusMetrics`.
+   */
+  monitor?: MonitorOption;
   /** Whether your worker serves the Nexus service VideoGeneration, for callers in other namespaces. */
   nexus?: boolean;
 }
@@ -82,14 +89,16 @@ export class VideoPlugin extends SimplePlugin {
     if (options.workflowBundle) checkHostBundle(options.workflowBundle);
     const work = prepareWork(this.given);
     checkActivityNames(options.activities, work);
-    rememberWork({ work, queues, host: optionsForWorkersBeside(options, this) });
+    const { env, monitor } = this.given;
+    const host = optionsForWorkersBeside(options, this);
+    rememberWork({ work, queues, host, env, monitor: monitorAddress(monitor, env) });
     // A plugin for this one worker: what it adds depends on the worker's task queue.
     const added = new SimplePlugin({
       name: this.name,
       activities: work.activities,
       ...(this.given.nexus && { nexusServices: [this.nexusService(queues)] }),
     });
-    return added.configureWorker(withOwnDefaults(withOwnWorkflows(options)));
+    return added.configureWorker(withOwnDefaults(withOwnWorkflows(options), env));
   }
 
   override configureReplayWorker(options: ReplayWorkerOptions): ReplayWorkerOptions {

@@ -1,13 +1,9 @@
 import type { Worker, WorkerOptions } from '@temporalio/worker';
+import { readShutdownGraceMs } from '../config/monitor-config';
 import type { WorkerQueues } from '../config/queues';
+import type { Environment } from '../config/read-setting';
 import { submitTuner } from './submit-slots';
 import type { VideoWork } from './video-work';
-
-/**
- * How long running activities may finish after a shutdown signal. Then a download is cancelled, and another worker resumes
- * it; a submit still finishes, because its answer names a paid task.
- */
-const SHUTDOWN_GRACE_TIME = '20s';
 
 /** A cancelled download learns of it from its next heartbeat; by default the SDK sends them too rarely for that. */
 const HEARTBEAT_THROTTLE = '5s';
@@ -19,12 +15,18 @@ const HEARTBEAT_THROTTLE = '5s';
  */
 const LONGEST_COMPUTING = { isolateExecutionTimeout: '60s' };
 
-/** Adds what our activities and workflows need of a worker, where it is not set. */
-export function withOwnDefaults<Options extends Partial<WorkerOptions>>(options: Options): Options {
+/**
+ * Adds what our activities and workflows need of a worker, where it is not set. After the grace a download is cancelled, and
+ * another worker resumes it; a submit still finishes, because its answer names a paid task.
+ */
+export function withOwnDefaults<Options extends Partial<WorkerOptions>>(
+  options: Options,
+  env: Environment | undefined,
+): Options {
   return {
     ...LONGEST_COMPUTING,
     ...options,
-    shutdownGraceTime: options.shutdownGraceTime ?? SHUTDOWN_GRACE_TIME,
+    shutdownGraceTime: options.shutdownGraceTime ?? readShutdownGraceMs(env),
     maxHeartbeatThrottleInterval: options.maxHeartbeatThrottleInterval ?? HEARTBEAT_THROTTLE,
   };
 }

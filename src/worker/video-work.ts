@@ -9,7 +9,13 @@ import {
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
 import { readWebhookConfig } from '../config/webhook-config';
 import type { LostSubmitPolicy } from '../contract/lost-submit';
-import { createVideoService, RateLimiter, type VideoService, type WebhookOptions } from '../service';
+import {
+  createVideoService,
+  RateLimiter,
+  ServiceReach,
+  type VideoService,
+  type WebhookOptions,
+} from '../service';
 import { createStorage, type VideoStorage } from '../storage';
 
 /** What a worker's activities use; the environment says the rest. */
@@ -39,6 +45,10 @@ export interface VideoWork {
   activities: VideoActivities;
   storage: VideoStorage;
   rateLimiter: RateLimiter;
+  /** Whether the service answers, as the activities find out. */
+  reach: ServiceReach;
+  /** Where it can be probed, if that is known. */
+  serviceAddress: string | undefined;
   /** Closes the service, unless the caller gave it. */
   close(): Promise<void>;
 }
@@ -56,9 +66,10 @@ export function prepareWork(options: VideoWorkOptions): VideoWork {
   const onLostSubmit = options.onLostSubmit ?? readLostSubmitPolicy(env);
   const storage = options.storage ?? createStorage(readStorageConfig(env));
   const service = options.service ?? createVideoService(readServiceConfig(env));
+  const reach = new ServiceReach();
   const activities = createVideoActivities({
     ...downloadOptions(options),
-    service,
+    service: reach.watch(service),
     storage,
     onLostSubmit,
     pollsPerSecondSaved: options.pollsPerSecondSaved ?? readPollsPerSecondSaved(env),
@@ -71,6 +82,8 @@ export function prepareWork(options: VideoWorkOptions): VideoWork {
     activities,
     storage,
     rateLimiter,
+    reach,
+    serviceAddress: service.address,
     close: async () => {
       if (!options.service) await service.close();
     },

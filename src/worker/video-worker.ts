@@ -1,13 +1,16 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { type Queues, resolveWorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
+import type { Monitor } from '../monitor/monitor';
 import { activityWorkers, runTogether, shutDown, withOwnDefaults, withoutOwnTasks } from './activity-workers';
 import { connectWorker } from './connect-worker';
 import { deploymentOptions } from './deployment';
 import { startJanitor } from './janitor';
 import { withOwnWorkflows } from './own-workflows';
 import { QUIET_BUNDLER } from './quiet-bundler';
+import { installSdkMetrics } from './sdk-metrics';
 import { prepareWork, type VideoWork, type VideoWorkOptions } from './video-work';
+import { type MonitorOption, monitorAddress, openWorkerMonitor } from './worker-monitor';
 import { cachedWorkflows } from './workflow-cache';
 
 /** What a worker may do: run jobs and poll their tasks, submit, and download if downloads have a queue of their own. */
@@ -32,6 +35,11 @@ export interface VideoWorkerOptions extends VideoWorkOptions {
   roles?: readonly WorkerRole[];
   /** How many submits per second all workers of the submit queue together may start. Default: no limit. */
   submitsPerSecond?: number;
+  /**
+   * Where /metrics, /livez and /readyz are served; `false` for nowhere. Default: `VIDEOGEN_MONITOR_PORT` and
+   * `VIDEOGEN_MONITOR_HOST`. The SDK measures only if this starts before anything else of it.
+   */
+  monitor?: MonitorOption;
   /** Other options of the SDK's worker, such as `workflowBundle` or `maxConcurrentActivityTaskExecutions`. */
   worker?: Partial<WorkerOptions>;
 }
@@ -65,22 +73,29 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   const roles = checkRoles(options.roles ?? WORKER_ROLES, queues);
   const workerDeploymentOptions = deploymentOptions(options.worker, env);
   const maxCachedWorkflows = cachedWorkflows(options.worker, env);
+  const monitored = monitorAddress(options.monitor, env);
   const work = prepareWork(options);
+  if (monitored) await installSdkMetrics();
   const { connection, namespace } = await connectAndProbe(options, work);
-  const shared = withOwnDefaults({
-    connection,
-    namespace: options.namespace ?? namespace,
-    // The same for each queue, so that the activities of a job run on the version of its workflow.
-    workerDeploymentOptions,
-  });
+  const shared = withOwnDefaults(
+    {
+      connection,
+      namespace: options.namespace ?? namespace,
+      // The same for each queue, so that the activities of a job run on the version of its workflow.
+      workerDeploymentOptions,
+    },
+    env,
+  );
 
   const withJanitor = async <T>(run: () => Promise<T>): Promise<T> => {
     const stopJanitor = roles.some(writesVideos) ? startJanitor(work.storage) : () => undefined;
     return run().finally(stopJanitor);
   };
 
+  let monitor: Monitor | undefined;
   /** The caller closes what the caller gave. */
   const closeOwn = async () => {
+    await monitor?.close();
     await work.close();
     if (!options.connection) await connection?.close();
   };
@@ -104,6 +119,17 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
     for (const { role, options: own } of activityWorkers(work, queues)) {
       if (!roles.includes(role)) continue;
       workers.push(await Worker.create({ ...shared, ...withoutOwnTasks(options.worker), ...own }));
+    }
+    if (monitored) {
+      const submitQueue = roles.includes('submits') ? queues.submitQueue : undefined;
+      const { taskQueue } = queues;
+      monitor = await openWorkerMonitor(monitored, {
+        workers: () => workers,
+        work,
+        taskQueue,
+        submitQueue,
+        env,
+      });
     }
     return {
       run: () => withJanitor(() => runTogether(workers)).finally(closeOwn),

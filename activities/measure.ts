@@ -1,0 +1,54 @@
+import { activityInfo, log, metricMeter } from '@temporalio/activity';
+import type { Call } from '../src/contract/failure-table';
+import type { CallResult, WebhookResult } from '../src/contract/metrics';
+import { count, observe } from '../src/contract/record-metric';
+import { ServiceFault } from '../src/service';
+
+/** Counts one call, unless its error is not about the service: a cancellation, or a fault of the storage. */
+export function measureCall(call: Call, result: CallResult | undefined): void {
+  if (result === undefined) return;
+  measured(() => count(metricMeter, 'videogen_service_calls_total', { call, result }));
+}
+
+export function callResultOf(error: unknown): CallResult | undefined {
+  if (!(error instanceof ServiceFault)) return undefined;
+  if (error.facts.limited) return 'limited';
+  return RESULTS[error.kind];
+}
+
+const RESULTS: Record<ServiceFault['kind'], CallResult | undefined> = {
+  answered: 'refused',
+  refused: 'refused',
+  cut: 'unanswered',
+  unreadable: 'unanswered',
+  'not-sent': 'unanswered',
+  'not-allowed': undefined,
+};
+
+/** From the server's clock to ours: as exact as the two agree. */
+export function measureSubmitWait(): void {
+  const waitedMs = Date.now() - activityInfo().scheduledTimestampMs;
+  measured(() => observe(metricMeter, 'videogen_submit_wait_seconds', {}, waitedMs / 1_000));
+}
+
+export function measureReceived(bytes: number): void {
+  if (bytes > 0) measured(() => count(metricMeter, 'videogen_download_bytes_total', {}, bytes));
+}
+
+export function measureSpeed(bytes: number, tookMs: number): void {
+  const speed = bytes / Math.max(tookMs / 1_000, 0.001);
+  measured(() => observe(metricMeter, 'videogen_download_speed_bytes_per_second', {}, speed));
+}
+
+export function measureWebhook(result: WebhookResult): void {
+  measured(() => count(metricMeter, 'videogen_webhooks_total', { result }));
+}
+
+/** What cannot be measured must not turn a paid answer into a lost one. */
+function measured(measure: () => void): void {
+  try {
+    measure();
+  } catch (error) {
+    log.debug('could not measure', { error: String(error) });
+  }
+}

@@ -1,0 +1,97 @@
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { errorCode } from '../contract/error-code';
+import type { VideoService } from './http-video-service';
+import { ServiceFault } from './service-fault';
+
+/** A call that was made within this time says enough; after it a probe is made when somebody asks. */
+const RECENT_MS = 60_000;
+const PROBE_WITHIN_MS = 5_000;
+
+/** Whether the service answers. `since` is when that began, in milliseconds since 1970. */
+export type Reach = { reachable: true; since: number } | { reachable: false; since: number; reason: string };
+
+/** Faults without an answer. A refusal is one, and so is a 429. */
+const UNANSWERED: ReadonlySet<ServiceFault['kind']> = new Set(['not-sent', 'cut']);
+
+/** Knows from the calls of jobs whether the service can be reached, and probes it only when there were none for a minute. */
+export class ServiceReach {
+  private last: { reach: Reach; atMs: number } | undefined;
+  private probing: Promise<void> | undefined;
+
+  constructor(
+    private readonly now: () => number = Date.now,
+    private readonly probe: (address: string) => Promise<void> = askForAnything,
+  ) {}
+
+  /** The same service, whose calls are noticed. Videos may come from another host, so they say nothing. */
+  watch(service: VideoService): VideoService {
+    return {
+      address: service.address,
+      profile: service.profile,
+      submit: (request, options) => this.notice(service.submit(request, options)),
+      poll: (taskId, options) => this.notice(service.poll(taskId, options)),
+      cancel: (taskId, options) => this.notice(service.cancel(taskId, options)),
+      openVideo: (link, options) => service.openVideo(link, options),
+      close: () => service.close(),
+    };
+  }
+
+  /** A service without an address, such as one of a host's own, is not probed: without calls nothing speaks against it. */
+  async current(address: string | undefined): Promise<Reach> {
+    if (address !== undefined && !this.isRecent()) {
+      this.probing ??= this.probeOnce(address).finally(() => {
+        this.probing = undefined;
+      });
+      await this.probing;
+    }
+    return this.last?.reach ?? { reachable: true, since: this.now() };
+  }
+
+  private isRecent(): boolean {
+    return this.last !== undefined && this.now() - this.last.atMs < RECENT_MS;
+  }
+
+  private async probeOnce(address: string): Promise<void> {
+    await this.probe(address).then(
+      () => this.record(undefined),
+      (error: unknown) => this.record(`no answer (${errorCode(error) ?? 'unknown error'})`),
+    );
+  }
+
+  private notice<T>(call: Promise<T>): Promise<T> {
+    call.then(
+      () => this.record(undefined),
+      (error: unknown) => {
+        if (!(error instanceof ServiceFault)) return;
+        const { kind, facts } = error;
+        this.record(UNANSWERED.has(kind) ? `no answer (${facts.code ?? kind})` : undefined);
+      },
+    );
+    return call;
+  }
+
+  /** The reason is a code: what a server or a socket says may quote an address. */
+  private record(reason: string | undefined): void {
+    const atMs = this.now();
+    const before = this.last?.reach;
+    const since = before?.reachable === (reason === undefined) ? before.since : atMs;
+    const reach: Reach =
+      reason === undefined ? { reachable: true, since } : { reachable: false, since, reason };
+    this.last = { reach, atMs };
+  }
+}
+
+/** Any answer will do, without a key. Not with undici, which takes 20 MB: a worker without jobs has not loaded it. */
+function askForAnything(address: string): Promise<void> {
+  const request = new URL(address).protocol === 'https:' ? httpsRequest : httpRequest;
+  return new Promise((resolve, reject) => {
+    const asked = request(address, { method: 'HEAD', agent: false, timeout: PROBE_WITHIN_MS }, (answer) => {
+      answer.resume();
+      resolve();
+    });
+    asked.once('timeout', () => asked.destroy(Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' })));
+    asked.once('error', reject);
+    asked.end();
+  });
+}

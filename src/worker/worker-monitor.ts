@@ -1,0 +1,98 @@
+import { Runtime, type Worker } from '@temporalio/worker';
+import { type MonitorAddress, readMonitorAddress } from '../config/monitor-config';
+import type { Environment } from '../config/read-setting';
+import { readSearchAttributes } from '../config/temporal-config';
+import type { HealthPart, PartStatus } from '../monitor/health';
+import { type Monitor, type MonitorSource, openMonitor } from '../monitor/monitor';
+import type { Sample } from '../monitor/registry';
+import { sdkMetricsReader, startCounters } from './sdk-metrics';
+import { TemporalGauges } from './temporal-gauges';
+import type { VideoWork } from './video-work';
+
+/** `false`: none, whatever the environment says. */
+export type MonitorOption = MonitorAddress | false;
+
+export function monitorAddress(
+  given: MonitorOption | undefined,
+  env?: Environment,
+): MonitorAddress | undefined {
+  return given === false ? undefined : (given ?? readMonitorAddress(env));
+}
+
+export interface MonitoredWorkers {
+  /** The workers of the SDK that run now; more may come. */
+  workers(): readonly Worker[];
+  work: VideoWork;
+  /** The queues of jobs and submits. */
+  taskQueue: string;
+  submitQueue: string | undefined;
+  env: Environment | undefined;
+}
+
+/** Serves the health and the metrics of one VideoWorker, or of a host's worker with those beside it. */
+export async function openWorkerMonitor(
+  address: MonitorAddress,
+  monitored: MonitoredWorkers,
+): Promise<Monitor> {
+  const { work, taskQueue, submitQueue, env } = monitored;
+  const { namespace = 'default' } = monitored.workers()[0]?.options ?? {};
+  startCounters(namespace, taskQueue);
+  const gauges = new TemporalGauges({
+    connection: () => monitored.workers()[0]?.connection,
+    namespace,
+    submitQueue,
+    countsHeldJobs: readSearchAttributes(env) ?? false,
+    log: Runtime.instance().logger,
+  });
+  const text = sdkMetricsReader();
+  const source: MonitorSource = {
+    text,
+    health: async () => [
+      polling(monitored.workers()),
+      ...(await Promise.all([gauges.health(), reach(work)])),
+    ],
+    liveness: async () => [failed(monitored.workers()), ...(text ? [await core(text)] : [])],
+    samples: (): Promise<Sample[]> => gauges.samples(),
+  };
+  return openMonitor(address, source);
+}
+
+/** What the states of the SDK's workers mean; the missing ones are those of a worker that ends. */
+const STATUSES: Readonly<Partial<Record<ReturnType<Worker['getState']>, PartStatus>>> = {
+  INITIALIZED: 'starting',
+  RUNNING: 'ok',
+  FAILED: 'unready',
+};
+
+/** Without one of them jobs would silently wait, so all must poll. */
+function polling(workers: readonly Worker[]): HealthPart {
+  const parts = workers.map((worker): HealthPart => {
+    const status = STATUSES[worker.getState()] ?? 'draining';
+    const { workflowPollerState, activityPollerState } = worker.getStatus();
+    const hasFailed = workflowPollerState === 'FAILED' || activityPollerState === 'FAILED';
+    const reason = `the worker of ${worker.options.taskQueue} is ${worker.getState()}`;
+    return { part: 'polling', status: hasFailed ? 'unready' : status, reason };
+  });
+  const worst = parts.find(({ status }) => status !== 'ok');
+  return worst ?? { part: 'polling', status: parts.length === 0 ? 'starting' : 'ok' };
+}
+
+function failed(workers: readonly Worker[]): HealthPart {
+  const { status, ...part } = polling(workers);
+  return status === 'unready' ? { ...part, status } : { part: 'polling', status: 'ok' };
+}
+
+/** The SDK's native part serves its metrics itself: if they come, it runs. */
+async function core(text: () => Promise<string>): Promise<HealthPart> {
+  return text().then(
+    () => ({ part: 'temporal', status: 'ok' }),
+    () => ({ part: 'temporal', status: 'unready', reason: "the SDK's native part does not answer" }),
+  );
+}
+
+async function reach({ reach, serviceAddress }: VideoWork): Promise<HealthPart> {
+  const found = await reach.current(serviceAddress);
+  return found.reachable
+    ? { part: 'service', status: 'ok', sinceMs: found.since }
+    : { part: 'service', status: 'unready', sinceMs: found.since, reason: found.reason };
+}
