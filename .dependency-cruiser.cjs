@@ -8,6 +8,7 @@ const HOUSE = [
   { folder: 'src/contract/', mayImport: [] },
   { folder: 'src/service/', mayImport: ['src/contract/'] },
   { folder: 'src/storage/', mayImport: ['src/contract/'] },
+  { folder: 'src/logging/', mayImport: ['src/contract/'] },
   { folder: 'src/media/', mayImport: ['src/contract/'] },
   { folder: 'workflows/', mayImport: ['src/contract/'], types: ['activities/'] },
   { folder: 'activities/', mayImport: ['src/contract/', 'src/service/', 'src/storage/', 'src/media/'] },
@@ -22,7 +23,7 @@ const HOUSE = [
   {
     folder: 'src/worker/',
     mayImport: [
-      ...rooms('contract service storage temporal-server config client'),
+      ...rooms('contract service storage temporal-server config client logging'),
       'activities/',
       'workflows/',
     ],
@@ -34,7 +35,7 @@ const HOUSE = [
   },
   // It runs in browsers.
   { folder: 'src/gateway/page/', mayImport: [] },
-  { folder: 'src/gateway/', mayImport: rooms('contract service storage config client') },
+  { folder: 'src/gateway/', mayImport: rooms('contract service storage config client logging') },
   { folder: 'src/cli/', mayImport: ['src/', 'workflows/', 'activities/'] },
   {
     folder: 'src/[^/]+[.]ts$',

@@ -4,6 +4,7 @@ import { JOB_FIELDS } from '../src/contract/input-rules';
 import { RETRY_AFTER_MAX_MS } from '../src/contract/policies';
 import { type WebhookDelivery, webhookPayload } from '../src/contract/webhook';
 import { type ReceiverAnswer, ServiceFault, type WebhookSender } from '../src/service';
+import { logEvent } from './log-event';
 
 /** Result of the activity sendWebhook. */
 export interface SentWebhook {
@@ -35,6 +36,12 @@ export function createSendWebhook(sender: WebhookSender | undefined) {
         throw error instanceof ServiceFault ? ofFault(error, url) : error;
       });
     if (answer.status < 200 || answer.status > 299) throw ofAnswer(answer, url);
+    logEvent('webhookDelivered', {
+      webhook: delivery.event,
+      job: delivery.job,
+      taskId: delivery.taskId,
+      status: answer.status,
+    });
     return { status: answer.status, attempt: activityInfo().attempt };
   };
 }

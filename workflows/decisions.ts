@@ -3,7 +3,6 @@ import {
   CancellationScope,
   condition,
   isCancellation,
-  log,
   proxyActivities,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -16,6 +15,7 @@ import { ADOPT_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import { createFailure, describeEvent, readFailure, type VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
+import { logJob } from './log-event';
 import { notifyReceiver } from './notify';
 
 /** Holds the job until somebody decides. Returns the task to adopt, or undefined to submit once more. */
@@ -23,7 +23,7 @@ export async function waitForDecision(job: Job, lostSubmit: VideoFailure): Promi
   const { hold } = job;
   const holdMs = hold.start(lostSubmit);
   job.enter('needs-decision');
-  log.warn('the submit is lost, waiting for a decision', {
+  logJob(job, 'held', {
     ...lostSubmit.details,
     heldUntil: hold.progress()?.until,
     decide: `${decisionCommand(job)} (or --resubmit, or --abandon)`,
@@ -42,6 +42,7 @@ export async function waitForDecision(job: Job, lostSubmit: VideoFailure): Promi
     throw isCancellation(error) ? withEnd(lostSubmit, 'the job was cancelled before anybody decided') : error;
   }
   const decided = hold.end();
+  if (decided) logJob(job, 'decided', decided);
   switch (decided?.decision) {
     case 'adopt':
       return decided.taskId;
@@ -106,7 +107,7 @@ export async function takeSignalled(job: Job, decision: SubmitDecision, id: unkn
     job.recordSignalled(known);
   } catch (error) {
     if (!(error instanceof ApplicationFailure && error.type === DECISION_REFUSED)) throw error;
-    log.warn('a decision by signal was refused', { reason: error.message });
+    logJob(job, 'decisionRefused', { reason: error.message });
     job.recordSignalled({ ...known, refused: error.message });
   }
 }

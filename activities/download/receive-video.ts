@@ -1,4 +1,3 @@
-import { log } from '@temporalio/activity';
 import type { FailureType } from '../../src/contract/failure-table';
 import { FRUITFUL_BYTES, FRUITLESS_CONNECTIONS } from '../../src/contract/policies';
 import { NO_SECRETS, redact } from '../../src/contract/redact';
@@ -9,6 +8,7 @@ import {
   type VideoBody,
   type VideoService,
 } from '../../src/service';
+import { logEvent } from '../log-event';
 import { callWithinLimits } from '../rate-limited-call';
 import { createCallFailure, isKnownFault, toFailure } from '../to-failure';
 import { BadVideo } from './bad-video';
@@ -42,7 +42,7 @@ export async function receiveVideo(download: VideoDownload, options: ReceiveVide
       fruitless = download.bytes >= furthestBytes + FRUITFUL_BYTES ? 0 : fruitless + 1;
       furthestBytes = Math.max(furthestBytes, download.bytes);
       if (fruitless === FRUITLESS_CONNECTIONS || Date.now() >= endsAtMs) throw error;
-      log.info('resuming the download', { taskId, bytes: download.bytes, reason: error.message });
+      logEvent('resuming', { taskId, bytes: download.bytes, reason: error.message });
     }
   }
 }

@@ -3,8 +3,8 @@ import { ConfigError, type Environment, readServiceConfig } from '../config/serv
 import { createVideoService, recordAnswers } from '../service';
 import { createVideoWorker, WORKER_ROLES, type WorkerRole } from '../worker/video-worker';
 import { EXIT } from './exit-codes';
+import { openLog } from './open-log';
 import type { WorkerCommandOptions } from './options';
-import { quietRuntime } from './quiet-runtime';
 import { printLine, type Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
 
@@ -12,7 +12,7 @@ import { untilInterrupted } from './until-interrupted';
 export async function worker({ record, only }: WorkerCommandOptions, terminal: Terminal): Promise<number> {
   const { env } = terminal;
   const roles = only && [...new Set(only.map(readRole))];
-  quietRuntime('INFO');
+  openLog(terminal, 'info');
   const service = record === undefined ? undefined : recordedService(record, terminal);
   try {
     const videoWorker = await createVideoWorker({ env, service, roles });

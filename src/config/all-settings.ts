@@ -1,4 +1,5 @@
 import { GATEWAY_SETTINGS, readHookSecret } from './gateway-config';
+import { LOG_SETTINGS } from './log-config';
 import { QUEUE_SETTINGS } from './queues';
 import { ConfigError, type Environment, readSetting, type SettingGroup } from './read-setting';
 import { namesAService, readApiKey, readKeyIfSet, SERVICE_SETTINGS } from './service-config';
@@ -18,6 +19,7 @@ export const SETTINGS = {
   Storage: STORAGE_SETTINGS,
   Gateway: GATEWAY_SETTINGS,
   Webhooks: WEBHOOK_SETTINGS,
+  Logs: LOG_SETTINGS,
   Temporal: TEMPORAL_SETTINGS,
   'Temporal servers on this machine': LOCAL_SETTINGS,
 } satisfies Record<string, SettingGroup>;

@@ -5,6 +5,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { VideoClient } from '../client/video-client';
 import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
+import type { VideoLogger } from '../logging/create-logger';
 import type { VideoStorage } from '../storage';
 import { LARGEST_BODY_BYTES, limitForms, limitJson } from './body-limits';
 import { readCallers } from './caller';
@@ -44,9 +45,9 @@ export interface GatewayTools {
   content: 'stream' | 'redirect';
   /** Of the webhooks that the video service sends; undefined when it sends none. */
   hookSecret: (() => string) | undefined;
-  /** Which lines `log` gets, as JSON: about every answer, or about errors alone. */
+  /** About every answer, or about errors alone. */
   logLines: 'requests' | 'errors';
-  log: (line: string) => void;
+  logger: VideoLogger;
   /** How long a client may take to send its headers. For tests. */
   headersTimeoutMs?: number;
 }
@@ -101,7 +102,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   }).withTypeProvider<ZodTypeProvider>();
   const hasKeys = tools.keys !== undefined;
   const callerOf = readCallers(tools.keys);
-  const logError = logRequests(app, { callerOf, lines: tools.logLines, log: tools.log });
+  const logError = logRequests(app, { callerOf, lines: tools.logLines, logger: tools.logger });
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort());
   /** When the gateway ends, or the client has left: the response knows, the request is closed once it was read. */

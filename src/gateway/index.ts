@@ -2,10 +2,12 @@ import type { Client } from '@temporalio/client';
 import { connectClient } from '../client/connect';
 import { createVideoClient } from '../client/video-client';
 import { readGatewayConfig } from '../config/gateway-config';
+import { readLogConfig } from '../config/log-config';
 import { ConfigError } from '../config/read-setting';
 import { type Environment, readProfile } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
 import { errorCode } from '../contract/error-code';
+import { createLogger } from '../logging/create-logger';
 import { createStorage, type VideoStorage } from '../storage';
 import { buildGateway } from './gateway';
 import { openKeyFile } from './gateway-keys';
@@ -27,7 +29,7 @@ export interface VideoGatewayOptions {
   port?: number;
   /** The address of the Temporal UI, to which the page then links. Default: `VIDEOGEN_TEMPORAL_UI_URL`. */
   temporalUiUrl?: string;
-  /** Where the lines of its log go, which are JSON. Default: standard error. */
+  /** Where the lines of its log go: JSON, unless VIDEOGEN_LOG_FORMAT is `pretty`. Default: standard error. */
   log?: (line: string) => void;
 }
 
@@ -58,8 +60,12 @@ const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
  * ```
  */
 export async function createVideoGateway(options: VideoGatewayOptions = {}): Promise<VideoGateway> {
-  const { env, host = '127.0.0.1', port = 8787, log = (line) => process.stderr.write(`${line}\n`) } = options;
+  const { env, host = '127.0.0.1', port = 8787 } = options;
   const config = readGatewayConfig(env);
+  const logger = createLogger({
+    ...readLogConfig({ level: 'info', isTerminal: !options.log && process.stderr.isTTY }, env),
+    write: options.log ?? ((line) => process.stderr.write(`${line}\n`)),
+  });
   const {
     keysFile,
     publicUrl,
@@ -75,7 +81,10 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
       `Without keys the gateway listens on 127.0.0.1 only, not on ${host}: make a key with videogen gateway-key NAME, and set VIDEOGEN_GATEWAY_KEYS_FILE.`,
     );
   }
-  const keys = keysFile === undefined ? undefined : openKeyFile(keysFile, ({ message }) => log(message));
+  const keys =
+    keysFile === undefined
+      ? undefined
+      : openKeyFile(keysFile, ({ message }) => logger.event('keysNotRead', { reason: message }));
   const storage = options.storage ?? createStorage(readStorageConfig(env));
   const requestFields = readProfile(env)?.requestFields ?? [];
   const client = options.client ?? (await connectClient(env));
@@ -93,7 +102,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     corsOrigins,
     content,
     logLines,
-    log,
+    logger,
   });
   const close = async () => {
     // A client that reads its video slowly must not hold up the end, nor one that keeps its connection after its answer.
