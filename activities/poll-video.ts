@@ -4,6 +4,7 @@ import type { TaskStatus } from '../src/contract/job';
 import { LOCAL_SHARED_POLL_MS, POLLS_AT_ONCE, QUICK_POLL_MS, SHARED_POLL_MS } from '../src/contract/policies';
 import { readFailure } from '../src/contract/video-failure';
 import type { RateLimiter, TaskReading, VideoService } from '../src/service';
+import { tracePoll } from '../src/tracing/active-span';
 import { whileHeartbeating } from './attempt';
 import { logEvent } from './log-event';
 import { callWithinLimits } from './rate-limited-call';
@@ -77,7 +78,7 @@ export function createPollTask(
   pollsPerSecondSaved?: number,
 ) {
   const warnOnce = createDoubtWarner();
-  return async function pollTask(taskId: string, outOfTime?: AbortSignal): Promise<TaskStatus> {
+  const pollOnce = async (taskId: string, outOfTime?: AbortSignal): Promise<TaskStatus> => {
     const cancelled = cancellationSignal();
     const signal = outOfTime ? AbortSignal.any([cancelled, outOfTime]) : cancelled;
     try {
@@ -91,6 +92,8 @@ export function createPollTask(
       throw toFailure(error, 'poll', { taskId });
     }
   };
+  return (taskId: string, outOfTime?: AbortSignal): Promise<TaskStatus> =>
+    tracePoll(taskId, () => pollOnce(taskId, outOfTime));
 }
 
 export type PollTask = ReturnType<typeof createPollTask>;

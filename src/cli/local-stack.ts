@@ -162,7 +162,7 @@ async function startStack(
     closers.add(() => server.kill());
     await closeDataFiles(folder);
     const { address, namespace, uiUrl } = server;
-    const client = await load.client().connectLocally({ address, namespace }, '20s');
+    const client = await load.client().connectLocally({ address, namespace }, env, '20s');
     const [searchable, service] = await Promise.all([
       isSearchable(client, load.searchAttributes().registerSearchAttributes),
       load.workers().openService(env, folder, closers, { faults, printLine }),
@@ -251,7 +251,7 @@ async function joinStack(
   const closers = new Closers();
   const client = await load
     .client()
-    .connectLocally(note)
+    .connectLocally(note, env)
     .catch(() => undefined);
   if (!client) return undefined;
   try {

@@ -10,6 +10,7 @@ import {
   readTemporalConfig,
   TEMPORAL_SETTINGS,
 } from './temporal-config';
+import { TRACE_SETTINGS } from './trace-config';
 import { readWebhookConfig, WEBHOOK_SETTINGS } from './webhook-config';
 
 /** Every setting there is, in the order of the configuration page. */
@@ -20,6 +21,7 @@ export const SETTINGS = {
   Gateway: GATEWAY_SETTINGS,
   Webhooks: WEBHOOK_SETTINGS,
   Logs: LOG_SETTINGS,
+  Traces: TRACE_SETTINGS,
   Temporal: TEMPORAL_SETTINGS,
   'Temporal servers on this machine': LOCAL_SETTINGS,
 } satisfies Record<string, SettingGroup>;

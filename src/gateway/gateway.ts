@@ -7,6 +7,7 @@ import type { VideoClient } from '../client/video-client';
 import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
 import type { VideoLogger } from '../logging/create-logger';
 import type { VideoStorage } from '../storage';
+import type { JobTracing } from '../tracing/job-tracing';
 import { LARGEST_BODY_BYTES, limitForms, limitJson } from './body-limits';
 import { readCallers } from './caller';
 import { DeletedVideos } from './deleted-videos';
@@ -22,6 +23,7 @@ import { PollHints, pollTaskNow } from './poll-hints';
 import { logRequests } from './request-log';
 import { answerClientError, sendError } from './send-error';
 import { servePage } from './serve-page';
+import { traceRequests } from './trace-requests';
 import { VideoBoard } from './video-board';
 import { serveVideos } from './video-routes';
 import { VideosOfCaller } from './videos-of-caller';
@@ -48,6 +50,8 @@ export interface GatewayTools {
   /** About every answer, or about errors alone. */
   logLines: 'requests' | 'errors';
   logger: VideoLogger;
+  /** Undefined for a gateway without traces. */
+  tracing: JobTracing | undefined;
   /** How long a client may take to send its headers. For tests. */
   headersTimeoutMs?: number;
 }
@@ -103,6 +107,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   const hasKeys = tools.keys !== undefined;
   const callerOf = readCallers(tools.keys);
   const logError = logRequests(app, { callerOf, lines: tools.logLines, logger: tools.logger });
+  if (tools.tracing) traceRequests(app, tools.tracing);
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort());
   /** When the gateway ends, or the client has left: the response knows, the request is closed once it was read. */

@@ -6,9 +6,11 @@ import { readLogConfig } from '../config/log-config';
 import { ConfigError } from '../config/read-setting';
 import { type Environment, readProfile } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
+import { wantsTraces } from '../config/trace-config';
 import { errorCode } from '../contract/error-code';
 import { createLogger } from '../logging/create-logger';
 import { createStorage, type VideoStorage } from '../storage';
+import { openTracing } from '../tracing/open-tracing';
 import { buildGateway } from './gateway';
 import { openKeyFile } from './gateway-keys';
 import { callsSettled } from './temporal-deadline';
@@ -31,6 +33,8 @@ export interface VideoGatewayOptions {
   temporalUiUrl?: string;
   /** Where the lines of its log go: JSON, unless VIDEOGEN_LOG_FORMAT is `pretty`. Default: standard error. */
   log?: (line: string) => void;
+  /** Whether calls make spans, by the OpenTelemetry of your program. Default: whether an `OTEL_…` variable asks for traces. */
+  tracing?: boolean;
 }
 
 /** A running gateway. */
@@ -62,6 +66,7 @@ const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
 export async function createVideoGateway(options: VideoGatewayOptions = {}): Promise<VideoGateway> {
   const { env, host = '127.0.0.1', port = 8787 } = options;
   const config = readGatewayConfig(env);
+  const isTraced = options.tracing ?? wantsTraces(env);
   const logger = createLogger({
     ...readLogConfig({ level: 'info', isTerminal: !options.log && process.stderr.isTTY }, env),
     write: options.log ?? ((line) => process.stderr.write(`${line}\n`)),
@@ -87,7 +92,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
       : openKeyFile(keysFile, ({ message }) => logger.event('keysNotRead', { reason: message }));
   const storage = options.storage ?? createStorage(readStorageConfig(env));
   const requestFields = readProfile(env)?.requestFields ?? [];
-  const client = options.client ?? (await connectClient(env));
+  const client = options.client ?? (await connectClient(env, isTraced));
   const videos = await createVideoClient({ env, client, taskQueue: options.taskQueue });
   const app = await buildGateway({
     client,
@@ -103,6 +108,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     content,
     logLines,
     logger,
+    tracing: isTraced ? openTracing() : undefined,
   });
   const close = async () => {
     // A client that reads its video slowly must not hold up the end, nor one that keeps its connection after its answer.

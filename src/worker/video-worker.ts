@@ -1,12 +1,14 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { type Queues, resolveWorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
+import { wantsTraces } from '../config/trace-config';
 import { activityWorkers, runTogether, shutDown, withOwnDefaults, withoutOwnTasks } from './activity-workers';
 import { connectWorker } from './connect-worker';
 import { deploymentOptions } from './deployment';
 import { startJanitor } from './janitor';
 import { withOwnWorkflows } from './own-workflows';
 import { QUIET_BUNDLER } from './quiet-bundler';
+import { tracedWorker } from './trace-worker';
 import { prepareWork, type VideoWork, type VideoWorkOptions } from './video-work';
 import { cachedWorkflows } from './workflow-cache';
 
@@ -32,6 +34,8 @@ export interface VideoWorkerOptions extends VideoWorkOptions {
   roles?: readonly WorkerRole[];
   /** How many submits per second all workers of the submit queue together may start. Default: no limit. */
   submitsPerSecond?: number;
+  /** Whether jobs make spans, by the OpenTelemetry of your program. Default: whether an `OTEL_…` variable asks for traces. */
+  tracing?: boolean;
   /** Other options of the SDK's worker, such as `workflowBundle` or `maxConcurrentActivityTaskExecutions`. */
   worker?: Partial<WorkerOptions>;
 }
@@ -59,8 +63,9 @@ export interface VideoWorker {
  * await worker.run();
  * ```
  */
-export async function createVideoWorker(options: VideoWorkerOptions = {}): Promise<VideoWorker> {
-  const { env } = options;
+export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise<VideoWorker> {
+  const { env } = given;
+  const options = { ...given, worker: tracedWorker(given.worker ?? {}, given.tracing ?? wantsTraces(env)) };
   const queues = resolveWorkerQueues(options, env);
   const roles = checkRoles(options.roles ?? WORKER_ROLES, queues);
   const workerDeploymentOptions = deploymentOptions(options.worker, env);

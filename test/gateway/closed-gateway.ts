@@ -27,6 +27,7 @@ export async function closedGateway(
     content: 'stream',
     logLines: 'requests',
     logger: createLogger({ level: 'info', format: 'json', write: (line) => lines.push(line) }),
+    tracing: undefined,
     ...tools,
   });
   app.addHook('onClose', async () => {
