@@ -6,11 +6,13 @@ const rooms = (names) => names.split(' ').map((name) => `src/${name}/`);
  */
 const HOUSE = [
   { folder: 'src/contract/', mayImport: [] },
-  { folder: 'src/service/', mayImport: ['src/contract/'] },
+  { folder: 'src/tracing/', mayImport: ['src/contract/'] },
+  { folder: 'src/service/', mayImport: ['src/contract/', 'src/tracing/'] },
   { folder: 'src/storage/', mayImport: ['src/contract/'] },
+  { folder: 'src/logging/', mayImport: ['src/contract/'] },
   { folder: 'src/media/', mayImport: ['src/contract/'] },
   { folder: 'workflows/', mayImport: ['src/contract/'], types: ['activities/'] },
-  { folder: 'activities/', mayImport: ['src/contract/', 'src/service/', 'src/storage/', 'src/media/'] },
+  { folder: 'activities/', mayImport: rooms('contract tracing service storage media') },
   { folder: 'src/emulator/', mayImport: ['src/contract/', 'src/media/'] },
   { folder: 'src/temporal-server/', mayImport: ['src/contract/'] },
   {
@@ -19,11 +21,11 @@ const HOUSE = [
     types: ['activities/'],
   },
   { folder: 'src/monitor/', mayImport: rooms('contract config') },
-  { folder: 'src/client/', mayImport: rooms('contract service config') },
+  { folder: 'src/client/', mayImport: rooms('contract service config tracing') },
   {
     folder: 'src/worker/',
     mayImport: [
-      ...rooms('contract service storage temporal-server config client monitor'),
+      ...rooms('contract service storage temporal-server config client monitor logging tracing'),
       'activities/',
       'workflows/',
     ],
@@ -35,7 +37,10 @@ const HOUSE = [
   },
   // It runs in browsers.
   { folder: 'src/gateway/page/', mayImport: [] },
-  { folder: 'src/gateway/', mayImport: rooms('contract service storage config client monitor') },
+  {
+    folder: 'src/gateway/',
+    mayImport: rooms('contract service storage config client monitor logging tracing'),
+  },
   { folder: 'src/cli/', mayImport: ['src/', 'workflows/', 'activities/'] },
   {
     folder: 'src/[^/]+[.]ts$',

@@ -1,5 +1,6 @@
-import { cancellationSignal, log } from '@temporalio/activity';
+import { cancellationSignal } from '@temporalio/activity';
 import { type CancelAnswer, ServiceFault, type VideoService } from '../src/service';
+import { logEvent } from './log-event';
 import { toFailure } from './to-failure';
 
 /** Input of the activity cancelVideo. */
@@ -12,7 +13,7 @@ export function createCancelVideo(service: VideoService) {
   return async function cancelVideo({ taskId }: CancelVideoInput): Promise<CancelAnswer> {
     try {
       const answer = await service.cancel(taskId, { signal: cancellationSignal() });
-      log.info('asked the service to cancel the task', { taskId, answer });
+      if (answer === 'asked') logEvent('cancelAsked', { taskId });
       return answer;
     } catch (error) {
       // For example because the task has ended: asking again changes nothing.

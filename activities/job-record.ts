@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import { activityInfo, log } from '@temporalio/activity';
+import { activityInfo } from '@temporalio/activity';
 import { z } from 'zod';
 import { keyMaterial } from '../src/contract/idempotency-key';
 import type { StoredVideo } from '../src/contract/job';
@@ -8,6 +8,7 @@ import { RECORD_IO_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { asStorageFault, StorageFault, type VideoStorage } from '../src/storage';
 import { fileName } from './download/storage-key';
+import { logEvent } from './log-event';
 import { requestOnRecord } from './request-on-record';
 
 /** A task id is worth a second try: without it, the task is lost once Temporal deletes the history. */
@@ -120,7 +121,7 @@ export class JobRecordFile {
   }
 
   private warn(error: unknown, taskId?: string): void {
-    log.warn('the record of the job could not be written', {
+    logEvent('recordNotWritten', {
       taskId,
       record: this.key,
       error: String(error),

@@ -1,10 +1,12 @@
-import { activityInfo, cancellationSignal, log } from '@temporalio/activity';
+import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import type { SharedPoll } from '../src/contract/batch';
 import type { TaskStatus } from '../src/contract/job';
 import { LOCAL_SHARED_POLL_MS, POLLS_AT_ONCE, QUICK_POLL_MS, SHARED_POLL_MS } from '../src/contract/policies';
 import { readFailure } from '../src/contract/video-failure';
 import type { RateLimiter, TaskReading, VideoService } from '../src/service';
+import { tracePoll } from '../src/tracing/active-span';
 import { whileHeartbeating } from './attempt';
+import { logEvent } from './log-event';
 import { callWithinLimits } from './rate-limited-call';
 import { servicePollingOf } from './service-polling';
 import { toFailure } from './to-failure';
@@ -76,12 +78,13 @@ export function createPollTask(
   pollsPerSecondSaved?: number,
 ) {
   const warnOnce = createDoubtWarner();
-  return async function pollTask(taskId: string, outOfTime?: AbortSignal): Promise<TaskStatus> {
+  const pollOnce = async (taskId: string, outOfTime?: AbortSignal): Promise<TaskStatus> => {
     const cancelled = cancellationSignal();
     const signal = outOfTime ? AbortSignal.any([cancelled, outOfTime]) : cancelled;
     try {
       const reading = await callWithinLimits(rateLimiter, 'poll', () => service.poll(taskId, { signal }));
       const status = toStatus(reading);
+      logEvent('polled', { taskId, ...shownOf(status) });
       for (const doubt of reading.doubts) warnOnce(taskId, doubt);
       if (hasEnded(status)) rateLimiter.recordTaskEnd();
       return { ...status, ...servicePollingOf(service.profile, pollsPerSecondSaved) };
@@ -89,6 +92,8 @@ export function createPollTask(
       throw toFailure(error, 'poll', { taskId });
     }
   };
+  return (taskId: string, outOfTime?: AbortSignal): Promise<TaskStatus> =>
+    tracePoll(taskId, () => pollOnce(taskId, outOfTime));
 }
 
 export type PollTask = ReturnType<typeof createPollTask>;
@@ -103,8 +108,13 @@ function createDoubtWarner() {
     if (warned.has(key)) return;
     if (warned.size >= MOST_REMEMBERED_DOUBTS) warned.clear();
     warned.add(key);
-    log.warn('the answer is ambiguous', { taskId, doubt });
+    logEvent('ambiguousAnswer', { taskId, doubt });
   };
+}
+
+function shownOf(status: TaskStatus): { state: string; percent?: number } {
+  const { state } = status;
+  return 'percent' in status && status.percent !== undefined ? { state, percent: status.percent } : { state };
 }
 
 /** At the service; a task that succeeded may still be without its link. */

@@ -1,8 +1,9 @@
-import { Context, log } from '@temporalio/activity';
+import { Context } from '@temporalio/activity';
 import type { ConnectionLike, TestService } from '@temporalio/client';
 import type { Call } from '../src/contract/failure-table';
 import { type CallOutcome, type Permit, type RateLimiter, ServiceFault } from '../src/service';
 import { callResultOf, measureCall } from './measure';
+import { logEvent } from './log-event';
 import { createCallFailure } from './to-failure';
 
 /** Makes one call if the rate limiter permits it, and reports to the rate limiter whether the service limited it. */
@@ -61,7 +62,7 @@ export async function followSkippedTime(rateLimiter: RateLimiter): Promise<boole
     await rateLimiter.followServerClock(connection, () => readClock(connection));
     return true;
   } catch (error) {
-    log.warn('could not read the clock of the time-skipping server', { error });
+    logEvent('clockNotRead', { error });
     return false;
   }
 }

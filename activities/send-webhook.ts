@@ -5,6 +5,7 @@ import { RETRY_AFTER_MAX_MS } from '../src/contract/policies';
 import { type WebhookDelivery, webhookPayload } from '../src/contract/webhook';
 import { type ReceiverAnswer, ServiceFault, type WebhookSender } from '../src/service';
 import { measureWebhook } from './measure';
+import { logEvent } from './log-event';
 
 /** Result of the activity sendWebhook. */
 export interface SentWebhook {
@@ -37,6 +38,12 @@ export function createSendWebhook(sender: WebhookSender | undefined) {
       });
     if (answer.status < 200 || answer.status > 299) throw ofAnswer(answer, url);
     measureWebhook('delivered');
+    logEvent('webhookDelivered', {
+      webhook: delivery.event,
+      job: delivery.job,
+      taskId: delivery.taskId,
+      status: answer.status,
+    });
     return { status: answer.status, attempt: activityInfo().attempt };
   };
 }

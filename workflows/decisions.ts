@@ -3,7 +3,6 @@ import {
   CancellationScope,
   condition,
   isCancellation,
-  log,
   proxyActivities,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -18,6 +17,7 @@ import { describeTask } from '../src/contract/summaries';
 import { createFailure, describeEvent, readFailure, type VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
 import { measureHold, measureHoldEnd } from './measure';
+import { logJob } from './log-event';
 import { notifyReceiver } from './notify';
 
 /** Holds the job until somebody decides. Returns the task to adopt, or undefined to submit once more. */
@@ -27,7 +27,7 @@ export async function waitForDecision(job: Job, lostSubmit: VideoFailure): Promi
   if (hold.lostSubmit === undefined) measureHold();
   const holdMs = hold.start(lostSubmit);
   job.enter('needs-decision');
-  log.warn('the submit is lost, waiting for a decision', {
+  logJob(job, 'held', {
     ...lostSubmit.details,
     heldUntil: hold.progress()?.until,
     decide: `${decisionCommand(job)} (or --resubmit, or --abandon)`,
@@ -48,6 +48,7 @@ export async function waitForDecision(job: Job, lostSubmit: VideoFailure): Promi
   }
   const decided = hold.end();
   measureHoldEnd(decided?.decision ?? 'expired');
+  if (decided) logJob(job, 'decided', decided);
   switch (decided?.decision) {
     case 'adopt':
       return decided.taskId;
@@ -112,7 +113,7 @@ export async function takeSignalled(job: Job, decision: SubmitDecision, id: unkn
     job.recordSignalled(known);
   } catch (error) {
     if (!(error instanceof ApplicationFailure && error.type === DECISION_REFUSED)) throw error;
-    log.warn('a decision by signal was refused', { reason: error.message });
+    logJob(job, 'decisionRefused', { reason: error.message });
     job.recordSignalled({ ...known, refused: error.message });
   }
 }

@@ -5,7 +5,6 @@ import {
   CancelledFailure,
   ContinueAsNew,
   isCancellation,
-  log,
   proxyActivities,
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
@@ -15,6 +14,7 @@ import { describeTask } from '../src/contract/summaries';
 import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
 import { measureEnd } from './measure';
+import { logJob } from './log-event';
 
 /** Turns what ended a job into the failure its caller gets. A cancelled job throws Temporal's own cancellation. */
 export async function explainFailure(job: Job, error: unknown): Promise<unknown> {
@@ -26,13 +26,22 @@ export async function explainFailure(job: Job, error: unknown): Promise<unknown>
   const atService = failure.type === 'Cancelled' ? await cancelAtService(job) : undefined;
   job.markFailed(failure, atService);
   measureEnd(job);
-  log.warn(failure.message, { type: failure.type, taskId: job.taskId, atService });
+  logEnd(job, failure, atService);
   if (failure.type === 'Cancelled') return new CancelledFailure(failure.message);
   return createFailure(
     failure.type,
     failure.details,
     error instanceof ActivityFailure ? { cause: error } : {},
   );
+}
+
+function logEnd(
+  job: Job,
+  { type: failureType, message: reason, advice }: VideoFailure,
+  atService?: string,
+): void {
+  if (failureType === 'Cancelled') logJob(job, 'cancelled', { atService });
+  else logJob(job, 'failed', { failureType, reason, advice });
 }
 
 function failureOf(error: unknown, { taskId }: Job): VideoFailure | undefined {

@@ -2,7 +2,6 @@ import {
   allHandlersFinished,
   CancellationScope,
   condition,
-  log,
   proxyActivities,
   setCurrentDetails,
   upsertMemo,
@@ -21,6 +20,7 @@ import { explainFailure } from './end';
 import { checkInput, refused } from './input';
 import { Job, type JobHost } from './job';
 import { measureEnd, measureReady, measureRefused } from './measure';
+import { logJob } from './log-event';
 import { answerMessages } from './messages';
 import { notifyReceiver } from './notify';
 import { isReady, ownPoller, type Poller } from './poll';
@@ -65,16 +65,26 @@ export async function makeVideo(job: Job, poller: Poller): Promise<JobResult> {
 
 async function pollUntilReady(job: Job, taskId: string, poller: Poller): Promise<void> {
   job.enter('waiting');
+  // A run that continues another has said it.
+  if (job.observed.polls === 0) logJob(job, 'waiting');
   for (;;) {
     await poller.continueAsNewIfLong(job);
     const status = await poller.nextStatus(job, taskId);
-    if (isReady(job, status)) return measureReady(job);
+    if (isReady(job, status)) {
+      measureReady(job);
+      logReady(job);
+      return;
+    }
     if (status?.state === 'unknown' && job.observed.isNewWord(status.word)) {
-      log.warn('unknown state, polling on', { taskId, state: status.word });
+      logJob(job, 'unknownState', { state: status.word });
     }
     if (job.remainingMs() === 0)
       throw createFailure('DeadlineExceeded', { message: job.observed.lastSeen() });
   }
+}
+
+function logReady(job: Job): void {
+  logJob(job, 'ready', { polls: job.observed.polls, waitedMs: job.waitedMs() });
 }
 
 async function download(job: Job, taskId: string): Promise<JobResult> {
@@ -109,7 +119,10 @@ function startJob(input: JobInput, carried: CarriedJob | undefined): Job {
     checkInput(input);
     const job = new Job(input, ownWorkflow(input, carried), carried);
     if (input.request != null) job.expected = expectedOf(input.request);
-    if (carried === undefined && input.taskId != null) job.adoptTask(input.taskId);
+    if (carried === undefined && input.taskId != null) {
+      job.adoptTask(input.taskId);
+      logJob(job, 'adopted');
+    }
     return job;
   } catch (error) {
     // A refused input never becomes a job that could report its own end.

@@ -1,11 +1,12 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import { ApplicationFailure, CancellationScope, log, startChild, workflowInfo } from '@temporalio/workflow';
+import { ApplicationFailure, CancellationScope, startChild, workflowInfo } from '@temporalio/workflow';
 import { cleanText } from '../src/contract/clean-text';
 import { WEBHOOK_WORKFLOW_TYPE } from '../src/contract/names';
 import { WEBHOOK_AT_MOST_MS } from '../src/contract/policies';
 import { describeWebhook } from '../src/contract/summaries';
 import { type WebhookDelivery, type WebhookEvent, webhookId } from '../src/contract/webhook';
 import type { Job } from './job';
+import { logJob } from './log-event';
 
 /**
  * Has the receiver of a job called, if it has one, by a workflow that outlives the job. It never throws: a webhook changes
@@ -29,7 +30,7 @@ export async function notifyReceiver(job: Job, event: WebhookEvent): Promise<voi
   } catch (error) {
     // A run before a reset has started it.
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) {
-      log.warn('the webhook could not be started', { event, error: cleanText(String(error)) });
+      logJob(job, 'webhookNotStarted', { webhook: event, error: cleanText(String(error)) });
       return;
     }
   }

@@ -21,6 +21,7 @@ import {
 } from '../src/contract/policies';
 import { createFailure, readFailure, VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
+import { logJob } from './log-event';
 import { namesReceiver } from './notify';
 import { continueWith, historyIsLong } from './runs';
 
@@ -37,9 +38,13 @@ export function ownPoller(input: JobInput): Poller {
   return {
     async continueAsNewIfLong(job) {
       if (!historyIsLong(LONGEST_HISTORY_EVENTS)) return;
-      await continueWith<JobInput, CarriedJob>(input, {
+      const carried = {
         ...job.carry(LONGEST_CARRIED_TEXT_BYTES),
         warnedWords: [...job.host.warnedWords],
+      };
+      await continueWith<JobInput, CarriedJob>(input, carried, {
+        taskId: job.taskId,
+        polls: job.observed.polls,
       });
     },
     async nextStatus(job, taskId) {
@@ -113,16 +118,22 @@ async function sleepUntilNextPoll(job: Job): Promise<void> {
 export async function recordPoll(job: Job, poll: () => Promise<TaskStatus>): Promise<TaskStatus | undefined> {
   try {
     const status = await poll();
+    if (job.observed.problem) logJob(job, 'pollsRecovered', { failedPolls: job.observed.problem.count });
     job.recordStatus(status);
     return status;
   } catch (error) {
     if (isCancellation(error) || isBug(error)) throw error;
     job.recordReceiver(namesReceiver(error));
     const failure = readFailure(error) ?? new VideoFailure('Unexpected', { message: String(error) });
+    if (job.observed.problem?.type !== failure.type) logPollFailure(job, failure);
     job.recordPollFailure(failure);
     if (failure.type === 'TaskUnknown' && job.taskIsGone()) throw error;
     return undefined;
   }
+}
+
+function logPollFailure(job: Job, { type: failureType, message: reason, advice }: VideoFailure): void {
+  logJob(job, 'pollsFailing', { failureType, reason, advice });
 }
 
 /**

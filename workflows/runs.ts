@@ -5,6 +5,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { SHORTEST_HISTORY_EVENTS } from '../src/contract/policies';
+import { logEvent } from './log-event';
 
 /** Drops the second argument unless an earlier run passed it: a caller has nothing to carry over. */
 export function ifContinued<T>(carried: T | undefined): T | undefined {
@@ -29,9 +30,14 @@ export function historyIsLong(longestEvents: number): boolean {
 }
 
 /** Continues as new with the same memo, which has the task id of a job; Temporal would drop it, unlike search attributes. */
-export async function continueWith<Input, Carried>(input: Input, carried: Carried): Promise<never> {
+export async function continueWith<Input, Carried>(
+  input: Input,
+  carried: Carried,
+  shown: Record<string, unknown>,
+): Promise<never> {
   // The next run would not know of a cancellation that arrived with the last event.
   if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('cancelled');
+  logEvent('continuedAsNew', shown);
   type Continued = (input: Input, carried: Carried) => Promise<unknown>;
   return makeContinueAsNewFunc<Continued>({ memo: workflowInfo().memo })(input, carried);
 }

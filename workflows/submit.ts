@@ -2,7 +2,6 @@ import {
   ActivityFailure,
   CancellationScope,
   isCancellation,
-  log,
   proxyActivities,
   proxyLocalActivities,
   TimeoutFailure,
@@ -16,6 +15,7 @@ import { describeRequest, describeTask } from '../src/contract/summaries';
 import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/video-failure';
 import { waitForDecision } from './decisions';
 import type { Job } from './job';
+import { logJob } from './log-event';
 import { namesReceiver } from './notify';
 
 type Submitted = { taskId: string } | { lostSubmit: VideoFailure };
@@ -34,6 +34,7 @@ export async function submit(job: Job): Promise<string> {
 
 async function adopt(job: Job, taskId: string): Promise<string> {
   job.adoptTask(taskId);
+  logJob(job, 'adopted');
   const { task } = await writeToRecord(job, taskId);
   if (task) job.recordSettings(task);
   return taskId;
@@ -149,7 +150,7 @@ async function useRecord(job: Job, adopts?: string): Promise<Partial<RecalledSub
       });
       return await recallSubmit({ ...job.named, request, adopts });
     } catch (error) {
-      log.warn('could not use the job record', { error: cleanText(String(error)) });
+      logJob(job, 'recordNotRead', { error: cleanText(String(error)) });
       return {};
     }
   });
@@ -201,7 +202,7 @@ async function inspectSubmit(job: Job): Promise<InspectedSubmit> {
   try {
     return await inspectPendingSubmit(job.activityId('submit'));
   } catch (error) {
-    log.warn('could not read whether the submit is lost', { error: cleanText(String(error)) });
+    logJob(job, 'submitNotInspected', { error: cleanText(String(error)) });
     return { lostSubmit: 'it could not be read how its attempts ended' };
   }
 }

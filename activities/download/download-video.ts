@@ -1,4 +1,4 @@
-import { activityInfo, Context, cancellationSignal, heartbeat, log } from '@temporalio/activity';
+import { activityInfo, Context, cancellationSignal, heartbeat } from '@temporalio/activity';
 import type { StoredVideo } from '../../src/contract/job';
 import { DOWNLOAD_PACE, LARGEST_VIDEO_BYTES } from '../../src/contract/policies';
 import type { EndedTask } from '../../src/contract/usual-times';
@@ -9,6 +9,7 @@ import { jobId, type NamedJob, whileHeartbeating, willRetryDownload } from '../a
 import { JobRecordFile } from '../job-record';
 import type { LearnedTimes } from '../learn/learned-times';
 import { measureSpeed } from '../measure';
+import { logEvent } from '../log-event';
 import { toFailure } from '../to-failure';
 import { BadVideo } from './bad-video';
 import { findStored } from './find-stored';
@@ -66,6 +67,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
   const { service, storage, rateLimiter, pace = DOWNLOAD_PACE } = deps;
   return async function downloadVideo(input: DownloadVideoInput): Promise<DownloadedVideo> {
     const { taskId, expected = {} } = input;
+    const named = { job: input.job, taskId };
     const signal = cancellationSignal();
     const startedAtMs = Date.now();
     const earlier = readPartNote();
@@ -82,6 +84,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       if (earlier) await download.resumeFrom(earlier);
       const connectedAtMs = performance.now();
       const earlierBytes = download.bytes;
+      logEvent('downloading', { ...named, ...(download.bytes > 0 && { bytes: download.bytes }) });
       await receiveVideo(download, { service, rateLimiter, taskId, pace, signal });
       measureSpeed(download.bytes - earlierBytes, performance.now() - connectedAtMs);
       const { key, video, doubts } = await download.publish();
@@ -93,14 +96,14 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
         if (problem !== undefined) warnings.push(problem);
       }
       await record?.writeStored({ taskId, key, video, warnings, storage: input.storage });
-      log.info('downloaded', { taskId, ...video, ...(warnings.length > 0 && { warnings }) });
+      logEvent('stored', { ...named, ...video, ...(warnings.length > 0 && { warnings }) });
       return { video, warnings };
     };
 
     /** Leaves the partial file for the next attempt, sets a bad one aside, or deletes it. Returns what to throw. */
     const giveUp = async (error: unknown): Promise<unknown> => {
       if (signal.aborted) {
-        log.info('download stopped', { taskId, bytes: download.bytes });
+        logEvent('downloadStopped', { ...named, bytes: download.bytes });
         const { workerShutdown, paused } = Context.current().cancellationDetails ?? {};
         if (workerShutdown || paused) heartbeat(await download.leave());
         else await download.discard();

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { log } from '@temporalio/activity';
 import { asStorageFault, type VideoStorage } from '../../src/storage';
 import type { JobRecordFile, StoredRecord } from '../job-record';
+import { logEvent } from '../log-event';
 
 /** The stored video of this task, if it is on record and the storage still has it, byte for byte. */
 export async function findStored(
@@ -12,7 +12,7 @@ export async function findStored(
   const found = await record.read();
   if (found?.state !== 'stored' || found.taskId !== taskId) return undefined;
   if (!(await isIntact(found, storage))) {
-    log.warn('the video on record is no longer in the storage', { taskId, key: found.key });
+    logEvent('storedVideoGone', { taskId, key: found.key });
     return undefined;
   }
   const { key, video, warnings } = found;

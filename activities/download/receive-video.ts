@@ -1,4 +1,3 @@
-import { log } from '@temporalio/activity';
 import type { FailureType } from '../../src/contract/failure-table';
 import { FRUITFUL_BYTES, FRUITLESS_CONNECTIONS } from '../../src/contract/policies';
 import { NO_SECRETS, redact } from '../../src/contract/redact';
@@ -10,6 +9,7 @@ import {
   type VideoService,
 } from '../../src/service';
 import { measureReceived } from '../measure';
+import { logEvent } from '../log-event';
 import { callWithinLimits } from '../rate-limited-call';
 import { createCallFailure, isKnownFault, toFailure } from '../to-failure';
 import { BadVideo } from './bad-video';
@@ -43,7 +43,7 @@ export async function receiveVideo(download: VideoDownload, options: ReceiveVide
       fruitless = download.bytes >= furthestBytes + FRUITFUL_BYTES ? 0 : fruitless + 1;
       furthestBytes = Math.max(furthestBytes, download.bytes);
       if (fruitless === FRUITLESS_CONNECTIONS || Date.now() >= endsAtMs) throw error;
-      log.info('resuming the download', { taskId, bytes: download.bytes, reason: error.message });
+      logEvent('resuming', { taskId, bytes: download.bytes, reason: error.message });
     }
   }
 }

@@ -1,8 +1,9 @@
-import { activityInfo, Context, log } from '@temporalio/activity';
+import { activityInfo, Context } from '@temporalio/activity';
 import { cleanText } from '../../src/contract/clean-text';
 import type { ReportedDownload } from '../../src/contract/job';
 import { DOWNLOAD_PROGRESS_SIGNAL } from '../../src/contract/names';
 import { DOWNLOAD_PROGRESS_EVERY_MS } from '../../src/contract/policies';
+import { logEvent } from '../log-event';
 
 /** Signals the progress to the workflow from time to time: a workflow cannot read the heartbeats of its activities. */
 export async function whileReportingProgress<T>(
@@ -21,9 +22,7 @@ export async function whileReportingProgress<T>(
   };
   const timer = setInterval(() => {
     // The download continues without the report.
-    report().catch((error: unknown) =>
-      log.debug('could not report the progress', { error: cleanText(String(error)) }),
-    );
+    report().catch((error: unknown) => logEvent('progressNotReported', { error: cleanText(String(error)) }));
   }, DOWNLOAD_PROGRESS_EVERY_MS);
   try {
     return await work();

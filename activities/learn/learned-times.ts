@@ -1,4 +1,3 @@
-import { log } from '@temporalio/activity';
 import { z } from 'zod';
 import { cleanText } from '../../src/contract/clean-text';
 import type { VideoRequest } from '../../src/contract/request';
@@ -6,6 +5,7 @@ import { type EndedTask, type UsualTimes, usualTimesOf } from '../../src/contrac
 import type { VideoService } from '../../src/service';
 import type { VideoStorage } from '../../src/storage';
 import { inTime, readSmallText } from '../job-record';
+import { logEvent } from '../log-event';
 import { expectedTimesOf } from '../service-polling';
 import { summarizeTimes } from './summarize-times';
 
@@ -146,7 +146,11 @@ export class LearnedTimes {
   private warn(problem: string, error: unknown): void {
     if (this.hasWarned) return;
     this.hasWarned = true;
-    log.warn(problem, { key: LEARNED_TIMES_KEY, error: cleanText(String(error), LONGEST_ERROR_CHARS) });
+    logEvent('timesNotLearned', {
+      reason: problem,
+      key: LEARNED_TIMES_KEY,
+      error: cleanText(String(error), LONGEST_ERROR_CHARS),
+    });
   }
 }
 

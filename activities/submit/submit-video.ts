@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat, log } from '@temporalio/activity';
+import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
 import { fromTemporalType, mayHaveMadeTask } from '../../src/contract/failure-table';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import { POST_BEFORE_DEADLINE_MS, POST_WITHIN_MS } from '../../src/contract/policies';
@@ -10,6 +10,7 @@ import { StorageFault } from '../../src/storage';
 import { jobId, type NamedJob, whileHeartbeating } from '../attempt';
 import { JobRecordFile, jobDigest, lostSubmitIn, mayKnowKey } from '../job-record';
 import { measureSubmitWait } from '../measure';
+import { logEvent } from '../log-event';
 import { callWithinLimits } from '../rate-limited-call';
 import { createCallFailure, toFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
@@ -114,7 +115,7 @@ class SubmitAttempt {
     const found = await this.record.read();
     const task = recordedTask(found, this.job, this.deps);
     if (task) {
-      log.info('the task is on record', { taskId: task.taskId, record: this.record.key });
+      logEvent('onRecord', { taskId: task.taskId, record: this.record.key });
       return task;
     }
 
@@ -140,7 +141,7 @@ class SubmitAttempt {
       this.post(request),
     );
     measureSubmitWait();
-    for (const doubt of doubts) log.warn('the answer is ambiguous', { taskId, doubt });
+    for (const doubt of doubts) logEvent('ambiguousAnswer', { taskId, doubt });
     return { ...this.task(taskId), ...this.deps.learnedTimes.kindFor(this.input.request) };
   }
 
@@ -153,7 +154,7 @@ class SubmitAttempt {
     refuseIfLate(this.input.startedAtMs);
     const answer = await this.deps.service.submit(request, { idempotencyKey: this.idempotencyKey });
     this.leave({ taskId: answer.taskId });
-    log.info('submitted', { taskId: answer.taskId });
+    logEvent('submitted', { job: this.input.job, taskId: answer.taskId });
     await this.record.writeTask(answer.taskId);
     return answer;
   }

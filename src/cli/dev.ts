@@ -24,7 +24,7 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
     uiPort,
     gatewayPort,
     forOtherPrograms: true,
-    logLevel: 'WARN',
+    logLevel: 'info',
     faults,
   });
   try {

@@ -1,3 +1,4 @@
+import { readLogConfig } from '../config/log-config';
 import { createVideoGateway } from '../gateway';
 import { readPort } from './dev';
 import { EXIT } from './exit-codes';
@@ -10,9 +11,18 @@ import { untilInterrupted } from './until-interrupted';
 export async function gateway(options: GatewayCommandOptions, terminal: Terminal): Promise<number> {
   const { host } = options;
   const port = readPort('--port', options.port);
-  const log = (line: string) => printLine(terminal, line);
   const monitor = readMonitor(options, terminal.env);
-  const running = await createVideoGateway({ env: terminal.env, host, port, log, monitor });
+  const { format } = readLogConfig(
+    { level: 'info', isTerminal: terminal.columns() !== undefined },
+    terminal.env,
+  );
+  const running = await createVideoGateway({
+    env: { ...terminal.env, VIDEOGEN_LOG_FORMAT: format },
+    host,
+    port,
+    log: (line) => printLine(terminal, line),
+    monitor,
+  });
   printLine(terminal, `The gateway is at ${running.url}. Ctrl-C ends it.`);
   if (monitor) printLine(terminal, describeMonitor(monitor));
   if (!running.hasKeys) {

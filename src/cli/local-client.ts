@@ -1,5 +1,8 @@
 import { Client, Connection } from '@temporalio/client';
 import { msToTs, optionalTsToMs } from '@temporalio/common/lib/time';
+import type { Environment } from '../config/read-setting';
+import { wantsTraces } from '../config/trace-config';
+import { tracedClient } from '../tracing/client-interceptor';
 import type { StackNote } from './stack-note';
 
 /** A job's name prevents a second payment only while Temporal retains the job. The dev server's default is one day. */
@@ -11,10 +14,11 @@ const RETENTION_MS = 90 * 24 * 3_600_000;
  */
 export async function connectLocally(
   { address, namespace }: Pick<StackNote, 'address' | 'namespace'>,
+  env: Environment = {},
   connectTimeout: '2s' | '20s' = '2s',
 ): Promise<Client> {
   const connection = await Connection.connect({ address, connectTimeout });
-  return new Client({ connection, namespace });
+  return new Client({ connection, namespace, ...tracedClient(wantsTraces(env)) });
 }
 
 /** Raises the server's retention of ended jobs; a longer one stays. */

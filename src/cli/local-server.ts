@@ -47,7 +47,7 @@ export async function openLocalServer(
     const server = await startDevServer({ executable, dbFilename, logFile, headless: true });
     closers.add(() => server.kill());
     await closeDataFiles(folder);
-    const client = await loadClient().connectLocally(server, '20s');
+    const client = await loadClient().connectLocally(server, env, '20s');
     closers.add(() => client.connection.close());
     return { client, close: () => closers.close() };
   } catch (error) {

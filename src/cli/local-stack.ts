@@ -5,6 +5,7 @@ import { localTaskQueue, resolveQueues } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
 import { readDataFolder, readServerOptions } from '../config/temporal-config';
+import type { LogLevel } from '../contract/log-events';
 import type { VideoServiceOptions } from '../service';
 import { createStorage, storageAddress, type VideoStorage } from '../storage';
 import {
@@ -19,6 +20,7 @@ import { Closers } from './closers';
 import { closeDataFiles, makeDataFolder } from './data-folder';
 import { endOrphans } from './end-orphans';
 import { LeftWaiting } from './left-waiting';
+import type { LogTerminal } from './open-log';
 import type { ScriptedFault } from './read-faults';
 import { readStackNote, removeStackNote, type StackNote, writeStackNote } from './stack-note';
 import type { Terminal } from './terminal';
@@ -64,16 +66,16 @@ export interface LocalStackOptions {
   printLine: (line: string) => void;
   /** Replaces the last line, on a terminal. */
   redraw?: ((line: string) => void) | undefined;
-  /** Its Ctrl-C ends the wait for another process. */
-  terminal: Pick<Terminal, 'onInterrupt'>;
+  /** Its Ctrl-C ends the wait for another process, and it gets the log. */
+  terminal: Pick<Terminal, 'onInterrupt'> & LogTerminal;
   port?: number;
   uiPort?: number;
   /** Serves the configured task queue as well, for jobs that other programs start, and runs the gateway. */
   forOtherPrograms?: boolean;
   /** A free one unless set. */
   gatewayPort?: number;
-  /** The level of the SDK's log; errors only unless set. */
-  logLevel?: 'WARN';
+  /** Of the log, unless it is set; errors only by default. */
+  logLevel?: LogLevel;
   /** Faults for the next calls of an emulator that this process starts. Its submits are then printed. */
   faults?: readonly ScriptedFault[];
 }
@@ -146,7 +148,7 @@ async function startStack(
   { folder, lock, storage }: StackBase,
   options: LocalStackOptions,
 ): Promise<LocalStack> {
-  const { env, printLine, redraw, port, uiPort, logLevel, faults } = options;
+  const { env, terminal, printLine, redraw, port, uiPort, logLevel, faults } = options;
   const closers = new Closers(() => lock.release());
   try {
     const dbFilename = join(folder, 'temporal.db');
@@ -171,7 +173,7 @@ async function startStack(
     closers.add(() => server.kill());
     await closeDataFiles(folder);
     const { address, namespace, uiUrl } = server;
-    const client = await load.client().connectLocally({ address, namespace }, '20s');
+    const client = await load.client().connectLocally({ address, namespace }, env, '20s');
     const [searchable, service] = await Promise.all([
       isSearchable(client, load.searchAttributes().registerSearchAttributes),
       load.workers().openService(env, folder, closers, { faults, printLine }),
@@ -179,7 +181,9 @@ async function startStack(
     ]);
     const taskQueue = localTaskQueue(env);
     const queues = options.forOtherPrograms ? [taskQueue, resolveQueues({}, env).taskQueue] : [taskQueue];
-    await load.workers().startWorkers({ env, address, queues, service, storage, logLevel }, closers);
+    await load
+      .workers()
+      .startWorkers({ env, address, queues, service, storage, logLevel, terminal }, closers);
     const pageUrl = options.forOtherPrograms
       ? await startGateway({ client, storage, uiUrl, searchable }, options, closers)
       : undefined;
@@ -209,7 +213,12 @@ async function startStack(
       serviceUrl: service.baseUrl,
       emulatorKey: isEmulated ? service.apiKey() : undefined,
       startWorkerFor: (other, queue) =>
-        startWorkerFor({ env, address, logLevel, openService: async () => service }, other, queue, closers),
+        startWorkerFor(
+          { env, address, logLevel, terminal, openService: async () => service },
+          other,
+          queue,
+          closers,
+        ),
       close: () => closers.close(),
     };
   } catch (error) {
@@ -247,14 +256,14 @@ async function startGateway(
 async function joinStack(
   folder: string,
   storage: VideoStorage,
-  { env, logLevel, forOtherPrograms }: LocalStackOptions,
+  { env, logLevel, terminal, forOtherPrograms }: LocalStackOptions,
 ): Promise<LocalStack | undefined> {
   const note = await readStackNote(folder);
   if (!note || !isAlive(note.pid)) return undefined;
   const closers = new Closers();
   const client = await load
     .client()
-    .connectLocally(note)
+    .connectLocally(note, env)
     .catch(() => undefined);
   if (!client) return undefined;
   try {
@@ -273,7 +282,7 @@ async function joinStack(
       runBy: { pid, storage: note.storage, emulator: note.emulator },
       ended: untilEnded(pid),
       startWorkerFor: (other: string, queue: string) =>
-        startWorkerFor({ env, address, logLevel, openService: service }, other, queue, closers),
+        startWorkerFor({ env, address, logLevel, terminal, openService: service }, other, queue, closers),
       close: () => closers.close(),
     };
     const baseUrl = namesAService(env) ? readServiceConfig(env).baseUrl : undefined;
@@ -285,7 +294,9 @@ async function joinStack(
     // Its worker uses another service or storage.
     const own = await service();
     const queues = [taskQueue];
-    await load.workers().startWorkers({ env, address, queues, service: own, storage, logLevel }, closers);
+    await load
+      .workers()
+      .startWorkers({ env, address, queues, service: own, storage, logLevel, terminal }, closers);
     return { ...stack, serviceUrl: own.baseUrl };
   } catch (error) {
     await closers.close();
@@ -297,6 +308,7 @@ interface WorkerOptions {
   env: Environment;
   address: string;
   logLevel: LocalStackOptions['logLevel'];
+  terminal: LogTerminal;
   openService(): Promise<VideoServiceOptions>;
 }
 
@@ -310,10 +322,12 @@ async function startWorkerFor(
   const env = { ...options.env, VIDEOGEN_STORAGE: storage.replace(/ at .*$/, '') };
   if (localTaskQueue(env) !== queue) return false;
   const service = await options.openService();
-  const { address, logLevel } = options;
+  const { address, logLevel, terminal } = options;
   const queues = [queue];
   const opened = await openStorage(env);
-  await load.workers().startWorkers({ env, address, queues, service, storage: opened, logLevel }, closers);
+  await load
+    .workers()
+    .startWorkers({ env, address, queues, service, storage: opened, logLevel, terminal }, closers);
   return true;
 }
 

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
-import { type LogLevel, NativeConnection } from '@temporalio/worker';
+import { NativeConnection } from '@temporalio/worker';
 import { readGatewayUrl } from '../config/gateway-config';
 import { localTaskQueue } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
+import type { LogLevel } from '../contract/log-events';
 import { type Emulator, emulatedTimes, startEmulator } from '../emulator';
 import { createVideoService, RateLimiter, type VideoServiceOptions } from '../service';
 import type { VideoStorage } from '../storage';
@@ -11,7 +12,7 @@ import { callDescriber } from './call-describer';
 import type { Closers } from './closers';
 import { EMULATED_JOB_MS } from './emulated-job';
 import { startImageServer } from './image-server';
-import { quietRuntime } from './quiet-runtime';
+import { type LogTerminal, openLog } from './open-log';
 import type { ScriptedFault } from './read-faults';
 import type { StackNote } from './stack-note';
 
@@ -74,15 +75,17 @@ export interface LocalWorkers {
   service: VideoServiceOptions;
   /** Already probed. */
   storage: VideoStorage;
-  /** The level of the SDK's log. */
+  /** Of the log, unless it is set. */
   logLevel: LogLevel | undefined;
+  /** Where the lines of the log go. */
+  terminal: LogTerminal;
 }
 
 export async function startWorkers(
-  { env, address, queues, service: serviceOptions, storage, logLevel }: LocalWorkers,
+  { env, address, queues, service: serviceOptions, storage, logLevel, terminal }: LocalWorkers,
   closers: Closers,
 ): Promise<void> {
-  quietRuntime(logLevel);
+  openLog(terminal, logLevel ?? 'error');
   const opened = createVideoService(serviceOptions);
   closers.add(() => opened.close());
   // There is nothing to learn about an emulator, which has another address each time.

@@ -40,6 +40,7 @@ const load = {
   retry: (): typeof import('./retry') => require('./retry'),
   download: (): typeof import('./download') => require('./download'),
   open: (): typeof import('./open') => require('./open'),
+  whileExporting: (): typeof import('./while-exporting') => require('./while-exporting'),
   exitCodes: (): typeof import('./exit-codes') => require('./exit-codes'),
 };
 
@@ -53,14 +54,19 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     command.then((exitCode) => {
       code = exitCode;
     });
+  /** For commands that start or run jobs. Without such variables nothing of OpenTelemetry is loaded. */
+  const traced = (command: () => Promise<number>) => {
+    const mayTrace = Object.keys(terminal.env).some((name) => name.startsWith('OTEL_'));
+    return recordCode(mayTrace ? load.whileExporting().whileExporting(terminal, command) : command());
+  };
   const program = describeProgram(terminal, {
-    generate: (prompt, options) => recordCode(load.generate().generate(prompt, options, terminal)),
-    batch: (file, options) => recordCode(load.batch().batch(file, options, terminal)),
+    generate: (prompt, options) => traced(() => load.generate().generate(prompt, options, terminal)),
+    batch: (file, options) => traced(() => load.batch().batch(file, options, terminal)),
     decide: (workflowId, options) => recordCode(load.decide().decide(workflowId, options, terminal)),
-    dev: (options) => recordCode(load.dev().dev(options, terminal)),
-    worker: (options) => recordCode(load.worker().worker(options, terminal)),
+    dev: (options) => traced(() => load.dev().dev(options, terminal)),
+    worker: (options) => traced(() => load.worker().worker(options, terminal)),
     emulator: (options) => recordCode(load.emulator().emulator(options, terminal)),
-    gateway: (options) => recordCode(load.gateway().gateway(options, terminal)),
+    gateway: (options) => traced(() => load.gateway().gateway(options, terminal)),
     gatewayKey: (name, options) => recordCode(load.gatewayKey().gatewayKey(name, options, terminal)),
     doctor: (options) => recordCode(load.doctor().doctor(options, terminal)),
     explain: (file, options) => recordCode(load.explain().explain(file, options, terminal)),

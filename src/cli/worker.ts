@@ -5,8 +5,8 @@ import { exporterForMonitor } from '../worker/sdk-metrics';
 import { createVideoWorker, WORKER_ROLES, type WorkerRole } from '../worker/video-worker';
 import { EXIT } from './exit-codes';
 import { describeMonitor, readMonitor } from './monitor-port';
+import { openLog } from './open-log';
 import type { WorkerCommandOptions } from './options';
-import { quietRuntime } from './quiet-runtime';
 import { printLine, type Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
 
@@ -16,7 +16,7 @@ export async function worker(options: WorkerCommandOptions, terminal: Terminal):
   const { env } = terminal;
   const monitor = readMonitor(options, env);
   const roles = only && [...new Set(only.map(readRole))];
-  quietRuntime('INFO', monitor && (await exporterForMonitor()));
+  openLog(terminal, 'info', monitor && (await exporterForMonitor()));
   const service = record === undefined ? undefined : recordedService(record, terminal);
   try {
     const videoWorker = await createVideoWorker({ env, service, roles, monitor });

@@ -2,7 +2,9 @@ import { Client, Connection } from '@temporalio/client';
 import type { ClientConnectConfig } from '@temporalio/envconfig';
 import type { Environment } from '../config/service-config';
 import { readTemporalConfig } from '../config/temporal-config';
+import { wantsTraces } from '../config/trace-config';
 import { redact } from '../contract/redact';
+import { tracedClient } from '../tracing/client-interceptor';
 import { TemporalUnreachable } from './temporal-unreachable';
 
 const DEFAULT_ADDRESS = '127.0.0.1:7233';
@@ -10,10 +12,10 @@ const DEFAULT_ADDRESS = '127.0.0.1:7233';
 type ConnectionOptions = ClientConnectConfig['connectionOptions'];
 
 /** Connects to Temporal with the settings of the environment. The caller closes the connection. */
-export async function connectClient(env?: Environment): Promise<Client> {
+export async function connectClient(env?: Environment, tracing = wantsTraces(env)): Promise<Client> {
   const { connectionOptions, namespace } = readTemporalConfig(env);
   const connection = await orUnreachable(connectionOptions, Connection.connect(connectionOptions));
-  return new Client({ connection, namespace });
+  return new Client({ connection, namespace, ...tracedClient(tracing) });
 }
 
 /** The outcome of connecting; a failure says which server cannot be reached. */

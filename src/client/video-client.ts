@@ -38,6 +38,11 @@ export interface VideoClientOptions {
    * registered. Batches get none. Default: `VIDEOGEN_SEARCH_ATTRIBUTES`, or false.
    */
   searchAttributes?: boolean;
+  /**
+   * Whether jobs get the trace of the active span, by the OpenTelemetry of your program. Your own client needs
+   * `createTraceInterceptor` instead. Default: whether an `OTEL_…` variable asks for traces.
+   */
+  tracing?: boolean;
 }
 
 /** Options for the start of one job or batch. */
@@ -125,7 +130,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   const requestFields = options.requestFields ?? readProfile(env)?.requestFields ?? [];
   const searchAttributes = options.searchAttributes ?? readSearchAttributes(env) ?? false;
   const settings = { queues: queuesInInput(queues), requestFields, searchAttributes };
-  const client = options.client ?? (await connectClient(env));
+  const client = options.client ?? (await connectClient(env, options.tracing));
 
   const send =
     (type: string) =>

@@ -1,5 +1,6 @@
 import { GATEWAY_SETTINGS, readHookSecret } from './gateway-config';
 import { MONITOR_SETTINGS } from './monitor-config';
+import { LOG_SETTINGS } from './log-config';
 import { QUEUE_SETTINGS } from './queues';
 import { ConfigError, type Environment, readSetting, type SettingGroup } from './read-setting';
 import { namesAService, readApiKey, readKeyIfSet, SERVICE_SETTINGS } from './service-config';
@@ -10,6 +11,7 @@ import {
   readTemporalConfig,
   TEMPORAL_SETTINGS,
 } from './temporal-config';
+import { TRACE_SETTINGS } from './trace-config';
 import { readWebhookConfig, WEBHOOK_SETTINGS } from './webhook-config';
 
 /** Every setting there is, in the order of the configuration page. */
@@ -20,6 +22,8 @@ export const SETTINGS = {
   Gateway: GATEWAY_SETTINGS,
   Webhooks: WEBHOOK_SETTINGS,
   Operation: MONITOR_SETTINGS,
+  Logs: LOG_SETTINGS,
+  Traces: TRACE_SETTINGS,
   Temporal: TEMPORAL_SETTINGS,
   'Temporal servers on this machine': LOCAL_SETTINGS,
 } satisfies Record<string, SettingGroup>;

@@ -6,7 +6,9 @@ import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-
 import type { VideoClient } from '../client/video-client';
 import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
 import type { MetricRegistry } from '../monitor/registry';
+import type { VideoLogger } from '../logging/create-logger';
 import type { VideoStorage } from '../storage';
+import type { JobTracing } from '../tracing/job-tracing';
 import { LARGEST_BODY_BYTES, limitForms, limitJson } from './body-limits';
 import { readCallers } from './caller';
 import { DeletedVideos } from './deleted-videos';
@@ -23,6 +25,7 @@ import { PollHints, pollTaskNow } from './poll-hints';
 import { logRequests } from './request-log';
 import { answerClientError, sendError } from './send-error';
 import { servePage } from './serve-page';
+import { traceRequests } from './trace-requests';
 import { VideoBoard } from './video-board';
 import { serveVideos } from './video-routes';
 import { VideosOfCaller } from './videos-of-caller';
@@ -46,11 +49,13 @@ export interface GatewayTools {
   content: 'stream' | 'redirect';
   /** Of the webhooks that the video service sends; undefined when it sends none. */
   hookSecret: (() => string) | undefined;
-  /** Which lines `log` gets, as JSON: about every answer, or about errors alone. */
+  /** About every answer, or about errors alone. */
   logLines: 'requests' | 'errors';
-  log: (line: string) => void;
   /** Where requests are measured; nowhere if it is undefined. */
   metrics?: MetricRegistry;
+  logger: VideoLogger;
+  /** Undefined for a gateway without traces. */
+  tracing: JobTracing | undefined;
   /** How long a client may take to send its headers. For tests. */
   headersTimeoutMs?: number;
 }
@@ -105,8 +110,9 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   }).withTypeProvider<ZodTypeProvider>();
   const hasKeys = tools.keys !== undefined;
   const callerOf = readCallers(tools.keys);
-  const logError = logRequests(app, { callerOf, lines: tools.logLines, log: tools.log });
   if (tools.metrics) measureRequests(app, tools.metrics);
+  const logError = logRequests(app, { callerOf, lines: tools.logLines, logger: tools.logger });
+  if (tools.tracing) traceRequests(app, tools.tracing);
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort());
   /** When the gateway ends, or the client has left: the response knows, the request is closed once it was read. */

@@ -3,13 +3,17 @@ import { connectClient } from '../client/connect';
 import { createVideoClient } from '../client/video-client';
 import { readGatewayConfig } from '../config/gateway-config';
 import { type MonitorAddress, readMonitorAddress } from '../config/monitor-config';
+import { readLogConfig } from '../config/log-config';
 import { ConfigError } from '../config/read-setting';
 import { type Environment, readProfile } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
+import { wantsTraces } from '../config/trace-config';
 import { errorCode } from '../contract/error-code';
 import { type Monitor, openMonitor } from '../monitor/monitor';
 import { MetricRegistry } from '../monitor/registry';
+import { createLogger } from '../logging/create-logger';
 import { createStorage, type VideoStorage } from '../storage';
+import { openTracing } from '../tracing/open-tracing';
 import { buildGateway } from './gateway';
 import { openKeyFile } from './gateway-keys';
 import { gatewayHealth } from './health';
@@ -36,8 +40,10 @@ export interface VideoGatewayOptions {
    * `VIDEOGEN_MONITOR_PORT` and `VIDEOGEN_MONITOR_HOST`.
    */
   monitor?: MonitorAddress | false;
-  /** Where the lines of its log go, which are JSON. Default: standard error. */
+  /** Where the lines of its log go: JSON, unless VIDEOGEN_LOG_FORMAT is `pretty`. Default: standard error. */
   log?: (line: string) => void;
+  /** Whether calls make spans, by the OpenTelemetry of your program. Default: whether an `OTEL_…` variable asks for traces. */
+  tracing?: boolean;
 }
 
 /** A running gateway. */
@@ -67,8 +73,13 @@ const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
  * ```
  */
 export async function createVideoGateway(options: VideoGatewayOptions = {}): Promise<VideoGateway> {
-  const { env, host = '127.0.0.1', port = 8787, log = (line) => process.stderr.write(`${line}\n`) } = options;
+  const { env, host = '127.0.0.1', port = 8787 } = options;
   const config = readGatewayConfig(env);
+  const isTraced = options.tracing ?? wantsTraces(env);
+  const logger = createLogger({
+    ...readLogConfig({ level: 'info', isTerminal: !options.log && process.stderr.isTTY }, env),
+    write: options.log ?? ((line) => process.stderr.write(`${line}\n`)),
+  });
   const {
     keysFile,
     publicUrl,
@@ -84,10 +95,13 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
       `Without keys the gateway listens on 127.0.0.1 only, not on ${host}: make a key with videogen gateway-key NAME, and set VIDEOGEN_GATEWAY_KEYS_FILE.`,
     );
   }
-  const keys = keysFile === undefined ? undefined : openKeyFile(keysFile, ({ message }) => log(message));
+  const keys =
+    keysFile === undefined
+      ? undefined
+      : openKeyFile(keysFile, ({ message }) => logger.event('keysNotRead', { reason: message }));
   const storage = options.storage ?? createStorage(readStorageConfig(env));
   const requestFields = readProfile(env)?.requestFields ?? [];
-  const client = options.client ?? (await connectClient(env));
+  const client = options.client ?? (await connectClient(env, isTraced));
   const videos = await createVideoClient({ env, client, taskQueue: options.taskQueue });
   const monitorAddress = options.monitor === false ? undefined : (options.monitor ?? readMonitorAddress(env));
   const metrics = monitorAddress && new MetricRegistry();
@@ -104,8 +118,9 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     corsOrigins,
     content,
     logLines,
-    log,
     metrics,
+    logger,
+    tracing: isTraced ? openTracing() : undefined,
   });
   let monitor: Monitor | undefined;
   let isClosing = false;

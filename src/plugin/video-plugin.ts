@@ -16,6 +16,7 @@ import { withOwnDefaults } from '../worker/activity-workers';
 import { PLUGIN_NAME, withOwnWorkflows } from '../worker/own-workflows';
 import { bundleQuietly } from '../worker/quiet-bundler';
 import { checkSdkVersions, checkWorkerCopy } from '../worker/sdk-versions';
+import { tracedWorker, withTraceModule } from '../worker/trace-worker';
 import { hasPreparedWork, prepareWork, type VideoWorkOptions } from '../worker/video-work';
 import { type MonitorOption, monitorAddress } from '../worker/worker-monitor';
 import { bundleBesideHost, checkHostBundle } from './bundle';
@@ -44,6 +45,11 @@ export interface VideoPluginOptions extends VideoWorkOptions {
   monitor?: MonitorOption;
   /** Whether your worker serves the Nexus service VideoGeneration, for callers in other namespaces. */
   nexus?: boolean;
+  /**
+   * Whether our workflows and activities make spans, by the OpenTelemetry of your program. Leave it out if the worker has
+   * the SDK's own OpenTelemetry plugin. Default: false.
+   */
+  tracing?: boolean;
 }
 
 /** Options of the plugin's own createVideoClient. */
@@ -89,8 +95,8 @@ export class VideoPlugin extends SimplePlugin {
     if (options.workflowBundle) checkHostBundle(options.workflowBundle);
     const work = prepareWork(this.given);
     checkActivityNames(options.activities, work);
-    const { env, monitor } = this.given;
-    const host = optionsForWorkersBeside(options, this);
+    const { env, monitor, tracing = false } = this.given;
+    const host = tracedWorker(optionsForWorkersBeside(options, this), tracing);
     rememberWork({ work, queues, host, env, monitor: monitorAddress(monitor, env) });
     // A plugin for this one worker: what it adds depends on the worker's task queue.
     const added = new SimplePlugin({
@@ -98,16 +104,17 @@ export class VideoPlugin extends SimplePlugin {
       activities: work.activities,
       ...(this.given.nexus && { nexusServices: [this.nexusService(queues)] }),
     });
-    return added.configureWorker(withOwnDefaults(withOwnWorkflows(options), env));
+    return added.configureWorker(withOwnDefaults(withOwnWorkflows(tracedWorker(options, tracing)), env));
   }
 
   override configureReplayWorker(options: ReplayWorkerOptions): ReplayWorkerOptions {
-    return super.configureReplayWorker(withOwnWorkflows(options));
+    return super.configureReplayWorker(withOwnWorkflows(tracedWorker(options, this.given.tracing ?? false)));
   }
 
   override configureBundler(options: BundleOptions): BundleOptions {
     checkSdkVersions();
-    return super.configureBundler(bundleQuietly(bundleBesideHost(options)));
+    const bundled = bundleQuietly(bundleBesideHost(options));
+    return super.configureBundler(this.given.tracing ? withTraceModule(bundled) : bundled);
   }
 
   override runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {

@@ -1,5 +1,6 @@
 import { Agent } from 'undici';
 import { WEBHOOK_EXCHANGE_MS } from '../contract/policies';
+import { traceHeaders } from '../tracing/active-span';
 import { callService, startDeadline } from './call-service';
 import { createVideoConnector, normalizeHost } from './download-rules';
 import { traceAnswer } from './read-answer';
@@ -82,6 +83,7 @@ export function createHttpWebhookSender({
             'content-type': 'application/json',
             'user-agent': 'temporal-videogen',
             ...signWebhook(id, body, { secret: key }),
+            ...traceHeaders(),
           },
           body,
           signal,

@@ -1,20 +1,26 @@
 import { Runtime } from '@temporalio/worker';
 import { cleanText } from '../contract/clean-text';
+import { LOG_EVENTS, type LogEvent } from '../contract/log-events';
 import type { VideoStorage } from '../storage';
 
 const HOUR_MS = 3_600_000;
 /** No running download goes this long without writing. */
 const LEFTOVER_AFTER_MS = 24 * HOUR_MS;
 
+/** The runtime may be the host's, with a logger of its own. */
+function logEvent(event: LogEvent, fields: Record<string, unknown>): void {
+  const { level, message } = LOG_EVENTS[event];
+  Runtime.instance().logger[level](message, { event, ...fields });
+}
+
 /** Removes unfinished downloads of killed workers from the storage, every hour. Returns a function that stops it. */
 export function startJanitor(storage: VideoStorage): () => void {
   const sweep = async () => {
-    const { logger } = Runtime.instance();
     try {
       const removed = (await storage.sweep?.(LEFTOVER_AFTER_MS)) ?? 0;
-      if (removed > 0) logger.info('removed leftovers of unfinished downloads', { removed });
+      if (removed > 0) logEvent('leftoversRemoved', { removed });
     } catch (error) {
-      logger.warn('could not remove leftovers of unfinished downloads', { error: cleanText(String(error)) });
+      logEvent('leftoversNotRemoved', { error: cleanText(String(error)) });
     }
   };
   void sweep();

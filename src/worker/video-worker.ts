@@ -2,6 +2,7 @@ import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/w
 import { type Queues, resolveWorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
 import type { Monitor } from '../monitor/monitor';
+import { wantsTraces } from '../config/trace-config';
 import { activityWorkers, runTogether, shutDown, withOwnDefaults, withoutOwnTasks } from './activity-workers';
 import { connectWorker } from './connect-worker';
 import { deploymentOptions } from './deployment';
@@ -9,6 +10,7 @@ import { startJanitor } from './janitor';
 import { withOwnWorkflows } from './own-workflows';
 import { QUIET_BUNDLER } from './quiet-bundler';
 import { installSdkMetrics } from './sdk-metrics';
+import { tracedWorker } from './trace-worker';
 import { prepareWork, type VideoWork, type VideoWorkOptions } from './video-work';
 import { type MonitorOption, monitorAddress, openWorkerMonitor } from './worker-monitor';
 import { cachedWorkflows } from './workflow-cache';
@@ -40,6 +42,8 @@ export interface VideoWorkerOptions extends VideoWorkOptions {
    * `VIDEOGEN_MONITOR_HOST`. The SDK measures only if this starts before anything else of it.
    */
   monitor?: MonitorOption;
+  /** Whether jobs make spans, by the OpenTelemetry of your program. Default: whether an `OTEL_…` variable asks for traces. */
+  tracing?: boolean;
   /** Other options of the SDK's worker, such as `workflowBundle` or `maxConcurrentActivityTaskExecutions`. */
   worker?: Partial<WorkerOptions>;
 }
@@ -67,8 +71,9 @@ export interface VideoWorker {
  * await worker.run();
  * ```
  */
-export async function createVideoWorker(options: VideoWorkerOptions = {}): Promise<VideoWorker> {
-  const { env } = options;
+export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise<VideoWorker> {
+  const { env } = given;
+  const options = { ...given, worker: tracedWorker(given.worker ?? {}, given.tracing ?? wantsTraces(env)) };
   const queues = resolveWorkerQueues(options, env);
   const roles = checkRoles(options.roles ?? WORKER_ROLES, queues);
   const workerDeploymentOptions = deploymentOptions(options.worker, env);

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { createVideoClient } from '../../src/client/video-client';
 import { buildGateway, type GatewayTools } from '../../src/gateway/gateway';
 import { callsSettled } from '../../src/gateway/temporal-deadline';
+import { createLogger } from '../../src/logging/create-logger';
 import { createFileStorage } from '../../src/storage';
 
 /** A gateway in front of a Temporal that does not answer: all that it refuses, it refuses by itself. */
@@ -25,7 +26,8 @@ export async function closedGateway(
     corsOrigins: [],
     content: 'stream',
     logLines: 'requests',
-    log: (line) => lines.push(line),
+    logger: createLogger({ level: 'info', format: 'json', write: (line) => lines.push(line) }),
+    tracing: undefined,
     ...tools,
   });
   app.addHook('onClose', async () => {

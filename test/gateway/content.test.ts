@@ -7,6 +7,7 @@ import { readGatewayConfig } from '../../src/config/gateway-config';
 import { sendContent } from '../../src/gateway/content';
 import { logRequests } from '../../src/gateway/request-log';
 import { sendError } from '../../src/gateway/send-error';
+import { createLogger } from '../../src/logging/create-logger';
 import { createFileStorage, createS3Storage, type VideoStorage } from '../../src/storage';
 import { PNG } from '../support/images';
 import { closedGateway } from './closed-gateway';
@@ -37,7 +38,7 @@ async function ask({ storage, uri, content = 'redirect', ...call }: Asked) {
   const logError = logRequests(app, {
     callerOf: () => 'local',
     lines: 'requests',
-    log: (line) => lines.push(line),
+    logger: createLogger({ level: 'info', format: 'json', write: (line) => lines.push(line) }),
   });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logError));
   const video = { uri, bytes: 3, sha256: SHA256, contentType: 'video/mp4' };
@@ -138,7 +139,7 @@ describe('a storage that fails', () => {
       { level: 'error', error: expect.stringMatching(/^StorageFault: .*ELOOP/) },
       { level: 'error', status: 503 },
     ]);
-    if (requestId !== undefined) expect(parsed[0].request_id).toBe(requestId);
+    if (requestId !== undefined) expect(parsed[0].requestId).toBe(requestId);
   };
 
   it('while a video is read is a 503 that says to try again, and its reason is in the log', async () => {

@@ -1,10 +1,11 @@
-import { defineQuery, defineSignal, defineUpdate, log, setHandler } from '@temporalio/workflow';
+import { defineQuery, defineSignal, defineUpdate, setHandler } from '@temporalio/workflow';
 import type { BatchProgress } from '../../src/contract/batch';
 import { decisionProblem, isDownloadProgress } from '../../src/contract/input-rules';
 import type { ItemDecision } from '../../src/contract/lost-submit';
 import { DECIDE_SUBMIT_SIGNAL, DECIDE_SUBMIT_UPDATE, PROGRESS_QUERY } from '../../src/contract/names';
 import { checkDecision, decisionRefused, takeDecision, takeSignalled } from '../decisions';
 import type { Job } from '../job';
+import { logEvent } from '../log-event';
 import { downloadProgress, pollNow } from '../messages';
 import type { BatchPoller } from './batch-poller';
 import type { BatchState } from './batch-state';
@@ -49,7 +50,7 @@ export function answerBatchMessages(batch: BatchState, poller: BatchPoller): voi
       const { item, ...decision }: ItemDecision = Object(given);
       const job = batch.job(item);
       if (job) await takeSignalled(job, decision, id);
-      else log.warn('a decision by signal was refused: its item is not running', { item });
+      else logEvent('decisionRefused', { item, reason: 'its item is not running' });
     },
     {
       description:

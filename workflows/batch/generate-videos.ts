@@ -17,6 +17,7 @@ import { createFailure, readFailure } from '../../src/contract/video-failure';
 import { explainFailure } from '../end';
 import { makeVideo } from '../generate-video';
 import type { JobHost } from '../job';
+import { logEvent } from '../log-event';
 import { continueWith, ifContinued } from '../runs';
 import { answerBatchMessages } from './batch-messages';
 import { BatchPoller } from './batch-poller';
@@ -49,6 +50,8 @@ export async function generateVideos(input: BatchInput, passed?: CarriedBatch): 
     await CancellationScope.nonCancellable(() => finish(batch, error));
     throw explained(error);
   }
+  const { items, succeeded, failed } = batch.result();
+  logEvent('batchEnded', { items, succeeded, failed });
   const failure = batch.stoppingFailure();
   if (failure) throw failure;
   return batch.result();
@@ -71,7 +74,9 @@ async function runItems(batch: BatchState, poller: BatchPoller, requests: BatchR
         await record(batch);
         break;
       case 'continue-as-new':
-        await continueWith<BatchInput, CarriedBatch>(batch.input, batch.carry(poller.pollRequested));
+        await continueWith<BatchInput, CarriedBatch>(batch.input, batch.carry(poller.pollRequested), {
+          nextItem: batch.next,
+        });
         break;
       case 'start': {
         // Without a promise for each item: all that fit into the window start in one turn of the workflow.
@@ -141,7 +146,9 @@ async function open(batch: BatchState): Promise<void> {
     summary: requestsFrom == null ? `${requests?.length} requests` : shown(requestsFrom),
   });
   const given = { requests: requests ?? undefined, requestsFrom: requestsFrom ?? undefined };
-  batch.recordOpened(await openBatch({ batch: batch.name, ...given }));
+  const opened = await openBatch({ batch: batch.name, ...given });
+  batch.recordOpened(opened);
+  logEvent('batchOpened', { items: opened.items });
 }
 
 /** Not cancellable: two attempts that write results at once could overwrite each other. */

@@ -6,7 +6,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createVideoActivities } from '../../../activities';
 import { explain } from '../../../src/cli/explain';
-import { logLine } from '../../../src/cli/log-line';
+import { createLogger } from '../../../src/logging/create-logger';
 import {
   createVideoService,
   recordAnswers,
@@ -247,11 +247,9 @@ async function act(call: Answer['call'], service: VideoService, folder: string) 
   const texts: string[] = [];
   const data: string[] = [];
   const line = (message: string, meta?: Record<string, unknown>) => {
-    texts.push(
-      logLine({ level: 'INFO', timestampNanos: 0n, message, meta } as Parameters<
-        typeof logLine
-      >[0]).trimEnd(),
-    );
+    for (const format of ['json', 'pretty'] as const) {
+      createLogger({ level: 'trace', format, write: (written) => texts.push(written) }).info(message, meta);
+    }
     data.push(JSON.stringify(meta ?? {}));
   };
   const logger = {

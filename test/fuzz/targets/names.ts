@@ -1,7 +1,6 @@
 import { fileName } from '../../../activities/download/storage-key';
 import { batchLine, batchScreen } from '../../../src/cli/batch-lines';
 import { batchCommand, devCommand, jobCommand } from '../../../src/cli/commands';
-import { logLine } from '../../../src/cli/log-line';
 import { plainLine, progressLine } from '../../../src/cli/progress-line';
 import { storedLines } from '../../../src/cli/stored-lines';
 import { printLine } from '../../../src/cli/terminal';
@@ -12,6 +11,7 @@ import { adoptCommand, describeDecisionCommands } from '../../../src/contract/lo
 import { searchAttributesOf } from '../../../src/contract/search-attributes';
 import { staticBatchDetails, staticJobDetails } from '../../../src/contract/static-details';
 import { describeBatch, describeJob } from '../../../src/contract/summaries';
+import { createLogger } from '../../../src/logging/create-logger';
 import { batchDetails } from '../../../workflows/batch/batch-details';
 import { currentDetails } from '../../../workflows/ui-details';
 import { FakeTerminal } from '../../cli/fake-terminal';
@@ -21,6 +21,15 @@ import { anyText } from '../hostile';
 import type { Target } from '../target';
 
 const TIME = '2026-01-01T00:00:00.000Z';
+
+/** A line in each format. */
+function logLines(message: string, meta: Record<string, unknown>): string[] {
+  const lines: string[] = [];
+  for (const format of ['json', 'pretty'] as const) {
+    createLogger({ level: 'trace', format, write: (line) => lines.push(line) }).warn(message, meta);
+  }
+  return lines;
+}
 
 export interface Names {
   workflowId: string;
@@ -94,7 +103,7 @@ export const names: Target<Names> = {
     return {
       texts: [
         terminal.stderr,
-        logLine({ level: 'WARN', timestampNanos: 0n, message: word, meta } as Parameters<typeof logLine>[0]),
+        ...logLines(word, meta),
         ...[currentDetails(progress, undefined, workflowId), batchDetails(batch, workflowId)],
         ...[describeDecisionCommands(workflowId), adoptCommand(failure) ?? '', failure.message],
         ...[staticJobDetails({ taskId, storage: word }), staticBatchDetails({ requestsFrom: word })],

@@ -1,0 +1,244 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from '@temporalio/client';
+import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
+import { bundleWorkflowCode, Worker } from '@temporalio/worker';
+import type { WorkflowBundleWithSourceMap } from '@temporalio/worker/lib/workflow/bundler';
+import { createVideoGateway, type VideoGateway } from '../../src/gateway';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { tracedClient } from '../../src/tracing/client-interceptor';
+import { type Exporting, startExporting } from '../../src/tracing/start-exporting';
+import { OWN_WORKFLOWS, shareOwnModules } from '../../src/worker/own-workflows';
+import { bundleQuietly } from '../../src/worker/quiet-bundler';
+import { withTraceModule } from '../../src/worker/trace-worker';
+import type { VideoWorker } from '../../src/worker/video-worker';
+import { captureLogs, type LogLine } from '../support/logs';
+import { atLength } from '../support/nightly';
+import { type ExportedSpan, startTraceCollector, type TraceCollector } from '../support/trace-collector';
+import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
+import { bundlePath, pause } from '../support/world';
+
+const CALLER = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' };
+const POST = 'POST /v1/videos/text-to-video';
+const PROMPT = 'A fox that MARKED-PROMPT may see';
+const SAID = 'MARKED-ANSWER about MARKED-PROMPT';
+
+let env: VideoTestEnvironment;
+let folder: string;
+let collector: TraceCollector;
+let exporting: Exporting;
+let bundle: WorkflowBundleWithSourceMap;
+let receiver: WebhookReceiver;
+let gateway: VideoGateway;
+let worker: VideoWorker;
+let running: Promise<void>;
+let logs: LogLine[];
+
+const OTEL = { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_BSP_SCHEDULE_DELAY: '100' };
+
+beforeAll(async () => {
+  logs = captureLogs();
+  folder = mkdtempSync(join(tmpdir(), 'videogen-traces-'));
+  collector = await startTraceCollector(join(folder, 'trace.jsonl'));
+  Object.assign(process.env, OTEL, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+  exporting = startExporting({
+    serviceName: 'videogen',
+    onProblem: (problem) => {
+      throw new Error(problem);
+    },
+  });
+  [env, bundle, receiver] = await Promise.all([
+    createVideoTestEnvironment({ server: 'dev', emulator: { jobTimeMs: 0, videoBytes: 65_536 } }),
+    bundleWorkflowCode(bundleQuietly(withTraceModule(shareOwnModules({ workflowsPath: OWN_WORKFLOWS })))),
+    startWebhookReceiver(),
+  ]);
+  worker = await env.createWorker({
+    tracing: true,
+    webhooks: { secret: () => WEBHOOK_SECRET, url: receiver.url },
+    worker: { workflowBundle: bundle },
+  });
+  running = worker.run();
+  const client = new Client({ connection: env.temporal.connection, ...tracedClient(true) });
+  gateway = await createVideoGateway({
+    env: { VIDEOGEN_STORAGE: env.storageFolder, VIDEOGEN_GATEWAY_LOG: 'errors' },
+    tracing: true,
+    client,
+    port: 0,
+  });
+});
+afterAll(async () => {
+  for (const name of [...Object.keys(OTEL), 'OTEL_EXPORTER_OTLP_ENDPOINT']) delete process.env[name];
+  await gateway?.close();
+  worker?.shutdown();
+  await running;
+  await exporting?.close();
+  await receiver?.close();
+  await env?.teardown();
+  await collector?.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** The spans of a trace, once they include those of the given names. */
+async function trace(traceId: string, ...names: string[]): Promise<ExportedSpan[]> {
+  for (;;) {
+    const spans = collector.spans().filter((span) => span.traceId === traceId);
+    if (names.every((name) => spans.some((span) => span.name === name))) return spans;
+    await pause();
+  }
+}
+
+/** `[parent, child]` for each span; the parent of a span that belongs to none of ours is its id. */
+function edges(spans: ExportedSpan[]): string[] {
+  const names = new Map(spans.map(({ spanId, name }) => [spanId, name]));
+  return spans
+    .map(({ name, parentSpanId = '' }) => `${names.get(parentSpanId) ?? parentSpanId} > ${name}`)
+    .sort();
+}
+
+const named = (spans: ExportedSpan[], name: string) => spans.filter((span) => span.name === name);
+
+describe('a video that a program orders from the gateway', () => {
+  let workflowId: string;
+  let spans: ExportedSpan[];
+  beforeAll(async () => {
+    env.emulator.next('submit', { kind: 'refused', status: 500, message: SAID });
+    const answer = await fetch(`${gateway.url}/v1/videos/text-to-video?token=MARKED-QUERY`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        prefer: 'wait=30',
+        traceparent: `00-${CALLER.traceId}-${CALLER.spanId}-01`,
+        baggage: 'user=MARKED-BAGGAGE',
+      },
+      body: JSON.stringify({ prompt: PROMPT }),
+    });
+    expect(await answer.json()).toMatchObject({ status: 'completed' });
+    spans = await trace(CALLER.traceId, POST, 'RunWorkflow:generateVideo', 'RunWorkflow:deliverWebhook');
+    workflowId = String(named(spans, 'RunWorkflow:generateVideo')[0]?.attributes.temporalWorkflowId);
+  });
+
+  it('is one trace, from its caller through gateway, workflow and activities to the webhook', () => {
+    expect(edges(spans)).toEqual(
+      [
+        `${CALLER.spanId} > ${POST}`,
+        `${POST} > StartWorkflow:generateVideo`,
+        'StartWorkflow:generateVideo > RunActivity:submitVideo',
+        'StartWorkflow:generateVideo > RunActivity:submitVideo',
+        'StartWorkflow:generateVideo > poll',
+        'StartWorkflow:generateVideo > RunActivity:downloadVideo',
+        'StartWorkflow:generateVideo > RunWorkflow:generateVideo',
+        'StartWorkflow:generateVideo > RunActivity:sendWebhook',
+        'StartWorkflow:generateVideo > RunWorkflow:deliverWebhook',
+      ].sort(),
+    );
+  });
+
+  it('says which job, run, task and attempt it was, how the service answered, and how large the video is', () => {
+    const [generation] = env.emulator.generations().slice(-1);
+    const runId = named(spans, 'RunWorkflow:generateVideo')[0]?.attributes.run_id;
+    const job = { temporalWorkflowId: workflowId, run_id: runId };
+    const task = { 'videogen.task_id': generation?.taskId };
+    const attempts = named(spans, 'RunActivity:submitVideo').map(({ attributes, status }) => ({
+      ...attributes,
+      ...status,
+    }));
+    expect(attempts.sort((a, b) => Number(a.code ?? 0) - Number(b.code ?? 0))).toEqual([
+      expect.objectContaining({ ...job, ...task, 'videogen.attempt': 2, 'http.response.status_code': 200 }),
+      expect.objectContaining({
+        ...job,
+        'videogen.attempt': 1,
+        'http.response.status_code': 500,
+        'videogen.failure_type': 'ServiceFailed',
+        code: 2,
+        message: expect.stringMatching(/^The service /),
+      }),
+    ]);
+    expect(named(spans, 'RunActivity:downloadVideo')[0]?.attributes).toMatchObject({
+      ...job,
+      ...task,
+      'videogen.bytes': 65_536,
+    });
+    expect(named(spans, 'poll')[0]?.attributes).toEqual({
+      ...task,
+      'videogen.state': 'succeeded',
+      'http.response.status_code': 200,
+    });
+    expect(named(spans, 'RunWorkflow:generateVideo')[0]?.attributes).toMatchObject({
+      'videogen.outcome': 'completed',
+      'videogen.polls': 1,
+    });
+  });
+
+  it('has no secret in its spans, nor anything that the caller or the service wrote', () => {
+    const text = collector.text();
+    expect(text).toContain('StartWorkflow:generateVideo');
+    const secrets = ['MARKED', env.emulator.apiKey, WEBHOOK_SECRET, 'token=', 'hidden', receiver.url];
+    expect(secrets.filter((secret) => text.includes(secret))).toEqual([]);
+    expect(spans.flatMap(({ events }) => events)).toEqual([]);
+  });
+
+  it('tells the receiver of the webhook its trace', () => {
+    const [sent] = named(spans, 'RunActivity:sendWebhook');
+    expect(receiver.received.at(-1)?.headers).toMatchObject({
+      traceparent: `00-${CALLER.traceId}-${sent?.spanId}-01`,
+    });
+  });
+
+  it('has its trace in the lines of its log', () => {
+    const lines = logs.filter(({ meta }) => Object(meta).workflowId === workflowId && Object(meta).event);
+    expect(lines.length).toBeGreaterThan(4);
+    expect(lines.filter(({ meta }) => Object(meta).traceId !== CALLER.traceId)).toEqual([]);
+  });
+
+  it('goes on on a worker without tracing', async () => {
+    const history = await env.temporal.client.workflow.getHandle(workflowId).fetchHistory();
+    await Worker.runReplayHistory({ workflowBundle: { codePath: bundlePath() } }, history, workflowId);
+  });
+});
+
+test('a job whose caller has no trace is a trace of its own, with its run as the root', async () => {
+  await env.videos.execute({ request: { prompt: 'A fox' } }, { workflowId: 'untraced' });
+  const isRoot = ({ name, attributes }: ExportedSpan) =>
+    name === 'RunWorkflow:generateVideo' && attributes.temporalWorkflowId === 'untraced';
+  for (;;) {
+    const root = collector.spans().find(isRoot);
+    if (root === undefined) {
+      await pause();
+      continue;
+    }
+    const spans = await trace(root.traceId, 'RunWorkflow:deliverWebhook');
+    expect(edges(spans)).toEqual(
+      [
+        ' > RunWorkflow:generateVideo',
+        ...[
+          'RunActivity:submitVideo',
+          'poll',
+          'RunActivity:downloadVideo',
+          'RunActivity:sendWebhook',
+          'RunWorkflow:deliverWebhook',
+        ].map((name) => `RunWorkflow:generateVideo > ${name}`),
+      ].sort(),
+    );
+    return;
+  }
+});
+
+test('each job that was recorded without tracing goes on with it', async () => {
+  const recorded = join(__dirname, '../histories');
+  const all = readdirSync(recorded).map((file) => file.replace('.json', ''));
+  const histories = atLength(['batch-many', 'batch-slow', 'cancelled-submit', 'webhooks'], all).map(
+    (name) => ({
+      workflowId: name,
+      history: historyFromJSON(JSON.parse(readFileSync(join(recorded, `${name}.json`), 'utf8'))),
+    }),
+  );
+  const problems: string[] = [];
+  for await (const { workflowId, error } of Worker.runReplayHistories(
+    { workflowBundle: bundle },
+    histories,
+  )) {
+    if (error) problems.push(`${workflowId}: ${error}`);
+  }
+  expect(problems).toEqual([]);
+});

@@ -1,0 +1,14 @@
+import { log } from '@temporalio/workflow';
+import { LOG_EVENTS, type LogEvent } from '../src/contract/log-events';
+import type { Job } from './job';
+
+/** Writes one line of the table; nothing in a replay. Temporal adds workflow id and run id. */
+export function logEvent(event: LogEvent, fields: Record<string, unknown> = {}): void {
+  const { level, message } = LOG_EVENTS[event];
+  log[level](message, { event, ...fields });
+}
+
+/** The same about one job, with its task, and with its name if it is an item of a batch. */
+export function logJob(job: Job, event: LogEvent, fields: Record<string, unknown> = {}): void {
+  logEvent(event, { ...job.named, taskId: job.taskId, ...fields });
+}
