@@ -1,4 +1,4 @@
-import { Runtime } from '@temporalio/worker';
+import { type MetricsExporterConfig, Runtime } from '@temporalio/worker';
 
 export interface LogLine {
   level: string;
@@ -7,7 +7,7 @@ export interface LogLine {
 }
 
 /** Collects every log line of workers, activities and workflows in this test file. Call it first. */
-export function captureLogs(): LogLine[] {
+export function captureLogs(metrics?: MetricsExporterConfig): LogLine[] {
   const lines: LogLine[] = [];
   const capture = (level: string) => (message: string, meta?: unknown) => {
     lines.push({ level, message, meta });
@@ -21,7 +21,7 @@ export function captureLogs(): LogLine[] {
       warn: capture('WARN'),
       error: capture('ERROR'),
     },
-    telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'WARN' } } },
+    telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'WARN' } }, metrics },
   });
   return lines;
 }

@@ -16,6 +16,7 @@ export interface WorldTools {
 
 interface WorkerKind {
   onLostSubmit?: LostSubmitPolicy;
+  largestVideoBytes?: number;
   worker?: Partial<WorkerOptions>;
 }
 
@@ -29,7 +30,11 @@ export async function onWorker<T>(
   kind: WorkerKind,
   work: (taskQueue: string) => Promise<T>,
 ): Promise<T> {
-  const key = JSON.stringify([kind.onLostSubmit, tools.service.profile?.requestFields]);
+  const key = JSON.stringify([
+    kind.onLostSubmit,
+    kind.largestVideoBytes,
+    tools.service.profile?.requestFields,
+  ]);
   const isShared = kind.worker === undefined;
   const free = isShared ? freeWorkers.get(env)?.get(key)?.pop() : undefined;
   const worker = free ?? (await SharedWorker.start(env, tools, kind));
@@ -71,12 +76,13 @@ class SharedWorker {
   static async start(
     env: VideoTestEnvironment,
     tools: WorldTools,
-    { onLostSubmit, worker: options }: WorkerKind,
+    { onLostSubmit, largestVideoBytes, worker: options }: WorkerKind,
   ): Promise<SharedWorker> {
     const shared = new SharedWorker(env, tools);
     const worker = await env.createWorker({
       taskQueue: shared.taskQueue,
       onLostSubmit,
+      largestVideoBytes,
       service: shared.service(),
       storage: shared.storage(),
       rateLimiter: shared.rateLimiter,

@@ -31,6 +31,7 @@ export interface WorldOptions extends EmulatorOptions {
   wrapService?: (service: VideoService) => VideoService;
   /** The worker's default. */
   onLostSubmit?: LostSubmitPolicy;
+  largestVideoBytes?: number;
   profile?: ServiceProfile;
   /** Instead of a folder. */
   storage?: VideoStorage;
@@ -43,6 +44,7 @@ export async function inWorld<T>(
   {
     wrapService = (service) => service,
     onLostSubmit,
+    largestVideoBytes,
     profile: given,
     storage,
     worker,
@@ -68,7 +70,7 @@ export async function inWorld<T>(
   };
   const storedFiles = () => filesIn(storageFolder);
   const onServer: World['onServer'] = (server, use) =>
-    onWorker(server, tools, { onLostSubmit, worker }, async (taskQueue) => {
+    onWorker(server, tools, { onLostSubmit, largestVideoBytes, worker }, async (taskQueue) => {
       const videos = await createVideoClient({ client: server.temporal.client, taskQueue });
       return use({ emulator, service, videos, taskQueue, storageFolder, storedFiles, onServer });
     });
