@@ -11,7 +11,10 @@ function inBash(lines: string[][]): string[][] {
   });
   const script = [completionScript(parser(), 'bash'), ...asked].join('\n');
   const out = execFileSync('bash', ['--norc', '-c', script], { encoding: 'utf8' });
-  return out.split('\n').slice(0, -1).map((line) => line.split(' ').filter(Boolean));
+  return out
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => line.split(' ').filter(Boolean));
 }
 
 test('bash completes commands, options, values and shells', () => {

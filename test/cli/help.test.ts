@@ -10,7 +10,9 @@ async function helpOf(command: string): Promise<string> {
 
 /** The words that a shell would pass for an example, without what it does with the output. */
 const wordsOf = (line: string) =>
-  [...line.replace(/ >.*$/, '').matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
+  [...line.replace(/ >.*$/, '').matchAll(/"([^"]*)"|(\S+)/g)].map(
+    ([, quoted, plain]) => quoted ?? plain ?? '',
+  );
 
 test.each(parser().commands.map((command) => command.name()))(
   'the help of %s ends with examples that the program takes',

@@ -8,7 +8,10 @@ const limit = '50';
 test.each<[Partial<ListCommandOptions>, object]>([
   [{}, { limit: 50 }],
   [{ state: ['failed', 'running'] }, { states: ['running', 'failed'], limit: 50 }],
-  [{ failure: ['NoVideo'], limit: '7' }, { failures: ['NoVideo'], limit: 7 }],
+  [
+    { failure: ['NoVideo'], limit: '7' },
+    { failures: ['NoVideo'], limit: 7 },
+  ],
   [{ since: '2h' }, { since: new Date('2026-11-16T10:00:00Z'), limit: 50 }],
   [{ since: '2026-11-16' }, { since: new Date('2026-11-16T00:00:00Z'), limit: 50 }],
 ])('list %j asks for %j', (options, filters) => {

@@ -19,7 +19,12 @@ const report = (more: Partial<StatusReport>): StatusReport => ({
 });
 
 test('a failed job shows what happened, what to do, and the command', () => {
-  const error = { type: 'DeadlineExceeded', message: 'It took too long.', taskId: 'task_1', advice: 'Try again.' };
+  const error = {
+    type: 'DeadlineExceeded',
+    message: 'It took too long.',
+    taskId: 'task_1',
+    advice: 'Try again.',
+  };
   expect(reportLines(report({ error, summary: 'text to video: "A fox"' }), 80, NOW)).toEqual([
     'job       fox-1',
     'request   text to video: "A fox"',
