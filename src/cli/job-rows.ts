@@ -20,7 +20,7 @@ const COLOURS: Record<OverviewState, Colour | undefined> = {
   cancelled: 'dim',
 };
 
-const WIDEST_PHASE = 16;
+const LEAST_PHASE_COLUMNS = 10;
 
 export function jobColumns(nowMs: number): Column<JobRow>[] {
   return [
@@ -36,7 +36,7 @@ export function jobColumns(nowMs: number): Column<JobRow>[] {
     {
       title: 'PHASE',
       text: (row) => phaseText(row, nowMs),
-      leastWidth: WIDEST_PHASE,
+      leastWidth: LEAST_PHASE_COLUMNS,
       canShrink: true,
       rank: 3,
     },

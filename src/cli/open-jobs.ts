@@ -1,8 +1,12 @@
+import { setMaxListeners } from 'node:events';
 import type { Client } from '@temporalio/client';
 import type { VideoClient } from '../client/video-client';
 import { readTemporalUiUrl } from '../config/gateway-config';
 import { readTemporalAddress } from '../config/temporal-config';
+import { shown } from '../contract/clean-text';
+import { commandOn } from '../contract/job-commands';
 import { Closers } from './closers';
+import { devCommand } from './commands';
 import { EXIT } from './exit-codes';
 import { printLine, redrawOn, type Terminal } from './terminal';
 
@@ -21,6 +25,8 @@ export interface JobsSession {
 interface OpenedServer {
   client: Client;
   uiUrl?: string | undefined;
+  /** Whether it is this machine's own. */
+  isLocal: boolean;
   /** Settles when another process that ran Temporal has ended. */
   ended?: Promise<void>;
   close(): Promise<void>;
@@ -55,6 +61,8 @@ export async function withJobs(terminal: Terminal, work: JobsWork): Promise<numb
     const interrupted = new AbortController();
     const stopListening = terminal.onInterrupt(() => interrupted.abort());
     const { signal } = interrupted;
+    // Each call to Temporal leaves a listener.
+    setMaxListeners(0, signal);
     let hasEnded = false;
     void opened.ended?.then(() => {
       hasEnded = true;
@@ -64,8 +72,10 @@ export async function withJobs(terminal: Terminal, work: JobsWork): Promise<numb
       const { client, uiUrl } = opened;
       const { env } = terminal;
       const videos = await load.videos().createVideoClient({ env, client });
-      const describeMissingWorker = (workflowId: string) =>
-        load.missingWorker().describeMissingWorker(client, workflowId, env);
+      const describeMissingWorker = async (workflowId: string) => {
+        const missing = await load.missingWorker().describeMissingWorker(client, workflowId, env);
+        return missing !== undefined && opened.isLocal ? missingHere(workflowId, env) : missing;
+      };
       const code = await client.withAbortSignal(signal, () =>
         work.run({ client, videos, uiUrl, signal, describeMissingWorker }),
       );
@@ -90,7 +100,15 @@ async function openServer(terminal: Terminal, { withWorker }: JobsWork): Promise
     printLine: (line: string) => printLine(terminal, line),
     redraw: redrawOn(terminal),
   };
-  return withWorker ? load.localStack().openLocalStack(options) : load.localServer().openLocalServer(options);
+  const opened = withWorker
+    ? await load.localStack().openLocalStack(options)
+    : await load.localServer().openLocalServer(options);
+  return opened && { ...opened, isLocal: true };
+}
+
+/** A worker for this machine's own server is part of the commands that run it. */
+function missingHere(workflowId: string, env: Terminal['env']): string {
+  return `No worker for ${shown(workflowId)} runs on this machine; it continues with: ${commandOn('watch', workflowId)}, or with: ${devCommand(env.VIDEOGEN_DATA)}`;
 }
 
 async function openNamed({ env }: Terminal): Promise<OpenedServer | undefined> {
@@ -100,7 +118,7 @@ async function openNamed({ env }: Terminal): Promise<OpenedServer | undefined> {
     if (server === undefined) return undefined;
     const { connection, namespace } = server;
     const client = new (load.sdk().Client)({ connection, namespace });
-    return { client, uiUrl: uiOf(server.address, env), close: () => closers.close() };
+    return { client, uiUrl: uiOf(server.address, env), isLocal: false, close: () => closers.close() };
   } catch (error) {
     await closers.close();
     throw error;

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printableJson } from '../contract';
 import { messageOf } from './doctor/described-error';
@@ -22,10 +23,11 @@ export interface WatchedRows {
  * While Temporal does not answer, the last rows stay. Returns the last rows, or undefined after Ctrl-C.
  */
 export async function watchRows(
-  { signal }: Pick<JobsSession, 'signal'>,
+  session: Pick<JobsSession, 'client' | 'signal'>,
   terminal: Terminal,
   { everyMs, read, notesOn = () => [], isOver, json }: WatchedRows,
 ): Promise<JobRow[] | undefined> {
+  const { signal } = session;
   const live = terminal.outScreen() !== undefined && !json ? new LiveTable(terminal) : undefined;
   const print = (line: string) => {
     live?.clear();
@@ -37,7 +39,7 @@ export async function watchRows(
   let silentSince: string | undefined;
   while (!signal.aborted) {
     try {
-      rows = await read();
+      rows = await abortable(session, read);
       if (silentSince !== undefined) print('Temporal answers again.');
       silentSince = undefined;
     } catch (error) {
@@ -61,6 +63,22 @@ export async function watchRows(
     await sleep(everyMs, undefined, { signal }).catch(() => undefined);
   }
   return undefined;
+}
+
+/** With a signal of its own: each call to Temporal leaves a listener on the signal that may abort it. */
+async function abortable<T>(
+  { client, signal }: Pick<JobsSession, 'client' | 'signal'>,
+  read: () => Promise<T>,
+): Promise<T> {
+  const round = new AbortController();
+  setMaxListeners(0, round.signal);
+  const abort = () => round.abort();
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await client.withAbortSignal(round.signal, read);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
 }
 
 /** The SDK's own sentence says only which call failed. */

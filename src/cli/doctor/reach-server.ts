@@ -8,6 +8,9 @@ import { CALL_LIMIT_MS } from './limits';
 /** When a plain socket fails, the SDK may still connect through a proxy, which is quick. */
 const PROXY_GRACE_MS = 1_000;
 
+/** For commands that watch: the default waits two minutes for a server that was gone for long. */
+const RECONNECT_WITHIN_MS = 3_000;
+
 /** The SDK's default. */
 const DEFAULT_PORT = 7233;
 
@@ -24,7 +27,11 @@ export async function reachServer(
   closers: Closers,
 ): Promise<Reached> {
   const probing = problemOfSocket(options.address);
-  const connection = Connection.lazy({ ...options, connectTimeout: CALL_LIMIT_MS });
+  const connection = Connection.lazy({
+    ...options,
+    connectTimeout: CALL_LIMIT_MS,
+    channelArgs: { 'grpc.max_reconnect_backoff_ms': RECONNECT_WITHIN_MS },
+  });
   closers.add(() => connection.close());
   try {
     await Promise.race([connection.ensureConnected(), failSoonAfter(probing)]);

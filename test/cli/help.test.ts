@@ -1,0 +1,29 @@
+import { run } from '../../src/cli/run';
+import { FakeTerminal } from './fake-terminal';
+import { parser } from './parser';
+
+async function helpOf(command: string): Promise<string> {
+  const terminal = new FakeTerminal();
+  expect(await run([command, '--help'], terminal)).toBe(0);
+  return terminal.stdout;
+}
+
+/** The words that a shell would pass for an example, without what it does with the output. */
+const wordsOf = (line: string) =>
+  [...line.replace(/ >.*$/, '').matchAll(/"([^"]*)"|(\S+)/g)].map(
+    ([, quoted, plain]) => quoted ?? plain ?? '',
+  );
+
+test.each(parser().commands.map((command) => command.name()))(
+  'the help of %s ends with examples that the program takes',
+  async (command) => {
+    const [, examples = ''] = (await helpOf(command)).split('\nExamples:\n');
+    const lines = examples.trimEnd().split('\n');
+    for (const line of lines) {
+      const [, typed = ''] = /^ {2}videogen (.*?)(?: +# .+)?$/.exec(line) ?? [];
+      const words = wordsOf(typed);
+      expect(words[0]).toBe(command);
+      await parser().parseAsync(words, { from: 'user' });
+    }
+  },
+);

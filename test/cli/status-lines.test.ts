@@ -1,0 +1,74 @@
+import { widthOf } from '../../src/cli/display-width';
+import { reportLines, type StatusReport } from '../../src/cli/status-lines';
+import { STEERING } from '../support/hostile-text';
+
+const NOW = Date.parse('2026-11-16T12:00:00Z');
+const report = (more: Partial<StatusReport>): StatusReport => ({
+  workflowId: 'fox-1',
+  runId: 'run',
+  kind: 'job',
+  state: 'failed',
+  phase: 'failed',
+  failure: 'DeadlineExceeded',
+  taskId: 'task_1',
+  startedAt: '2026-11-16T11:00:00.000Z',
+  endedAt: '2026-11-16T11:10:00.000Z',
+  taskQueue: 'films',
+  commands: ['videogen retry fox-1'],
+  ...more,
+});
+
+test('a failed job shows what happened, what to do, and the command', () => {
+  const error = {
+    type: 'DeadlineExceeded',
+    message: 'It took too long.',
+    taskId: 'task_1',
+    advice: 'Try again.',
+  };
+  expect(reportLines(report({ error, summary: 'text to video: "A fox"' }), 80, NOW)).toEqual([
+    'job       fox-1',
+    'request   text to video: "A fox"',
+    'state     failed: DeadlineExceeded',
+    'task      task_1',
+    'problem   It took too long.',
+    'started   2026-11-16T11:00:00.000Z, 60 min ago',
+    'ended     2026-11-16T11:10:00.000Z, after 10 min',
+    'queue     films',
+    'advice    Try again.',
+    '  videogen retry fox-1',
+  ]);
+});
+
+test('a running one without a worker shows what Temporal knows', () => {
+  const lines = reportLines(
+    report({
+      state: 'running',
+      phase: 'submitting',
+      failure: undefined,
+      endedAt: undefined,
+      taskId: undefined,
+      isCancelling: true,
+      retrying: { activity: 'submitVideo', attempt: 3, message: 'HTTP 429' },
+      note: 'No worker answers, so this is what Temporal knows.',
+    }),
+    80,
+    NOW,
+  );
+  expect(lines).toContain('state     running: cancellation requested');
+  expect(lines).toContain('phase     submitting');
+  expect(lines).toContain('retry     attempt 3 of submitVideo: HTTP 429');
+  expect(lines).toContain('note      No worker answers, so this is what Temporal knows.');
+});
+
+test('lines are wrapped, but a command stays whole for the clipboard', () => {
+  const command = `videogen retry ${'x'.repeat(100)}`;
+  const lines = reportLines(report({ summary: '狐 '.repeat(60), commands: [command] }), 40, NOW);
+  expect(lines.at(-1)).toBe(`  ${command}`);
+  expect(lines.slice(0, -1).every((line) => widthOf(line) <= 40)).toBe(true);
+});
+
+test('names steer no terminal', () => {
+  const hostile = 'a\u001b[31mb\u0007\u202ec';
+  const lines = reportLines(report({ workflowId: hostile, taskId: hostile, taskQueue: hostile }), 80, NOW);
+  expect(lines.join('')).not.toMatch(STEERING);
+});

@@ -1,0 +1,99 @@
+import { type EndedJob, planRetry, RetryRefused, retryName } from '../../src/client/retry-plan';
+import { FAILURES, type FailureType, VideoFailure } from '../../src/contract';
+import { isWorkflowId } from '../../src/contract/input-rules';
+import { fc } from '../support/properties';
+
+const ended = (type: FailureType, more: Partial<EndedJob> = {}): EndedJob => ({
+  workflowId: 'fox 1',
+  state: 'failed',
+  failure: new VideoFailure(type, more.taskId === undefined ? {} : { taskId: more.taskId }),
+  sentNothing: false,
+  ...more,
+});
+
+function outcomeOf(job: EndedJob, options?: { resubmit: boolean }): unknown {
+  try {
+    return planRetry(job, options);
+  } catch (error) {
+    if (!(error instanceof RetryRefused)) throw error;
+    return error.commands;
+  }
+}
+
+const RESUBMIT = "videogen retry 'fox 1' --resubmit";
+
+test.each<[string, EndedJob, unknown]>([
+  ['continues with a task that may bring a video', ended('DeadlineExceeded', { taskId: 't' }), { adopt: 't' }],
+  [
+    'continues with the task of a cancelled job',
+    ended('Cancelled', { taskId: 't', state: 'cancelled' }),
+    { adopt: 't' },
+  ],
+  [
+    'continues with a task whose failure nobody knows any more',
+    ended('DeadlineExceeded', { failure: undefined, taskId: 't' }),
+    { adopt: 't' },
+  ],
+  ['submits again what was never sent', ended('RateLimited', { sentNothing: true }), { submit: 'anew' }],
+  ['asks before it pays for a failed generation again', ended('GenerationFailed', { taskId: 't' }), [RESUBMIT]],
+  ['asks before it repeats a refused request', ended('InvalidRequest', { sentNothing: true }), [RESUBMIT]],
+  ['asks when something may have been sent', ended('Unexpected'), [RESUBMIT]],
+  [
+    'asks when the submit was lost, and says how to adopt the task',
+    ended('SubmitUnconfirmed'),
+    ['videogen generate --adopt TASK_ID', RESUBMIT],
+  ],
+  [
+    'sends a held submit to decide',
+    ended('SubmitUnconfirmed', { state: 'needs-decision' }),
+    [
+      "videogen decide 'fox 1' --adopt TASK_ID",
+      "videogen decide 'fox 1' --resubmit",
+      "videogen decide 'fox 1' --abandon",
+    ],
+  ],
+  ['leaves a running job alone', ended('Unexpected', { state: 'running' }), ["videogen watch 'fox 1'"]],
+  ['leaves a stored video alone', ended('Unexpected', { state: 'succeeded' }), ["videogen download 'fox 1'"]],
+])('a retry %s', (_what, job, outcome) => {
+  expect(outcomeOf(job)).toEqual(outcome);
+});
+
+test('nothing that may have been paid is ever submitted again without a decision', () => {
+  for (const type of Object.keys(FAILURES) as FailureType[]) {
+    for (const taskId of [undefined, 't']) {
+      const outcome = outcomeOf(ended(type, { taskId, sentNothing: false }));
+      expect([type, Object(outcome).submit]).toEqual([type, undefined]);
+    }
+  }
+});
+
+test('a decided one is submitted with the key of the lost submit, which may find its task, and anew otherwise', () => {
+  const decided = { resubmit: true };
+  expect(outcomeOf(ended('SubmitUnconfirmed'), decided)).toEqual({ submit: 'again' });
+  expect(outcomeOf(ended('GenerationFailed', { taskId: 't' }), decided)).toEqual({ submit: 'anew' });
+  expect(outcomeOf(ended('InvalidRequest', { sentNothing: true }), decided)).toEqual({ submit: 'anew' });
+  expect(outcomeOf(ended('SubmitUnconfirmed', { state: 'needs-decision' }), decided)).toHaveLength(3);
+});
+
+test('the name of a retry counts up', () => {
+  expect(retryName('fox')).toBe('fox-retry-1');
+  expect(retryName('fox-retry-1')).toBe('fox-retry-2');
+  expect(retryName('fox-retry-0')).toBe('fox-retry-0-retry-1');
+});
+
+test('it is a valid name of its own, however long the old one is', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: 'grapheme', minLength: 1, maxLength: 1_000 }).filter(isWorkflowId),
+      fc.constantFrom('', 'x'.repeat(900), '狐'.repeat(300)),
+      (name, padding) => {
+        const old = isWorkflowId(padding + name) ? padding + name : name;
+        expect(isWorkflowId(retryName(old))).toBe(true);
+        expect(retryName(old)).not.toBe(old);
+        expect(retryName(old)).toBe(retryName(old));
+      },
+    ),
+  );
+  const [a, b] = ['a', 'b'].map((last) => `${'x'.repeat(999)}${last}`);
+  expect(retryName(a ?? '')).not.toBe(retryName(b ?? ''));
+});

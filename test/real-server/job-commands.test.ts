@@ -1,0 +1,398 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { run } from '../../src/cli/run';
+import type { Screen } from '../../src/cli/terminal';
+import { createVideoClient } from '../../src/client/video-client';
+import type { VideoJob } from '../../src/client/video-job';
+import { startDevServer } from '../../src/temporal-server';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { FakeTerminal } from '../cli/fake-terminal';
+import { screenOf } from '../cli/screen';
+import { Tmux } from '../cli/tmux';
+import { captureLogs } from '../support/logs';
+import { inWorld, pause, untilProgress, type World } from '../support/world';
+
+const request = { prompt: 'A red fox' };
+const polling = { min: '1s', max: '1s' } as const;
+const SCREEN: Screen = { columns: 80, rows: 24 };
+
+let env: VideoTestEnvironment;
+let folder: string;
+beforeAll(async () => {
+  captureLogs();
+  folder = mkdtempSync(join(tmpdir(), 'videogen-commands-'));
+  env = await createVideoTestEnvironment({ server: 'dev' });
+});
+afterAll(async () => {
+  await env.teardown();
+  rmSync(folder, { recursive: true });
+});
+
+const settings = () => ({ TEMPORAL_ADDRESS: env.temporal.address, HOME: folder });
+
+async function videogen(args: string[], more: { screen?: Screen; env?: Record<string, string> } = {}) {
+  const terminal = new FakeTerminal({ ...settings(), ...more.env }, undefined, undefined, more.screen);
+  const code = await run(args, terminal);
+  return { code, out: terminal.stdout, err: terminal.stderr };
+}
+
+/** The objects of standard output, one a line. */
+async function json(args: string[]) {
+  const { code, out, err } = await videogen(args);
+  const lines = out.trimEnd().split('\n').filter(Boolean);
+  return { code, err, rows: lines.map((line): Record<string, unknown> => JSON.parse(line)) };
+}
+
+/** Names that no other test has, and that a shell must be told apart. */
+const newName = (what: string) => `${what} ${randomUUID().slice(0, 8)}`;
+
+async function ended(job: VideoJob): Promise<VideoJob> {
+  await job.result().catch(() => undefined);
+  return job;
+}
+
+/** A job of each kind. The last one has no worker. */
+async function jobsOfEachKind({ emulator, videos }: World) {
+  const start = (what: string, client = videos) =>
+    client.start({ request, polling }, { workflowId: newName(what) });
+  const stored = await ended(await start('stored'));
+  emulator.next('submit', { kind: 'failed-task', code: 'moderation', message: 'no foxes today' });
+  const failed = await ended(await start('failed'));
+  emulator.next('submit', { kind: 'reset' });
+  const held = await start('held');
+  await untilProgress(held, ({ phase }) => phase === 'needs-decision');
+  const nobody = await createVideoClient({ client: env.temporal.client, taskQueue: 'nobody' });
+  const waiting = await start('waiting', nobody);
+  return { stored, failed, held, waiting };
+}
+
+const terminate = ({ workflowId }: VideoJob) =>
+  env.temporal.client.workflow.getHandle(workflowId).terminate();
+
+test('list, status and the filters show jobs of each kind, without a worker too', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+    const { stored, failed, held, waiting } = await jobsOfEachKind(world);
+    const expected = [
+      { workflowId: waiting.workflowId, state: 'running', phase: 'submitting', taskQueue: 'nobody' },
+      { workflowId: held.workflowId, state: 'needs-decision', phase: 'needs-decision' },
+      { workflowId: failed.workflowId, state: 'failed', failure: 'GenerationFailed' },
+      { workflowId: stored.workflowId, state: 'succeeded', taskId: expect.any(String) },
+    ];
+    for (;;) {
+      const { rows } = await json(['list', '--since', '1h']);
+      if (rows.length === 4 && rows[2]?.endedAt && rows[3]?.endedAt) {
+        expect(rows).toMatchObject(expected);
+        break;
+      }
+      await pause();
+    }
+    const names = async (...args: string[]) =>
+      (await json(['list', ...args])).rows.map(({ workflowId }) => workflowId);
+    expect(await names('--state', 'needs-decision', 'succeeded')).toEqual([
+      held.workflowId,
+      stored.workflowId,
+    ]);
+    expect(await names('--failure', 'GenerationFailed')).toEqual([failed.workflowId]);
+    expect(await names('--failure', 'NoVideo')).toEqual([]);
+    expect(await names('--since', '2999-01-01')).toEqual([]);
+
+    const table = await videogen(['list', '--limit', '2'], { screen: SCREEN, env: { NO_COLOR: '1' } });
+    expect(table.out.split('\n').slice(0, 3)).toEqual([
+      expect.stringMatching(/^NAME +STATE +AGE +PHASE$/),
+      expect.stringMatching(/^waiting [0-9a-f]{8} +running +\d+ s +submitting$/),
+      expect.stringMatching(/^held [0-9a-f]{8} +needs-decision +\d+ s +needs-decision$/),
+    ]);
+    expect(table.err).toBe('These are the newest 2; there are more: raise --limit.\n');
+
+    const status = async (name: string) => (await json(['status', name])).rows[0];
+    expect(await status(stored.workflowId)).toMatchObject({
+      summary: 'text to video: "A red fox"',
+      result: { video: { uri: expect.stringMatching(/^file:/) } },
+      commands: [`videogen download '${stored.workflowId}'`],
+    });
+    expect(await status(failed.workflowId)).toMatchObject({
+      error: { type: 'GenerationFailed', message: expect.stringContaining('no foxes today') },
+      commands: [`videogen retry '${failed.workflowId}'`],
+    });
+    expect(await status(held.workflowId)).toMatchObject({
+      progress: { hold: { message: expect.any(String) } },
+      commands: [
+        expect.stringMatching(/^videogen decide 'held .+' --adopt TASK_ID$/),
+        expect.any(String),
+        expect.any(String),
+      ],
+    });
+    expect(await status(waiting.workflowId)).toMatchObject({
+      note: expect.stringMatching(
+        /^No worker answers, so this is what Temporal knows\. No worker polls task queue nobody/,
+      ),
+    });
+    const shown = await videogen(['status', held.workflowId], { screen: { columns: 40, rows: 24 } });
+    expect(shown.out).toMatch(
+      /^job {7}held [0-9a-f]{8}\nrequest {3}text to video: "A red fox"\nstate {5}needs-decision\n/,
+    );
+
+    await held.decideSubmit({ decision: 'abandon' });
+    await terminate(waiting);
+    expect(await status(waiting.workflowId)).toMatchObject({ state: 'cancelled' });
+  });
+});
+
+test('a name that is not there, or that is something else, is explained', async () => {
+  const { client } = env.temporal;
+  const [job, other] = [newName('fox'), newName('film')];
+  const handles = await Promise.all([
+    client.workflow.start('generateVideo', { workflowId: job, taskQueue: 'nobody', args: [{ request }] }),
+    client.workflow.start('makeFilm', { workflowId: other, taskQueue: 'nobody' }),
+  ]);
+  const commands = [['status'], ['watch'], ['cancel'], ['poll'], ['retry'], ['download'], ['open']];
+  for (const command of commands) {
+    for (;;) {
+      const { code, out, err } = await videogen([...command, `${job}x`]);
+      expect([code, out]).toEqual([2, '']);
+      // Temporal's lists are updated with a delay.
+      if (err === `There is no job ${job}x. Did you mean ${job}?\n`) break;
+      expect(err).toMatch(/^There is no job fox/);
+      await pause();
+    }
+    const answer = await videogen([...command, other, '--json']);
+    expect([answer.code, answer.err]).toEqual([2, `${other} is a makeFilm, not a video job.\n`]);
+    expect(JSON.parse(answer.out)).toMatchObject({ error: { type: 'ConfigError' } });
+    for (const bad of ['', ' ', 'x'.repeat(1_001)]) {
+      expect(await videogen([...command, bad])).toMatchObject({
+        code: 2,
+        err: 'The name of a job must be text of at most 1000 bytes, and not empty.\n',
+      });
+    }
+  }
+  await Promise.all(handles.map((handle) => handle.terminate()));
+});
+
+test('a cancelled job is retried with its task, which is not paid again, and only once', async () => {
+  await inWorld(env, { jobTimeMs: 2_000 }, async ({ emulator, videos }) => {
+    const job = await videos.start({ request, polling }, { workflowId: newName('fox') });
+    await untilProgress(job, ({ taskId }) => taskId !== undefined);
+    const [task] = emulator.generations();
+    const { workflowId } = job;
+    expect(await videogen(['retry', workflowId])).toMatchObject({
+      code: 2,
+      err: `${workflowId} is still running.\n  videogen watch '${workflowId}'\n`,
+    });
+    expect(await json(['poll', workflowId, '--json'])).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/^Poll \d+: waiting/),
+      rows: [{ progress: { taskId: task?.taskId } }],
+    });
+    expect(await json(['cancel', workflowId, '--json'])).toMatchObject({
+      code: 0,
+      err: expect.stringContaining(`videogen retry '${workflowId}'`),
+      rows: [{ workflowId, state: 'cancelled', taskId: task?.taskId }],
+    });
+    expect((await videogen(['cancel', workflowId])).code).toBe(0);
+    expect((await videogen(['poll', workflowId])).err).toContain('has ended (cancelled)');
+
+    const name = `${workflowId}-retry-1`;
+    const first = await json(['retry', workflowId, '--json']);
+    const again = await json(['retry', workflowId, '--json']);
+    expect([...first.rows, ...again.rows]).toMatchObject([
+      { retryOf: workflowId, workflowId: name, adopted: task?.taskId, isJoined: false },
+      { workflowId: name, isJoined: true },
+    ]);
+    expect(first.err).toContain(`Follow it with: videogen watch '${name}'`);
+    await videos.handle(name).result();
+    expect(await videos.find(name)).toMatchObject({ state: 'succeeded', retryOf: workflowId });
+    expect(emulator.generations()).toHaveLength(1);
+  });
+});
+
+test('a failed generation is paid again only after a decision, and its retry knows the request', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, taskQueue }) => {
+    const failure = { kind: 'failed-task', code: 'moderation', message: 'no foxes today' } as const;
+    emulator.next('submit', failure);
+    const { workflowId } = await ended(
+      await videos.start({ request, polling, storage: 'foxes/' }, { workflowId: newName('fox') }),
+    );
+    const refused = await videogen(['retry', workflowId]);
+    expect(refused).toMatchObject({ code: 2, out: '' });
+    expect(refused.err).toContain(`  videogen retry '${workflowId}' --resubmit\n`);
+    expect(emulator.generations()).toHaveLength(1);
+
+    const { out } = await videogen(['retry', workflowId, '--resubmit']);
+    expect(out).toBe(`${workflowId}-retry-1\n`);
+    const { video } = await videos.handle(out.trim()).result();
+    expect(video.uri).toContain('/foxes/');
+    expect(emulator.generations()).toHaveLength(2);
+    expect(await videos.find(out.trim())).toMatchObject({ taskQueue });
+    expect((await videogen(['retry', workflowId])).err).toContain('--resubmit');
+    expect((await videogen(['retry', out.trim()])).err).toContain('has succeeded.');
+  });
+});
+
+test('a lost submit that was decided to be sent again keeps its idempotency key', async () => {
+  await inWorld(env, { jobTimeMs: 0, idempotencyKeys: 'honoured' }, async ({ emulator, videos }) => {
+    emulator.next('submit', { kind: 'reset' });
+    const { workflowId } = await ended(
+      await videos.start({ request, polling, onLostSubmit: 'fail' }, { workflowId: newName('fox') }),
+    );
+    const refused = await videogen(['retry', workflowId]);
+    expect(refused.err).toMatch(/may have paid for a task.+\n {2}videogen generate --adopt TASK_ID\n/);
+    const { out } = await videogen(['retry', workflowId, '--resubmit']);
+    await videos.handle(out.trim()).result();
+    // The service answered with the task of the first submit.
+    expect(emulator.generations()).toHaveLength(1);
+  });
+});
+
+test('a video is downloaded and verified, and another file is never replaced unasked', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+    const { workflowId } = await ended(
+      await videos.start({ request, polling }, { workflowId: newName('../fox') }),
+    );
+    const { video } = await videos.handle(workflowId).result();
+    const target = join(folder, 'fox.mp4');
+    const copied = await json(['download', workflowId, '--out', target, '--json']);
+    expect(copied).toMatchObject({ code: 0, rows: [{ file: target, sha256: video.sha256 }] });
+    expect(createHash('sha256').update(readFileSync(target)).digest('hex')).toBe(video.sha256);
+
+    writeFileSync(fileURLToPath(video.uri), 'not the video');
+    const changed = await videogen(['download', workflowId, '--out', join(folder, 'changed.mp4')]);
+    expect(changed).toMatchObject({ code: 15, out: '', err: expect.stringContaining('no longer the video') });
+    expect(await readdir(folder)).toEqual(['fox.mp4']);
+    rmSync(target);
+
+    emulator.next('submit', { kind: 'failed-task', code: 'moderation', message: 'no' });
+    const failed = await ended(await videos.start({ request, polling }, { workflowId: newName('fox') }));
+    expect((await videogen(['download', failed.workflowId])).code).toBe(10);
+  });
+});
+
+test('items of a batch are named by the batch', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+    emulator.next('submit', { kind: 'refused', status: 400, message: 'no' });
+    const batch = await videos.startBatch(
+      { requests: [request, { prompt: 'A hare' }], window: 1, polling },
+      { workflowId: newName('foxes') },
+    );
+    const { workflowId } = batch;
+    await batch.result();
+    expect(await videos.find(workflowId)).toMatchObject({
+      kind: 'batch',
+      state: 'failed',
+      counts: { items: 2, succeeded: 1, failed: 1 },
+    });
+    const item = (await json(['status', `${workflowId}-2`])).rows[0];
+    expect(item).toMatchObject({ item: 2, itemResult: { outcome: 'succeeded' } });
+    expect((await videogen(['status', `${workflowId}-1`], { screen: SCREEN })).out).toMatch(
+      /^item {6}1 of the batch foxes .+\n(.*\n)*problem {3}The request was refused/,
+    );
+    expect((await videogen(['download', workflowId])).err).toContain('is a batch: name one of its items');
+    const target = join(folder, 'item.mp4');
+    expect((await videogen(['download', `${workflowId}-2`, '--out', target])).out).toBe(`${target}\n`);
+    rmSync(target);
+    expect((await videogen(['download', `${workflowId}-1`])).code).toBe(2);
+    expect((await videogen(['cancel', `${workflowId}-1`])).err).toContain(
+      `is item 1 of the batch ${workflowId}`,
+    );
+    expect(await json(['watch', workflowId])).toMatchObject({ code: 21, rows: [{ state: 'failed' }] });
+    // What is left is tried again under the same name, which never pays for the others again.
+    expect((await videogen(['retry', workflowId])).out).toBe(`${workflowId}\n`);
+    expect(await batch.result()).toMatchObject({ succeeded: 1, failed: 1 });
+    expect(emulator.generations()).toHaveLength(1);
+  });
+});
+
+test('open prints the address in the Temporal UI, and starts a browser on a terminal', async () => {
+  const workflowId = newName('fox/1 & "2"');
+  const handle = await env.temporal.client.workflow.start('generateVideo', {
+    workflowId,
+    taskQueue: 'nobody',
+    args: [{ request }],
+  });
+  const without = await videogen(['open', workflowId]);
+  expect(without).toMatchObject({ code: 2, err: expect.stringContaining('VIDEOGEN_TEMPORAL_UI_URL') });
+  const [browser, opened] = [join(folder, 'browser'), join(folder, 'opened')];
+  writeFileSync(browser, `#!/bin/sh\nprintf %s "$1" > '${opened}.part' && mv '${opened}.part' '${opened}'\n`);
+  chmodSync(browser, 0o755);
+  const ui = { VIDEOGEN_TEMPORAL_UI_URL: 'http://localhost:8233/', BROWSER: browser };
+  const url = `http://localhost:8233/namespaces/default/workflows/${encodeURIComponent(workflowId)}`;
+  expect(await videogen(['open', workflowId], { env: ui })).toEqual({ code: 0, out: `${url}\n`, err: '' });
+  expect(existsSync(opened)).toBe(false);
+  expect(await videogen(['open', workflowId], { env: ui, screen: SCREEN })).toMatchObject({
+    out: `${url}\n`,
+  });
+  while (!existsSync(opened)) await pause();
+  expect(await readFile(opened, 'utf8')).toBe(url);
+  const gone = await videogen(['open', workflowId], {
+    env: { ...ui, BROWSER: join(folder, 'none') },
+    screen: SCREEN,
+  });
+  expect(gone).toMatchObject({ code: 0, err: expect.stringContaining('open the address yourself') });
+  for (const file of [browser, opened]) rmSync(file);
+  await handle.terminate();
+});
+
+test('watch shows several jobs in a terminal until they have ended, and list --watch until Ctrl-C', async () => {
+  const tmux = new Tmux(folder, settings());
+  try {
+    await inWorld(env, { jobTimeMs: 3_000 }, async ({ emulator, videos }) => {
+      const start = (workflowId: string) => videos.start({ request, polling }, { workflowId });
+      const [fox, wide] = [newName('fox'), newName('雪の中の狐')];
+      const first = await start(fox);
+      await untilProgress(first, ({ taskId }) => taskId !== undefined);
+      emulator.next('submit', { kind: 'failed-task', code: 'moderation', message: 'no' });
+      const second = await start(wide);
+      tmux.type(`videogen watch '${fox}' '${wide}'; echo "code $?"; videogen list --watch`);
+      await tmux.until(/code 21\n/);
+      const lines = tmux.screen().split('\n');
+      const at = lines.indexOf('code 21');
+      // The table was drawn over and over, and its last form stays.
+      expect(lines.slice(at - 3, at)).toEqual([
+        expect.stringMatching(/^NAME +STATE +AGE +PHASE +TASK$/),
+        expect.stringMatching(/^fox .{8} +succeeded +\d+ s +task_.+…?$/),
+        expect.stringMatching(/^雪の中の狐 .{8} +failed +\d+ s +GenerationFailed +task_/),
+      ]);
+      expect(lines.filter((line) => line.startsWith('NAME')).length).toBeLessThanOrEqual(2);
+      await tmux.until(/code 21\nNAME/);
+      tmux.resize(40, 12);
+      await tmux.until(/(^|\n)NAME +STATE +AGE\n/);
+      expect(
+        tmux
+          .screen()
+          .split('\n')
+          .every((line) => line.length <= 40),
+      ).toBe(true);
+      tmux.press('C-c');
+      await tmux.until(/\n\$\n$/);
+      await Promise.all([first, second].map(ended));
+    });
+  } finally {
+    tmux.end();
+  }
+});
+
+test('a server that is killed during list --watch is waited for', async () => {
+  const executable = process.env.VIDEOGEN_TEMPORAL_CLI ?? '';
+  const server = await startDevServer({ executable, headless: true });
+  const terminal = new FakeTerminal(
+    { TEMPORAL_ADDRESS: server.address, NO_COLOR: '1' },
+    undefined,
+    undefined,
+    SCREEN,
+  );
+  const watching = run(['list', '--watch'], terminal);
+  while (!terminal.stdout.includes('NAME')) await pause();
+  await server.kill();
+  while (!terminal.stderr.includes('Temporal does not answer since')) await pause();
+  const port = Number(server.address.split(':')[1]);
+  const next = await startDevServer({ executable, headless: true, port });
+  while (!terminal.stderr.includes('Temporal answers again.')) await pause();
+  terminal.interrupt();
+  expect(await watching).toBe(130);
+  expect(terminal.listeners).toBe(0);
+  expect(screenOf(terminal.stdout.replaceAll('\u001b[2K', '\u001b[K'), SCREEN.columns)[0]).toMatch(/^NAME/);
+  await next.kill();
+});
