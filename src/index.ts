@@ -47,6 +47,7 @@ export {
   type VideoStorage,
   type WholeVideo,
 } from './storage';
+export { createTraceInterceptor } from './tracing/client-interceptor';
 export {
   createVideoWorker,
   type VideoWorker,

@@ -6,6 +6,7 @@ import {
   proxySinks,
   type Sink,
   type Sinks,
+  type WorkflowInfo,
   type WorkflowInterceptors,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -38,10 +39,17 @@ const POLLS = /^pollVideos?$/;
  * Nothing here waits, and nothing is wrapped into a promise: that would delay the workflow by a turn, so that it would give
  * the same commands in another order, and a job that began without tracing would not replay. The SDK's own interceptors do it.
  */
-export const interceptors = (): WorkflowInterceptors =>
-  OWN_TYPES.has(workflowInfo().workflowType) ? interceptorsOf(new RunTrace()) : {};
+export const interceptors = (): WorkflowInterceptors => {
+  const info = workflowInfo();
+  return OWN_TYPES.has(info.workflowType)
+    ? traceInterceptors(info, (run) => proxySinks<TraceSinks>().videogenTraces.ended(run))
+    : {};
+};
 
-function interceptorsOf(trace: RunTrace): WorkflowInterceptors {
+type RunInfo = Pick<WorkflowInfo, 'namespace' | 'workflowId' | 'firstExecutionRunId' | 'runStartTime'>;
+
+export function traceInterceptors(info: RunInfo, report: (run: EndedRun) => void) {
+  const trace = new RunTrace(info, report);
   return {
     inbound: [
       {
@@ -65,7 +73,7 @@ function interceptorsOf(trace: RunTrace): WorkflowInterceptors {
         getLogAttributes: (input, next) => next({ traceId: trace.traceId, ...input }),
       },
     ],
-  };
+  } satisfies WorkflowInterceptors;
 }
 
 /** The trace that one run belongs to. */
@@ -75,9 +83,14 @@ class RunTrace {
   private isRoot = false;
   private polls = 0;
 
+  constructor(
+    private readonly info: RunInfo,
+    private readonly report: (run: EndedRun) => void,
+  ) {}
+
   /** What comes with a start is not ours: it is taken only if it is a trace. */
   start(given: Headers): void {
-    const { namespace, workflowId, firstExecutionRunId } = workflowInfo();
+    const { namespace, workflowId, firstExecutionRunId } = this.info;
     const caller = readHeader(given);
     const span = caller ?? ownTrace(namespace, workflowId, firstExecutionRunId);
     this.isRoot = caller === undefined;
@@ -108,10 +121,10 @@ class RunTrace {
   }
 
   end(outcome: EndedRun['outcome'], failureType?: string): void {
-    proxySinks<TraceSinks>().videogenTraces.ended({
+    this.report({
       traceparent: this.traceparent,
       isRoot: this.isRoot,
-      startedAtMs: workflowInfo().runStartTime.getTime(),
+      startedAtMs: this.info.runStartTime.getTime(),
       endedAtMs: Date.now(),
       outcome,
       failureType,

@@ -97,7 +97,7 @@ export const GATEWAY_SETTINGS = {
       .enum(['requests', 'errors'], { error: ({ input }) => `is ${JSON.stringify(input)}` })
       .default('requests'),
     meaning:
-      'What the gateway logs as JSON lines: `requests` for every answer, `errors` for those from 500 on.',
+      'What the gateway logs: `requests` for every answer, `errors` for those from 500 on.',
     fix: 'set it to requests or errors, or unset it',
   },
 } satisfies SettingGroup;

@@ -1,11 +1,14 @@
 import type { ClientOptions, WorkflowClientInterceptor } from '@temporalio/client';
 import type { Headers } from '@temporalio/common';
+import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 import { TRACE_HEADER } from '../contract/trace-context';
 import type { JobTracing } from './job-tracing';
 import { openTracing } from './open-tracing';
 import { writeTraceHeader } from './trace-header';
 
-/** Gives the workflows that a client starts the trace of whoever starts them. */
+const OWN_TYPES = new Set([WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE]);
+
+/** Gives the jobs and batches that a client starts the trace of whoever starts them. */
 export function clientInterceptor(tracing: JobTracing): WorkflowClientInterceptor {
   /** A start that has a trace already, from an interceptor of the caller, is left alone. */
   const traced = <Input extends StartInput, Output>(
@@ -13,7 +16,7 @@ export function clientInterceptor(tracing: JobTracing): WorkflowClientIntercepto
     start: (input: Input) => Promise<Output>,
     runIdOf: (output: Output) => string,
   ): Promise<Output> => {
-    if (input.headers[TRACE_HEADER]) return start(input);
+    if (input.headers[TRACE_HEADER] || !OWN_TYPES.has(input.workflowType)) return start(input);
     const { workflowId } = input.options;
     return tracing.span(
       { name: `StartWorkflow:${input.workflowType}`, kind: 'client', facts: { workflowId } },
@@ -38,4 +41,19 @@ interface StartInput {
 export function tracedClient(isOn: boolean): Pick<ClientOptions, 'interceptors'> {
   const tracing = isOn ? openTracing() : undefined;
   return tracing ? { interceptors: { workflow: [clientInterceptor(tracing)] } } : {};
+}
+
+/**
+ * For a Temporal client of your own: the jobs and batches that it starts belong to the trace of the active span. Without
+ * OpenTelemetry in the program it does nothing.
+ *
+ * @example
+ * ```ts
+ * const client = new Client({ connection, interceptors: { workflow: [createTraceInterceptor()] } });
+ * const videos = await createVideoClient({ client });
+ * ```
+ */
+export function createTraceInterceptor(): WorkflowClientInterceptor {
+  const tracing = openTracing();
+  return tracing ? clientInterceptor(tracing) : {};
 }

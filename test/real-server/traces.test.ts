@@ -96,6 +96,16 @@ function edges(spans: ExportedSpan[]): string[] {
     .sort();
 }
 
+/** The lines of ours about a job. */
+const linesOf = (workflowId: string): Record<string, unknown>[] =>
+  logs.map(({ meta }) => Object(meta)).filter((meta) => meta.workflowId === workflowId && meta.event);
+
+/** The SDK hands its lines over from time to time. */
+async function untilLogged(workflowId: string, event: string): Promise<Record<string, unknown>[]> {
+  while (!linesOf(workflowId).some((line) => line.event === event)) await pause();
+  return linesOf(workflowId);
+}
+
 const named = (spans: ExportedSpan[], name: string) => spans.filter((span) => span.name === name);
 
 describe('a video that a program orders from the gateway', () => {
@@ -185,15 +195,70 @@ describe('a video that a program orders from the gateway', () => {
     });
   });
 
-  it('has its trace in the lines of its log', () => {
-    const lines = logs.filter(({ meta }) => Object(meta).workflowId === workflowId && Object(meta).event);
-    expect(lines.length).toBeGreaterThan(4);
-    expect(lines.filter(({ meta }) => Object(meta).traceId !== CALLER.traceId)).toEqual([]);
+  it('has a line of the log for each change, with its job, run, task and trace, and one for each poll', async () => {
+    const lines = await untilLogged(workflowId, 'stored');
+    expect(lines.map(({ event }) => event)).toEqual([
+      'submitted',
+      'waiting',
+      'polled',
+      'ready',
+      'downloading',
+      'stored',
+    ]);
+    const [generation] = env.emulator.generations().slice(-1);
+    for (const line of lines) {
+      expect(line).toMatchObject({ taskId: generation?.taskId, traceId: CALLER.traceId });
+      expect(line.runId ?? line.workflowRunId).toMatch(/^[0-9a-f-]{36}$/);
+      if (line.activityType) expect(line.attempt).toBe(line.event === 'submitted' ? 2 : 1);
+    }
   });
 
   it('goes on on a worker without tracing', async () => {
     const history = await env.temporal.client.workflow.getHandle(workflowId).fetchHistory();
     await Worker.runReplayHistory({ workflowBundle: { codePath: bundlePath() } }, history, workflowId);
+  });
+});
+
+describe('the log', () => {
+  const FOX = { request: { prompt: 'A fox' } };
+
+  it('says of a failed job what failed and what to do', async () => {
+    env.emulator.next('status', { kind: 'failed-task', code: 'E7', message: 'too dark' });
+    await expect(env.videos.execute(FOX, { workflowId: 'dark' })).rejects.toThrow('too dark');
+    expect((await untilLogged('dark', 'failed')).at(-1)).toMatchObject({
+      event: 'failed',
+      failureType: 'GenerationFailed',
+      reason: expect.stringContaining('too dark'),
+      advice: expect.stringMatching(/\.$/),
+      taskId: expect.any(String),
+    });
+  });
+
+  it('says of a lost submit that it is held, what was decided, and which task was adopted', async () => {
+    env.emulator.next('submit', { kind: 'reset' });
+    const job = await env.videos.start(FOX, { workflowId: 'lost' });
+    await untilLogged('lost', 'held');
+    const taskId = env.emulator.generations().at(-1)?.taskId ?? '';
+    await job.decideSubmit({ decision: 'adopt', taskId });
+    await job.result();
+    expect((await untilLogged('lost', 'stored')).filter(({ event }) => event !== 'polled')).toMatchObject([
+      { event: 'held', decide: expect.stringContaining('videogen decide') },
+      { event: 'decided', decision: 'adopt', taskId },
+      { event: 'adopted', taskId },
+      ...['waiting', 'ready', 'downloading', 'stored'].map((event) => ({ event, taskId })),
+    ]);
+  });
+
+  it('says of a cancelled job that it was cancelled, and what became of its task', async () => {
+    const slow = { ...FOX, polling: { min: '1m', max: '1m' } } as const;
+    const job = await env.videos.start(slow, { workflowId: 'unwanted' });
+    await job.taskId();
+    await job.cancel();
+    await expect(job.result()).rejects.toThrow();
+    expect((await untilLogged('unwanted', 'cancelled')).at(-1)).toMatchObject({
+      event: 'cancelled',
+      taskId: expect.any(String),
+    });
   });
 });
 

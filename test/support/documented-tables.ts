@@ -6,6 +6,7 @@ import {
   type NoAnswer,
 } from '../../src/contract/answer-table';
 import { FAILURES, type FailureRow } from '../../src/contract/failure-table';
+import { LOG_EVENTS } from '../../src/contract/log-events';
 
 /** What each failure means, as the README shows it. */
 export function meaningTable(): string {
@@ -29,6 +30,16 @@ export function failureTable(): string {
     row.exitCode,
   ]);
   return table(['Failure', 'Meaning', 'What to do', 'Submit', 'Poll', 'Download', 'HTTP', 'Exit'], rows);
+}
+
+/** The lines of the log, as the page about observability shows them. */
+export function logTable(): string {
+  const rows = Object.entries(LOG_EVENTS).map(([event, { level, meaning }]) => [
+    `\`${event}\``,
+    level,
+    meaning,
+  ]);
+  return table(['Event', 'Level', 'When'], rows);
 }
 
 const CALLS: AnsweredCall[] = ['submit', 'resubmit', 'poll', 'download'];
