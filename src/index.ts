@@ -15,6 +15,7 @@ export {
 } from './client/video-client';
 export type { VideoJob } from './client/video-job';
 export type { FollowOptions } from './client/workflow-handle';
+export type { MonitorAddress } from './config/monitor-config';
 export { ConfigError, type Environment } from './config/service-config';
 export * from './contract/public';
 export {
@@ -44,6 +45,7 @@ export {
   type VideoStorage,
   type WholeVideo,
 } from './storage';
+export { prometheusMetrics } from './worker/sdk-metrics';
 export {
   createVideoWorker,
   type VideoWorker,

@@ -1,4 +1,5 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import type { MonitorAddress } from '../config/monitor-config';
 import { type Queues, resolveWorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
 import type { Monitor } from '../monitor/monitor';
@@ -10,7 +11,7 @@ import { withOwnWorkflows } from './own-workflows';
 import { QUIET_BUNDLER } from './quiet-bundler';
 import { installSdkMetrics } from './sdk-metrics';
 import { prepareWork, type VideoWork, type VideoWorkOptions } from './video-work';
-import { type MonitorOption, monitorAddress, openWorkerMonitor } from './worker-monitor';
+import { monitorAddress, openWorkerMonitor } from './worker-monitor';
 import { cachedWorkflows } from './workflow-cache';
 
 /** What a worker may do: run jobs and poll their tasks, submit, and download if downloads have a queue of their own. */
@@ -39,7 +40,7 @@ export interface VideoWorkerOptions extends VideoWorkOptions {
    * Where /metrics, /livez and /readyz are served; `false` for nowhere. Default: `VIDEOGEN_MONITOR_PORT` and
    * `VIDEOGEN_MONITOR_HOST`. The SDK measures only if this starts before anything else of it.
    */
-  monitor?: MonitorOption;
+  monitor?: MonitorAddress | false;
   /** Other options of the SDK's worker, such as `workflowBundle` or `maxConcurrentActivityTaskExecutions`. */
   worker?: Partial<WorkerOptions>;
 }
