@@ -18,6 +18,7 @@ export {
 } from './client/video-client';
 export type { VideoJob } from './client/video-job';
 export type { FollowOptions } from './client/workflow-handle';
+export type { MonitorAddress } from './config/monitor-config';
 export { ConfigError, type Environment } from './config/service-config';
 export * from './contract/public';
 export {
@@ -48,6 +49,7 @@ export {
   type WholeVideo,
 } from './storage';
 export { createTraceInterceptor } from './tracing/client-interceptor';
+export { prometheusMetrics } from './worker/sdk-metrics';
 export {
   createVideoWorker,
   type VideoWorker,

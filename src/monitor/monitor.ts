@@ -48,7 +48,7 @@ export async function openMonitor(
 ): Promise<Monitor> {
   const key = `${host} ${port}`;
   const opened = (port > 0 && open.get(key)) || SharedMonitor.listen(host, port);
-  open.set(key, opened);
+  if (port > 0) open.set(key, opened);
   try {
     const monitor = await opened;
     monitor.sources.add(source);

@@ -9,6 +9,7 @@ import {
   resolveWorkerQueues,
   type WorkerQueues,
 } from '../config/queues';
+import type { MonitorAddress } from '../config/monitor-config';
 import { readProfile } from '../config/service-config';
 import { createVideoNexusHandler } from '../nexus/load-handler';
 import { RateLimiter } from '../service';
@@ -18,7 +19,7 @@ import { bundleQuietly } from '../worker/quiet-bundler';
 import { checkSdkVersions, checkWorkerCopy } from '../worker/sdk-versions';
 import { tracedWorker, withTraceModule } from '../worker/trace-worker';
 import { hasPreparedWork, prepareWork, type VideoWorkOptions } from '../worker/video-work';
-import { type MonitorOption, monitorAddress } from '../worker/worker-monitor';
+import { monitorAddress } from '../worker/worker-monitor';
 import { bundleBesideHost, checkHostBundle } from './bundle';
 import {
   checkActivityNames,
@@ -42,7 +43,7 @@ export interface VideoPluginOptions extends VideoWorkOptions {
    * `VIDEOGEN_MONITOR_PORT` and `VIDEOGEN_MONITOR_HOST`. All workers of a process share one. What the SDK measures is in
    * it if you install a runtime with `prometheusMetrics`.
    */
-  monitor?: MonitorOption;
+  monitor?: MonitorAddress | false;
   /** Whether your worker serves the Nexus service VideoGeneration, for callers in other namespaces. */
   nexus?: boolean;
   /**

@@ -1,4 +1,5 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import type { MonitorAddress } from '../config/monitor-config';
 import { type Queues, resolveWorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
 import type { Monitor } from '../monitor/monitor';
@@ -12,7 +13,7 @@ import { QUIET_BUNDLER } from './quiet-bundler';
 import { installSdkMetrics } from './sdk-metrics';
 import { tracedWorker } from './trace-worker';
 import { prepareWork, type VideoWork, type VideoWorkOptions } from './video-work';
-import { type MonitorOption, monitorAddress, openWorkerMonitor } from './worker-monitor';
+import { monitorAddress, openWorkerMonitor } from './worker-monitor';
 import { cachedWorkflows } from './workflow-cache';
 
 /** What a worker may do: run jobs and poll their tasks, submit, and download if downloads have a queue of their own. */
@@ -41,7 +42,7 @@ export interface VideoWorkerOptions extends VideoWorkOptions {
    * Where /metrics, /livez and /readyz are served; `false` for nowhere. Default: `VIDEOGEN_MONITOR_PORT` and
    * `VIDEOGEN_MONITOR_HOST`. The SDK measures only if this starts before anything else of it.
    */
-  monitor?: MonitorOption;
+  monitor?: MonitorAddress | false;
   /** Whether jobs make spans, by the OpenTelemetry of your program. Default: whether an `OTEL_…` variable asks for traces. */
   tracing?: boolean;
   /** Other options of the SDK's worker, such as `workflowBundle` or `maxConcurrentActivityTaskExecutions`. */

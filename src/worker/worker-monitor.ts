@@ -10,10 +10,8 @@ import { TemporalGauges } from './temporal-gauges';
 import type { VideoWork } from './video-work';
 
 /** `false`: none, whatever the environment says. */
-export type MonitorOption = MonitorAddress | false;
-
 export function monitorAddress(
-  given: MonitorOption | undefined,
+  given: MonitorAddress | false | undefined,
   env?: Environment,
 ): MonitorAddress | undefined {
   return given === false ? undefined : (given ?? readMonitorAddress(env));

@@ -1,4 +1,5 @@
-import { copyFile, mkdir, readFile, rm } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { cp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readServerOptions } from '../../src/config/temporal-config';
 import { buildOnce } from '../../src/temporal-server/build-once';
@@ -16,11 +17,13 @@ export interface GoTool {
   recipe: string;
   module: string;
   program: string;
+  /** The file of a program of ours in that folder, which is then built instead. */
+  source?: string;
 }
 
 /** Builds a tool once, into the cache folder of Temporal's servers. */
 export async function buildGoTool(
-  { recipe, module, program }: GoTool,
+  { recipe, module, program, source }: GoTool,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<string> {
   const pins = join(__dirname, recipe);
@@ -30,14 +33,15 @@ export async function buildGoTool(
   if (version === undefined) throw new Error(`${join(pins, 'go.mod')} pins no ${module}: require it there.`);
   const name = program.slice(program.lastIndexOf('/') + 1);
   const file = executableName(name);
-  const cached = `${name}-${version}-${process.platform}-${process.arch}`;
+  const change = source === undefined ? '' : `-${await digestOf(join(pins, source))}`;
+  const cached = `${name}-${version}${change}-${process.platform}-${process.arch}`;
   const built = await buildOnce(cacheFolder, cached, async (folder) => {
     const go = await requireOnSearchPath('go', searchPath);
     const copy = join(folder, 'module');
-    await mkdir(copy);
-    for (const pin of ['go.mod', 'go.sum']) await copyFile(join(pins, pin), join(copy, pin));
+    await cp(pins, copy, { recursive: true });
+    const built = source === undefined ? program : '.';
     const args = ['-mod=readonly', '-ldflags=-s -w', WITHOUT_OPTIMIZING, '-o', join(folder, file)];
-    await runTool(go, ['build', ...args, program], {
+    await runTool(go, ['build', ...args, built], {
       cwd: copy,
       searchPath,
       // A go.work above the cache folder would exclude our module.
@@ -47,4 +51,11 @@ export async function buildGoTool(
     await rm(copy, { recursive: true });
   });
   return join(built, file);
+}
+
+async function digestOf(file: string): Promise<string> {
+  return createHash('sha256')
+    .update(await readFile(file))
+    .digest('hex')
+    .slice(0, 8);
 }

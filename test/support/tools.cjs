@@ -17,9 +17,9 @@ const TOOLS = [
   },
   {
     name: 'go',
-    for: 'an S3 server and actionlint, built once',
+    for: 'an S3 server, actionlint and promcheck, built once',
     get: 'Go 1.26.4 or newer: https://go.dev/dl, or brew install go',
-    makes: ['versitygw-', 'actionlint-'],
+    makes: ['versitygw-', 'actionlint-', 'promcheck-'],
   },
   {
     name: 'python3',

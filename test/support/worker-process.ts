@@ -12,15 +12,21 @@ export interface WorkerProcess {
 const running = new Map<ChildProcess, Promise<unknown>>();
 
 /** Starts a worker in its own process, and waits until it is ready. */
-export async function startWorkerProcess(env: Record<string, string>): Promise<WorkerProcess> {
-  const child = spawnWorker(env);
+export async function startWorkerProcess(
+  env: Record<string, string>,
+  main?: string,
+): Promise<WorkerProcess> {
+  const child = spawnWorker(env, main);
   await Promise.race([once(child.process, 'message'), child.ended.then(() => failed(child.output()))]);
   return child;
 }
 
 /** The same without waiting, for workers that are expected to fail. */
-export function spawnWorker(env: Record<string, string>): WorkerProcess & { process: ChildProcess } {
-  const child = fork(join(__dirname, 'worker-main.cjs'), {
+export function spawnWorker(
+  env: Record<string, string>,
+  main = 'worker-main.cjs',
+): WorkerProcess & { process: ChildProcess } {
+  const child = fork(join(__dirname, main), {
     env: { PATH: process.env.PATH, VIDEOGEN_TEST_BUNDLE: process.env.VIDEOGEN_TEST_BUNDLE, ...env },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });

@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { METRICS, type MetricRow } from '../../src/contract/metrics';
+import { namedExpressions } from '../support/dashboard';
+import { buildPromcheck, PROMCHECK_TIMEOUT_MS, type Promcheck } from '../support/promcheck';
+
+let promcheck: Promcheck;
+beforeAll(async () => {
+  promcheck = await buildPromcheck();
+}, PROMCHECK_TIMEOUT_MS);
+
+const TESTS = join(__dirname, 'alerts.yml');
+const DEPLOY = join(__dirname, '../../deploy');
+
+test('the alerts fire when they should, and only then', () => {
+  expect(promcheck.testRules(TESTS)).toBe('');
+});
+
+test.each([
+  ['another threshold', '900x30', '500x30', 'VideogenSubmitsWait at 20m'],
+  ['another summary', 'a is not ready: service', 'a is not ready: polling', 'VideogenNotReady at 17m'],
+  ['an unknown alert', 'alertname: VideogenNotReady', 'alertname: VideogenNever', 'no alert VideogenNever'],
+  [
+    'an alert that never fires',
+    'VideogenWebhooksGivenUp',
+    'VideogenGatewayErrors',
+    'VideogenWebhooksGivenUp',
+  ],
+])('a unit test with %s fails', async (_what, from, to, problem) => {
+  const folder = await mkdtemp(join(tmpdir(), 'videogen-alerts-'));
+  const changed = readFileSync(TESTS, 'utf8')
+    .replace('../../deploy', relative(folder, DEPLOY))
+    .replace(from, to);
+  await writeFile(join(folder, 'alerts.yml'), changed);
+  expect(promcheck.testRules(join(folder, 'alerts.yml'))).toContain(problem);
+  await rm(folder, { recursive: true });
+});
+
+test('the dashboard shows every metric of ours, and dashboard and alerts no other of that name', () => {
+  const { dashboard, alerts } = namedExpressions();
+  const base = (name: string) => name.replace(/_(bucket|sum|count)$/, '');
+  const shown = new Set(promcheck.namesIn(dashboard).map(base));
+  const ours = Object.keys(METRICS);
+  expect(ours.filter((name) => !shown.has(name))).toEqual([]);
+  const named = [...shown, ...promcheck.namesIn(alerts).map(base)];
+  const unknown = named.filter((name) => name.startsWith('videogen_') && !ours.includes(name));
+  expect(unknown).toEqual([]);
+});
+
+test('an expression with a mistake is noticed', () => {
+  expect(() => promcheck.namesIn(['sum by (videogen_ready'])).toThrow('parse error');
+});
+
+test.each(Object.entries<MetricRow>(METRICS))(
+  '%s has a good name and help',
+  (name, { kind, help, buckets }) => {
+    const histogram = `${name}_bucket{le="+Inf"} 1\n${name}_sum 1\n${name}_count 1\n`;
+    const text = `# HELP ${name} ${help}\n# TYPE ${name} ${kind}\n${kind === 'histogram' ? histogram : `${name} 1\n`}`;
+    expect(promcheck.lint(text)).toBe('');
+    expect(help).toMatch(/^[A-Z1].*\.$/);
+    expect(buckets !== undefined).toBe(kind === 'histogram');
+    expect([...(buckets ?? [])].sort((a, b) => a - b)).toEqual(buckets ?? []);
+  },
+);
+
+test('the linter refuses a metric without help, or with a bad name', () => {
+  expect(promcheck.lint('# TYPE jobs counter\njobs 1\n')).toContain('no help text');
+  expect(
+    promcheck.lint('# HELP a_milliseconds Long.\n# TYPE a_milliseconds gauge\na_milliseconds 1\n'),
+  ).toContain('use base unit "seconds"');
+});
