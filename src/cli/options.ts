@@ -63,6 +63,7 @@ export interface EmulatorCommandOptions {
   port: string;
   jobTime: string;
   concurrentTasks?: string;
+  tasksFile?: string;
   honourKeys?: boolean;
   fault?: string[];
   dialect?: string;
