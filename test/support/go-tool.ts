@@ -13,11 +13,15 @@ export interface GoTool {
   recipe: string;
   module: string;
   program: string;
+  /** The name of the executable, if the last part of `program` says too little. */
+  name?: string;
+  /** For those that take longer than the tools of the suite. */
+  timeoutMs?: number;
 }
 
 /** Builds a tool once, into the cache folder of Temporal's servers. */
 export async function buildGoTool(
-  { recipe, module, program }: GoTool,
+  { recipe, module, program, name = lastPart(program), timeoutMs = GO_TOOL_TIMEOUT_MS }: GoTool,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<string> {
   const pins = join(__dirname, recipe);
@@ -25,7 +29,6 @@ export async function buildGoTool(
   const goMod = await readFile(join(pins, 'go.mod'), 'utf8');
   const version = goMod.split(`${module} v`)[1]?.split(/\s/)[0];
   if (version === undefined) throw new Error(`${join(pins, 'go.mod')} pins no ${module}: require it there.`);
-  const name = program.slice(program.lastIndexOf('/') + 1);
   const file = executableName(name);
   const cached = `${name}-${version}-${process.platform}-${process.arch}`;
   const built = await buildOnce(cacheFolder, cached, async (folder) => {
@@ -38,9 +41,11 @@ export async function buildGoTool(
       searchPath,
       // A go.work above the cache folder would exclude our module.
       env: { GOWORK: 'off' },
-      timeoutMs: GO_TOOL_TIMEOUT_MS,
+      timeoutMs,
     });
     await rm(copy, { recursive: true });
   });
   return join(built, file);
 }
+
+const lastPart = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
