@@ -3,6 +3,7 @@ export const COMMANDS = {
   up: 'docker compose --profile emulator up --build --detach',
   generate: 'docker compose run --rm worker generate "A red fox in the snow"',
   key: 'docker compose logs --no-log-prefix gateway-key',
+  anotherKey: 'docker compose run --rm gateway-key gateway-key web_shop',
   copy: 'docker compose cp worker:/videos ./videos',
   down: 'docker compose --profile emulator down',
 } as const;

@@ -54,6 +54,8 @@ async function start(transcript: Transcript): Promise<Jobs> {
   );
   const key = (await docker(argumentsOf(COMMANDS.key))).stdout.match(/vgk_\S+/)?.[0];
   if (key === undefined) throw new Error(`${COMMANDS.key} shows no key.`);
+  const another = (await docker(argumentsOf(COMMANDS.anotherKey))).stdout;
+  if (!/vgk_\S+/.test(another)) throw new Error(`${COMMANDS.anotherKey} makes no key.`);
   const address = await dockerLine('compose', 'port', 'gateway', '8787');
   return new Jobs(`http://${address}`, key);
 }
@@ -121,6 +123,9 @@ async function killAll(transcript: Transcript, jobs: Jobs): Promise<void> {
 /** The service answers a submit only after the worker was told to end. */
 async function drain(transcript: Transcript, jobs: Jobs): Promise<void> {
   const prompt = 'A fox whose worker is told to end';
+  await eventually('no connection is left of the job before', async () =>
+    (await evaluate('worker', countCallsToEmulator)) === '0' ? true : undefined,
+  );
   await docker(['compose', '--profile', 'emulator', 'pause', 'emulator']);
   const id = await jobs.start(prompt);
   await eventually('the worker has sent its submit', async () =>
@@ -133,9 +138,10 @@ async function drain(transcript: Transcript, jobs: Jobs): Promise<void> {
   await sleep(LATE_ANSWER_MS);
   await docker(['compose', '--profile', 'emulator', 'unpause', 'emulator']);
   await stopping;
-  const took = secondsSince(startedAt);
+  const tookMs = performance.now() - startedAt;
+  const took = seconds(tookMs / 1_000);
   const { ExitCode: code } = (await inspect(container)).State;
-  if (code !== 0) throw new Error(`The worker ended with code ${code}, after ${took}.`);
+  if (code !== 0 || tookMs < LATE_ANSWER_MS) throw new Error(`The worker ended after ${took}, with code ${code}.`);
   await docker(['compose', 'start', 'worker']);
   await jobs.untilStored(id);
   await expectPaidOnce(prompt);
