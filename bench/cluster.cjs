@@ -116,7 +116,7 @@ async function measure(sizes) {
   try {
     const rows = [];
     for (const count of sizes.workers) {
-      say(`${count} worker processes ...`);
+      say(`${count} of ${sizes.workers.at(-1)} worker processes ...`);
       rows.push(await measureWorkers(count, { cluster, emulator, folder, sizes }));
     }
     const base = rows[0].values.jobsPerSecond;

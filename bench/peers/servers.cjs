@@ -138,4 +138,4 @@ async function startRestate(folder) {
   return { port, adminPort, versions: {}, ...running };
 }
 
-module.exports = { Absent, freePort, start, startPostgres, startRedis, startRestate };
+module.exports = { Absent, start, startPostgres, startRedis, startRestate };

@@ -1,11 +1,12 @@
 /** A Temporal server as it is deployed: on PostgreSQL, with the programs of the server's image as processes on loopback. */
 const { execFileSync } = require('node:child_process');
-const { mkdirSync, mkdtempSync, rmSync, writeFileSync } = require('node:fs');
+const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
+const { createServer } = require('node:net');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { Client, Connection } = require('@temporalio/client');
-const { freePort, start, startPostgres } = require('../peers/servers.cjs');
+const { start, startPostgres } = require('../peers/servers.cjs');
 require('../../test/support/run-sources.cjs');
 const { findClusterProgram } = require('../../test/support/temporal-cluster.ts');
 
@@ -33,9 +34,23 @@ function setUpSchema(sqlTool, port) {
   }
 }
 
+/** The server keeps ports in a column of PostgreSQL's `smallint`, and systems give away larger ones. */
+async function freeSmallPort() {
+  for (;;) {
+    const port = 15_000 + Math.floor(Math.random() * 15_000);
+    const server = createServer();
+    const isFree = await new Promise((resolve) => {
+      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!isFree) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
+}
+
 async function startServer(program, databasePort, folder) {
   const ports = Object.fromEntries(
-    await Promise.all([...PORTS, 'FRONTEND_HTTP_PORT'].map(async (name) => [name, String(await freePort())])),
+    await Promise.all([...PORTS, 'FRONTEND_HTTP_PORT'].map(async (name) => [name, String(await freeSmallPort())])),
   );
   const dynamicConfig = join(folder, 'dynamic-config.yaml');
   writeFileSync(dynamicConfig, 'frontend.enableServerVersionCheck:\n  - value: false\n');
@@ -89,20 +104,20 @@ exports.startCluster = async (say = () => {}) => {
   const server = await findClusterProgram('temporal-server');
   const sqlTool = await findClusterProgram('temporal-sql-tool');
   const folder = mkdtempSync(join(tmpdir(), 'videogen-cluster-'));
+  // Of its own, because another user may own it.
+  const databaseFolder = mkdtempSync(join(tmpdir(), 'videogen-database-'));
   const running = [];
   const stop = async () => {
     for (const { stop: end } of running.reverse()) await end();
-    rmSync(folder, { recursive: true, force: true });
+    for (const one of [folder, databaseFolder]) rmSync(one, { recursive: true, force: true });
   };
   try {
-    const databaseFolder = join(folder, 'database');
-    mkdirSync(databaseFolder);
     const database = await startPostgres(databaseFolder);
     running.push(database);
     setUpSchema(sqlTool, database.port);
     const temporal = await startServer(server, database.port, folder);
     running.push(temporal);
-    const connection = await Connection.connect({ address: temporal.address });
+    const connection = await Connection.connect({ address: temporal.address, connectTimeout: '60s' });
     running.push({ stop: () => connection.close() });
     const client = new Client({ connection });
     await untilServed(client);
