@@ -1,9 +1,11 @@
 # Debian, because the Temporal SDK's native core needs glibc: it does not load on Alpine.
-FROM node:22.23.1-bookworm-slim AS build
+FROM node:22.23.1-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
 # No package needs its install script, and none gets to run one.
 RUN npm ci --ignore-scripts
+
+FROM packages AS build
 COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
 COPY workflows ./workflows
@@ -11,10 +13,9 @@ COPY activities ./activities
 COPY scripts ./scripts
 RUN npm run build
 
-FROM node:22.23.1-bookworm-slim AS dependencies
-WORKDIR /app
-COPY package.json package-lock.json ./
-RUN npm ci --ignore-scripts --omit=dev
+FROM packages AS runtime
+COPY scripts ./scripts
+RUN node scripts/runtime-packages.cjs
 
 FROM node:22.23.1-bookworm-slim
 LABEL org.opencontainers.image.title="temporal-videogen" \
@@ -23,8 +24,8 @@ LABEL org.opencontainers.image.title="temporal-videogen" \
 ENV NODE_ENV=production VIDEOGEN_STORAGE=/videos
 WORKDIR /app
 # A new volume takes over the owner of the folder that it is mounted on.
-RUN install -d -o node -g node /videos /keys
-COPY --from=dependencies /app/node_modules ./node_modules
+RUN install -d -o node -g node /videos /keys /tasks
+COPY --from=runtime /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY package.json ./
 # The user `node` of the image, as numbers: that it is not root can be checked without looking into the image.

@@ -10,7 +10,7 @@ const { readdirSync, readFileSync } = require('node:fs');
 const { mkdir, mkdtemp, readdir, rm, writeFile } = require('node:fs/promises');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
-const { TICKS_PER_SECOND } = require('./support/processes.cjs');
+const { cpuSeconds, ownCpuSeconds, TICKS_PER_SECOND } = require('./support/processes.cjs');
 const { median } = require('./support/values.cjs');
 
 const setting = (name, defaultValue) => Number(process.env[name] ?? defaultValue);
@@ -24,29 +24,6 @@ const WARM_UP_JOBS = 20;
 const POLLING = { min: '1s', max: '1s' };
 const BARE_QUEUE = 'bare';
 const OUR_QUEUE = 'ours';
-
-/** The processor seconds of a process and its descendants, from Linux. */
-function cpuSeconds(pid) {
-  const stats = new Map();
-  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
-    try {
-      const fields = readFileSync(`/proc/${name}/stat`, 'utf8').split(') ')[1].split(' ').map(Number);
-      stats.set(Number(name), {
-        parent: fields[1],
-        own: fields[11] + fields[12],
-        ended: fields[13] + fields[14],
-      });
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
-  const ticksOf = (root) => {
-    const { own, ended } = stats.get(root) ?? { own: 0, ended: 0 };
-    const children = [...stats].filter(([, { parent }]) => parent === root);
-    return children.reduce((sum, [child]) => sum + ticksOf(child), own + ended);
-  };
-  return ticksOf(pid) / TICKS_PER_SECOND;
-}
 
 /**
  * The processor seconds of a process by the names of its threads: the main thread (JavaScript of activities), the threads
@@ -69,12 +46,6 @@ function cpuByThread(pid) {
   seconds.ended = (own[11] + own[12]) / TICKS_PER_SECOND - alive;
   seconds.children = cpuSeconds(pid) - alive - seconds.ended;
   return seconds;
-}
-
-/** The same of this process, which is the client, without the processes that it started. */
-function ownCpuSeconds() {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1_000_000;
 }
 
 /** The processes that serve the measured one. Each sends `ready` and ends with its parent. */

@@ -5,19 +5,17 @@
  * processor time of the worker: of a job that the worker holds in memory, and of one that it must replay. `--json FILE` writes the
  * numbers too.
  */
-const { spawn } = require('node:child_process');
-const { once } = require('node:events');
 const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { argument, memoryMb, processorMs } = require('./support/processes.cjs');
+const { startWaitingJobs } = require('./support/waiting-jobs.cjs');
+const { startWorkerProcess } = require('./support/worker-process.cjs');
 
-const COMMAND = join(__dirname, '../dist/src/cli/main.js');
 const TASK_QUEUE = 'waiting';
 const DAY = '24h';
 const DAY_MS = 86_400_000;
-const STARTS_AT_A_TIME = 20;
 /** How many jobs are polled for the cost of a poll, how often, and for how long. */
 const POLLED = { jobs: 60, every: '2s', ms: 20_000 };
 /** Far fewer than are polled: each job has left the worker's memory before its next poll, as with very many jobs. */
@@ -41,7 +39,14 @@ async function startWorld() {
     server,
     emulator,
     videos,
-    startWorker: (env) => startWorker({ server, emulator, folder, env }),
+    startWorker: (env) =>
+      startWorkerProcess({
+        address: server.address,
+        emulator,
+        taskQueue: TASK_QUEUE,
+        storage: join(folder, 'videos'),
+        env,
+      }),
     async stop() {
       await client.connection.close();
       await emulator.close();
@@ -49,66 +54,6 @@ async function startWorld() {
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** `videogen worker` in a process of its own. */
-async function startWorker({ server, emulator, folder, env }) {
-  const { endWithParent } = require('../dist/src/temporal-server/end-with-parent');
-  const child = spawn(process.execPath, [COMMAND, 'worker'], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: {
-      PATH: process.env.PATH,
-      HOME: process.env.HOME,
-      NODE_OPTIONS: process.env.NODE_OPTIONS,
-      TEMPORAL_ADDRESS: server.address,
-      VIDEOGEN_TASK_QUEUE: TASK_QUEUE,
-      VIDEOGEN_STORAGE: join(folder, 'videos'),
-      VIDEO_API_BASE_URL: emulator.url,
-      VIDEO_API_KEY: emulator.apiKey,
-      ...env,
-    },
-  });
-  endWithParent(child);
-  child.stderr.setEncoding('utf8');
-  let printed = '';
-  await new Promise((resolve, reject) => {
-    child.stderr.on('data', (text) => {
-      printed = (printed + text).slice(-10_000);
-      if (/Working on/.test(printed)) resolve();
-    });
-    child.once('exit', (code) => reject(new Error(`The worker ended with ${code}: ${printed}`)));
-  });
-  return {
-    pid: child.pid,
-    async stop() {
-      child.kill('SIGKILL');
-      await once(child, 'exit');
-    },
-  };
-}
-
-/** Starts jobs until there are `count`, or until `givesUpAt`. Resolves with their number once all are submitted. */
-async function startJobs({ videos, emulator }, count, { every, givesUpAt }) {
-  let started = emulator.generations().length;
-  const startOne = async () => {
-    while (started < count && Date.now() < givesUpAt) {
-      const number = ++started;
-      await videos.start({
-        request: { prompt: `Fox ${number} runs through the snow`, resolution: '720p', duration: 5 },
-        polling: { min: every, max: every },
-        deadline: DAY,
-        // Where the machine is slow, a submit may time out before it reaches the worker.
-        onLostSubmit: 'resubmit',
-      });
-      // No more than the worker can submit meanwhile, so that the starts do not pile up at the server.
-      while (started - emulator.generations().length > 2 * STARTS_AT_A_TIME) await sleep(20);
-    }
-  };
-  await Promise.all(Array.from({ length: STARTS_AT_A_TIME }, startOne));
-  while (emulator.generations().length < started) await sleep(100);
-  // The last submits are recorded in their workflows.
-  await sleep(3_000);
-  return started;
 }
 
 async function measureMemory(counts, seconds, env) {
@@ -121,7 +66,7 @@ async function measureMemory(counts, seconds, env) {
     const givesUpAt = Date.now() + seconds * 1_000;
     for (const count of counts) {
       const startedAt = Date.now();
-      const jobs = await startJobs(world, count, { every: DAY, givesUpAt });
+      const jobs = await startWaitingJobs(world, count, { every: DAY, givesUpAt });
       const { rss, pss } = memoryMb(worker.pid);
       const kbAJob = ((rss - idle.rss) * 1_000) / jobs;
       rows.push({ jobs, rssMb: rss, pssMb: pss, kbAJob, seconds: (Date.now() - startedAt) / 1_000 });
@@ -139,7 +84,7 @@ async function measurePolls(env) {
   const world = await startWorld();
   const worker = await world.startWorker(env);
   try {
-    await startJobs(world, POLLED.jobs, { every: POLLED.every, givesUpAt: Number.POSITIVE_INFINITY });
+    await startWaitingJobs(world, POLLED.jobs, { every: POLLED.every, givesUpAt: Number.POSITIVE_INFINITY });
     const polls = () => world.emulator.calls.filter(({ call }) => call === 'status').length;
     const [before, workerBefore, serverBefore] = [
       polls(),

@@ -302,7 +302,7 @@ describe('docker-compose.yml', () => {
 /** The folders that a stage creates, and the step that creates each. */
 const CREATED_BY: Record<string, string> = {
   '/app/dist': 'npm run build',
-  '/app/node_modules': 'npm ci --ignore-scripts --omit=dev',
+  '/app/node_modules': 'node scripts/runtime-packages.cjs',
 };
 
 const IMAGE_RULES: Record<string, (dockerfile: string, dockerignore: string) => string[]> = {
@@ -336,7 +336,11 @@ const IMAGE_RULES: Record<string, (dockerfile: string, dockerignore: string) => 
       .filter((script) => manifest.scripts[script] === undefined),
 
   'builds every stage on one pinned Node that the package supports, with glibc': (text) => {
-    const images = [...new Set(parseDockerfile(text).map(({ image }) => image))];
+    const stages = parseDockerfile(text);
+    const ofOthers = stages
+      .map(({ image }) => image)
+      .filter((image) => !stages.some(({ name }) => name === image));
+    const images = [...new Set(ofOthers)];
     const fits = (image: string) => isPinned(image) && /^node:2\d\.\d+\.\d+-\w+-slim$/.test(image);
     return images.length === 1 ? images.filter((image) => !fits(image)) : images;
   },
@@ -376,7 +380,13 @@ describe('Dockerfile', () => {
     ['an ignored source', 'COPY src ', 'COPY test ', 'copies only'],
     ['an unknown stage', '--from=build', '--from=builder', 'copies from'],
     ['a folder that no stage creates', '/app/dist ', '/app/out ', 'copies from'],
-    ['development packages', '--ignore-scripts --omit=dev', '--ignore-scripts', 'copies from'],
+    ['development packages', 'RUN node scripts/runtime-packages.cjs', '', 'copies from'],
+    [
+      'packages without the peers',
+      'node scripts/runtime-packages.cjs',
+      'npm prune --omit=dev',
+      'copies from',
+    ],
     ['an unknown script', 'npm run build', 'npm run compile', 'runs scripts'],
     ['two versions of Node', /:22\.[\d.]+/, ':20.18.1', 'builds every stage'],
     ['no exact version', /:22\.[\d.]+/g, ':22', 'builds every stage'],

@@ -40,7 +40,7 @@ function accepts(port) {
   });
 }
 
-/** Starts a program and waits until its ports accept connections; `stop` ends it by its process id. */
+/** Starts a program and waits until its ports accept connections: `{ pid, stop }`. `stop` ends it by its process id. */
 async function start(program, args, { ports, ...options }) {
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
   let printed = '';
@@ -65,7 +65,7 @@ async function start(program, args, { ports, ...options }) {
     }
     await sleep(50);
   }
-  return stop;
+  return { pid: child.pid, stop };
 }
 
 async function startRedis(folder) {
@@ -77,7 +77,7 @@ async function startRedis(folder) {
   return {
     port,
     versions: { Redis: version },
-    stop: await start(program, args.map(String), { ports: [port] }),
+    ...(await start(program, args.map(String), { ports: [port] })),
   };
 }
 
@@ -112,7 +112,7 @@ async function startPostgres(folder) {
   return {
     port,
     versions: { PostgreSQL: version },
-    stop: await start(program, args, { ...options, ports: [port] }),
+    ...(await start(program, args, { ...options, ports: [port] })),
   };
 }
 
@@ -134,8 +134,8 @@ async function startRestate(folder) {
     RESTATE_LOG_FILTER: 'error',
   };
   const args = ['--base-dir', join(folder, 'data')];
-  const stop = await start(bin, args, { env, cwd: folder, ports: [port, adminPort] });
-  return { port, adminPort, versions: {}, stop };
+  const running = await start(bin, args, { env, cwd: folder, ports: [port, adminPort] });
+  return { port, adminPort, versions: {}, ...running };
 }
 
-module.exports = { Absent, startPostgres, startRedis, startRestate };
+module.exports = { Absent, start, startPostgres, startRedis, startRestate };

@@ -12,9 +12,6 @@ exports.REPORT = join(ROOT, 'bench/report.json');
 
 exports.drawReport = drawReport;
 
-const START = '<!-- bench:start -->';
-const END = '<!-- bench:end -->';
-
 /** The part of the page that the command writes. */
 exports.pageOf = (report) =>
   [
@@ -23,13 +20,14 @@ exports.pageOf = (report) =>
     ...report.skipped.map(({ section, why }) => `(${section}) was skipped: ${why}`),
   ].join('\n\n');
 
-/** A page with the command's part replaced. */
-exports.replacePart = (page, part) => {
-  const [before, ...rest] = page.split(START);
-  const [, ...after] = (rest[0] ?? '').split(END);
+/** A page with a command's part replaced: what is between the markers of that name. */
+exports.replacePart = (page, part, name = 'bench') => {
+  const [start, end] = [`<!-- ${name}:start -->`, `<!-- ${name}:end -->`];
+  const [before, ...rest] = page.split(start);
+  const [, ...after] = (rest[0] ?? '').split(end);
   if (rest.length !== 1 || after.length !== 1)
-    throw new Error(`The page needs one ${START} before one ${END}.`);
-  return `${before}${START}\n\n${part}\n\n${END}${after[0]}`;
+    throw new Error(`The page needs one ${start} before one ${end}.`);
+  return `${before}${start}\n\n${part}\n\n${end}${after[0]}`;
 };
 
 exports.writePage = (report) => {

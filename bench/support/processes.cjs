@@ -1,5 +1,5 @@
 /** What Linux says about a process, for the benchmarks. */
-const { readFileSync } = require('node:fs');
+const { readdirSync, readFileSync } = require('node:fs');
 
 const TICKS_PER_SECOND = 100;
 
@@ -7,6 +7,35 @@ const TICKS_PER_SECOND = 100;
 function processorMs(pid) {
   const afterName = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
   return ((Number(afterName[11]) + Number(afterName[12])) / TICKS_PER_SECOND) * 1_000;
+}
+
+/** The processor seconds of a process and its descendants, from Linux. */
+function cpuSeconds(pid) {
+  const stats = new Map();
+  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+    try {
+      const fields = readFileSync(`/proc/${name}/stat`, 'utf8').split(') ')[1].split(' ').map(Number);
+      stats.set(Number(name), {
+        parent: fields[1],
+        own: fields[11] + fields[12],
+        ended: fields[13] + fields[14],
+      });
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  const ticksOf = (root) => {
+    const { own, ended } = stats.get(root) ?? { own: 0, ended: 0 };
+    const children = [...stats].filter(([, { parent }]) => parent === root);
+    return children.reduce((sum, [child]) => sum + ticksOf(child), own + ended);
+  };
+  return ticksOf(pid) / TICKS_PER_SECOND;
+}
+
+/** The processor seconds of this process, without the processes that it started. */
+function ownCpuSeconds() {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000_000;
 }
 
 /** Resident memory in MB (10^6 bytes): rss counts shared pages in full, pss counts the share of this process. */
@@ -22,4 +51,4 @@ function argument(name, defaultValue) {
   return index === -1 ? defaultValue : process.argv[index + 1];
 }
 
-module.exports = { argument, memoryMb, processorMs, TICKS_PER_SECOND };
+module.exports = { argument, cpuSeconds, memoryMb, ownCpuSeconds, processorMs, TICKS_PER_SECOND };

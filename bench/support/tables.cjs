@@ -38,15 +38,16 @@ exports.terminalTable = (section) => {
 
 const escaped = (cell) => cell.replaceAll('|', '\\|');
 
-exports.markdownTable = (section) => {
+/** The table of a section, and its notes below. */
+exports.markdownRows = (section) => {
   const [titles, ...rows] = cellsOf(section).map((cells) => cells.map(escaped));
   const line = (cells) => `| ${cells.join(' | ')} |`;
   const rule = line(titles.map((_, at) => (at === 0 ? '---' : '---:')));
   const notes = notesOf(section).map((note) => (note.endsWith('.') ? note : `${note}.`));
-  return [`### ${headingOf(section)}`, '', line(titles), rule, ...rows.map(line), '', notes.join(' ')]
-    .join('\n')
-    .trimEnd();
+  return [line(titles), rule, ...rows.map(line), '', notes.join(' ')].join('\n').trimEnd();
 };
+
+exports.markdownTable = (section) => `### ${headingOf(section)}\n\n${exports.markdownRows(section)}`;
 
 /** One sentence about the machine and the versions. */
 exports.describeRun = ({ measuredOn, machine, versions, seconds }) => {

@@ -29,6 +29,7 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
     apiKey,
     jobTimeMs,
     concurrentTasks,
+    tasksFile: options.tasksFile,
     dialect,
     chaos,
     idempotencyKeys: options.honourKeys ? 'honoured' : 'ignored',

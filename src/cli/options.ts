@@ -64,6 +64,7 @@ export interface EmulatorCommandOptions {
   port: string;
   jobTime: string;
   concurrentTasks?: string;
+  tasksFile?: string;
   honourKeys?: boolean;
   fault?: string[];
   dialect?: string;

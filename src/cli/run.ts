@@ -211,6 +211,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--port <port>', 'port to listen on', '8080')
     .option('--job-time <time>', 'how long a generation takes', '5s')
     .option('--concurrent-tasks <number>', 'how many generations run at once; more are refused')
+    .option('--tasks-file <file>', 'remember the generations in this file, over restarts')
     .option('--honour-keys', 'return the same generation for the same idempotency key')
     .option('--dialect <name>', 'the service whose answers it imitates', 'default')
     .option('--fault <call:kind...>', 'faults for the next calls, such as submit:rate-limited')

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { run } from '../../src/cli/run';
 import { freePort } from '../../src/temporal-server/loopback-port';
 import { FakeTerminal } from '../cli/fake-terminal';
@@ -31,6 +34,19 @@ test('--honour-keys makes one task of two submits with the same key', () =>
     const [one, two] = [await submit(FOX, 'k-1'), await submit(FOX, 'k-1')];
     expect(taskIdOf(two)).toBe(taskIdOf(one));
   }));
+
+test('--tasks-file remembers the tasks over a restart', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'videogen-tasks-'));
+  const options = ['--tasks-file', join(folder, 'tasks')];
+  let taskId = '';
+  await whileRunning(options, async ({ submit }) => {
+    taskId = taskIdOf(await submit());
+  });
+  await whileRunning(options, async ({ poll }) => {
+    expect((await poll(taskId)).status).toBe(200);
+  });
+  await rm(folder, { recursive: true });
+});
 
 test('without options the service has no limit and ignores keys', () =>
   whileRunning([], async ({ submit }) => {

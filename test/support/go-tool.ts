@@ -9,9 +9,6 @@ import { runTool } from '../../src/temporal-server/run-tool';
 /** For `beforeAll`: the largest tool took two minutes on two cores with empty caches. */
 export const GO_TOOL_TIMEOUT_MS = 15 * 60_000;
 
-/** A quarter less processor time for the build; how quick a tool is matters less. */
-const WITHOUT_OPTIMIZING = '-gcflags=all=-N -l';
-
 export interface GoTool {
   /** A folder beside this file whose go.mod and go.sum pin the tool and its dependencies. */
   recipe: string;
@@ -19,11 +16,25 @@ export interface GoTool {
   program: string;
   /** The file of a program of ours in that folder, which is then built instead. */
   source?: string;
+  /** The name of the executable, if the last part of `program` says too little. */
+  name?: string;
+  /** For those that take longer than the tools of the suite. */
+  timeoutMs?: number;
+  /** For those that are measured. The build takes a third longer. */
+  isOptimized?: boolean;
 }
 
 /** Builds a tool once, into the cache folder of Temporal's servers. */
 export async function buildGoTool(
-  { recipe, module, program, source }: GoTool,
+  {
+    recipe,
+    module,
+    program,
+    source,
+    name = lastPart(program),
+    timeoutMs = GO_TOOL_TIMEOUT_MS,
+    isOptimized = false,
+  }: GoTool,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<string> {
   const pins = join(__dirname, recipe);
@@ -31,7 +42,6 @@ export async function buildGoTool(
   const goMod = await readFile(join(pins, 'go.mod'), 'utf8');
   const version = goMod.split(`${module} v`)[1]?.split(/\s/)[0];
   if (version === undefined) throw new Error(`${join(pins, 'go.mod')} pins no ${module}: require it there.`);
-  const name = program.slice(program.lastIndexOf('/') + 1);
   const file = executableName(name);
   const change = source === undefined ? '' : `-${await digestOf(join(pins, source))}`;
   const cached = `${name}-${version}${change}-${process.platform}-${process.arch}`;
@@ -40,18 +50,20 @@ export async function buildGoTool(
     const copy = join(folder, 'module');
     await cp(pins, copy, { recursive: true });
     const built = source === undefined ? program : '.';
-    const args = ['-mod=readonly', '-ldflags=-s -w', WITHOUT_OPTIMIZING, '-o', join(folder, file)];
-    await runTool(go, ['build', ...args, built], {
+    const args = ['-mod=readonly', '-ldflags=-s -w', ...(isOptimized ? [] : ['-gcflags=all=-N -l'])];
+    await runTool(go, ['build', ...args, '-o', join(folder, file), built], {
       cwd: copy,
       searchPath,
       // A go.work above the cache folder would exclude our module.
       env: { GOWORK: 'off' },
-      timeoutMs: GO_TOOL_TIMEOUT_MS,
+      timeoutMs,
     });
     await rm(copy, { recursive: true });
   });
   return join(built, file);
 }
+
+const lastPart = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 
 async function digestOf(file: string): Promise<string> {
   return createHash('sha256')

@@ -1,0 +1,13 @@
+/** The commands of the deployment page that `npm run compose:try` runs as they are written there. */
+export const COMMANDS = {
+  up: 'docker compose --profile emulator up --build --detach',
+  generate: 'docker compose run --rm worker generate "A red fox in the snow"',
+  key: 'docker compose logs --no-log-prefix gateway-key',
+  anotherKey: 'docker compose run --rm gateway-key gateway-key web_shop',
+  copy: 'docker compose cp worker:/videos ./videos',
+  down: 'docker compose --profile emulator down',
+} as const;
+
+/** The arguments of `docker` in one of them. */
+export const argumentsOf = (command: string): string[] =>
+  [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '').slice(1);

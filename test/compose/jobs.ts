@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { dockerLine } from './docker';
+import { eventually } from './stack';
+
+const JOB_WITHIN_MS = 5 * 60_000;
+
+const videoSchema = z.object({
+  id: z.string(),
+  status: z.enum(['queued', 'in_progress', 'completed', 'failed']),
+  service_task_id: z.string().nullable(),
+  video: z.object({ bytes: z.number(), sha256: z.string() }).nullable(),
+  error: z.object({ code: z.string(), message: z.string() }).nullable(),
+});
+type Video = z.infer<typeof videoSchema>;
+
+/** Makes videos through the gateway of the stack, whatever is killed meanwhile. */
+export class Jobs {
+  readonly prompts: string[] = [];
+
+  constructor(
+    private readonly url: string,
+    private readonly key: string,
+  ) {}
+
+  /** Starts a job. A call that gets no answer is repeated, which is safe with its key. */
+  async start(prompt: string): Promise<string> {
+    this.prompts.push(prompt);
+    const { id } = await eventually(`"${prompt}" is accepted`, async () => {
+      const answer = await this.call('/v1/videos/text-to-video', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'idempotency-key': prompt },
+        body: JSON.stringify({ prompt, duration: 2 }),
+      });
+      return answer?.ok ? videoSchema.parse(await answer.json()) : undefined;
+    });
+    return id;
+  }
+
+  /** Waits until the service has the task, so that it is paid for. */
+  async untilSubmitted(id: string): Promise<string> {
+    return eventually(`${id} is submitted`, async () => (await this.read(id))?.service_task_id ?? undefined);
+  }
+
+  /** Waits for the video, fetches it and compares it with what the job says of it. */
+  async untilStored(id: string): Promise<Video> {
+    const ended = await eventually(
+      `${id} has ended`,
+      async () => {
+        const video = await this.read(id);
+        return video?.status === 'completed' || video?.status === 'failed' ? video : undefined;
+      },
+      JOB_WITHIN_MS,
+    );
+    if (ended.video === null) throw new Error(`${id} failed: ${JSON.stringify(ended.error)}`);
+    const bytes = await eventually(`${id} is served`, async () => {
+      const answer = await this.call(`/v1/videos/${id}/content`);
+      return answer?.ok ? new Uint8Array(await answer.arrayBuffer()) : undefined;
+    });
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    if (sha256 !== ended.video.sha256)
+      throw new Error(`${id}: the gateway serves another file than was stored.`);
+    return ended;
+  }
+
+  /** How many videos the gateway lists, from Temporal's database. */
+  async countListed(): Promise<number> {
+    const answer = await this.call('/v1/videos?limit=100');
+    return z.object({ data: z.array(z.unknown()) }).parse(await answer?.json()).data.length;
+  }
+
+  private async read(id: string): Promise<Video | undefined> {
+    const answer = await this.call(`/v1/videos/${id}`);
+    return answer?.ok ? videoSchema.parse(await answer.json()) : undefined;
+  }
+
+  /** Undefined if there was no answer: what serves it may just have been killed. */
+  private async call(path: string, init: RequestInit = {}): Promise<Response | undefined> {
+    const headers = { authorization: `Bearer ${this.key}`, ...init.headers };
+    try {
+      return await fetch(`${this.url}${path}`, { ...init, headers, signal: AbortSignal.timeout(10_000) });
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+const taskSchema = z.object({ taskId: z.string(), request: z.object({ prompt: z.string() }) });
+
+/** How many tasks the emulator has for each prompt: each is one that a user would have paid for. */
+export async function tasksByPrompt(): Promise<Map<string, number>> {
+  const text = await dockerLine(
+    ...['compose', '--profile', 'emulator', 'exec', '-T', 'emulator', 'cat', '/tasks/tasks'],
+  );
+  const tasks = new Map(
+    text
+      .split('\n')
+      .map((line) => taskSchema.parse(JSON.parse(line)))
+      .map(({ taskId, request }) => [taskId, request.prompt]),
+  );
+  const counts = new Map<string, number>();
+  for (const prompt of tasks.values()) counts.set(prompt, (counts.get(prompt) ?? 0) + 1);
+  return counts;
+}
