@@ -16,8 +16,8 @@ import { ADOPT_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import { createFailure, describeEvent, readFailure, type VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
-import { measureHold, measureHoldEnd } from './measure';
 import { logJob } from './log-event';
+import { measureHold, measureHoldEnd } from './measure';
 import { notifyReceiver } from './notify';
 
 /** Holds the job until somebody decides. Returns the task to adopt, or undefined to submit once more. */

@@ -11,10 +11,16 @@ import type { VideoActivities } from '../activities';
 import { fromTemporalType } from '../src/contract/failure-table';
 import { CANCEL_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
-import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/video-failure';
+import {
+  createFailure,
+  describeEvent,
+  readFailure,
+  readTimeout,
+  VideoFailure,
+} from '../src/contract/video-failure';
 import type { Job } from './job';
-import { measureEnd } from './measure';
 import { logJob } from './log-event';
+import { measureEnd } from './measure';
 
 /** Turns what ended a job into the failure its caller gets. A cancelled job throws Temporal's own cancellation. */
 export async function explainFailure(job: Job, error: unknown): Promise<unknown> {
@@ -35,13 +41,9 @@ export async function explainFailure(job: Job, error: unknown): Promise<unknown>
   );
 }
 
-function logEnd(
-  job: Job,
-  { type: failureType, message: reason, advice }: VideoFailure,
-  atService?: string,
-): void {
+function logEnd(job: Job, { type: failureType, details, advice }: VideoFailure, atService?: string): void {
   if (failureType === 'Cancelled') logJob(job, 'cancelled', { atService });
-  else logJob(job, 'failed', { failureType, reason, advice });
+  else logJob(job, 'failed', { failureType, reason: describeEvent(failureType, details), advice });
 }
 
 function failureOf(error: unknown, { taskId }: Job): VideoFailure | undefined {

@@ -19,7 +19,7 @@ import {
   POLL_POLICY,
   QUICK_POLL_MS,
 } from '../src/contract/policies';
-import { createFailure, readFailure, VideoFailure } from '../src/contract/video-failure';
+import { createFailure, describeEvent, readFailure, VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
 import { logJob } from './log-event';
 import { namesReceiver } from './notify';
@@ -132,8 +132,8 @@ export async function recordPoll(job: Job, poll: () => Promise<TaskStatus>): Pro
   }
 }
 
-function logPollFailure(job: Job, { type: failureType, message: reason, advice }: VideoFailure): void {
-  logJob(job, 'pollsFailing', { failureType, reason, advice });
+function logPollFailure(job: Job, { type: failureType, details, advice }: VideoFailure): void {
+  logJob(job, 'pollsFailing', { failureType, reason: describeEvent(failureType, details), advice });
 }
 
 /**

@@ -1,4 +1,5 @@
 import { inTime } from '../client/job-overview';
+import { mayRetryAsItIs } from '../client/retry-plan';
 import {
   type BatchProgress,
   type BatchResult,
@@ -106,7 +107,7 @@ async function readItem(report: Known, item: number, { env }: Terminal): Promise
 
 const runningOf = ({ progress }: Known) => (progress && 'running' in progress ? progress.running : undefined);
 
-function commandsFor({ workflowId, kind, state, progress }: JobOverview & Known): string[] {
+function commandsFor({ workflowId, kind, state, failure, taskId, progress }: JobOverview & Known): string[] {
   switch (state) {
     case 'running':
       return [
@@ -120,7 +121,7 @@ function commandsFor({ workflowId, kind, state, progress }: JobOverview & Known)
       return kind === 'batch' ? [] : [commandOn('download', workflowId)];
     case 'failed':
     case 'cancelled':
-      return [commandOn('retry', workflowId)];
+      return kind === 'batch' || mayRetryAsItIs(failure, taskId) ? [commandOn('retry', workflowId)] : [];
   }
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { shown } from '../contract/clean-text';
-import { FAILURES } from '../contract/failure-table';
+import { FAILURES, type FailureType } from '../contract/failure-table';
 import { commandOn } from '../contract/job-commands';
 import { adoptCommand, decisionCommands } from '../contract/lost-submit';
 import type { OverviewState } from '../contract/overview';
@@ -74,6 +74,13 @@ function whyNot({
   }
   if (sentNothing) return `${name} was refused, and the same request would be refused again.`;
   return `${name} may have paid for a task that is not known. Look for it at the service: adopt it if it exists, and submit again only if it does not.`;
+}
+
+/** Whether a retry of a job that ended so is worth a try without a decision of the user. */
+export function mayRetryAsItIs(failure: FailureType | undefined, taskId: string | undefined): boolean {
+  if (failure === undefined) return true;
+  const { worthAdopting, isFinal } = FAILURES[failure];
+  return taskId === undefined ? !isFinal : worthAdopting;
 }
 
 /** Temporal's limit. */

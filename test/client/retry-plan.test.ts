@@ -1,4 +1,10 @@
-import { type EndedJob, planRetry, RetryRefused, retryName } from '../../src/client/retry-plan';
+import {
+  type EndedJob,
+  mayRetryAsItIs,
+  planRetry,
+  RetryRefused,
+  retryName,
+} from '../../src/client/retry-plan';
 import { FAILURES, type FailureType, VideoFailure } from '../../src/contract';
 import { isWorkflowId } from '../../src/contract/input-rules';
 import { fc } from '../support/properties';
@@ -23,7 +29,11 @@ function outcomeOf(job: EndedJob, options?: { resubmit: boolean }): unknown {
 const RESUBMIT = "videogen retry 'fox 1' --resubmit";
 
 test.each<[string, EndedJob, unknown]>([
-  ['continues with a task that may bring a video', ended('DeadlineExceeded', { taskId: 't' }), { adopt: 't' }],
+  [
+    'continues with a task that may bring a video',
+    ended('DeadlineExceeded', { taskId: 't' }),
+    { adopt: 't' },
+  ],
   [
     'continues with the task of a cancelled job',
     ended('Cancelled', { taskId: 't', state: 'cancelled' }),
@@ -35,7 +45,11 @@ test.each<[string, EndedJob, unknown]>([
     { adopt: 't' },
   ],
   ['submits again what was never sent', ended('RateLimited', { sentNothing: true }), { submit: 'anew' }],
-  ['asks before it pays for a failed generation again', ended('GenerationFailed', { taskId: 't' }), [RESUBMIT]],
+  [
+    'asks before it pays for a failed generation again',
+    ended('GenerationFailed', { taskId: 't' }),
+    [RESUBMIT],
+  ],
   ['asks before it repeats a refused request', ended('InvalidRequest', { sentNothing: true }), [RESUBMIT]],
   ['asks when something may have been sent', ended('Unexpected'), [RESUBMIT]],
   [
@@ -63,6 +77,15 @@ test('nothing that may have been paid is ever submitted again without a decision
     for (const taskId of [undefined, 't']) {
       const outcome = outcomeOf(ended(type, { taskId, sentNothing: false }));
       expect([type, Object(outcome).submit]).toEqual([type, undefined]);
+    }
+  }
+});
+
+test('a retry is proposed for exactly those that need no decision', () => {
+  for (const type of Object.keys(FAILURES) as FailureType[]) {
+    for (const taskId of [undefined, 't']) {
+      const plan = outcomeOf(ended(type, { taskId, sentNothing: taskId === undefined }));
+      expect([type, taskId, mayRetryAsItIs(type, taskId)]).toEqual([type, taskId, !Array.isArray(plan)]);
     }
   }
 });
