@@ -58,7 +58,7 @@ export function redrawOn(terminal: Terminal): ((line: string) => void) | undefin
   if (terminal.columns() === undefined) return undefined;
   return (line) => {
     terminal.control(CLEAR_LINE);
-    terminal.err(cutToWidth(line, (terminal.columns() ?? 1) - 1));
+    terminal.err(cutToWidth(line, (terminal.columns() ?? 1) - 1, ''));
   };
 }
 
