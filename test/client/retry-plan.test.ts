@@ -23,7 +23,11 @@ function outcomeOf(job: EndedJob, options?: { resubmit: boolean }): unknown {
 const RESUBMIT = "videogen retry 'fox 1' --resubmit";
 
 test.each<[string, EndedJob, unknown]>([
-  ['continues with a task that may bring a video', ended('DeadlineExceeded', { taskId: 't' }), { adopt: 't' }],
+  [
+    'continues with a task that may bring a video',
+    ended('DeadlineExceeded', { taskId: 't' }),
+    { adopt: 't' },
+  ],
   [
     'continues with the task of a cancelled job',
     ended('Cancelled', { taskId: 't', state: 'cancelled' }),
@@ -35,7 +39,11 @@ test.each<[string, EndedJob, unknown]>([
     { adopt: 't' },
   ],
   ['submits again what was never sent', ended('RateLimited', { sentNothing: true }), { submit: 'anew' }],
-  ['asks before it pays for a failed generation again', ended('GenerationFailed', { taskId: 't' }), [RESUBMIT]],
+  [
+    'asks before it pays for a failed generation again',
+    ended('GenerationFailed', { taskId: 't' }),
+    [RESUBMIT],
+  ],
   ['asks before it repeats a refused request', ended('InvalidRequest', { sentNothing: true }), [RESUBMIT]],
   ['asks when something may have been sent', ended('Unexpected'), [RESUBMIT]],
   [
