@@ -59,6 +59,7 @@ async function watchJobs(
     notesOn: (row) => [...holdLines(row), ...reader.notesOn(row)],
     isOver: (all) => all.every(({ endedAt }) => endedAt !== undefined),
   });
+  if (rows === undefined && terminal.isOutClosed()) return EXIT.ok;
   if (rows === undefined) {
     printLine(
       terminal,
