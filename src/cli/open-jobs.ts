@@ -17,8 +17,10 @@ export interface JobsSession {
   videos: VideoClient;
   /** Address of the Temporal UI, if it is known. */
   uiUrl?: string | undefined;
-  /** Aborted by Ctrl-C. It also aborts every call to Temporal. */
+  /** Aborted by Ctrl-C, or when another process that ran Temporal has ended. It also aborts every call to Temporal. */
   signal: AbortSignal;
+  /** Whether Ctrl-C was pressed. */
+  isInterrupted(): boolean;
   /** Names the task queue on which a job waits although no worker polls it; undefined if there is none. */
   describeMissingWorker(workflowId: string): Promise<string | undefined>;
 }
@@ -79,7 +81,14 @@ export async function withJobs(terminal: Terminal, work: JobsWork): Promise<numb
         return missing !== undefined && opened.isLocal ? missingHere(workflowId, env) : missing;
       };
       const code = await client.withAbortSignal(signal, () =>
-        work.run({ client, videos, uiUrl, signal, describeMissingWorker }),
+        work.run({
+          client,
+          videos,
+          uiUrl,
+          signal,
+          isInterrupted: () => signal.aborted && !hasEnded,
+          describeMissingWorker,
+        }),
       );
       if (!hasEnded) return code;
     } catch (error) {

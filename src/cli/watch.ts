@@ -61,6 +61,7 @@ async function watchJobs(
   });
   if (rows === undefined && terminal.isOutClosed()) return EXIT.ok;
   if (rows === undefined) {
+    if (!session.isInterrupted()) return EXIT.noTemporal;
     printLine(
       terminal,
       `Stopped watching. ${names.length === 1 ? 'The job is' : 'The jobs are'} not cancelled.`,

@@ -136,6 +136,13 @@ test('list, status and the filters show jobs of each kind, without a worker too'
       /^job {7}held [0-9a-f]{8}\nrequest {3}text to video: "A red fox"\nstate {5}needs-decision\n/,
     );
 
+    const terminal = new FakeTerminal(settings());
+    const watching = run(['watch', waiting.workflowId], terminal);
+    while (!terminal.stderr.includes('No worker polls task queue nobody')) await pause();
+    terminal.interrupt();
+    expect(await watching).toBe(130);
+    expect(terminal.stderr).toMatch(/Stopped watching\. The job is not cancelled\.\n$/);
+
     await held.decideSubmit({ decision: 'abandon' });
     await terminate(waiting);
     expect(await status(waiting.workflowId)).toMatchObject({ state: 'cancelled' });
