@@ -30,5 +30,5 @@ export function batchScreen(progress: BatchProgress, nowMs: number, columns: num
     ...(hidden > 0 ? [`${' '.repeat(width)}  and ${hidden} more`] : []),
   ];
   // A line that wraps would take two rows and break the redraw.
-  return lines.map((line) => cutToWidth(line, columns));
+  return lines.map((line) => cutToWidth(line, columns, ''));
 }

@@ -21,18 +21,18 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** The text in at most so many columns; a cut text ends with `…`. */
-export function cutToWidth(text: string, columns: number): string {
+/** The text in at most so many columns; a cut text ends with `…`, unless another end is given. */
+export function cutToWidth(text: string, columns: number, end: '…' | '' = '…'): string {
   if (columns <= 0) return '';
   if (widthOf(text) <= columns) return text;
   let cut = '';
-  let left = columns - 1;
+  let left = columns - end.length;
   for (const character of text) {
     left -= widthOfCharacter(character);
     if (left < 0) break;
     cut += character;
   }
-  return `${cut}…`;
+  return `${cut}${end}`;
 }
 
 /** The text with spaces behind it, up to so many columns. */

@@ -31,6 +31,12 @@ export async function findJob({ client }: JobsSession, workflowId: string): Prom
   const [, batch, item] = /^(.+)-([1-9]\d{0,8})$/s.exec(workflowId) ?? [];
   const batchFound = batch === undefined ? undefined : await findWorkflow(client, batch);
   if (batchFound && 'overview' in batchFound && batchFound.overview.kind === 'batch') {
+    const { counts } = batchFound.overview;
+    if (counts && Number(item) > counts.items) {
+      throw new ConfigError(
+        `The batch ${shown(batch ?? '')} has ${counts.items} items, and no item ${item}.`,
+      );
+    }
     return { ...batchFound, item: Number(item) };
   }
   const names = await recentNames(client, MOST_NAMES).catch(() => []);

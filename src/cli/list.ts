@@ -37,6 +37,7 @@ async function printList(
   const listed: JobOverview[] = [];
   // One more than wanted shows that there are more.
   for await (const job of videos.list({ ...wanted, limit: wanted.limit + 1 })) {
+    if (terminal.isOutClosed()) return EXIT.ok;
     if (listed.length < wanted.limit && screen === undefined) terminal.out(printableJson(job));
     listed.push(job);
   }
@@ -68,7 +69,7 @@ async function watchList(
     },
     isOver: () => false,
   });
-  return EXIT.interrupted;
+  return terminal.isOutClosed() ? EXIT.ok : EXIT.interrupted;
 }
 
 function sayNone({ state, failure, since }: ListCommandOptions, terminal: Terminal): number {

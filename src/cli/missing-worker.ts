@@ -11,12 +11,20 @@ export async function describeMissingWorker(
   env: Environment,
 ): Promise<string | undefined> {
   const server = { connection: client.connection, namespace: client.options.namespace };
-  const { taskQueue, raw } = await client.workflow.getHandle(workflowId).describe();
+  // Not the SDK's own description: it decodes the memo, which a codec that is not set here may have encoded.
+  const { namespace } = server;
+  const { workflowExecutionInfo, pendingActivities } = await client.workflowService.describeWorkflowExecution(
+    {
+      namespace,
+      execution: { workflowId },
+    },
+  );
+  const taskQueue = workflowExecutionInfo?.taskQueue ?? '';
   const start = `start one with: ${workerCommand(taskQueue, env)}`;
   if ((await pollersOf(server, taskQueue, 'workflows')).length === 0) {
     return `No worker polls task queue ${shown(taskQueue)}, so ${shown(workflowId)} waits; ${start}`;
   }
-  const pending = (raw.pendingActivities ?? []).flatMap(({ activityOptions }) => {
+  const pending = (pendingActivities ?? []).flatMap(({ activityOptions }) => {
     return activityOptions?.taskQueue?.name ?? [];
   });
   for (const queue of new Set(pending)) {

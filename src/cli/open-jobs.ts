@@ -2,8 +2,9 @@ import { setMaxListeners } from 'node:events';
 import type { Client } from '@temporalio/client';
 import type { VideoClient } from '../client/video-client';
 import { readTemporalUiUrl } from '../config/gateway-config';
+import { ConfigError } from '../config/service-config';
 import { readTemporalAddress } from '../config/temporal-config';
-import { shown } from '../contract/clean-text';
+import { inShell, shown } from '../contract/clean-text';
 import { commandOn } from '../contract/job-commands';
 import { Closers } from './closers';
 import { devCommand } from './commands';
@@ -16,8 +17,10 @@ export interface JobsSession {
   videos: VideoClient;
   /** Address of the Temporal UI, if it is known. */
   uiUrl?: string | undefined;
-  /** Aborted by Ctrl-C. It also aborts every call to Temporal. */
+  /** Aborted by Ctrl-C, or when another process that ran Temporal has ended. It also aborts every call to Temporal. */
   signal: AbortSignal;
+  /** Whether Ctrl-C was pressed. */
+  isInterrupted(): boolean;
   /** Names the task queue on which a job waits although no worker polls it; undefined if there is none. */
   describeMissingWorker(workflowId: string): Promise<string | undefined>;
 }
@@ -36,6 +39,7 @@ interface OpenedServer {
 const load = {
   sdk: (): typeof import('@temporalio/client') => require('@temporalio/client'),
   videos: (): typeof import('../client/video-client') => require('../client/video-client'),
+  overview: (): typeof import('../client/job-overview') => require('../client/job-overview'),
   findServer: (): typeof import('./find-server') => require('./find-server'),
   localServer: (): typeof import('./local-server') => require('./local-server'),
   localStack: (): typeof import('./local-stack') => require('./local-stack'),
@@ -77,11 +81,18 @@ export async function withJobs(terminal: Terminal, work: JobsWork): Promise<numb
         return missing !== undefined && opened.isLocal ? missingHere(workflowId, env) : missing;
       };
       const code = await client.withAbortSignal(signal, () =>
-        work.run({ client, videos, uiUrl, signal, describeMissingWorker }),
+        work.run({
+          client,
+          videos,
+          uiUrl,
+          signal,
+          isInterrupted: () => signal.aborted && !hasEnded,
+          describeMissingWorker,
+        }),
       );
       if (!hasEnded) return code;
     } catch (error) {
-      if (!signal.aborted) throw error;
+      if (!signal.aborted) throw explained(error, opened.client);
       if (!hasEnded) return EXIT.interrupted;
     } finally {
       stopListening();
@@ -89,6 +100,15 @@ export async function withJobs(terminal: Terminal, work: JobsWork): Promise<numb
     }
     printLine(terminal, 'The process that ran Temporal has ended. Continuing without it.');
   }
+}
+
+/** The SDK's own sentence does not say what to do about a namespace that is not there. */
+function explained(error: unknown, { options: { namespace } }: Client): unknown {
+  if (!load.overview().isMissingNamespace(error)) return error;
+  return new ConfigError(
+    `There is no namespace ${shown(namespace)}: create it with: temporal operator namespace create --namespace ${inShell(namespace)}, or correct TEMPORAL_NAMESPACE.`,
+    { cause: error },
+  );
 }
 
 async function openServer(terminal: Terminal, { withWorker }: JobsWork): Promise<OpenedServer | undefined> {

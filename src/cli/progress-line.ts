@@ -72,5 +72,5 @@ function cutToFit(parts: string[], columns: number): string {
     if (widthOf(longer) > columns) break;
     line = longer;
   }
-  return line === '' ? cutToWidth(parts[0] ?? '', columns) : line;
+  return line === '' ? cutToWidth(parts[0] ?? '', columns, '') : line;
 }

@@ -27,6 +27,8 @@ export interface Terminal {
   outLine(pieces: readonly Piece[]): void;
   /** Writes a control sequence to the screen of `out`. */
   outControl(sequence: string): void;
+  /** Whether the reader of `out` is gone, as `head` is after its lines. */
+  isOutClosed(): boolean;
   /** Calls back on the first Ctrl-C or SIGTERM. The returned function removes the callback. */
   onInterrupt(callback: () => void): () => unknown;
 }
@@ -58,7 +60,7 @@ export function redrawOn(terminal: Terminal): ((line: string) => void) | undefin
   if (terminal.columns() === undefined) return undefined;
   return (line) => {
     terminal.control(CLEAR_LINE);
-    terminal.err(cutToWidth(line, (terminal.columns() ?? 1) - 1));
+    terminal.err(cutToWidth(line, (terminal.columns() ?? 1) - 1, ''));
   };
 }
 
@@ -109,11 +111,13 @@ export function processTerminal(): ProcessTerminal {
   };
   let lastWrite: Promise<unknown> = Promise.resolve();
   let problem: Error | undefined;
+  let isOutClosed = false;
   const writeOut = (text: string) => {
     lastWrite = new Promise<void>((resolve) => {
       process.stdout.write(text, (error) => {
         // A reader such as `head` may close the pipe. That is not an error.
-        if (error && errorCode(error) !== 'EPIPE') problem ??= error;
+        if (error && errorCode(error) === 'EPIPE') isOutClosed = true;
+        else if (error) problem ??= error;
         resolve();
       });
     });
@@ -140,6 +144,7 @@ export function processTerminal(): ProcessTerminal {
       // Some terminals say that they have no size.
       return isTTY ? { columns: columns || 80, rows: rows || 24 } : undefined;
     },
+    isOutClosed: () => isOutClosed,
     onInterrupt: (callback) => {
       if (interrupted) callback();
       callbacks.add(callback);

@@ -20,7 +20,8 @@ export interface WatchedRows {
 
 /**
  * Shows rows until they are over: a table that is drawn again and again on a terminal, a JSON line for each change in a pipe.
- * While Temporal does not answer, the last rows stay. Returns the last rows, or undefined after Ctrl-C.
+ * While Temporal does not answer, the last rows stay. Returns the last rows, or undefined after Ctrl-C and when nobody
+ * reads any more.
  */
 export async function watchRows(
   session: Pick<JobsSession, 'client' | 'signal'>,
@@ -37,7 +38,7 @@ export async function watchRows(
   const notes = new Set<string>();
   let rows: JobRow[] | undefined;
   let silentSince: string | undefined;
-  while (!signal.aborted) {
+  while (!signal.aborted && !terminal.isOutClosed()) {
     try {
       rows = await abortable(session, read);
       if (silentSince !== undefined) print('Temporal answers again.');

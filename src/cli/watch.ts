@@ -59,7 +59,9 @@ async function watchJobs(
     notesOn: (row) => [...holdLines(row), ...reader.notesOn(row)],
     isOver: (all) => all.every(({ endedAt }) => endedAt !== undefined),
   });
+  if (rows === undefined && terminal.isOutClosed()) return EXIT.ok;
   if (rows === undefined) {
+    if (!session.isInterrupted()) return EXIT.noTemporal;
     printLine(
       terminal,
       `Stopped watching. ${names.length === 1 ? 'The job is' : 'The jobs are'} not cancelled.`,

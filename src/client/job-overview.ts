@@ -62,7 +62,7 @@ export async function findWorkflow(
   const described = await inTime(client, () =>
     client.workflowService.describeWorkflowExecution({ namespace, execution: { workflowId } }),
   ).catch((error: unknown) => {
-    if (errorCode(error) === NOT_FOUND) return undefined;
+    if (errorCode(error) === NOT_FOUND && !isMissingNamespace(error)) return undefined;
     throw error;
   });
   if (described === undefined) return undefined;
@@ -72,6 +72,13 @@ export async function findWorkflow(
   const overview = await overviewOf(client, kind, described);
   if (readEnding) Object.assign(overview, await endingOf(client, overview));
   return { overview };
+}
+
+/** Whether the server does not know the namespace. It has the same status for a workflow that is not there. */
+export function isMissingNamespace(error: unknown): boolean {
+  const { name, message, cause }: { name?: unknown; message?: unknown; cause?: unknown } = Object(error);
+  if (name === 'NamespaceNotFoundError' || /^(5 NOT_FOUND: )?Namespace /.test(String(message))) return true;
+  return cause !== undefined && isMissingNamespace(cause);
 }
 
 /** Every call to Temporal in it fails after a while. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Client, WorkflowHandle } from '@temporalio/client';
+import { ValueError } from '@temporalio/common';
 import type { BatchInput } from '../contract/batch';
 import { shown } from '../contract/clean-text';
 import { decodeFirst } from '../contract/decode-first';
@@ -19,7 +20,7 @@ import { isVideoFailure, type VideoFailure } from '../contract/video-failure';
 import { findWorkflow, inTime } from './job-overview';
 import { prepareBatch, prepareJob } from './prepare-start';
 import { planRetry, type RetryPlan, RetryRefused, retryName } from './retry-plan';
-import { hasSentNothing, NameTaken, type PreparedStart, startOrJoin } from './start-or-join';
+import { type Existing, hasSentNothing, NameTaken, type PreparedStart, startOrJoin } from './start-or-join';
 import { jobOf } from './video-job';
 
 /** Options for a retry. */
@@ -70,17 +71,18 @@ async function retryOne(
   { resubmit, deadline }: RetryOptions,
 ): Promise<RetriedJob> {
   const { workflowId, state } = overview;
+  // Refuses what has not ended.
+  if (overview.endedAt === undefined) planRetry({ workflowId, state, sentNothing: false });
   const handle = client.workflow.getHandle(workflowId);
-  const description = await inTime(client, () => handle.describe());
-  const failure = overview.endedAt === undefined ? undefined : await failureOf(client, handle);
+  const description = await describe(client, handle);
+  const failure = await failureOf(client, handle);
   const plan = planRetry(
     {
       workflowId,
       state,
       failure,
       taskId: failure?.taskId ?? overview.taskId,
-      sentNothing:
-        overview.endedAt !== undefined && (await inTime(client, () => hasSentNothing(handle, description))),
+      sentNothing: await inTime(client, () => hasSentNothing(handle, description)),
     },
     { resubmit },
   );
@@ -107,7 +109,7 @@ async function retryOne(
 async function retryBatch(client: Client, overview: JobOverview): Promise<RetriedJob> {
   const { workflowId, state } = overview;
   if (state === 'running' || state === 'succeeded') planRetry({ workflowId, state, sentNothing: false });
-  const { memo } = await inTime(client, () => client.workflow.getHandle(workflowId).describe());
+  const { memo } = await describe(client, client.workflow.getHandle(workflowId));
   const input = await inputOf(client, overview);
   const prepared = prepareBatch(input, {
     workflowId,
@@ -139,6 +141,18 @@ async function startOn<Input extends JobInput | BatchInput>(
     commandOn('retry', next),
   ]);
 }
+
+/** The SDK decodes the memo, which a codec that is not set here may have encoded. */
+function describe(client: Client, handle: WorkflowHandle): Promise<Existing> {
+  return inTime(client, () => handle.describe()).catch((error: unknown) => {
+    throw error instanceof ValueError ? unreadable(handle.workflowId) : error;
+  });
+}
+
+const unreadable = (workflowId: string) =>
+  new RetryRefused(
+    `What ${shown(workflowId)} was started with cannot be read here: another codec has encoded it.`,
+  );
 
 async function failureOf(client: Client, handle: WorkflowHandle): Promise<VideoFailure | undefined> {
   return inTime(client, () => jobOf(handle).result()).then(
@@ -186,7 +200,7 @@ async function inputOf(client: Client, { workflowId, runId }: JobOverview): Prom
   const { input } = history?.events?.[0]?.workflowExecutionStartedEventAttributes ?? {};
   const first = await decodeFirst(client.options.loadedDataConverter, input).catch(() => undefined);
   if (typeof first !== 'object' || first === null) {
-    throw new RetryRefused(`The input of ${shown(workflowId)} cannot be read here.`);
+    throw unreadable(workflowId);
   }
   // Some languages send null for an unset field.
   return Object.fromEntries(Object.entries(first).filter(([, value]) => value !== null));

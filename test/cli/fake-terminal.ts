@@ -37,6 +37,10 @@ export class FakeTerminal implements Terminal {
     return this.height;
   }
 
+  isOutClosed(): boolean {
+    return false;
+  }
+
   onInterrupt(callback: () => void): () => unknown {
     this.callbacks.add(callback);
     return () => this.callbacks.delete(callback);

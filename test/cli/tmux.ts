@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { findTool } from '../support/tools.cjs';
 
 const MAIN = join(__dirname, '../../dist/src/cli/main.js');
-const GIVE_UP_AFTER_MS = 60_000;
+/** Far longer than a busy machine needs, and shorter than a test may take. */
+const GIVE_UP_AFTER_MS = 40_000;
 
 /** A real terminal with a shell in it, in which people would type. */
 export class Tmux {

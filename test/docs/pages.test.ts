@@ -34,7 +34,7 @@ test.each(Object.entries(pages))('%s begins with a paragraph that says who it is
 /** The arguments of each `videogen` command in the shell blocks of a page. */
 function commandLines(text: string): string[][] {
   const blocks = [...blocksOf(text, 'sh'), ...blocksOf(text, 'console')];
-  const lines = blocks.flatMap((block) => block.split('\n')).map((line) => line.replace(/\s+#.*$/, ''));
+  const lines = blocks.flatMap((block) => block.split('\n')).map((line) => line.replace(/\s+[#>|].*$/, ''));
   return lines.flatMap((line) => {
     const [, command] = /^(?:\$ )?(?:npx )?videogen (.*)$/.exec(line) ?? [];
     return command === undefined ? [] : [wordsOf(command)];

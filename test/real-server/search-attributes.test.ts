@@ -211,7 +211,7 @@ describe('with our search attributes registered', () => {
     await inWorld(env, { jobTimeMs: 60_000 }, async (world) => {
       const { job, taskId } = await (await searchable(world)).submit({ request, polling: EVERY_SECOND });
       const handle = env.temporal.client.workflow.getHandle(job.workflowId);
-      const { runId } = await handle.describe();
+      const { runId, startTime } = await handle.describe();
       while ((await handle.describe()).runId === runId) {
         await job.pollNow();
         await pause();
@@ -223,6 +223,19 @@ describe('with our search attributes registered', () => {
         VideoOutcome: 'none',
       });
       expect(await upsertsOf(job.workflowId)).toBe(0);
+      // It is one job, as old as its first run.
+      const overview = {
+        workflowId: job.workflowId,
+        startedAt: startTime.toISOString(),
+        phase: 'waiting',
+        taskId,
+      };
+      expect(await world.videos.find(job.workflowId)).toMatchObject(overview);
+      const listed: unknown[] = [];
+      for await (const one of world.videos.list({ states: ['running'] })) listed.push(one);
+      expect(listed.filter((one) => Object(one).workflowId === job.workflowId)).toEqual([
+        expect.objectContaining(overview),
+      ]);
       await job.cancel();
       await failureOf(job.result());
       expect(await attributesOf(job.workflowId)).toMatchObject({ VideoOutcome: 'Cancelled' });
