@@ -14,7 +14,7 @@ const nothingIsConnected = async () => {
 };
 jest.mock('../../../src/cli/open-temporal', () => ({ openTemporal: nothingIsConnected }));
 jest.mock('../../../src/cli/local-stack', () => ({ openLocalStack: nothingIsConnected }));
-jest.mock('../../../src/cli/quiet-runtime', () => ({ quietRuntime: () => undefined }));
+jest.mock('../../../src/cli/open-log', () => ({ openLog: () => undefined }));
 jest.mock('../../../src/cli/doctor/run-checks', () => ({ runChecks: () => [] }));
 jest.mock('../../../src/cli/doctor/find-temporal', () => ({ findTemporal: nothingIsConnected }));
 jest.mock('../../../src/worker/video-worker', () => ({
