@@ -96,8 +96,7 @@ export const GATEWAY_SETTINGS = {
     type: z
       .enum(['requests', 'errors'], { error: ({ input }) => `is ${JSON.stringify(input)}` })
       .default('requests'),
-    meaning:
-      'What the gateway logs: `requests` for every answer, `errors` for those from 500 on.',
+    meaning: 'What the gateway logs: `requests` for every answer, `errors` for those from 500 on.',
     fix: 'set it to requests or errors, or unset it',
   },
 } satisfies SettingGroup;
