@@ -1,5 +1,5 @@
 import { Runtime, type Worker } from '@temporalio/worker';
-import { type MonitorAddress, readMonitorAddress } from '../config/monitor-config';
+import type { MonitorAddress } from '../config/monitor-config';
 import type { Environment } from '../config/read-setting';
 import { readSearchAttributes } from '../config/temporal-config';
 import type { HealthPart, PartStatus } from '../monitor/health';
@@ -9,13 +9,7 @@ import { sdkMetricsReader, startCounters } from './sdk-metrics';
 import { TemporalGauges } from './temporal-gauges';
 import type { VideoWork } from './video-work';
 
-/** `false`: none, whatever the environment says. */
-export function monitorAddress(
-  given: MonitorAddress | false | undefined,
-  env?: Environment,
-): MonitorAddress | undefined {
-  return given === false ? undefined : (given ?? readMonitorAddress(env));
-}
+export { exporterForMonitor, installSdkMetrics } from './sdk-metrics';
 
 export interface MonitoredWorkers {
   /** The workers of the SDK that run now; more may come. */

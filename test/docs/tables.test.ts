@@ -1,6 +1,7 @@
 import { FAILURES } from '../../src/contract';
 import { readPage, readReadme } from '../support/docs-page';
 import { answerTable, failureTable, meaningTable } from '../support/documented-tables';
+import { metricsTable } from '../support/metrics-table';
 import { settingsTable } from '../support/settings-table';
 
 /** Tables that are generated from the code, each between two comments of its page. */
@@ -9,12 +10,14 @@ const FILES = {
   failures: 'docs/failures.md',
   answers: 'docs/failures.md',
   settings: 'docs/configuration.md',
+  metrics: 'docs/observability.md',
 };
 const TABLES = {
   meanings: meaningTable(),
   failures: failureTable(),
   answers: answerTable(),
   settings: settingsTable(),
+  metrics: metricsTable(),
 };
 type Name = keyof typeof TABLES;
 
@@ -52,9 +55,10 @@ const SHOWN: Record<Name, string> = {
   failures: page,
   answers: page,
   settings: readPage('configuration.md'),
+  metrics: readPage('observability.md'),
 };
 
-it.each(['meanings', 'failures', 'answers', 'settings'] as const)(
+it.each(['meanings', 'failures', 'answers', 'settings', 'metrics'] as const)(
   'the documented table of %s matches the code',
   (name) => {
     expect(() => checkTable(name, SHOWN[name])).not.toThrow();

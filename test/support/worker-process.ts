@@ -12,10 +12,7 @@ export interface WorkerProcess {
 const running = new Map<ChildProcess, Promise<unknown>>();
 
 /** Starts a worker in its own process, and waits until it is ready. */
-export async function startWorkerProcess(
-  env: Record<string, string>,
-  main?: string,
-): Promise<WorkerProcess> {
+export async function startWorkerProcess(env: Record<string, string>, main?: string): Promise<WorkerProcess> {
   const child = spawnWorker(env, main);
   await Promise.race([once(child.process, 'message'), child.ended.then(() => failed(child.output()))]);
   return child;
