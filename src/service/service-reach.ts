@@ -27,8 +27,13 @@ export class ServiceReach {
   /** The same service, whose calls are noticed. Videos may come from another host, so they say nothing. */
   watch(service: VideoService): VideoService {
     return {
-      address: service.address,
-      profile: service.profile,
+      // Read each time: a host's own service may change them.
+      get address() {
+        return service.address;
+      },
+      get profile() {
+        return service.profile;
+      },
       submit: (request, options) => this.notice(service.submit(request, options)),
       poll: (taskId, options) => this.notice(service.poll(taskId, options)),
       cancel: (taskId, options) => this.notice(service.cancel(taskId, options)),
