@@ -5,6 +5,7 @@ import { EXIT } from './exit-codes';
 import { openLocalStack } from './local-stack';
 import type { DevOptions } from './options';
 import { readFaults, type ScriptedFault } from './read-faults';
+import { readPort } from './read-port';
 import { redrawOn, type Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
 
@@ -80,11 +81,4 @@ function readFaultsOf({ fault = [] }: DevOptions, { env }: Terminal): ScriptedFa
     );
   }
   return readFaults(fault);
-}
-
-export function readPort(name: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const port = Number(text);
-  if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
-  throw new ConfigError(`${name} is ${JSON.stringify(text)}: give a port from 1 to 65535.`);
 }

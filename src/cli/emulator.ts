@@ -2,10 +2,10 @@ import { ConfigError, readKeyIfSet } from '../config/service-config';
 import { durationMs, inShell } from '../contract';
 import { type ChaosOptions, DIALECT_NAMES, type DialectName, startEmulator } from '../emulator';
 import { callDescriber } from './call-describer';
-import { readPort } from './dev';
 import { EXIT } from './exit-codes';
 import type { EmulatorCommandOptions } from './options';
 import { readFaults } from './read-faults';
+import { readPort } from './read-port';
 import type { Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
 

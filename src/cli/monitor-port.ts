@@ -1,6 +1,6 @@
-import { type MonitorAddress, readMonitorAddress, readMonitorHost } from '../config/monitor-config';
+import { type MonitorAddress, monitorAddress, readMonitorHost } from '../config/monitor-config';
 import type { Environment } from '../config/read-setting';
-import { readPort } from './dev';
+import { readPort } from './read-port';
 
 /** `--monitor-port` goes before the environment. */
 export function readMonitor(
@@ -8,7 +8,7 @@ export function readMonitor(
   env: Environment,
 ): Required<MonitorAddress> | undefined {
   const port = readPort('--monitor-port', options.monitorPort);
-  return port === undefined ? readMonitorAddress(env) : { port, host: readMonitorHost(env) };
+  return monitorAddress(port === undefined ? undefined : { port, host: readMonitorHost(env) }, env);
 }
 
 export function describeMonitor({ host, port }: Required<MonitorAddress>): string {

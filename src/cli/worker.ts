@@ -1,7 +1,7 @@
 import { resolveQueues } from '../config/queues';
 import { ConfigError, type Environment, readServiceConfig } from '../config/service-config';
 import { createVideoService, recordAnswers } from '../service';
-import { exporterForMonitor } from '../worker/sdk-metrics';
+import { loadMonitor } from '../worker/load-monitor';
 import { createVideoWorker, WORKER_ROLES, type WorkerRole } from '../worker/video-worker';
 import { EXIT } from './exit-codes';
 import { describeMonitor, readMonitor } from './monitor-port';
@@ -16,7 +16,7 @@ export async function worker(options: WorkerCommandOptions, terminal: Terminal):
   const { env } = terminal;
   const monitor = readMonitor(options, env);
   const roles = only && [...new Set(only.map(readRole))];
-  openLog(terminal, 'info', monitor && (await exporterForMonitor()));
+  openLog(terminal, 'info', monitor && (await loadMonitor().exporterForMonitor()));
   const service = record === undefined ? undefined : recordedService(record, terminal);
   try {
     const videoWorker = await createVideoWorker({ env, service, roles, monitor });

@@ -47,8 +47,13 @@ export interface MonitorAddress {
   host?: string;
 }
 
-/** Where the monitor listens; undefined when there is to be none. */
-export function readMonitorAddress(env?: Environment): Required<MonitorAddress> | undefined {
+/** Where the monitor listens: as given, `false` for nowhere, or else as the environment says. Undefined for nowhere. */
+export function monitorAddress(
+  given: MonitorAddress | false | undefined,
+  env?: Environment,
+): Required<MonitorAddress> | undefined {
+  if (given === false) return undefined;
+  if (given !== undefined) return { host: DEFAULT_MONITOR_HOST, ...given };
   const port = read('VIDEOGEN_MONITOR_PORT', env);
   const host = readMonitorHost(env);
   return port === undefined ? undefined : { port, host };

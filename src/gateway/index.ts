@@ -2,8 +2,8 @@ import type { Client } from '@temporalio/client';
 import { connectClient } from '../client/connect';
 import { createVideoClient } from '../client/video-client';
 import { readGatewayConfig } from '../config/gateway-config';
-import { type MonitorAddress, readMonitorAddress } from '../config/monitor-config';
 import { readLogConfig } from '../config/log-config';
+import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
 import { ConfigError } from '../config/read-setting';
 import { type Environment, readProfile } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
@@ -103,8 +103,8 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
   const requestFields = readProfile(env)?.requestFields ?? [];
   const client = options.client ?? (await connectClient(env, isTraced));
   const videos = await createVideoClient({ env, client, taskQueue: options.taskQueue });
-  const monitorAddress = options.monitor === false ? undefined : (options.monitor ?? readMonitorAddress(env));
-  const metrics = monitorAddress && new MetricRegistry();
+  const monitored = monitorAddress(options.monitor, env);
+  const metrics = monitored && new MetricRegistry();
   const app = await buildGateway({
     client,
     videos,
@@ -139,9 +139,9 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
   };
   try {
     const url = await app.listen({ host, port });
-    if (monitorAddress) {
+    if (monitored) {
       const health = () => gatewayHealth(client, isClosing);
-      monitor = await openMonitor(monitorAddress, { health, samples: async () => metrics?.samples() ?? [] });
+      monitor = await openMonitor(monitored, { health, samples: async () => metrics?.samples() ?? [] });
     }
     return { url, hasKeys: keys !== undefined, close };
   } catch (error) {

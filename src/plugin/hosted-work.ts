@@ -4,8 +4,8 @@ import type { WorkerQueues } from '../config/queues';
 import { ConfigError, type Environment } from '../config/service-config';
 import { activityWorkers, runBeside, withOwnDefaults, withoutOwnTasks } from '../worker/activity-workers';
 import { startJanitor } from '../worker/janitor';
+import { loadMonitor } from '../worker/load-monitor';
 import type { VideoWork } from '../worker/video-work';
-import { openWorkerMonitor } from '../worker/worker-monitor';
 import { describeTaken } from './combine';
 
 /** What the plugin added to a host's worker, and needs again when that worker runs. */
@@ -62,7 +62,10 @@ export async function runHosted(
   const { taskQueue, submitQueue } = queues;
   const workers = () => [worker, ...created];
   const opened =
-    monitor && openWorkerMonitor(monitor, { workers, work, taskQueue, submitQueue, env }).catch(logProblem);
+    monitor &&
+    loadMonitor()
+      .openWorkerMonitor(monitor, { workers, work, taskQueue, submitQueue, env })
+      .catch(logProblem);
   try {
     await (others.length > 0 ? runBeside(worker, running, createOthers) : running);
   } finally {

@@ -2,6 +2,7 @@ import { SimplePlugin } from '@temporalio/plugin';
 import type { BundleOptions, ReplayWorkerOptions, Worker, WorkerOptions } from '@temporalio/worker';
 import type { ServiceHandler } from 'nexus-rpc';
 import { createVideoClient, type VideoClient, type VideoClientOptions } from '../client/video-client';
+import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
 import {
   type Queues,
   queuesInInput,
@@ -9,7 +10,6 @@ import {
   resolveWorkerQueues,
   type WorkerQueues,
 } from '../config/queues';
-import type { MonitorAddress } from '../config/monitor-config';
 import { readProfile } from '../config/service-config';
 import { createVideoNexusHandler } from '../nexus/load-handler';
 import { RateLimiter } from '../service';
@@ -19,7 +19,6 @@ import { bundleQuietly } from '../worker/quiet-bundler';
 import { checkSdkVersions, checkWorkerCopy } from '../worker/sdk-versions';
 import { tracedWorker, withTraceModule } from '../worker/trace-worker';
 import { hasPreparedWork, prepareWork, type VideoWorkOptions } from '../worker/video-work';
-import { monitorAddress } from '../worker/worker-monitor';
 import { bundleBesideHost, checkHostBundle } from './bundle';
 import {
   checkActivityNames,

@@ -4,9 +4,11 @@ import { errorCode } from '../contract/error-code';
 import type { VideoService } from './http-video-service';
 import { ServiceFault } from './service-fault';
 
-/** A call that was made within this time says enough; after it a probe is made when somebody asks. */
-const RECENT_MS = 60_000;
-const PROBE_WITHIN_MS = 5_000;
+/** An answer within this time says enough: a single call that fails may be chance. */
+const ANSWERED_WITHIN_MS = 60_000;
+/** After a failed call or probe there is no other before this time. */
+const PROBE_EVERY_MS = 10_000;
+const PROBE_WITHIN_MS = 4_000;
 
 /** Whether the service answers. `since` is when that began, in milliseconds since 1970. */
 export type Reach = { reachable: true; since: number } | { reachable: false; since: number; reason: string };
@@ -14,9 +16,11 @@ export type Reach = { reachable: true; since: number } | { reachable: false; sin
 /** Faults without an answer. A refusal is one, and so is a 429. */
 const UNANSWERED: ReadonlySet<ServiceFault['kind']> = new Set(['not-sent', 'cut']);
 
-/** Knows from the calls of jobs whether the service can be reached, and probes it only when there were none for a minute. */
+/** Knows from the calls of jobs whether the service has answered in the last minute, and probes it only if it has not. */
 export class ServiceReach {
-  private last: { reach: Reach; atMs: number } | undefined;
+  private answers: { since: number; last: number } | undefined;
+  /** Since the last answer. */
+  private failures: { since: number; last: number; reason: string } | undefined;
   private probing: Promise<void> | undefined;
 
   constructor(
@@ -27,8 +31,13 @@ export class ServiceReach {
   /** The same service, whose calls are noticed. Videos may come from another host, so they say nothing. */
   watch(service: VideoService): VideoService {
     return {
-      address: service.address,
-      profile: service.profile,
+      // Read each time: a host's own service may change them.
+      get address() {
+        return service.address;
+      },
+      get profile() {
+        return service.profile;
+      },
       submit: (request, options) => this.notice(service.submit(request, options)),
       poll: (taskId, options) => this.notice(service.poll(taskId, options)),
       cancel: (taskId, options) => this.notice(service.cancel(taskId, options)),
@@ -39,17 +48,21 @@ export class ServiceReach {
 
   /** A service without an address, such as one of a host's own, is not probed: without calls nothing speaks against it. */
   async current(address: string | undefined): Promise<Reach> {
-    if (address !== undefined && !this.isRecent()) {
+    const knows = isWithin(this.answers, ANSWERED_WITHIN_MS, this.now()) || this.failedRecently();
+    if (address !== undefined && !knows) {
       this.probing ??= this.probeOnce(address).finally(() => {
         this.probing = undefined;
       });
       await this.probing;
     }
-    return this.last?.reach ?? { reachable: true, since: this.now() };
+    const { since = this.now() } = this.answers ?? {};
+    if (this.failures === undefined || isWithin(this.answers, ANSWERED_WITHIN_MS, this.now()))
+      return { reachable: true, since };
+    return { reachable: false, since: this.failures.since, reason: this.failures.reason };
   }
 
-  private isRecent(): boolean {
-    return this.last !== undefined && this.now() - this.last.atMs < RECENT_MS;
+  private failedRecently(): boolean {
+    return isWithin(this.failures, PROBE_EVERY_MS, this.now());
   }
 
   private async probeOnce(address: string): Promise<void> {
@@ -73,13 +86,19 @@ export class ServiceReach {
 
   /** The reason is a code: what a server or a socket says may quote an address. */
   private record(reason: string | undefined): void {
-    const atMs = this.now();
-    const before = this.last?.reach;
-    const since = before?.reachable === (reason === undefined) ? before.since : atMs;
-    const reach: Reach =
-      reason === undefined ? { reachable: true, since } : { reachable: false, since, reason };
-    this.last = { reach, atMs };
+    const last = this.now();
+    if (reason !== undefined) {
+      this.failures = { since: this.failures?.since ?? last, last, reason };
+      return;
+    }
+    const hasPaused = !isWithin(this.answers, ANSWERED_WITHIN_MS, last) && this.failures !== undefined;
+    this.answers = { since: hasPaused ? last : (this.answers?.since ?? last), last };
+    this.failures = undefined;
   }
+}
+
+function isWithin(seen: { last: number } | undefined, ms: number, now: number): boolean {
+  return seen !== undefined && now - seen.last < ms;
 }
 
 /** Any answer will do, without a key. Not with undici, which takes 20 MB: a worker without jobs has not loaded it. */

@@ -55,17 +55,40 @@ export async function installSdkMetrics(): Promise<void> {
   }
 }
 
-/** One for each exporter, so that the monitor of two workers reads theirs once. */
-const readers = new Map<string, () => Promise<string>>();
+/** The SDK's own exporter for Prometheus. */
+export interface SdkExporter {
+  /** What it says. */
+  text(): Promise<string>;
+  /** Rejects if it does not answer, which means that the SDK's native part does not run any more. */
+  ping(): Promise<unknown>;
+}
 
-/** Reads what the SDK's exporter says; undefined if it has none for Prometheus. */
-export function sdkMetricsReader(): (() => Promise<string>) | undefined {
-  const address = exporterAddress();
-  if (address === undefined) return undefined;
-  const reader =
-    readers.get(address) ?? (async () => withSnakeCaseLabels(await read(`http://${address}/metrics`)));
-  readers.set(address, reader);
-  return reader;
+/** One for each address, so that the monitor of two workers reads theirs once. */
+const exporters = new Map<string, SdkExporter>();
+
+/** The SDK's exporter; undefined if it has none for Prometheus. Asked once: a runtime that has ended would start again. */
+export function sdkExporter(): SdkExporter | undefined {
+  const { logger, options } = Runtime.instance();
+  const { metricsExporter } = options.runtimeOptions;
+  if (metricsExporter == null) {
+    logger.warn(
+      'Jobs are not measured, because the runtime of the SDK was installed without metrics: give telemetryOptions.metrics of Runtime.install the prometheusMetrics of temporal-videogen.',
+    );
+  }
+  if (metricsExporter?.type !== 'prometheus') return undefined;
+  const url = `http://${onThisMachine(metricsExporter.socketAddr)}`;
+  const exporter = exporters.get(url) ?? {
+    text: async () => withSnakeCaseLabels(await read(`${url}/metrics`)),
+    // Nothing is there, which it says sooner than it writes its text.
+    ping: () => read(`${url}/`),
+  };
+  exporters.set(url, exporter);
+  return exporter;
+}
+
+/** An exporter that listens on all addresses also does on this machine's own. */
+function onThisMachine(address: string): string {
+  return address.replace(/^0\.0\.0\.0:/, `${LOOPBACK}:`).replace(/^\[::\]:/, '[::1]:');
 }
 
 /** With the labels that the SDK gives the metrics of a workflow. */
@@ -74,13 +97,6 @@ export function startCounters(namespace: string, taskQueue: string): void {
   for (const workflowType of [WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE]) {
     startJobCounters(metricMeter.withTags({ namespace, taskQueue, workflowType }));
   }
-}
-
-/** Where the exporter listens: on all addresses means also on this machine's own. */
-function exporterAddress(): string | undefined {
-  const { metricsExporter } = Runtime.instance().options.runtimeOptions;
-  if (metricsExporter?.type !== 'prometheus') return undefined;
-  return metricsExporter.socketAddr.replace(/^0\.0\.0\.0:/, `${LOOPBACK}:`).replace(/^\[::\]:/, '[::1]:');
 }
 
 function read(url: string): Promise<string> {

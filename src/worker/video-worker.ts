@@ -1,5 +1,5 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
-import type { MonitorAddress } from '../config/monitor-config';
+import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
 import { type Queues, resolveWorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
 import type { Monitor } from '../monitor/monitor';
@@ -8,12 +8,11 @@ import { activityWorkers, runTogether, shutDown, withOwnDefaults, withoutOwnTask
 import { connectWorker } from './connect-worker';
 import { deploymentOptions } from './deployment';
 import { startJanitor } from './janitor';
+import { loadMonitor } from './load-monitor';
 import { withOwnWorkflows } from './own-workflows';
 import { QUIET_BUNDLER } from './quiet-bundler';
-import { installSdkMetrics } from './sdk-metrics';
 import { tracedWorker } from './trace-worker';
 import { prepareWork, type VideoWork, type VideoWorkOptions } from './video-work';
-import { monitorAddress, openWorkerMonitor } from './worker-monitor';
 import { cachedWorkflows } from './workflow-cache';
 
 /** What a worker may do: run jobs and poll their tasks, submit, and download if downloads have a queue of their own. */
@@ -81,7 +80,7 @@ export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise
   const maxCachedWorkflows = cachedWorkflows(options.worker, env);
   const monitored = monitorAddress(options.monitor, env);
   const work = prepareWork(options);
-  if (monitored) await installSdkMetrics();
+  if (monitored) await loadMonitor().installSdkMetrics();
   const { connection, namespace } = await connectAndProbe(options, work);
   const shared = withOwnDefaults(
     {
@@ -129,7 +128,7 @@ export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise
     if (monitored) {
       const submitQueue = roles.includes('submits') ? queues.submitQueue : undefined;
       const { taskQueue } = queues;
-      monitor = await openWorkerMonitor(monitored, {
+      monitor = await loadMonitor().openWorkerMonitor(monitored, {
         workers: () => workers,
         work,
         taskQueue,

@@ -1,21 +1,15 @@
 import { Runtime, type Worker } from '@temporalio/worker';
-import { type MonitorAddress, readMonitorAddress } from '../config/monitor-config';
+import type { MonitorAddress } from '../config/monitor-config';
 import type { Environment } from '../config/read-setting';
 import { readSearchAttributes } from '../config/temporal-config';
 import type { HealthPart, PartStatus } from '../monitor/health';
 import { type Monitor, type MonitorSource, openMonitor } from '../monitor/monitor';
 import type { Sample } from '../monitor/registry';
-import { sdkMetricsReader, startCounters } from './sdk-metrics';
+import { type SdkExporter, sdkExporter, startCounters } from './sdk-metrics';
 import { TemporalGauges } from './temporal-gauges';
 import type { VideoWork } from './video-work';
 
-/** `false`: none, whatever the environment says. */
-export function monitorAddress(
-  given: MonitorAddress | false | undefined,
-  env?: Environment,
-): MonitorAddress | undefined {
-  return given === false ? undefined : (given ?? readMonitorAddress(env));
-}
+export { exporterForMonitor, installSdkMetrics } from './sdk-metrics';
 
 export interface MonitoredWorkers {
   /** The workers of the SDK that run now; more may come. */
@@ -42,14 +36,14 @@ export async function openWorkerMonitor(
     countsHeldJobs: readSearchAttributes(env) ?? false,
     log: Runtime.instance().logger,
   });
-  const text = sdkMetricsReader();
+  const exporter = sdkExporter();
   const source: MonitorSource = {
-    text,
+    text: exporter?.text,
     health: async () => [
       polling(monitored.workers()),
       ...(await Promise.all([gauges.health(), reach(work)])),
     ],
-    liveness: async () => [failed(monitored.workers()), ...(text ? [await core(text)] : [])],
+    liveness: async () => [failed(monitored.workers()), ...(exporter ? [await core(exporter)] : [])],
     samples: (): Promise<Sample[]> => gauges.samples(),
   };
   return openMonitor(address, source);
@@ -80,9 +74,8 @@ function failed(workers: readonly Worker[]): HealthPart {
   return status === 'unready' ? { ...part, status } : { part: 'polling', status: 'ok' };
 }
 
-/** The SDK's native part serves its metrics itself: if they come, it runs. */
-async function core(text: () => Promise<string>): Promise<HealthPart> {
-  return text().then(
+async function core({ ping }: SdkExporter): Promise<HealthPart> {
+  return ping().then(
     () => ({ part: 'temporal', status: 'ok' }),
     () => ({ part: 'temporal', status: 'unready', reason: "the SDK's native part does not answer" }),
   );

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { METRICS, type MetricRow } from '../../src/contract/metrics';
 import { namedExpressions } from '../support/dashboard';
+import { readPage } from '../support/docs-page';
 import { buildPromcheck, PROMCHECK_TIMEOUT_MS, type Promcheck } from '../support/promcheck';
 
 let promcheck: Promcheck;
@@ -47,6 +48,14 @@ test('the dashboard shows every metric of ours, and dashboard and alerts no othe
   const named = [...shown, ...promcheck.namesIn(alerts).map(base)];
   const unknown = named.filter((name) => name.startsWith('videogen_') && !ours.includes(name));
   expect(unknown).toEqual([]);
+});
+
+test('the page about observability has every alert', () => {
+  const listed = [...readPage('observability.md').matchAll(/^\| `(Videogen\w+)` \|/gm)].map(
+    ([, name]) => name,
+  );
+  const rules = readFileSync(join(DEPLOY, 'prometheus/videogen-alerts.yml'), 'utf8');
+  expect(listed).toEqual([...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name));
 });
 
 test('an expression with a mistake is noticed', () => {

@@ -1,6 +1,7 @@
 import { FAILURES } from '../../src/contract';
 import { readPage, readReadme } from '../support/docs-page';
 import { answerTable, failureTable, logTable, meaningTable } from '../support/documented-tables';
+import { metricsTable } from '../support/metrics-table';
 import { settingsTable } from '../support/settings-table';
 
 /** Tables that are generated from the code, each between two comments of its page. */
@@ -10,6 +11,7 @@ const FILES = {
   answers: 'docs/failures.md',
   settings: 'docs/configuration.md',
   'log-events': 'docs/observability.md',
+  metrics: 'docs/observability.md',
 };
 const TABLES = {
   meanings: meaningTable(),
@@ -17,6 +19,7 @@ const TABLES = {
   answers: answerTable(),
   settings: settingsTable(),
   'log-events': logTable(),
+  metrics: metricsTable(),
 };
 type Name = keyof typeof TABLES;
 
@@ -54,10 +57,11 @@ const SHOWN: Record<Name, string> = {
   failures: page,
   answers: page,
   settings: readPage('configuration.md'),
+  metrics: readPage('observability.md'),
   'log-events': readPage('observability.md'),
 };
 
-it.each(['meanings', 'failures', 'answers', 'settings', 'log-events'] as const)(
+it.each(['meanings', 'failures', 'answers', 'settings', 'metrics', 'log-events'] as const)(
   'the documented table of %s matches the code',
   (name) => {
     expect(() => checkTable(name, SHOWN[name])).not.toThrow();

@@ -43,11 +43,13 @@ describe('a worker with the plugin', () => {
       'readRequests',
       'recordResults',
     ]);
-    expect(options).toMatchObject({ shutdownGraceTime: '20s', maxHeartbeatThrottleInterval: '5s' });
+    expect(options).toMatchObject({ shutdownGraceTime: 20_000, maxHeartbeatThrottleInterval: '5s' });
     expect(configure({ shutdownGraceTime: '1m', maxHeartbeatThrottleInterval: undefined })).toMatchObject({
       shutdownGraceTime: '1m',
       maxHeartbeatThrottleInterval: '5s',
     });
+    const patient = { ...SERVICE, VIDEOGEN_SHUTDOWN_GRACE: '5m' };
+    expect(configure({}, { env: patient })).toMatchObject({ shutdownGraceTime: 300_000 });
   });
 
   it('may not have an activity of the same name', () => {

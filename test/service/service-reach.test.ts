@@ -43,7 +43,7 @@ const fault =
   () =>
     Promise.reject(new ServiceFault(kind, facts));
 
-test('a call of the last minute says whether the service answers, without a probe', async () => {
+test('a call says whether the service answers, without a probe', async () => {
   const { reach, probes, call, pass } = watched([
     fault('not-sent', { code: 'ECONNREFUSED', message: 'at 10.0.0.1' }),
     fault('cut'),
@@ -63,6 +63,23 @@ test('a call of the last minute says whether the service answers, without a prob
   expect(probes).toEqual([]);
 });
 
+test('a failed call within a minute of an answer is chance, and afterwards it is not', async () => {
+  const { reach, call, pass, failProbes } = watched([
+    fault('answered', { status: 200 }),
+    fault('cut'),
+    fault('answered', { status: 200 }),
+  ]);
+  await call();
+  pass(30_000);
+  await call();
+  expect(await reach.current(ADDRESS)).toEqual({ reachable: true, since: 0 });
+  failProbes();
+  pass(31_000);
+  expect(await reach.current(ADDRESS)).toMatchObject({ reachable: false, since: 30_000 });
+  await call();
+  expect(await reach.current(ADDRESS)).toEqual({ reachable: true, since: 61_000 });
+});
+
 test('a service that limits or refuses calls is reachable', async () => {
   const { reach, call } = watched([
     fault('answered', { status: 429, limited: true }),
@@ -75,7 +92,7 @@ test('a service that limits or refuses calls is reachable', async () => {
   }
 });
 
-test('after a minute without a call the service is probed, once for all who ask', async () => {
+test('after a minute without an answer the service is probed, once for all who ask, and again after ten seconds', async () => {
   const { reach, probes, call, pass, failProbes } = watched([fault('answered', { status: 200 })]);
   await call();
   pass(59_000);
@@ -86,6 +103,12 @@ test('after a minute without a call the service is probed, once for all who ask'
   const answers = await Promise.all([reach.current(ADDRESS), reach.current(ADDRESS)]);
   expect(probes).toEqual([ADDRESS]);
   expect(answers[1]).toEqual({ reachable: false, since: 61_000, reason: 'no answer (ECONNREFUSED)' });
+  pass(9_000);
+  await reach.current(ADDRESS);
+  expect(probes).toHaveLength(1);
+  pass(2_000);
+  expect(await reach.current(ADDRESS)).toMatchObject({ reachable: false, since: 61_000 });
+  expect(probes).toHaveLength(2);
 });
 
 test('an error that is not about the service changes nothing, and a service without an address is not probed', async () => {

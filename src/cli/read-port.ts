@@ -1,0 +1,8 @@
+import { ConfigError } from '../config/read-setting';
+
+export function readPort(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const port = Number(text);
+  if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
+  throw new ConfigError(`${name} is ${JSON.stringify(text)}: give a port from 1 to 65535.`);
+}
