@@ -424,3 +424,11 @@ describe('Dockerfile', () => {
     expect(Object.keys(IMAGE_RULES).filter((name) => !isTested(name))).toEqual([]);
   });
 });
+
+test('what stands in for the images, and what bench:cluster measures, is of the versions of the images', () => {
+  const pins = read('test/support/temporal-cluster/go.mod');
+  const pinned = (module: string) => pins.split(`\t${module} v`)[1]?.split(/\s/)[0];
+  const tagOf = (service: string) => parseCompose(composeText).services[service]?.image?.split(':')[1];
+  expect(pinned('go.temporal.io/server')).toBe(tagOf('temporal'));
+  expect(pinned('github.com/temporalio/ui-server/v2')).toBe(tagOf('temporal-ui'));
+});

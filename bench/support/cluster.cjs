@@ -50,7 +50,9 @@ async function freeSmallPort() {
 
 async function startServer(program, databasePort, folder) {
   const ports = Object.fromEntries(
-    await Promise.all([...PORTS, 'FRONTEND_HTTP_PORT'].map(async (name) => [name, String(await freeSmallPort())])),
+    await Promise.all(
+      [...PORTS, 'FRONTEND_HTTP_PORT'].map(async (name) => [name, String(await freeSmallPort())]),
+    ),
   );
   const dynamicConfig = join(folder, 'dynamic-config.yaml');
   writeFileSync(dynamicConfig, 'frontend.enableServerVersionCheck:\n  - value: false\n');

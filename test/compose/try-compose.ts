@@ -141,7 +141,8 @@ async function drain(transcript: Transcript, jobs: Jobs): Promise<void> {
   const tookMs = performance.now() - startedAt;
   const took = seconds(tookMs / 1_000);
   const { ExitCode: code } = (await inspect(container)).State;
-  if (code !== 0 || tookMs < LATE_ANSWER_MS) throw new Error(`The worker ended after ${took}, with code ${code}.`);
+  if (code !== 0 || tookMs < LATE_ANSWER_MS)
+    throw new Error(`The worker ended after ${took}, with code ${code}.`);
   await docker(['compose', 'start', 'worker']);
   await jobs.untilStored(id);
   await expectPaidOnce(prompt);

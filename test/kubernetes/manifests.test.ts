@@ -23,7 +23,7 @@ const manifests = Object.entries(files).filter(([name]) => name !== KUSTOMIZATIO
 const allText = manifests.map(([, text]) => text).join('---\n');
 
 const SETTING_NAMES = new Set(Object.values(SETTINGS).flatMap((group) => Object.keys(group)));
-const MONITOR = 'VIDEOGEN_MONITOR_PORT';
+const MONITOR = { port: 'VIDEOGEN_MONITOR_PORT', host: 'VIDEOGEN_MONITOR_HOST' };
 const OUR_USER = parseDockerfile(readFileSync(join(ROOT, 'Dockerfile'), 'utf8')).at(-1)?.instructions.USER;
 
 /** Strict: a field that a kind does not have is refused. */
@@ -87,7 +87,7 @@ const RULES: Record<string, Rule> = {
       ...ofKind(all, 'Deployment').flatMap(({ spec }) =>
         (spec?.template?.spec.containers ?? []).flatMap(({ env = [] }) => env.map(({ name }) => name)),
       ),
-    ].filter((name) => !SETTING_NAMES.has(name) && name !== MONITOR),
+    ].filter((name) => !SETTING_NAMES.has(name) && !Object.values(MONITOR).includes(name)),
 
   'take their settings from the ConfigMap': (all) =>
     each(all, ({ envFrom = [] }) => [
@@ -105,11 +105,13 @@ const RULES: Record<string, Rule> = {
       );
     }),
 
-  'are monitored at the port of the settings': (all) =>
-    each(all, ({ ports = [] }) => [
-      String(ports.find(({ name }) => name === 'monitor')?.containerPort) !== dataOf(all)[MONITOR] &&
-        `${MONITOR} is ${dataOf(all)[MONITOR]}`,
-    ]),
+  'are monitored at the port of the settings, from outside of the pod': (all) => {
+    const { [MONITOR.port]: port, [MONITOR.host]: host } = dataOf(all);
+    return each(all, ({ ports = [] }) => [
+      String(ports.find(({ name }) => name === 'monitor')?.containerPort) !== port && `listens at ${port}`,
+      host !== '0.0.0.0' && `listens on ${host}`,
+    ]);
+  },
 
   'run without privileges, on a read-only root': (all) =>
     each(
@@ -223,6 +225,7 @@ describe('the manifests for Kubernetes', () => {
     ['another path to ask', 'path: /readyz', 'path: /ready', 'ask for life'],
     ['a port that is not there', 'port: monitor', 'port: metrics', 'ask for life'],
     ['another monitor port', 'containerPort: 9464', 'containerPort: 9465', 'are monitored'],
+    ['a monitor for the pod alone', /VIDEOGEN_MONITOR_HOST: .*/, '', 'are monitored'],
     ['a root user', 'runAsUser: 1000', 'runAsUser: 0', 'run without'],
     ['a user that may be root', 'runAsNonRoot: true', 'runAsNonRoot: false', 'run without'],
     ['a writable root', 'readOnlyRootFilesystem: true', 'readOnlyRootFilesystem: false', 'run without'],

@@ -6,8 +6,7 @@ import type { JobInput } from '../../src/contract';
 import { FAILURES, type FailureType, isFailureType } from '../../src/contract/failure-table';
 import { freePort } from '../../src/temporal-server/loopback-port';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { prometheusMetrics } from '../../src/worker/sdk-metrics';
-import { sdkMetricsReader } from '../../';
+import { prometheusMetrics, sdkExporter } from '../../src/worker/sdk-metrics';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { captureLogs, type LogLine } from '../support/logs';
 import { failureOf, inWorld, pause, type World, type WorldOptions } from '../support/world';
@@ -159,7 +158,7 @@ async function untilLogged(workflowId: string): Promise<void> {
 
 /** Every series of ours with its value, without the labels that the SDK adds. */
 async function readMetrics(): Promise<Map<string, number>> {
-  const text = (await sdkMetricsReader()?.()) ?? '';
+  const text = (await sdkExporter()?.read()) ?? '';
   const sums = new Map<string, number>();
   for (const [, name = '', labels = '', value] of text.matchAll(/^(videogen_\w+)(?:\{(.*)\})? (\S+)$/gm)) {
     const own = labels.match(/\b(outcome|call|result|end)="[^"]*"/g)?.join(',');

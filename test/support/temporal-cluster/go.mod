@@ -2,11 +2,11 @@ module temporal-videogen/temporal-cluster
 
 go 1.26.8
 
-tool (
-	github.com/temporalio/ui-server/v2/cmd/server
-	go.temporal.io/server/cmd/server
-	go.temporal.io/server/cmd/tools/sql
-)
+tool go.temporal.io/server/cmd/server
+
+tool go.temporal.io/server/cmd/tools/sql
+
+tool github.com/temporalio/ui-server/v2/cmd/server
 
 require (
 	cel.dev/expr v0.25.2 // indirect
