@@ -1,6 +1,6 @@
 import { GATEWAY_SETTINGS, readHookSecret } from './gateway-config';
-import { MONITOR_SETTINGS } from './monitor-config';
 import { LOG_SETTINGS } from './log-config';
+import { MONITOR_SETTINGS } from './monitor-config';
 import { QUEUE_SETTINGS } from './queues';
 import { ConfigError, type Environment, readSetting, type SettingGroup } from './read-setting';
 import { namesAService, readApiKey, readKeyIfSet, SERVICE_SETTINGS } from './service-config';

@@ -5,8 +5,8 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { VideoClient } from '../client/video-client';
 import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
-import type { MetricRegistry } from '../monitor/registry';
 import type { VideoLogger } from '../logging/create-logger';
+import type { MetricRegistry } from '../monitor/registry';
 import type { VideoStorage } from '../storage';
 import type { JobTracing } from '../tracing/job-tracing';
 import { LARGEST_BODY_BYTES, limitForms, limitJson } from './body-limits';

@@ -2,8 +2,8 @@ import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/w
 import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
 import { type Queues, resolveWorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
-import type { Monitor } from '../monitor/monitor';
 import { wantsTraces } from '../config/trace-config';
+import type { Monitor } from '../monitor/monitor';
 import { activityWorkers, runTogether, shutDown, withOwnDefaults, withoutOwnTasks } from './activity-workers';
 import { connectWorker } from './connect-worker';
 import { deploymentOptions } from './deployment';

@@ -158,7 +158,7 @@ async function untilLogged(workflowId: string): Promise<void> {
 
 /** Every series of ours with its value, without the labels that the SDK adds. */
 async function readMetrics(): Promise<Map<string, number>> {
-  const text = (await sdkExporter()?.read()) ?? '';
+  const text = (await sdkExporter()?.text()) ?? '';
   const sums = new Map<string, number>();
   for (const [, name = '', labels = '', value] of text.matchAll(/^(videogen_\w+)(?:\{(.*)\})? (\S+)$/gm)) {
     const own = labels.match(/\b(outcome|call|result|end)="[^"]*"/g)?.join(',');
