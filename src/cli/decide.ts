@@ -7,6 +7,7 @@ import { EXIT, reportError } from './exit-codes';
 import { reportJoined } from './joined-job';
 import { openTemporal, type TemporalSession } from './open-temporal';
 import type { DecideOptions } from './options';
+import { noSuchJob } from './similar-names';
 import { printLine, type Terminal } from './terminal';
 
 const OWN_TYPES: readonly string[] = [WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE];
@@ -23,11 +24,13 @@ export async function decide(
     const session = await openTemporal(terminal, { forNewJob: false });
     try {
       const job = session.videos.handle(workflowId);
-      if (await job.exists()) {
-        const description = await session.describe(workflowId);
-        checkIsOurs(description);
-        await reportJoined(description, session, { terminal });
+      if (!(await job.exists())) {
+        const { message } = await noSuchJob(workflowId, session.recentNames);
+        throw new DecisionRefused(message);
       }
+      const description = await session.describe(workflowId);
+      checkIsOurs(description);
+      await reportJoined(description, session, { terminal });
       if (item === undefined) await job.decideSubmit(decision);
       else await session.videos.batch(workflowId).decideSubmit({ ...decision, item });
     } finally {

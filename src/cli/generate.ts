@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { VideoClient } from '../client/video-client';
 import type { VideoJob } from '../client/video-job';
 import { ConfigError, namesAService, readProfile } from '../config/service-config';
 import { type JobInput, printableJson, shown, VideoFailure } from '../contract';
@@ -14,6 +13,7 @@ import { printUiCommand, queueAndLink, type TemporalSession } from './open-tempo
 import type { GenerateOptions } from './options';
 import { readJobInput } from './read-job-input';
 import { showProgress } from './show-progress';
+import { didYouMean, namesLike } from './similar-names';
 import { storedLines } from './stored-lines';
 import { printLine, type Terminal } from './terminal';
 import { orEnded, whileShown, withTemporal } from './with-temporal';
@@ -65,7 +65,7 @@ async function runJob(
   const { workflowId, input, options } = order;
   const requested = input && requestedStorage(session, options.storage);
   const temporal = { memo: { [STORAGE_MEMO]: requested } };
-  const starting = input ? videos.start(input, { workflowId, temporal }) : existing(videos, workflowId);
+  const starting = input ? videos.start(input, { workflowId, temporal }) : existing(session, workflowId);
   const job = await orEnded(session, starting);
   if (job === 'temporal-ended') return job;
   const description = await orEnded(session, session.describe(workflowId));
@@ -99,9 +99,10 @@ async function runJob(
   return EXIT.ok;
 }
 
-async function existing(videos: VideoClient, workflowId: string): Promise<VideoJob> {
+async function existing({ videos, recentNames }: TemporalSession, workflowId: string): Promise<VideoJob> {
   const job = videos.handle(workflowId);
   if (await job.exists()) return job;
-  const message = `there is no job ${shown(workflowId)} yet, and no prompt to start it with`;
+  const meant = didYouMean(await namesLike(workflowId, recentNames));
+  const message = `there is no job ${shown(workflowId)} yet, and no prompt to start it with${meant && `;${meant}`}`;
   throw new VideoFailure('InvalidRequest', { message });
 }

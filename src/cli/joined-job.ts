@@ -19,13 +19,16 @@ export function requestedStorage({ storage }: TemporalSession, key: string | und
   return { address: storage, key };
 }
 
+/** The queue that this command's worker serves, if it has one. */
+type ServedQueue = Pick<TemporalSession, 'taskQueue' | 'startWorkerFor'>;
+
 /**
  * An existing job keeps the storage, key and service that it was started with. This reports if the command asks for
  * others, and starts a worker for the job's storage if this process can reach it.
  */
 export async function reportJoined(
   description: Awaited<ReturnType<TemporalSession['describe']>>,
-  session: TemporalSession,
+  session: ServedQueue,
   { terminal, requested }: { terminal: Terminal; requested?: RequestedStorage },
 ): Promise<void> {
   const { workflowId, memo } = description;
@@ -44,7 +47,7 @@ export async function reportJoined(
 /** Undefined for a job on this command's queue, or on a remote Temporal server. */
 async function noteOnQueue(
   { taskQueue, status }: Awaited<ReturnType<TemporalSession['describe']>>,
-  session: TemporalSession,
+  session: ServedQueue,
   { original, env }: { original: RequestedStorage; env: Environment },
 ): Promise<string | undefined> {
   if (session.taskQueue === undefined || session.taskQueue === taskQueue) return undefined;
@@ -65,7 +68,7 @@ function onOtherQueue(taskQueue: string): string {
 }
 
 async function startWorkerHere(
-  { startWorkerFor }: TemporalSession,
+  { startWorkerFor }: ServedQueue,
   { address }: RequestedStorage,
   queue: string,
 ): Promise<boolean> {

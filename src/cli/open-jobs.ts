@@ -9,6 +9,7 @@ import { commandOn } from '../contract/job-commands';
 import { Closers } from './closers';
 import { devCommand } from './commands';
 import { EXIT } from './exit-codes';
+import type { LocalStack } from './local-stack';
 import { printLine, redrawOn, type Terminal } from './terminal';
 
 /** The jobs of a Temporal server, for one command. */
@@ -23,6 +24,8 @@ export interface JobsSession {
   isInterrupted(): boolean;
   /** Names the task queue on which a job waits although no worker polls it; undefined if there is none. */
   describeMissingWorker(workflowId: string): Promise<string | undefined>;
+  /** The worker that runs beside this machine's own server, if one does. */
+  worker?: Pick<LocalStack, 'taskQueue' | 'startWorkerFor'> | undefined;
 }
 
 interface OpenedServer {
@@ -30,6 +33,7 @@ interface OpenedServer {
   uiUrl?: string | undefined;
   /** Whether it is this machine's own. */
   isLocal: boolean;
+  worker?: JobsSession['worker'];
   /** Settles when another process that ran Temporal has ended. */
   ended?: Promise<void>;
   close(): Promise<void>;
@@ -78,7 +82,9 @@ export async function withJobs(terminal: Terminal, work: JobsWork): Promise<numb
       const videos = await load.videos().createVideoClient({ env, client });
       const describeMissingWorker = async (workflowId: string) => {
         const missing = await load.missingWorker().describeMissingWorker(client, workflowId, env);
-        return missing !== undefined && opened.isLocal ? missingHere(workflowId, env) : missing;
+        if (missing === undefined || !opened.isLocal) return missing;
+        // Whoever joins a job here has been told which settings its worker needs.
+        return opened.worker === undefined ? missingHere(workflowId, env) : undefined;
       };
       const code = await client.withAbortSignal(signal, () =>
         work.run({
@@ -88,6 +94,7 @@ export async function withJobs(terminal: Terminal, work: JobsWork): Promise<numb
           signal,
           isInterrupted: () => signal.aborted && !hasEnded,
           describeMissingWorker,
+          worker: opened.worker,
         }),
       );
       if (!hasEnded) return code;
@@ -120,10 +127,12 @@ async function openServer(terminal: Terminal, { withWorker }: JobsWork): Promise
     printLine: (line: string) => printLine(terminal, line),
     redraw: redrawOn(terminal),
   };
-  const opened = withWorker
-    ? await load.localStack().openLocalStack(options)
-    : await load.localServer().openLocalServer(options);
-  return opened && { ...opened, isLocal: true };
+  if (!withWorker) {
+    const server = await load.localServer().openLocalServer(options);
+    return server && { ...server, isLocal: true };
+  }
+  const stack = await load.localStack().openLocalStack(options);
+  return { ...stack, isLocal: true, worker: stack };
 }
 
 /** A worker for this machine's own server is part of the commands that run it. */

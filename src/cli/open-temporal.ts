@@ -17,6 +17,8 @@ export interface TemporalSession {
   storage?: string;
   /** Starts a worker for a job's other storage, if the environment can reach it. Returns whether it did. */
   startWorkerFor?(storage: string, queue: string): Promise<boolean>;
+  /** The names of the newest jobs and batches. */
+  recentNames(most: number): Promise<string[]>;
   /** Describes the workflow of a job or a batch. */
   describe(workflowId: string): Promise<WorkflowExecutionDescription>;
   /** Names the task queue on which a job or batch waits although no worker polls it; undefined if there is none. */
@@ -32,6 +34,7 @@ export interface TemporalSession {
 /** These load Temporal's SDK, which takes long. A local server is started first. */
 const load = {
   client: (): typeof import('../client/video-client') => require('../client/video-client'),
+  listJobs: (): typeof import('../client/list-jobs') => require('../client/list-jobs'),
   connect: (): typeof import('../client/connect') => require('../client/connect'),
   missingWorker: (): typeof import('./missing-worker') => require('./missing-worker'),
 };
@@ -87,8 +90,9 @@ export async function openTemporal(
 function queriesOf(
   client: Client,
   env: Environment,
-): Pick<TemporalSession, 'describe' | 'describeMissingWorker'> {
+): Pick<TemporalSession, 'recentNames' | 'describe' | 'describeMissingWorker'> {
   return {
+    recentNames: (most) => load.listJobs().recentNames(client, most),
     describe: (workflowId) => client.workflow.getHandle(workflowId).describe(),
     describeMissingWorker: (workflowId) =>
       load.missingWorker().describeMissingWorker(client, workflowId, env),

@@ -10,6 +10,7 @@ import { PROGRESS_QUERY } from '../contract/names';
 import { EXIT, reportError } from './exit-codes';
 import { checkName, findWhole } from './find-job';
 import type { JobRow } from './job-rows';
+import { reportJoined } from './joined-job';
 import { NoSuchJob } from './no-such-job';
 import { type JobsSession, withJobs } from './open-jobs';
 import type { WatchOptions } from './options';
@@ -51,6 +52,7 @@ async function watchJobs(
   options: WatchOptions,
   terminal: Terminal,
 ): Promise<number> {
+  for (const name of names) await joinHere(session, name, terminal);
   const reader = new RowReader(session);
   const rows = await watchRows(session, terminal, {
     everyMs: READ_EVERY_MS,
@@ -71,6 +73,15 @@ async function watchJobs(
   const [only, ...others] = rows;
   if (only && others.length === 0) return reportEnd(session, only, terminal);
   return rows.every(({ state }) => state === 'succeeded') ? EXIT.ok : EXIT.someFailed;
+}
+
+/** On this machine's own server, a job may need a worker with other settings than those of this command. */
+async function joinHere(session: JobsSession, name: string, terminal: Terminal): Promise<void> {
+  const { worker, client } = session;
+  if (worker === undefined) return;
+  const { taskQueue, endedAt } = await findWhole(session, name);
+  if (endedAt !== undefined || taskQueue === worker.taskQueue) return;
+  await reportJoined(await client.workflow.getHandle(name).describe(), worker, { terminal });
 }
 
 /** Says how the only job ended, as `generate` does. */

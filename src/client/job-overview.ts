@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { decodeSearchAttributes } from '@temporalio/common/lib/converter/payload-search-attributes';
-import { type optionalTsToDate, requiredTsToDate } from '@temporalio/common/lib/time';
+import { requiredTsToDate } from '@temporalio/common/lib/time';
 import { cleanText } from '../contract/clean-text';
 import { decodeFirst } from '../contract/decode-first';
 import { errorCode } from '../contract/error-code';
@@ -137,12 +137,30 @@ async function overviewOf(
       },
     }),
     ...(ended === undefined && extended?.cancelRequested && { isCancelling: true }),
-    startedAt: isoOf(extended?.originalStartTime ?? info?.startTime),
+    startedAt: isoOf(await firstStart(client, described)),
     ...(info?.closeTime && { endedAt: isoOf(info.closeTime) }),
     taskQueue: info?.taskQueue ?? '',
     ...(info?.parentExecution?.workflowId && { parentId: info.parentExecution.workflowId }),
     ...(typeof memo(RETRY_OF_MEMO) === 'string' && { retryOf: String(memo(RETRY_OF_MEMO)) }),
   };
+}
+
+/** The start of the first run: a reset run and one that continued as new have later ones. */
+async function firstStart(
+  client: Client,
+  { workflowExecutionInfo: info, workflowExtendedInfo: extended }: Described,
+): Promise<Timestamp> {
+  const start = extended?.originalStartTime ?? info?.startTime;
+  const { workflowId, runId } = info?.execution ?? {};
+  if (!info?.firstRunId || info.firstRunId === runId) return start;
+  const { namespace } = client.options;
+  const execution = { workflowId, runId: info.firstRunId };
+  const first = await inTime(
+    client,
+    () => client.workflowService.describeWorkflowExecution({ namespace, execution }),
+    // Temporal may have forgotten it.
+  ).catch(() => undefined);
+  return first?.workflowExecutionInfo?.startTime ?? start;
 }
 
 /** Any program with access to the namespace may write a memo, and a codec that is not set here may have encoded it. */
@@ -196,7 +214,8 @@ async function endingOf(client: Client, overview: JobOverview): Promise<Partial<
   return type === undefined ? {} : { failure: type };
 }
 
-const isoOf = (time: Parameters<typeof optionalTsToDate>[0]) =>
-  requiredTsToDate(time, 'startTime').toISOString();
+type Timestamp = Parameters<typeof requiredTsToDate>[0];
+
+const isoOf = (time: Timestamp) => requiredTsToDate(time, 'startTime').toISOString();
 
 const textIn = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);

@@ -6,6 +6,7 @@ import { reportError } from '../../src/cli/exit-codes';
 import { showBatch } from '../../src/cli/show-batch';
 import { showProgress } from '../../src/cli/show-progress';
 import { type JobProgress, VideoFailure } from '../../src/contract';
+import { commandOn } from '../../src/contract/job-commands';
 import { hostileText, STEERING } from '../support/hostile-text';
 import { fc } from '../support/properties';
 import { FakeTerminal } from './fake-terminal';
@@ -92,6 +93,14 @@ test.each(['sh', 'bash'])(
     expect(calls.map(([, , options]) => Object(options).adopt)).toEqual(taskIds);
   },
 );
+
+test('the commands about a job name that job when typed into a shell', async () => {
+  const commands = ['status', 'watch', 'cancel', 'poll', 'retry', 'download', 'open'];
+  const ids = fc.sample(onOneLine, { numRuns: 70, seed: 11 });
+  const named = ids.map((id, index) => [commands[index % commands.length] ?? '', id] as const);
+  const calls = await Promise.all(typed(named.map(([command, id]) => commandOn(command, id))).map(parsed));
+  expect(calls.map(([command, id]) => [command, ...(Array.isArray(id) ? id : [id])])).toEqual(named);
+});
 
 describe('a job that waits for a decision', () => {
   beforeEach(() => {

@@ -1,0 +1,45 @@
+import { shown } from '../contract/clean-text';
+import { editDistance } from '../contract/edit-distance';
+import { NoSuchJob } from './no-such-job';
+
+/** So many names are compared with a mistyped one. */
+const MOST_NAMES = 500;
+const MOST_SUGGESTIONS = 3;
+/** Comparing longer names would take seconds. */
+const LONGEST_COMPARED_CHARS = 100;
+
+type RecentNames = (most: number) => Promise<string[]>;
+
+/** The error for a name that Temporal does not have, with those that may be meant. */
+export async function noSuchJob(workflowId: string, recentNames: RecentNames): Promise<NoSuchJob> {
+  return new NoSuchJob(workflowId, didYouMean(await namesLike(workflowId, recentNames)));
+}
+
+/** A server without lists, such as a test server, has none. */
+export async function namesLike(workflowId: string, recentNames: RecentNames): Promise<string[]> {
+  return similarNames(workflowId, await recentNames(MOST_NAMES).catch(() => []));
+}
+
+/** ` Did you mean fox-1, or fox-2?`, or nothing. */
+export function didYouMean(names: readonly string[]): string {
+  return names.length === 0 ? '' : ` Did you mean ${names.map(shown).join(', or ')}?`;
+}
+
+/** The names that a mistyped one may stand for, the most similar first. */
+export function similarNames(given: string, names: readonly string[]): string[] {
+  if (given.length > LONGEST_COMPARED_CHARS) return [];
+  const word = given.toLowerCase();
+  const mostTypos = Math.max(1, Math.min(3, Math.floor(word.length / 3)));
+  return names
+    .map((name) => ({ name, typos: typosIn(name.toLowerCase(), word, mostTypos) }))
+    .filter(({ typos }) => typos <= mostTypos)
+    .sort((a, b) => a.typos - b.typos)
+    .slice(0, MOST_SUGGESTIONS)
+    .map(({ name }) => name);
+}
+
+/** The beginning of a name counts as one typo: long names are seldom typed to the end. */
+function typosIn(name: string, word: string, most: number): number {
+  if (word.length >= 3 && name.startsWith(word)) return 1;
+  return editDistance(name, word, most);
+}
