@@ -21,7 +21,8 @@ FROM node:22.23.1-bookworm-slim
 LABEL org.opencontainers.image.title="temporal-videogen" \
       org.opencontainers.image.description="Video generation as a durable Temporal workflow: one verified file or one explained failure." \
       org.opencontainers.image.licenses="MIT"
-ENV NODE_ENV=production VIDEOGEN_STORAGE=/videos
+# glibc keeps memory for each thread that has ever asked for some: with two such pools, a worker takes 60 to 100 MB less.
+ENV NODE_ENV=production VIDEOGEN_STORAGE=/videos MALLOC_ARENA_MAX=2
 WORKDIR /app
 # A new volume takes over the owner of the folder that it is mounted on.
 RUN install -d -o node -g node /videos /keys /tasks

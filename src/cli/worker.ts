@@ -7,6 +7,7 @@ import { EXIT } from './exit-codes';
 import { describeMonitor, readMonitor } from './monitor-port';
 import { openLog } from './open-log';
 import type { WorkerCommandOptions } from './options';
+import { keepHeapSmall } from './small-heap';
 import { printLine, type Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
 
@@ -16,6 +17,7 @@ export async function worker(options: WorkerCommandOptions, terminal: Terminal):
   const { env } = terminal;
   const monitor = readMonitor(options, env);
   const roles = only && [...new Set(only.map(readRole))];
+  keepHeapSmall();
   openLog(terminal, 'info', monitor && (await loadMonitor().exporterForMonitor()));
   const service = record === undefined ? undefined : recordedService(record, terminal);
   try {
