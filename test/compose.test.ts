@@ -305,6 +305,8 @@ const CREATED_BY: Record<string, string> = {
   '/app/node_modules': 'node scripts/runtime-packages.cjs',
 };
 
+const OF_NODE_AND_LIBC = ['NODE_ENV', 'MALLOC_ARENA_MAX'];
+
 const IMAGE_RULES: Record<string, (dockerfile: string, dockerignore: string) => string[]> = {
   'copies only files that exist and that .dockerignore includes': (text, ignore) => {
     const included = ignore.split('\n').filter((line) => line.startsWith('!'));
@@ -367,7 +369,7 @@ const IMAGE_RULES: Record<string, (dockerfile: string, dockerignore: string) => 
     (parseDockerfile(text).at(-1)?.instructions.ENV ?? '')
       .split(' ')
       .map((setting) => setting.split('=')[0] ?? '')
-      .filter((name) => name !== 'NODE_ENV' && !SETTING_NAMES.has(name)),
+      .filter((name) => !OF_NODE_AND_LIBC.includes(name) && !SETTING_NAMES.has(name)),
 };
 
 describe('Dockerfile', () => {

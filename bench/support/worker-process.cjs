@@ -14,6 +14,8 @@ exports.startWorkerProcess = async ({ address, emulator, taskQueue, storage, env
       PATH: process.env.PATH,
       HOME: process.env.HOME,
       NODE_OPTIONS: process.env.NODE_OPTIONS,
+      // As in the image.
+      MALLOC_ARENA_MAX: '2',
       TEMPORAL_ADDRESS: address,
       VIDEOGEN_TASK_QUEUE: taskQueue,
       VIDEOGEN_STORAGE: storage,
