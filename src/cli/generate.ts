@@ -103,6 +103,6 @@ async function existing({ videos, recentNames }: TemporalSession, workflowId: st
   const job = videos.handle(workflowId);
   if (await job.exists()) return job;
   const meant = didYouMean(await namesLike(workflowId, recentNames));
-  const message = `there is no job ${shown(workflowId)} yet, and no prompt to start it with${meant && `;${meant}`}`;
+  const message = `there is no job ${shown(workflowId)} yet, and no prompt to start it with${meant && `.${meant}`}`;
   throw new VideoFailure('InvalidRequest', { message });
 }

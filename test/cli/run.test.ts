@@ -61,6 +61,32 @@ describe('help', () => {
   });
 });
 
+describe('without any jobs on this machine', () => {
+  it('list says so', async () => {
+    expect(await videogen(['list'])).toEqual({ code: 0, out: '', err: 'There are no jobs yet.\n' });
+    expect((await videogen(['list', '--state', 'failed'])).err).toBe('No job fits these options.\n');
+  });
+
+  it.each(['status', 'cancel', 'poll', 'retry', 'download', 'open'])(
+    '%s knows no job, and starts nothing',
+    async (command) => {
+      const { code, out, err } = await videogen([command, 'fox', '--json']);
+      expect([code, JSON.parse(out).error.type]).toEqual([2, 'NoSuchJob']);
+      expect(err).toMatch(/^There is no job fox\. .+\n$/);
+    },
+  );
+});
+
+it.each(['status', 'list', 'watch', 'retry'])(
+  '%s says within seconds that Temporal cannot be reached',
+  async (command) => {
+    const TEMPORAL_ADDRESS = `127.0.0.1:${await freePort()}`;
+    const end = await videogen(command === 'list' ? [command] : [command, 'fox'], { TEMPORAL_ADDRESS });
+    expect(end).toMatchObject({ code: 19, out: '', err: expect.stringContaining(TEMPORAL_ADDRESS) });
+    expect(end.err).toMatch(ONE_SENTENCE);
+  },
+);
+
 it.each(['--version', '-V'])('%s prints the version of the package and nothing else', async (option) => {
   expect(await videogen([option])).toEqual({ code: 0, out: `${version}\n`, err: '' });
 });

@@ -65,6 +65,7 @@ test('no line is wider than the terminal, whatever the names are', () => {
         expect(line).not.toMatch(STEERING);
       }
     }),
+    { numRuns: 40 },
   );
 });
 

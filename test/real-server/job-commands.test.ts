@@ -1,13 +1,15 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Client, Connection } from '@temporalio/client';
 import { run } from '../../src/cli/run';
 import type { Screen } from '../../src/cli/terminal';
 import { createVideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
+import { localTaskQueue } from '../../src/config/queues';
 import { startDevServer } from '../../src/temporal-server';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { FakeTerminal } from '../cli/fake-terminal';
@@ -380,6 +382,38 @@ test('watch shows several jobs in a terminal until they have ended, and list --w
   } finally {
     tmux.end();
   }
+});
+
+test('on this machine, looking at jobs starts their server but no worker, so nothing is submitted', async () => {
+  const executable = process.env.VIDEOGEN_TEMPORAL_CLI ?? '';
+  const data = join(folder, 'data');
+  mkdirSync(data);
+  const local = { HOME: folder, VIDEOGEN_DATA: data, VIDEOGEN_TEMPORAL_CLI: executable };
+  const server = await startDevServer({ executable, headless: true, dbFilename: join(data, 'temporal.db') });
+  const connection = await Connection.connect({ address: server.address });
+  await new Client({ connection }).workflow.start('generateVideo', {
+    workflowId: 'fox',
+    taskQueue: localTaskQueue(local),
+    args: [{ request }],
+  });
+  await connection.close();
+  await server.kill();
+
+  const videogenHere = async (...args: string[]) => {
+    const terminal = new FakeTerminal(local);
+    return { code: await run(args, terminal), out: terminal.stdout, err: terminal.stderr };
+  };
+  expect((await videogenHere('list')).out).toMatch(/^\{"workflowId":"fox".+"phase":"submitting".+\}\n$/);
+  const dev = `VIDEOGEN_DATA=${data} videogen dev`;
+  const [status, open] = [await videogenHere('status', 'fox'), await videogenHere('open', 'fox')];
+  expect(JSON.parse(status.out).note).toBe(
+    `No worker answers, so this is what Temporal knows. No worker for fox runs on this machine; it continues with: videogen watch fox, or with: ${dev}`,
+  );
+  expect(open).toMatchObject({
+    code: 2,
+    err: `No Temporal UI runs on this machine: start it with: ${dev}\n`,
+  });
+  rmSync(data, { recursive: true });
 });
 
 test('a server that is killed during list --watch is waited for', async () => {
