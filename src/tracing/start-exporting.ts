@@ -1,5 +1,6 @@
 import type * as OpenTelemetry from '@opentelemetry/api';
 import type * as NodeSdk from '@opentelemetry/sdk-node';
+import { NO_SECRETS, redact } from '../contract/redact';
 import { loadIfInstalled, openTracing } from './open-tracing';
 import { PresetIds } from './preset-ids';
 
@@ -14,6 +15,8 @@ export interface ExportOptions {
   /** Told once why spans are not made or not sent. */
   onProblem(problem: string): void;
 }
+
+const LONGEST_PROBLEM_CHARS = 300;
 
 /** A collector that does not answer must not hold up the end of a command. */
 const CLOSE_WITHIN_MS = 5_000;
@@ -74,7 +77,7 @@ function reportOnce(
   const report = (message: string) => {
     if (isReported) return;
     isReported = true;
-    onProblem(`Traces are not exported: ${message}`);
+    onProblem(`Traces are not exported: ${redact(message, NO_SECRETS, LONGEST_PROBLEM_CHARS)}`);
   };
   const ignore = () => undefined;
   diag.setLogger(

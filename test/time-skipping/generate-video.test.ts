@@ -355,7 +355,7 @@ test('an unknown state is logged once per word, not once per poll', async () => 
     emulator.next('status', word('brewing'), word('brewing'), word('steeping'), word('brewing'));
     await videos.execute({ request }, { workflowId });
     // Log lines arrive late; the line of the download is the last one.
-    while (!logs.some(({ message, meta }) => message === 'downloaded' && inspect(meta).includes(workflowId)))
+    while (!logs.some(({ message, meta }) => message === 'stored' && inspect(meta).includes(workflowId)))
       await pause();
   });
   const warned = logs.filter(

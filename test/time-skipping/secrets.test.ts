@@ -81,7 +81,7 @@ async function collectTraces(
 
 /** Log lines arrive late, so it waits for those of the downloads. */
 async function collectLogs(traces: Traces, downloads: number): Promise<void> {
-  while (logs.filter(({ message }) => message === 'downloaded').length < downloads) await pause();
+  while (logs.filter(({ message }) => message === 'stored').length < downloads) await pause();
   traces.logs = inspect(logs, { depth: 20, maxArrayLength: null, maxStringLength: null });
 }
 
