@@ -21,6 +21,8 @@ import { failureOf, pause, untilProgress } from '../support/world';
 let env: VideoTestEnvironment;
 let promcheck: Promcheck;
 let folder: string;
+/** Also of a test that fails. */
+const closers: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
   captureLogs();
@@ -35,6 +37,9 @@ afterAll(async () => {
   await killLeftoverWorkers();
   await env.teardown();
   await rm(folder, { recursive: true, force: true });
+});
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
 });
 jest.setTimeout(120_000);
 
@@ -102,6 +107,7 @@ describe('videogen worker with a monitor, and a gateway with one', () => {
 
   test('emit every metric that dashboard and alerts name, in a text that Prometheus accepts, without a secret', async () => {
     const receiver = await startWebhookReceiver([500]);
+    closers.push(() => receiver.close());
     const { VIDEOGEN_MONITOR_PORT: _, ...ofWorker } = settings(taskQueue, port);
     const worker = home.start(['worker', '--monitor-port', `${port}`], {
       ...ofWorker,
@@ -156,6 +162,7 @@ describe('videogen worker with a monitor, and a gateway with one', () => {
       monitor: { port: gatewayPort },
       log: () => undefined,
     });
+    closers.push(() => gateway.close());
     const started = await fetch(`${gateway.url}/v1/videos/text-to-video`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -164,13 +171,12 @@ describe('videogen worker with a monitor, and a gateway with one', () => {
     expect(started.status).toBe(200);
     await fetch(`${gateway.url}/v1/videos/nobody`);
     const stream = new AbortController();
+    closers.push(async () => stream.abort());
     const { id } = Object(await started.json());
     const events = await fetch(`${gateway.url}/v1/videos/${id}/events`, { signal: stream.signal });
     expect(events.status).toBe(200);
     const { body: ofGateway } = await ask(gatewayPort, '/metrics');
     expect(await ask(gatewayPort, '/readyz')).toMatchObject({ status: 200 });
-    stream.abort();
-    await gateway.close();
     expect(sampleOf(ofGateway, 'videogen_gateway_starts_total')).toBe(1);
     expect(sampleOf(ofGateway, 'videogen_gateway_refusals_total', 'code="no_such_video"')).toBe(1);
 
@@ -184,7 +190,6 @@ describe('videogen worker with a monitor, and a gateway with one', () => {
       for (const secret of [env.emulator.apiKey, WEBHOOK_SECRET, taskId, stored.workflowId, 'red fox'])
         expect(text).not.toContain(secret);
     }
-    await receiver.close();
 
     worker.kill('SIGTERM');
     expect(await worker.ended).toBe(0);
