@@ -19,15 +19,11 @@ export interface ComposeReport {
 /** The part of the page that the command writes. */
 export function transcriptOf({ ranOn, minutes, versions, standIns, lines }: ComposeReport): string {
   const named = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
-  const sentences = [
-    `Run on ${ranOn} in ${minutes} min with ${named.join(' and ')}.`,
-    ...(standIns.length === 0
-      ? []
-      : [
-          `The machine could not pull images, so these stood in under the same names: ${standIns.join('; ')}.`,
-        ]),
-  ];
-  return [sentences.join(' '), ['```text', ...lines, '```'].join('\n')].join('\n\n');
+  const ran = `Run on ${ranOn} in ${minutes} min with ${named.join(' and ')}.`;
+  const transcript = ['```text', ...lines, '```'].join('\n');
+  if (standIns.length === 0) return `${ran}\n\n${transcript}`;
+  const list = standIns.map((standIn) => `- ${standIn}`).join('\n');
+  return `${ran} The machine could not pull images, so others stood in under the same names:\n\n${list}\n\n${transcript}`;
 }
 
 export function writeReport(report: ComposeReport): void {
