@@ -1,8 +1,9 @@
-import { activityInfo, log, metricMeter } from '@temporalio/activity';
+import { activityInfo, metricMeter } from '@temporalio/activity';
 import type { Call } from '../src/contract/failure-table';
 import type { CallResult, WebhookResult } from '../src/contract/metrics';
 import { count, observe } from '../src/contract/record-metric';
 import { ServiceFault } from '../src/service';
+import { logEvent } from './log-event';
 
 /** Counts one call, unless its error is not about the service: a cancellation, or a fault of the storage. */
 export function measureCall(call: Call, result: CallResult | undefined): void {
@@ -49,6 +50,6 @@ function measured(measure: () => void): void {
   try {
     measure();
   } catch (error) {
-    log.debug('could not measure', { error: String(error) });
+    logEvent('notMeasured', { reason: String(error) });
   }
 }

@@ -2,8 +2,8 @@ import { Context } from '@temporalio/activity';
 import type { ConnectionLike, TestService } from '@temporalio/client';
 import type { Call } from '../src/contract/failure-table';
 import { type CallOutcome, type Permit, type RateLimiter, ServiceFault } from '../src/service';
-import { callResultOf, measureCall } from './measure';
 import { logEvent } from './log-event';
+import { callResultOf, measureCall } from './measure';
 import { createCallFailure } from './to-failure';
 
 /** Makes one call if the rate limiter permits it, and reports to the rate limiter whether the service limited it. */

@@ -4,8 +4,8 @@ import { JOB_FIELDS } from '../src/contract/input-rules';
 import { RETRY_AFTER_MAX_MS } from '../src/contract/policies';
 import { type WebhookDelivery, webhookPayload } from '../src/contract/webhook';
 import { type ReceiverAnswer, ServiceFault, type WebhookSender } from '../src/service';
-import { measureWebhook } from './measure';
 import { logEvent } from './log-event';
+import { measureWebhook } from './measure';
 
 /** Result of the activity sendWebhook. */
 export interface SentWebhook {

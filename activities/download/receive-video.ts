@@ -8,8 +8,8 @@ import {
   type VideoBody,
   type VideoService,
 } from '../../src/service';
-import { measureReceived } from '../measure';
 import { logEvent } from '../log-event';
+import { measureReceived } from '../measure';
 import { callWithinLimits } from '../rate-limited-call';
 import { createCallFailure, isKnownFault, toFailure } from '../to-failure';
 import { BadVideo } from './bad-video';

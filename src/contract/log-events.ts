@@ -109,6 +109,7 @@ export const LOG_EVENTS = {
     'could not report the progress',
     'A download could not tell its job how far it is.',
   ),
+  notMeasured: row('debug', 'could not measure', 'A metric has missed a value; the job goes on.'),
   clockNotRead: row(
     'warn',
     'could not read the clock of the time-skipping server',
