@@ -147,7 +147,8 @@ test('list, status and the filters show jobs of each kind, without a worker too'
 
     await held.decideSubmit({ decision: 'abandon' });
     await terminate(waiting);
-    expect(await status(waiting.workflowId)).toMatchObject({ state: 'cancelled' });
+    expect(await status(waiting.workflowId)).toMatchObject({ state: 'cancelled', failure: 'Cancelled' });
+    while (!(await names('--failure', 'Cancelled')).includes(waiting.workflowId)) await pause();
   });
 });
 
