@@ -78,7 +78,8 @@ function headOf({ workflowId, item }: StatusReport): string {
 }
 
 function stateText({ state, failure, isCancelling }: StatusReport): string {
-  const more = failure ?? (isCancelling ? 'cancellation requested' : undefined);
+  const why = state === 'failed' ? failure : undefined;
+  const more = why ?? (isCancelling ? 'cancellation requested' : undefined);
   return more === undefined ? state : `${state}: ${more}`;
 }
 

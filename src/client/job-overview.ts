@@ -129,6 +129,7 @@ async function overviewOf(
     ...(taskId !== undefined && { taskId }),
     ...(ended === undefined && typeof percent === 'number' && { percent }),
     ...(ended === 'failed' && isFailureType(outcome) && { failure: outcome }),
+    ...(ended === 'cancelled' && { failure: 'Cancelled' as const }),
     ...(retried && {
       retrying: {
         activity: cleanText(retried.activityType?.name ?? ''),

@@ -9,7 +9,7 @@ import { newestFirst, type StartedRun } from './newest-first';
 export interface ListOptions {
   /** Only those in one of these states. */
   states?: readonly OverviewState[];
-  /** Only those that failed so. */
+  /** Only those that failed so, or were `Cancelled`. */
   failures?: readonly FailureType[];
   /** Only those that started, or continued as new, since then. */
   since?: Date;
@@ -36,7 +36,7 @@ export async function* listJobs(
   client: Client,
   { states, failures, since, limit = DEFAULT_LIMIT }: ListOptions = {},
 ): AsyncGenerator<JobOverview, void, undefined> {
-  const wanted = failures === undefined ? states : (['failed'] as const);
+  const wanted = failures === undefined ? states : (['failed', 'cancelled'] as const);
   const fits = ({ state, failure }: JobOverview) =>
     (states === undefined || states.includes(state)) &&
     (failures === undefined || (failure !== undefined && failures.includes(failure)));

@@ -27,7 +27,7 @@ export interface JobOverview {
   percent?: number;
   /** How many items of an ended batch are stored and failed. */
   counts?: Pick<BatchResult, 'items' | 'succeeded' | 'failed'>;
-  /** Why it failed; unknown if Temporal no longer has its history. */
+  /** Why it failed, or `Cancelled`; unknown if Temporal no longer has its history. */
   failure?: FailureType;
   /** The pending call that has failed and is retried: how often, and why. */
   retrying?: { activity: string; attempt: number; message: string };

@@ -147,7 +147,8 @@ test('list, status and the filters show jobs of each kind, without a worker too'
 
     await held.decideSubmit({ decision: 'abandon' });
     await terminate(waiting);
-    expect(await status(waiting.workflowId)).toMatchObject({ state: 'cancelled' });
+    expect(await status(waiting.workflowId)).toMatchObject({ state: 'cancelled', failure: 'Cancelled' });
+    while (!(await names('--failure', 'Cancelled')).includes(waiting.workflowId)) await pause();
   });
 });
 
@@ -182,7 +183,7 @@ test('a name that is not there, or that is something else, is explained', async 
 });
 
 test('a cancelled job is retried with its task, which is not paid again, and only once', async () => {
-  await inWorld(env, { jobTimeMs: 2_000 }, async ({ emulator, videos }) => {
+  await inWorld(env, { jobTimeMs: 60_000 }, async ({ emulator, videos }) => {
     const job = await videos.start({ request, polling }, { workflowId: newName('fox') });
     await untilProgress(job, ({ taskId }) => taskId !== undefined);
     const [task] = emulator.generations();
@@ -212,9 +213,11 @@ test('a cancelled job is retried with its task, which is not paid again, and onl
       { workflowId: name, isJoined: true },
     ]);
     expect(first.err).toContain(`Follow it with: videogen watch '${name}'`);
-    await videos.handle(name).result();
-    expect(await videos.find(name)).toMatchObject({ state: 'succeeded', retryOf: workflowId });
+    const retried = videos.handle(name);
+    await untilProgress(retried, ({ phase }) => phase === 'waiting');
+    expect(await videos.find(name)).toMatchObject({ taskId: task?.taskId, retryOf: workflowId });
     expect(emulator.generations()).toHaveLength(1);
+    await retried.cancel();
   });
 });
 
@@ -238,6 +241,35 @@ test('a failed generation is paid again only after a decision, and its retry kno
     expect(await videos.find(out.trim())).toMatchObject({ taskQueue });
     expect((await videogen(['retry', workflowId])).err).toContain('--resubmit');
     expect((await videogen(['retry', out.trim()])).err).toContain('has succeeded.');
+  });
+});
+
+test('the retry of a retry finds the request of the first job, and a job that adopted a task has none', async () => {
+  await inWorld(env, { jobTimeMs: 60_000 }, async ({ emulator, videos }) => {
+    const cancelOnceWaiting = async (workflowId: string) => {
+      await untilProgress(videos.handle(workflowId), ({ taskId }) => taskId !== undefined);
+      expect((await videogen(['cancel', workflowId])).code).toBe(0);
+    };
+    const first = newName('fox');
+    await videos.start({ request: { ...request, seed: 7 }, polling }, { workflowId: first });
+    await cancelOnceWaiting(first);
+    const second = (await videogen(['retry', first])).out.trim();
+    await cancelOnceWaiting(second);
+    expect((await videogen(['retry', first])).err).toContain(
+      `${first} was retried before, as ${second}: go on with that one.`,
+    );
+    const third = (await videogen(['retry', second, '--resubmit'])).out.trim();
+    expect(third).toBe(`${first}-retry-2`);
+    await cancelOnceWaiting(third);
+    expect(emulator.generations().map(({ request: { seed } }) => seed)).toEqual([7, 7]);
+
+    const adopted = newName('adopted');
+    const taskId = emulator.generations()[0]?.taskId ?? '';
+    await videos.start({ taskId, polling }, { workflowId: adopted });
+    await cancelOnceWaiting(adopted);
+    const refused = await videogen(['retry', adopted, '--resubmit']);
+    expect(refused.code).toBe(2);
+    expect(refused.err).toContain('it adopted a task. Start a new job.');
   });
 });
 
