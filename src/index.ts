@@ -44,7 +44,7 @@ export {
   type VideoStorage,
   type WholeVideo,
 } from './storage';
-export { createTraceInterceptor } from './tracing/client-interceptor';
+export { createTraceInterceptor } from './tracing/trace-interceptor';
 export {
   createVideoWorker,
   type VideoWorker,

@@ -14,22 +14,23 @@ import { openTracing } from '../tracing/open-tracing';
 import type { SpanFacts } from '../tracing/span-facts';
 import { readTraceHeader } from '../tracing/trace-header';
 
-/** Those of our activities that have a span for each attempt. */
-const TRACED = new Set<string>([
-  'submitVideo',
-  'inspectPendingSubmit',
-  'recallSubmit',
-  'downloadVideo',
-  'cancelVideo',
-  'sendWebhook',
-  'openBatch',
-  'readRequests',
-  'recordResults',
-] satisfies (keyof VideoActivities)[]);
+/** Each attempt has a span; polls choose themselves whether they get one: see poll-spans.ts. */
+const SPANS: Readonly<Record<keyof VideoActivities, 'attempt' | 'poll'>> = {
+  submitVideo: 'attempt',
+  inspectPendingSubmit: 'attempt',
+  recallSubmit: 'attempt',
+  pollVideo: 'poll',
+  pollVideos: 'poll',
+  downloadVideo: 'attempt',
+  cancelVideo: 'attempt',
+  sendWebhook: 'attempt',
+  openBatch: 'attempt',
+  readRequests: 'attempt',
+  recordResults: 'attempt',
+};
+const KINDS = new Map<string, 'attempt' | 'poll'>(Object.entries(SPANS));
 
-/** Polls choose themselves whether they get a span: see poll-spans.ts. */
-const POLLS = new Set<string>(['pollVideo', 'pollVideos'] satisfies (keyof VideoActivities)[]);
-
+/** Activities of a host are left alone. */
 function activityInterceptors(tracing: JobTracing): ActivityInterceptorsFactory {
   return ({ info }) => {
     const { activityType, activityId, attempt, workflowExecution } = info;
@@ -37,7 +38,7 @@ function activityInterceptors(tracing: JobTracing): ActivityInterceptorsFactory 
       getLogAttributes: (input: object, next: (input: Record<string, unknown>) => Record<string, unknown>) =>
         next({ traceId: parseTraceparent(tracing.traceparent())?.traceId, ...input }),
     };
-    if (POLLS.has(activityType)) {
+    if (KINDS.get(activityType) === 'poll') {
       return {
         outbound,
         inbound: {
@@ -45,7 +46,7 @@ function activityInterceptors(tracing: JobTracing): ActivityInterceptorsFactory 
         },
       };
     }
-    if (!TRACED.has(activityType)) return {};
+    if (!KINDS.has(activityType)) return {};
     const { workflowId, runId } = workflowExecution ?? {};
     return {
       outbound,
