@@ -1,17 +1,21 @@
 import { readLogConfig } from '../config/log-config';
 import type { LogLevel } from '../contract/log-events';
 import { createLogger, type VideoLogger } from '../logging/create-logger';
-import { installRuntime } from '../worker/install-runtime';
+import { installRuntime, type RuntimeSettings } from '../worker/install-runtime';
 import type { Terminal } from './terminal';
 
 /** What the log needs of a terminal. */
 export type LogTerminal = Pick<Terminal, 'env' | 'err' | 'columns'>;
 
 /** Opens the log of a command that runs workers, with the given level unless it is set. Only the first call has an effect. */
-export function openLog(terminal: LogTerminal, level: LogLevel): VideoLogger {
+export function openLog(
+  terminal: LogTerminal,
+  level: LogLevel,
+  telemetry?: RuntimeSettings['telemetry'],
+): VideoLogger {
   const isTerminal = terminal.columns() !== undefined;
   const config = readLogConfig({ level, isTerminal }, terminal.env);
   const logger = createLogger({ ...config, write: (line) => terminal.err(`${line}\n`) });
-  installRuntime({ logger, level: config.level });
+  installRuntime({ logger, level: config.level, telemetry });
   return logger;
 }

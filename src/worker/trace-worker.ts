@@ -1,4 +1,4 @@
-import type { WorkflowClientInterceptor } from '@temporalio/client';
+import type { ClientInterceptors } from '@temporalio/client';
 import type {
   ActivityInterceptorsFactory,
   BundleOptions,
@@ -113,7 +113,7 @@ export function withTracing<Options extends Partial<TracedOptions>>(
       ...interceptors,
       client: {
         ...interceptors.client,
-        workflow: [...ofClient(interceptors), clientInterceptor(tracing)],
+        workflow: ofClient(interceptors.client?.workflow, tracing),
       },
       activity: [...(interceptors.activity ?? []), activityInterceptors(tracing)],
       nexus: [...(interceptors.nexus ?? []), () => ({ inbound: nexusInterceptor(tracing) })],
@@ -128,10 +128,13 @@ export function withTracing<Options extends Partial<TracedOptions>>(
 type WorkerInterceptors = NonNullable<WorkerOptions['interceptors']>;
 type NexusInbound = NonNullable<ReturnType<NonNullable<WorkerInterceptors['nexus']>[number]>['inbound']>;
 
-/** The older form, an object, is left out: the SDK deprecates it. */
-function ofClient({ client }: WorkerInterceptors): WorkflowClientInterceptor[] {
-  const given = client?.workflow;
-  return Array.isArray(given) ? given : [];
+/** Interceptors in the SDK's older form, an object, stay as they are: they cannot be added to. */
+function ofClient(
+  given: ClientInterceptors['workflow'],
+  tracing: JobTracing,
+): ClientInterceptors['workflow'] {
+  if (given !== undefined && !Array.isArray(given)) return given;
+  return [...(given ?? []), clientInterceptor(tracing)];
 }
 
 /** Nexus carries the trace of its caller as an HTTP header. Only operations of ours get a span. */
