@@ -48,7 +48,7 @@ export {
   type VideoStorage,
   type WholeVideo,
 } from './storage';
-export { createTraceInterceptor } from './tracing/client-interceptor';
+export { createTraceInterceptor } from './tracing/trace-interceptor';
 export { prometheusMetrics } from './worker/sdk-metrics';
 export {
   createVideoWorker,

@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
+import { readLogConfig } from '../config/log-config';
 import { localTaskQueue, resolveQueues } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
@@ -235,12 +236,18 @@ async function startGateway(
     uiUrl,
     searchable,
   }: Pick<LocalStack, 'client' | 'uiUrl' | 'searchable'> & Pick<StackBase, 'storage'>,
-  { env, gatewayPort = 0, printLine }: LocalStackOptions,
+  { env, terminal, gatewayPort = 0, printLine }: LocalStackOptions,
   closers: Closers,
 ): Promise<string> {
+  const { format } = readLogConfig({ level: 'info', isTerminal: terminal.columns() !== undefined }, env);
   const gateway = await load.gateway().createVideoGateway({
-    // A line for every request of the page would bury those for people.
-    env: { VIDEOGEN_SEARCH_ATTRIBUTES: String(searchable), VIDEOGEN_GATEWAY_LOG: 'errors', ...env },
+    env: {
+      VIDEOGEN_SEARCH_ATTRIBUTES: String(searchable),
+      // A line for every request of the page would bury those for people.
+      VIDEOGEN_GATEWAY_LOG: 'errors',
+      ...env,
+      VIDEOGEN_LOG_FORMAT: format,
+    },
     client,
     storage,
     temporalUiUrl: uiUrl,

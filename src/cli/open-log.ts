@@ -1,8 +1,7 @@
-import type { MetricsExporterConfig } from '@temporalio/worker';
 import { readLogConfig } from '../config/log-config';
 import type { LogLevel } from '../contract/log-events';
 import { createLogger, type VideoLogger } from '../logging/create-logger';
-import { installRuntime } from '../worker/install-runtime';
+import { installRuntime, type RuntimeSettings } from '../worker/install-runtime';
 import type { Terminal } from './terminal';
 
 /** What the log needs of a terminal. */
@@ -12,11 +11,11 @@ export type LogTerminal = Pick<Terminal, 'env' | 'err' | 'columns'>;
 export function openLog(
   terminal: LogTerminal,
   level: LogLevel,
-  metrics?: MetricsExporterConfig,
+  telemetry?: RuntimeSettings['telemetry'],
 ): VideoLogger {
   const isTerminal = terminal.columns() !== undefined;
   const config = readLogConfig({ level, isTerminal }, terminal.env);
   const logger = createLogger({ ...config, write: (line) => terminal.err(`${line}\n`) });
-  installRuntime({ logger, level: config.level, telemetry: { metrics } });
+  installRuntime({ logger, level: config.level, telemetry });
   return logger;
 }

@@ -18,7 +18,7 @@ export async function worker(options: WorkerCommandOptions, terminal: Terminal):
   const monitor = readMonitor(options, env);
   const roles = only && [...new Set(only.map(readRole))];
   keepHeapSmall();
-  openLog(terminal, 'info', monitor && (await loadMonitor().exporterForMonitor()));
+  openLog(terminal, 'info', monitor && { metrics: await loadMonitor().exporterForMonitor() });
   const service = record === undefined ? undefined : recordedService(record, terminal);
   try {
     const videoWorker = await createVideoWorker({ env, service, roles, monitor });

@@ -42,18 +42,3 @@ export function tracedClient(isOn: boolean): Pick<ClientOptions, 'interceptors'>
   const tracing = isOn ? openTracing() : undefined;
   return tracing ? { interceptors: { workflow: [clientInterceptor(tracing)] } } : {};
 }
-
-/**
- * For a Temporal client of your own: the jobs and batches that it starts belong to the trace of the active span. Without
- * OpenTelemetry in the program it does nothing.
- *
- * @example
- * ```ts
- * const client = new Client({ connection, interceptors: { workflow: [createTraceInterceptor()] } });
- * const videos = await createVideoClient({ client });
- * ```
- */
-export function createTraceInterceptor(): WorkflowClientInterceptor {
-  const tracing = openTracing();
-  return tracing ? clientInterceptor(tracing) : {};
-}

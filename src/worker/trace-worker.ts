@@ -1,4 +1,4 @@
-import type { WorkflowClientInterceptor } from '@temporalio/client';
+import type { ClientInterceptors } from '@temporalio/client';
 import type {
   ActivityInterceptorsFactory,
   BundleOptions,
@@ -14,22 +14,23 @@ import { openTracing } from '../tracing/open-tracing';
 import type { SpanFacts } from '../tracing/span-facts';
 import { readTraceHeader } from '../tracing/trace-header';
 
-/** Those of our activities that have a span for each attempt. */
-const TRACED = new Set<string>([
-  'submitVideo',
-  'inspectPendingSubmit',
-  'recallSubmit',
-  'downloadVideo',
-  'cancelVideo',
-  'sendWebhook',
-  'openBatch',
-  'readRequests',
-  'recordResults',
-] satisfies (keyof VideoActivities)[]);
+/** Each attempt has a span; polls choose themselves whether they get one: see poll-spans.ts. */
+const SPANS: Readonly<Record<keyof VideoActivities, 'attempt' | 'poll'>> = {
+  submitVideo: 'attempt',
+  inspectPendingSubmit: 'attempt',
+  recallSubmit: 'attempt',
+  pollVideo: 'poll',
+  pollVideos: 'poll',
+  downloadVideo: 'attempt',
+  cancelVideo: 'attempt',
+  sendWebhook: 'attempt',
+  openBatch: 'attempt',
+  readRequests: 'attempt',
+  recordResults: 'attempt',
+};
+const KINDS = new Map<string, 'attempt' | 'poll'>(Object.entries(SPANS));
 
-/** Polls choose themselves whether they get a span: see poll-spans.ts. */
-const POLLS = new Set<string>(['pollVideo', 'pollVideos'] satisfies (keyof VideoActivities)[]);
-
+/** Activities of a host are left alone. */
 function activityInterceptors(tracing: JobTracing): ActivityInterceptorsFactory {
   return ({ info }) => {
     const { activityType, activityId, attempt, workflowExecution } = info;
@@ -37,7 +38,7 @@ function activityInterceptors(tracing: JobTracing): ActivityInterceptorsFactory 
       getLogAttributes: (input: object, next: (input: Record<string, unknown>) => Record<string, unknown>) =>
         next({ traceId: parseTraceparent(tracing.traceparent())?.traceId, ...input }),
     };
-    if (POLLS.has(activityType)) {
+    if (KINDS.get(activityType) === 'poll') {
       return {
         outbound,
         inbound: {
@@ -45,7 +46,7 @@ function activityInterceptors(tracing: JobTracing): ActivityInterceptorsFactory 
         },
       };
     }
-    if (!TRACED.has(activityType)) return {};
+    if (!KINDS.has(activityType)) return {};
     const { workflowId, runId } = workflowExecution ?? {};
     return {
       outbound,
@@ -112,7 +113,7 @@ export function withTracing<Options extends Partial<TracedOptions>>(
       ...interceptors,
       client: {
         ...interceptors.client,
-        workflow: [...ofClient(interceptors), clientInterceptor(tracing)],
+        workflow: ofClient(interceptors.client?.workflow, tracing),
       },
       activity: [...(interceptors.activity ?? []), activityInterceptors(tracing)],
       nexus: [...(interceptors.nexus ?? []), () => ({ inbound: nexusInterceptor(tracing) })],
@@ -127,10 +128,13 @@ export function withTracing<Options extends Partial<TracedOptions>>(
 type WorkerInterceptors = NonNullable<WorkerOptions['interceptors']>;
 type NexusInbound = NonNullable<ReturnType<NonNullable<WorkerInterceptors['nexus']>[number]>['inbound']>;
 
-/** The older form, an object, is left out: the SDK deprecates it. */
-function ofClient({ client }: WorkerInterceptors): WorkflowClientInterceptor[] {
-  const given = client?.workflow;
-  return Array.isArray(given) ? given : [];
+/** Interceptors in the SDK's older form, an object, stay as they are: they cannot be added to. */
+function ofClient(
+  given: ClientInterceptors['workflow'],
+  tracing: JobTracing,
+): ClientInterceptors['workflow'] {
+  if (given !== undefined && !Array.isArray(given)) return given;
+  return [...(given ?? []), clientInterceptor(tracing)];
 }
 
 /** Nexus carries the trace of its caller as an HTTP header. Only operations of ours get a span. */

@@ -58,6 +58,21 @@ it.each([
   expect(traceOf(run(headers))).toBe(own);
 });
 
+it('hands it on to polls, webhooks and the next run too', () => {
+  const { calls } = run(headerOf({ traceparent: PARENT }));
+  const sent = [calls.scheduleLocalActivity, calls.startChildWorkflowExecution, calls.continueAsNew].map(
+    (call) => {
+      let headers: Record<string, Payload> = {};
+      const next = (given: { headers: typeof headers }) => {
+        headers = given.headers;
+      };
+      (call as CallableFunction)({ activityType: 'pollVideo', headers: {} }, next);
+      return headers;
+    },
+  );
+  expect(sent).toEqual(sent.map(() => headerOf({ traceparent: PARENT })));
+});
+
 // The SDK resolves a promise of a workflow in the turn of its event. One turn more, and two events of the same task would lead
 // to the same commands in another order than in a worker without tracing.
 it('adds no turn to a workflow: it returns the very promise of the SDK', () => {
