@@ -1,0 +1,40 @@
+import { trace } from '@opentelemetry/api';
+import { FakeTerminal } from '../cli/fake-terminal';
+
+const notInstalled = () => {
+  throw Object.assign(new Error('Cannot find module'), { code: 'MODULE_NOT_FOUND' });
+};
+
+const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' };
+
+afterEach(() => jest.resetModules());
+
+/** The code of a command that runs while traces are exported, and what it printed. */
+async function run(env: Record<string, string>) {
+  const terminal = new FakeTerminal(env);
+  const {
+    whileExporting,
+  }: typeof import('../../src/cli/while-exporting') = require('../../src/cli/while-exporting');
+  const code = await whileExporting(terminal, async () => 7);
+  return { code, stderr: terminal.stderr };
+}
+
+test.each(['@opentelemetry/api', '@opentelemetry/sdk-node'])(
+  'without %s a command that is asked for traces runs, and says once what to install',
+  async (name) => {
+    jest.doMock(name, notInstalled);
+    const { code, stderr } = await run(ENDPOINT);
+    jest.dontMock(name);
+    expect(code).toBe(7);
+    expect(stderr).toBe(
+      'There are no traces, although an OTEL_… variable asks for them: run npm install @opentelemetry/api @opentelemetry/sdk-node, or set OTEL_SDK_DISABLED=true.\n',
+    );
+  },
+);
+
+test('a command that is not asked for traces installs nothing', async () => {
+  jest.doMock('@opentelemetry/api', notInstalled);
+  expect(await run({ ...ENDPOINT, OTEL_SDK_DISABLED: 'true' })).toEqual({ code: 7, stderr: '' });
+  jest.dontMock('@opentelemetry/api');
+  expect(trace.getTracer('x').startSpan('x').isRecording()).toBe(false);
+});
