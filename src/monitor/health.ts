@@ -1,9 +1,9 @@
 /** `starting` and `draining` are not ready either, but nothing is wrong. */
 export type PartStatus = 'ok' | 'starting' | 'draining' | 'unready';
 
-/** One thing that has to be so for the process to be ready. */
+/** One thing that has to be so for the process to be ready, or, for `sdk`, to be alive. */
 export interface HealthPart {
-  part: 'polling' | 'temporal' | 'service' | 'gateway';
+  part: 'polling' | 'temporal' | 'service' | 'gateway' | 'sdk';
   status: PartStatus;
   /** Why it is not ok, without secrets. */
   reason?: string;

@@ -76,8 +76,8 @@ function failed(workers: readonly Worker[]): HealthPart {
 
 async function core({ ping }: SdkExporter): Promise<HealthPart> {
   return ping().then(
-    () => ({ part: 'temporal', status: 'ok' }),
-    () => ({ part: 'temporal', status: 'unready', reason: "the SDK's native part does not answer" }),
+    () => ({ part: 'sdk', status: 'ok' }),
+    () => ({ part: 'sdk', status: 'unready', reason: 'its native part does not answer' }),
   );
 }
 

@@ -12,7 +12,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { Home, untilErr } from '../cli/cli-process';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { namedExpressions } from '../support/dashboard';
-import { captureLogs } from '../support/logs';
+import { captureLogs, type LogLine } from '../support/logs';
 import { buildPromcheck, PROMCHECK_TIMEOUT_MS, type Promcheck } from '../support/promcheck';
 import { QUICK_PROFILE } from '../support/quick-profile';
 import { startWebhookReceiver, WEBHOOK_SECRET } from '../support/webhook-receiver';
@@ -20,13 +20,14 @@ import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-proce
 import { failureOf, pause, untilProgress } from '../support/world';
 
 let env: VideoTestEnvironment;
+let logs: LogLine[];
 let promcheck: Promcheck;
 let folder: string;
 /** Also of a test that fails. */
 const closers: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
-  captureLogs();
+  logs = captureLogs();
   promcheck = await buildPromcheck();
   folder = await mkdtemp(join(tmpdir(), 'videogen-monitor-'));
   env = await createVideoTestEnvironment({
@@ -247,4 +248,18 @@ describe('a host’s worker with the plugin and separate queues', () => {
       expect.stringMatching(/^bytes=[1-9]\d*-$/),
     ]);
   });
+});
+
+test('a worker in a program whose runtime measures nothing says so, and still tells what waits and whether it is ready', async () => {
+  const taskQueue = `unmeasured-${randomUUID()}`;
+  const port = await freePort();
+  const worker = await env.createWorker({ taskQueue, roles: ['submits'], monitor: { port } });
+  expect(await readinessOf(port)).toEqual({ status: 503, polling: 'starting' });
+  const text = await worker.runUntil(async () => {
+    await untilReady(port);
+    return untilMetric(port, 'videogen_submit_backlog', `task_queue="${taskQueue}-submit"`, 0);
+  });
+  expect(text).not.toContain('temporal_');
+  expect(logs.filter(({ message }) => message.startsWith('Jobs are not measured'))).toHaveLength(1);
+  await expect(ask(port, '/livez')).rejects.toThrow('fetch failed');
 });
