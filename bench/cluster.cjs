@@ -35,7 +35,9 @@ async function runJobs(videos, name, count) {
   const jobs = await Promise.all(
     Array.from({ length: count }, (_, index) => {
       const request = { prompt: `Fox ${name} ${index}` };
-      return videos.start({ request, polling: POLLING }, { workflowId: `${name}-${index}` });
+      // Where the machine is slow, a submit may time out before it reaches the worker.
+      const input = { request, polling: POLLING, onLostSubmit: 'resubmit' };
+      return videos.start(input, { workflowId: `${name}-${index}` });
     }),
   );
   await Promise.all(jobs.map((job) => job.result()));
