@@ -11,7 +11,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { parseArgs } = require('node:util');
 const { describeMachine, sharedVersions } = require('./support/machine.cjs');
 const { replacePart } = require('./support/page.cjs');
-const { cpuSeconds, memoryMb, ownCpuSeconds } = require('./support/processes.cjs');
+const { cpuSeconds, machineCpuSeconds, memoryMb, ownCpuSeconds } = require('./support/processes.cjs');
 const { describeRun, markdownRows, terminalTable } = require('./support/tables.cjs');
 const { median } = require('./support/values.cjs');
 
@@ -27,6 +27,8 @@ const VIDEO_BYTES = 10_000;
 const WARM_UP_JOBS = 20;
 const POLLING = { min: '1s', max: '1s' };
 const DAY = '24h';
+/** What a system needs for itself, and the workers' inspectors of videos. */
+const QUIET_SHARE = 0.15;
 
 const say = (line) => process.stderr.write(`${line}\n`);
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -35,7 +37,9 @@ async function runJobs(videos, name, count) {
   const jobs = await Promise.all(
     Array.from({ length: count }, (_, index) => {
       const request = { prompt: `Fox ${name} ${index}` };
-      return videos.start({ request, polling: POLLING }, { workflowId: `${name}-${index}` });
+      // Where the machine is slow, a submit may time out before it reaches the worker.
+      const input = { request, polling: POLLING, onLostSubmit: 'resubmit' };
+      return videos.start(input, { workflowId: `${name}-${index}` });
     }),
   );
   await Promise.all(jobs.map((job) => job.result()));
@@ -48,6 +52,7 @@ async function measureJobs({ videos, cluster, workers }, name, { jobs, rounds })
     server: cpuSeconds(cluster.pids.server),
     database: cpuSeconds(cluster.pids.database),
     client: ownCpuSeconds(),
+    all: machineCpuSeconds(),
   });
   await runJobs(videos, `warm-up-${name}`, WARM_UP_JOBS);
   const measured = [];
@@ -63,7 +68,10 @@ async function measureJobs({ videos, cluster, workers }, name, { jobs, rounds })
       workerMs: costMs('worker'),
       serverMs: costMs('server'),
       databaseMs: costMs('database'),
-      restMs: costMs('client'),
+      othersShare:
+        (costMs('all') -
+          ['worker', 'server', 'database', 'client'].reduce((sum, of) => sum + costMs(of), 0)) /
+        costMs('all'),
     });
   }
   const names = Object.keys(measured[0]);
@@ -86,7 +94,7 @@ async function measureWorkers(count, { cluster, emulator, folder, sizes }) {
     await sleep(sizes.settleMs);
     const memory = () => mean(workers.map(({ pid }) => memoryMb(pid).rss));
     const idleMb = memory();
-    const { restMs, ...jobs } = await measureJobs({ videos, cluster, workers }, taskQueue, sizes);
+    const { othersShare, ...jobs } = await measureJobs({ videos, cluster, workers }, taskQueue, sizes);
     const others = emulator.generations().length;
     const startedAt = performance.now();
     const givesUpAt = Date.now() + sizes.giveUpSeconds * 1_000;
@@ -98,6 +106,7 @@ async function measureWorkers(count, { cluster, emulator, folder, sizes }) {
     say(`  ${waiting} waiting jobs started in ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`);
     const { jobsPerSecond, ...cost } = jobs;
     return {
+      othersShare,
       name: `${count} worker${count === 1 ? '' : 's'}`,
       values: { jobsPerSecond, ...cost, idleMb, waitingJobs: waiting, memoryWithThemMb: memory() },
     };
@@ -105,6 +114,10 @@ async function measureWorkers(count, { cluster, emulator, folder, sizes }) {
     for (const worker of workers) await worker.stop();
   }
 }
+
+/** Jobs a second mean little on a machine that does something else; processor time still does. */
+const otherWork = (share) =>
+  `Other work took up to ${(100 * share).toFixed(0)} % of the used processor time meanwhile: compare the processor times, not the jobs a second, of which an idle machine does more.`;
 
 async function measure(sizes) {
   const { startEmulator } = require('../dist/src/emulator');
@@ -120,6 +133,8 @@ async function measure(sizes) {
       rows.push(await measureWorkers(count, { cluster, emulator, folder, sizes }));
     }
     const base = rows[0].values.jobsPerSecond;
+    const mostOthers = Math.max(...rows.map(({ othersShare }) => othersShare));
+    const isQuiet = mostOthers < QUIET_SHARE;
     return {
       measuredOn: new Date().toISOString().slice(0, 10),
       machine: describeMachine(),
@@ -128,13 +143,17 @@ async function measure(sizes) {
       section: {
         section: 'cluster',
         title: 'Workers on Temporal and PostgreSQL',
-        ratioOf: 'jobs/s to one worker',
-        better: 'more',
-        rows: rows.map((row) => ({ ...row, ratio: row.values.jobsPerSecond / base })),
+        ...(isQuiet && { ratioOf: 'jobs/s to one worker', better: 'more' }),
+        rows: rows.map(({ name, values }) => ({
+          name,
+          values,
+          ...(isQuiet && { ratio: values.jobsPerSecond / base }),
+        })),
         notes: [
           `${sizes.jobs} jobs of 1 s at once, medians of ${sizes.rounds} rounds; worker, server and database: processor time that a job costs them.`,
           'Memory is that of each worker: idle, and with its share of the waiting jobs, which no poll wakes.',
           'Everything ran on the same cores, the callers and the emulator too.',
+          ...(isQuiet ? [] : [otherWork(mostOthers)]),
         ],
       },
     };

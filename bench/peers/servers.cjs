@@ -42,7 +42,9 @@ function accepts(port) {
 
 /** Starts a program and waits until its ports accept connections: `{ pid, stop }`. `stop` ends it by its process id. */
 async function start(program, args, { ports, ...options }) {
+  const { endWithParent } = require('../../dist/src/temporal-server/end-with-parent');
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
+  endWithParent(child);
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text) => {

@@ -38,6 +38,16 @@ function ownCpuSeconds() {
   return (user + system) / 1_000_000;
 }
 
+/** The processor seconds that all processes of the machine have used, of all cores. */
+function machineCpuSeconds() {
+  const [user, nice, system, , , irq, softirq] = readFileSync('/proc/stat', 'utf8')
+    .split('\n')[0]
+    .replace(/^cpu +/, '')
+    .split(' ')
+    .map(Number);
+  return (user + nice + system + irq + softirq) / TICKS_PER_SECOND;
+}
+
 /** Resident memory in MB (10^6 bytes): rss counts shared pages in full, pss counts the share of this process. */
 function memoryMb(pid) {
   const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
@@ -51,4 +61,12 @@ function argument(name, defaultValue) {
   return index === -1 ? defaultValue : process.argv[index + 1];
 }
 
-module.exports = { argument, cpuSeconds, memoryMb, ownCpuSeconds, processorMs, TICKS_PER_SECOND };
+module.exports = {
+  argument,
+  cpuSeconds,
+  machineCpuSeconds,
+  memoryMb,
+  ownCpuSeconds,
+  processorMs,
+  TICKS_PER_SECOND,
+};

@@ -7,11 +7,12 @@ const keysOf = ({ rows }) => [...new Set(rows.flatMap(({ values }) => Object.key
 /** A section as lines of cells, the titles first. */
 function cellsOf(section) {
   const keys = keysOf(section);
-  const titles = ['', ...keys.map(labelOf), 'ratio'];
+  const hasRatios = section.rows.some(({ ratio }) => ratio !== undefined);
+  const titles = ['', ...keys.map(labelOf), ...(hasRatios ? ['ratio'] : [])];
   const rows = section.rows.map(({ name, values, ratio }) => [
     name,
     ...keys.map((key) => showValue(key, values[key])),
-    showRatio(ratio),
+    ...(hasRatios ? [showRatio(ratio)] : []),
   ]);
   return [titles, ...rows];
 }
