@@ -87,7 +87,7 @@ const RULES: Record<string, Rule> = {
       ...ofKind(all, 'Deployment').flatMap(({ spec }) =>
         (spec?.template?.spec.containers ?? []).flatMap(({ env = [] }) => env.map(({ name }) => name)),
       ),
-    ].filter((name) => !SETTING_NAMES.has(name) && !Object.values(MONITOR).includes(name)),
+    ].filter((name) => !SETTING_NAMES.has(name)),
 
   'take their settings from the ConfigMap': (all) =>
     each(all, ({ envFrom = [] }) => [
