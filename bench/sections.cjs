@@ -43,8 +43,8 @@ exports.SECTIONS = [
     scripts: [
       {
         file: 'waiting-jobs.cjs',
-        limitSeconds: 400,
-        full: { args: ['--jobs', '1000,10000', '--seconds', '200'] },
+        limitSeconds: 800,
+        full: { args: ['--jobs', '1000,10000', '--seconds', '600'] },
         quick: { args: ['--jobs', '50', '--seconds', '20'] },
         read: readings.readWaitingJobs,
       },
