@@ -11,6 +11,9 @@ import { rowLines, watchRows } from './watch-rows';
 /** A list is many calls to Temporal. */
 const LIST_EVERY_MS = 2_000;
 const MOST_LISTED = 10_000;
+/** Who forgot the address of the right Temporal must not take this for good news. */
+const NONE_HERE =
+  'There are no jobs on this machine yet. To list those of another Temporal server, set TEMPORAL_ADDRESS.';
 
 /** `videogen list`: the jobs and batches of the namespace, newest first. It asks no worker. */
 export async function list(options: ListCommandOptions, terminal: Terminal): Promise<number> {
@@ -20,7 +23,10 @@ export async function list(options: ListCommandOptions, terminal: Terminal): Pro
       withWorker: options.watch,
       run: (session) =>
         options.watch ? watchList(session, options, terminal) : printList(session, wanted, options, terminal),
-      withoutJobs: () => sayNone(options, terminal),
+      withoutJobs: () => {
+        printLine(terminal, NONE_HERE);
+        return EXIT.ok;
+      },
     });
   } catch (error) {
     return reportError(error, options, terminal);

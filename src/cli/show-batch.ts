@@ -37,7 +37,7 @@ export function showBatch(
       `Look for the task at the service and decide before ${hold.until}; after that the item fails:`,
     );
     for (const { when, command } of decisionCommands(batch.workflowId, item))
-      printLine(terminal, `  ${command}   (${when})`);
+      printLine(terminal, `  ${command}   # ${when}`);
   };
   const clear = () => {
     if (drawn > 0) terminal.control(`\u001b[${drawn}A\r\u001b[J`);

@@ -34,7 +34,7 @@ export function showProgress(
       `Look for the task at the service and decide before ${until}; after that the job fails:`,
     );
     for (const { when, command } of decisionCommands(job.workflowId))
-      printLine(terminal, `  ${command}   (${when})`);
+      printLine(terminal, `  ${command}   # ${when}`);
   };
   const printAbove = (line: string) => {
     if (terminal.columns() !== undefined) terminal.control(CLEAR_LINE);

@@ -49,6 +49,7 @@ export function reportLines(report: StatusReport, columns: number, nowMs: number
         `attempt ${report.retrying.attempt} of ${report.retrying.activity}: ${report.retrying.message}`,
     ],
     ['problem', problemOf(report)],
+    ['decide by', holdEndOf(report, nowMs)],
     ['started', `${report.startedAt}, ${ageText(nowMs - Date.parse(report.startedAt))} ago`],
     [
       'ended',
@@ -94,6 +95,13 @@ function progressText(report: StatusReport): string | undefined {
 function videoOf({ result, itemResult }: StatusReport): string | undefined {
   const stored = itemResult?.outcome === 'succeeded' ? itemResult : result;
   return stored && 'video' in stored ? `${stored.video.uri} (${describeVideo(stored.video)})` : undefined;
+}
+
+/** After that the job fails. */
+function holdEndOf({ progress }: StatusReport, nowMs: number): string | undefined {
+  if (!progress || !('hold' in progress) || !progress.hold) return undefined;
+  const { until } = progress.hold;
+  return `${until}, in ${ageText(Math.max(0, Date.parse(until) - nowMs))}`;
 }
 
 function problemOf({ error, itemResult, progress }: StatusReport): string | undefined {

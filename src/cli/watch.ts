@@ -161,7 +161,7 @@ function holdLines({ workflowId, progress, batch }: JobRow): string[] {
   ];
   return held.map(({ hold, item }) => {
     const commands = decisionCommands(workflowId, item).map(
-      ({ when, command }) => `  ${command}   (${when})`,
+      ({ when, command }) => `  ${command}   # ${when}`,
     );
     const subject = item === undefined ? '' : `Item ${item}: `;
     return [

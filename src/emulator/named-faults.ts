@@ -1,4 +1,4 @@
-import type { AnswerFault, EmulatedCall, Faults, LateAnswer } from './faults';
+import type { AnswerFault, EmulatedCall, FailedTask, Faults, LateAnswer } from './faults';
 
 const ANSWER_FAULTS = {
   'rate-limited': { kind: 'rate-limited', retryAfter: 2 },
@@ -13,18 +13,31 @@ const ANSWER_FAULTS = {
 } satisfies Record<string, AnswerFault>;
 
 const LATE: LateAnswer = { kind: 'late', ms: 1_000 };
+const FAILED_TASK: FailedTask = {
+  kind: 'failed-task',
+  code: 'content_policy',
+  message: 'the prompt was rejected by the content policy',
+};
 /** Past the first bytes of any video, but still in its header. */
 const EARLY_BYTES = 1_000;
 
 /** Faults by call and name, for commands. Scripts in TypeScript can set more of their details. */
 export const NAMED_FAULTS = {
-  submit: { ...ANSWER_FAULTS, late: LATE, 'reset-late': { kind: 'reset-late', ms: 1_000 } },
+  submit: {
+    ...ANSWER_FAULTS,
+    late: LATE,
+    'reset-late': { kind: 'reset-late', ms: 1_000 },
+    refused: { kind: 'refused', status: 400, code: 'invalid_request', message: 'the prompt is not allowed' },
+    unauthorized: { kind: 'refused', status: 401, code: 'unauthorized', message: 'the API key is not valid' },
+    'failed-task': FAILED_TASK,
+  },
   status: {
     ...ANSWER_FAULTS,
     late: LATE,
     'not-found': { kind: 'refused', status: 404, code: 'not_found', message: 'no such task' },
     'unknown-state': { kind: 'unknown-state', word: 'brewing' },
     'no-video': { kind: 'no-video' },
+    'failed-task': FAILED_TASK,
   },
   download: {
     ...ANSWER_FAULTS,

@@ -83,8 +83,17 @@ export class TemporalGauges {
   private async ask<T>(call: (connection: NativeConnection) => Promise<T>): Promise<T> {
     const connection = this.options.connection();
     if (connection === undefined) throw new Error('the worker has no connection');
-    return connection.withDeadline(Date.now() + ANSWER_WITHIN_MS, () => call(connection));
+    return inTime(connection.withDeadline(Date.now() + ANSWER_WITHIN_MS, () => call(connection)));
   }
+}
+
+/** The SDK's core tries a call again past its deadline while nobody listens at the address. */
+async function inTime<T>(answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('late')), ANSWER_WITHIN_MS);
+  });
+  return Promise.race([answer, late]).finally(() => clearTimeout(timer));
 }
 
 /** The last answer, if it is not older than that. */

@@ -23,6 +23,22 @@ test.each([
   ['submit:late', { kind: 'late', ms: 1_000 }],
   ['submit:reset-late', { kind: 'reset-late', ms: 1_000 }],
   ['status:not-found', { kind: 'refused', status: 404, code: 'not_found', message: 'no such task' }],
+  [
+    'submit:refused',
+    { kind: 'refused', status: 400, code: 'invalid_request', message: 'the prompt is not allowed' },
+  ],
+  [
+    'submit:unauthorized',
+    { kind: 'refused', status: 401, code: 'unauthorized', message: 'the API key is not valid' },
+  ],
+  [
+    'status:failed-task',
+    {
+      kind: 'failed-task',
+      code: 'content_policy',
+      message: 'the prompt was rejected by the content policy',
+    },
+  ],
   ['status:no-video', { kind: 'no-video' }],
   ['status:unknown-state', { kind: 'unknown-state', word: 'brewing' }],
   ['download:cut', { kind: 'cut', afterBytes: 1_000 }],
@@ -34,7 +50,9 @@ test.each([
 });
 
 test('a fault of another call is refused with the faults of the call', () => {
-  expect(() => readFaults(['submit:cut'])).toThrow(/empty-accepted, late, reset-late\.$/);
+  expect(() => readFaults(['submit:cut'])).toThrow(
+    /empty-accepted, late, reset-late, refused, unauthorized, failed-task\.$/,
+  );
   expect(() => readFaults(['download:no-video'])).toThrow(/late, cut, stall, web-page\.$/);
 });
 
@@ -42,7 +60,7 @@ test('the choices list every dialect and fault, with a star at those of chaos', 
   const text = describeChoices();
   for (const name of DIALECT_NAMES) expect(text).toMatch(new RegExp(`[ ]${name}\\b`));
   expect(text).toContain('\n  submit    rate-limited* server-error* reset* hang cut-headers*');
-  expect(text).toContain('not-found* unknown-state* no-video\n');
+  expect(text).toContain('not-found* unknown-state* no-video failed-task\n');
 });
 
 test('the help says what each fault does, and which of them lose a submit', () => {

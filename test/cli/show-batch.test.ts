@@ -131,7 +131,7 @@ describe.each([undefined, 100])('a hold on a screen of %j columns', (columns) =>
     for (const number of [7, 12]) {
       expect(count(err, `Item ${number}: It was lost.\n`)).toBe(1);
       for (const option of ['--adopt TASK_ID', '--resubmit', '--abandon'])
-        expect(count(err, `  videogen decide foxes --item ${number} ${option}   (`)).toBe(1);
+        expect(count(err, `  videogen decide foxes --item ${number} ${option}   # `)).toBe(1);
     }
     expect(count(err, `decide before ${until}; after that the item fails:\n`)).toBe(2);
   });

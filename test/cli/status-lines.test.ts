@@ -60,6 +60,32 @@ test('a running one without a worker shows what Temporal knows', () => {
   expect(lines).toContain('note      No worker answers, so this is what Temporal knows.');
 });
 
+test('a held one says until when somebody has to decide', () => {
+  const hold = {
+    since: '2026-11-16T11:00:00.000Z',
+    until: '2026-11-17T11:00:00.000Z',
+    message: 'A paid task may exist.',
+  };
+  const { failure: _failure, endedAt: _endedAt, taskId: _taskId, ...running } = report({});
+  const progress = {
+    phase: 'needs-decision' as const,
+    polls: 0,
+    startedAt: running.startedAt,
+    deadlineAt: '2026-11-16T12:00:00.000Z',
+    hold,
+  };
+  const held = { ...running, state: 'needs-decision' as const, phase: 'needs-decision' as const, progress };
+  expect(reportLines(held, 80, NOW)).toEqual(
+    expect.arrayContaining([
+      'problem   A paid task may exist.',
+      'decide by 2026-11-17T11:00:00.000Z, in 23 h',
+    ]),
+  );
+  expect(
+    reportLines({ ...held, progress: { ...progress, hold: { ...hold, until: hold.since } } }, 80, NOW),
+  ).toContain('decide by 2026-11-16T11:00:00.000Z, in 0 s');
+});
+
 test('lines are wrapped, but a command stays whole for the clipboard', () => {
   const command = `videogen retry ${'x'.repeat(100)}`;
   const lines = reportLines(report({ summary: '狐 '.repeat(60), commands: [command] }), 40, NOW);
