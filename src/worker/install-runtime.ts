@@ -10,9 +10,10 @@ export interface RuntimeSettings {
   telemetry?: Omit<NonNullable<RuntimeOptions['telemetryOptions']>, 'logging'>;
 }
 
-const SDK_LEVELS: Record<LogLevel, SdkLevel> = {
-  trace: 'TRACE',
-  debug: 'DEBUG',
+/** Below info, the lines of the native part have whole payloads in them, and so prompts. */
+const NATIVE_LEVELS: Record<LogLevel, SdkLevel> = {
+  trace: 'INFO',
+  debug: 'INFO',
   info: 'INFO',
   warn: 'WARN',
   error: 'ERROR',
@@ -31,6 +32,6 @@ export function installRuntime({ logger, level, telemetry }: RuntimeSettings): v
     logger,
     shutdownSignals: [],
     // The SDK's native part would print to standard output, which is only for results.
-    telemetryOptions: { ...telemetry, logging: { forward: { level: SDK_LEVELS[level] } } },
+    telemetryOptions: { ...telemetry, logging: { forward: { level: NATIVE_LEVELS[level] } } },
   });
 }
