@@ -132,8 +132,11 @@ async function startOn<Input extends JobInput | BatchInput>(
 ): Promise<{ isJoined: boolean }> {
   const next = prepared.options.workflowId;
   try {
-    const outcome = await startOrJoin(client, prepared, (options) =>
-      client.workflow.start(prepared.type, { ...options, taskQueue }),
+    // A start whose answer did not come is joined by the next retry.
+    const outcome = await inTime(client, () =>
+      startOrJoin(client, prepared, (options) =>
+        client.workflow.start(prepared.type, { ...options, taskQueue }),
+      ),
     );
     if ('started' in outcome) return { isJoined: false };
     const { name } = outcome.existing.status;
