@@ -63,13 +63,10 @@ async function describeEnd(session: JobsSession, after: JobOverview): Promise<st
   }
   if (kind === 'batch')
     return [`${shown(workflowId)} ${ENDINGS[state]}. Its results list what was paid for.`];
-  const failure = await session.videos
-    .handle(workflowId)
-    .result()
-    .then(
-      () => undefined,
-      (error: unknown) => (isVideoFailure(error) ? error : undefined),
-    );
+  const failure = await inTime(session.client, () => session.videos.handle(workflowId).result()).then(
+    () => undefined,
+    (error: unknown) => (isVideoFailure(error) ? error : undefined),
+  );
   if (failure === undefined) return [`${shown(workflowId)} ${ENDINGS[state]}.`];
   const command = adoptCommand(failure) && commandOn('retry', workflowId);
   return [failure.message, ...(command && failure.taskId ? [`Pick the task up again with: ${command}`] : [])];

@@ -19,10 +19,11 @@ export function retry(workflowId: string, options: RetryCommandOptions, terminal
     await findWhole(session, workflowId);
     const retried = await session.videos.retry(workflowId, { resubmit, deadline });
     const { workflowId: name, kind, adopted, isJoined } = retried;
+    const newName = name === workflowId ? '' : ` as ${shown(name)},`;
     const what =
       kind === 'batch'
         ? `The batch ${shown(name)} continues with the items that are left.`
-        : `${shown(workflowId)} is tried again as ${shown(name)}${adopted === undefined ? ', with the same request' : `, with its task ${shown(adopted)}, which is not paid again`}.`;
+        : `${shown(workflowId)} is tried again${newName} with ${adopted === undefined ? 'the same request' : `its task ${shown(adopted)}, which is not paid again`}.`;
     printLine(terminal, isJoined ? `${what} An earlier retry had started it.` : what);
     printLine(terminal, `Follow it with: ${commandOn('watch', name)}`);
     terminal.out(options.json ? printableJson({ retryOf: workflowId, ...retried }) : shown(name));

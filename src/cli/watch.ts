@@ -85,11 +85,11 @@ async function joinHere(session: JobsSession, name: string, terminal: Terminal):
 }
 
 /** Says how the only job ended, as `generate` does. */
-async function reportEnd({ videos }: JobsSession, row: JobRow, terminal: Terminal): Promise<number> {
+async function reportEnd({ client, videos }: JobsSession, row: JobRow, terminal: Terminal): Promise<number> {
   const { workflowId, kind, state, failure } = row;
   if (kind === 'batch') return state === 'succeeded' ? EXIT.ok : EXIT.someFailed;
   try {
-    const result = await videos.handle(workflowId).result();
+    const result = await inTime(client, () => videos.handle(workflowId).result());
     for (const line of storedLines(result)) printLine(terminal, line);
     return EXIT.ok;
   } catch (error) {

@@ -36,7 +36,7 @@ export interface RetryOptions {
 
 /** A retry that was started, or was running already. */
 export interface RetriedJob {
-  /** The name of the new job; a batch keeps its own. */
+  /** The name of the new job. A batch keeps its own, and so does a job that sent nothing. */
   workflowId: string;
   kind: JobOverview['kind'];
   /** The task that the new job continues with, which is not paid again. */
@@ -73,7 +73,8 @@ async function retryOne(
   const { workflowId, state } = overview;
   // Refuses what has not ended.
   if (overview.endedAt === undefined) planRetry({ workflowId, state, sentNothing: false });
-  const handle = client.workflow.getHandle(workflowId);
+  // This run alone: another retry may start the job again meanwhile.
+  const handle = client.workflow.getHandle(workflowId, overview.runId, { followRuns: false });
   const description = await describe(client, handle);
   const failure = await failureOf(client, handle);
   const plan = planRetry(
@@ -86,14 +87,18 @@ async function retryOne(
     },
     { resubmit },
   );
+  const isAfresh = 'submit' in plan && plan.submit === 'afresh';
+  const retryOf = isAfresh ? overview.retryOf : workflowId;
   const prepared = prepareJob(
     { ...(await inputFor(client, overview, plan)), ...(deadline !== undefined && { deadline }) },
     {
-      workflowId: retryName(workflowId),
+      workflowId: isAfresh ? workflowId : retryName(workflowId),
       // What the service takes beyond the interface is in the request, which was accepted before.
       requestFields: 'submit' in plan ? Object.keys(await requestOf(client, overview)) : [],
       searchAttributes: Object.hasOwn(description.searchAttributes, 'VideoPhase'),
-      temporal: { memo: { ...memoToKeep(description.memo), [RETRY_OF_MEMO]: workflowId } },
+      temporal: {
+        memo: { ...memoToKeep(description.memo), ...(retryOf !== undefined && { [RETRY_OF_MEMO]: retryOf }) },
+      },
     },
   );
   const { isJoined } = await startOn(client, overview, prepared);
@@ -127,8 +132,11 @@ async function startOn<Input extends JobInput | BatchInput>(
 ): Promise<{ isJoined: boolean }> {
   const next = prepared.options.workflowId;
   try {
-    const outcome = await startOrJoin(client, prepared, (options) =>
-      client.workflow.start(prepared.type, { ...options, taskQueue }),
+    // A start whose answer did not come is joined by the next retry.
+    const outcome = await inTime(client, () =>
+      startOrJoin(client, prepared, (options) =>
+        client.workflow.start(prepared.type, { ...options, taskQueue }),
+      ),
     );
     if ('started' in outcome) return { isJoined: false };
     const { name } = outcome.existing.status;
@@ -166,6 +174,8 @@ async function inputFor(client: Client, overview: JobOverview, plan: RetryPlan):
   if ('adopt' in plan) return { ...options, taskId: plan.adopt };
   const request = await requestOf(client, overview);
   if (plan.submit === 'anew') return { ...options, request };
+  // Its own key follows from its name.
+  if (plan.submit === 'afresh') return { ...options, request, idempotencyKey };
   const material = keyMaterial(client.options.namespace, overview.workflowId, request);
   const ownKey = createHash('sha256').update(material).digest('hex');
   return { ...options, request, idempotencyKey: idempotencyKey ?? ownKey };

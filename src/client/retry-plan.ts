@@ -29,10 +29,11 @@ export interface EndedJob {
 }
 
 /**
- * `adopt` continues with the task and pays for nothing. `submit` sends the request again: `again` with the idempotency key of
- * the lost submit, which a service that honours keys answers with the same task, or `anew`.
+ * `adopt` continues with the task and pays for nothing. `submit` sends the request again: `afresh` under the job's own name,
+ * whose record in the storage may know of an earlier job that did pay; `again` with the idempotency key of the lost submit,
+ * which a service that honours keys answers with the same task; or `anew`.
  */
-export type RetryPlan = { adopt: string } | { submit: 'again' | 'anew' };
+export type RetryPlan = { adopt: string } | { submit: 'afresh' | 'again' | 'anew' };
 
 /** How to try an ended job again without paying twice, unless the user has decided to (`resubmit`). */
 export function planRetry(
@@ -55,8 +56,10 @@ export function planRetry(
   }
   const row = failure && FAILURES[failure.type];
   if (taskId !== undefined && (row === undefined || row.worthAdopting) && !resubmit) return { adopt: taskId };
-  if (resubmit) return { submit: taskId === undefined && !sentNothing ? 'again' : 'anew' };
-  if (taskId === undefined && sentNothing && row?.isFinal === false) return { submit: 'anew' };
+  if (resubmit && taskId !== undefined) return { submit: 'anew' };
+  if (taskId === undefined && sentNothing && (resubmit || row?.isFinal === false))
+    return { submit: 'afresh' };
+  if (resubmit) return { submit: 'again' };
   throw new RetryRefused(whyNot({ name, failure, taskId, sentNothing }), [
     ...(failure?.type === 'SubmitUnconfirmed' ? [adoptCommand(failure) ?? ''] : []),
     commandOn('retry', workflowId, '--resubmit'),

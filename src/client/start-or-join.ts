@@ -108,19 +108,25 @@ export async function jobRestartPolicy(
 /** Whether an ended job certainly paid for nothing. */
 export async function hasSentNothing(
   handle: WorkflowHandle,
-  { status, memo, raw }: Existing,
+  { status, memo, raw, runId }: Existing,
 ): Promise<boolean> {
   if (memo?.[TASK_ID_MEMO] !== undefined || memo?.[LOST_SUBMIT_MEMO] !== undefined) return false;
   // A run before the reset may have sent something that this run does not know of.
   if (raw.workflowExtendedInfo?.lastResetTime) return false;
   if (status.name === 'CANCELLED') return true;
   if (status.name !== 'FAILED') return false;
-  const failure = await handle.result().then(
-    () => undefined,
-    (error: unknown) => readFailure(error),
-  );
+  const failure = await runAlone(handle, runId)
+    .result()
+    .then(
+      () => undefined,
+      (error: unknown) => readFailure(error),
+    );
   return failure !== undefined && failure.taskId === undefined && FAILURES[failure.type].paidNothing;
 }
+
+/** Somebody may start an ended one again meanwhile, and the end of that run is not waited for. */
+const runAlone = ({ client, workflowId }: WorkflowHandle, runId: string) =>
+  client.getHandle(workflowId, runId, { followRuns: false });
 
 const ENDED_EARLY: readonly WorkflowExecutionStatusName[] = [
   'FAILED',
@@ -132,10 +138,10 @@ const ENDED_EARLY: readonly WorkflowExecutionStatusName[] = [
 /** A batch may start again when items are left: whatever it paid for is recorded in the storage. */
 export async function batchRestartPolicy(
   handle: WorkflowHandle,
-  { status }: Existing,
+  { status, runId }: Existing,
 ): Promise<WorkflowIdReusePolicy | undefined> {
   if (ENDED_EARLY.includes(status.name)) return 'ALLOW_DUPLICATE';
   if (status.name !== 'COMPLETED') return undefined;
-  const { failed }: BatchResult = await handle.result();
+  const { failed }: BatchResult = await runAlone(handle, runId).result();
   return failed > 0 ? 'ALLOW_DUPLICATE' : undefined;
 }

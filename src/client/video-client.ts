@@ -99,8 +99,8 @@ export interface VideoClient {
   find(workflowId: string): Promise<JobOverview | undefined>;
   /**
    * Tries an ended job again under a new name, which is always the same for the same job. It adopts the task if there is one
-   * worth adopting; otherwise it submits the request again if nothing was paid, or if `resubmit` is set. A batch continues under
-   * its own name. Rejects with a RetryRefused.
+   * worth adopting; otherwise it submits the request again if nothing was sent, or if `resubmit` is set. A batch continues under
+   * its own name, and a job that sent nothing starts again under its own. Rejects with a RetryRefused.
    *
    * @example
    * ```ts

@@ -32,6 +32,8 @@ const LARGEST_HEADERS_BYTES = 8 * 1024;
 const REQUEST_WITHIN_MS = 5_000;
 /** Below what Prometheus waits for by default, which is 10 s. */
 const ANSWER_WITHIN_MS = 8_000;
+/** A reader that takes longer would keep one of the few connections from the probes. */
+const READ_WITHIN_MS = 10_000;
 
 const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', connection: 'close' };
 
@@ -120,6 +122,8 @@ class SharedMonitor {
     const route = Object.hasOwn(this.routes, path) ? this.routes[path] : undefined;
     const { status, type, body } = await this.answerTo(request.method, route);
     const headers = { ...HEADERS, 'content-type': type, 'content-length': Buffer.byteLength(body) };
+    const cut = setTimeout(() => response.destroy(), READ_WITHIN_MS).unref();
+    response.once('close', () => clearTimeout(cut));
     response.writeHead(status, status === 405 ? { ...headers, allow: 'GET, HEAD' } : headers);
     response.end(request.method === 'HEAD' ? undefined : body);
   }

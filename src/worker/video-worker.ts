@@ -107,6 +107,19 @@ export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise
 
   try {
     const workers: Worker[] = [];
+    // First: a worker that was created and never runs keeps the connection, and a taken port would be reported as that.
+    if (monitored) {
+      const submitQueue = roles.includes('submits') ? queues.submitQueue : undefined;
+      const { taskQueue } = queues;
+      monitor = await loadMonitor().openWorkerMonitor(monitored, {
+        workers: () => workers,
+        work,
+        namespace: options.worker?.namespace ?? shared.namespace,
+        taskQueue,
+        submitQueue,
+        env,
+      });
+    }
     if (roles.includes('jobs')) {
       workers.push(
         await Worker.create(
@@ -124,17 +137,6 @@ export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise
     for (const { role, options: own } of activityWorkers(work, queues)) {
       if (!roles.includes(role)) continue;
       workers.push(await Worker.create({ ...shared, ...withoutOwnTasks(options.worker), ...own }));
-    }
-    if (monitored) {
-      const submitQueue = roles.includes('submits') ? queues.submitQueue : undefined;
-      const { taskQueue } = queues;
-      monitor = await loadMonitor().openWorkerMonitor(monitored, {
-        workers: () => workers,
-        work,
-        taskQueue,
-        submitQueue,
-        env,
-      });
     }
     return {
       run: () => withJanitor(() => runTogether(workers)).finally(closeOwn),

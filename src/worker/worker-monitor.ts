@@ -15,6 +15,8 @@ export interface MonitoredWorkers {
   /** The workers of the SDK that run now; more may come. */
   workers(): readonly Worker[];
   work: VideoWork;
+  /** By default that of the first worker. */
+  namespace?: string | undefined;
   /** The queues of jobs and submits. */
   taskQueue: string;
   submitQueue: string | undefined;
@@ -27,7 +29,7 @@ export async function openWorkerMonitor(
   monitored: MonitoredWorkers,
 ): Promise<Monitor> {
   const { work, taskQueue, submitQueue, env } = monitored;
-  const { namespace = 'default' } = monitored.workers()[0]?.options ?? {};
+  const namespace = monitored.namespace ?? monitored.workers()[0]?.options.namespace ?? 'default';
   startCounters(namespace, taskQueue);
   const gauges = new TemporalGauges({
     connection: () => monitored.workers()[0]?.connection,

@@ -44,7 +44,7 @@ test.each<[string, EndedJob, unknown]>([
     ended('DeadlineExceeded', { failure: undefined, taskId: 't' }),
     { adopt: 't' },
   ],
-  ['submits again what was never sent', ended('RateLimited', { sentNothing: true }), { submit: 'anew' }],
+  ['submits afresh what was never sent', ended('RateLimited', { sentNothing: true }), { submit: 'afresh' }],
   [
     'asks before it pays for a failed generation again',
     ended('GenerationFailed', { taskId: 't' }),
@@ -94,7 +94,7 @@ test('a decided one is submitted with the key of the lost submit, which may find
   const decided = { resubmit: true };
   expect(outcomeOf(ended('SubmitUnconfirmed'), decided)).toEqual({ submit: 'again' });
   expect(outcomeOf(ended('GenerationFailed', { taskId: 't' }), decided)).toEqual({ submit: 'anew' });
-  expect(outcomeOf(ended('InvalidRequest', { sentNothing: true }), decided)).toEqual({ submit: 'anew' });
+  expect(outcomeOf(ended('InvalidRequest', { sentNothing: true }), decided)).toEqual({ submit: 'afresh' });
   expect(outcomeOf(ended('SubmitUnconfirmed', { state: 'needs-decision' }), decided)).toHaveLength(3);
 });
 

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -167,6 +168,22 @@ describe('the monitor', () => {
   test('refuses large headers', async () => {
     const { url } = await open(source([]));
     expect((await ask(`${url}/livez`, 'GET', { large: 'x'.repeat(20_000) })).status).toBe(431);
+  });
+
+  test('lets no reader that never reads keep the probes out', async () => {
+    const { url } = await open(source([], { text: async () => 'x'.repeat(8_000_000) }));
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });
+    const silent = Array.from({ length: 32 }, () => connect(Number(new URL(url).port), '127.0.0.1').pause());
+    try {
+      await Promise.all(silent.map((socket) => once(socket, 'connect')));
+      for (const socket of silent) socket.write('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n');
+      await expect(ask(`${url}/livez`)).rejects.toThrow();
+      await jest.advanceTimersByTimeAsync(60_000);
+      expect((await ask(`${url}/livez`)).status).toBe(200);
+    } finally {
+      jest.useRealTimers();
+      for (const socket of silent) socket.destroy();
+    }
   });
 
   test('closes with connections open, and frees its port', async () => {
