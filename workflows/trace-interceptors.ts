@@ -57,7 +57,7 @@ export function traceInterceptors(info: RunInfo, report: (run: EndedRun) => void
           trace.start(input.headers);
           const running = next(input);
           running.then(
-            () => trace.end('completed'),
+            () => trace.end('succeeded'),
             (error: unknown) => trace.endWith(error),
           );
           return running;

@@ -175,7 +175,7 @@ describe('a video that a program orders from the gateway', () => {
       'http.response.status_code': 200,
     });
     expect(named(spans, 'RunWorkflow:generateVideo')[0]?.attributes).toMatchObject({
-      'videogen.outcome': 'completed',
+      'videogen.outcome': 'succeeded',
       'videogen.polls': 1,
     });
   });

@@ -91,7 +91,7 @@ it('adds no turn to a workflow: it returns the very promise of the SDK', () => {
 });
 
 it.each([
-  ['completed', Promise.resolve(), {}],
+  ['succeeded', Promise.resolve(), {}],
   ['failed', Promise.reject(createFailure('NoVideo')), { failureType: 'NoVideo' }],
   ['failed', Promise.reject(new TypeError('MARKED')), {}],
   ['continued-as-new', Promise.reject(new ContinueAsNew({} as never)), {}],
