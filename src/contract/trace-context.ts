@@ -35,7 +35,7 @@ export function ownTrace(namespace: string, workflowId: string, firstRunId: stri
 }
 
 /** How a run of a workflow ended. */
-export type RunOutcome = 'completed' | 'failed' | 'cancelled' | 'continued-as-new';
+export type RunOutcome = 'succeeded' | 'failed' | 'cancelled' | 'continued-as-new';
 
 /** What the sandbox tells about a run that has ended. */
 export interface EndedRun {

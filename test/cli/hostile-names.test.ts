@@ -27,7 +27,7 @@ afterAll(async () => {
 /** The arguments that a shell parses from each printed command. */
 function typed(commands: string[], shell = 'sh'): string[][] {
   const script = commands.map(
-    (command) => `printf '%s\\0' ${command.replace(/^videogen /, '')}; printf '\\0'`,
+    (command) => `printf '%s\\0' ${command.replace(/^videogen /, '')}\nprintf '\\0'`,
   );
   const out = execFileSync(shell, ['-c', script.join('\n')], { encoding: 'utf8', cwd: folder });
   return out
@@ -44,8 +44,8 @@ async function parsed(args: string[]): Promise<unknown[]> {
   return calls;
 }
 
-const commandsIn = (text: string) =>
-  [...text.matchAll(/videogen .*?(?=\n| {3}\()/gs)].map(([command]) => command);
+/** Whole lines, as they are pasted: with the comment that says when. */
+const commandsIn = (text: string) => [...text.matchAll(/videogen .*?(?=\n)/gs)].map(([command]) => command);
 
 const progress = (more: Partial<JobProgress>): JobProgress => ({
   phase: 'waiting',
