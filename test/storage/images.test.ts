@@ -1,0 +1,181 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { imageKey } from '../../src/contract/image-reference';
+import { createFileStorage, type VideoStorage } from '../../src/storage';
+import { IMAGE_LINK_PATH, ImageLinks, readLinkedImage } from '../../src/storage/image-links';
+import { imageTypeOf } from '../../src/storage/image-type';
+import { BadImage, checkImage, hasImage, readImage, readUpTo, storeImage } from '../../src/storage/images';
+import { GIF, HTML, JPEG, LARGEST_PNG, PNG, SVG, sha256Of, TOO_LARGE_PNG, WEBP } from '../support/images';
+
+const IMAGES = { png: PNG, jpg: JPEG, webp: WEBP, gif: GIF };
+const CASES = Object.entries(IMAGES);
+
+const changed = (bytes: Buffer, at: number, ...values: number[]) => {
+  const copy = Buffer.from(bytes);
+  copy.set(values, at);
+  return copy;
+};
+
+describe('the type of an image', () => {
+  it.each(CASES)('is known by its bytes: %s', (extension, bytes) => {
+    expect(imageTypeOf(bytes)).toBe(extension);
+  });
+
+  it.each(CASES)('is also known when other bytes follow its end: %s', (extension, bytes) => {
+    expect(imageTypeOf(Buffer.concat([bytes, Buffer.alloc(5)]))).toBe(extension);
+  });
+
+  it.each(CASES)('is unknown when the end is missing, wherever it was cut: %s', (_extension, bytes) => {
+    // A PNG ends with a checksum of four bytes that nobody needs to find its end.
+    const needed = bytes === PNG ? bytes.length - 5 : bytes.length - 1;
+    for (let length = 0; length <= needed; length++) {
+      expect([length, imageTypeOf(bytes.subarray(0, length))]).toEqual([length, undefined]);
+    }
+  });
+
+  it.each([
+    ['a page', HTML],
+    ['a drawing with a script', SVG],
+    ['nothing', Buffer.alloc(0)],
+    ['zeros', Buffer.alloc(100)],
+    ['a PNG of no width', changed(PNG, 16, 0, 0, 0, 0)],
+    ['a PNG of no height', changed(PNG, 20, 0, 0, 0, 0)],
+    ['a PNG that begins with another chunk', changed(PNG, 12, 0x49, 0x44, 0x41, 0x54)],
+    ['a PNG whose chunk leads beyond its end', changed(PNG, 33, 0x7f, 0xff, 0xff, 0xff)],
+    ['a GIF of no width', changed(GIF, 6, 0, 0)],
+    ['a GIF of no height', changed(GIF, 8, 0, 0)],
+    ['a GIF of an unknown version', changed(GIF, 4, 0x38)],
+    ['a WebP of an unknown kind', changed(WEBP, 15, 0x39)],
+    ['a WebP that says it is longer', changed(WEBP, 4, 0xff)],
+    ['a WebP that says it is empty', changed(WEBP, 4, 12)],
+    ['a JPEG whose segment leads beyond its end', changed(JPEG, 4, 0xff, 0xff)],
+  ])('is unknown for %s', (_what, bytes) => {
+    expect(imageTypeOf(bytes)).toBeUndefined();
+  });
+
+  it('of a JPEG allows fill bytes before a marker', () => {
+    expect(imageTypeOf(Buffer.concat([JPEG.subarray(0, 2), Buffer.from([0xff]), JPEG.subarray(2)]))).toBe(
+      'jpg',
+    );
+  });
+});
+
+describe('an image', () => {
+  it('is named by its owner and its bytes', () => {
+    expect(checkImage(GIF, 'shop')).toMatchObject({
+      reference: { owner: 'shop', sha256: sha256Of(GIF), extension: 'gif' },
+      contentType: 'image/gif',
+    });
+  });
+
+  it('may have the largest size, and not a byte more', () => {
+    expect(checkImage(LARGEST_PNG(), 'shop').contentType).toBe('image/png');
+    expect(() => checkImage(TOO_LARGE_PNG(), 'shop')).toThrow(
+      expect.objectContaining({
+        reason: 'too-large',
+        message: expect.stringMatching(/^is larger than \d+ MB$/),
+      }),
+    );
+  });
+
+  it('is refused when it is something else', () => {
+    expect(() => checkImage(HTML, 'shop')).toThrow(BadImage);
+    expect(() => checkImage(HTML, 'shop')).toThrow('is not a complete PNG, JPEG, WebP or GIF image');
+  });
+});
+
+describe('in a storage', () => {
+  let folder: string;
+  let storage: VideoStorage;
+  const image = checkImage(PNG, 'shop');
+  const NOON = Date.UTC(2026, 10, 16, 12);
+  const DAY_MS = 24 * 3_600_000;
+  const linksAt = (nowMs: number, gatewayUrl?: string) => new ImageLinks(storage, gatewayUrl, () => nowMs);
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'videogen-images-'));
+    storage = createFileStorage(folder);
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  it('an image is stored once and read whole', async () => {
+    expect(await hasImage(storage, image.reference)).toBe(false);
+    expect(await readImage(storage, image.reference)).toBeUndefined();
+    await storeImage(storage, image);
+    await storeImage(storage, image);
+    expect(await hasImage(storage, image.reference)).toBe(true);
+    expect(await readImage(storage, image.reference)).toEqual(PNG);
+  });
+
+  it('a file with other bytes is not the image of its name', async () => {
+    await storeImage(storage, image);
+    await writeFile(join(folder, imageKey(image.reference)), GIF);
+    expect(await readImage(storage, image.reference)).toBeUndefined();
+  });
+
+  it('a small file is read up to its expected size', async () => {
+    await storeImage(storage, image);
+    const key = imageKey(image.reference);
+    expect(await readUpTo(storage, key, PNG.length)).toEqual(PNG);
+    expect(await readUpTo(storage, key, PNG.length - 1)).toBeUndefined();
+    expect(await readUpTo(storage, 'nothing.png', 10)).toBeUndefined();
+  });
+
+  it('a link leads to the image for one to two days, and is the same all day', async () => {
+    await storeImage(storage, image);
+    const link = await linksAt(NOON, 'https://gateway.example/base/').linkTo(image.reference);
+    expect(link).toMatch(/^https:\/\/gateway\.example\/base\/v1\/images\//);
+    expect(await linksAt(NOON + 11 * 3_600_000, 'https://gateway.example/base').linkTo(image.reference)).toBe(
+      link,
+    );
+    expect(await linksAt(NOON + DAY_MS, 'https://gateway.example/base').linkTo(image.reference)).not.toBe(
+      link,
+    );
+    const asked = new URL((link ?? '').replace('/base', ''));
+    expect(asked.pathname.startsWith(`${IMAGE_LINK_PATH}/`)).toBe(true);
+    expect(await readLinkedImage(storage, asked, NOON)).toEqual({ bytes: PNG, contentType: 'image/png' });
+    const endsAt = Number(asked.searchParams.get('expires')) * 1_000;
+    expect(endsAt - NOON).toBe(1.5 * DAY_MS);
+    expect(await readLinkedImage(storage, asked, endsAt - 1)).toBeDefined();
+    expect(await readLinkedImage(storage, asked, endsAt)).toBeUndefined();
+  });
+
+  it('a link that nobody made leads nowhere', async () => {
+    await storeImage(storage, image);
+    const link = new URL((await linksAt(NOON, 'https://gateway.example').linkTo(image.reference)) ?? '');
+    const withParameter = (name: string, value: string) => {
+      const other = new URL(link);
+      other.searchParams.set(name, value);
+      return other;
+    };
+    const later = String(Number(link.searchParams.get('expires')) + 1);
+    for (const wrong of [
+      withParameter('signature', '0'.repeat(64)),
+      withParameter('signature', 'x'),
+      withParameter('expires', later),
+      withParameter('expires', 'never'),
+      new URL(link.href.replace('/v1/images/', '/v1/videos/')),
+      new URL(link.href.replace('shop', 'else')),
+    ]) {
+      expect([wrong.href, await readLinkedImage(storage, wrong, NOON)]).toEqual([wrong.href, undefined]);
+    }
+  });
+
+  it('there are no links without a gateway, and none is followed before a worker has made one', async () => {
+    expect(await linksAt(NOON).linkTo(image.reference)).toBeUndefined();
+    const forged = new URL(
+      `https://gateway.example${IMAGE_LINK_PATH}/shop/${image.reference.sha256}.png?expires=99999999999&signature=${'0'.repeat(64)}`,
+    );
+    expect(await readLinkedImage(storage, forged, NOON)).toBeUndefined();
+  });
+
+  it('a damaged secret is said, and not replaced', async () => {
+    await storeImage(storage, image);
+    await linksAt(NOON, 'https://gateway.example').linkTo(image.reference);
+    await writeFile(join(folder, 'images/link-secret'), 'short');
+    await expect(linksAt(NOON, 'https://gateway.example').linkTo(image.reference)).rejects.toThrow(
+      'link-secret in the storage is damaged',
+    );
+  });
+});
