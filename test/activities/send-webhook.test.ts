@@ -102,3 +102,39 @@ test('without a secret nothing is sent, and a later attempt may send it', async 
   expect(message).toContain('VIDEOGEN_WEBHOOK_SECRET');
   expect(nonRetryable).toBe(false);
 });
+
+describe('an answer', () => {
+  const answering = (answer: { status: number; retryAfterMs?: number }) =>
+    startAttempt(
+      createSendWebhook({ defaultUrl: undefined, send: async () => answer }),
+      { ...event, url: 'https://receiver.example/hook' },
+      { attempt: 1 },
+    ).result;
+
+  test.each([200, 204, 299])('of %i is a delivery', async (status) => {
+    expect(await answering({ status })).toEqual({ status, attempt: 1 });
+  });
+
+  test.each([
+    [199, false],
+    [300, true],
+    [399, true],
+    [400, false],
+  ])('of %i is none, and says of a redirect that it is not followed', async (status, isRedirect) => {
+    const { message } = await failureOf(answering({ status }));
+    expect([message.includes(`answered ${status}`), message.includes('redirects are not followed')]).toEqual([
+      true,
+      isRedirect,
+    ]);
+  });
+
+  test('may say when to come back, within ten minutes', async () => {
+    const delayOf = async (retryAfterMs?: number) =>
+      (await failureOf(answering({ status: 503, ...(retryAfterMs !== undefined && { retryAfterMs }) })))
+        .nextRetryDelay;
+    expect(await delayOf(30_000)).toBe(30_000);
+    expect(await delayOf(0)).toBe(0);
+    expect(await delayOf(3_600_000)).toBe(600_000);
+    expect(await delayOf()).toBeUndefined();
+  });
+});
