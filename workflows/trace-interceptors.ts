@@ -1,4 +1,4 @@
-import { defaultPayloadConverter, type Headers } from '@temporalio/common';
+import type { Headers } from '@temporalio/common';
 import {
   ApplicationFailure,
   ContinueAsNew,
@@ -17,9 +17,9 @@ import {
   formatTraceparent,
   ownTrace,
   parseTraceparent,
-  TRACE_HEADER,
   type TRACE_SINK,
 } from '../src/contract/trace-context';
+import { readTraceHeader, writeTraceHeader } from '../src/contract/trace-header';
 
 interface TraceSink extends Sink {
   ended(run: EndedRun): void;
@@ -91,13 +91,11 @@ class RunTrace {
   /** What comes with a start is not ours: it is taken only if it is a trace. */
   start(given: Headers): void {
     const { namespace, workflowId, firstExecutionRunId } = this.info;
-    const caller = readHeader(given);
+    const caller = readTraceHeader(given);
     const span = caller ?? ownTrace(namespace, workflowId, firstExecutionRunId);
     this.isRoot = caller === undefined;
     this.traceparent = formatTraceparent(span);
-    this.headers = {
-      [TRACE_HEADER]: defaultPayloadConverter.toPayload({ traceparent: this.traceparent }),
-    };
+    this.headers = writeTraceHeader(this.traceparent);
   }
 
   /** Undefined for lines before the start. */
@@ -130,16 +128,5 @@ class RunTrace {
       failureType,
       polls: this.polls,
     });
-  }
-}
-
-function readHeader(headers: Headers) {
-  const payload = headers[TRACE_HEADER];
-  if (payload === undefined) return undefined;
-  try {
-    const { traceparent }: { traceparent?: unknown } = Object(defaultPayloadConverter.fromPayload(payload));
-    return parseTraceparent(traceparent);
-  } catch {
-    return undefined;
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inTime } from '../client/job-overview';
+import { failureOfEnded, inTime } from '../client/job-overview';
 import { ConfigError } from '../config/service-config';
-import { adoptCommand, isVideoFailure, type JobOverview, printableJson, shown } from '../contract';
+import { adoptCommand, type JobOverview, printableJson, shown } from '../contract';
 import { commandOn } from '../contract/job-commands';
 import { EXIT } from './exit-codes';
 import { findWhole } from './find-job';
@@ -63,10 +63,7 @@ async function describeEnd(session: JobsSession, after: JobOverview): Promise<st
   }
   if (kind === 'batch')
     return [`${shown(workflowId)} ${ENDINGS[state]}. Its results list what was paid for.`];
-  const failure = await inTime(session.client, () => session.videos.handle(workflowId).result()).then(
-    () => undefined,
-    (error: unknown) => (isVideoFailure(error) ? error : undefined),
-  );
+  const failure = await failureOfEnded(session.client, session.client.workflow.getHandle(workflowId));
   if (failure === undefined) return [`${shown(workflowId)} ${ENDINGS[state]}.`];
   const command = adoptCommand(failure) && commandOn('retry', workflowId);
   return [failure.message, ...(command && failure.taskId ? [`Pick the task up again with: ${command}`] : [])];

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Client } from '@temporalio/client';
-import { readDataFolder, readServerOptions } from '../config/temporal-config';
-import { findDevServer, isAlive, startDevServer } from '../temporal-server';
+import { readDataFolder } from '../config/temporal-config';
+import { isAlive, startDevServer } from '../temporal-server';
 import { Closers } from './closers';
 import { closeDataFiles } from './data-folder';
 import { endOrphans } from './end-orphans';
+import { findExecutable } from './find-executable';
 import { joinOrLock, type LocalStackOptions } from './local-stack';
 import { readStackNote, type StackNote } from './stack-note';
 
@@ -26,7 +27,7 @@ export interface LocalServer {
 export async function openLocalServer(
   options: Pick<LocalStackOptions, 'env' | 'terminal' | 'printLine' | 'redraw'>,
 ): Promise<LocalServer | undefined> {
-  const { env, printLine, redraw, terminal } = options;
+  const { env } = options;
   const folder = resolve(readDataFolder(env));
   const dbFilename = join(folder, 'temporal.db');
   if (!existsSync(dbFilename)) return undefined;
@@ -35,14 +36,7 @@ export async function openLocalServer(
   const closers = new Closers(() => access.lock.release());
   try {
     await endOrphans(dbFilename, await readStackNote(folder));
-    const interrupted = new AbortController();
-    const stopListening = terminal.onInterrupt(() => interrupted.abort('Ctrl-C was pressed'));
-    const executable = await findDevServer({
-      ...readServerOptions(env),
-      onProgress: printLine,
-      onRedraw: redraw,
-      signal: interrupted.signal,
-    }).finally(stopListening);
+    const executable = await findExecutable(options);
     const logFile = join(folder, 'temporal.log');
     const server = await startDevServer({ executable, dbFilename, logFile, headless: true });
     closers.add(() => server.kill());

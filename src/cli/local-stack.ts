@@ -5,21 +5,15 @@ import { readLogConfig } from '../config/log-config';
 import { localTaskQueue, resolveQueues } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
-import { readDataFolder, readServerOptions } from '../config/temporal-config';
+import { readDataFolder } from '../config/temporal-config';
 import type { LogLevel } from '../contract/log-events';
 import type { VideoServiceOptions } from '../service';
 import { createStorage, storageAddress, type VideoStorage } from '../storage';
-import {
-  findDevServer,
-  isAlive,
-  isDead,
-  ProcessLock,
-  SILENT_AFTER_MS,
-  startDevServer,
-} from '../temporal-server';
+import { isAlive, isDead, ProcessLock, SILENT_AFTER_MS, startDevServer } from '../temporal-server';
 import { Closers } from './closers';
 import { closeDataFiles, makeDataFolder } from './data-folder';
 import { endOrphans } from './end-orphans';
+import { findExecutable } from './find-executable';
 import { LeftWaiting } from './left-waiting';
 import type { LogTerminal } from './open-log';
 import type { ScriptedFault } from './read-faults';
@@ -149,19 +143,12 @@ async function startStack(
   { folder, lock, storage }: StackBase,
   options: LocalStackOptions,
 ): Promise<LocalStack> {
-  const { env, terminal, printLine, redraw, port, uiPort, logLevel, faults } = options;
+  const { env, terminal, printLine, port, uiPort, logLevel, faults } = options;
   const closers = new Closers(() => lock.release());
   try {
     const dbFilename = join(folder, 'temporal.db');
     await endOrphans(dbFilename, await readStackNote(folder));
-    const interrupted = new AbortController();
-    const stopListening = options.terminal.onInterrupt(() => interrupted.abort('Ctrl-C was pressed'));
-    const executable = await findDevServer({
-      ...readServerOptions(env),
-      onProgress: printLine,
-      onRedraw: redraw,
-      signal: interrupted.signal,
-    }).finally(stopListening);
+    const executable = await findExecutable(options);
     const server = await startDevServer({
       executable,
       port,

@@ -12,10 +12,10 @@ import { commandOn } from '../contract/job-commands';
 import { decisionCommands } from '../contract/lost-submit';
 import { PROGRESS_QUERY } from '../contract/names';
 import { readItemResult } from './batch-summary';
-import { EXIT, errorObject, reportError } from './exit-codes';
-import { checkName, findJob } from './find-job';
-import { NoSuchJob } from './no-such-job';
-import { type JobsSession, withJobs } from './open-jobs';
+import { EXIT, errorObject } from './exit-codes';
+import { findJob } from './find-job';
+import { onJob } from './job-action';
+import type { JobsSession } from './open-jobs';
 import type { StatusOptions } from './options';
 import { reportLines, type StatusReport } from './status-lines';
 import type { Terminal } from './terminal';
@@ -24,28 +24,14 @@ import type { Terminal } from './terminal';
 const QUERY_WITHIN_MS = 3_000;
 
 /** `videogen status`: everything that is known about one job, batch or item. */
-export async function status(
-  workflowId: string,
-  options: StatusOptions,
-  terminal: Terminal,
-): Promise<number> {
-  try {
-    checkName(workflowId);
-    return await withJobs(terminal, {
-      run: async (session) => {
-        const report = await readReport(session, workflowId, terminal);
-        const screen = options.json ? undefined : terminal.outScreen();
-        if (screen === undefined) terminal.out(printableJson(report));
-        else for (const line of reportLines(report, screen.columns, Date.now())) terminal.out(line);
-        return EXIT.ok;
-      },
-      withoutJobs: () => {
-        throw new NoSuchJob(workflowId);
-      },
-    });
-  } catch (error) {
-    return reportError(error, options, terminal);
-  }
+export function status(workflowId: string, options: StatusOptions, terminal: Terminal): Promise<number> {
+  return onJob(workflowId, options, terminal, async (session) => {
+    const report = await readReport(session, workflowId, terminal);
+    const screen = options.json ? undefined : terminal.outScreen();
+    if (screen === undefined) terminal.out(printableJson(report));
+    else for (const line of reportLines(report, screen.columns, Date.now())) terminal.out(line);
+    return EXIT.ok;
+  });
 }
 
 async function readReport(

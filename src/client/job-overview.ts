@@ -1,10 +1,10 @@
-import type { Client } from '@temporalio/client';
+import type { Client, WorkflowHandle } from '@temporalio/client';
 import { decodeSearchAttributes } from '@temporalio/common/lib/converter/payload-search-attributes';
 import { requiredTsToDate } from '@temporalio/common/lib/time';
 import { cleanText } from '../contract/clean-text';
 import { decodeFirst } from '../contract/decode-first';
 import { errorCode } from '../contract/error-code';
-import { type FailureType, isFailureType } from '../contract/failure-table';
+import { isFailureType } from '../contract/failure-table';
 import { isWorkflowId } from '../contract/input-rules';
 import { JOB_PHASES, type JobPhase } from '../contract/job';
 import {
@@ -17,7 +17,7 @@ import {
   WORKFLOW_TYPE,
 } from '../contract/names';
 import type { JobOverview, OverviewState } from '../contract/overview';
-import { isVideoFailure } from '../contract/video-failure';
+import { isVideoFailure, type VideoFailure } from '../contract/video-failure';
 import { batchOf } from './video-batch';
 import { jobOf } from './video-job';
 
@@ -208,11 +208,16 @@ async function endingOf(client: Client, overview: JobOverview): Promise<Partial<
     return { counts: { items, succeeded, failed }, ...(failed > 0 && { state: 'failed' }) };
   }
   if (state !== 'failed') return {};
-  const type = await inTime(client, () => jobOf(handle).result()).then(
+  const ended = await failureOfEnded(client, handle);
+  return ended === undefined ? {} : { failure: ended.type };
+}
+
+/** Why an ended job failed; undefined if it did not, or if Temporal no longer says. */
+export function failureOfEnded(client: Client, handle: WorkflowHandle): Promise<VideoFailure | undefined> {
+  return inTime(client, () => jobOf(handle).result()).then(
     () => undefined,
-    (error: unknown): FailureType | undefined => (isVideoFailure(error) ? error.type : undefined),
+    (error: unknown) => (isVideoFailure(error) ? error : undefined),
   );
-  return type === undefined ? {} : { failure: type };
 }
 
 type Timestamp = Parameters<typeof requiredTsToDate>[0];

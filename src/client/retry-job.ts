@@ -16,12 +16,10 @@ import {
   TASK_ID_MEMO,
 } from '../contract/names';
 import type { JobOverview } from '../contract/overview';
-import { isVideoFailure, type VideoFailure } from '../contract/video-failure';
-import { findWorkflow, inTime } from './job-overview';
+import { failureOfEnded, findWorkflow, inTime } from './job-overview';
 import { prepareBatch, prepareJob } from './prepare-start';
 import { planRetry, type RetryPlan, RetryRefused, retryName } from './retry-plan';
 import { type Existing, hasSentNothing, NameTaken, type PreparedStart, startOrJoin } from './start-or-join';
-import { jobOf } from './video-job';
 
 /** Options for a retry. */
 export interface RetryOptions {
@@ -76,7 +74,7 @@ async function retryOne(
   // This run alone: another retry may start the job again meanwhile.
   const handle = client.workflow.getHandle(workflowId, overview.runId, { followRuns: false });
   const description = await describe(client, handle);
-  const failure = await failureOf(client, handle);
+  const failure = await failureOfEnded(client, handle);
   const plan = planRetry(
     {
       workflowId,
@@ -161,13 +159,6 @@ const unreadable = (workflowId: string) =>
   new RetryRefused(
     `What ${shown(workflowId)} was started with cannot be read here: another codec has encoded it.`,
   );
-
-async function failureOf(client: Client, handle: WorkflowHandle): Promise<VideoFailure | undefined> {
-  return inTime(client, () => jobOf(handle).result()).then(
-    () => undefined,
-    (error: unknown) => (isVideoFailure(error) ? error : undefined),
-  );
-}
 
 async function inputFor(client: Client, overview: JobOverview, plan: RetryPlan): Promise<object> {
   const { request: _, taskId: __, idempotencyKey, ...options } = await inputOf(client, overview);

@@ -2,9 +2,9 @@ import type { ClientOptions, WorkflowClientInterceptor } from '@temporalio/clien
 import type { Headers } from '@temporalio/common';
 import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 import { TRACE_HEADER } from '../contract/trace-context';
+import { writeTraceHeader } from '../contract/trace-header';
 import type { JobTracing } from './job-tracing';
 import { openTracing } from './open-tracing';
-import { writeTraceHeader } from './trace-header';
 
 const OWN_TYPES = new Set([WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE]);
 

@@ -8,11 +8,11 @@ import type {
 import type { VideoActivities } from '../../activities';
 import { NEXUS_SERVICE } from '../contract/names';
 import { type EndedRun, parseTraceparent, TRACE_SINK } from '../contract/trace-context';
+import { readTraceHeader } from '../contract/trace-header';
 import { clientInterceptor } from '../tracing/client-interceptor';
 import type { JobTracing } from '../tracing/job-tracing';
 import { openTracing } from '../tracing/open-tracing';
 import type { SpanFacts } from '../tracing/span-facts';
-import { readTraceHeader } from '../tracing/trace-header';
 
 /** Each attempt has a span; polls choose themselves whether they get one: see poll-spans.ts. */
 const SPANS: Readonly<Record<keyof VideoActivities, 'attempt' | 'poll'>> = {

@@ -1,5 +1,5 @@
 import { defaultPayloadConverter, type Headers } from '@temporalio/common';
-import { parseTraceparent, type RemoteSpan, TRACE_HEADER } from '../contract/trace-context';
+import { parseTraceparent, type RemoteSpan, TRACE_HEADER } from './trace-context';
 
 export function writeTraceHeader(traceparent: string | undefined): Headers {
   if (traceparent === undefined) return {};
