@@ -32,6 +32,7 @@ module.exports = class WatchfulEnvironment extends OneContext {
 
   async teardown() {
     await super.teardown();
+    unregisterTracing();
     recordProcessorTime(this.file, processorMs() - this.processorMsBefore);
     const { left } = this;
     if (left.length === 0) return;
@@ -54,6 +55,13 @@ module.exports = class WatchfulEnvironment extends OneContext {
 function temporalRuntimeIsOpen() {
   const loaded = require.cache[require.resolve('@temporalio/worker/lib/runtime')];
   return loaded?.exports.Runtime._instance !== undefined;
+}
+
+/** Files share packages (shared-packages.cjs), and so would share the tracer provider that one of them registers. */
+function unregisterTracing() {
+  const loaded = require.cache[require.resolve('@opentelemetry/api')];
+  if (loaded === undefined) return;
+  for (const api of ['trace', 'context', 'propagation', 'diag']) loaded.exports[api].disable();
 }
 
 async function untilNone(findOpen) {
