@@ -1,3 +1,4 @@
+const { Socket } = require('node:net');
 const { relative } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const OneContext = require('./one-context.cjs');
@@ -46,10 +47,20 @@ module.exports = class WatchfulEnvironment extends OneContext {
     if (this.global.serverHasStalled) return [];
     const more = [...counted(process.getActiveResourcesInfo())]
       .filter(([kind, count]) => count > (this.before.get(kind) ?? 0))
-      .map(([kind]) => kind);
+      .map(([kind]) => (kind === 'TCPSocketWrap' ? `${kind} (${openSockets()})` : kind));
     return !this.runtimeWasOpen && temporalRuntimeIsOpen() ? [...more, "Temporal's Runtime"] : more;
   }
 };
+
+/** Whom they are connected to, which tells most about who opened them. */
+function openSockets() {
+  const sockets = process._getActiveHandles().filter((handle) => handle instanceof Socket && !handle.isTTY);
+  return sockets
+    .map(({ connecting, remoteAddress, remotePort, localPort }) =>
+      connecting ? 'connecting' : `port ${localPort} to ${remoteAddress}:${remotePort}`,
+    )
+    .join(', ');
+}
 
 /** Temporal's runtime is native: it keeps a process from ending, but Node does not list it. */
 function temporalRuntimeIsOpen() {
