@@ -45,10 +45,12 @@ export function exitCodeOf(error: unknown): number {
 }
 
 /** Any error as `--json` prints it: `message` says what happened, `advice` what to do. */
-export function errorObject(error: unknown): { error: Record<string, string | undefined> } {
+export function errorObject(error: unknown): { error: Record<string, string | boolean | undefined> } {
   if (isVideoFailure(error)) {
     const { type, details, taskId, advice } = error;
-    return { error: { type, message: describeEvent(type, details), taskId, advice } };
+    const { stage, field, charged } = details;
+    const refused = type === 'ContentRefused' ? { code: details.code, stage, field, charged } : {};
+    return { error: { type, message: describeEvent(type, details), taskId, advice, ...refused } };
   }
   const known = error instanceof Error ? error : new Error(String(error));
   const message = messageWithCause(known);
