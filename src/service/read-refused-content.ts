@@ -38,7 +38,7 @@ export function findRefusedContent(
   { word, code, message, request }: AnswerWords,
   { content }: Pick<ReadingRules, 'content'>,
 ): ReadRefusal | undefined {
-  const words = withoutPrompt((message ?? '').toLowerCase(), request?.prompt);
+  const words = withoutPrompt(message ?? '', request?.prompt);
   const codes = [...(code === undefined ? [] : [code]), ...codesIn(bodies)];
   const flag = FLAGS.find(({ path, means }) => first(valuesIn(bodies, [path]), (value) => means(value) || undefined));
   const telling = codes.find((candidate) => signOfCode(candidate));
@@ -98,8 +98,16 @@ const SHORTEST_PROMPT_CHARS = 3;
 
 /** A message without the prompt that it quotes: the prompt may have the very words that a refusal has. */
 function withoutPrompt(message: string, prompt = ''): string {
-  const quoted = [prompt, JSON.stringify(prompt).slice(1, -1)].map((text) => text.trim().toLowerCase());
-  return quoted.reduce((rest, text) => cutOut(rest, text), message);
+  return cutOut(plain(message), plain(prompt));
+}
+
+/** In small letters, and without what JSON adds to a quoted text. */
+function plain(text: string): string {
+  return text
+    .toLowerCase()
+    .replace(/\\[nrt]|\s+/g, ' ')
+    .replaceAll('\\', '')
+    .trim();
 }
 
 function cutOut(message: string, prompt: string): string {

@@ -94,7 +94,7 @@ describe('the failure table', () => {
 
   it('ends a paid job while polling only when the service reports that the task ended', () => {
     const final = ROWS.filter(([, { retry }]) => retry.poll === 'never').map(([type]) => type);
-    expect(final).toEqual(['GenerationFailed', 'GenerationCancelled']);
+    expect(final).toEqual(['GenerationFailed', 'ContentRefused', 'GenerationCancelled']);
   });
 
   it('knows its own types and no property that all objects have', () => {

@@ -62,7 +62,7 @@ async function jobsOfEachKind({ emulator, videos }: World) {
   const start = (what: string, client = videos) =>
     client.start({ request, polling }, { workflowId: newName(what) });
   const stored = await ended(await start('stored'));
-  emulator.next('submit', { kind: 'failed-task', code: 'moderation', message: 'no foxes today' });
+  emulator.next('submit', { kind: 'failed-task', code: 'foxes', message: 'no foxes today' });
   const failed = await ended(await start('failed'));
   emulator.next('submit', { kind: 'reset' });
   const held = await start('held');
@@ -224,7 +224,7 @@ test('a cancelled job is retried with its task, which is not paid again, and onl
 
 test('a failed generation is paid again only after a decision, and its retry knows the request', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, taskQueue }) => {
-    const failure = { kind: 'failed-task', code: 'moderation', message: 'no foxes today' } as const;
+    const failure = { kind: 'failed-task', code: 'foxes', message: 'no foxes today' } as const;
     emulator.next('submit', failure);
     const { workflowId } = await ended(
       await videos.start({ request, polling, storage: 'foxes/' }, { workflowId: newName('fox') }),
@@ -306,7 +306,7 @@ test('a video is downloaded and verified, and another file is never replaced una
     expect(await readdir(folder)).toEqual(['fox.mp4']);
     rmSync(target);
 
-    emulator.next('submit', { kind: 'failed-task', code: 'moderation', message: 'no' });
+    emulator.next('submit', { kind: 'failed-task', code: 'foxes', message: 'no' });
     const failed = await ended(await videos.start({ request, polling }, { workflowId: newName('fox') }));
     expect((await videogen(['download', failed.workflowId])).code).toBe(10);
   });
@@ -385,7 +385,7 @@ test('watch shows several jobs in a terminal until they have ended, and list --w
       const [fox, wide] = [newName('fox'), newName('雪の中の狐')];
       const first = await start(fox);
       await untilProgress(first, ({ taskId }) => taskId !== undefined);
-      emulator.next('submit', { kind: 'failed-task', code: 'moderation', message: 'no' });
+      emulator.next('submit', { kind: 'failed-task', code: 'foxes', message: 'no' });
       const second = await start(wide);
       tmux.type(`videogen watch '${fox}' '${wide}'; echo "code $?"`);
       await tmux.until(/code 21\n/);

@@ -257,11 +257,11 @@ const statusOf = async (workflowId: string) =>
 
 test('a failed task fails the job as GenerationFailed with the service’s code and message', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, storedFiles }) => {
-    emulator.next('submit', { kind: 'failed-task', code: 'moderated', message: 'the prompt was moderated' });
+    emulator.next('submit', { kind: 'failed-task', code: 'foxes', message: 'too many foxes' });
     const job = await videos.start({ request });
     const failure = await failureOf(job.result());
     expectRow(failure, 'GenerationFailed', emulator.generations()[0]?.taskId);
-    expect(failure).toMatchObject({ details: { code: 'moderated', message: 'the prompt was moderated' } });
+    expect(failure).toMatchObject({ details: { code: 'foxes', message: 'too many foxes' } });
     expect(await statusOf(job.workflowId)).toBe('FAILED');
     expect(await job.progress()).toMatchObject({ phase: 'failed', task: { state: 'failed' } });
     expect(await storedFiles()).toEqual([]);
