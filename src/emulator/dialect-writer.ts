@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import { type HttpAnswer, jsonAnswer, textAnswer } from './answers';
 import type { ContentStage } from '../contract/refused-content';
+import { type HttpAnswer, jsonAnswer, textAnswer } from './answers';
 import { DIALECTS, type DialectName } from './dialects';
 import { type RefusalFacts, type Reply, ReplyWithStatus, type TaskFacts } from './dialects/dialect';
 import { CONTENT_WORDS } from './dialects/refused-content';

@@ -149,7 +149,13 @@ function extensionOf(uri: string): string {
 /** For callers that look at the status alone: a video that was refused never comes. */
 function contentRefused(message: string, advice: string, param?: string): Refusal {
   const { httpStatus: status } = FAILURES.ContentRefused;
-  return new Refusal({ status, code: 'content_refused', message, advice, ...(param !== undefined && { param }) });
+  return new Refusal({
+    status,
+    code: 'content_refused',
+    message,
+    advice,
+    ...(param !== undefined && { param }),
+  });
 }
 
 function notThere(code: string, message: string, advice?: string): Refusal {

@@ -6,7 +6,10 @@ export const BUILT_IN_PROFILES = {
   fal: { name: 'fal', refusals: { failed: [422] } },
   higgsfield: {
     name: 'Higgsfield',
-    refusals: { limited: [{ status: 400, says: 'concurren' }], content: [{ states: ['nsfw'], charged: false }] },
+    refusals: {
+      limited: [{ status: 400, says: 'concurren' }],
+      content: [{ states: ['nsfw'], charged: false }],
+    },
   },
   kie: { name: 'Kie', refusals: { codes: { 400: 400, 401: 401, 404: 404, 422: 422, 429: 429 } } },
   kling: { name: 'Kling', refusals: { content: [{ codes: [1301] }] } },

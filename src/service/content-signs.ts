@@ -32,12 +32,17 @@ const CODES: readonly (Sign & { code: RegExp })[] = [
   { code: /^auditsubmitillegal$/ },
   { code: /datainspectionfailed$/ },
   { code: /^ipinfringementsuspect$/ },
-  { code: /^(prompt(blocked|unsafe|moderated)|\w+promptunsafe|unsafeprompt|sensitivewordsdetected)$/, stage: 'prompt' },
+  {
+    code: /^(prompt(blocked|unsafe|moderated)|\w+promptunsafe|unsafeprompt|sensitivewordsdetected)$/,
+    stage: 'prompt',
+  },
   { code: /^(unsafeimage|imageunsafe|imagemoderated|imageblocked)$/, stage: 'image' },
   { code: /^(outputmoderation|outputmoderated|outputblocked|outputunsafe)$/, stage: 'output' },
   { code: /^inputmoderation$/ },
   { code: /^content(policy(violation)?|filter(ed)?|violation|moderat(ion|ed)|blocked|rejected|refused)$/ },
-  { code: /^(moderation(blocked|rejected)?|moderated|requestmoderated|policyviolation|usagepolicyviolation)$/ },
+  {
+    code: /^(moderation(blocked|rejected)?|moderated|requestmoderated|policyviolation|usagepolicyviolation)$/,
+  },
   { code: /^(responsibleaipolicyviolation|raiblocked|raifiltered|prohibitedcontent)$/ },
   { code: /^(nsfw(content)?(detected)?|unsafe(content|request)|sensitive(content|input)?(detected)?)$/ },
 ];
@@ -66,7 +71,9 @@ export const FLAGS: readonly { path: AnswerPath; means: (value: unknown) => bool
   reasons('response.generateVideoResponse.raiMediaFilteredReasons[]'),
   ...['raiMediaFilteredCount', 'response.raiMediaFilteredCount'].map(count),
   count('response.generateVideoResponse.raiMediaFilteredCount'),
-  ...['has_nsfw_contents[]', 'has_nsfw_concepts[]', 'has_nsfw_content[]', 'nsfw_content_detected[]'].map(isTrue),
+  ...['has_nsfw_contents[]', 'has_nsfw_concepts[]', 'has_nsfw_content[]', 'nsfw_content_detected[]'].map(
+    isTrue,
+  ),
   ...['respect_moderation', 'video.respect_moderation'].map(isFalse),
 ];
 
@@ -93,7 +100,13 @@ export const STAGE_PATHS: readonly AnswerPath[] = [
 ];
 
 /** Where services name the field that they refused. */
-export const FIELD_PATHS: readonly AnswerPath[] = ['error.param', 'param', 'error.field', 'field', 'detail[].loc'];
+export const FIELD_PATHS: readonly AnswerPath[] = [
+  'error.param',
+  'param',
+  'error.field',
+  'field',
+  'detail[].loc',
+];
 
 // A message is at most 1,000 characters long, and no pattern has a repetition inside a repetition.
 const REFUSES =
@@ -111,7 +124,10 @@ const WORDS: readonly { subject: RegExp; verb?: RegExp }[] = [
       /\b(content|usage|safety|community|acceptable use|prohibited use|moderation|responsible ai)[ -](polic(y|ies)|guidelines?|standards?|rules|filters?|systems?|checkers?|checks?|security policy)\b/,
     verb: REFUSES,
   },
-  { subject: /\bmoderation\b/, verb: /\b(block(s|ed)?|reject(s|ed)?|refus(es?|ed)|flag(s|ged)|not allowed|did not pass)\b/ },
+  {
+    subject: /\bmoderation\b/,
+    verb: /\b(block(s|ed)?|reject(s|ed)?|refus(es?|ed)|flag(s|ged)|not allowed|did not pass)\b/,
+  },
   { subject: /\badvanced moderation failed\b/ },
   { subject: /\b(was|were|been|is|are|got) moderated\b/ },
   { subject: /\bflagged as (sensitive|nsfw|unsafe|inappropriate|explicit|harmful)\b/ },
@@ -136,7 +152,9 @@ const WORDS: readonly { subject: RegExp; verb?: RegExp }[] = [
 
 /** Whether a message, in small letters, means that the content was refused. */
 export function meansRefusedContent(message: string): boolean {
-  return WORDS.some(({ subject, verb }) => subject.test(message) && (verb === undefined || verb.test(message)));
+  return WORDS.some(
+    ({ subject, verb }) => subject.test(message) && (verb === undefined || verb.test(message)),
+  );
 }
 
 const MENTIONS: readonly [ContentStage, RegExp][] = [

@@ -122,9 +122,13 @@ async function poll(service: ServiceConnection, taskId: string, signal?: AbortSi
   const videoUrl = task.videoUrl ?? (await findLink(service, taskId, rawBody, signal));
   if (videoUrl === undefined) {
     // Some services call a task a success whose video they withhold.
-    return refused ? { ...read, task: { state: 'failed', word: task.word }, refusedContent: refused } : { ...read, task };
+    return refused
+      ? { ...read, task: { state: 'failed', word: task.word }, refusedContent: refused }
+      : { ...read, task };
   }
-  const doubts = refused ? [...read.doubts, 'the video is marked as refused, and there is a link to it'] : read.doubts;
+  const doubts = refused
+    ? [...read.doubts, 'the video is marked as refused, and there is a link to it']
+    : read.doubts;
   return { ...read, doubts, task: { ...task, videoUrl } };
 }
 

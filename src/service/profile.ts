@@ -158,10 +158,16 @@ export const profileSchema = z
                   .min(1)
                   .optional()
                   .describe("The service's error codes. One that ends with * stands for all that begin so."),
-                states: words.min(1).optional().describe("The service's words or numbers for the state of a task."),
+                states: words
+                  .min(1)
+                  .optional()
+                  .describe("The service's words or numbers for the state of a task."),
                 says: text.optional().describe('A text in the message, in small or capital letters.'),
                 stage: z.enum(CONTENT_STAGES).optional().describe('What was refused.'),
-                field: text.max(MAX_FIELD_LENGTH).optional().describe('The field of the request that was refused.'),
+                field: text
+                  .max(MAX_FIELD_LENGTH)
+                  .optional()
+                  .describe('The field of the request that was refused.'),
                 charged: z.boolean().optional().describe('Whether the service charges for it.'),
               })
               .refine(({ codes, states, says }) => (codes ?? states ?? says) !== undefined, {

@@ -1,4 +1,9 @@
-import { type ContentStage, fieldOfStage, isContentStage, type RefusedContent } from '../contract/refused-content';
+import {
+  type ContentStage,
+  fieldOfStage,
+  isContentStage,
+  type RefusedContent,
+} from '../contract/refused-content';
 import { type Found, valuesIn } from './answer-paths';
 import {
   chargeInWords,
@@ -40,7 +45,9 @@ export function findRefusedContent(
 ): ReadRefusal | undefined {
   const words = withoutPrompt(message ?? '', request?.prompt);
   const codes = [...(code === undefined ? [] : [code]), ...codesIn(bodies)];
-  const flag = FLAGS.find(({ path, means }) => first(valuesIn(bodies, [path]), (value) => means(value) || undefined));
+  const flag = FLAGS.find(({ path, means }) =>
+    first(valuesIn(bodies, [path]), (value) => means(value) || undefined),
+  );
   const telling = codes.find((candidate) => signOfCode(candidate));
   const rule = content.find((candidate) => matches(candidate, { word, codes, words }));
   const sign = (telling === undefined ? undefined : signOfCode(telling)) ?? signOfState(word);
@@ -50,19 +57,24 @@ export function findRefusedContent(
   const isAboutOther = named !== undefined && stageOfField(named) === undefined;
   if (!isCertain && (isAboutOther || !meansRefusedContent(words))) return undefined;
   const stage = onlyPossible(
-    rule?.refused.stage ?? saidStage(bodies) ?? sign?.stage ?? stageOfField(named) ?? stageInWords(words) ?? (flag && 'output'),
+    rule?.refused.stage ??
+      saidStage(bodies) ??
+      sign?.stage ??
+      stageOfField(named) ??
+      stageInWords(words) ??
+      (flag && 'output'),
     request,
   );
   const field = rule?.refused.field ?? fieldFor(stage, named);
-  const charged = rule?.refused.charged ?? chargeInWords(words);
-  const reason = flag && first(valuesIn(bodies, [flag.path]), textFrom)?.value;
+  const reason = flag && first(valuesIn(bodies, [flag.path]), textFrom)?.value.slice(0, MAX_LENGTH.message);
+  const charged = rule?.refused.charged ?? chargeInWords(words) ?? chargeInWords(plain(reason ?? ''));
   return {
     isCertain,
     ...(stage !== undefined && { stage }),
     ...(field !== undefined && { field }),
     ...(charged !== undefined && { charged }),
     ...(telling !== undefined && { code: telling }),
-    ...(message === undefined && reason !== undefined && { message: reason.slice(0, MAX_LENGTH.message) }),
+    ...(message === undefined && reason !== undefined && { message: reason }),
   };
 }
 

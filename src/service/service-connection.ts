@@ -109,9 +109,10 @@ export class ServiceConnection {
       throw refusalFault({ status, body }, { ...reading, serviceMessage: shown }, secrets, {
         limited: this.isLimit(status, body),
         taskMayExist: isSubmit && refusals?.taskMayExist?.includes(status),
-        ...(isSubmit && mayBeContent(status, reading) && {
-          refusedContent: refusedContentOf(redactReading(reading, secrets)),
-        }),
+        ...(isSubmit &&
+          mayBeContent(status, reading) && {
+            refusedContent: refusedContentOf(redactReading(reading, secrets)),
+          }),
       });
     }
     return { status, rawBody: body, reading: redactReading(wordsOf(reading), secrets), secrets };

@@ -15,6 +15,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { FakeTerminal } from '../cli/fake-terminal';
 import { screenOf } from '../cli/screen';
 import { Tmux } from '../cli/tmux';
+import { commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
 import { captureLogs } from '../support/logs';
 import { inWorld, pause, untilProgress, type World } from '../support/world';
 
@@ -242,6 +243,30 @@ test('a failed generation is paid again only after a decision, and its retry kno
     expect(await videos.find(out.trim())).toMatchObject({ taskQueue });
     expect((await videogen(['retry', workflowId])).err).toContain('--resubmit');
     expect((await videogen(['retry', out.trim()])).err).toContain('has succeeded.');
+  });
+});
+
+test('refused content is not sent again before a decision: the commands of its page', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+    emulator.next('submit', { kind: 'refused-content', stage: 'prompt' });
+    const workflowId = 'fox-1';
+    await ended(await videos.start({ request, polling }, { workflowId }));
+    while ((await json(['list', '--failure', 'ContentRefused'])).rows.length === 0) await pause();
+    const commands = commandsOf(sectionOf(readPage('refused-content.md'), 'What you see'));
+    expect(commands).toHaveLength(3);
+    for (const shown of commands) {
+      const [program, ...args] = shown.command.split(' ');
+      expect(program).toBe('videogen');
+      const printed = await videogen(args, { screen: { columns: 2_000, rows: 50 }, env: { NO_COLOR: '1' } });
+      expectShown(shown, printed.out + printed.err);
+    }
+    const submits = () => emulator.calls.filter(({ call }) => call === 'submit').length;
+    expect(submits()).toBe(1);
+
+    const { out, err } = await videogen(['retry', workflowId, '--resubmit']);
+    expect([out, err]).toEqual([`${workflowId}\n`, expect.stringContaining('watch')]);
+    expect((await videos.handle(workflowId).result()).taskId).toBe(emulator.generations()[0]?.taskId);
+    expect(submits()).toBe(2);
   });
 });
 

@@ -19,19 +19,29 @@ describe('the documented refusals of each service', () => {
 
   it('are known for the twenty surveyed services, but for one of which nothing was found', () => {
     expect(SERVICES).toHaveLength(20);
-    expect(SERVICES.filter(({ answers }) => answers.length === 0).map(({ name }) => name)).toEqual(['Inworld']);
+    expect(SERVICES.filter(({ answers }) => answers.length === 0).map(({ name }) => name)).toEqual([
+      'Inworld',
+    ]);
   });
 
   it.each(rows)('$name: $said', ({ body, status, request, profile, refused, code }) => {
     const read = readAs(body, status, request, profile);
     expect(read).toMatchObject(refused);
-    expect(read).toEqual({ ...refused, isCertain: expect.any(Boolean), ...(code && { code }), ...messageOf(read) });
+    expect(read).toEqual({
+      ...refused,
+      isCertain: expect.any(Boolean),
+      ...(code && { code }),
+      ...messageOf(read),
+    });
   });
 
-  const messageOf = (read: { message?: string } | undefined) => read?.message !== undefined && { message: read.message };
+  const messageOf = (read: { message?: string } | undefined) =>
+    read?.message !== undefined && { message: read.message };
 });
 
-const error = (message: string, code = 'invalid_request', more = {}) => ({ error: { code, message, ...more } });
+const error = (message: string, code = 'invalid_request', more = {}) => ({
+  error: { code, message, ...more },
+});
 
 describe('an error is no refusal of content', () => {
   it.each<[why: string, body: object]>([
@@ -41,8 +51,14 @@ describe('an error is no refusal of content', () => {
     ['which names a setting that is wrong', error('safety_checker must be a boolean', 'validation_error')],
     ['which refuses a link', error('unsafe image url: private addresses are rejected')],
     ['which only says where the policy is', error('see our content policy for what you may ask for')],
-    ['whose check did not work', error('the prompt could not be checked by moderation: timeout', 'moderation_failed')],
-    ['whose moderation is down', error('moderation is not available at the moment', 'moderation_unavailable')],
+    [
+      'whose check did not work',
+      error('the prompt could not be checked by moderation: timeout', 'moderation_failed'),
+    ],
+    [
+      'whose moderation is down',
+      error('moderation is not available at the moment', 'moderation_unavailable'),
+    ],
     ['which forbids without a reason', error('the prompt is not allowed')],
     ['which is about sensitive letters', error('the field is case sensitive', 'CaseSensitive')],
     ['about another field', error('blocked by the content policy of the seed', 'invalid', { param: 'seed' })],
@@ -99,21 +115,33 @@ describe('what was refused', () => {
   });
 
   it('is the field that the service names', () => {
-    const body = { detail: [{ loc: ['body', 'negative_prompt'], msg: 'no', type: 'content_policy_violation' }] };
+    const body = {
+      detail: [{ loc: ['body', 'negative_prompt'], msg: 'no', type: 'content_policy_violation' }],
+    };
     expect(readAs(body, 422, IMAGE)).toMatchObject({ stage: 'prompt', field: 'negative_prompt' });
-    const hostile = { detail: [{ loc: ['body', 'x\u001b[31m'], msg: 'no', type: 'content_policy_violation' }] };
+    const hostile = {
+      detail: [{ loc: ['body', 'x\u001b[31m'], msg: 'no', type: 'content_policy_violation' }],
+    };
     expect(readAs(hostile, 422, IMAGE)).not.toHaveProperty('field');
   });
 
   it.each<[ServiceProfile['refusals'], object, RefusedContent | undefined]>([
-    [{ content: [{ codes: [4711], stage: 'image' }] }, error('no', '4711'), { stage: 'image', field: 'image_url' }],
+    [
+      { content: [{ codes: [4711], stage: 'image' }] },
+      error('no', '4711'),
+      { stage: 'image', field: 'image_url' },
+    ],
     [{ content: [{ codes: ['FOX.*'], charged: true }] }, error('no', 'FOX.7'), { charged: true }],
     [{ content: [{ codes: ['FOX.*'] }] }, error('no', 'BEAR.7'), undefined],
     [{ content: [{ says: 'House Rules' }] }, error('against the house rules'), {}],
     [{ content: [{ codes: ['a'], says: 'rules' }] }, error('against the rules', 'b'), undefined],
     [{ content: [{ states: ['banned'] }] }, { state: 'Banned' }, {}],
     [{ content: [{ states: ['banned'] }] }, { state: 'failed' }, undefined],
-    [{ content: [{ codes: ['fox'], stage: 'prompt', field: 'script' }] }, error('no', 'fox'), { stage: 'prompt', field: 'script' }],
+    [
+      { content: [{ codes: ['fox'], stage: 'prompt', field: 'script' }] },
+      error('no', 'fox'),
+      { stage: 'prompt', field: 'script' },
+    ],
   ])('is said by the profile %j', (refusals, body, refused) => {
     const read = readAs(body, 200, undefined, { refusals, states: { failed: ['banned'] } });
     if (refused === undefined) expect(read).toBeUndefined();
@@ -139,7 +167,11 @@ describe('the client of the service', () => {
       task: { state: 'failed', word: 'completed' },
       refusedContent: { stage: 'output' },
     });
-    const delivered = await answering(200, { status: 'completed', outputs: ['https://x.example/v.mp4'], ...flag });
+    const delivered = await answering(200, {
+      status: 'completed',
+      outputs: ['https://x.example/v.mp4'],
+      ...flag,
+    });
     const reading = await delivered.poll();
     expect(reading).toMatchObject({ task: { state: 'succeeded', videoUrl: 'https://x.example/v.mp4' } });
     expect(reading.refusedContent).toBeUndefined();
@@ -161,7 +193,11 @@ describe('the client of the service', () => {
   });
 
   it('takes a refusal under HTTP 200 for one, even if its code is unknown', async () => {
-    const { submit } = await answering(200, { code: 99, message: 'sensitive content detected in the image', data: null });
+    const { submit } = await answering(200, {
+      code: 99,
+      message: 'sensitive content detected in the image',
+      data: null,
+    });
     await expect(submit()).rejects.toMatchObject({
       kind: 'refused',
       facts: { code: '99', refusedContent: { stage: 'image', field: 'image_url' } },
@@ -169,7 +205,10 @@ describe('the client of the service', () => {
   });
 
   it('takes 403 for a blocked account unless a code says that the content was refused', async () => {
-    const account = await answering(403, error('your account was blocked for violating our usage policy', 'forbidden'));
+    const account = await answering(
+      403,
+      error('your account was blocked for violating our usage policy', 'forbidden'),
+    );
     const fault: { facts: object } = await account.submit().then(Object, (thrown) => thrown);
     expect(fault.facts).not.toHaveProperty('refusedContent');
     const content = await answering(403, error('no', 'content_policy_violation'));

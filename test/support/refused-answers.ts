@@ -28,11 +28,17 @@ const image = { ...text, image_url: 'https://example.com/fox.png' };
 
 const failed = (error: object) => ({ id: 't', status: 'failed', error });
 const runway = (failureCode: string) => ({ id: 't', status: 'FAILED', failure: 'No.', failureCode });
-const fal = (field: string) => ({ detail: [{ loc: ['body', field], msg: 'No.', type: 'content_policy_violation' }] });
+const fal = (field: string) => ({
+  detail: [{ loc: ['body', field], msg: 'No.', type: 'content_policy_violation' }],
+});
 const dashscope = (message: string) => ({
   output: { task_id: 't', task_status: 'FAILED', code: 'DataInspectionFailed', message },
 });
-const minimax = (status_code: number) => ({ task_id: 't', status: 'Fail', base_resp: { status_code, status_msg: 'No.' } });
+const minimax = (status_code: number) => ({
+  task_id: 't',
+  status: 'Fail',
+  base_resp: { status_code, status_msg: 'No.' },
+});
 
 export const SERVICES: Service[] = [
   {
@@ -71,8 +77,16 @@ export const SERVICES: Service[] = [
     profile: builtInProfile('runway'),
     answers: [
       { body: runway('SAFETY.INPUT.TEXT'), refused: { ...PROMPT, charged: true }, code: 'SAFETY.INPUT.TEXT' },
-      { body: runway('SAFETY.INPUT.IMAGE'), refused: { ...IMAGE, charged: true }, code: 'SAFETY.INPUT.IMAGE' },
-      { body: runway('SAFETY.OUTPUT.VIDEO'), refused: { ...OUTPUT, charged: true }, code: 'SAFETY.OUTPUT.VIDEO' },
+      {
+        body: runway('SAFETY.INPUT.IMAGE'),
+        refused: { ...IMAGE, charged: true },
+        code: 'SAFETY.INPUT.IMAGE',
+      },
+      {
+        body: runway('SAFETY.OUTPUT.VIDEO'),
+        refused: { ...OUTPUT, charged: true },
+        code: 'SAFETY.OUTPUT.VIDEO',
+      },
     ],
   },
   {
@@ -101,7 +115,11 @@ export const SERVICES: Service[] = [
       },
       {
         body: {
-          error: { code: 'moderation_blocked', message: 'No.', moderation_details: { moderation_stage: 'output' } },
+          error: {
+            code: 'moderation_blocked',
+            message: 'No.',
+            moderation_details: { moderation_stage: 'output' },
+          },
         },
         status: 400,
         request: text,
@@ -114,7 +132,11 @@ export const SERVICES: Service[] = [
     name: 'Google Veo',
     answers: [
       {
-        body: { name: 't', done: true, response: { raiMediaFilteredCount: 1, raiMediaFilteredReasons: ['58061214'] } },
+        body: {
+          name: 't',
+          done: true,
+          response: { raiMediaFilteredCount: 1, raiMediaFilteredReasons: ['58061214'] },
+        },
         refused: OUTPUT,
       },
       {
@@ -131,7 +153,11 @@ export const SERVICES: Service[] = [
     name: 'Luma',
     answers: [
       {
-        body: { id: 't', state: 'failed', failure_reason: '400: prompt not allowed because advanced moderation failed' },
+        body: {
+          id: 't',
+          state: 'failed',
+          failure_reason: '400: prompt not allowed because advanced moderation failed',
+        },
         refused: PROMPT,
       },
     ],
@@ -158,7 +184,9 @@ export const SERVICES: Service[] = [
     name: 'MiniMax v2',
     answers: [
       {
-        body: { task: { id: 't', status: 'failed', error: { code: 'content_policy_violation', message: 'No.' } } },
+        body: {
+          task: { id: 't', status: 'failed', error: { code: 'content_policy_violation', message: 'No.' } },
+        },
         refused: {},
         code: 'content_policy_violation',
       },
@@ -189,8 +217,16 @@ export const SERVICES: Service[] = [
   {
     name: 'DashScope',
     answers: [
-      { body: dashscope('Input data may contain inappropriate content.'), refused: {}, code: 'DataInspectionFailed' },
-      { body: dashscope('Output data may contain inappropriate content.'), refused: OUTPUT, code: 'DataInspectionFailed' },
+      {
+        body: dashscope('Input data may contain inappropriate content.'),
+        refused: {},
+        code: 'DataInspectionFailed',
+      },
+      {
+        body: dashscope('Output data may contain inappropriate content.'),
+        refused: OUTPUT,
+        code: 'DataInspectionFailed',
+      },
     ],
   },
   {
@@ -201,15 +237,28 @@ export const SERVICES: Service[] = [
     name: 'WaveSpeed',
     profile: builtInProfile('wavespeed'),
     answers: [
-      { body: { code: 200, message: 'success', data: { id: 't', status: 'failed', code: 1200, error: 'No.' } }, refused: {} },
-      { body: { data: { id: 't', status: 'completed', outputs: [], has_nsfw_contents: [true] } }, refused: OUTPUT },
+      {
+        body: {
+          code: 200,
+          message: 'success',
+          data: { id: 't', status: 'failed', code: 1200, error: 'No.' },
+        },
+        refused: {},
+      },
+      {
+        body: { data: { id: 't', status: 'completed', outputs: [], has_nsfw_contents: [true] } },
+        refused: OUTPUT,
+      },
     ],
   },
   {
     name: 'Kie',
     answers: [
       {
-        body: { code: 200, data: { taskId: 't', state: 'fail', failCode: '500', failMsg: 'flagged by the safety system' } },
+        body: {
+          code: 200,
+          data: { taskId: 't', state: 'fail', failCode: '500', failMsg: 'flagged by the safety system' },
+        },
         refused: {},
       },
     ],

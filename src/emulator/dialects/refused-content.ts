@@ -27,7 +27,10 @@ const usual = (code: string, message: Record<ContentStage, string> = POLICY): Wo
 });
 
 /** A service that accepts every submit and refuses by its task. */
-const byTask = (codes: Record<ContentStage, string>, message: Record<ContentStage, string> = POLICY): Words => ({
+const byTask = (
+  codes: Record<ContentStage, string>,
+  message: Record<ContentStage, string> = POLICY,
+): Words => ({
   prompt: { at: 'task', code: codes.prompt, message: message.prompt },
   image: { at: 'task', code: codes.image, message: message.image },
   output: { at: 'task', code: codes.output, message: message.output },
@@ -57,7 +60,11 @@ export const CONTENT_WORDS: Record<DialectName, Words> = {
   },
   runway: byTask({ prompt: 'SAFETY.INPUT.TEXT', image: 'SAFETY.INPUT.IMAGE', output: 'SAFETY.OUTPUT.VIDEO' }),
   fal: {
-    prompt: { at: 'task', code: 'content_policy_violation', message: 'the content was flagged by a content checker' },
+    prompt: {
+      at: 'task',
+      code: 'content_policy_violation',
+      message: 'the content was flagged by a content checker',
+    },
     image: {
       at: 'task',
       code: 'content_policy_violation',
@@ -106,9 +113,21 @@ export const CONTENT_WORDS: Record<DialectName, Words> = {
     output: { at: 'task', code: 'CreationPolicyViolation', message: '' },
   },
   dashscope: {
-    prompt: { at: 'submit', code: 'DataInspectionFailed', message: 'Input data may contain inappropriate content.' },
-    image: { at: 'submit', code: 'DataInspectionFailed', message: 'Input data may contain inappropriate content.' },
-    output: { at: 'task', code: 'DataInspectionFailed', message: 'Output data may contain inappropriate content.' },
+    prompt: {
+      at: 'submit',
+      code: 'DataInspectionFailed',
+      message: 'Input data may contain inappropriate content.',
+    },
+    image: {
+      at: 'submit',
+      code: 'DataInspectionFailed',
+      message: 'Input data may contain inappropriate content.',
+    },
+    output: {
+      at: 'task',
+      code: 'DataInspectionFailed',
+      message: 'Output data may contain inappropriate content.',
+    },
   },
   xai: {
     prompt: { at: 'submit', code: 'invalid-argument', message: POLICY.prompt },

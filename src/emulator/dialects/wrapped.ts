@@ -92,7 +92,10 @@ const kling: Dialect = {
     },
   }),
   refused: ({ status, code, message, refuses }) =>
-    klingEnvelope(refuses ? Number(code) : code === 'concurrency_limit' ? 1303 : (KLING_CODES[status] ?? 5000), message),
+    klingEnvelope(
+      refuses ? Number(code) : code === 'concurrency_limit' ? 1303 : (KLING_CODES[status] ?? 5000),
+      message,
+    ),
 };
 
 const KLING_CODES: Record<number, number> = { 400: 1201, 401: 1000, 404: 1203, 429: 1302 };
@@ -151,7 +154,12 @@ const minimaxV2: Dialect = {
   idOf: hexOf,
   accepted: ({ id }) => ({ task_id: id }),
   status: ({ id, word, error, videoUrl }) => ({
-    task: { id, status: word, content: videoUrl && { type: 'video', url: videoUrl }, error: shownError(error) },
+    task: {
+      id,
+      status: word,
+      content: videoUrl && { type: 'video', url: videoUrl },
+      error: shownError(error),
+    },
   }),
   refused: ({ code, message }) => ({ error: { code, message } }),
 };
