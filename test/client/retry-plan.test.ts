@@ -81,7 +81,7 @@ test.each<[string, EndedJob, unknown]>([
 test.each([
   [
     undefined,
-    "The content of 'fox 1' was refused, and the same request would be refused again. Change the prompt",
+    'The content of fox 1 was refused, and the same request would be refused again. Change the prompt',
   ],
   [
     't',
