@@ -122,7 +122,7 @@ function hasEnded({ state }: TaskStatus): boolean {
   return state === 'succeeded' || state === 'failed' || state === 'cancelled';
 }
 
-function toStatus({ task, serviceMessage, retryAfterMs }: TaskReading): TaskStatus {
+function toStatus({ task, serviceMessage, retryAfterMs, refusedContent: refused }: TaskReading): TaskStatus {
   const { word } = task;
   switch (task.state) {
     case 'queued':
@@ -133,6 +133,7 @@ function toStatus({ task, serviceMessage, retryAfterMs }: TaskReading): TaskStat
     case 'succeeded':
       return { state: task.state, word, hasVideo: task.videoUrl !== undefined };
     case 'failed':
+      return { state: task.state, word, ...serviceMessage, ...(refused && { refused }) };
     case 'cancelled':
       return { state: task.state, word, ...serviceMessage };
   }

@@ -35,6 +35,7 @@ export {
   type OperationsOptions,
   type RecordedCall,
   type Refusal,
+  type RefusedByPolicy,
   type StatusFault,
   startEmulator,
   type TaskFailure,

@@ -7,6 +7,7 @@ import {
   FAILURES,
   isVideoFailure,
   printableJson,
+  type RefusedContent,
   type VideoFailure,
 } from '../contract';
 import { describeEvent } from '../contract/video-failure';
@@ -44,11 +45,29 @@ export function exitCodeOf(error: unknown): number {
   return EXIT.unexpected;
 }
 
-/** Any error as `--json` prints it: `message` says what happened, `advice` what to do. */
-export function errorObject(error: unknown): { error: Record<string, string | undefined> } {
+/** An error for programs: `message` says what happened, `advice` what to do. */
+interface ErrorObject extends RefusedContent {
+  type: string;
+  message: string;
+  taskId: string | undefined;
+  advice: string | undefined;
+  code?: string | undefined;
+}
+
+/** Any error as `--json` prints it. */
+export function errorObject(error: unknown): { error: ErrorObject } {
   if (isVideoFailure(error)) {
     const { type, details, taskId, advice } = error;
-    return { error: { type, message: describeEvent(type, details), taskId, advice } };
+    const { code, stage, field, charged } = details;
+    return {
+      error: {
+        type,
+        message: describeEvent(type, details),
+        taskId,
+        advice,
+        ...(type === 'ContentRefused' && { code, stage, field, charged }),
+      },
+    };
   }
   const known = error instanceof Error ? error : new Error(String(error));
   const message = messageWithCause(known);

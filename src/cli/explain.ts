@@ -7,6 +7,7 @@ import { printableJson } from '../contract';
 import { errorCode } from '../contract/error-code';
 import { TASK_ID_RULE } from '../contract/input-rules';
 import { NO_SECRETS, redact } from '../contract/redact';
+import { refusedSubject } from '../contract/refused-content';
 import {
   type AnswerSample,
   mergeProfiles,
@@ -124,11 +125,11 @@ function forPrograms(
   return {
     answers: answers.map((answer) => {
       const reading = traceAnswer(answer, rules);
-      const { json, taskId, task, serviceMessage, found, doubts } = reading;
+      const { json, taskId, task, serviceMessage, found, doubts, refusedContent } = reading;
       const link = 'videoUrl' in task ? { videoUrl: shown(task.videoUrl) } : {};
       return {
         ...{ name: answer.name, call: answer.call, status: answer.status },
-        ...{ json, taskId, task: { ...task, ...link }, serviceMessage, found, doubts },
+        ...{ json, taskId, task: { ...task, ...link }, serviceMessage, found, doubts, refusedContent },
         missing: missingIn(answer, reading),
       };
     }),
@@ -193,10 +194,20 @@ function explained(answer: SavedAnswer, rules: ReadingRules): string[] {
     ...line('video', 'videoUrl' in task ? task.videoUrl : undefined, found.videoUrl),
     ...line('code', serviceMessage.code, found.code),
     ...line('message', serviceMessage.message, found.message),
+    ...refusedLine(reading),
     ...missingIn(answer, reading).map((what) => `${what}: ${whyMissing(what, reading)}`),
     ...doubts.map((doubt) => `doubt: ${shown(doubt)}`),
   ];
   return lines.map((text) => `  ${text}`);
+}
+
+/** Such an answer ends a job as ContentRefused. */
+function refusedLine({ refusedContent, task }: TracedReading): string[] {
+  if (refusedContent === undefined || ('videoUrl' in task && task.videoUrl !== undefined)) return [];
+  const { charged } = refusedContent;
+  const subject = refusedSubject(refusedContent) ?? 'the content; it does not say which';
+  const charge = charged === undefined ? '' : charged ? ', and charged it' : ', and charged nothing';
+  return [`${'refused'.padEnd(8)}  ${shown(subject)}${charge}`];
 }
 
 function bodyProblem(body: string): string {

@@ -99,7 +99,9 @@ async function retryOne(
       },
     },
   );
-  const { isJoined } = await startOn(client, overview, prepared);
+  // Whoever says `resubmit` has read how the job ended, whatever a mere start under its name would do.
+  const start = isAfresh ? { ...prepared, restartPolicy: restartIfUnpaid } : prepared;
+  const { isJoined } = await startOn(client, overview, start);
   return {
     workflowId: prepared.options.workflowId,
     kind: 'job',
@@ -107,6 +109,9 @@ async function retryOne(
     isJoined,
   };
 }
+
+const restartIfUnpaid: PreparedStart<JobInput>['restartPolicy'] = async (handle, ended) =>
+  (await hasSentNothing(handle, ended)) ? 'ALLOW_DUPLICATE_FAILED_ONLY' : undefined;
 
 /** A batch continues under its own name: whatever it paid for is recorded in the storage. */
 async function retryBatch(client: Client, overview: JobOverview): Promise<RetriedJob> {

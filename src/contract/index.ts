@@ -56,6 +56,7 @@ export {
 } from './lost-submit';
 export * from './names';
 export { type JobOverview, OVERVIEW_STATES, type OverviewState } from './overview';
+export { CONTENT_STAGES, type ContentStage, type RefusedContent } from './refused-content';
 export {
   ASPECT_RATIOS,
   MAX_DURATION_SECONDS,

@@ -1,6 +1,7 @@
 import type { DurationText } from './duration';
 import type { FailureType } from './failure-table';
 import type { LostSubmitPolicy } from './lost-submit';
+import type { RefusedContent } from './refused-content';
 import type { VideoRequest } from './request';
 import type { ExpectedTimes } from './usual-times';
 import type { VideoFacts } from './video-facts';
@@ -46,12 +47,13 @@ export type TaskState = (typeof TASK_STATES)[number];
 
 /**
  * What one poll learned about a task. It contains no link, because links are secrets and expire. `hasReceiver`: the worker
- * has a default receiver of webhooks.
+ * has a default receiver of webhooks. `refused`: the task failed because of the service's content policy.
  */
 export type TaskStatus = { servicePolling?: ServicePolling; hasReceiver?: true } & (
   | { state: 'queued' | 'running' | 'unknown'; word: string; percent?: number; retryAfterMs?: number }
   | { state: 'succeeded'; word: string; hasVideo: boolean }
-  | { state: 'failed' | 'cancelled'; word: string; code?: string; message?: string }
+  | { state: 'failed'; word: string; code?: string; message?: string; refused?: RefusedContent }
+  | { state: 'cancelled'; word: string; code?: string; message?: string }
 );
 
 /** How the service's profile and the worker's settings want tasks to be polled. Times are in milliseconds. */

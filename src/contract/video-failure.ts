@@ -11,9 +11,10 @@ import { cleanText, shown } from './clean-text';
 import { FAILURES, type FailureType, fromTemporalType, toTemporalType } from './failure-table';
 import type { LostSubmitPolicy } from './lost-submit';
 import { BATCH_WORKFLOW_TYPE, NEXUS_SERVICE, WORKFLOW_TYPE } from './names';
+import { isContentStage, type RefusedContent, refusedSubject } from './refused-content';
 
 /** The facts of a failure, beside its type: the first element of an ApplicationFailure's `details`. */
-export interface FailureDetails {
+export interface FailureDetails extends RefusedContent {
   taskId?: string;
   /** The HTTP status of the answer. */
   status?: number;
@@ -34,12 +35,14 @@ export interface FailureDetails {
 
 /** A few sentences; only a service writes more. */
 const LONGEST_MESSAGE_CHARS = 2_000;
+const LONGEST_FIELD_CHARS = 100;
 
 /** Code and message may be a service's own text. The task id stays exact, because callers use it. */
 function cleaned(details: FailureDetails): FailureDetails {
-  const { code, message, advice } = details;
+  const { code, message, advice, field } = details;
   return {
     ...details,
+    ...(field !== undefined && { field: cleanText(field, LONGEST_FIELD_CHARS) }),
     ...(code !== undefined && { code: cleanText(code) }),
     ...(message !== undefined && { message: cleanText(message, LONGEST_MESSAGE_CHARS) }),
     ...(advice !== undefined && { advice: cleanText(advice, LONGEST_MESSAGE_CHARS) }),
@@ -57,15 +60,27 @@ function adviceOf(type: FailureType, details: FailureDetails): string {
 
 /** The same without what to do. */
 export function describeEvent(type: FailureType, facts: FailureDetails): string {
-  const { meaning } = FAILURES[type];
   const details = cleaned(facts);
+  const meaning = meaningOf(type, details);
   const task = details.taskId ? ` (task ${shown(details.taskId)})` : '';
   const status = details.status ? `HTTP ${details.status}` : '';
   // Messages of Node repeat the code.
   const code = details.code && details.message?.includes(details.code) ? '' : details.code;
   const reason = [status, code, details.message].filter(Boolean).join(' ');
   const sentence = `${meaning}${task}${reason && `: ${reason.replace(/[.\s]+$/, '')}`}`;
-  return `${sentence}${/[?!…]$/.test(sentence) ? '' : '.'}`;
+  return `${sentence}${/[?!…]$/.test(sentence) ? '' : '.'}${describeCharge(details)}`;
+}
+
+function meaningOf(type: FailureType, details: FailureDetails): string {
+  const subject = type === 'ContentRefused' ? refusedSubject(details) : undefined;
+  return subject === undefined
+    ? FAILURES[type].meaning
+    : `The content policy of the service refused ${subject}`;
+}
+
+function describeCharge({ charged }: FailureDetails): string {
+  if (charged === undefined) return '';
+  return charged ? ' The service charges for it.' : ' The service charges nothing for it.';
 }
 
 export interface CreateFailureOptions {
@@ -201,12 +216,18 @@ const DETAIL_TYPES: Record<string, string> = {
   onLostSubmit: 'string',
   heldSince: 'string',
   heldUntil: 'string',
-} satisfies Record<keyof FailureDetails, 'string' | 'number'>;
+  stage: 'string',
+  field: 'string',
+  charged: 'boolean',
+} satisfies Record<keyof FailureDetails, 'string' | 'number' | 'boolean'>;
 
 /** Another version or language may have written any shape. */
 function readDetails(value: unknown): FailureDetails {
   if (typeof value !== 'object' || value === null) return {};
   return Object.fromEntries(
-    Object.entries(value).filter(([name, detail]) => typeof detail === DETAIL_TYPES[name]),
+    Object.entries(value).filter(
+      ([name, detail]) =>
+        typeof detail === DETAIL_TYPES[name] && (name !== 'stage' || isContentStage(detail)),
+    ),
   );
 }

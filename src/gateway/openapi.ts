@@ -54,6 +54,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   421: 'The Host header names another server. Only a gateway without keys answers so.',
   429: 'The key has used up one of its limits.',
   431: 'The headers are too large.',
+  451: 'The content policy of the service refused the request or the video. There is no video, and none comes.',
   500: 'Something unexpected happened. The log of the gateway has it under the id in X-Request-Id.',
   503: 'Temporal or the storage does not answer. Nothing is lost: try again.',
 };

@@ -1,8 +1,8 @@
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { z } from 'zod';
-import { FAILURES } from '../contract/failure-table';
 import type { JobResult } from '../contract/job';
 import { LOST_SUBMIT_MEMO, PERCENT_MEMO, TASK_ID_MEMO } from '../contract/names';
+import { CONTENT_STAGES } from '../contract/refused-content';
 import { describeEvent, type VideoFailure } from '../contract/video-failure';
 
 /** The words of both dialects. */
@@ -40,7 +40,19 @@ export const videoObject = z
         sha256: z.string(),
       })
       .nullable(),
-    error: z.object({ code: z.string(), message: z.string(), advice: z.string() }).nullable(),
+    error: z
+      .object({
+        code: z.string().describe('The type of the failure, such as GenerationFailed.'),
+        message: z.string(),
+        advice: z.string(),
+        param: z.string().optional().describe('The field of the request that was refused, if it is known.'),
+        stage: z
+          .enum(CONTENT_STAGES)
+          .optional()
+          .describe('What the content policy of the service refused, if the code is ContentRefused.'),
+        charged: z.boolean().optional().describe('Whether the service charges for it, where it says so.'),
+      })
+      .nullable(),
     needs_decision: z
       .object({ since: z.string() })
       .nullable()
@@ -130,9 +142,15 @@ function videoOf({ video }: JobResult, url: string): VideoObject['video'] {
 
 export function errorOf(failure: VideoFailure): NonNullable<VideoObject['error']> {
   const { type, details, advice } = failure;
-  return { code: type, message: describeEvent(type, details), advice };
+  const { field, stage, charged } = details;
+  return {
+    code: type,
+    message: describeEvent(type, details),
+    advice,
+    ...(field !== undefined && { param: field }),
+    ...(stage !== undefined && { stage }),
+    ...(charged !== undefined && { charged }),
+  };
 }
-
-export const httpStatusOf = ({ type }: VideoFailure) => FAILURES[type].httpStatus;
 
 const secondsOf = (date: Date) => Math.floor(date.getTime() / 1_000);

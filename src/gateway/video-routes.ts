@@ -217,7 +217,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
         params: idParams,
         querystring: contentQuery,
         headers: contentHeaders,
-        response: { ...VIDEO_ERRORS, 416: errorBody },
+        response: { ...VIDEO_ERRORS, 416: errorBody, 451: errorBody },
         answers: CONTENT_ANSWERS,
         answersHead: true,
       },

@@ -1,7 +1,9 @@
 import { isTaskId } from '../contract/input-rules';
 import type { TaskState } from '../contract/job';
+import type { RefusedContent } from '../contract/refused-content';
 import { bodiesOf, type Found, parseJson, valuesAt, valuesIn } from './answer-paths';
 import { findRefusal, isErrorObject, meansSuccess, type Refusal } from './read-refusal';
+import { type AnswerWords, findRefusedContent, type ReadRefusal } from './read-refused-content';
 import {
   booleanFrom,
   first,
@@ -32,6 +34,8 @@ export interface HttpAnswer {
   body: string;
   /** What links without a host are relative to. */
   baseUrl?: string;
+  /** What was sent, in the answer to a submit. */
+  request?: AnswerWords['request'];
 }
 
 /** The state of a task; only `succeeded` has a video. `word` is the service's own word for it, '' if there is none. */
@@ -55,6 +59,8 @@ export interface AnswerReading {
   taskId?: string;
   task: VideoState;
   serviceMessage: ServiceMessage;
+  /** Set if the content policy of the service refused the request, or the task failed because of it. */
+  refusedContent?: RefusedContent;
 }
 
 /** The values that are read from an answer. */
@@ -62,6 +68,7 @@ export type Field = 'taskId' | 'state' | 'percent' | 'videoUrl' | 'code' | 'mess
 
 /** A reading with its reasons. */
 export interface TracedReading extends AnswerReading {
+  refusedContent?: ReadRefusal;
   /** The path at which each value was found. */
   found: Partial<Record<Field, string>>;
   /** What contradicts the reading, a sentence each. */
@@ -116,6 +123,10 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
     hasError: error !== undefined,
   };
   const task = videoStateOf(signs, rules);
+  const { request } = answer;
+  const refusedContent = IS_IN_PROGRESS[task.state]
+    ? undefined
+    : findRefusedContent(bodies, { word, code, message, request }, rules);
   return {
     json: root !== undefined,
     taskId,
@@ -124,6 +135,7 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
     serviceMessage: { ...(code !== undefined && { code }), ...(message !== undefined && { message }) },
     found: Object.fromEntries(Object.entries(read).map(([field, { path }]) => [field, path])),
     ...(refusal && { refusal }),
+    ...(refusedContent && { refusedContent }),
     retryAfterMs: retryAfterMs(answer.headers ?? {}, answer.receivedAtMs ?? 0),
     doubts: [
       ...describeOtherId(bodies, paths, read.taskId),
@@ -135,6 +147,9 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
     ],
   };
 }
+
+/** Most polls find a task in progress, of which nothing is refused. */
+const IS_IN_PROGRESS: Partial<Record<TaskState, true>> = { queued: true, running: true, cancelled: true };
 
 /** How many of the first task id paths mean a task and nothing else. */
 const CLEAR_ID_PATHS = 2;

@@ -57,7 +57,7 @@ const STORIES = {
     run: (start) => start({ request }),
   },
   'generation-failed': {
-    prepare: (emulator) => emulator.next('submit', { kind: 'failed-task', code: 'moderated', message: 'no' }),
+    prepare: (emulator) => emulator.next('submit', { kind: 'failed-task', code: 'foxes', message: 'no' }),
     run: (start) => start({ request }),
   },
   refused: {
