@@ -3,6 +3,8 @@ import { cleanText } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
 import { isPollsPerSecondSaved, POLLS_PER_SECOND_SAVED_RULE } from '../contract/input-rules';
 import { TASK_STATES } from '../contract/job';
+import { AMOUNT_RULE, CURRENCY_RULE, isAmount, isCurrency } from '../contract/money';
+import { OPERATIONS } from '../contract/prices';
 import {
   type AnswerPath,
   type AnswerPaths,
@@ -70,6 +72,42 @@ const answerPaths = z
 const status = z.int().min(300).max(599).describe('An HTTP status.');
 const words = z.array(z.union([z.string(), z.number()])).describe("The service's own words or numbers.");
 const NAMED_STATES = TASK_STATES.filter((state): state is NamedState => state !== 'unknown');
+
+/** A table is read from its top for every request. */
+const MOST_PRICES = 200;
+const amount = z.number().refine(isAmount, AMOUNT_RULE);
+const currency = z
+  .string()
+  .refine(isCurrency, CURRENCY_RULE)
+  .describe('A currency such as USD, or the unit in which the service counts, such as credits.');
+const prices = z
+  .strictObject({
+    currency,
+    table: z
+      .array(
+        z
+          .strictObject({
+            operation: z.enum(OPERATIONS).optional().describe('Any operation unless set.'),
+            resolution: text.optional().describe('Any resolution unless set.'),
+            perSecond: amount.optional().describe('For each second of the video.'),
+            perVideo: amount.optional().describe('For the whole video, in addition to its seconds.'),
+          })
+          .refine(({ perSecond, perVideo }) => perSecond !== undefined || perVideo !== undefined, {
+            error: 'must have perSecond or perVideo',
+          }),
+      )
+      .min(1, 'must have a row')
+      .max(MOST_PRICES, `must have at most ${MOST_PRICES} rows`)
+      .describe('The first row that fits a request has its price.'),
+    defaults: z
+      .strictObject({
+        duration: z.number().positive('must be more than 0').optional().describe('In seconds.'),
+        resolution: text.optional(),
+      })
+      .optional()
+      .describe('What the service takes when a request does not say it.'),
+  })
+  .describe('What videos cost: an estimate before each submit, and the caps in money.');
 
 /** A profile has only the parts in which the service differs from the interface. */
 export const profileSchema = z
@@ -188,6 +226,7 @@ export const profileSchema = z
       })
       .optional()
       .describe('When tasks are polled, for jobs that do not say it.'),
+    prices: prices.optional(),
   })
   .describe('How one video service differs from the interface that temporal-videogen expects.');
 
