@@ -4,6 +4,7 @@ import { activityInfo } from '@temporalio/activity';
 import { z } from 'zod';
 import { keyMaterial } from '../src/contract/idempotency-key';
 import type { StoredVideo } from '../src/contract/job';
+import { type JobCost, readCost } from '../src/contract/job-cost';
 import { RECORD_IO_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { asStorageFault, StorageFault, type VideoStorage } from '../src/storage';
@@ -31,7 +32,23 @@ const recordSchema = z.discriminatedUnion('state', [
   }),
 ]);
 
-const fileSchema = z.object({ request: z.record(z.string(), z.unknown()).optional() }).and(recordSchema);
+const fileSchema = z
+  .object({
+    request: z.record(z.string(), z.unknown()).optional(),
+    service: z.string().optional().catch(undefined),
+    submittedAt: z.string().optional().catch(undefined),
+    cost: z.unknown().transform(readCost),
+  })
+  .and(recordSchema);
+
+/** What a record says about the bill, for `videogen spend` when Temporal has forgotten the job. */
+export interface RecordedFacts {
+  /** The name of the service that is paid. */
+  service?: string | undefined;
+  /** When the last request was sent: ISO 8601. */
+  submittedAt?: string | undefined;
+  cost?: JobCost | undefined;
+}
 
 /** How far a job has come, as recorded in the storage. */
 export type JobRecord = z.infer<typeof recordSchema>;
@@ -45,6 +62,8 @@ export type StoredRecord = Extract<JobRecord, { state: 'stored' }>;
 export class JobRecordFile {
   /** The request as it is written to files: of a new record, or of one that was read. */
   requestOnRecord: Record<string, unknown> | undefined;
+  /** Of a record that was read, or for the next write. */
+  facts: RecordedFacts = {};
 
   private constructor(
     private readonly storage: VideoStorage,
@@ -78,14 +97,17 @@ export class JobRecordFile {
       return stored && readSmallText(stored);
     });
     if (content === undefined) return undefined;
-    const { request, ...record } = parse(this.key, content);
+    const { request, service, submittedAt, cost, ...record } = parse(this.key, content);
     this.requestOnRecord ??= request;
+    this.facts = { service, submittedAt, cost };
     return record;
   }
 
   /** Before the POST: a reader that finds only this knows that a task may exist. */
   async writeSending(send: string): Promise<void> {
-    await this.write({ state: 'sending', send, sender: sender(), at: new Date().toISOString() });
+    const at = new Date().toISOString();
+    this.facts = { ...this.facts, submittedAt: at };
+    await this.write({ state: 'sending', send, sender: sender(), at });
   }
 
   /** No task was made. If this cannot be written, the heartbeat of the attempt still says so. */
@@ -114,7 +136,7 @@ export class JobRecordFile {
 
   private async write(record: JobRecord): Promise<void> {
     const { namespace } = activityInfo();
-    const content = { namespace, job: this.job, request: this.requestOnRecord, ...record };
+    const content = { namespace, job: this.job, request: this.requestOnRecord, ...this.facts, ...record };
     await inTime(() =>
       this.storage.write(this.key, `${JSON.stringify(content, undefined, 2)}\n`, 'application/json'),
     );

@@ -122,8 +122,9 @@ function hasEnded({ state }: TaskStatus): boolean {
   return state === 'succeeded' || state === 'failed' || state === 'cancelled';
 }
 
-function toStatus({ task, serviceMessage, retryAfterMs }: TaskReading): TaskStatus {
+function toStatus({ task, serviceMessage, retryAfterMs, charged }: TaskReading): TaskStatus {
   const { word } = task;
+  const cost = charged && { charged };
   switch (task.state) {
     case 'queued':
     case 'running':
@@ -131,9 +132,9 @@ function toStatus({ task, serviceMessage, retryAfterMs }: TaskReading): TaskStat
     case 'unknown':
       return { state: task.state, word, retryAfterMs };
     case 'succeeded':
-      return { state: task.state, word, hasVideo: task.videoUrl !== undefined };
+      return { state: task.state, word, hasVideo: task.videoUrl !== undefined, ...cost };
     case 'failed':
     case 'cancelled':
-      return { state: task.state, word, ...serviceMessage };
+      return { state: task.state, word, ...serviceMessage, ...cost };
   }
 }

@@ -1,5 +1,6 @@
 import { cleanText } from '../../src/contract/clean-text';
 import type { StoredVideo } from '../../src/contract/job';
+import type { JobCost } from '../../src/contract/job-cost';
 import type { VideoStorage } from '../../src/storage';
 import { inTime, readSmallText } from '../job-record';
 
@@ -12,6 +13,7 @@ export interface Sidecar {
   seed?: number;
   video: StoredVideo;
   warnings: string[];
+  cost?: JobCost;
 }
 
 /** Writes the sidecar unless another file has its key. Returns a warning if it cannot: the video is stored already. */

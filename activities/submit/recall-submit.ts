@@ -2,6 +2,7 @@ import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import type { VideoRequest } from '../../src/contract/request';
 import type { VideoStorage } from '../../src/storage';
 import { jobId, type NamedJob } from '../attempt';
+import { estimatedCost, serviceNameOf } from '../job-cost';
 import { JobRecordFile, jobDigest } from '../job-record';
 import { toFailure } from '../to-failure';
 import { recordedTask, type SubmittedTask, submittedTask, type TaskDescriptionDeps } from './submitted-task';
@@ -37,6 +38,8 @@ export function createRecallSubmit({ storage, onLostSubmit, ...deps }: RecallSub
     const record = JobRecordFile.of(storage, { job, request, digest: jobDigest(job, request) });
     void deps.learnedTimes.refresh();
     if (adopts !== undefined) {
+      const { service } = deps;
+      record.facts = { cost: estimatedCost(service, request), service: serviceNameOf(service) };
       await record.writeTask(adopts);
       return { task: submittedTask(adopts, { record, request }, deps), madeNoTask: false, onLostSubmit };
     }

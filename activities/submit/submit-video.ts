@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
 import { fromTemporalType, mayHaveMadeTask } from '../../src/contract/failure-table';
+import type { JobCost } from '../../src/contract/job-cost';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import { POST_BEFORE_DEADLINE_MS, POST_WITHIN_MS } from '../../src/contract/policies';
 import { parseRequest, type VideoRequest } from '../../src/contract/request';
@@ -8,6 +9,7 @@ import { createFailure, type FailureDetails } from '../../src/contract/video-fai
 import { type RateLimiter, ServiceFault } from '../../src/service';
 import { StorageFault } from '../../src/storage';
 import { jobId, type NamedJob, whileHeartbeating } from '../attempt';
+import { estimatedCost, reportCost, serviceNameOf } from '../job-cost';
 import { JobRecordFile, jobDigest, lostSubmitIn, mayKnowKey } from '../job-record';
 import { logEvent } from '../log-event';
 import { measureSubmitWait } from '../measure';
@@ -92,6 +94,8 @@ class SubmitAttempt {
   private keyWasSent: boolean;
   /** Why an earlier submit is lost. */
   private lostSubmit: string | undefined;
+  /** By the prices of the profile, if it has any. */
+  private readonly cost: JobCost | undefined;
 
   constructor(
     private readonly deps: SubmitVideoDeps,
@@ -105,6 +109,7 @@ class SubmitAttempt {
     this.keyWasSent =
       attempts.keySent || resubmits || resetRuns !== undefined || input.idempotencyKey !== undefined;
     this.lostSubmit = attempts.lostSubmit;
+    this.cost = estimatedCost(deps.service, request);
   }
 
   /** The task of an earlier attempt or run. Throws when one may exist and may not be submitted again. */
@@ -136,6 +141,7 @@ class SubmitAttempt {
     // Also for an attempt that the rate limiter would refuse: Temporal gives up what still runs at the deadline, and then
     // nobody knows that nothing was sent.
     refuseIfLate(this.input.startedAtMs);
+    await this.sayCost();
     const request = await withImageLink(this.input.request, this.deps);
     const { taskId, doubts } = await callWithinLimits(this.deps.rateLimiter, 'submit', () =>
       this.post(request),
@@ -145,11 +151,17 @@ class SubmitAttempt {
     return { ...this.task(taskId), ...this.deps.learnedTimes.kindFor(this.input.request) };
   }
 
+  /** Once, however many attempts there are. The items of a batch have theirs in the estimate of the batch: see openBatch. */
+  private async sayCost(): Promise<void> {
+    if (this.cost && this.number === 1 && this.input.job === undefined) await reportCost(this.cost);
+  }
+
   private async post(request: VideoRequest) {
     // An attempt that Temporal gives up after this note would be a lost submit, although it sends nothing.
     refuseIfLate(this.input.startedAtMs);
     this.leave({ sending: this.number });
     this.beganSending = true;
+    this.record.facts = { cost: this.cost, service: serviceNameOf(this.deps.service) };
     await this.record.writeSending(this.sendId);
     refuseIfLate(this.input.startedAtMs);
     const answer = await this.deps.service.submit(request, { idempotencyKey: this.idempotencyKey });
