@@ -8,9 +8,9 @@ import type { VideoRequest } from '../src/contract/request';
 import type { VideoService } from '../src/service';
 import { logEvent } from './log-event';
 
-/** The name of the service in its profile, or else its host. */
-export function serviceNameOf({ profile, address }: VideoService): string | undefined {
-  return profile?.name ?? (address === undefined ? undefined : new URL(address).host);
+/** The name of the service in its profile, or else its host. A service of your own may have neither. */
+export function serviceNameOf({ profile, address = '' }: VideoService): string | undefined {
+  return profile?.name ?? (URL.canParse(address) ? new URL(address).host : undefined);
 }
 
 /** What a request will cost; undefined when the profile has no prices. */

@@ -2,7 +2,8 @@ import { cleanText } from '../../src/contract/clean-text';
 import type { StoredVideo } from '../../src/contract/job';
 import type { JobCost } from '../../src/contract/job-cost';
 import type { VideoStorage } from '../../src/storage';
-import { inTime, readSmallText } from '../job-record';
+import { inTime } from '../job-record';
+import { readSmallText } from '../record-format';
 
 /** The content of `<key>.json` beside a video, which describes the file without its job. */
 export interface Sidecar {
