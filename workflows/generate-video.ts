@@ -2,7 +2,6 @@ import {
   allHandlersFinished,
   CancellationScope,
   condition,
-  patched,
   proxyActivities,
   setCurrentDetails,
   upsertMemo,
@@ -11,7 +10,6 @@ import {
 import type { VideoActivities } from '../activities';
 import type { CarriedJob } from '../src/contract/carried-over';
 import type { JobInput, JobProgress, JobResult } from '../src/contract/job';
-import type { JobCost } from '../src/contract/job-cost';
 import { type JobIdentity, shortIdentity } from '../src/contract/job-identity';
 import { COST_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, TASK_ID_MEMO } from '../src/contract/names';
 import { DOWNLOAD_AT_LEAST_MS, DOWNLOAD_POLICY } from '../src/contract/policies';
@@ -181,18 +179,15 @@ function updatePercent({ task }: JobProgress): void {
 }
 
 /**
- * Writes the cost to the memo when it changes. Jobs without prices and charges write nothing. A worker of an earlier version may
- * have taken a poll that says what was charged: then this run never writes, because a replay would not find the update.
+ * Writes the cost to the memo when it changes. Jobs without prices and charges write nothing, and neither do those of earlier
+ * versions, whose activities report no cost: see TakesCost.
  */
 function createCostMemo(): (progress: JobProgress) => void {
   let written = JSON.stringify(workflowInfo().memo?.[COST_MEMO]);
-  let mayWrite: boolean | undefined;
   return ({ cost }) => {
-    if (cost === undefined) return;
-    const changed = JSON.stringify(cost satisfies JobCost);
-    if (changed === written) return;
-    mayWrite ??= patched(COST_MEMO);
+    const changed = JSON.stringify(cost);
+    if (changed === undefined || changed === written) return;
     written = changed;
-    if (mayWrite) upsertMemo({ [COST_MEMO]: cost });
+    upsertMemo({ [COST_MEMO]: cost });
   };
 }

@@ -9,7 +9,7 @@ import { createFailure, type FailureDetails } from '../../src/contract/video-fai
 import { type RateLimiter, ServiceFault } from '../../src/service';
 import { StorageFault } from '../../src/storage';
 import { jobId, type NamedJob, whileHeartbeating } from '../attempt';
-import { estimatedCost, reportCost, serviceNameOf } from '../job-cost';
+import { estimatedCost, reportCost, serviceNameOf, type TakesCost } from '../job-cost';
 import { JobRecordFile, jobDigest, lostSubmitIn, mayKnowKey } from '../job-record';
 import { logEvent } from '../log-event';
 import { measureSubmitWait } from '../measure';
@@ -18,10 +18,16 @@ import { createCallFailure, toFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
 import { type ImageSource, withImageLink } from './image-link';
 import { type EarlierAttempts, readEarlierAttempts, type SubmitNote } from './submit-note';
-import { recordedTask, type SubmittedTask, submittedTask, type TaskDescriptionDeps } from './submitted-task';
+import {
+  asTaken,
+  recordedTask,
+  type SubmittedTask,
+  submittedTask,
+  type TaskDescriptionDeps,
+} from './submitted-task';
 
 /** Input of the activity submitVideo. */
-export interface SubmitVideoInput extends NamedJob {
+export interface SubmitVideoInput extends NamedJob, TakesCost {
   request: VideoRequest;
   /** The caller's key; made from namespace, name and request by default. */
   idempotencyKey?: string;
@@ -63,10 +69,11 @@ export function createSubmitVideo(deps: SubmitVideoDeps) {
     void deps.learnedTimes.refresh();
     const attempt = new SubmitAttempt(deps, { ...input, request, onLostSubmit, attempts, startedAtMs });
     try {
-      return await whileHeartbeating(
+      const task = await whileHeartbeating(
         () => attempt.note,
         async () => (await attempt.findTask()) ?? (await attempt.submit()),
       );
+      return asTaken(task, input);
     } catch (error) {
       throw await attempt.noteOutcome(error);
     }
@@ -153,7 +160,8 @@ class SubmitAttempt {
 
   /** Once, however many attempts there are. The items of a batch have theirs in the estimate of the batch: see openBatch. */
   private async sayCost(): Promise<void> {
-    if (this.cost && this.number === 1 && this.input.job === undefined) await reportCost(this.cost);
+    const { job, takesCost } = this.input;
+    if (takesCost && this.cost && this.number === 1 && job === undefined) await reportCost(this.cost);
   }
 
   private async post(request: VideoRequest) {

@@ -3,7 +3,7 @@ import type { JobCost } from '../../src/contract/job-cost';
 import type { VideoRequest } from '../../src/contract/request';
 import type { UsualTimes } from '../../src/contract/usual-times';
 import type { VideoService } from '../../src/service';
-import { estimatedCost } from '../job-cost';
+import { estimatedCost, type TakesCost } from '../job-cost';
 import type { JobRecord, JobRecordFile } from '../job-record';
 import type { LearnedTimes } from '../learn/learned-times';
 import { servicePollingOf } from '../service-polling';
@@ -59,4 +59,9 @@ export function recordedTask(
   if (found === undefined || !('taskId' in found)) return undefined;
   const task = submittedTask(found.taskId, job, deps);
   return found.state === 'stored' ? { ...task, isStored: true } : task;
+}
+
+/** The task as the workflow can take it. */
+export function asTaken({ cost, ...task }: SubmittedTask, { takesCost }: TakesCost): SubmittedTask {
+  return takesCost && cost ? { ...task, cost } : task;
 }

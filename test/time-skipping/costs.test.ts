@@ -65,6 +65,7 @@ test('the estimate is there before anything is paid for, and what was charged be
       service: 'Ark',
       submittedAt: expect.stringMatching(/^\d{4}-/),
     });
+    expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(2);
     // Of two attempts, one has told the workflow.
     const history = await eventsOf('priced');
     expect(history.filter((event) => event.workflowExecutionSignaledEventAttributes)).toHaveLength(1);
