@@ -24,9 +24,9 @@ export async function reportCost(cost: JobCost): Promise<void> {
   const { workflowExecution } = activityInfo();
   if (workflowExecution === undefined) return;
   const { workflowId, runId } = workflowExecution;
-  const { client } = Context.current();
   const reported: ReportedCost = { cost };
   try {
+    const { client } = Context.current();
     await client.withDeadline(Date.now() + REPORT_COST_WITHIN_MS, () =>
       client.workflow.getHandle(workflowId, runId).signal(COST_SIGNAL, reported),
     );
