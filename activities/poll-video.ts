@@ -14,15 +14,18 @@ import { toFailure } from './to-failure';
 /** Input of the activity pollVideo. */
 export interface PollVideoInput {
   taskId: string;
+  /** As for submitVideo. */
+  takesCost?: true;
 }
 
 /** Polls one task. */
 export function createPollVideo(pollTask: PollTask) {
-  return async function pollVideo({ taskId }: PollVideoInput): Promise<TaskStatus> {
-    return whileHeartbeating(
+  return async function pollVideo({ taskId, takesCost }: PollVideoInput): Promise<TaskStatus> {
+    const status = await whileHeartbeating(
       () => undefined,
       () => pollTask(taskId),
     );
+    return takesCost ? status : { ...status, charged: undefined };
   };
 }
 
@@ -122,8 +125,15 @@ function hasEnded({ state }: TaskStatus): boolean {
   return state === 'succeeded' || state === 'failed' || state === 'cancelled';
 }
 
-function toStatus({ task, serviceMessage, retryAfterMs, refusedContent: refused }: TaskReading): TaskStatus {
+function toStatus({
+  task,
+  serviceMessage,
+  retryAfterMs,
+  refusedContent: refused,
+  charged,
+}: TaskReading): TaskStatus {
   const { word } = task;
+  const cost = charged && { charged };
   switch (task.state) {
     case 'queued':
     case 'running':
@@ -131,10 +141,10 @@ function toStatus({ task, serviceMessage, retryAfterMs, refusedContent: refused 
     case 'unknown':
       return { state: task.state, word, retryAfterMs };
     case 'succeeded':
-      return { state: task.state, word, hasVideo: task.videoUrl !== undefined };
+      return { state: task.state, word, hasVideo: task.videoUrl !== undefined, ...cost };
     case 'failed':
-      return { state: task.state, word, ...serviceMessage, ...(refused && { refused }) };
+      return { state: task.state, word, ...serviceMessage, ...(refused && { refused }), ...cost };
     case 'cancelled':
-      return { state: task.state, word, ...serviceMessage };
+      return { state: task.state, word, ...serviceMessage, ...cost };
   }
 }

@@ -83,7 +83,8 @@ async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> 
     resubmits,
     resetRuns: job.host.resetRuns,
     decidedLostSubmit: job.hold.decidedLostSubmit,
-  };
+    takesCost: true,
+  } as const;
   return inspectBeforeCancelling(job, () => submitVideo(input));
 }
 
@@ -148,7 +149,7 @@ async function useRecord(job: Job, adopts?: string): Promise<Partial<RecalledSub
         ...job.activityId('recall'),
         summary: job.titled(adopts === undefined ? 'read the job record' : describeTask(adopts)),
       });
-      return await recallSubmit({ ...job.named, request, adopts });
+      return await recallSubmit({ ...job.named, request, adopts, takesCost: true });
     } catch (error) {
       logJob(job, 'recordNotRead', { error: cleanText(String(error)) });
       return {};

@@ -45,6 +45,10 @@ const EXAMPLES: Record<string, readonly Example[]> = {
     ['videogen open fox-1', 'in a browser'],
     ['videogen open fox-1 --no-browser', 'only the address'],
   ],
+  spend: [
+    ['videogen spend --since 7d', 'what the last seven days cost'],
+    ['videogen spend --since 2026-11-01 --until 2026-12-01 --by caller', 'November, by key of the gateway'],
+  ],
   completion: [
     ['videogen completion bash >> ~/.bashrc', 'for all shells to come'],
     ['videogen completion fish > ~/.config/fish/completions/videogen.fish', ''],

@@ -9,6 +9,7 @@ import type {
   OpenOptions,
   PollOptions,
   RetryCommandOptions,
+  SpendOptions,
   StatusOptions,
   WatchOptions,
 } from './options';
@@ -23,6 +24,7 @@ export interface JobActions {
   retry(workflowId: string, options: RetryCommandOptions): Promise<void>;
   download(workflowId: string, options: DownloadOptions): Promise<void>;
   open(workflowId: string, options: OpenOptions): Promise<void>;
+  spend(options: SpendOptions): Promise<void>;
   completion(shell: string): Promise<void>;
 }
 
@@ -88,6 +90,16 @@ export function addJobCommands(program: Command, actions: JobActions): void {
     .option('--no-browser', 'only print the address')
     .option('--json', AS_JSON)
     .action(actions.open);
+  program
+    .command('spend')
+    .description('add up what jobs and batches cost, by service, caller and day')
+    .option('--since <time>', 'those submitted since, such as 2h, 7d or 2026-11-16', '7d')
+    .option('--until <time>', 'and before, in the same form (default: now)')
+    .addOption(
+      new Option('--by <what>', 'one table (default: all three)').choices(['service', 'caller', 'day']),
+    )
+    .option('--json', AS_JSON)
+    .action(actions.spend);
   program
     .command('completion')
     .description('print a script that completes commands and options in a shell')

@@ -68,6 +68,7 @@ export interface EmulatorCommandOptions {
   honourKeys?: boolean;
   fault?: string[];
   dialect?: string;
+  charge?: string;
   chaos?: string;
   chaosSeed?: string;
 }
@@ -98,6 +99,13 @@ export interface ListCommandOptions {
   since?: string;
   limit: string;
   watch?: boolean;
+  json?: boolean;
+}
+
+export interface SpendOptions {
+  since: string;
+  until?: string;
+  by?: string;
   json?: boolean;
 }
 

@@ -4,6 +4,7 @@ import { durationMs } from '../contract/duration';
 import { isPollsPerSecondSaved, POLLS_PER_SECOND_SAVED_RULE } from '../contract/input-rules';
 import { TASK_STATES } from '../contract/job';
 import { CONTENT_STAGES } from '../contract/refused-content';
+import { chargedPaths, chargedSchema, currencyOf, pricesSchema } from './profile-prices';
 import {
   type AnswerPath,
   type AnswerPaths,
@@ -113,6 +114,9 @@ export const profileSchema = z
         video: answerPaths.optional().describe('Where the link to the video is.'),
         code: answerPaths.optional().describe("Where the service's error code is."),
         message: answerPaths.optional().describe("Where the service's error message is."),
+        charged: chargedSchema(answerPaths)
+          .optional()
+          .describe('Where the answer to the poll of an ended task says what it cost.'),
       })
       .optional()
       .describe('Where each value is in the answers. Replaces the default paths of that value.'),
@@ -219,7 +223,15 @@ export const profileSchema = z
       })
       .optional()
       .describe('When tasks are polled, for jobs that do not say it.'),
+    prices: pricesSchema.optional(),
   })
+  .refine(
+    ({ read, prices }) => read?.charged === undefined || currencyOf(read.charged, prices) !== undefined,
+    {
+      path: ['read', 'charged'],
+      error: 'needs a currency: set read.charged.currency, or prices.currency',
+    },
+  )
   .describe('How one video service differs from the interface that temporal-videogen expects.');
 
 /** How a service differs from the interface: its paths, fields, headers and words. */
@@ -268,7 +280,7 @@ export function profileJsonSchema(): object {
 }
 
 /** The default rules with the profile's own paths and words. */
-export function readingRules({ read = {}, states = {}, refusals }: ServiceProfile): ReadingRules {
+export function readingRules({ read = {}, states = {}, refusals, prices }: ServiceProfile): ReadingRules {
   const { paths: defaults, stateOf } = DEFAULT_RULES;
   const pathsOr = (given: AnswerPath | AnswerPath[] | undefined, usual: readonly AnswerPath[]) =>
     given === undefined ? usual : [given].flat();
@@ -284,6 +296,7 @@ export function readingRules({ read = {}, states = {}, refusals }: ServiceProfil
     videoUrl: pathsOr(read.video, defaults.videoUrl),
     code: pathsOr(code, defaults.code),
     message: message === undefined ? defaults.message : [message].flat().map((path) => ({ path })),
+    charged: chargedPaths(read.charged, prices),
   };
   const ownStates = new Map(
     NAMED_STATES.flatMap((state) =>

@@ -1,7 +1,9 @@
 import { isTaskId } from '../contract/input-rules';
 import type { TaskState } from '../contract/job';
+import type { Money } from '../contract/money';
 import type { RefusedContent } from '../contract/refused-content';
 import { bodiesOf, type Found, parseJson, valuesAt, valuesIn } from './answer-paths';
+import { readCharged } from './read-charged';
 import { findRefusal, isErrorObject, meansSuccess, type Refusal } from './read-refusal';
 import { type AnswerWords, findRefusedContent, type ReadRefusal } from './read-refused-content';
 import {
@@ -61,6 +63,8 @@ export interface AnswerReading {
   serviceMessage: ServiceMessage;
   /** Set if the content policy of the service refused the request, or the task failed because of it. */
   refusedContent?: RefusedContent;
+  /** What the task cost, once it has ended and if the service says it. */
+  charged?: Money;
 }
 
 /** The values that are read from an answer. */
@@ -71,6 +75,8 @@ export interface TracedReading extends AnswerReading {
   refusedContent?: ReadRefusal;
   /** The path at which each value was found. */
   found: Partial<Record<Field, string>>;
+  /** The path at which the cost was found. */
+  chargedAt?: string;
   /** What contradicts the reading, a sentence each. */
   doubts: string[];
   /** A task id that cannot be used: too long, or with control characters. */
@@ -127,12 +133,14 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
   const refusedContent = IS_IN_PROGRESS[task.state]
     ? undefined
     : findRefusedContent(bodies, { word, code, message, request }, rules);
+  const { charged, doubts: chargeDoubts } = readCharged(bodies, task.state, paths.charged);
   return {
     json: root !== undefined,
     taskId,
     ...(id !== undefined && !isUsable && { unusableId: id.value }),
     task,
     serviceMessage: { ...(code !== undefined && { code }), ...(message !== undefined && { message }) },
+    ...(charged && { charged: charged.value, chargedAt: charged.path }),
     found: Object.fromEntries(Object.entries(read).map(([field, { path }]) => [field, path])),
     ...(refusal && { refusal }),
     ...(refusedContent && { refusedContent }),
@@ -144,6 +152,7 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
             `${read.state?.path ?? 'the answer'} says ${word || 'done'}, and there is an error at ${error.path}`,
           ]
         : []),
+      ...chargeDoubts,
     ],
   };
 }

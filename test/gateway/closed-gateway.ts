@@ -20,6 +20,7 @@ export async function closedGateway(
     keys: undefined,
     limits: {},
     requestFields: [],
+    estimate: () => undefined,
     publicUrl: undefined,
     temporalUiUrl: undefined,
     hookSecret: undefined,

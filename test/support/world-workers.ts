@@ -34,6 +34,7 @@ export async function onWorker<T>(
     kind.onLostSubmit,
     kind.largestVideoBytes,
     tools.service.profile?.requestFields,
+    tools.service.profile?.prices,
   ]);
   const isShared = kind.worker === undefined;
   const free = isShared ? freeWorkers.get(env)?.get(key)?.pop() : undefined;

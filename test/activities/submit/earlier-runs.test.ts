@@ -52,7 +52,7 @@ const IN_PROGRESS = { lostSubmit: 'run before ended while a request may have bee
 const NOTHING = { lostSubmit: undefined };
 
 /** The own run, reset from one with these events. */
-const after = (...events: Event[]) => kept({ own: { events: [resetFrom('before')] }, before: { events } });
+const resetAfter = (...events: Event[]) => kept({ own: { events: [resetFrom('before')] }, before: { events } });
 
 describe('a job that was reset', () => {
   test('has the task that the memo of an earlier run names', async () => {
@@ -89,7 +89,7 @@ describe('a job that was reset', () => {
       IN_PROGRESS,
     ],
   ])('knows what became of the submit of a run that %s', async (_, events, known) => {
-    expect(await searchEarlierRuns(['own'], after(...events))).toEqual(known);
+    expect(await searchEarlierRuns(['own'], resetAfter(...events))).toEqual(known);
   });
 
   test('may have submitted in a run that Temporal has deleted', async () => {
@@ -154,7 +154,7 @@ describe('an item of a batch that was reset', () => {
   const ofItem = { activityId: 'submit-2' };
 
   test('has the task that its own submit returned', async () => {
-    const runs = after(
+    const runs = resetAfter(
       scheduled(5, 'submit-1'),
       scheduled(6, 'submit-2'),
       completed(5, { taskId: 'of-1' }),
@@ -174,7 +174,7 @@ describe('an item of a batch that was reset', () => {
   test.each([[{ taskId: 7 }], [null], ['task']])(
     'may have submitted when its submit returned %j',
     async (result) => {
-      const runs = after(scheduled(6, 'submit-2'), completed(6, result));
+      const runs = resetAfter(scheduled(6, 'submit-2'), completed(6, result));
       expect(await searchEarlierRuns(['own'], runs, ofItem)).toEqual(IN_PROGRESS);
     },
   );

@@ -1,0 +1,63 @@
+import {
+  costOfEstimate,
+  describeBatchCost,
+  describeCost,
+  type JobCost,
+  knownCost,
+  mergeCosts,
+  readCost,
+} from '../../src/contract/job-cost';
+
+const [ESTIMATED, CHARGED] = [
+  { amount: 0.4, currency: 'USD' },
+  { amount: 0.5, currency: 'USD' },
+];
+
+test.each<[JobCost, string]>([
+  [{ estimated: ESTIMATED }, '0.40 USD estimated'],
+  [{ charged: CHARGED }, '0.50 USD charged'],
+  [{ estimated: ESTIMATED, charged: CHARGED }, '0.50 USD charged (estimated 0.40 USD)'],
+  [{ unknown: 'the request has no duration' }, 'unknown: the request has no duration'],
+  [{}, 'unknown'],
+])('%j is described as %s', (cost, described) => {
+  expect(describeCost(cost)).toBe(described);
+});
+
+test('what was charged wins over the estimate, and both are kept', () => {
+  const estimate = costOfEstimate({ cost: ESTIMATED, seconds: 5 }, 'Ark');
+  expect(estimate).toEqual({ estimated: ESTIMATED, service: 'Ark' });
+  const cost = mergeCosts(estimate, { charged: CHARGED });
+  expect(cost).toEqual({ estimated: ESTIMATED, charged: CHARGED, service: 'Ark' });
+  expect(knownCost(cost)).toEqual(CHARGED);
+  expect(knownCost(costOfEstimate({ unknown: 'why' }, undefined))).toBeUndefined();
+  expect(knownCost(undefined)).toBeUndefined();
+});
+
+test('an estimate ends that the cost is unknown', () => {
+  expect(mergeCosts({ unknown: 'why' }, { estimated: ESTIMATED })).toEqual({ estimated: ESTIMATED });
+  expect(mergeCosts({ unknown: 'why' }, { charged: CHARGED })).toEqual({ unknown: 'why', charged: CHARGED });
+  expect(mergeCosts({ unknown: 'why' }, undefined)).toEqual({ unknown: 'why' });
+});
+
+test('the cost of a batch says what was spent, and of how much', () => {
+  const [spent, estimated] = [
+    { sums: [ESTIMATED], unknown: 1 },
+    { sums: [CHARGED], unknown: 0 },
+  ];
+  expect(describeBatchCost({ spent, estimated })).toBe('0.40 USD + 1 of unknown cost of estimated 0.50 USD');
+  expect(describeBatchCost({ estimated })).toBe('estimated 0.50 USD');
+  expect(describeBatchCost({})).toBe('unknown');
+});
+
+test('a cost is read back as it was written, and what is no cost is left out', () => {
+  const cost = { estimated: ESTIMATED, charged: CHARGED };
+  expect(readCost(JSON.parse(JSON.stringify(cost)))).toEqual(cost);
+  expect(readCost({ estimated: { amount: 'many', currency: 'USD' }, charged: CHARGED })).toEqual({
+    charged: CHARGED,
+  });
+  const shown = readCost({ unknown: `why\u001b[31m${'y'.repeat(10_000)}` })?.unknown;
+  expect(shown?.length).toBeLessThan(210);
+  expect(shown).not.toContain('\u001b');
+  for (const nothing of [undefined, null, 7, 'free', [], {}, { charged: -1 }])
+    expect(readCost(nothing)).toBeUndefined();
+});

@@ -1,0 +1,96 @@
+import { type Estimate, estimateCost, type PricedRequest, type Prices } from '../../src/contract/prices';
+import { fc } from '../support/properties';
+
+const PRICES: Prices = {
+  currency: 'USD',
+  table: [
+    { operation: 'text-to-video', resolution: '720p', perSecond: 0.1 },
+    { operation: 'image-to-video', perSecond: 0.2, perVideo: 0.05 },
+    { resolution: '480p', perVideo: 0.3 },
+  ],
+};
+const usd = (amount: number) => ({ amount, currency: 'USD' });
+const IMAGE = 'https://example.com/fox.png';
+
+test.each<[what: string, request: PricedRequest, estimate: Estimate]>([
+  ['by the second', { resolution: '720p', duration: 5 }, { cost: usd(0.5), seconds: 5 }],
+  ['by the first row that fits', { image_url: IMAGE, duration: 4 }, { cost: usd(0.85), seconds: 4 }],
+  ['by the video', { resolution: '480p' }, { cost: usd(0.3) }],
+  ['by the video, with its seconds', { resolution: '480p', duration: 10 }, { cost: usd(0.3), seconds: 10 }],
+  [
+    'unknown without a row',
+    { resolution: '1080p', duration: 5 },
+    { unknown: 'prices.table of the profile has no row for text-to-video at "1080p"', seconds: 5 },
+  ],
+  [
+    'unknown without a resolution',
+    { duration: 5 },
+    { unknown: 'the request has no resolution, and prices.defaults of the profile has none', seconds: 5 },
+  ],
+  [
+    'unknown without a duration',
+    { resolution: '720p' },
+    { unknown: 'the request has no duration, and prices.defaults of the profile has none' },
+  ],
+  [
+    'unknown when the service chooses the duration',
+    { resolution: '720p', duration: -1 },
+    { unknown: 'with a duration of -1 the service chooses it' },
+  ],
+])('the estimate is %s', (_what, request, estimate) => {
+  expect(estimateCost(PRICES, request)).toEqual(estimate);
+});
+
+test('what a request does not say is taken from the defaults', () => {
+  const prices = { ...PRICES, defaults: { duration: 8, resolution: '720p' } };
+  expect(estimateCost(prices, {})).toEqual({ cost: usd(0.8), seconds: 8 });
+  expect(estimateCost(prices, { duration: 2 })).toEqual({ cost: usd(0.2), seconds: 2 });
+  // A duration that the request leaves to the service is not the default one.
+  expect(estimateCost(prices, { duration: -1 })).toHaveProperty('unknown');
+});
+
+test('without prices the cost is unknown, and the seconds are known if the request says them', () => {
+  expect(estimateCost(undefined, { duration: 5 })).toEqual({
+    unknown: 'the profile of the service has no prices',
+    seconds: 5,
+  });
+});
+
+test('a free service costs zero, because its profile says so', () => {
+  const free: Prices = { currency: 'USD', table: [{ perVideo: 0 }] };
+  expect(estimateCost(free, {})).toEqual({ cost: usd(0) });
+});
+
+test('a price per second is exact for whole seconds', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 0, max: 10_000_000 }),
+      fc.integer({ min: 1, max: 60 }),
+      (millionths, duration) => {
+        const prices: Prices = { currency: 'USD', table: [{ perSecond: millionths / 1_000_000 }] };
+        const estimate = estimateCost(prices, { duration });
+        expect('cost' in estimate && Math.round(estimate.cost.amount * 1_000_000)).toBe(
+          millionths * duration,
+        );
+      },
+    ),
+  );
+});
+
+test('an estimate is either a cost or a reason, whatever the request', () => {
+  const request = fc.record(
+    {
+      image_url: fc.constant(IMAGE),
+      resolution: fc.constantFrom('480p', '720p', '1080p', '\u0007'),
+      duration: fc.integer({ max: 10 }),
+    },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(request, (given) => {
+      const estimate = estimateCost(PRICES, given);
+      if ('cost' in estimate) expect(estimate.cost.amount).toBeGreaterThan(0);
+      else expect(estimate.unknown).toMatch(/^[\x20-\x7e]{10,}$/);
+    }),
+  );
+});
