@@ -16,10 +16,11 @@ import { createCallFailure, toFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
 import { type ImageSource, withImageLink } from './image-link';
 import { type EarlierAttempts, readEarlierAttempts, type SubmitNote } from './submit-note';
+import { type CapDeps, type CapInput, Reservation } from './reservation';
 import { recordedTask, type SubmittedTask, submittedTask, type TaskDescriptionDeps } from './submitted-task';
 
 /** Input of the activity submitVideo. */
-export interface SubmitVideoInput extends NamedJob {
+export interface SubmitVideoInput extends NamedJob, CapInput {
   request: VideoRequest;
   /** The caller's key; made from namespace, name and request by default. */
   idempotencyKey?: string;
@@ -33,7 +34,7 @@ export interface SubmitVideoInput extends NamedJob {
   decidedLostSubmit?: string;
 }
 
-export interface SubmitVideoDeps extends ImageSource, TaskDescriptionDeps {
+export interface SubmitVideoDeps extends ImageSource, TaskDescriptionDeps, CapDeps {
   rateLimiter: RateLimiter;
   onLostSubmit: LostSubmitPolicy;
 }
@@ -92,6 +93,10 @@ class SubmitAttempt {
   private keyWasSent: boolean;
   /** Why an earlier submit is lost. */
   private lostSubmit: string | undefined;
+  /** How many are lost that `resubmit` repeats. */
+  private lostSubmits: number;
+  private readonly digest: string;
+  private reservation: Reservation | undefined;
 
   constructor(
     private readonly deps: SubmitVideoDeps,
@@ -100,11 +105,13 @@ class SubmitAttempt {
     const { request, attempts, resubmits = false, resetRuns } = input;
     const job = jobId(input);
     const digest = jobDigest(job, request);
+    this.digest = digest;
     this.record = JobRecordFile.of(deps.storage, { job, request, digest });
     this.idempotencyKey = input.idempotencyKey ?? digest;
     this.keyWasSent =
       attempts.keySent || resubmits || resetRuns !== undefined || input.idempotencyKey !== undefined;
     this.lostSubmit = attempts.lostSubmit;
+    this.lostSubmits = attempts.lostSubmits;
   }
 
   /** The task of an earlier attempt or run. Throws when one may exist and may not be submitted again. */
@@ -128,7 +135,10 @@ class SubmitAttempt {
       isDecided: resubmits,
     });
     failOnLostSubmit(this.lostSubmit, onLostSubmit);
-    if (runs.lostSubmit !== decidedLostSubmit) failOnLostSubmit(runs.lostSubmit, onLostSubmit);
+    const ofRuns = runs.lostSubmit === decidedLostSubmit ? undefined : runs.lostSubmit;
+    failOnLostSubmit(ofRuns, onLostSubmit);
+    if (this.lostSubmit !== undefined || ofRuns !== undefined)
+      this.lostSubmits = Math.max(this.lostSubmits, 1);
     return undefined;
   }
 
@@ -148,7 +158,16 @@ class SubmitAttempt {
   private async post(request: VideoRequest) {
     // An attempt that Temporal gives up after this note would be a lost submit, although it sends nothing.
     refuseIfLate(this.input.startedAtMs);
-    this.leave({ sending: this.number });
+    const { deps, input, digest, sendId, lostSubmits } = this;
+    this.reservation = new Reservation(deps, input, {
+      request: input.request,
+      digest,
+      sendId,
+      lostSubmits,
+    });
+    await this.reservation.take();
+    refuseIfLate(this.input.startedAtMs);
+    this.leave({ sending: this.number, ...this.lostCount });
     this.beganSending = true;
     await this.record.writeSending(this.sendId);
     refuseIfLate(this.input.startedAtMs);
@@ -156,6 +175,7 @@ class SubmitAttempt {
     this.leave({ taskId: answer.taskId });
     logEvent('submitted', { job: this.input.job, taskId: answer.taskId });
     await this.record.writeTask(answer.taskId);
+    await this.reservation.settle();
     return answer;
   }
 
@@ -179,10 +199,16 @@ class SubmitAttempt {
         sendWithoutTask: this.beganSending ? this.sendId : attempts.sendWithoutTask,
         ...(attempts.lostSubmit !== undefined && { lostSubmit: attempts.lostSubmit }),
         ...(keySent && { keySent }),
+        ...this.lostCount,
       });
       if (this.beganSending) await this.record.writeRefused({ keySent, lostSubmit: this.lostSubmit });
+      await this.reservation?.release();
     }
     return error instanceof NotSent ? error.cause : mentionLostSubmit(failure, this.lostSubmit);
+  }
+
+  private get lostCount(): Pick<SubmitNote, 'lostSubmits'> {
+    return this.lostSubmits > 0 ? { lostSubmits: this.lostSubmits } : {};
   }
 
   private leave(note: SubmitNote): void {
