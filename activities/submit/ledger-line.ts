@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { type Client, WithStartWorkflowOperation, WorkflowUpdateFailedError } from '@temporalio/client';
+import type { Workflow } from '@temporalio/common';
 import { cleanText } from '../../src/contract/clean-text';
 import { type LedgerAnswer, type LedgerEntry, MOST_ENTRIES } from '../../src/contract/ledger';
 import { LEDGER_UPDATE, LEDGER_WORKFLOW_TYPE, ledgerIdOf } from '../../src/contract/names';
@@ -120,7 +121,7 @@ function writeOnce(client: Client, taskQueue: string, entries: LedgerEntry[]): P
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     staticSummary: 'counts what the caps allow',
   });
-  return client.workflow.executeUpdateWithStart<LedgerAnswer[], [LedgerEntry[]]>(LEDGER_UPDATE, {
+  return client.workflow.executeUpdateWithStart<Workflow, LedgerAnswer[], [LedgerEntry[]]>(LEDGER_UPDATE, {
     args: [entries],
     updateId: randomUUID(),
     startWorkflowOperation,

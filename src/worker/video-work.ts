@@ -1,4 +1,5 @@
 import { createVideoActivities, type DownloadOptions, type VideoActivities } from '../../activities';
+import { checkCaps, readCaps } from '../config/caps-config';
 import { readGatewayUrl } from '../config/gateway-config';
 import {
   type Environment,
@@ -8,6 +9,7 @@ import {
 } from '../config/service-config';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
 import { readWebhookConfig } from '../config/webhook-config';
+import type { Caps } from '../contract/caps';
 import type { LostSubmitPolicy } from '../contract/lost-submit';
 import {
   createVideoService,
@@ -33,6 +35,8 @@ export interface VideoWorkOptions extends DownloadOptions {
   service?: VideoService;
   /** Where videos go. Default: `VIDEOGEN_STORAGE`. */
   storage?: VideoStorage;
+  /** What may be made. Give all workers of a task queue the same. Default: those of the file in `VIDEOGEN_CAPS`, or none. */
+  caps?: Caps;
   /** How webhooks are sent. Default: as the `VIDEOGEN_WEBHOOK_…` settings say. */
   webhooks?: WebhookOptions;
   /** How the service reaches the gateway, to fetch uploaded images. S3 needs none. Default: `VIDEOGEN_GATEWAY_URL`. */
@@ -74,6 +78,7 @@ export function prepareWork(options: VideoWorkOptions): VideoWork {
     onLostSubmit,
     pollsPerSecondSaved: options.pollsPerSecondSaved ?? readPollsPerSecondSaved(env),
     rateLimiter,
+    caps: options.caps ? checkCaps(options.caps) : readCaps(env),
     webhooks: options.webhooks ?? readWebhookConfig(env),
     gatewayUrl: options.gatewayUrl ?? readGatewayUrl(env),
   });
