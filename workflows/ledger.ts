@@ -64,18 +64,7 @@ export class Ledger {
 
   write(entries: readonly LedgerEntry[], nowMs: number): LedgerAnswer[] {
     this.turnDay(nowMs);
-    return entries.map((entry) => {
-      switch (entry.kind) {
-        case 'reserve':
-          return this.reserve(entry);
-        case 'release':
-          this.release(entry);
-          return { ok: true };
-        case 'settle':
-          this.settle(entry);
-          return { ok: true };
-      }
-    });
+    return entries.map((entry) => this[entry.kind](entry) ?? { ok: true });
   }
 
   /** Nothing is lost when an empty ledger ends. */
@@ -114,7 +103,7 @@ export class Ledger {
     };
   }
 
-  private reserve({ id, holder, accounts, seconds, cost }: LedgerEntry): LedgerAnswer {
+  private reserve({ id, holder, accounts, seconds, cost }: LedgerEntry): LedgerAnswer | undefined {
     const before = this.open.get(id);
     // A retry on another day is counted on that day too. Its batch has it already.
     const wanted = accounts.filter((account) => !before?.accounts.includes(keyOf(account)));
@@ -142,10 +131,10 @@ export class Ledger {
       cost: video.cost,
     });
     this.forgetOldest();
-    return { ok: true };
+    return undefined;
   }
 
-  private release({ id, holder }: LedgerEntry): void {
+  private release({ id, holder }: LedgerEntry): undefined {
     const reservation = this.open.get(id);
     if (reservation?.holder !== holder) return;
     this.open.delete(id);
@@ -153,20 +142,21 @@ export class Ledger {
   }
 
   /** What the service charged replaces what was reserved. */
-  private settle({ id, holder, accounts, seconds, cost }: LedgerEntry): void {
+  private settle({ id, holder, accounts, seconds, cost, charged }: LedgerEntry): undefined {
     const reservation = this.open.get(id);
     // Forgotten, and counted.
     if (reservation === undefined) return;
     if (reservation.holder !== holder) {
       // The next attempt holds the reservation, so this one paid beside it.
-      for (const account of accounts) this.change(keyOf(account), (taken) => takeMore(taken, { seconds, cost }));
+      for (const account of accounts)
+        this.change(keyOf(account), (taken) => takeMore(taken, { seconds, cost: charged ?? cost }));
       return;
     }
     this.open.delete(id);
-    if (cost === undefined) return;
+    if (charged == null) return;
     for (const key of reservation.accounts) {
       this.change(key, (taken) =>
-        takeMore(takeMore(taken, reservation, -1), { seconds: reservation.seconds, cost }),
+        takeMore(takeMore(taken, reservation, -1), { seconds: reservation.seconds, cost: charged }),
       );
     }
   }

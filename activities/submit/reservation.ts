@@ -2,7 +2,8 @@ import { activityInfo } from '@temporalio/activity';
 import {
   type Cap,
   type Caps,
-  describeReached,
+  capDetails,
+  capOfKey,
   firstReached,
   limits,
   NOTHING_TAKEN,
@@ -119,14 +120,14 @@ export class Reservation {
 
   private write(kind: LedgerEntry['kind'], charged?: Money) {
     const { seconds, cost } = this.takes;
-    const paid = kind === 'settle' ? charged : cost;
     return this.deps.ledger.write(this.input.ledgerQueue ?? activityInfo().taskQueue, {
       kind,
       id: this.id,
       holder: this.holder,
       accounts: this.accounts,
       ...(seconds !== undefined && { seconds }),
-      ...(paid !== undefined && { cost: paid }),
+      ...(cost !== undefined && { cost }),
+      ...(charged !== undefined && { charged }),
     });
   }
 }
@@ -159,19 +160,7 @@ function accountsOf(caps: Caps, { job, batchCap, caller }: CapInput): LedgerAcco
   return accounts;
 }
 
-/** A key that is named has its own cap alone. */
-export function capOfKey({ key, keys = {} }: Caps, caller: string): Cap | undefined {
-  return Object.hasOwn(keys, caller) ? keys[caller] : key;
-}
-
-function reachedFailure(reached: ReachedCap) {
-  return capReached({
-    message: describeReached(reached),
-    cap: nameOfLimit(reached),
-    capLeft: reached.left,
-    capResetsAt: reached.resetsAt,
-  });
-}
+const reachedFailure = (reached: ReachedCap) => capReached(capDetails(reached));
 
 const capReached = (details: Parameters<typeof createFailure>[1]) =>
   createCallFailure('CapReached', 'submit', details ?? {});

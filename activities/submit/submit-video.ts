@@ -15,8 +15,8 @@ import { callWithinLimits } from '../rate-limited-call';
 import { createCallFailure, toFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
 import { type ImageSource, withImageLink } from './image-link';
-import { type EarlierAttempts, readEarlierAttempts, type SubmitNote } from './submit-note';
 import { type CapDeps, type CapInput, Reservation } from './reservation';
+import { type EarlierAttempts, readEarlierAttempts, type SubmitNote } from './submit-note';
 import { recordedTask, type SubmittedTask, submittedTask, type TaskDescriptionDeps } from './submitted-task';
 
 /** Input of the activity submitVideo. */

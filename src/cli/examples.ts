@@ -45,6 +45,10 @@ const EXAMPLES: Record<string, readonly Example[]> = {
     ['videogen open fox-1', 'in a browser'],
     ['videogen open fox-1 --no-browser', 'only the address'],
   ],
+  caps: [
+    ['videogen caps', 'what was used and reserved, and what is left'],
+    ['videogen caps --json', 'for a script'],
+  ],
   completion: [
     ['videogen completion bash >> ~/.bashrc', 'for all shells to come'],
     ['videogen completion fish > ~/.config/fish/completions/videogen.fish', ''],

@@ -1,7 +1,7 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { dayOf } from '../contract/caps';
 import type { LedgerReport } from '../contract/ledger';
-import { LEDGER_QUERY, ledgerIdOf } from '../contract/names';
+import { LEDGER_QUERY, LEDGER_WORKFLOW_TYPE, ledgerIdOf } from '../contract/names';
 
 /**
  * What was taken of the caps of a task queue; undefined when nothing was counted yet. Asks a worker. Of a day that has ended
@@ -21,4 +21,12 @@ export async function readLedger(
     if (error instanceof WorkflowNotFoundError) return undefined;
     throw error;
   }
+}
+
+/** The task queues whose caps count something. */
+export async function queuesWithLedger(client: Client): Promise<string[]> {
+  const query = `WorkflowType = '${LEDGER_WORKFLOW_TYPE}' AND ExecutionStatus = 'Running'`;
+  const queues: string[] = [];
+  for await (const { taskQueue } of client.workflow.list({ query })) queues.push(taskQueue);
+  return queues.sort();
 }

@@ -1,4 +1,5 @@
 import { describeMoney, fromMillionths, type Money, readMoney, toMillionths } from './money';
+import type { FailureDetails } from './video-failure';
 
 /** How much may be made. Every limit that is set holds. */
 export interface Cap {
@@ -101,6 +102,11 @@ export function strictest(a: Cap | null | undefined, b: Cap | null | undefined):
   };
 }
 
+/** The cap of a gateway key: its own if it is named, else that of each key. */
+export function capOfKey({ key, keys = {} }: Caps, caller: string): Cap | undefined {
+  return Object.hasOwn(keys, caller) ? keys[caller] : key;
+}
+
 export const NOTHING_TAKEN: Taken = { videos: 0, ms: 0, money: {} };
 
 /** What is taken after so many such videos more. */
@@ -112,6 +118,19 @@ export function takeMore(taken: Taken, { seconds, cost }: VideoTakes, videos = 1
     videos: taken.videos + videos,
     ms: taken.ms + videos * toThousandths(seconds ?? 0),
     money: { ...taken.money, ...money },
+  };
+}
+
+/** What was used and what is reserved, in one. */
+export function takenTogether(used: Taken, reserved: Taken): Taken {
+  const money = Object.entries(reserved.money).map(([currency, amount]) => [
+    currency,
+    amount + (used.money[currency] ?? 0),
+  ]);
+  return {
+    videos: used.videos + reserved.videos,
+    ms: used.ms + reserved.ms,
+    money: { ...used.money, ...Object.fromEntries(money) },
   };
 }
 
@@ -170,6 +189,18 @@ export function describeReached(reached: ReachedCap): string {
   const isUsedUp = left === 0 || unit === 'videos';
   const state = isUsedUp ? 'is reached' : `has ${amount(left)} left, and this video takes ${amount(takes)}`;
   return `${describeCap(reached)} ${state}${resetsAt === undefined ? '' : `; it resets at ${resetsAt}`}`;
+}
+
+/** The details of the failure. */
+export function capDetails(
+  reached: ReachedCap,
+): Pick<FailureDetails, 'message' | 'cap' | 'capLeft' | 'capResetsAt'> {
+  return {
+    message: describeReached(reached),
+    cap: nameOfLimit(reached),
+    capLeft: reached.left,
+    ...(reached.resetsAt !== undefined && { capResetsAt: reached.resetsAt }),
+  };
 }
 
 /** `the daily cap of 3 videos for the gateway key web_shop`. */

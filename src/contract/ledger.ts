@@ -32,7 +32,10 @@ export interface LedgerEntry {
   holder: string;
   accounts: LedgerAccount[];
   seconds?: number;
+  /** As estimated. */
   cost?: Money;
+  /** What the service said when it settled. */
+  charged?: Money;
 }
 
 /** `full`: why the ledger could not count the video. */
@@ -108,7 +111,8 @@ export function isCap(value: unknown): value is Cap {
 
 /** Any program can send an update, of any shape. */
 export function isLedgerEntry(value: unknown): value is LedgerEntry {
-  const { kind, id, holder, accounts, seconds, cost }: Record<keyof LedgerEntry, unknown> = Object(value);
+  const { kind, id, holder, accounts, seconds, cost, charged }: Record<keyof LedgerEntry, unknown> =
+    Object(value);
   return (
     (kind === 'reserve' || kind === 'release' || kind === 'settle') &&
     isId(id) &&
@@ -118,7 +122,8 @@ export function isLedgerEntry(value: unknown): value is LedgerEntry {
     accounts.length <= CAP_SCOPES.length &&
     accounts.every(isAccount) &&
     (seconds == null || isSeconds(seconds)) &&
-    (cost == null || isMoney(cost))
+    (cost == null || isMoney(cost)) &&
+    (charged == null || isMoney(charged))
   );
 }
 

@@ -1,9 +1,11 @@
 import type { Client } from '@temporalio/client';
 import { connectClient } from '../client/connect';
 import { createVideoClient } from '../client/video-client';
+import { readCaps } from '../config/caps-config';
 import { readGatewayConfig } from '../config/gateway-config';
 import { readLogConfig } from '../config/log-config';
 import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
+import { resolveQueues } from '../config/queues';
 import { ConfigError } from '../config/read-setting';
 import { type Environment, readProfile } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
@@ -14,6 +16,7 @@ import { type Monitor, openMonitor } from '../monitor/monitor';
 import { MetricRegistry } from '../monitor/registry';
 import { createStorage, type VideoStorage } from '../storage';
 import { openTracing } from '../tracing/open-tracing';
+import { guardCaps } from './cap-guard';
 import { buildGateway } from './gateway';
 import { openKeyFile } from './gateway-keys';
 import { gatewayHealth } from './health';
@@ -100,7 +103,9 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
       ? undefined
       : openKeyFile(keysFile, ({ message }) => logger.event('keysNotRead', { reason: message }));
   const storage = options.storage ?? createStorage(readStorageConfig(env));
-  const requestFields = readProfile(env)?.requestFields ?? [];
+  const { requestFields = [], prices } = readProfile(env) ?? {};
+  const caps = readCaps(env);
+  const { taskQueue } = resolveQueues({ taskQueue: options.taskQueue }, env);
   const client = options.client ?? (await connectClient(env, isTraced));
   const videos = await createVideoClient({ env, client, taskQueue: options.taskQueue });
   const monitored = monitorAddress(options.monitor, env);
@@ -112,6 +117,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     keys,
     limits,
     requestFields,
+    guardCaps: guardCaps({ client, taskQueue, caps, prices }),
     publicUrl,
     hookSecret,
     temporalUiUrl: options.temporalUiUrl ?? temporalUiUrl,

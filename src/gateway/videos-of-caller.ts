@@ -8,6 +8,7 @@ import type { VideoJob } from '../client/video-job';
 import type { JobOptions } from '../contract/job';
 import type { SubmitDecision } from '../contract/lost-submit';
 import { PERCENT_MEMO } from '../contract/names';
+import type { CapGuard } from './cap-guard';
 import type { DeletedVideos } from './deleted-videos';
 import { isUnavailable, noSuchVideo, Refusal } from './http-errors';
 import type { LimitKeeper } from './key-limits';
@@ -33,6 +34,7 @@ interface Tools {
   board: VideoBoard;
   limits: LimitKeeper;
   deleted: DeletedVideos;
+  guardCaps: CapGuard;
 }
 
 const CHECK_EVERY_MS = 500;
@@ -52,12 +54,13 @@ export class VideosOfCaller {
     { request, asked, options }: Wanted & { options?: JobOptions },
     idempotencyKey: string | undefined,
   ): Promise<VideoObject> {
-    const { client, board, videos, limits, deleted } = this.tools;
+    const { client, board, videos, limits, deleted, guardCaps } = this.tools;
     const taskId = taskIdFor(this.caller, idempotencyKey);
     const workflowId = workflowIdOf(this.caller, taskId);
     const isRepeatable = idempotencyKey !== undefined;
     if (isRepeatable && (await deleted.has(workflowId))) throw videoDeleted();
     const isKnown = isRepeatable && (await board.read(workflowId)) !== undefined;
+    if (!isKnown) await guardCaps(this.caller, request);
     const count = () => limits.countStart(this.caller, workflowId);
     const start = isKnown ? undefined : await withDeadline(client, count);
     const callback = callbackDigest(options);
@@ -65,7 +68,7 @@ export class VideosOfCaller {
     try {
       await withDeadline(client, () =>
         videos.start(
-          { ...options, request },
+          { ...options, request, caller: this.caller },
           { workflowId, temporal: { memo, priority: { fairnessKey: this.caller } } },
         ),
       );

@@ -91,9 +91,7 @@ test('workers killed between the POST and its answer leave their videos counted'
   await client.workflow.getHandle(ledgerIdOf(taskQueue)).terminate();
   const before = postsOf(emulator).length;
   emulator.next('submit', { kind: 'hang' }, { kind: 'hang' });
-  const lost = await Promise.all(
-    ['lost 1', 'lost 2'].map((prompt) => videos.start({ request: { prompt } })),
-  );
+  const lost = await Promise.all(['lost 1', 'lost 2'].map((prompt) => videos.start({ request: { prompt } })));
   while (postsOf(emulator).length < before + lost.length) await pause();
   await Promise.all(workers.map((worker) => worker.kill('SIGKILL')));
 
