@@ -6,8 +6,8 @@ import {
   defineUpdate,
   setCurrentDetails,
   setHandler,
+  setWorkflowOptions,
 } from '@temporalio/workflow';
-import { dayEndsAt, dayOf } from '../src/contract/caps';
 import {
   type CarriedLedger,
   isLedgerEntry,
@@ -30,8 +30,8 @@ export const writeLedger = defineUpdate<LedgerAnswer[], [LedgerEntry[]]>(LEDGER_
 export const ledgerCounts = defineQuery<LedgerReport>(LEDGER_QUERY);
 
 /**
- * Counts what the caps of a task queue allow. Workers start it with their first update; it ends on a day on which there is
- * nothing to count.
+ * Counts what the caps of a task queue allow. Workers start it with their first update, and it never ends: who terminates it
+ * begins to count anew.
  *
  * @example
  * ```ts
@@ -55,18 +55,15 @@ export async function keepLedger(carried?: CarriedLedger): Promise<void> {
     { description: 'Reserves, releases and settles videos; sent by workers', validator: checkEntries },
   );
   show();
-  for (;;) {
-    const untilMidnightMs = Date.parse(dayEndsAt(dayOf(Date.now()))) - Date.now();
-    const isLong = () => historyIsLong(LONGEST_HISTORY_EVENTS);
-    if (await condition(isLong, untilMidnightMs, { summary: 'the caps of the day reset' })) {
-      await condition(allHandlersFinished);
-      logEvent('continuedAsNew', {});
-      await continueAsNew<typeof keepLedger>(ledger.carry());
-    }
-    if (ledger.isEmpty(Date.now())) return;
-    show();
-  }
+  // Without a timer: it costs nothing while nothing is submitted, and the first update of a day begins that day.
+  await condition(() => historyIsLong(LONGEST_HISTORY_EVENTS));
+  await condition(allHandlersFinished);
+  logEvent('continuedAsNew');
+  await continueAsNew<typeof keepLedger>(ledger.carry());
 }
+
+// It outlives every version of a worker: pinned to one, it would end all submits when the last worker of that version ends.
+setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, keepLedger);
 
 function checkEntries(entries: unknown): void {
   const isRight = Array.isArray(entries) && entries.length <= MOST_ENTRIES && entries.every(isLedgerEntry);

@@ -67,12 +67,6 @@ export class Ledger {
     return entries.map((entry) => this[entry.kind](entry) ?? { ok: true });
   }
 
-  /** Nothing is lost when an empty ledger ends. */
-  isEmpty(nowMs: number): boolean {
-    this.turnDay(nowMs);
-    return this.accounts.size === 0;
-  }
-
   /** Changes nothing, because a query reads it: a day that has ended is shown as it ended. */
   report(): LedgerReport {
     const reserved = new Map<string, Taken>();

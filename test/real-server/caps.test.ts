@@ -11,6 +11,7 @@ import { ledgerIdOf } from '../../src/contract/names';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { type DevServer, startDevServer } from '../../src/temporal-server';
 import { postsOf } from '../support/chaos-audit';
+import { shortHistories } from '../support/short-histories';
 import { killLeftoverWorkers, startWorkerProcess, type WorkerProcess } from '../support/worker-process';
 import { failureOf, pause } from '../support/world';
 
@@ -34,6 +35,8 @@ const startWorker = (env: Record<string, string> = {}) =>
     VIDEOGEN_TASK_QUEUE: taskQueue,
     VIDEOGEN_STORAGE: join(folder, 'videos'),
     VIDEOGEN_CAPS: join(folder, 'caps.yaml'),
+    // So that the ledger continues as new during the race.
+    VIDEOGEN_TEST_BUNDLE: shortHistories().codePath,
     ...env,
   });
 

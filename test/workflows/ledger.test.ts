@@ -137,11 +137,12 @@ describe('a ledger', () => {
     expect(videosIn(ledger)).toEqual([0, 3]);
   });
 
-  it('is empty on the next day, or when its batches are a month old', () => {
-    write(ledger, NOON, entry('reserve', 'a'), entry('reserve', 'b', { accounts: [batch({ videos: 9 })] }));
-    expect(ledger.isEmpty(NOON)).toBe(false);
-    expect(ledger.isEmpty(TOMORROW)).toBe(false);
-    expect(ledger.isEmpty(NOON + 32 * 24 * HOUR)).toBe(true);
+  it('forgets a batch that was not touched for a month', () => {
+    write(ledger, NOON, entry('reserve', 'a', { accounts: [batch({ videos: 9 })] }));
+    write(ledger, NOON + 29 * 24 * HOUR, entry('reserve', 'b'));
+    expect(videosIn(ledger, 'batch')).toEqual([0, 1]);
+    write(ledger, NOON + 32 * 24 * HOUR, entry('reserve', 'c'));
+    expect(videosIn(ledger, 'batch')).toBeUndefined();
   });
 
   it('knows the same after it has continued as new', () => {
