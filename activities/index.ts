@@ -81,7 +81,7 @@ export function createVideoActivities({
     downloadVideo: createDownloadVideo({ ...download, service, storage, rateLimiter, learnedTimes }),
     cancelVideo: createCancelVideo(service),
     sendWebhook: createSendWebhook(sender),
-    ...createBatchFiles(storage, service.profile?.requestFields),
+    ...createBatchFiles(storage, service.profile),
   };
 }
 

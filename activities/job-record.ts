@@ -1,42 +1,25 @@
 import { createHash } from 'node:crypto';
-import type { Readable } from 'node:stream';
 import { activityInfo } from '@temporalio/activity';
-import { z } from 'zod';
 import { keyMaterial } from '../src/contract/idempotency-key';
 import type { StoredVideo } from '../src/contract/job';
 import { RECORD_IO_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { asStorageFault, StorageFault, type VideoStorage } from '../src/storage';
-import { fileName } from './download/storage-key';
 import { logEvent } from './log-event';
+import {
+  type JobRecord,
+  parseRecord,
+  type RecordedFacts,
+  readSmallText,
+  recordKey,
+  type StoredRecord,
+} from './record-format';
 import { requestOnRecord } from './request-on-record';
 
 /** A task id is worth a second try: without it, the task is lost once Temporal deletes the history. */
 const WRITE_TASK_ATTEMPTS = 2;
 
-const submittedSchema = z.object({ taskId: z.string() });
-
-const recordSchema = z.discriminatedUnion('state', [
-  // The POST that is being sent, or a lost submit. The sender is the activity, in any of its attempts.
-  z.object({ state: z.literal('sending'), send: z.string(), sender: z.string(), at: z.string() }),
-  // The last POST made no task. The lost submit is an earlier one, which `resubmit` repeated.
-  z.object({ state: z.literal('refused'), keySent: z.boolean(), lostSubmit: z.string().optional() }),
-  submittedSchema.extend({ state: z.literal('submitted') }),
-  submittedSchema.extend({
-    state: z.literal('stored'),
-    key: z.string(),
-    video: z.looseObject({ uri: z.string(), bytes: z.number(), sha256: z.string(), contentType: z.string() }),
-    warnings: z.array(z.string()),
-    storage: z.string().optional(),
-  }),
-]);
-
-const fileSchema = z.object({ request: z.record(z.string(), z.unknown()).optional() }).and(recordSchema);
-
-/** How far a job has come, as recorded in the storage. */
-export type JobRecord = z.infer<typeof recordSchema>;
-
-export type StoredRecord = Extract<JobRecord, { state: 'stored' }>;
+export type { JobRecord, StoredRecord } from './record-format';
 
 /**
  * The record of a job in the storage, outside Temporal. A job with the same name and the same request finds its task, its
@@ -45,6 +28,8 @@ export type StoredRecord = Extract<JobRecord, { state: 'stored' }>;
 export class JobRecordFile {
   /** The request as it is written to files: of a new record, or of one that was read. */
   requestOnRecord: Record<string, unknown> | undefined;
+  /** Of a record that was read, or for the next write. */
+  facts: RecordedFacts = {};
 
   private constructor(
     private readonly storage: VideoStorage,
@@ -54,7 +39,7 @@ export class JobRecordFile {
   ) {}
 
   get key(): string {
-    return `jobs/${fileName(this.job)}.${this.id}.json`;
+    return recordKey(this.job, this.id);
   }
 
   /** The record of a job that is about to submit; `digest` is its `jobDigest`. */
@@ -78,14 +63,17 @@ export class JobRecordFile {
       return stored && readSmallText(stored);
     });
     if (content === undefined) return undefined;
-    const { request, ...record } = parse(this.key, content);
+    const { request, facts, record } = parse(this.key, content);
     this.requestOnRecord ??= request;
+    this.facts = facts;
     return record;
   }
 
   /** Before the POST: a reader that finds only this knows that a task may exist. */
   async writeSending(send: string): Promise<void> {
-    await this.write({ state: 'sending', send, sender: sender(), at: new Date().toISOString() });
+    const at = new Date().toISOString();
+    this.facts = { ...this.facts, submittedAt: at };
+    await this.write({ state: 'sending', send, sender: sender(), at });
   }
 
   /** No task was made. If this cannot be written, the heartbeat of the attempt still says so. */
@@ -114,7 +102,7 @@ export class JobRecordFile {
 
   private async write(record: JobRecord): Promise<void> {
     const { namespace } = activityInfo();
-    const content = { namespace, job: this.job, request: this.requestOnRecord, ...record };
+    const content = { namespace, job: this.job, request: this.requestOnRecord, ...this.facts, ...record };
     await inTime(() =>
       this.storage.write(this.key, `${JSON.stringify(content, undefined, 2)}\n`, 'application/json'),
     );
@@ -168,7 +156,7 @@ export function jobDigest(job: string, request: VideoRequest): string {
 
 function parse(key: string, content: string) {
   try {
-    return fileSchema.parse(JSON.parse(content));
+    return parseRecord(content);
   } catch (error) {
     throw new StorageFault(
       `${key} in the storage is damaged and may name a paid task: repair it, or delete it if there is no such task`,
@@ -176,9 +164,6 @@ function parse(key: string, content: string) {
     );
   }
 }
-
-/** Records and sidecars have a few kilobytes; a larger file under their key is not one of them. */
-const LARGEST_SMALL_FILE_BYTES = 1024 * 1024;
 
 /** A storage that does not answer must not block a worker slot, a rate limit and a shutdown. */
 export async function inTime<T>(work: () => Promise<T>): Promise<T> {
@@ -191,16 +176,4 @@ export async function inTime<T>(work: () => Promise<T>): Promise<T> {
   // A failure after the timeout must not become an unhandled rejection.
   working.catch(() => undefined);
   return Promise.race([working, late]).finally(() => clearTimeout(timer));
-}
-
-/** Cuts a file that is too large, so that its reader finds it incomplete. */
-export async function readSmallText(stored: Readable): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of stored) {
-    bytes += chunk.length;
-    if (bytes > LARGEST_SMALL_FILE_BYTES) break;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

@@ -6,23 +6,25 @@ import { readFailure } from '../src/contract/video-failure';
 import type { RateLimiter, TaskReading, VideoService } from '../src/service';
 import { tracePoll } from '../src/tracing/active-span';
 import { whileHeartbeating } from './attempt';
+import type { TakesCost } from './job-cost';
 import { logEvent } from './log-event';
 import { callWithinLimits } from './rate-limited-call';
 import { servicePollingOf } from './service-polling';
 import { toFailure } from './to-failure';
 
 /** Input of the activity pollVideo. */
-export interface PollVideoInput {
+export interface PollVideoInput extends TakesCost {
   taskId: string;
 }
 
 /** Polls one task. */
 export function createPollVideo(pollTask: PollTask) {
-  return async function pollVideo({ taskId }: PollVideoInput): Promise<TaskStatus> {
-    return whileHeartbeating(
+  return async function pollVideo({ taskId, takesCost }: PollVideoInput): Promise<TaskStatus> {
+    const status = await whileHeartbeating(
       () => undefined,
       () => pollTask(taskId),
     );
+    return takesCost ? status : { ...status, charged: undefined };
   };
 }
 
@@ -122,8 +124,9 @@ function hasEnded({ state }: TaskStatus): boolean {
   return state === 'succeeded' || state === 'failed' || state === 'cancelled';
 }
 
-function toStatus({ task, serviceMessage, retryAfterMs }: TaskReading): TaskStatus {
+function toStatus({ task, serviceMessage, retryAfterMs, charged }: TaskReading): TaskStatus {
   const { word } = task;
+  const cost = charged && { charged };
   switch (task.state) {
     case 'queued':
     case 'running':
@@ -131,9 +134,9 @@ function toStatus({ task, serviceMessage, retryAfterMs }: TaskReading): TaskStat
     case 'unknown':
       return { state: task.state, word, retryAfterMs };
     case 'succeeded':
-      return { state: task.state, word, hasVideo: task.videoUrl !== undefined };
+      return { state: task.state, word, hasVideo: task.videoUrl !== undefined, ...cost };
     case 'failed':
     case 'cancelled':
-      return { state: task.state, word, ...serviceMessage };
+      return { state: task.state, word, ...serviceMessage, ...cost };
   }
 }

@@ -39,6 +39,7 @@ export {
   createS3Storage,
   type IncomingVideo,
   type LinkValidity,
+  type ListedFile,
   type ReceiveOptions,
   type S3Connection,
   type S3Credentials,

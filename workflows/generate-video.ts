@@ -11,7 +11,7 @@ import type { VideoActivities } from '../activities';
 import type { CarriedJob } from '../src/contract/carried-over';
 import type { JobInput, JobProgress, JobResult } from '../src/contract/job';
 import { type JobIdentity, shortIdentity } from '../src/contract/job-identity';
-import { LOST_SUBMIT_MEMO, PERCENT_MEMO, TASK_ID_MEMO } from '../src/contract/names';
+import { COST_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, TASK_ID_MEMO } from '../src/contract/names';
 import { DOWNLOAD_AT_LEAST_MS, DOWNLOAD_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import { expectedOf } from '../src/contract/video-facts';
@@ -90,7 +90,7 @@ function logReady(job: Job): void {
 async function download(job: Job, taskId: string): Promise<JobResult> {
   const waitedMs = job.waitedMs();
   job.enter('downloading');
-  const { expected, record, startedAtMs, endedTask: ended } = job;
+  const { expected, record, startedAtMs, endedTask: ended, cost } = job;
   const { queues, storage, keepBad } = job.options;
   const { downloadVideo } = proxyActivities<VideoActivities>({
     ...DOWNLOAD_POLICY,
@@ -108,10 +108,12 @@ async function download(job: Job, taskId: string): Promise<JobResult> {
     keepBad: keepBad ?? undefined,
     startedAtMs,
     ended,
+    cost,
   });
   job.markSucceeded(video, warnings);
   measureEnd(job);
-  return { taskId, video, seed: expected?.seed, polls: job.observed.polls, waitedMs, warnings };
+  const { polls } = job.observed;
+  return { taskId, video, seed: expected?.seed, polls, waitedMs, warnings, ...(cost && { cost }) };
 }
 
 function startJob(input: JobInput, carried: CarriedJob | undefined): Job {
@@ -137,6 +139,7 @@ function startJob(input: JobInput, carried: CarriedJob | undefined): Job {
 function ownWorkflow({ request, taskId }: JobInput, carried: CarriedJob | undefined): JobHost {
   const { workflowId } = workflowInfo();
   let wasHeld = false;
+  const updateCost = createCostMemo();
   let identity: JobIdentity | undefined;
   return {
     name: workflowId,
@@ -158,6 +161,7 @@ function ownWorkflow({ request, taskId }: JobInput, carried: CarriedJob | undefi
         upsertMemo({ [LOST_SUBMIT_MEMO]: progress.hold.since });
       }
       updatePercent(progress);
+      updateCost(progress);
       setCurrentDetails(currentDetails(progress, job.ending, workflowId));
       updateSearchAttributes({ ...progress, failure: job.failure?.type });
     },
@@ -172,4 +176,18 @@ function updatePercent({ task }: JobProgress): void {
   const percent = Math.min(Math.floor(task.percent), 99);
   if (Math.floor(percent / PERCENT_STEP) > Math.floor(recorded / PERCENT_STEP))
     upsertMemo({ [PERCENT_MEMO]: percent });
+}
+
+/**
+ * Writes the cost to the memo when it changes. Jobs without prices and charges write nothing, and neither do those of earlier
+ * versions, whose activities report no cost: see TakesCost.
+ */
+function createCostMemo(): (progress: JobProgress) => void {
+  let written = JSON.stringify(workflowInfo().memo?.[COST_MEMO]);
+  return ({ cost }) => {
+    const changed = JSON.stringify(cost);
+    if (changed === undefined || changed === written) return;
+    written = changed;
+    upsertMemo({ [COST_MEMO]: cost });
+  };
 }

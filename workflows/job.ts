@@ -12,6 +12,7 @@ import type {
   StoredVideo,
   TaskStatus,
 } from '../src/contract/job';
+import { type JobCost, mergeCosts } from '../src/contract/job-cost';
 import type { JobIdentity } from '../src/contract/job-identity';
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import { UNKNOWN_TASK_GRACE_MS } from '../src/contract/policies';
@@ -68,6 +69,8 @@ export class Job {
   expected: ExpectedVideo | undefined;
   /** How long such tasks usually take, if the worker has learned it. */
   usualTimes: UsualTimes | undefined;
+  /** What is known about what the job costs. */
+  cost: JobCost | undefined;
   private phase: JobPhase = 'submitting';
   private submittedAtMs: number;
   private nextPollAtMs: number | undefined;
@@ -96,6 +99,7 @@ export class Job {
     this.recordUsualTimes(carried?.usualTimes);
     this.hasDefaultReceiver = carried?.hasReceiver ?? false;
     this.record = carried?.record;
+    this.cost = carried?.cost;
     this.taskId = carried?.taskId;
   }
 
@@ -147,11 +151,12 @@ export class Job {
   }
 
   /** What the worker's profile and storage say about the task. */
-  recordSettings({ servicePolling, usualTimes, record, hasReceiver }: SubmittedTask): void {
+  recordSettings({ servicePolling, usualTimes, record, hasReceiver, cost }: SubmittedTask): void {
     this.servicePolling = servicePolling;
     this.recordUsualTimes(usualTimes);
     this.recordReceiver(hasReceiver);
     this.record = record;
+    this.cost = mergeCosts(this.cost, cost);
   }
 
   /** Other than these, no schedule can be made from. */
@@ -213,11 +218,17 @@ export class Job {
     this.taskTimer.recordPoll(this.waitedMs());
     this.servicePolling = status.servicePolling;
     this.recordReceiver(status.hasReceiver);
+    if (status.charged) this.cost = mergeCosts(this.cost, { charged: status.charged });
     this.show();
   }
 
   recordPollFailure(failure: VideoFailure): void {
     this.observed.recordPollFailure(failure);
+    this.show();
+  }
+
+  recordCost(cost: JobCost): void {
+    this.cost = mergeCosts(this.cost, cost);
     this.show();
   }
 
@@ -303,6 +314,7 @@ export class Job {
       ...this.hold.carry(longestTextBytes),
       isAdopted: this.isAdopted || undefined,
       record: this.record,
+      cost: this.cost,
       startedAtMs: this.startedAtMs,
       submittedAtMs: this.submittedAtMs,
       ...this.observed.carry(longestTextBytes),
@@ -331,6 +343,7 @@ export class Job {
       deadlineAt: isoTime(this.deadlineAtMs()),
       nextPollAt: pollsAgain ? isoTime(this.nextPollAtMs ?? 0) : undefined,
       download: this.phase === 'downloading' ? this.download : undefined,
+      cost: this.cost,
       hold: this.hold.progress(),
       signalled: this.hold.signalled,
       webhook: this.webhook,

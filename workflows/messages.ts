@@ -8,9 +8,11 @@ import {
 } from '@temporalio/workflow';
 import { isDownloadProgress } from '../src/contract/input-rules';
 import type { JobProgress, ReportedDownload } from '../src/contract/job';
+import { type ReportedCost, readCost } from '../src/contract/job-cost';
 import { describeConflict, type JobIdentity } from '../src/contract/job-identity';
 import type { SubmitDecision } from '../src/contract/lost-submit';
 import {
+  COST_SIGNAL,
   DECIDE_SUBMIT_SIGNAL,
   DECIDE_SUBMIT_UPDATE,
   DOWNLOAD_PROGRESS_SIGNAL,
@@ -32,6 +34,7 @@ export const decideSubmitSignal = defineSignal<[SubmitDecision, id?: string]>(DE
 /** Signal: has a job poll its task now. */
 export const pollNow = defineSignal(POLL_NOW_SIGNAL);
 export const downloadProgress = defineSignal<[ReportedDownload]>(DOWNLOAD_PROGRESS_SIGNAL);
+export const costEstimated = defineSignal<[ReportedCost]>(COST_SIGNAL);
 
 /** Handles the messages that a running job accepts. */
 export function answerMessages(job: Job): void {
@@ -49,6 +52,14 @@ export function answerMessages(job: Job): void {
       if (isDownloadProgress(soFar)) job.recordDownload(soFar);
     },
     { description: 'Sent by a long download to report its progress' },
+  );
+  setHandler(
+    costEstimated,
+    (reported) => {
+      const cost = readCost(Object(reported).cost);
+      if (cost) job.recordCost(cost);
+    },
+    { description: 'Sent by the submit to say what the video will cost, before it is paid for' },
   );
   setHandler(waitForTask, (_identity?: JobIdentity) => taskOf(job), {
     description: 'Returns the task id as soon as there is one; fails while the job waits for a decision',

@@ -37,7 +37,10 @@ export async function notifyReceiver(job: Job, event: WebhookEvent): Promise<voi
   job.recordWebhook({ event, workflowId: delivery.id });
 }
 
-function deliveryOf({ host, hold, taskId, failure, options }: Job, event: WebhookEvent): WebhookDelivery {
+function deliveryOf(
+  { host, hold, taskId, failure, cost, options }: Job,
+  event: WebhookEvent,
+): WebhookDelivery {
   // Only a hold can begin more than once.
   const count = event === 'video.needs_decision' ? hold.count : 1;
   return {
@@ -47,6 +50,7 @@ function deliveryOf({ host, hold, taskId, failure, options }: Job, event: Webhoo
     job: host.name,
     taskId,
     failure: failure?.type,
+    ...(cost && { cost }),
     timestamp: new Date().toISOString(),
   };
 }

@@ -62,8 +62,8 @@ export function ownPoller(input: JobInput): Poller {
         pace.poll({
           // The last poll gets more attempts: a fault of a second must not end a paid job.
           mayBeLocal: job.remainingMs() > 0,
-          locally: () => local.pollVideo({ taskId }).catch(undefinedIfTooSlow),
-          regularly: () => regular().pollVideo({ taskId }),
+          locally: () => local.pollVideo({ taskId, takesCost: true }).catch(undefinedIfTooSlow),
+          regularly: () => regular().pollVideo({ taskId, takesCost: true }),
         }),
       );
     },

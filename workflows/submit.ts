@@ -88,7 +88,8 @@ async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> 
     batchCap: job.host.batchCap,
     caller: caller ?? undefined,
     ledgerQueue: workflowInfo().taskQueue,
-  };
+    takesCost: true,
+  } as const;
   return inspectBeforeCancelling(job, () => submitVideo(input));
 }
 
@@ -153,7 +154,7 @@ async function useRecord(job: Job, adopts?: string): Promise<Partial<RecalledSub
         ...job.activityId('recall'),
         summary: job.titled(adopts === undefined ? 'read the job record' : describeTask(adopts)),
       });
-      return await recallSubmit({ ...job.named, request, adopts });
+      return await recallSubmit({ ...job.named, request, adopts, takesCost: true });
     } catch (error) {
       logJob(job, 'recordNotRead', { error: cleanText(String(error)) });
       return {};

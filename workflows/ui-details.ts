@@ -2,6 +2,7 @@ import { upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import { describeDuration } from '../src/contract/duration';
 import type { JobPhase, JobProgress } from '../src/contract/job';
+import { describeCost } from '../src/contract/job-cost';
 import { decisionCommands } from '../src/contract/lost-submit';
 import { type Searchable, searchAttributesOf } from '../src/contract/search-attributes';
 import { describeDownload } from '../src/contract/summaries';
@@ -22,12 +23,13 @@ export function currentDetails(
   ending: string | undefined,
   workflowId: string,
 ): string {
-  const { phase, taskId, task, polls, nextPollAt, deadlineAt, hold, signalled, problem, download, webhook } =
-    progress;
+  const { phase, taskId, task, polls, nextPollAt, deadlineAt, hold, signalled, problem } = progress;
+  const { download, webhook, cost } = progress;
   const percent = task?.percent === undefined ? '' : `, ${Math.round(task.percent)} %`;
   const lines = [
     `**${HEADLINES[phase]}**`,
     taskId && `Task ${codeMarkdown(taskId)}`,
+    cost && `Cost: ${plainMarkdown(describeCost(cost))}`,
     task && `The service says: ${plainMarkdown(task.word || task.state)}${percent} (poll ${polls})`,
     nextPollAt && `Next poll at ${nextPollAt}`,
     download && describeDownload(download),

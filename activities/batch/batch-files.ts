@@ -11,7 +11,9 @@ import {
   resultsKey,
   type StoredFile,
 } from '../../src/contract/batch';
+import { type MoneySum, sumOf } from '../../src/contract/money';
 import { RECORD_WITHIN_MS, REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../src/contract/policies';
+import { estimateCost, type Prices } from '../../src/contract/prices';
 import { parseRequest, type VideoRequest } from '../../src/contract/request';
 import { parseRequestLines } from '../../src/contract/request-lines';
 import {
@@ -21,6 +23,7 @@ import {
   requestsFileProblem,
 } from '../../src/contract/sizes';
 import { createFailure } from '../../src/contract/video-failure';
+import type { ServiceProfile } from '../../src/service';
 import { asStorageFault, StorageFault, type VideoStorage } from '../../src/storage';
 
 /** Input of the activity openBatch. */
@@ -51,8 +54,8 @@ export interface RecordResultsInput {
   results: ItemResult[];
 }
 
-/** The files of a batch. `requestFields` are the fields that the service accepts beyond the interface. */
-export function createBatchFiles(storage: VideoStorage, requestFields?: readonly string[]) {
+/** The files of a batch, for the requests of a service with this profile. */
+export function createBatchFiles(storage: VideoStorage, { requestFields, prices }: ServiceProfile = {}) {
   return {
     /**
      * Checks all requests before anything is paid for, and reads the results of earlier runs under the same name, so that
@@ -66,7 +69,8 @@ export function createBatchFiles(storage: VideoStorage, requestFields?: readonly
       const sha256 = digestOf(requests);
       return retryingStorageFaults(async () => {
         await claim(requestsKey(batch), { items, sha256 });
-        return { items, sha256, earlier: doneBefore(await readResults(batch)) };
+        const earlier = doneBefore(await readResults(batch));
+        return { items, sha256, earlier, ...(prices && { estimated: estimateAll(requests, prices) }) };
       });
     },
 
@@ -136,6 +140,12 @@ export function createBatchFiles(storage: VideoStorage, requestFields?: readonly
       return stored && text(untilLimit(stored, mostBytes));
     });
   }
+}
+
+/** Before anything is paid for. */
+function estimateAll(requests: VideoRequest[], prices: Prices): MoneySum {
+  const estimates = requests.map((request) => estimateCost(prices, request));
+  return sumOf(estimates.map((estimate) => ('cost' in estimate ? estimate.cost : undefined)));
 }
 
 function digestOf(requests: VideoRequest[]): string {

@@ -1,5 +1,6 @@
 import { activityInfo, Context, cancellationSignal, heartbeat } from '@temporalio/activity';
 import type { StoredVideo } from '../../src/contract/job';
+import { type JobCost, mergeCosts } from '../../src/contract/job-cost';
 import { DOWNLOAD_PACE, LARGEST_VIDEO_BYTES } from '../../src/contract/policies';
 import type { EndedTask } from '../../src/contract/usual-times';
 import { describeMismatches, type ExpectedVideo } from '../../src/contract/video-facts';
@@ -35,6 +36,8 @@ export interface DownloadVideoInput extends NamedJob {
   startedAtMs?: number;
   /** When the task ended, for the worker to learn from. It travels here because an activity of its own would add events. */
   ended?: EndedTask;
+  /** What is known about what the job costs. */
+  cost?: JobCost;
 }
 
 /** Result of the activity downloadVideo. */
@@ -66,7 +69,7 @@ export interface DownloadVideoDeps extends DownloadOptions {
 export function createDownloadVideo(deps: DownloadVideoDeps) {
   const { service, storage, rateLimiter, pace = DOWNLOAD_PACE } = deps;
   return async function downloadVideo(input: DownloadVideoInput): Promise<DownloadedVideo> {
-    const { taskId, expected = {} } = input;
+    const { taskId, expected = {}, cost } = input;
     const named = { job: input.job, taskId };
     const signal = cancellationSignal();
     const startedAtMs = Date.now();
@@ -91,10 +94,12 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       const warnings = [...describeMismatches(expected, video), ...doubts];
       if (deps.sidecar !== false) {
         const { requestOnRecord: request } = record ?? {};
-        const sidecar = { workflowId: jobId(input), taskId, request, seed: expected.seed, video, warnings };
+        const about = { workflowId: jobId(input), taskId, request, seed: expected.seed };
+        const sidecar = { ...about, video, warnings, ...(cost && { cost }) };
         const problem = await writeSidecar(storage, key, sidecar);
         if (problem !== undefined) warnings.push(problem);
       }
+      if (record) record.facts = { ...record.facts, cost: mergeCosts(record.facts.cost, cost) };
       await record?.writeStored({ taskId, key, video, warnings, storage: input.storage });
       logEvent('stored', { ...named, ...video, ...(warnings.length > 0 && { warnings }) });
       return { video, warnings };

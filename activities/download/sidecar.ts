@@ -1,7 +1,9 @@
 import { cleanText } from '../../src/contract/clean-text';
 import type { StoredVideo } from '../../src/contract/job';
+import type { JobCost } from '../../src/contract/job-cost';
 import type { VideoStorage } from '../../src/storage';
-import { inTime, readSmallText } from '../job-record';
+import { inTime } from '../job-record';
+import { readSmallText } from '../record-format';
 
 /** The content of `<key>.json` beside a video, which describes the file without its job. */
 export interface Sidecar {
@@ -12,6 +14,7 @@ export interface Sidecar {
   seed?: number;
   video: StoredVideo;
   warnings: string[];
+  cost?: JobCost;
 }
 
 /** Writes the sidecar unless another file has its key. Returns a warning if it cannot: the video is stored already. */

@@ -4,8 +4,9 @@ import type { VideoRequest } from '../../src/contract/request';
 import { type EndedTask, type UsualTimes, usualTimesOf } from '../../src/contract/usual-times';
 import type { VideoService } from '../../src/service';
 import type { VideoStorage } from '../../src/storage';
-import { inTime, readSmallText } from '../job-record';
+import { inTime } from '../job-record';
 import { logEvent } from '../log-event';
+import { readSmallText } from '../record-format';
 import { expectedTimesOf } from '../service-polling';
 import { summarizeTimes } from './summarize-times';
 

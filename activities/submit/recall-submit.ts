@@ -2,12 +2,19 @@ import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import type { VideoRequest } from '../../src/contract/request';
 import type { VideoStorage } from '../../src/storage';
 import { jobId, type NamedJob } from '../attempt';
+import { estimatedCost, serviceNameOf, type TakesCost } from '../job-cost';
 import { JobRecordFile, jobDigest } from '../job-record';
 import { toFailure } from '../to-failure';
-import { recordedTask, type SubmittedTask, submittedTask, type TaskDescriptionDeps } from './submitted-task';
+import {
+  asTaken,
+  recordedTask,
+  type SubmittedTask,
+  submittedTask,
+  type TaskDescriptionDeps,
+} from './submitted-task';
 
 /** Input of the activity recallSubmit. */
-export interface RecallSubmitInput extends NamedJob {
+export interface RecallSubmitInput extends NamedJob, TakesCost {
   request: VideoRequest;
   /** The task that an operator adopted: it is written to the record. */
   adopts?: string;
@@ -37,13 +44,16 @@ export function createRecallSubmit({ storage, onLostSubmit, ...deps }: RecallSub
     const record = JobRecordFile.of(storage, { job, request, digest: jobDigest(job, request) });
     void deps.learnedTimes.refresh();
     if (adopts !== undefined) {
+      const { service } = deps;
+      record.facts = { cost: estimatedCost(service, request), service: serviceNameOf(service) };
       await record.writeTask(adopts);
-      return { task: submittedTask(adopts, { record, request }, deps), madeNoTask: false, onLostSubmit };
+      const adopted = submittedTask(adopts, { record, request }, deps);
+      return { task: asTaken(adopted, input), madeNoTask: false, onLostSubmit };
     }
     try {
       const found = await record.read();
       const task = recordedTask(found, { record, request }, deps);
-      if (task) return { task, madeNoTask: false, onLostSubmit };
+      if (task) return { task: asTaken(task, input), madeNoTask: false, onLostSubmit };
       const madeNoTask = found?.state === 'refused' && found.lostSubmit === undefined;
       return { madeNoTask, onLostSubmit };
     } catch (error) {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
 import { fromTemporalType, mayHaveMadeTask } from '../../src/contract/failure-table';
+import type { JobCost } from '../../src/contract/job-cost';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import { POST_BEFORE_DEADLINE_MS, POST_WITHIN_MS } from '../../src/contract/policies';
 import { parseRequest, type VideoRequest } from '../../src/contract/request';
@@ -8,6 +9,7 @@ import { createFailure, type FailureDetails } from '../../src/contract/video-fai
 import { type RateLimiter, ServiceFault } from '../../src/service';
 import { StorageFault } from '../../src/storage';
 import { jobId, type NamedJob, whileHeartbeating } from '../attempt';
+import { estimatedCost, reportCost, serviceNameOf, type TakesCost } from '../job-cost';
 import { JobRecordFile, jobDigest, lostSubmitIn, mayKnowKey } from '../job-record';
 import { logEvent } from '../log-event';
 import { measureSubmitWait } from '../measure';
@@ -17,10 +19,16 @@ import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
 import { type ImageSource, withImageLink } from './image-link';
 import { type CapDeps, type CapInput, Reservation } from './reservation';
 import { type EarlierAttempts, readEarlierAttempts, type SubmitNote } from './submit-note';
-import { recordedTask, type SubmittedTask, submittedTask, type TaskDescriptionDeps } from './submitted-task';
+import {
+  asTaken,
+  recordedTask,
+  type SubmittedTask,
+  submittedTask,
+  type TaskDescriptionDeps,
+} from './submitted-task';
 
 /** Input of the activity submitVideo. */
-export interface SubmitVideoInput extends NamedJob, CapInput {
+export interface SubmitVideoInput extends NamedJob, CapInput, TakesCost {
   request: VideoRequest;
   /** The caller's key; made from namespace, name and request by default. */
   idempotencyKey?: string;
@@ -62,10 +70,11 @@ export function createSubmitVideo(deps: SubmitVideoDeps) {
     void deps.learnedTimes.refresh();
     const attempt = new SubmitAttempt(deps, { ...input, request, onLostSubmit, attempts, startedAtMs });
     try {
-      return await whileHeartbeating(
+      const task = await whileHeartbeating(
         () => attempt.note,
         async () => (await attempt.findTask()) ?? (await attempt.submit()),
       );
+      return asTaken(task, input);
     } catch (error) {
       throw await attempt.noteOutcome(error);
     }
@@ -97,6 +106,8 @@ class SubmitAttempt {
   private lostSubmits: number;
   private readonly digest: string;
   private reservation: Reservation | undefined;
+  /** By the prices of the profile, if it has any. */
+  private readonly cost: JobCost | undefined;
 
   constructor(
     private readonly deps: SubmitVideoDeps,
@@ -112,6 +123,7 @@ class SubmitAttempt {
       attempts.keySent || resubmits || resetRuns !== undefined || input.idempotencyKey !== undefined;
     this.lostSubmit = attempts.lostSubmit;
     this.lostSubmits = attempts.lostSubmits;
+    this.cost = estimatedCost(deps.service, request);
   }
 
   /** The task of an earlier attempt or run. Throws when one may exist and may not be submitted again. */
@@ -146,6 +158,7 @@ class SubmitAttempt {
     // Also for an attempt that the rate limiter would refuse: Temporal gives up what still runs at the deadline, and then
     // nobody knows that nothing was sent.
     refuseIfLate(this.input.startedAtMs);
+    await this.sayCost();
     const request = await withImageLink(this.input.request, this.deps);
     const { taskId, doubts } = await callWithinLimits(this.deps.rateLimiter, 'submit', () =>
       this.post(request),
@@ -153,6 +166,12 @@ class SubmitAttempt {
     measureSubmitWait();
     for (const doubt of doubts) logEvent('ambiguousAnswer', { taskId, doubt });
     return { ...this.task(taskId), ...this.deps.learnedTimes.kindFor(this.input.request) };
+  }
+
+  /** Once, however many attempts there are. The items of a batch have theirs in the estimate of the batch: see openBatch. */
+  private async sayCost(): Promise<void> {
+    const { job, takesCost } = this.input;
+    if (takesCost && this.cost && this.number === 1 && job === undefined) await reportCost(this.cost);
   }
 
   private async post(request: VideoRequest) {
@@ -169,6 +188,7 @@ class SubmitAttempt {
     refuseIfLate(this.input.startedAtMs);
     this.leave({ sending: this.number, ...this.lostCount });
     this.beganSending = true;
+    this.record.facts = { cost: this.cost, service: serviceNameOf(this.deps.service) };
     await this.record.writeSending(this.sendId);
     refuseIfLate(this.input.startedAtMs);
     const answer = await this.deps.service.submit(request, { idempotencyKey: this.idempotencyKey });

@@ -1,7 +1,9 @@
 import type { ServicePolling } from '../../src/contract/job';
+import type { JobCost } from '../../src/contract/job-cost';
 import type { VideoRequest } from '../../src/contract/request';
 import type { UsualTimes } from '../../src/contract/usual-times';
 import type { VideoService } from '../../src/service';
+import { estimatedCost, type TakesCost } from '../job-cost';
 import type { JobRecord, JobRecordFile } from '../job-record';
 import type { LearnedTimes } from '../learn/learned-times';
 import { servicePollingOf } from '../service-polling';
@@ -21,6 +23,8 @@ export interface SubmittedTask {
   hasReceiver?: true;
   /** Whether the video is stored already, according to the record. */
   isStored?: boolean;
+  /** What the job costs, if the profile has prices or the record says it. */
+  cost?: JobCost;
 }
 
 /** What describes tasks to the workflow. */
@@ -36,9 +40,11 @@ export function submittedTask(
   { record, request }: { record: JobRecordFile; request: VideoRequest },
   { service, learnedTimes, pollsPerSecondSaved }: TaskDescriptionDeps,
 ): SubmittedTask {
+  const cost = record.facts.cost ?? estimatedCost(service, request);
   return {
     taskId,
     record: record.id,
+    ...(cost && { cost }),
     ...servicePollingOf(service.profile, pollsPerSecondSaved),
     ...learnedTimes.usualTimesFor(request),
   };
@@ -53,4 +59,9 @@ export function recordedTask(
   if (found === undefined || !('taskId' in found)) return undefined;
   const task = submittedTask(found.taskId, job, deps);
   return found.state === 'stored' ? { ...task, isStored: true } : task;
+}
+
+/** The task as the workflow can take it. */
+export function asTaken({ cost, ...task }: SubmittedTask, { takesCost }: TakesCost): SubmittedTask {
+  return takesCost && cost ? { ...task, cost } : task;
 }

@@ -1,13 +1,15 @@
 import { type BatchProgress, shown } from '../contract';
+import { describeBatchCost } from '../contract/job-cost';
 import { cutToWidth } from './display-width';
 import { bar, progressLine } from './progress-line';
 
 /** The progress of a batch: `12 of 40 stored, 1 failed, 20 under way`. */
-export function batchLine({ items, succeeded, failed, running, stopping }: BatchProgress): string {
+export function batchLine({ items, succeeded, failed, running, stopping, cost }: BatchProgress): string {
   const parts = [
     `${succeeded} of ${items ?? '?'} stored`,
     failed > 0 && `${failed} failed`,
     running.length > 0 && `${running.length} under way`,
+    cost && `cost ${describeBatchCost(cost)}`,
     stopping && `no new items start: ${shown(stopping)}`,
   ];
   return parts.filter(Boolean).join(', ');

@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers';
 import type { Environment } from '../config/service-config';
 import { type BatchResult, doneBefore, type ItemResult, parseResults, shown } from '../contract';
+import { describeBatchCost } from '../contract/job-cost';
 import { openStored } from './copy-out';
 
 /** The results file lists them all. */
@@ -8,9 +9,10 @@ const MAX_FAILURES_SHOWN = 10;
 
 /** How a batch ended, and why its items failed. */
 export async function summaryLines(result: BatchResult, env: Environment): Promise<string[]> {
-  const { items, succeeded, failed } = result;
+  const { items, succeeded, failed, cost } = result;
   const stored = `Stored ${succeeded} of ${items} videos`;
-  if (failed === 0) return [`${stored}.`];
+  const costs = cost ? [`Cost: ${describeBatchCost(cost)}.`] : [];
+  if (failed === 0) return [`${stored}.`, ...costs];
   const results = await readResults(result, env);
   const failures = results.flatMap((line) =>
     line.outcome === 'failed' ? [`  ${line.item}: ${shown(line.message)}`] : [],
@@ -21,6 +23,7 @@ export async function summaryLines(result: BatchResult, env: Environment): Promi
     `${stored}, ${failed} failed${failures.length > 0 ? ':' : '.'}`,
     ...failures,
     ...(more > 0 ? [`  and ${more} more, listed in the results`] : []),
+    ...costs,
     ...(retryable > 0
       ? [`Run the command again to retry ${retryable === failed ? 'them' : `${retryable} of them`}.`]
       : []),

@@ -1,5 +1,6 @@
 import { ConfigError, readKeyIfSet } from '../config/service-config';
 import { durationMs, inShell } from '../contract';
+import { isAmount } from '../contract/money';
 import { type ChaosOptions, DIALECT_NAMES, type DialectName, startEmulator } from '../emulator';
 import { callDescriber } from './call-describer';
 import { EXIT } from './exit-codes';
@@ -20,6 +21,7 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
   const faults = readFaults(options.fault ?? []);
   const dialect = readDialect(options.dialect);
   const chaos = readChaos(options);
+  const charge = readCharge(options.charge);
   const port = readPort('--port', options.port);
   const concurrentTasks = readCount('--concurrent-tasks', options.concurrentTasks);
   const apiKey = readKeyIfSet(terminal.env);
@@ -31,6 +33,7 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
     concurrentTasks,
     tasksFile: options.tasksFile,
     dialect,
+    charge,
     chaos,
     idempotencyKeys: options.honourKeys ? 'honoured' : 'ignored',
     onCall: (call) => terminal.err(`${describeCall(call)}\n`),
@@ -67,6 +70,12 @@ function readChaos({ chaos, chaosSeed: seed }: EmulatorCommandOptions): ChaosOpt
   const rate = Number(chaos);
   if (chaos.trim() !== '' && rate >= 0 && rate <= 1) return { rate, seed };
   throw new ConfigError(`--chaos is ${JSON.stringify(chaos)}: give a number from 0 to 1, such as 0.1.`);
+}
+
+function readCharge(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (text.trim() !== '' && isAmount(Number(text))) return Number(text);
+  throw new ConfigError(`--charge is ${JSON.stringify(text)}: give an amount in dollars, such as 0.25.`);
 }
 
 function readCount(name: string, text: string | undefined): number | undefined {

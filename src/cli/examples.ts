@@ -49,6 +49,10 @@ const EXAMPLES: Record<string, readonly Example[]> = {
     ['videogen caps', 'what was used and reserved, and what is left'],
     ['videogen caps --json', 'for a script'],
   ],
+  spend: [
+    ['videogen spend --since 7d', 'what the last seven days cost'],
+    ['videogen spend --since 2026-11-01 --until 2026-12-01 --by caller', 'November, by key of the gateway'],
+  ],
   completion: [
     ['videogen completion bash >> ~/.bashrc', 'for all shells to come'],
     ['videogen completion fish > ~/.config/fish/completions/videogen.fish', ''],

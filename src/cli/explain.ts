@@ -6,6 +6,7 @@ import { ConfigError, type Environment, readApiKey, readProfile } from '../confi
 import { printableJson } from '../contract';
 import { errorCode } from '../contract/error-code';
 import { TASK_ID_RULE } from '../contract/input-rules';
+import { describeMoney } from '../contract/money';
 import { NO_SECRETS, redact } from '../contract/redact';
 import {
   type AnswerSample,
@@ -124,11 +125,11 @@ function forPrograms(
   return {
     answers: answers.map((answer) => {
       const reading = traceAnswer(answer, rules);
-      const { json, taskId, task, serviceMessage, found, doubts } = reading;
+      const { json, taskId, task, serviceMessage, charged, found, doubts } = reading;
       const link = 'videoUrl' in task ? { videoUrl: shown(task.videoUrl) } : {};
       return {
         ...{ name: answer.name, call: answer.call, status: answer.status },
-        ...{ json, taskId, task: { ...task, ...link }, serviceMessage, found, doubts },
+        ...{ json, taskId, task: { ...task, ...link }, serviceMessage, charged, found, doubts },
         missing: missingIn(answer, reading),
       };
     }),
@@ -182,7 +183,7 @@ function title({ name, call, status }: SavedAnswer): string {
 /** A line for each value that was read from an answer. */
 function explained(answer: SavedAnswer, rules: ReadingRules): string[] {
   const reading = traceAnswer(answer, rules);
-  const { json, taskId, task, serviceMessage, found, doubts } = reading;
+  const { json, taskId, task, serviceMessage, found, doubts, charged, chargedAt } = reading;
   const line = (label: string, value: string | undefined, at: string | undefined) =>
     value === undefined || at === undefined ? [] : [`${label.padEnd(8)}  ${shown(value)}  at ${at}`];
   const lines = [
@@ -193,6 +194,7 @@ function explained(answer: SavedAnswer, rules: ReadingRules): string[] {
     ...line('video', 'videoUrl' in task ? task.videoUrl : undefined, found.videoUrl),
     ...line('code', serviceMessage.code, found.code),
     ...line('message', serviceMessage.message, found.message),
+    ...line('charged', charged && describeMoney(charged), chargedAt),
     ...missingIn(answer, reading).map((what) => `${what}: ${whyMissing(what, reading)}`),
     ...doubts.map((doubt) => `doubt: ${shown(doubt)}`),
   ];

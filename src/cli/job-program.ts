@@ -10,6 +10,7 @@ import type {
   OpenOptions,
   PollOptions,
   RetryCommandOptions,
+  SpendOptions,
   StatusOptions,
   WatchOptions,
 } from './options';
@@ -25,6 +26,7 @@ export interface JobActions {
   download(workflowId: string, options: DownloadOptions): Promise<void>;
   open(workflowId: string, options: OpenOptions): Promise<void>;
   caps(options: CapsCommandOptions): Promise<void>;
+  spend(options: SpendOptions): Promise<void>;
   completion(shell: string): Promise<void>;
 }
 
@@ -95,6 +97,16 @@ export function addJobCommands(program: Command, actions: JobActions): void {
     .description('show the caps of the workers, and what is left of each')
     .option('--json', AS_JSON)
     .action(actions.caps);
+  program
+    .command('spend')
+    .description('add up what jobs and batches cost, by service, caller and day')
+    .option('--since <time>', 'those submitted since, such as 2h, 7d or 2026-11-16', '7d')
+    .option('--until <time>', 'and before, in the same form (default: now)')
+    .addOption(
+      new Option('--by <what>', 'one table (default: all three)').choices(['service', 'caller', 'day']),
+    )
+    .option('--json', AS_JSON)
+    .action(actions.spend);
   program
     .command('completion')
     .description('print a script that completes commands and options in a shell')

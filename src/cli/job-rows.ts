@@ -1,5 +1,7 @@
 import type { BatchProgress, JobOverview, JobProgress, OverviewState } from '../contract';
 import { shown } from '../contract';
+import { knownCost } from '../contract/job-cost';
+import { describeMoney } from '../contract/money';
 import { batchLine } from './batch-lines';
 import { percentOf } from './progress-line';
 import type { Column } from './table';
@@ -40,6 +42,7 @@ export function jobColumns(nowMs: number): Column<JobRow>[] {
       canShrink: true,
       rank: 3,
     },
+    { title: 'COST', text: costText, leastWidth: 0, rank: 5 },
     { title: 'TASK', text: ({ taskId = '' }) => shown(taskId), leastWidth: 8, canShrink: true, rank: 4 },
   ];
 }
@@ -62,6 +65,12 @@ export function phaseText(row: JobRow, nowMs: number): string {
   ]
     .filter(Boolean)
     .join(', ');
+}
+
+/** One number: what was charged, or else the estimate. */
+function costText({ cost, progress }: JobRow): string {
+  const known = knownCost(progress?.cost ?? cost);
+  return known ? describeMoney(known) : '';
 }
 
 function batchText({ batch, counts, state, failure }: JobRow): string {

@@ -92,17 +92,18 @@ export function readFilters(
   return {
     ...(state && { states: OVERVIEW_STATES.filter((one) => state.includes(one)) }),
     ...(failure && { failures: failure.filter(isFailureType) }),
-    ...(since !== undefined && { since: readSince(since, nowMs) }),
+    ...(since !== undefined && { since: readTime('--since', since, nowMs) }),
     limit: readLimit(limit),
   };
 }
 
-function readSince(given: string, nowMs: number): Date {
+/** A time that an option gives: so long ago, or a date. */
+export function readTime(option: string, given: string, nowMs: number): Date {
   const ago = durationMs(given);
   const time = ago === undefined ? new Date(given) : new Date(nowMs - ago);
   if (/\d/.test(given) && !Number.isNaN(time.getTime()) && time.getFullYear() > 0) return time;
   throw new ConfigError(
-    `--since is ${JSON.stringify(given)}: give a time such as 2h or 7d, or a date such as 2026-11-16.`,
+    `${option} is ${JSON.stringify(given)}: give a time such as 2h or 7d, or a date such as 2026-11-16.`,
   );
 }
 

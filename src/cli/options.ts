@@ -70,6 +70,7 @@ export interface EmulatorCommandOptions {
   honourKeys?: boolean;
   fault?: string[];
   dialect?: string;
+  charge?: string;
   chaos?: string;
   chaosSeed?: string;
 }
@@ -104,6 +105,13 @@ export interface ListCommandOptions {
 }
 
 export interface CapsCommandOptions {
+  json?: boolean;
+}
+
+export interface SpendOptions {
+  since: string;
+  until?: string;
+  by?: string;
   json?: boolean;
 }
 

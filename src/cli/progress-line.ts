@@ -1,4 +1,5 @@
 import { describeDownload, describeDuration, type JobProgress, shown } from '../contract';
+import { describeCost } from '../contract/job-cost';
 import { cutToWidth, widthOf } from './display-width';
 
 const PHASES: Record<JobProgress['phase'], string> = {
@@ -15,7 +16,7 @@ const BAR_CELLS = 20;
 
 /** The progress of a job in one line that fits the screen. The most important parts come first. */
 export function progressLine(progress: JobProgress, nowMs: number, columns: number): string {
-  const { phase, task, taskId, problem, nextPollAt, startedAt, download } = progress;
+  const { phase, task, taskId, problem, nextPollAt, startedAt, download, cost } = progress;
   const percent = percentOf(progress);
   const parts = [
     PHASES[phase].padEnd(11),
@@ -25,6 +26,7 @@ export function progressLine(progress: JobProgress, nowMs: number, columns: numb
     problem && `problem: ${problem.type}`,
     task && task.word !== '' && task.word !== phase ? shown(task.word) : undefined,
     nextPollAt && `next poll in ${wholeSeconds(Date.parse(nextPollAt) - nowMs)}`,
+    cost && describeCost(cost),
     taskId && shown(taskId),
   ];
   return cutToFit(
@@ -35,12 +37,13 @@ export function progressLine(progress: JobProgress, nowMs: number, columns: numb
 
 /** The same for a pipe, without parts that change every second, so that equal lines are printed once. */
 export function plainLine(progress: JobProgress): string {
-  const { phase, task, taskId, problem, download } = progress;
+  const { phase, task, taskId, problem, download, cost } = progress;
   const done = percentOf(progress);
   const percent = done === undefined ? '' : ` ${Math.round(done)} %`;
   const parts = [
     `${PHASES[phase]}${percent}`,
     download && describeDownload(download),
+    cost && `cost ${describeCost(cost)}`,
     taskId && `task ${shown(taskId)}`,
     task && `the service says ${shown(task.word || task.state)}`,
     problem && `problem, ${problem.count} in a row: ${shown(problem.message)}`,

@@ -41,6 +41,7 @@ const load = {
   retry: (): typeof import('./retry') => require('./retry'),
   download: (): typeof import('./download') => require('./download'),
   open: (): typeof import('./open') => require('./open'),
+  spend: (): typeof import('./spend') => require('./spend'),
   whileExporting: (): typeof import('./while-exporting') => require('./while-exporting'),
   exitCodes: (): typeof import('./exit-codes') => require('./exit-codes'),
 };
@@ -81,6 +82,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     retry: (id, options) => recordCode(load.retry().retry(id, options, terminal)),
     download: (id, options) => recordCode(load.download().download(id, options, terminal)),
     open: (id, options) => recordCode(load.open().open(id, options, terminal)),
+    spend: (options) => recordCode(load.spend().spend(options, terminal)),
     completion: async (shell) => {
       const known = SHELLS.find((one) => one === shell);
       if (known) terminal.out(completionScript(program, known));
@@ -218,6 +220,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--tasks-file <file>', 'remember the generations in this file, over restarts')
     .option('--honour-keys', 'return the same generation for the same idempotency key')
     .option('--dialect <name>', 'the service whose answers it imitates', 'default')
+    .option('--charge <dollars>', 'what each video costs, as the answers about ended tasks then say')
     .option('--fault <call:kind...>', 'faults for the next calls, such as submit:rate-limited')
     .option('--chaos <rate>', 'probability of a fault in each call, from 0 to 1')
     .option('--chaos-seed <text>', 'repeat the chaos of this seed')

@@ -9,6 +9,7 @@ import {
   type JobResult,
   shown,
 } from '../contract';
+import { describeBatchCost, describeCost } from '../contract/job-cost';
 import { batchLine } from './batch-lines';
 import type { errorObject } from './exit-codes';
 import { ageText } from './job-rows';
@@ -42,6 +43,7 @@ export function reportLines(report: StatusReport, columns: number, nowMs: number
     ['phase', progressText(report)],
     ['task', report.taskId && report.item === undefined && shown(report.taskId)],
     ['video', videoOf(report)],
+    ['cost', costOf(report)],
     ['results', report.result && 'results' in report.result && report.result.results.uri],
     [
       'retry',
@@ -95,6 +97,17 @@ function progressText(report: StatusReport): string | undefined {
 function videoOf({ result, itemResult }: StatusReport): string | undefined {
   const stored = itemResult?.outcome === 'succeeded' ? itemResult : result;
   return stored && 'video' in stored ? `${stored.video.uri} (${describeVideo(stored.video)})` : undefined;
+}
+
+/** Of an item its own; of a batch the sum. */
+function costOf({ item, itemResult, progress, result, cost }: StatusReport): string | undefined {
+  if (itemResult?.cost) return describeCost(itemResult.cost);
+  if (progress && 'running' in progress) return undefined;
+  if (progress?.cost) return describeCost(progress.cost);
+  if (item !== undefined) return undefined;
+  if (result && 'results' in result) return result.cost && describeBatchCost(result.cost);
+  const known = result?.cost ?? cost;
+  return known && describeCost(known);
 }
 
 /** After that the job fails. */

@@ -1,11 +1,16 @@
 import { describeVideo, type JobResult, shown } from '../contract';
+import { describeCost } from '../contract/job-cost';
 
 /** The lines about a stored video. Results of older versions have no warnings. */
-export function storedLines({ video, taskId, polls, warnings = [] }: JobResult, copiedTo?: string): string[] {
+export function storedLines(
+  { video, taskId, polls, warnings = [], cost }: JobResult,
+  copiedTo?: string,
+): string[] {
   const times = polls === 1 ? 'one poll' : `${polls} polls`;
   return [
     `Stored ${describeVideo(video)}, of task ${shown(taskId)} after ${times}.`,
     `It is at ${video.uri}${copiedTo === undefined ? '' : `, copied to ${copiedTo}`}.`,
+    ...(cost ? [`Cost: ${describeCost(cost)}.`] : []),
     ...warnings.map((warning) => `Note: ${warning}.`),
   ];
 }

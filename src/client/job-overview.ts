@@ -7,8 +7,10 @@ import { errorCode } from '../contract/error-code';
 import { isFailureType } from '../contract/failure-table';
 import { isWorkflowId } from '../contract/input-rules';
 import { JOB_PHASES, type JobPhase } from '../contract/job';
+import { readCost } from '../contract/job-cost';
 import {
   BATCH_WORKFLOW_TYPE,
+  COST_MEMO,
   IDENTITY_MEMO,
   LOST_SUBMIT_MEMO,
   PERCENT_MEMO,
@@ -102,7 +104,7 @@ async function overviewOf(
   described: Described,
 ): Promise<JobOverview> {
   const { workflowExecutionInfo: info, workflowExtendedInfo: extended } = described;
-  const memo = await memoReader(client, info?.memo?.fields);
+  const memo = await readMemos(client, info?.memo?.fields, OWN_MEMOS);
   const attributes = decodeSearchAttributes(info?.searchAttributes?.indexedFields);
   const attribute = (name: string) => textIn(attributes[name]?.[0]);
   const ended = ENDED.get(info?.status ?? 0);
@@ -119,6 +121,7 @@ async function overviewOf(
   const phase = kind === 'batch' ? undefined : (ended ?? running());
   const outcome = attribute('VideoOutcome');
   const percent = memo(PERCENT_MEMO);
+  const cost = readCost(memo(COST_MEMO));
   const retried = activities.find(({ attempt, lastFailure }) => (attempt ?? 1) > 1 && lastFailure);
   return {
     workflowId: info?.execution?.workflowId ?? '',
@@ -128,6 +131,7 @@ async function overviewOf(
     ...(phase !== undefined && phase !== 'running' && { phase }),
     ...(taskId !== undefined && { taskId }),
     ...(ended === undefined && typeof percent === 'number' && { percent }),
+    ...(cost && { cost }),
     ...(ended === 'failed' && isFailureType(outcome) && { failure: outcome }),
     ...(ended === 'cancelled' && { failure: 'Cancelled' as const }),
     ...(retried && {
@@ -164,13 +168,16 @@ async function firstStart(
   return first?.workflowExecutionInfo?.startTime ?? start;
 }
 
+const OWN_MEMOS = [TASK_ID_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, COST_MEMO, IDENTITY_MEMO, RETRY_OF_MEMO];
+
 /** Any program with access to the namespace may write a memo, and a codec that is not set here may have encoded it. */
-async function memoReader(
+export async function readMemos(
   client: Client,
   fields: Parameters<typeof decodeSearchAttributes>[0],
+  names: readonly string[],
 ): Promise<(name: string) => unknown> {
   const read = new Map<string, unknown>();
-  for (const name of [TASK_ID_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, IDENTITY_MEMO, RETRY_OF_MEMO]) {
+  for (const name of names) {
     const payload = fields?.[name];
     if (!payload) continue;
     const stored = { payloads: [payload] };

@@ -9,6 +9,7 @@ import { keyMaterial } from '../contract/idempotency-key';
 import type { JobInput } from '../contract/job';
 import { commandOn } from '../contract/job-commands';
 import {
+  COST_MEMO,
   IDENTITY_MEMO,
   LOST_SUBMIT_MEMO,
   PERCENT_MEMO,
@@ -210,7 +211,13 @@ async function inputOf(client: Client, { workflowId, runId }: JobOverview): Prom
 const fieldsOfAll = ({ requests }: StoredInput) =>
   Array.isArray(requests) ? [...new Set(requests.flatMap((request) => Object.keys(Object(request))))] : [];
 
-const OWN_MEMOS: readonly string[] = [IDENTITY_MEMO, TASK_ID_MEMO, LOST_SUBMIT_MEMO, RETRY_OF_MEMO];
+const OWN_MEMOS: readonly string[] = [
+  IDENTITY_MEMO,
+  TASK_ID_MEMO,
+  LOST_SUBMIT_MEMO,
+  COST_MEMO,
+  RETRY_OF_MEMO,
+];
 
 /** What other programs noted about the job is true for its retry too. */
 function memoToKeep(memo: Record<string, unknown> = {}): Record<string, unknown> {

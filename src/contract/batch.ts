@@ -1,6 +1,8 @@
 import type { Cap } from './caps';
 import { FAILURES, type FailureType } from './failure-table';
 import type { JobOptions, JobProgress, JobResult, TaskStatus } from './job';
+import { type BatchCost, type JobCost, knownCost, readCost } from './job-cost';
+import { type MoneySum, sumOf } from './money';
 import type { VideoRequest } from './request';
 import type { FailureDetails } from './video-failure';
 
@@ -33,7 +35,7 @@ export interface BatchOptions extends Omit<JobOptions, 'idempotencyKey' | 'callb
 /** The result of one item: one line of the results file. */
 export type ItemResult = { item: number; name: string } & (
   | ({ outcome: 'succeeded' } & JobResult)
-  | { outcome: 'failed'; failure: FailureType; message: string; details: FailureDetails }
+  | { outcome: 'failed'; failure: FailureType; message: string; details: FailureDetails; cost?: JobCost }
 );
 
 /** The answer to the query `progress` of a batch. */
@@ -46,6 +48,8 @@ export interface BatchProgress {
   running: ItemProgress[];
   /** Why the batch starts no more items, if it does not. */
   stopping?: string;
+  /** What the batch costs, if anything is known about it. */
+  cost?: BatchCost;
 }
 
 /** The progress of one item of a batch. */
@@ -61,6 +65,8 @@ export interface BatchResult {
   succeeded: number;
   failed: number;
   results: StoredFile;
+  /** What the batch cost, if anything is known about it. */
+  cost?: BatchCost;
 }
 
 /** A file in the storage. */
@@ -83,6 +89,8 @@ export interface EarlierBatch {
   done: string;
   succeeded: number;
   failed: number;
+  /** What those items cost, if anything is known about it. */
+  spent?: MoneySum;
 }
 
 /**
@@ -93,11 +101,25 @@ export function doneBefore(results: ItemResult[]): EarlierBatch {
   const failed = results.filter((result) => result.outcome === 'failed');
   const failedForGood = failed.filter(({ failure }) => FAILURES[failure].isFinal);
   const stored = results.filter(({ outcome }) => outcome === 'succeeded');
+  const done = [...stored, ...failedForGood];
+  const spent = spentOn(done);
   return {
-    done: packItems([...stored, ...failedForGood].map(({ item }) => item)),
+    done: packItems(done.map(({ item }) => item)),
     succeeded: stored.length,
     failed: failedForGood.length,
+    ...(spent.sums.length > 0 && { spent }),
   };
+}
+
+/** What items cost. Those that were never submitted cost nothing. */
+export function spentOn(results: readonly ItemResult[]): MoneySum {
+  // Anybody may have changed the file.
+  return sumOf(results.filter(mayBePaid).map(({ cost }) => knownCost(readCost(cost))));
+}
+
+function mayBePaid(result: ItemResult): boolean {
+  if (result.outcome === 'succeeded') return true;
+  return result.details.taskId !== undefined || !FAILURES[result.failure].paidNothing;
 }
 
 /** A batch whose requests have been read and checked. */
@@ -106,6 +128,8 @@ export interface OpenedBatch {
   /** The digest of the requests: a batch never continues with other requests. */
   sha256: string;
   earlier: EarlierBatch;
+  /** What all items cost by the prices of the profile, if it has any. */
+  estimated?: MoneySum;
 }
 
 /**

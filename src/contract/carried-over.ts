@@ -1,5 +1,7 @@
 import type { FailedItem, OpenedBatch } from './batch';
 import type { JobProgress, ServicePolling } from './job';
+import type { JobCost } from './job-cost';
+import type { MoneySum } from './money';
 import type { UsualTimes } from './usual-times';
 import type { ExpectedVideo } from './video-facts';
 import type { FailureDetails } from './video-failure';
@@ -15,6 +17,8 @@ export interface CarriedBatch {
   next: number;
   succeeded: number;
   failed: number;
+  /** What the items cost that have ended. */
+  spent?: MoneySum;
   /** With `onFailure: 'stop'` no item is started after it. */
   firstFailed?: FailedItem;
   /** The runs of this batch that began with a reset or a workflow retry: an earlier run may have submitted items. */
@@ -62,6 +66,8 @@ export interface CarriedJob {
   record?: string;
   startedAtMs: number;
   submittedAtMs: number;
+  /** What is known about what the job costs; of an item only the amounts. */
+  cost?: JobCost;
   polls: number;
   /** Only of a job alone: a `pollNow` signal has not been answered yet. */
   pollRequested?: boolean;

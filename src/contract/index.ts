@@ -43,6 +43,7 @@ export {
   type TaskState,
   type TaskStatus,
 } from './job';
+export type { BatchCost, JobCost } from './job-cost';
 export type { JobIdentity } from './job-identity';
 export { type ParsedJobInput, parseJobInput } from './job-input';
 export {
@@ -54,6 +55,7 @@ export {
   type LostSubmitPolicy,
   type SubmitDecision,
 } from './lost-submit';
+export type { Money, MoneySum } from './money';
 export * from './names';
 export { type JobOverview, OVERVIEW_STATES, type OverviewState } from './overview';
 export {

@@ -1,5 +1,5 @@
 import { cleanText } from './clean-text';
-import { describeMoney, type Money, readMoney } from './money';
+import { describeMoney, describeSum, type Money, type MoneySum, readMoney } from './money';
 import type { Estimate } from './prices';
 
 /**
@@ -11,23 +11,37 @@ export interface JobCost {
   charged?: Money;
   /** Why there is no estimate. */
   unknown?: string;
+  /** The service that is paid: the name in its profile, or its host. */
+  service?: string;
+}
+
+/** A cost as the submit signals it to the workflow, before it sends the request. */
+export interface ReportedCost {
+  cost: JobCost;
 }
 
 /** A reason is a sentence of ours; others may still write the memo and the file that it is read from. */
 const LONGEST_REASON_CHARS = 200;
+const LONGEST_SERVICE_CHARS = 100;
 
 /** The one number, where there is room for one: what was charged wins. Undefined when it is unknown. */
 export function knownCost(cost: JobCost | undefined): Money | undefined {
   return cost?.charged ?? cost?.estimated;
 }
 
-/** The cost with an estimate in it. */
-export function withEstimate(cost: JobCost | undefined, estimate: Estimate): JobCost {
-  const { charged } = cost ?? {};
+/** The cost of a job that has only an estimate yet. */
+export function costOfEstimate(estimate: Estimate, service: string | undefined): JobCost {
   return {
     ...('cost' in estimate ? { estimated: estimate.cost } : { unknown: estimate.unknown }),
-    ...(charged && { charged }),
+    ...(service !== undefined && { service }),
   };
+}
+
+/** One cost from two reports of it. Of what both say, the later is true: prices and charges are corrected. */
+export function mergeCosts(earlier: JobCost | undefined, later: JobCost | undefined): JobCost | undefined {
+  if (earlier === undefined || later === undefined) return later ?? earlier;
+  const { unknown, ...merged } = { ...earlier, ...later };
+  return { ...merged, ...(merged.estimated === undefined && unknown !== undefined && { unknown }) };
 }
 
 /** `0.50 USD charged (estimated 0.40 USD)`, `0.40 USD estimated`, `unknown: the request has no duration …`. */
@@ -44,11 +58,32 @@ export function describeCost({ estimated, charged, unknown }: JobCost): string {
 export function readCost(value: unknown): JobCost | undefined {
   const given: Record<keyof JobCost, unknown> = Object(value);
   const [estimated, charged] = [readMoney(given.estimated), readMoney(given.charged)];
-  const unknown = typeof given.unknown === 'string' ? given.unknown : undefined;
+  const unknown = textIn(given.unknown, LONGEST_REASON_CHARS);
+  const service = textIn(given.service, LONGEST_SERVICE_CHARS);
   if (!estimated && !charged && unknown === undefined) return undefined;
   return {
     ...(estimated && { estimated }),
     ...(charged && { charged }),
-    ...(unknown !== undefined && !estimated && { unknown: cleanText(unknown, LONGEST_REASON_CHARS) }),
+    ...(unknown !== undefined && !estimated && { unknown }),
+    ...(service !== undefined && { service }),
   };
+}
+
+function textIn(value: unknown, longestChars: number): string | undefined {
+  return typeof value === 'string' ? cleanText(value, longestChars) || undefined : undefined;
+}
+
+/** What a batch costs. */
+export interface BatchCost {
+  /** All its items by the prices of the profile, before the first one is paid for. */
+  estimated?: MoneySum;
+  /** The items that have ended and were submitted: what was charged, or else what was estimated. */
+  spent?: MoneySum;
+}
+
+/** `1.20 USD of estimated 2.00 USD`, `1.20 USD`, `estimated 2.00 USD`. */
+export function describeBatchCost({ estimated, spent }: BatchCost): string {
+  const all = estimated && `estimated ${describeSum(estimated)}`;
+  const soFar = spent && describeSum(spent);
+  return [soFar, all].filter(Boolean).join(' of ') || 'unknown';
 }

@@ -1,7 +1,9 @@
 import type { Cap } from './caps';
 import type { DurationText } from './duration';
 import type { FailureType } from './failure-table';
+import type { JobCost } from './job-cost';
 import type { LostSubmitPolicy } from './lost-submit';
+import type { Money } from './money';
 import type { VideoRequest } from './request';
 import type { ExpectedTimes } from './usual-times';
 import type { VideoFacts } from './video-facts';
@@ -51,9 +53,9 @@ export type TaskState = (typeof TASK_STATES)[number];
 
 /**
  * What one poll learned about a task. It contains no link, because links are secrets and expire. `hasReceiver`: the worker
- * has a default receiver of webhooks.
+ * has a default receiver of webhooks. `charged`: what the service says that the task cost, once it has ended.
  */
-export type TaskStatus = { servicePolling?: ServicePolling; hasReceiver?: true } & (
+export type TaskStatus = { servicePolling?: ServicePolling; hasReceiver?: true; charged?: Money } & (
   | { state: 'queued' | 'running' | 'unknown'; word: string; percent?: number; retryAfterMs?: number }
   | { state: 'succeeded'; word: string; hasVideo: boolean }
   | { state: 'failed' | 'cancelled'; word: string; code?: string; message?: string }
@@ -95,6 +97,8 @@ export interface JobProgress {
   nextPollAt?: string;
   /** How much of the video has been downloaded; updated every few seconds. */
   download?: DownloadProgress;
+  /** What the job costs, as far as it is known; without it the cost is unknown. */
+  cost?: JobCost;
   /** A lost submit that waits for a decision, and when the job fails without one. */
   hold?: { since: string; until: string; message: string };
   /** The last decision that was sent as a signal. */
@@ -145,4 +149,6 @@ export interface JobResult {
   waitedMs: number;
   /** How the video differs from the request, and what could not be checked, one sentence each. */
   warnings: string[];
+  /** What the video cost, as far as it is known; without it the cost is unknown. */
+  cost?: JobCost;
 }

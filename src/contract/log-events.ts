@@ -61,6 +61,11 @@ export const LOG_EVENTS = {
     'A submit could not be released or settled in the ledger; it stays counted.',
   ),
   continuedAsNew: row('info', 'continued as new', 'The history was long; the next run goes on.'),
+  costNotReported: row(
+    'warn',
+    'the estimate could not be sent to the job',
+    'The job learns what its video will cost only with its task.',
+  ),
   batchOpened: row('info', 'opened the batch', 'A batch has read its requests and starts its items.'),
   batchEnded: row('info', 'ended the batch', 'All items of a batch have ended.'),
   webhookDelivered: row('info', 'delivered the webhook', 'The receiver has taken a webhook.'),

@@ -24,6 +24,8 @@ export const DECIDE_SUBMIT_SIGNAL = 'decideSubmit';
 export const POLL_NOW_SIGNAL = 'pollNow';
 /** Sent by long downloads. */
 export const DOWNLOAD_PROGRESS_SIGNAL = 'downloadProgress';
+/** Sent by a submit before its request, if the worker knows prices. */
+export const COST_SIGNAL = 'costEstimated';
 /** The task queue of clients and workers that set none. */
 export const DEFAULT_TASK_QUEUE = 'video-generation';
 
@@ -62,6 +64,9 @@ export const TASK_ID_MEMO = 'taskId';
  * most, in workflow tasks that happen anyway. So the progress can be read without a query.
  */
 export const PERCENT_MEMO = 'taskPercent';
+
+/** The memo with what a job costs, if anything is known: lists of jobs have it, without a query. */
+export const COST_MEMO = 'videoCost';
 
 /** The memo with the name of the job that a job is a retry of. */
 export const RETRY_OF_MEMO = 'retryOf';

@@ -1,6 +1,7 @@
 import type { BatchResult } from './batch';
 import type { FailureType } from './failure-table';
 import type { JobPhase } from './job';
+import type { JobCost } from './job-cost';
 
 /**
  * The states of a job or a batch in lists. Each has exactly one: a job that waits for a decision is not `running`. A batch with
@@ -25,6 +26,8 @@ export interface JobOverview {
   taskId?: string;
   /** The percent of the task, in steps of a quarter. Only jobs of the gateway record it. */
   percent?: number;
+  /** What is known about what a job costs. */
+  cost?: JobCost;
   /** How many items of an ended batch are stored and failed. */
   counts?: Pick<BatchResult, 'items' | 'succeeded' | 'failed'>;
   /** Why it failed, or `Cancelled`; unknown if Temporal no longer has its history. */

@@ -218,6 +218,9 @@ export const DOWNLOAD_PACE = {
 export const FRUITLESS_CONNECTIONS = 3;
 export const FRUITFUL_BYTES = 64 * 1024;
 
+/** A submit waits for this long at most until its workflow knows what the video will cost. */
+export const REPORT_COST_WITHIN_MS = 2 * SECOND;
+
 /** How often a download reports its progress. Each report is a signal, which Temporal Cloud bills as an Action. */
 export const DOWNLOAD_PROGRESS_EVERY_MS = 10 * SECOND;
 

@@ -1,4 +1,5 @@
 import type { FailureType } from './failure-table';
+import type { JobCost } from './job-cost';
 import { sha256 } from './sha256';
 
 /** What a webhook reports. */
@@ -19,6 +20,8 @@ export interface WebhookPayload {
     taskId?: string;
     /** Why the job failed. */
     failure?: FailureType;
+    /** What the job costs, as far as it is known; without it the cost is unknown. */
+    cost?: JobCost;
   };
 }
 
@@ -33,6 +36,8 @@ export interface WebhookDelivery {
   job: string;
   taskId?: string;
   failure?: FailureType;
+  /** What is known about what the job costs. */
+  cost?: JobCost;
   /** When it happened. */
   timestamp: string;
 }
@@ -52,8 +57,9 @@ export function webhookPayload({
   job,
   taskId,
   failure,
+  cost,
   timestamp,
 }: Omit<WebhookDelivery, 'id' | 'url'>): WebhookPayload {
   const [, id = job] = GATEWAY_JOB.exec(job) ?? [];
-  return { type: event, timestamp, data: { id, taskId, failure } };
+  return { type: event, timestamp, data: { id, taskId, failure, cost } };
 }

@@ -1,6 +1,7 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { type HttpAnswer, jsonAnswer, textAnswer } from './answers';
 import { DIALECTS, type DialectName } from './dialects';
+import { withCharge } from './dialects/charges';
 import { type RefusalFacts, type Reply, ReplyWithStatus, type TaskFacts } from './dialects/dialect';
 import type { Refusal } from './faults';
 import type { EmulatedTask, TaskView } from './task-store';
@@ -21,7 +22,10 @@ const CANCELLED = { code: 'cancelled', message: 'the task was cancelled' };
 export class DialectWriter {
   private readonly dialect;
 
-  constructor(name: DialectName) {
+  constructor(
+    private readonly name: DialectName,
+    private readonly charge?: number,
+  ) {
     this.dialect = DIALECTS[name];
   }
 
@@ -41,7 +45,15 @@ export class DialectWriter {
   }
 
   status(described: DescribedTask): HttpAnswer {
-    return answer(200, this.dialect.status(this.factsOf(described)));
+    const facts = this.factsOf(described);
+    return answer(200, this.charged(this.dialect.status(facts), facts));
+  }
+
+  /** Like most services, it charges nothing for a task that failed. */
+  private charged(reply: Reply, { state }: TaskFacts): Reply {
+    const hasEnded = state === 'succeeded' || state === 'failed' || state === 'cancelled';
+    if (this.charge === undefined || !hasEnded || reply instanceof ReplyWithStatus) return reply;
+    return withCharge(reply, this.name, state === 'succeeded' ? this.charge : 0);
   }
 
   notFound(id: string): HttpAnswer {

@@ -29,6 +29,8 @@ export interface OperationsOptions {
   fetchImages?: boolean;
   /** The service whose answers the emulator imitates. */
   dialect: DialectName;
+  /** What each video costs in dollars, as the answers about ended tasks then say. They say nothing unless set. */
+  charge?: number;
 }
 
 export interface Submission {
@@ -53,7 +55,7 @@ export class Operations {
 
   constructor(private readonly options: OperationsOptions) {
     this.store = new TaskStore(options.jobTimeMs, options.tasksFile);
-    this.writer = new DialectWriter(options.dialect);
+    this.writer = new DialectWriter(options.dialect, options.charge);
     for (const task of this.store.tasks.values()) this.addIds(task);
     const { videoBytes } = options;
     this.videos = new VideoCache(async (request) =>

@@ -5,6 +5,8 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { VideoClient } from '../client/video-client';
 import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
+import type { JobCost } from '../contract/job-cost';
+import type { VideoRequest } from '../contract/request';
 import type { VideoLogger } from '../logging/create-logger';
 import type { MetricRegistry } from '../monitor/registry';
 import type { VideoStorage } from '../storage';
@@ -42,6 +44,8 @@ export interface GatewayTools {
   requestFields: readonly string[];
   /** Refuses what is beyond a cap by now. */
   guardCaps: CapGuard;
+  /** What a request will cost; undefined when the gateway knows no prices. The worker has the last word. */
+  estimate(request: VideoRequest): JobCost | undefined;
   /** How callers reach it; without it, by the Host header of each call. */
   publicUrl: string | undefined;
   /** For the links of the page; without it the page has none. */

@@ -11,6 +11,8 @@ import { type Environment, readProfile } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
 import { wantsTraces } from '../config/trace-config';
 import { errorCode } from '../contract/error-code';
+import { costOfEstimate } from '../contract/job-cost';
+import { estimateCost } from '../contract/prices';
 import { createLogger } from '../logging/create-logger';
 import { type Monitor, openMonitor } from '../monitor/monitor';
 import { MetricRegistry } from '../monitor/registry';
@@ -103,9 +105,9 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
       ? undefined
       : openKeyFile(keysFile, ({ message }) => logger.event('keysNotRead', { reason: message }));
   const storage = options.storage ?? createStorage(readStorageConfig(env));
-  const { requestFields = [], prices } = readProfile(env) ?? {};
   const caps = readCaps(env);
   const { taskQueue } = resolveQueues({ taskQueue: options.taskQueue }, env);
+  const { requestFields = [], prices, name } = readProfile(env) ?? {};
   const client = options.client ?? (await connectClient(env, isTraced));
   const videos = await createVideoClient({ env, client, taskQueue: options.taskQueue });
   const monitored = monitorAddress(options.monitor, env);
@@ -118,6 +120,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     limits,
     requestFields,
     guardCaps: guardCaps({ client, taskQueue, caps, prices }),
+    estimate: (request) => prices && costOfEstimate(estimateCost(prices, request), name),
     publicUrl,
     hookSecret,
     temporalUiUrl: options.temporalUiUrl ?? temporalUiUrl,

@@ -25,6 +25,10 @@ export const workflowIdOf = (caller: string, taskId: string) => `${prefixOf(call
 
 export const taskIdOf = (caller: string, workflowId: string) => workflowId.slice(prefixOf(caller).length);
 
+/** Whose job a workflow is; undefined for one that was not started by a gateway. A retry belongs to the same caller. */
+export const callerOf = (workflowId: string): string | undefined =>
+  /^gateway-([a-z0-9_]+)-video_[0-9a-f]{32}/.exec(workflowId)?.[1];
+
 /** The condition for the jobs of a caller in Temporal's lists. The name of a key has no quotes. */
 export const jobsOfCaller = (caller: string) =>
   `WorkflowType = '${WORKFLOW_TYPE}' AND WorkflowId STARTS_WITH '${prefixOf(caller)}'`;

@@ -2,11 +2,16 @@ import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { z } from 'zod';
 import { FAILURES } from '../contract/failure-table';
 import type { JobResult } from '../contract/job';
-import { LOST_SUBMIT_MEMO, PERCENT_MEMO, TASK_ID_MEMO } from '../contract/names';
+import { type JobCost, readCost } from '../contract/job-cost';
+import { COST_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, TASK_ID_MEMO } from '../contract/names';
 import { describeEvent, type VideoFailure } from '../contract/video-failure';
 
 /** The words of both dialects. */
 export const STATUSES = ['queued', 'in_progress', 'completed', 'failed'] as const;
+
+const money = z
+  .object({ amount: z.number(), currency: z.string() })
+  .meta({ id: 'Money', description: 'An amount in units of a currency, or of what the service counts in.' });
 
 /** What the gateway answers about one video, to clients of the service's interface and of OpenAI's alike. */
 export const videoObject = z
@@ -40,6 +45,14 @@ export const videoObject = z
         sha256: z.string(),
       })
       .nullable(),
+    cost: z
+      .object({
+        estimated: money.nullable().describe('By the prices of the profile, before the video is paid for.'),
+        charged: money.nullable().describe('What the service says, once the task has ended. It wins.'),
+        unknown: z.string().nullable().describe('Why there is no estimate.'),
+      })
+      .nullable()
+      .describe('What the video costs. Null is unknown, and does not mean that it is free.'),
     error: z.object({ code: z.string(), message: z.string(), advice: z.string() }).nullable(),
     needs_decision: z
       .object({ since: z.string() })
@@ -104,6 +117,9 @@ export function toVideoObject({ taskId, description, ending, baseUrl }: Describe
     expires_at: null,
     service_task_id: typeof serviceTask === 'string' ? serviceTask : null,
     video: ending && 'result' in ending ? videoOf(ending.result, urls.content) : null,
+    cost: costOf(
+      (ending && 'result' in ending ? ending.result.cost : undefined) ?? readCost(memo?.[COST_MEMO]),
+    ),
     error: ending && 'failure' in ending ? errorOf(ending.failure) : null,
     needs_decision:
       ending === undefined && serviceTask === undefined && typeof lostSince === 'string'
@@ -126,6 +142,12 @@ function progressOf(ending: Ending | undefined, recorded: unknown): number {
 
 function videoOf({ video }: JobResult, url: string): VideoObject['video'] {
   return { url, content_type: video.contentType, bytes: video.bytes, sha256: video.sha256 };
+}
+
+function costOf(cost: JobCost | undefined): VideoObject['cost'] {
+  if (cost === undefined) return null;
+  const { estimated = null, charged = null, unknown = null } = cost;
+  return { estimated, charged, unknown };
 }
 
 export function errorOf(failure: VideoFailure): NonNullable<VideoObject['error']> {

@@ -6,8 +6,10 @@ import { NameTaken } from '../client/start-or-join';
 import type { VideoClient } from '../client/video-client';
 import type { VideoJob } from '../client/video-job';
 import type { JobOptions } from '../contract/job';
+import type { JobCost } from '../contract/job-cost';
 import type { SubmitDecision } from '../contract/lost-submit';
-import { PERCENT_MEMO } from '../contract/names';
+import { COST_MEMO, PERCENT_MEMO } from '../contract/names';
+import type { VideoRequest } from '../contract/request';
 import type { CapGuard } from './cap-guard';
 import type { DeletedVideos } from './deleted-videos';
 import { isUnavailable, noSuchVideo, Refusal } from './http-errors';
@@ -29,6 +31,8 @@ export interface Page {
 }
 
 interface Tools {
+  /** What a request will cost, if the gateway knows prices. */
+  estimate(request: VideoRequest): JobCost | undefined;
   client: Client;
   videos: VideoClient;
   board: VideoBoard;
@@ -64,7 +68,12 @@ export class VideosOfCaller {
     const count = () => limits.countStart(this.caller, workflowId);
     const start = isKnown ? undefined : await withDeadline(client, count);
     const callback = callbackDigest(options);
-    const memo = { [REQUEST_MEMO]: { ...asked, ...(callback && { callback }) }, [PERCENT_MEMO]: 0 };
+    const cost = this.tools.estimate(request);
+    const memo = {
+      [REQUEST_MEMO]: { ...asked, ...(callback && { callback }) },
+      [PERCENT_MEMO]: 0,
+      ...(cost && { [COST_MEMO]: cost }),
+    };
     try {
       await withDeadline(client, () =>
         videos.start(

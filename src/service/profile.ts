@@ -3,8 +3,7 @@ import { cleanText } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
 import { isPollsPerSecondSaved, POLLS_PER_SECOND_SAVED_RULE } from '../contract/input-rules';
 import { TASK_STATES } from '../contract/job';
-import { AMOUNT_RULE, CURRENCY_RULE, isAmount, isCurrency } from '../contract/money';
-import { OPERATIONS } from '../contract/prices';
+import { chargedPaths, chargedSchema, currencyOf, pricesSchema } from './profile-prices';
 import {
   type AnswerPath,
   type AnswerPaths,
@@ -73,42 +72,6 @@ const status = z.int().min(300).max(599).describe('An HTTP status.');
 const words = z.array(z.union([z.string(), z.number()])).describe("The service's own words or numbers.");
 const NAMED_STATES = TASK_STATES.filter((state): state is NamedState => state !== 'unknown');
 
-/** A table is read from its top for every request. */
-const MOST_PRICES = 200;
-const amount = z.number().refine(isAmount, AMOUNT_RULE);
-const currency = z
-  .string()
-  .refine(isCurrency, CURRENCY_RULE)
-  .describe('A currency such as USD, or the unit in which the service counts, such as credits.');
-const prices = z
-  .strictObject({
-    currency,
-    table: z
-      .array(
-        z
-          .strictObject({
-            operation: z.enum(OPERATIONS).optional().describe('Any operation unless set.'),
-            resolution: text.optional().describe('Any resolution unless set.'),
-            perSecond: amount.optional().describe('For each second of the video.'),
-            perVideo: amount.optional().describe('For the whole video, in addition to its seconds.'),
-          })
-          .refine(({ perSecond, perVideo }) => perSecond !== undefined || perVideo !== undefined, {
-            error: 'must have perSecond or perVideo',
-          }),
-      )
-      .min(1, 'must have a row')
-      .max(MOST_PRICES, `must have at most ${MOST_PRICES} rows`)
-      .describe('The first row that fits a request has its price.'),
-    defaults: z
-      .strictObject({
-        duration: z.number().positive('must be more than 0').optional().describe('In seconds.'),
-        resolution: text.optional(),
-      })
-      .optional()
-      .describe('What the service takes when a request does not say it.'),
-  })
-  .describe('What videos cost: an estimate before each submit, and the caps in money.');
-
 /** A profile has only the parts in which the service differs from the interface. */
 export const profileSchema = z
   .strictObject({
@@ -148,6 +111,9 @@ export const profileSchema = z
         video: answerPaths.optional().describe('Where the link to the video is.'),
         code: answerPaths.optional().describe("Where the service's error code is."),
         message: answerPaths.optional().describe("Where the service's error message is."),
+        charged: chargedSchema(answerPaths)
+          .optional()
+          .describe('Where the answer to the poll of an ended task says what it cost.'),
       })
       .optional()
       .describe('Where each value is in the answers. Replaces the default paths of that value.'),
@@ -226,8 +192,15 @@ export const profileSchema = z
       })
       .optional()
       .describe('When tasks are polled, for jobs that do not say it.'),
-    prices: prices.optional(),
+    prices: pricesSchema.optional(),
   })
+  .refine(
+    ({ read, prices }) => read?.charged === undefined || currencyOf(read.charged, prices) !== undefined,
+    {
+      path: ['read', 'charged'],
+      error: 'needs a currency: set read.charged.currency, or prices.currency',
+    },
+  )
   .describe('How one video service differs from the interface that temporal-videogen expects.');
 
 /** How a service differs from the interface: its paths, fields, headers and words. */
@@ -276,7 +249,7 @@ export function profileJsonSchema(): object {
 }
 
 /** The default rules with the profile's own paths and words. */
-export function readingRules({ read = {}, states = {} }: ServiceProfile): ReadingRules {
+export function readingRules({ read = {}, states = {}, prices }: ServiceProfile): ReadingRules {
   const { paths: defaults, stateOf } = DEFAULT_RULES;
   const pathsOr = (given: AnswerPath | AnswerPath[] | undefined, usual: readonly AnswerPath[]) =>
     given === undefined ? usual : [given].flat();
@@ -292,6 +265,7 @@ export function readingRules({ read = {}, states = {} }: ServiceProfile): Readin
     videoUrl: pathsOr(read.video, defaults.videoUrl),
     code: pathsOr(code, defaults.code),
     message: message === undefined ? defaults.message : [message].flat().map((path) => ({ path })),
+    charged: chargedPaths(read.charged, prices),
   };
   const ownStates = new Map(
     NAMED_STATES.flatMap((state) =>

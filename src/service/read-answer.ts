@@ -1,6 +1,8 @@
 import { isTaskId } from '../contract/input-rules';
 import type { TaskState } from '../contract/job';
+import type { Money } from '../contract/money';
 import { bodiesOf, type Found, parseJson, valuesAt, valuesIn } from './answer-paths';
+import { readCharged } from './read-charged';
 import { findRefusal, isErrorObject, meansSuccess, type Refusal } from './read-refusal';
 import {
   booleanFrom,
@@ -55,6 +57,8 @@ export interface AnswerReading {
   taskId?: string;
   task: VideoState;
   serviceMessage: ServiceMessage;
+  /** What the task cost, once it has ended and if the service says it. */
+  charged?: Money;
 }
 
 /** The values that are read from an answer. */
@@ -64,6 +68,8 @@ export type Field = 'taskId' | 'state' | 'percent' | 'videoUrl' | 'code' | 'mess
 export interface TracedReading extends AnswerReading {
   /** The path at which each value was found. */
   found: Partial<Record<Field, string>>;
+  /** The path at which the cost was found. */
+  chargedAt?: string;
   /** What contradicts the reading, a sentence each. */
   doubts: string[];
   /** A task id that cannot be used: too long, or with control characters. */
@@ -116,12 +122,14 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
     hasError: error !== undefined,
   };
   const task = videoStateOf(signs, rules);
+  const { charged, doubts: chargeDoubts } = readCharged(bodies, task.state, paths.charged);
   return {
     json: root !== undefined,
     taskId,
     ...(id !== undefined && !isUsable && { unusableId: id.value }),
     task,
     serviceMessage: { ...(code !== undefined && { code }), ...(message !== undefined && { message }) },
+    ...(charged && { charged: charged.value, chargedAt: charged.path }),
     found: Object.fromEntries(Object.entries(read).map(([field, { path }]) => [field, path])),
     ...(refusal && { refusal }),
     retryAfterMs: retryAfterMs(answer.headers ?? {}, answer.receivedAtMs ?? 0),
@@ -132,6 +140,7 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
             `${read.state?.path ?? 'the answer'} says ${word || 'done'}, and there is an error at ${error.path}`,
           ]
         : []),
+      ...chargeDoubts,
     ],
   };
 }

@@ -29,6 +29,15 @@ export interface AnswerPaths {
   code: readonly AnswerPath[];
   /** A message is ignored when the value at its `codePath` means success. */
   message: readonly { path: AnswerPath; codePath?: AnswerPath }[];
+  charged: readonly ChargedPath[];
+}
+
+/** Where an answer says what a task cost. */
+export interface ChargedPath {
+  path: AnswerPath;
+  currency: string;
+  /** How many of the units that the service counts in are one of the currency: 100 for cents. */
+  divideBy?: number | undefined;
 }
 
 const CALL_IDS = ['request_id', 'requestId', 'name'];
@@ -69,6 +78,15 @@ const DEFAULT_PATHS: AnswerPaths = {
     { path: 'task_status_msg' },
     { path: 'ErrMsg', codePath: 'ErrCode' },
     { path: 'base_resp.status_msg', codePath: 'base_resp.status_code' },
+  ],
+  // Only names that say their unit. `cost` and `credits` may be anything: dollars, cents, what is left, an estimate.
+  charged: [
+    // xAI: ten billion ticks are a dollar.
+    { path: 'usage.cost_in_usd_ticks', currency: 'USD', divideBy: 1e10 },
+    { path: 'cost_usd', currency: 'USD' },
+    { path: 'usage.cost_usd', currency: 'USD' },
+    { path: 'credits_charged', currency: 'credits' },
+    { path: 'credits_used', currency: 'credits' },
   ],
 };
 

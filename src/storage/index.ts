@@ -16,6 +16,7 @@ export type {
   ByteRange,
   IncomingVideo,
   LinkValidity,
+  ListedFile,
   ReceiveOptions,
   VideoStorage,
   WholeVideo,

@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream';
 import type {
+  _Object,
   ListMultipartUploadsCommandOutput,
+  ListObjectsV2CommandOutput,
   MultipartUpload,
   PutObjectCommandInput,
   S3Client,
@@ -101,6 +103,21 @@ export class S3Bucket {
       if (error instanceof this.sdk.NoSuchKey) return undefined;
       throw error;
     }
+  }
+
+  /** The objects whose keys begin so, a page of at most a thousand at a time. */
+  async *list(prefix: string): AsyncGenerator<_Object[]> {
+    let page: ListObjectsV2CommandOutput | undefined;
+    do {
+      page = await this.client.send(
+        new this.sdk.ListObjectsV2Command({
+          Bucket: this.name,
+          Prefix: prefix,
+          ContinuationToken: page?.NextContinuationToken,
+        }),
+      );
+      yield page.Contents ?? [];
+    } while (page.IsTruncated);
   }
 
   /** A link with which anybody can read an object for a while. It is made here: S3 is not asked. */

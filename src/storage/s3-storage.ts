@@ -4,7 +4,7 @@ import { IncomingUpload, type S3Target } from './incoming-upload';
 import { newProbeKey, runProbe, writeAndRead } from './probe';
 import { S3Bucket } from './s3-bucket';
 import type { S3Connection } from './s3-connection';
-import type { ByteRange, VideoStorage } from './storage';
+import type { ByteRange, ListedFile, VideoStorage } from './storage';
 import { asStorageFault, readWithFaults, StorageFault } from './storage-fault';
 import { fixForBucket, IGNORES_IF_NONE_MATCH } from './storage-fixes';
 
@@ -102,6 +102,8 @@ export function createS3Storage({
       });
     },
 
+    list: (under) => listObjects(openBucket, folder, targetOf(under.replace(/\/+$/, '')).objectKey),
+
     // Without a prefix, uploads in the bucket may belong to others.
     sweep: (olderThanMs) =>
       folder === ''
@@ -182,6 +184,22 @@ async function readObject(
 ): Promise<Readable | undefined> {
   const stored = await asStorageFault(async () => (await open()).get(objectKey, range));
   return stored && readWithFaults(stored.content);
+}
+
+async function* listObjects(
+  open: OpenBucket,
+  folder: string,
+  objectFolder: string,
+): AsyncGenerator<ListedFile> {
+  const pages = (await asStorageFault(open)).list(`${objectFolder}/`);
+  for (;;) {
+    const page = await asStorageFault(() => pages.next());
+    if (page.done) return;
+    for (const { Key = '', Size = 0, LastModified = new Date(0) } of page.value) {
+      const key = folder === '' ? Key : Key.slice(folder.length + 1);
+      yield { key, bytes: Size, modifiedAt: LastModified };
+    }
+  }
 }
 
 /** Accepts and refuses the same keys as the file storage does. */

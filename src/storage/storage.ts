@@ -20,8 +20,17 @@ export interface VideoStorage {
   readPart?(key: string, part: string): Promise<Readable | undefined>;
   /** Writes, reads and removes a small file; throws a StorageUnusable that names the problem and the fix. */
   probe?(limitMs?: number): Promise<void>;
+  /** What is stored under a folder, in pages, whatever the order. Files that come or go meanwhile may be in it or not. */
+  list?(folder: string): AsyncIterable<ListedFile>;
   /** Removes unfinished videos that were not written to for this long; returns how many. */
   sweep?(olderThanMs: number): Promise<number>;
+}
+
+/** A file of a storage. */
+export interface ListedFile {
+  key: string;
+  bytes: number;
+  modifiedAt: Date;
 }
 
 /** The first and the last byte, both included. */

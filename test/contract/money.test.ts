@@ -69,7 +69,9 @@ describe('a sum of costs', () => {
 
   it('is read back as it was written', () => {
     fc.assert(
-      fc.property(costs, (all) => expect(readSum(JSON.parse(JSON.stringify(sumOf(all))))).toEqual(sumOf(all))),
+      fc.property(costs, (all) =>
+        expect(readSum(JSON.parse(JSON.stringify(sumOf(all))))).toEqual(sumOf(all)),
+      ),
     );
   });
 
@@ -104,17 +106,12 @@ describe('an amount', () => {
     expect(money(1e-12, 'USD').amount).toBe(0.000001);
   });
 
-  it.each<[unknown]>([
-    [Number.NaN],
-    [Number.POSITIVE_INFINITY],
-    [-0.01],
-    [1e300],
-    ['0.5'],
-    [null],
-    [{}],
-  ])('is no money: %p', (amount) => {
-    expect(readMoney({ amount, currency: 'USD' })).toBeUndefined();
-  });
+  it.each<[unknown]>([[Number.NaN], [Number.POSITIVE_INFINITY], [-0.01], [1e300], ['0.5'], [null], [{}]])(
+    'is no money: %p',
+    (amount) => {
+      expect(readMoney({ amount, currency: 'USD' })).toBeUndefined();
+    },
+  );
 
   it.each<[unknown]>([[''], ['US Dollar'], ['\u001b[31m'], ['x'.repeat(17)], [7], [undefined]])(
     'has no such currency: %p',

@@ -63,11 +63,17 @@ test('a free service costs zero, because its profile says so', () => {
 
 test('a price per second is exact for whole seconds', () => {
   fc.assert(
-    fc.property(fc.integer({ min: 0, max: 10_000_000 }), fc.integer({ min: 1, max: 60 }), (millionths, duration) => {
-      const prices: Prices = { currency: 'USD', table: [{ perSecond: millionths / 1_000_000 }] };
-      const estimate = estimateCost(prices, { duration });
-      expect('cost' in estimate && Math.round(estimate.cost.amount * 1_000_000)).toBe(millionths * duration);
-    }),
+    fc.property(
+      fc.integer({ min: 0, max: 10_000_000 }),
+      fc.integer({ min: 1, max: 60 }),
+      (millionths, duration) => {
+        const prices: Prices = { currency: 'USD', table: [{ perSecond: millionths / 1_000_000 }] };
+        const estimate = estimateCost(prices, { duration });
+        expect('cost' in estimate && Math.round(estimate.cost.amount * 1_000_000)).toBe(
+          millionths * duration,
+        );
+      },
+    ),
   );
 });
 

@@ -2,6 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DIALECT_NAMES, type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
+import { readingRules } from '../../src/service';
+import { builtInProfile } from '../../src/service/built-in-profiles';
+import { traceAnswer } from '../../src/service/read-answer';
 import { ANSWERS, FAILURE } from './dialect-answers';
 
 const FOX = { prompt: 'A red fox' };
@@ -67,6 +70,17 @@ describe.each(DIALECT_NAMES)('in the dialect %s', (dialect) => {
       expect(emulator.generations().map((task) => emulator.idOf(task))).toEqual([id]);
     },
   );
+
+  it('an ended task says what it cost, if it is asked to, where the service is read', async () => {
+    await emulator.close();
+    await start({ dialect, charge: 0.25 });
+    const rules = readingRules(builtInProfile(dialect) ?? {});
+    const chargeIn = async () => traceAnswer({ status: 200, body: (await poll(id)).text }, rules).charged;
+    const id = await submit();
+    expect(await chargeIn()).toBeUndefined();
+    nowMs = 1_000;
+    expect(await chargeIn()).toEqual({ amount: 0.25, currency: 'USD' });
+  });
 
   it('a task is queued, then running, then succeeded', async () => {
     const id = await submit();

@@ -21,6 +21,7 @@ export async function closedGateway(
     limits: {},
     guardCaps: async () => undefined,
     requestFields: [],
+    estimate: () => undefined,
     publicUrl: undefined,
     temporalUiUrl: undefined,
     hookSecret: undefined,

@@ -78,6 +78,19 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
   const expectStored = async (key: string, video: Buffer) =>
     expect((await storedAt(storage, key))?.equals(video)).toBe(true);
 
+  it('lists the files of a folder and of the folders in it, and no others', async () => {
+    for (const key of ['jobs/fox.json', 'jobs/2026/hare.json', 'jobsite/lynx.json', 'jobs.json'])
+      await storage.write(key, key, 'application/json');
+    const listed = [];
+    for await (const file of storage.list?.('jobs/') ?? []) listed.push(file);
+    expect(listed.map(({ key }) => key).sort()).toEqual(['jobs/2026/hare.json', 'jobs/fox.json']);
+    for (const { key, bytes, modifiedAt } of listed) {
+      expect(bytes).toBe(key.length);
+      expect(Math.abs(Date.now() - modifiedAt.getTime())).toBeLessThan(600_000);
+    }
+    for await (const file of storage.list?.('nothing/') ?? []) throw new Error(file.key);
+  });
+
   describe('a published video', () => {
     it.each([1_000, 65_536, 5_000_000])('is complete when it came in chunks of %d bytes', async (size) => {
       const stored = await store(storage, 'fox.mp4', VIDEO, { source: inChunks(VIDEO, size) });

@@ -7,6 +7,7 @@ const { writeFile } = require('node:fs/promises');
 const { join } = require('node:path');
 const { historyToJSON } = require('@temporalio/common/lib/proto-utils');
 const { chooseHistories } = require('./released-histories.cjs');
+const { createVideoService } = require('../../dist/src/service');
 const { createVideoTestEnvironment } = require('../../dist/src/testing');
 
 const request = { prompt: 'A red fox', resolution: '480p', duration: 5, seed: 7 };
@@ -38,6 +39,13 @@ const decided = (decision) => ({
 
 /** Each history: how the emulator is prepared, and what happens to the job. */
 const STORIES = {
+  // The estimate comes as a signal, and what was charged with the last poll.
+  costs: { isPriced: true, run: (start) => start({ request }) },
+  'batch-costs': {
+    isPriced: true,
+    type: 'generateVideos',
+    run: (start) => start({ requests: [request, { prompt: 'A hare' }], window: 2 }),
+  },
   well: { run: (start) => start({ request }) },
   retried: {
     prepare: (emulator) => {
@@ -236,6 +244,12 @@ const STORIES = {
   },
 };
 
+/** What the service of the stories about costs charges, and what its profile expects. */
+const PRICED = {
+  charge: 0.45,
+  profile: { name: 'Emulator', prices: { currency: 'USD', table: [{ perSecond: 0.1 }] } },
+};
+
 /** Removes the traces of the machine that recorded the history. */
 function anonymous(key, value) {
   if (key === 'stackTrace') return '';
@@ -243,8 +257,9 @@ function anonymous(key, value) {
 }
 
 async function record(name) {
+  const { isPriced, jobTimeMs = 60_000 } = STORIES[name];
   const env = await createVideoTestEnvironment({
-    emulator: { jobTimeMs: STORIES[name].jobTimeMs ?? 60_000 },
+    emulator: { jobTimeMs, ...(isPriced && { charge: PRICED.charge }) },
   });
   const { temporal, emulator } = env;
   STORIES[name].prepare?.(emulator);
@@ -262,7 +277,8 @@ async function record(name) {
     });
     return (await answer.json()).task_id;
   };
-  const worker = await env.createWorker();
+  const service = isPriced ? pricedService(emulator) : undefined;
+  const worker = await env.createWorker(service ? { service } : {});
   await worker.runUntil(async () => {
     const handle = await STORIES[name].run(start, (ms) => temporal.sleep(ms), submit, emulator);
     await handle.result().catch(() => undefined);
@@ -271,8 +287,12 @@ async function record(name) {
     await writeFile(join(FOLDER, `${name}.json`), `${JSON.stringify(history)}\n`);
     process.stdout.write(`${name}: ${history.events.length} events\n`);
   });
+  await service?.close();
   await env.teardown();
 }
+
+const pricedService = ({ url, apiKey }) =>
+  createVideoService({ baseUrl: url, apiKey: () => apiKey, profile: PRICED.profile });
 
 async function main(names) {
   const { chosen, problem } = chooseHistories(FOLDER, Object.keys(STORIES), names);

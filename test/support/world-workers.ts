@@ -38,6 +38,7 @@ export async function onWorker<T>(
     kind.largestVideoBytes,
     kind.caps,
     tools.service.profile?.requestFields,
+    tools.service.profile?.prices,
   ]);
   const isShared = kind.worker === undefined;
   const free = isShared ? freeWorkers.get(env)?.get(key)?.pop() : undefined;

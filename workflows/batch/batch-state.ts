@@ -10,9 +10,12 @@ import {
   itemName,
   type OpenedBatch,
   type StoredFile,
+  spentOn,
 } from '../../src/contract/batch';
 import type { CarriedBatch, CarriedItem, CarriedJob, CarriedTimes } from '../../src/contract/carried-over';
 import type { JobResult } from '../../src/contract/job';
+import type { BatchCost, JobCost } from '../../src/contract/job-cost';
+import { MoneyCounter } from '../../src/contract/money';
 import {
   CARRIED_TEXT_BYTES,
   DEFAULT_WINDOW,
@@ -49,6 +52,8 @@ export class BatchState {
   private hasChanged = false;
   /** Results that are not yet in the results file. */
   private readonly unrecorded: ItemResult[] = [];
+  /** What the items cost that have ended. */
+  private spent: MoneyCounter;
   private readonly warnedWords: Set<string>;
   private readonly carriedTimes: readonly CarriedTimes[];
   private readonly running = new Map<number, Job>();
@@ -61,6 +66,7 @@ export class BatchState {
     this.opened = carried?.opened;
     this.next = carried?.next ?? 1;
     this.counts = { succeeded: carried?.succeeded ?? 0, failed: carried?.failed ?? 0 };
+    this.spent = new MoneyCounter(carried?.spent);
     this.resetRuns = resetRunsSince(carried?.resetRuns);
     this.warnedWords = new Set(carried?.warnedWords);
     this.carriedTimes = carried?.usualTimes ?? [];
@@ -111,7 +117,8 @@ export class BatchState {
 
   /** Items that an earlier batch of this name finished are counted and not started again. */
   recordOpened(opened: OpenedBatch): void {
-    const { succeeded, failed } = opened.earlier;
+    const { succeeded, failed, spent } = opened.earlier;
+    this.spent = new MoneyCounter(spent);
     this.opened = opened;
     this.counts = { succeeded, failed };
     this.skipDone();
@@ -153,7 +160,11 @@ export class BatchState {
     this.recordResult({ item, name: itemName(this.name, item), outcome: 'succeeded', ...result, warnings });
   }
 
-  recordFailed(item: number, { type: failure, message, details }: VideoFailure): void {
+  recordFailed(
+    item: number,
+    { type: failure, message, details }: VideoFailure,
+    cost: JobCost | undefined,
+  ): void {
     this.counts.failed++;
     const result = {
       item,
@@ -163,6 +174,7 @@ export class BatchState {
       message: cutForResult(message),
       details:
         details.message === undefined ? details : { ...details, message: cutForResult(details.message) },
+      ...(cost && { cost }),
     } as const;
     this.noteFailed(result);
     this.recordResult(result);
@@ -188,6 +200,7 @@ export class BatchState {
   private recordResult(result: ItemResult): void {
     this.running.delete(result.item);
     this.unrecorded.push(result);
+    this.spent.addSum(spentOn([result]));
     this.show();
   }
 
@@ -219,7 +232,16 @@ export class BatchState {
 
   result(): BatchResult {
     const { items = 0, results = { key: '', uri: '' } } = this;
-    return { items, ...this.counts, results };
+    return { items, ...this.counts, results, ...this.shownCost };
+  }
+
+  /** Nothing is said about the costs of a service without prices that does not say what it charged. */
+  private get shownCost(): { cost?: BatchCost } {
+    const estimated = this.opened?.estimated;
+    const spent = this.spent.sum;
+    const isKnown = spent.sums.length > 0 || (estimated !== undefined && spent.unknown > 0);
+    if (!isKnown && estimated === undefined) return {};
+    return { cost: { ...(estimated && { estimated }), ...(isKnown && { spent }) } };
   }
 
   /** The failure of a batch that stopped for one of its items. */
@@ -249,6 +271,7 @@ export class BatchState {
       opened: this.opened,
       next: this.next,
       ...this.counts,
+      spent: this.spent.sum,
       firstFailed: this.firstFailed,
       resetRuns: this.resetRuns,
       warnedWords: [...this.warnedWords],
@@ -267,6 +290,7 @@ export class BatchState {
       ...this.counts,
       running: [...this.running].map(([item, job]) => describe(job, item)),
       stopping: this.stopping,
+      ...this.shownCost,
     };
   }
 
@@ -303,6 +327,11 @@ export function carriedItems(running: ReadonlyMap<number, Job>): CarriedItem[] {
   const longestText = Math.min(LONGEST_CARRIED_TEXT_BYTES, share);
   return [...running].map(([item, job]) => ({
     item,
-    job: { ...job.carry(longestText), usualTimes: undefined },
+    job: { ...job.carry(longestText), usualTimes: undefined, cost: amountsOf(job.cost) },
   }));
+}
+
+/** The words about the cost of an item are in its record. */
+function amountsOf({ estimated, charged }: JobCost = {}): JobCost | undefined {
+  return estimated || charged ? { ...(estimated && { estimated }), ...(charged && { charged }) } : undefined;
 }

@@ -116,7 +116,7 @@ function start(batch: BatchState, poller: BatchPoller, { item, loadRequest, carr
     } catch (error) {
       const failure = await explainFailure(job, error);
       if (job.failure === undefined) throw failure;
-      batch.recordFailed(item, job.failure);
+      batch.recordFailed(item, job.failure, job.cost);
     }
   };
   run().catch((error: unknown) => batch.recordBug(error));

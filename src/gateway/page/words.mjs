@@ -44,9 +44,18 @@ export function fillIds(list, video, { workflowUrl }) {
   list.replaceChildren(
     ...fact('Video id', video.id),
     ...(video.service_task_id ? fact('Service task id', video.service_task_id) : []),
+    ...(video.cost ? fact('Cost', costText(video.cost)) : []),
     ...(workflowUrl ? fact('Workflow', linkTo(`${workflowUrl}${video.id}`, 'Open in the Temporal UI')) : []),
   );
 }
+
+/** What was charged wins; unknown is said. */
+export function costText({ estimated, charged, unknown }) {
+  if (charged) return `${amountText(charged)}${estimated ? ` (estimated ${amountText(estimated)})` : ''}`;
+  return estimated ? `${amountText(estimated)}, estimated` : `unknown: ${unknown}`;
+}
+
+const amountText = ({ amount, currency }) => `${amount} ${currency}`;
 
 export function fact(name, value) {
   const term = document.createElement('dt');

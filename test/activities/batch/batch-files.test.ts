@@ -39,7 +39,7 @@ let folder: ReturnType<typeof folderWithFaults>;
 let files: ReturnType<typeof createBatchFiles>;
 beforeEach(() => {
   folder = folderWithFaults();
-  files = createBatchFiles(folder.storage, ['model']);
+  files = createBatchFiles(folder.storage, { requestFields: ['model'] });
 });
 afterEach(() => rmSync(folder.path, { recursive: true }));
 

@@ -43,7 +43,9 @@ async function waiting(item: number): Promise<Job> {
   job.hold.start(new VideoFailure('SubmitUnconfirmed'));
   jest.setSystemTime(Date.now() + 86_399_999);
   job.hold.end();
-  job.recordSettings({ taskId: 'task_1', usualTimes: TIMES });
+  const most = { amount: 999_999_999.999999, currency: 'creditscreditscr' };
+  const cost = { charged: most, estimated: most, service: '狐'.repeat(100) };
+  job.recordSettings({ taskId: 'task_1', usualTimes: TIMES, cost });
   job.adoptTask(`${item}`.padEnd(1_000, 'x'));
   job.enter('waiting');
   const details = { message: '狐'.repeat(5_000), code: '"'.repeat(5_000), status: 503, taskId: job.taskId };
@@ -139,6 +141,17 @@ test('a few items carry their messages unchanged', async () => {
   expect(carried?.job.problem).toEqual(job.observed.problem);
 });
 
+test('an item carries what it costs, without words', async () => {
+  const job = await newJob(1);
+  const estimated = { amount: 0.5, currency: 'USD' };
+  job.recordSettings({ taskId: 'task_1', cost: { estimated, service: 'Ark' } });
+  job.recordStatus({ state: 'running', word: 'running' });
+  const [carried] = carriedItems(new Map([[1, job]]));
+  expect(carried?.job.cost).toEqual({ estimated });
+  expect(new Job({}, hostOf(1), carried?.job).progress().cost).toEqual({ estimated });
+  expect(carriedItems(new Map([[2, await held(2)]]))[0]?.job.cost).toBeUndefined();
+});
+
 test('the next run restores every field that was carried', async () => {
   const job = await waiting(1);
   job.recordSettings({
@@ -160,6 +173,7 @@ const namesOfSet = ([name, value]: [string, unknown]) => (value === undefined ? 
 
 /** All fields of CarriedJob, but `warnedWords`, which the batch carries. */
 const CARRIED_BY_ITEMS = [
+  'cost',
   'expected',
   'hold',
   'isAdopted',

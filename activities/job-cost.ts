@@ -1,0 +1,44 @@
+import { activityInfo, Context } from '@temporalio/activity';
+import { cleanText } from '../src/contract/clean-text';
+import { costOfEstimate, type JobCost, type ReportedCost } from '../src/contract/job-cost';
+import { COST_SIGNAL } from '../src/contract/names';
+import { REPORT_COST_WITHIN_MS } from '../src/contract/policies';
+import { estimateCost } from '../src/contract/prices';
+import type { VideoRequest } from '../src/contract/request';
+import type { VideoService } from '../src/service';
+import { logEvent } from './log-event';
+
+/**
+ * An input of an activity whose result may have a cost. A workflow of an earlier version does not set it and gets none: it would
+ * write no memo, and a later version that replays it would miss the update.
+ */
+export interface TakesCost {
+  takesCost?: true;
+}
+
+/** The name of the service in its profile, or else its host. A service of your own may have neither. */
+export function serviceNameOf({ profile, address = '' }: VideoService): string | undefined {
+  return profile?.name ?? (URL.canParse(address) ? new URL(address).host : undefined);
+}
+
+/** What a request will cost; undefined when the profile has no prices. */
+export function estimatedCost(service: VideoService, request: VideoRequest): JobCost | undefined {
+  const { prices } = service.profile ?? {};
+  return prices && costOfEstimate(estimateCost(prices, request), serviceNameOf(service));
+}
+
+/** Tells the workflow what the video will cost, while it can still be seen before it is paid for. The job goes on without it. */
+export async function reportCost(cost: JobCost): Promise<void> {
+  const { workflowExecution } = activityInfo();
+  if (workflowExecution === undefined) return;
+  const { workflowId, runId } = workflowExecution;
+  const { client } = Context.current();
+  const reported: ReportedCost = { cost };
+  try {
+    await client.withDeadline(Date.now() + REPORT_COST_WITHIN_MS, () =>
+      client.workflow.getHandle(workflowId, runId).signal(COST_SIGNAL, reported),
+    );
+  } catch (error) {
+    logEvent('costNotReported', { error: cleanText(String(error)) });
+  }
+}

@@ -1,0 +1,103 @@
+import { ConfigError } from '../../config/service-config';
+import { type JobCost, mergeCosts } from '../../contract/job-cost';
+import { type Money, MoneyCounter } from '../../contract/money';
+
+/** A job that was paid for, or may have been, as Temporal or the storage knows it. */
+export interface SpentJob {
+  name: string;
+  /** Missing if the submit is lost. */
+  taskId?: string | undefined;
+  at: Date;
+  /** The name of a key of the gateway. */
+  caller?: string | undefined;
+  service?: string | undefined;
+  cost?: JobCost | undefined;
+}
+
+/** What spending is divided by. */
+export const DIVISIONS = ['service', 'caller', 'day'] as const;
+export type Division = (typeof DIVISIONS)[number];
+
+/** The sums of one group. Currencies are never mixed, and each job is in exactly one of the three. */
+export interface Spending {
+  videos: number;
+  /** Of jobs whose service said what it charged. */
+  charged: Money[];
+  /** Of jobs for which only the prices of the profile are known. */
+  estimated: Money[];
+  /** How many jobs have an unknown cost: they are in no sum. */
+  unknown: number;
+}
+
+export interface SpendGroup extends Spending {
+  name: string;
+}
+
+/** A job without a caller or a service. */
+const NONE = '-';
+
+/** A job takes some hundred bytes of memory. */
+const MOST_JOBS = 1_000_000;
+
+/** Collects jobs from several sources, each once: two sources that name the same task mean the same job. */
+export class SpendBook {
+  private readonly jobs = new Map<string, SpentJob>();
+
+  constructor(private readonly mostJobs = MOST_JOBS) {}
+
+  add(job: SpentJob): void {
+    const key = job.taskId === undefined ? `job ${job.name}` : `task ${job.taskId}`;
+    const known = this.jobs.get(key);
+    if (known === undefined && this.jobs.size >= this.mostJobs) throw tooMany(this.mostJobs);
+    this.jobs.set(key, known ? merge(known, job) : job);
+  }
+
+  total(): Spending {
+    return spendingOf(this.jobs.values());
+  }
+
+  /** By name; days from the first to the last. */
+  by(division: Division): SpendGroup[] {
+    const groups = new Map<string, SpentJob[]>();
+    for (const job of this.jobs.values()) {
+      const name = NAMES[division](job);
+      const group = groups.get(name);
+      if (group) group.push(job);
+      else groups.set(name, [job]);
+    }
+    return [...groups]
+      .map(([name, jobs]) => ({ name, ...spendingOf(jobs) }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+}
+
+const NAMES: Record<Division, (job: SpentJob) => string> = {
+  service: ({ service, cost }) => cost?.service ?? service ?? NONE,
+  caller: ({ caller = NONE }) => caller,
+  day: ({ at }) => at.toISOString().slice(0, 10),
+};
+
+function merge(one: SpentJob, other: SpentJob): SpentJob {
+  const [earlier, later] = one.at <= other.at ? [one, other] : [other, one];
+  return {
+    ...earlier,
+    caller: earlier.caller ?? later.caller,
+    service: earlier.service ?? later.service,
+    cost: mergeCosts(earlier.cost, later.cost),
+  };
+}
+
+function spendingOf(jobs: Iterable<SpentJob>): Spending {
+  const [charged, estimated] = [new MoneyCounter(), new MoneyCounter()];
+  let [videos, unknown] = [0, 0];
+  for (const { cost } of jobs) {
+    videos++;
+    if (cost?.charged) charged.add(cost.charged);
+    else if (cost?.estimated) estimated.add(cost.estimated);
+    else unknown++;
+  }
+  return { videos, charged: charged.sum.sums, estimated: estimated.sum.sums, unknown };
+}
+
+const tooMany = (most: number) =>
+  new ConfigError(`There are more than ${most} jobs: ask for a shorter time with --since and --until.`);

@@ -1,0 +1,74 @@
+import type { Client } from '@temporalio/client';
+import { requiredTsToDate } from '@temporalio/common/lib/time';
+import { type JobCost, readCost } from '../contract/job-cost';
+import {
+  BATCH_WORKFLOW_TYPE,
+  COST_MEMO,
+  LOST_SUBMIT_MEMO,
+  TASK_ID_MEMO,
+  WORKFLOW_TYPE,
+} from '../contract/names';
+import { inTime, readMemos } from './job-overview';
+
+/** A job that was paid for, or may have been. */
+export interface PaidJob {
+  name: string;
+  at: Date;
+  /** Missing if the submit is lost. */
+  taskId?: string;
+  cost?: JobCost;
+}
+
+/** From its first moment to its last, which is not in it. */
+export interface Period {
+  since: Date;
+  until: Date;
+}
+
+const JOBS_PER_PAGE = 500;
+const MEMOS = [TASK_ID_MEMO, LOST_SUBMIT_MEMO, COST_MEMO];
+
+/** The jobs of a namespace that were submitted, in whatever order Temporal has them. Their costs are in the lists: no query. */
+export async function* paidJobs(client: Client, period: Period): AsyncGenerator<PaidJob, void, undefined> {
+  const { namespace } = client.options;
+  const query = conditions(WORKFLOW_TYPE, period);
+  let nextPageToken: Uint8Array | undefined;
+  do {
+    const page = await inTime(client, () =>
+      client.workflowService.listWorkflowExecutions({
+        namespace,
+        query,
+        pageSize: JOBS_PER_PAGE,
+        nextPageToken,
+      }),
+    );
+    for (const { execution, startTime, memo: fields } of page.executions) {
+      const memo = await readMemos(client, fields?.fields, MEMOS);
+      const taskId = memo(TASK_ID_MEMO);
+      const wasSent = typeof taskId === 'string' || memo(LOST_SUBMIT_MEMO) !== undefined;
+      if (!execution?.workflowId || !wasSent) continue;
+      const cost = readCost(memo(COST_MEMO));
+      yield {
+        name: execution.workflowId,
+        at: requiredTsToDate(startTime, 'startTime'),
+        ...(typeof taskId === 'string' && { taskId }),
+        ...(cost && { cost }),
+      };
+    }
+    nextPageToken = page.nextPageToken;
+  } while (nextPageToken?.length);
+}
+
+/** How many batches there were. What their items cost is in the storage. */
+export async function countBatches(client: Client, period: Period): Promise<number> {
+  return (await inTime(client, () => client.workflow.count(conditions(BATCH_WORKFLOW_TYPE, period)))).count;
+}
+
+function conditions(type: string, { since, until }: Period): string {
+  return [
+    `WorkflowType = '${type}'`,
+    "ExecutionStatus != 'ContinuedAsNew'",
+    `StartTime >= '${since.toISOString()}'`,
+    `StartTime < '${until.toISOString()}'`,
+  ].join(' AND ');
+}

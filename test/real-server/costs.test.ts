@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { run } from '../../src/cli/run';
+import type { Screen } from '../../src/cli/terminal';
+import type { VideoJob } from '../../src/client/video-job';
+import type { ServiceProfile } from '../../src/service';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { FakeTerminal } from '../cli/fake-terminal';
+import { commandsOf, expectShown, readPage } from '../support/docs-page';
+import { captureLogs } from '../support/logs';
+import { inWorld, pause, untilProgress, type World } from '../support/world';
+
+const request = { prompt: 'A red fox', duration: 5 };
+const polling = { min: '1s', max: '1s' } as const;
+const SCREEN: Screen = { columns: 80, rows: 24 };
+const CHARGE = 0.45;
+const usd = (amount: number) => ({ amount, currency: 'USD' });
+const profile: ServiceProfile = {
+  name: 'Example',
+  polling,
+  prices: { currency: 'USD', table: [{ perSecond: 0.1 }] },
+};
+
+let env: VideoTestEnvironment;
+beforeAll(async () => {
+  captureLogs();
+  env = await createVideoTestEnvironment({ server: 'dev' });
+});
+afterAll(() => env.teardown());
+
+async function videogen({ taskQueue, storageFolder }: World, args: string[], screen?: Screen) {
+  const settings = {
+    TEMPORAL_ADDRESS: env.temporal.address,
+    VIDEOGEN_TASK_QUEUE: taskQueue,
+    VIDEOGEN_STORAGE: storageFolder,
+    NO_COLOR: '1',
+  };
+  const terminal = new FakeTerminal(settings, undefined, undefined, screen);
+  const code = await run(args, terminal);
+  return { code, out: terminal.stdout, err: terminal.stderr };
+}
+
+async function spend(world: World, ...args: string[]) {
+  const { code, out, err } = await videogen(world, ['spend', ...args, '--json']);
+  return { code, err, ...JSON.parse(out) };
+}
+
+async function ended(job: VideoJob): Promise<VideoJob> {
+  await job.result().catch(() => undefined);
+  return job;
+}
+
+/** The words of a command of a page, after `videogen`. */
+const wordsOf = (command: string) =>
+  [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '').slice(1);
+
+test('the page about costs shows what its commands print, and each job is added up once', async () => {
+  await inWorld(env, { jobTimeMs: 0, profile, charge: CHARGE }, async (world) => {
+    const { videos, emulator, storageFolder } = world;
+    const [generate, ...others] = commandsOf(readPage('costs.md'));
+    const fox = await videogen(world, wordsOf(generate?.command ?? ''));
+    if (generate) expectShown(generate, fox.err + fox.out);
+
+    // It was never paid for.
+    emulator.next('submit', { kind: 'refused', status: 400, message: 'no foxes' });
+    await ended(await videos.start({ request }, { workflowId: 'refused' }));
+    // A caller of the gateway may have paid for this one.
+    emulator.next('submit', { kind: 'reset' });
+    const workflowId = `gateway-web_shop-video_${randomUUID().replaceAll('-', '')}`;
+    const held = await videos.start({ request }, { workflowId });
+    await untilProgress(held, ({ phase }) => phase === 'needs-decision');
+    // Nobody knows what the task of another program cost, and the task of fox-1 was paid for once.
+    await ended(await videos.start({ taskId: 'task_of_another' }));
+    const { taskId = '' } = await videos.handle('fox-1').progress();
+    await ended(await videos.start({ taskId, storage: 'again.mp4' }));
+    writeFileSync(join(storageFolder, 'jobs/bad.0123456789abcdef.json'), '{"state":');
+
+    while ((await spend(world)).videos < 3) await pause();
+    for (const one of others) {
+      const { out, err } = await videogen(world, wordsOf(one.command), SCREEN);
+      expectShown(one, err + out);
+    }
+    expect(await spend(world, '--by', 'caller')).toMatchObject({
+      code: 0,
+      err: 'jobs/bad.0123456789abcdef.json is damaged and was skipped.\n',
+      videos: 3,
+      charged: [usd(0.45)],
+      estimated: [usd(0.5)],
+      unknown: 1,
+      by: {
+        caller: [
+          { name: '-', videos: 2 },
+          { name: 'web_shop', videos: 1, estimated: [usd(0.5)] },
+        ],
+      },
+      isComplete: true,
+    });
+    expect(await spend(world, '--since', '2026-01-01', '--until', '2026-01-02')).toMatchObject({ videos: 0 });
+    await held.decideSubmit({ decision: 'abandon' });
+    await ended(held);
+  });
+});
+
+test('what Temporal has forgotten and the items of a batch are added up from the storage', async () => {
+  await inWorld(env, { jobTimeMs: 0, profile }, async (world) => {
+    const { videos, storageFolder } = world;
+    const since = new Date(Date.now() - 1_000).toISOString();
+    const result = await (await videos.startBatch({ requests: [request, request], polling })).result();
+    expect(result.cost?.spent).toEqual({ sums: [usd(1)], unknown: 0 });
+    const { workflowId } = await ended(await videos.start({ request }));
+    while ((await spend(world, '--since', since)).videos < 3) await pause();
+    const { workflowService, options } = env.temporal.client;
+    await workflowService.deleteWorkflowExecution({
+      namespace: options.namespace,
+      workflowExecution: { workflowId },
+    });
+    while (await videos.handle(workflowId).exists()) await pause();
+    expect(await spend(world, '--since', since)).toMatchObject({
+      videos: 3,
+      estimated: [usd(1.5)],
+      by: { service: [{ name: 'Example', videos: 3 }] },
+    });
+
+    const elsewhere = join(storageFolder, 'elsewhere');
+    const there = (await spend({ ...world, storageFolder: elsewhere }, '--since', since)).videos;
+    expect(there).toBe(0);
+    // Nobody can read a folder that is a link to itself.
+    mkdirSync(elsewhere);
+    symlinkSync('jobs', join(elsewhere, 'jobs'));
+    expect(await spend({ ...world, storageFolder: elsewhere }, '--since', since)).toMatchObject({
+      isComplete: false,
+      err: expect.stringMatching(
+        /^The storage file:.+ cannot be read \(.+\)\. Jobs that Temporal has forgotten are missing, and the items of one batch\.\n$/,
+      ),
+    });
+  });
+});
