@@ -19,11 +19,11 @@ export class LedgerUnreachable extends Error {
 }
 
 /** The ledgers of Temporal, through the client of the worker that runs the activity. */
-export function ledgersInTemporal(): LedgerWriter {
+export function ledgersInTemporal(clientNow: () => Client = () => Context.current().client): LedgerWriter {
   const lines = new Map<string, LedgerLine>();
   return {
     write: (taskQueue, entry) => {
-      const { client } = Context.current();
+      const client = clientNow();
       const key = `${client.options.namespace}/${taskQueue}`;
       const line = lines.get(key) ?? new LedgerLine();
       lines.set(key, line);
