@@ -7,6 +7,7 @@ import {
   setCurrentDetails,
   setHandler,
   setWorkflowOptions,
+  workflowInfo,
 } from '@temporalio/workflow';
 import {
   type CarriedLedger,
@@ -63,7 +64,12 @@ export async function keepLedger(carried?: CarriedLedger): Promise<void> {
 }
 
 // It outlives every version of a worker: pinned to one, it would end all submits when the last worker of that version ends.
-setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, keepLedger);
+// The server refuses a behaviour from workers without versions.
+setWorkflowOptions(
+  () =>
+    workflowInfo().currentDeploymentVersion?.deploymentName ? { versioningBehavior: 'AUTO_UPGRADE' } : {},
+  keepLedger,
+);
 
 function checkEntries(entries: unknown): void {
   const isRight = Array.isArray(entries) && entries.length <= MOST_ENTRIES && entries.every(isLedgerEntry);

@@ -1,7 +1,9 @@
+import type { WorkerOptions } from '@temporalio/worker';
 import { createVideoActivities, type DownloadOptions, type VideoActivities } from '../../activities';
 import { checkCaps, readCaps } from '../config/caps-config';
 import { readGatewayUrl } from '../config/gateway-config';
 import {
+  ConfigError,
   type Environment,
   readLostSubmitPolicy,
   readPollsPerSecondSaved,
@@ -63,6 +65,21 @@ const prepared = new WeakSet<object>();
 /** Whether these activities include some that were created here. */
 export function hasPreparedWork(activities: object = {}): boolean {
   return Object.values(activities).some((activity) => prepared.has(Object(activity)));
+}
+
+/**
+ * The ledger of the caps moves on with each version of a worker, which the server refuses from a worker that has a version and
+ * does not use it: no job would ever be submitted.
+ */
+export function refuseUnversionedCaps(
+  { caps, env }: VideoWorkOptions,
+  deployment: WorkerOptions['workerDeploymentOptions'],
+): void {
+  const hasCaps = Object.keys(caps ?? readCaps(env)).length > 0;
+  if (!hasCaps || deployment === undefined || deployment.useWorkerVersioning) return;
+  throw new ConfigError(
+    'Caps do not work with workerDeploymentOptions of useWorkerVersioning: false: leave these options out, or use versioning.',
+  );
 }
 
 export function prepareWork(options: VideoWorkOptions): VideoWork {
