@@ -1,3 +1,4 @@
+import type { Caps } from '../src/contract/caps';
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import { createWebhookSender, RateLimiter, type VideoService, type WebhookOptions } from '../src/service';
 import { ImageLinks, type VideoStorage } from '../src/storage';
@@ -8,6 +9,7 @@ import { LearnedTimes } from './learn/learned-times';
 import { createPollTask, createPollVideo, createPollVideos } from './poll-video';
 import { createSayReceiver } from './say-receiver';
 import { createSendWebhook } from './send-webhook';
+import { ledgersInTemporal } from './submit/ledger-line';
 import { createRecallSubmit } from './submit/recall-submit';
 import { inspectPendingSubmit } from './submit/submit-note';
 import { createSubmitVideo } from './submit/submit-video';
@@ -29,6 +31,8 @@ export interface VideoActivityDeps extends DownloadOptions {
   storage: VideoStorage;
   /** The policy of jobs that set none; `hold` by default. */
   onLostSubmit?: LostSubmitPolicy;
+  /** What may be made, counted together with all workers of the jobs' task queue; no caps by default. */
+  caps?: Caps;
   /** How the service reaches a gateway that serves the images of this storage. S3 needs none. */
   gatewayUrl?: string;
   /** Share one among everything in a process that calls the same service; a new one by default. */
@@ -54,6 +58,7 @@ export function createVideoActivities({
   onLostSubmit = 'hold',
   rateLimiter = new RateLimiter(),
   gatewayUrl,
+  caps = {},
   webhooks,
   pollsPerSecondSaved,
   ...download
@@ -63,9 +68,12 @@ export function createVideoActivities({
   const tasks = { service, learnedTimes, pollsPerSecondSaved };
   const imageLinks = new ImageLinks(storage, gatewayUrl);
   const sender = webhooks && createWebhookSender(webhooks);
+  const ledger = ledgersInTemporal();
   const sayReceiver = createSayReceiver(sender);
   return {
-    submitVideo: sayReceiver(createSubmitVideo({ ...tasks, storage, imageLinks, rateLimiter, onLostSubmit })),
+    submitVideo: sayReceiver(
+      createSubmitVideo({ ...tasks, storage, imageLinks, rateLimiter, onLostSubmit, caps, ledger }),
+    ),
     inspectPendingSubmit,
     recallSubmit: sayReceiver(createRecallSubmit({ ...tasks, storage, onLostSubmit })),
     pollVideo: sayReceiver(createPollVideo(pollTask)),

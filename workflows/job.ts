@@ -1,4 +1,5 @@
 import type { SubmittedTask } from '../activities';
+import type { Cap } from '../src/contract/caps';
 import type { CarriedJob } from '../src/contract/carried-over';
 import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import type {
@@ -32,6 +33,8 @@ export interface JobHost {
   name: string;
   /** The number of the batch item. */
   item?: number;
+  /** How much all items of the batch together may take. */
+  batchCap?: Cap;
   /** Compared when somebody starts a job under the same name; batch items are never compared. */
   identity?: JobIdentity;
   /** The workflow's: see runs.ts. */

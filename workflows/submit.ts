@@ -5,6 +5,7 @@ import {
   proxyActivities,
   proxyLocalActivities,
   TimeoutFailure,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type { RecalledSubmit, SubmittedTask, VideoActivities } from '../activities';
 import type { InspectedSubmit, SubmitNote } from '../activities/submit/submit-note';
@@ -67,7 +68,7 @@ async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> 
     if (task) return task;
     throw createFailure('DeadlineExceeded');
   }
-  const { queues, idempotencyKey, onLostSubmit } = job.options;
+  const { queues, idempotencyKey, onLostSubmit, cap, caller } = job.options;
   const { submitVideo } = proxyActivities<VideoActivities>({
     ...SUBMIT_POLICY,
     ...job.activityId('submit'),
@@ -83,6 +84,10 @@ async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> 
     resubmits,
     resetRuns: job.host.resetRuns,
     decidedLostSubmit: job.hold.decidedLostSubmit,
+    cap: cap ?? undefined,
+    batchCap: job.host.batchCap,
+    caller: caller ?? undefined,
+    ledgerQueue: workflowInfo().taskQueue,
     takesCost: true,
   } as const;
   return inspectBeforeCancelling(job, () => submitVideo(input));

@@ -16,6 +16,8 @@ export interface SubmitNote {
   lostSubmit?: string;
   /** Whether the service may have received the idempotency key. */
   keySent?: boolean;
+  /** How many submits are lost that `resubmit` repeated. */
+  lostSubmits?: number;
 }
 
 /** What the earlier attempts of this activity left. */
@@ -25,13 +27,20 @@ export interface EarlierAttempts {
   lostSubmit?: string;
   keySent: boolean;
   sendWithoutTask?: string;
+  /** How many of their submits are lost. */
+  lostSubmits: number;
 }
 
 export function readEarlierAttempts(): EarlierAttempts {
   const { attempt, heartbeatDetails } = activityInfo();
   const lostSubmit = lostSubmitBefore(attempt, heartbeatDetails) ?? lostSubmitBeforeReset();
-  const { keySent, sendWithoutTask, taskId }: Record<keyof SubmitNote, unknown> = Object(heartbeatDetails);
+  const note: Record<keyof SubmitNote, unknown> = Object(heartbeatDetails);
+  const { keySent, sendWithoutTask, taskId } = note;
+  const before = typeof note.lostSubmits === 'number' ? note.lostSubmits : 0;
+  // A note that repeats a lost submit has counted it.
+  const isCounted = lostSubmit === undefined || (lostSubmit === note.lostSubmit && before > 0);
   return {
+    lostSubmits: isCounted ? before : before + 1,
     ...(typeof taskId === 'string' && { taskId }),
     lostSubmit,
     keySent: lostSubmit !== undefined || keySent === true,

@@ -17,6 +17,7 @@ import { callWithinLimits } from '../rate-limited-call';
 import { createCallFailure, toFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
 import { type ImageSource, withImageLink } from './image-link';
+import { type CapDeps, type CapInput, Reservation } from './reservation';
 import { type EarlierAttempts, readEarlierAttempts, type SubmitNote } from './submit-note';
 import {
   asTaken,
@@ -27,7 +28,7 @@ import {
 } from './submitted-task';
 
 /** Input of the activity submitVideo. */
-export interface SubmitVideoInput extends NamedJob {
+export interface SubmitVideoInput extends NamedJob, CapInput {
   request: VideoRequest;
   /** The caller's key; made from namespace, name and request by default. */
   idempotencyKey?: string;
@@ -43,7 +44,7 @@ export interface SubmitVideoInput extends NamedJob {
   takesCost?: true;
 }
 
-export interface SubmitVideoDeps extends ImageSource, TaskDescriptionDeps {
+export interface SubmitVideoDeps extends ImageSource, TaskDescriptionDeps, CapDeps {
   rateLimiter: RateLimiter;
   onLostSubmit: LostSubmitPolicy;
 }
@@ -103,6 +104,10 @@ class SubmitAttempt {
   private keyWasSent: boolean;
   /** Why an earlier submit is lost. */
   private lostSubmit: string | undefined;
+  /** How many are lost that `resubmit` repeats. */
+  private lostSubmits: number;
+  private readonly digest: string;
+  private reservation: Reservation | undefined;
   /** By the prices of the profile, if it has any. */
   private readonly cost: JobCost | undefined;
 
@@ -113,11 +118,13 @@ class SubmitAttempt {
     const { request, attempts, resubmits = false, resetRuns } = input;
     const job = jobId(input);
     const digest = jobDigest(job, request);
+    this.digest = digest;
     this.record = JobRecordFile.of(deps.storage, { job, request, digest });
     this.idempotencyKey = input.idempotencyKey ?? digest;
     this.keyWasSent =
       attempts.keySent || resubmits || resetRuns !== undefined || input.idempotencyKey !== undefined;
     this.lostSubmit = attempts.lostSubmit;
+    this.lostSubmits = attempts.lostSubmits;
     this.cost = estimatedCost(deps.service, request);
   }
 
@@ -142,7 +149,10 @@ class SubmitAttempt {
       isDecided: resubmits,
     });
     failOnLostSubmit(this.lostSubmit, onLostSubmit);
-    if (runs.lostSubmit !== decidedLostSubmit) failOnLostSubmit(runs.lostSubmit, onLostSubmit);
+    const ofRuns = runs.lostSubmit === decidedLostSubmit ? undefined : runs.lostSubmit;
+    failOnLostSubmit(ofRuns, onLostSubmit);
+    if (this.lostSubmit !== undefined || ofRuns !== undefined)
+      this.lostSubmits = Math.max(this.lostSubmits, 1);
     return undefined;
   }
 
@@ -169,7 +179,16 @@ class SubmitAttempt {
   private async post(request: VideoRequest) {
     // An attempt that Temporal gives up after this note would be a lost submit, although it sends nothing.
     refuseIfLate(this.input.startedAtMs);
-    this.leave({ sending: this.number });
+    const { deps, input, digest, sendId, lostSubmits } = this;
+    this.reservation = new Reservation(deps, input, {
+      request: input.request,
+      digest,
+      sendId,
+      lostSubmits,
+    });
+    await this.reservation.take();
+    refuseIfLate(this.input.startedAtMs);
+    this.leave({ sending: this.number, ...this.lostCount });
     this.beganSending = true;
     this.record.facts = { cost: this.cost, service: serviceNameOf(this.deps.service) };
     await this.record.writeSending(this.sendId);
@@ -178,6 +197,7 @@ class SubmitAttempt {
     this.leave({ taskId: answer.taskId });
     logEvent('submitted', { job: this.input.job, taskId: answer.taskId });
     await this.record.writeTask(answer.taskId);
+    await this.reservation.settle();
     return answer;
   }
 
@@ -201,10 +221,16 @@ class SubmitAttempt {
         sendWithoutTask: this.beganSending ? this.sendId : attempts.sendWithoutTask,
         ...(attempts.lostSubmit !== undefined && { lostSubmit: attempts.lostSubmit }),
         ...(keySent && { keySent }),
+        ...this.lostCount,
       });
       if (this.beganSending) await this.record.writeRefused({ keySent, lostSubmit: this.lostSubmit });
+      await this.reservation?.release();
     }
     return error instanceof NotSent ? error.cause : mentionLostSubmit(failure, this.lostSubmit);
+  }
+
+  private get lostCount(): Pick<SubmitNote, 'lostSubmits'> {
+    return this.lostSubmits > 0 ? { lostSubmits: this.lostSubmits } : {};
   }
 
   private leave(note: SubmitNote): void {

@@ -45,6 +45,10 @@ const EXAMPLES: Record<string, readonly Example[]> = {
     ['videogen open fox-1', 'in a browser'],
     ['videogen open fox-1 --no-browser', 'only the address'],
   ],
+  caps: [
+    ['videogen caps', 'what was used and reserved, and what is left'],
+    ['videogen caps --json', 'for a script'],
+  ],
   spend: [
     ['videogen spend --since 7d', 'what the last seven days cost'],
     ['videogen spend --since 2026-11-01 --until 2026-12-01 --by caller', 'November, by key of the gateway'],

@@ -4,6 +4,7 @@ import { OVERVIEW_STATES } from '../contract/overview';
 import { SHELLS } from './completion';
 import type {
   CancelOptions,
+  CapsCommandOptions,
   DownloadOptions,
   ListCommandOptions,
   OpenOptions,
@@ -24,6 +25,7 @@ export interface JobActions {
   retry(workflowId: string, options: RetryCommandOptions): Promise<void>;
   download(workflowId: string, options: DownloadOptions): Promise<void>;
   open(workflowId: string, options: OpenOptions): Promise<void>;
+  caps(options: CapsCommandOptions): Promise<void>;
   spend(options: SpendOptions): Promise<void>;
   completion(shell: string): Promise<void>;
 }
@@ -90,6 +92,11 @@ export function addJobCommands(program: Command, actions: JobActions): void {
     .option('--no-browser', 'only print the address')
     .option('--json', AS_JSON)
     .action(actions.open);
+  program
+    .command('caps')
+    .description('show the caps of the workers, and what is left of each')
+    .option('--json', AS_JSON)
+    .action(actions.caps);
   program
     .command('spend')
     .description('add up what jobs and batches cost, by service, caller and day')

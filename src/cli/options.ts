@@ -18,6 +18,7 @@ export interface GenerateOptions {
   holdFor?: string;
   storage?: string;
   keepBad?: boolean;
+  cap?: string[];
 }
 
 export interface BatchOptions {
@@ -31,6 +32,7 @@ export interface BatchOptions {
   holdFor?: string;
   storage?: string;
   keepBad?: boolean;
+  cap?: string[];
 }
 
 export interface DecideOptions {
@@ -99,6 +101,10 @@ export interface ListCommandOptions {
   since?: string;
   limit: string;
   watch?: boolean;
+  json?: boolean;
+}
+
+export interface CapsCommandOptions {
   json?: boolean;
 }
 

@@ -20,6 +20,7 @@ import { requestsFileProblem } from '../contract/sizes';
 import { createStorage, StorageFault } from '../storage';
 import { BadLines } from './bad-lines';
 import type { BatchOptions } from './options';
+import { readCap } from './read-cap';
 import { checkId, defined, EMULATOR_POLLING, number } from './read-job-input';
 
 /** Larger requests go through the storage instead of the workflow's input. */
@@ -55,6 +56,7 @@ export async function readBatch(file: string, options: BatchOptions, env: Enviro
       holdFor,
       storage,
       keepBad,
+      cap: readCap(options.cap),
       polling: namesAService(env) ? undefined : EMULATOR_POLLING,
     }),
     extraFields,

@@ -1,6 +1,7 @@
 import { type JobInput, parseJobInput, VideoFailure } from '../contract';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { GenerateOptions } from './options';
+import { readCap } from './read-cap';
 
 /** The emulator's generations are short, and polls cost nothing. */
 export const EMULATOR_POLLING = { min: '1s', max: '1s' };
@@ -40,6 +41,7 @@ export function readJobInput(
       holdFor,
       storage,
       keepBad,
+      cap: readCap(options.cap),
       polling: onEmulator ? EMULATOR_POLLING : undefined,
     }),
     extraFields,

@@ -32,6 +32,7 @@ const load = {
   doctor: (): typeof import('./doctor') => require('./doctor'),
   explain: (): typeof import('./explain') => require('./explain'),
   searchAttributes: (): typeof import('./search-attributes') => require('./search-attributes'),
+  caps: (): typeof import('./caps') => require('./caps'),
   list: (): typeof import('./list') => require('./list'),
   status: (): typeof import('./status') => require('./status'),
   watch: (): typeof import('./watch') => require('./watch'),
@@ -72,6 +73,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     doctor: (options) => recordCode(load.doctor().doctor(options, terminal)),
     explain: (file, options) => recordCode(load.explain().explain(file, options, terminal)),
     searchAttributes: (options) => recordCode(load.searchAttributes().searchAttributes(options, terminal)),
+    caps: (options) => recordCode(load.caps().caps(options, terminal)),
     list: (options) => recordCode(load.list().list(options, terminal)),
     status: (id, options) => recordCode(load.status().status(id, options, terminal)),
     watch: (ids, options) => recordCode(load.watch().watch(ids, options, terminal)),
@@ -159,6 +161,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
       'key of the video in the storage, such as foxes/{date}/{workflowId}.{ext} or foxes/',
     )
     .option('--keep-bad', 'keep a download that is not a valid video, for inspection')
+    .option('--cap <amount...>', 'what the video may take at most, such as "2.50 USD" or "8 seconds"')
     .option('--no-wait', 'start the job and exit')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.generate);
@@ -174,6 +177,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--hold-for <time>', 'how long to hold a lost submit for a decision (default: 24h)')
     .option('--storage <prefix>', 'prefix of the videos in the storage, such as foxes/')
     .option('--keep-bad', 'keep a download that is not a valid video, for inspection')
+    .option('--cap <amount...>', 'what all videos together may take, such as "50 videos" or "20 USD"')
     .option('--no-wait', 'start the batch and exit')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.batch);

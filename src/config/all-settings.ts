@@ -1,3 +1,4 @@
+import { CAP_SETTINGS } from './caps-config';
 import { GATEWAY_SETTINGS, readHookSecret } from './gateway-config';
 import { LOG_SETTINGS } from './log-config';
 import { MONITOR_SETTINGS } from './monitor-config';
@@ -19,6 +20,7 @@ export const SETTINGS = {
   'Video service': SERVICE_SETTINGS,
   'Task queues': QUEUE_SETTINGS,
   Storage: STORAGE_SETTINGS,
+  Caps: CAP_SETTINGS,
   Gateway: GATEWAY_SETTINGS,
   Webhooks: WEBHOOK_SETTINGS,
   Operation: MONITOR_SETTINGS,

@@ -1,3 +1,4 @@
+import type { Cap } from './caps';
 import { FAILURES, type FailureType } from './failure-table';
 import type { JobOptions, JobProgress, JobResult, TaskStatus } from './job';
 import { type BatchCost, type JobCost, knownCost, readCost } from './job-cost';
@@ -22,7 +23,9 @@ export const ON_FAILURE = ['continue', 'stop'] as const;
 export type OnFailure = (typeof ON_FAILURE)[number];
 
 /** The options of a job apply to each item. The deadline of an item runs from its own start. */
-export interface BatchOptions extends Omit<JobOptions, 'idempotencyKey' | 'callbackUrl'> {
+export interface BatchOptions extends Omit<JobOptions, 'idempotencyKey' | 'callbackUrl' | 'cap'> {
+  /** How much all items together may take. The batch stops at the first item that it does not allow. */
+  cap?: Cap;
   /** How many items run at the same time; 20 by default. Items that wait for a decision do not count. */
   window?: number;
   /** `continue` by default. */

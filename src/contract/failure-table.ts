@@ -228,6 +228,18 @@ export const FAILURES = {
     isFinal: false,
     worthAdopting: true,
   },
+  CapReached: {
+    meaning: 'A cap does not allow this video',
+    advice:
+      'Nothing was paid. Start it again when the cap resets, or raise the cap: videogen caps shows what is left.',
+    retry: { submit: 'never', poll: '-', download: '-' },
+    httpStatus: 402,
+    exitCode: 23,
+    paidNothing: true,
+    // Tomorrow, or with a higher cap, it may be made.
+    isFinal: false,
+    worthAdopting: true,
+  },
   Cancelled: {
     meaning: 'The job was cancelled',
     advice:

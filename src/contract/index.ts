@@ -18,6 +18,7 @@ export {
   type StoredFile,
 } from './batch';
 export { type ParsedBatchInput, parseBatchInput } from './batch-input';
+export type { Cap, CapScope, Caps, CapUnit, Taken } from './caps';
 export { cleanText, inShell, printable, printableJson, shown } from './clean-text';
 export { type DurationText, describeDuration, durationMs } from './duration';
 export {
@@ -46,6 +47,7 @@ export {
 export type { BatchCost, JobCost } from './job-cost';
 export type { JobIdentity } from './job-identity';
 export { type ParsedJobInput, parseJobInput } from './job-input';
+export type { LedgerCount, LedgerReport } from './ledger';
 export {
   adoptCommand,
   DecisionRefused,

@@ -1,4 +1,5 @@
 import { type BatchInput, ON_FAILURE, type OnFailure } from './batch';
+import { isMoney, isSeconds, isVideoCount, MONEY_RULE, SECONDS_RULE, VIDEOS_RULE } from './caps';
 import { hasControls } from './clean-text';
 import { type DurationText, durationMs } from './duration';
 import type { JobInput, ReportedDownload } from './job';
@@ -96,6 +97,15 @@ function isCallbackUrl(value: unknown): value is string {
   }
 }
 
+/** It becomes part of workflow ids, between dashes, and of lines in logs. */
+const CALLER = /^[a-z0-9](?:[a-z0-9_]{0,61}[a-z0-9])?$/;
+export const CALLER_RULE = 'must be 1 to 63 small letters, digits or underscores, such as web_shop';
+
+/** True for the name of a caller: of a gateway key, or as programs name theirs. */
+export function isCaller(value: unknown): value is string {
+  return typeof value === 'string' && CALLER.test(value);
+}
+
 export function isLostSubmitPolicy(value: unknown): value is LostSubmitPolicy {
   return LOST_SUBMIT_POLICIES.some((policy) => policy === value);
 }
@@ -163,6 +173,14 @@ export const JOB_FIELDS = {
     accepts: isCallbackUrl,
     sentence: `must be an http(s) URL of at most ${LONGEST_CALLBACK_URL_CHARS} ASCII characters without a user and a password`,
   },
+  cap: {
+    fields: {
+      videos: { accepts: isVideoCount, sentence: VIDEOS_RULE },
+      seconds: { accepts: isSeconds, sentence: SECONDS_RULE },
+      money: { accepts: isMoney, sentence: MONEY_RULE },
+    },
+  },
+  caller: { accepts: isCaller, sentence: CALLER_RULE },
   queues: { fields: { submit: QUEUE, download: QUEUE } },
 } satisfies Record<Exclude<keyof JobInput, 'request'>, FieldRule<unknown> | FieldGroup>;
 

@@ -48,6 +48,7 @@ export const JOB_OPTION_FIELDS = Object.keys(JOB_FIELDS).filter((name) => name !
 const FIELD_NAMES: Record<string, string[]> = {
   '': Object.keys(jobInputSchema.shape),
   polling: Object.keys(JOB_FIELDS.polling.fields),
+  cap: Object.keys(JOB_FIELDS.cap.fields),
   queues: Object.keys(JOB_FIELDS.queues.fields),
 };
 

@@ -1,3 +1,4 @@
+import type { Cap } from './caps';
 import type { DurationText } from './duration';
 import type { FailureType } from './failure-table';
 import type { JobCost } from './job-cost';
@@ -37,6 +38,10 @@ export interface JobOptions {
   keepBad?: boolean;
   /** Called when the job ends or needs a decision; the worker's `VIDEOGEN_WEBHOOK_URL` by default. */
   callbackUrl?: string;
+  /** How much the job may take: the worker sends nothing that is more. */
+  cap?: Cap;
+  /** Whose job it is, for caps and for what was spent. The gateway sets it to the name of the key. */
+  caller?: string;
   /** Task queues for submits and downloads; the job's own queue by default. */
   queues?: { submit?: string; download?: string };
 }

@@ -55,6 +55,11 @@ export const LOG_EVENTS = {
     'asked the service to cancel the task',
     'The service has a call to cancel tasks, and was called.',
   ),
+  ledgerNotWritten: row(
+    'warn',
+    'the ledger of the caps was not written',
+    'A submit could not be released or settled in the ledger; it stays counted.',
+  ),
   continuedAsNew: row('info', 'continued as new', 'The history was long; the next run goes on.'),
   costNotReported: row(
     'warn',

@@ -4,6 +4,12 @@ export const WORKFLOW_TYPE = 'generateVideo';
 export const BATCH_WORKFLOW_TYPE = 'generateVideos';
 /** The workflow type that delivers a webhook of a job. */
 export const WEBHOOK_WORKFLOW_TYPE = 'deliverWebhook';
+/** The workflow type that counts what the caps allow: see `ledgerIdOf`. */
+export const LEDGER_WORKFLOW_TYPE = 'keepLedger';
+/** The update that reserves, releases and settles in the ledger of the caps. */
+export const LEDGER_UPDATE = 'writeLedger';
+/** The query for the counts of the ledger. */
+export const LEDGER_QUERY = 'ledger';
 /** The Nexus service for callers in other namespaces. */
 export const NEXUS_SERVICE = 'VideoGeneration';
 /** The query for the progress of a job or batch. */
@@ -33,6 +39,16 @@ export const DEFAULT_TASK_QUEUE = 'video-generation';
  * ```
  */
 export const submitQueueOf = (taskQueue: string) => `${taskQueue}-submit`;
+
+/**
+ * The workflow id of the ledger for the jobs of a task queue: all workers of the queue count in it.
+ *
+ * @example
+ * ```ts
+ * ledgerIdOf('films'); // 'videogen-ledger-films'
+ * ```
+ */
+export const ledgerIdOf = (taskQueue: string) => `videogen-ledger-${taskQueue}`;
 
 /** The memo with a job's identity: a second start under the same name is compared with it. */
 export const IDENTITY_MEMO = 'jobIdentity';

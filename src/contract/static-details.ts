@@ -52,12 +52,16 @@ function optionsOf({
   deadline,
   storage,
   onLostSubmit,
+  cap,
+  caller,
   queues,
 }: Omit<JobOptions, 'idempotencyKey' | 'callbackUrl'>): Field[] {
   return [
     ['deadline', describeDeadline(deadline)],
     ['storage', storage],
     ['onLostSubmit', onLostSubmit],
+    ['cap', cap],
+    ['caller', caller],
     ['submit queue', queues?.submit],
     ['download queue', queues?.download],
   ];

@@ -31,6 +31,12 @@ export interface FailureDetails extends RefusedContent {
   /** ISO 8601. Set while a job waits for a decision: it has not failed yet. */
   heldSince?: string;
   heldUntil?: string;
+  /** The cap that was reached, by its name in the settings, such as `day.videos`. */
+  cap?: string;
+  /** What is left of it, in videos, seconds or units of its currency. Unset if what the video takes is not known. */
+  capLeft?: number;
+  /** ISO 8601. Caps of jobs and batches never reset. */
+  capResetsAt?: string;
 }
 
 /** A few sentences; only a service writes more. */
@@ -219,6 +225,9 @@ const DETAIL_TYPES: Record<string, string> = {
   stage: 'string',
   field: 'string',
   charged: 'boolean',
+  cap: 'string',
+  capLeft: 'number',
+  capResetsAt: 'string',
 } satisfies Record<keyof FailureDetails, 'string' | 'number' | 'boolean'>;
 
 /** Another version or language may have written any shape. */

@@ -1,6 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { ConfigError } from '../config/read-setting';
+import { CALLER_RULE, isCaller } from '../contract/input-rules';
 
 /** A key that opens the gateway. The file has its digest, so that who reads the file cannot use the key. */
 export interface GatewayKey {
@@ -10,16 +11,12 @@ export interface GatewayKey {
   sha256: string;
 }
 
-/** It becomes part of workflow ids, between dashes, and of lines in logs. */
-const KEY_NAME = /^[a-z0-9](?:[a-z0-9_]{0,61}[a-z0-9])?$/;
-export const KEY_NAME_RULE = 'must be 1 to 63 small letters, digits or underscores, such as web_shop';
-
 const DIGEST = /^[0-9a-f]{64}$/i;
 const LARGEST_FILE_BYTES = 1024 * 1024;
 
 /** A new key, and the line for the file of keys. The key is shown once and stored nowhere. */
 export function makeKey(name: string): { key: string; line: string } {
-  if (!KEY_NAME.test(name)) throw new ConfigError(`The name of a key ${KEY_NAME_RULE}.`);
+  if (!isCaller(name)) throw new ConfigError(`The name of a key ${CALLER_RULE}.`);
   const key = `vgk_${randomBytes(32).toString('base64url')}`;
   return { key, line: `${name} ${digestOf(key).toString('hex')}` };
 }
@@ -31,7 +28,7 @@ export function parseKeys(text: string, file: string): GatewayKey[] {
     if (/^\s*(#|$)/.test(line)) continue;
     const [name = '', sha256 = '', ...rest] = line.trim().split(/\s+/);
     const where = `line ${index + 1} of ${file}`;
-    if (!KEY_NAME.test(name)) throw new ConfigError(`The name in ${where} ${KEY_NAME_RULE}.`);
+    if (!isCaller(name)) throw new ConfigError(`The name in ${where} ${CALLER_RULE}.`);
     if (!DIGEST.test(sha256) || rest.length > 0) {
       throw new ConfigError(
         `After the name, ${where} must have 64 hex digits: videogen gateway-key ${name} prints one.`,

@@ -13,6 +13,7 @@ import type { VideoStorage } from '../storage';
 import type { JobTracing } from '../tracing/job-tracing';
 import { LARGEST_BODY_BYTES, limitForms, limitJson } from './body-limits';
 import { readCallers } from './caller';
+import type { CapGuard } from './cap-guard';
 import { DeletedVideos } from './deleted-videos';
 import type { KeyRing } from './gateway-keys';
 import { guardBrowsers } from './guard-browsers';
@@ -41,6 +42,8 @@ export interface GatewayTools {
   keys: KeyRing | undefined;
   limits: KeyLimits;
   requestFields: readonly string[];
+  /** Refuses what is beyond a cap by now. */
+  guardCaps: CapGuard;
   /** What a request will cost; undefined when the gateway knows no prices. The worker has the last word. */
   estimate(request: VideoRequest): JobCost | undefined;
   /** How callers reach it; without it, by the Host header of each call. */

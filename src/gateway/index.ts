@@ -1,9 +1,11 @@
 import type { Client } from '@temporalio/client';
 import { connectClient } from '../client/connect';
 import { createVideoClient } from '../client/video-client';
+import { readCaps } from '../config/caps-config';
 import { readGatewayConfig } from '../config/gateway-config';
 import { readLogConfig } from '../config/log-config';
 import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
+import { resolveQueues } from '../config/queues';
 import { ConfigError } from '../config/read-setting';
 import { type Environment, readProfile } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
@@ -16,6 +18,7 @@ import { type Monitor, openMonitor } from '../monitor/monitor';
 import { MetricRegistry } from '../monitor/registry';
 import { createStorage, type VideoStorage } from '../storage';
 import { openTracing } from '../tracing/open-tracing';
+import { guardCaps } from './cap-guard';
 import { buildGateway } from './gateway';
 import { openKeyFile } from './gateway-keys';
 import { gatewayHealth } from './health';
@@ -102,6 +105,8 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
       ? undefined
       : openKeyFile(keysFile, ({ message }) => logger.event('keysNotRead', { reason: message }));
   const storage = options.storage ?? createStorage(readStorageConfig(env));
+  const caps = readCaps(env);
+  const { taskQueue } = resolveQueues({ taskQueue: options.taskQueue }, env);
   const { requestFields = [], prices, name } = readProfile(env) ?? {};
   const client = options.client ?? (await connectClient(env, isTraced));
   const videos = await createVideoClient({ env, client, taskQueue: options.taskQueue });
@@ -114,6 +119,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     keys,
     limits,
     requestFields,
+    guardCaps: guardCaps({ client, taskQueue, caps, prices }),
     estimate: (request) => prices && costOfEstimate(estimateCost(prices, request), name),
     publicUrl,
     hookSecret,

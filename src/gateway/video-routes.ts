@@ -140,7 +140,12 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
       path,
       {
         bodyLimit: largestBodyWithImage(LARGEST_BODY_BYTES),
-        schema: { ...schema, tags, headers: postHeaders, response: { 200: videoObject, ...BODY_ERRORS } },
+        schema: {
+          ...schema,
+          tags,
+          headers: postHeaders,
+          response: { 200: videoObject, ...BODY_ERRORS, 402: errorBody },
+        },
       },
       create(read, schema.consumes.length > 1),
     );

@@ -10,6 +10,7 @@ import type { JobCost } from '../contract/job-cost';
 import type { SubmitDecision } from '../contract/lost-submit';
 import { COST_MEMO, PERCENT_MEMO } from '../contract/names';
 import type { VideoRequest } from '../contract/request';
+import type { CapGuard } from './cap-guard';
 import type { DeletedVideos } from './deleted-videos';
 import { isUnavailable, noSuchVideo, Refusal } from './http-errors';
 import type { LimitKeeper } from './key-limits';
@@ -37,6 +38,7 @@ interface Tools {
   board: VideoBoard;
   limits: LimitKeeper;
   deleted: DeletedVideos;
+  guardCaps: CapGuard;
 }
 
 const CHECK_EVERY_MS = 500;
@@ -56,12 +58,13 @@ export class VideosOfCaller {
     { request, asked, options }: Wanted & { options?: JobOptions },
     idempotencyKey: string | undefined,
   ): Promise<VideoObject> {
-    const { client, board, videos, limits, deleted } = this.tools;
+    const { client, board, videos, limits, deleted, guardCaps } = this.tools;
     const taskId = taskIdFor(this.caller, idempotencyKey);
     const workflowId = workflowIdOf(this.caller, taskId);
     const isRepeatable = idempotencyKey !== undefined;
     if (isRepeatable && (await deleted.has(workflowId))) throw videoDeleted();
     const isKnown = isRepeatable && (await board.read(workflowId)) !== undefined;
+    if (!isKnown) await guardCaps(this.caller, request);
     const count = () => limits.countStart(this.caller, workflowId);
     const start = isKnown ? undefined : await withDeadline(client, count);
     const callback = callbackDigest(options);
@@ -74,7 +77,7 @@ export class VideosOfCaller {
     try {
       await withDeadline(client, () =>
         videos.start(
-          { ...options, request },
+          { ...options, request, caller: this.caller },
           { workflowId, temporal: { memo, priority: { fairnessKey: this.caller } } },
         ),
       );

@@ -18,7 +18,12 @@ import { PLUGIN_NAME, withOwnWorkflows } from '../worker/own-workflows';
 import { bundleQuietly } from '../worker/quiet-bundler';
 import { checkSdkVersions, checkWorkerCopy } from '../worker/sdk-versions';
 import { tracedWorker, withTraceModule } from '../worker/trace-worker';
-import { hasPreparedWork, prepareWork, type VideoWorkOptions } from '../worker/video-work';
+import {
+  hasPreparedWork,
+  prepareWork,
+  refuseUnversionedCaps,
+  type VideoWorkOptions,
+} from '../worker/video-work';
 import { bundleBesideHost, checkHostBundle } from './bundle';
 import {
   checkActivityNames,
@@ -93,6 +98,7 @@ export class VideoPlugin extends SimplePlugin {
     checkWorkerCopy(options.connection);
     const queues = resolveWorkerQueues(this.queuesOf(options.taskQueue), this.given.env);
     if (options.workflowBundle) checkHostBundle(options.workflowBundle);
+    refuseUnversionedCaps(this.given, options.workerDeploymentOptions);
     const work = prepareWork(this.given);
     checkActivityNames(options.activities, work);
     const { env, monitor, tracing = false } = this.given;

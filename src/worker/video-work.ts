@@ -1,6 +1,9 @@
+import type { WorkerOptions } from '@temporalio/worker';
 import { createVideoActivities, type DownloadOptions, type VideoActivities } from '../../activities';
+import { checkCaps, readCaps } from '../config/caps-config';
 import { readGatewayUrl } from '../config/gateway-config';
 import {
+  ConfigError,
   type Environment,
   readLostSubmitPolicy,
   readPollsPerSecondSaved,
@@ -8,6 +11,7 @@ import {
 } from '../config/service-config';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
 import { readWebhookConfig } from '../config/webhook-config';
+import type { Caps } from '../contract/caps';
 import type { LostSubmitPolicy } from '../contract/lost-submit';
 import {
   createVideoService,
@@ -33,6 +37,8 @@ export interface VideoWorkOptions extends DownloadOptions {
   service?: VideoService;
   /** Where videos go. Default: `VIDEOGEN_STORAGE`. */
   storage?: VideoStorage;
+  /** What may be made. Give all workers of a task queue the same. Default: those of the file in `VIDEOGEN_CAPS`, or none. */
+  caps?: Caps;
   /** How webhooks are sent. Default: as the `VIDEOGEN_WEBHOOK_…` settings say. */
   webhooks?: WebhookOptions;
   /** How the service reaches the gateway, to fetch uploaded images. S3 needs none. Default: `VIDEOGEN_GATEWAY_URL`. */
@@ -61,6 +67,21 @@ export function hasPreparedWork(activities: object = {}): boolean {
   return Object.values(activities).some((activity) => prepared.has(Object(activity)));
 }
 
+/**
+ * The ledger of the caps moves on with each version of a worker, which the server refuses from a worker that has a version and
+ * does not use it: no job would ever be submitted.
+ */
+export function refuseUnversionedCaps(
+  { caps, env }: VideoWorkOptions,
+  deployment: WorkerOptions['workerDeploymentOptions'],
+): void {
+  const hasCaps = Object.keys(caps ?? readCaps(env)).length > 0;
+  if (!hasCaps || deployment === undefined || deployment.useWorkerVersioning) return;
+  throw new ConfigError(
+    'Caps do not work with workerDeploymentOptions of useWorkerVersioning: false: leave these options out, or use versioning.',
+  );
+}
+
 export function prepareWork(options: VideoWorkOptions): VideoWork {
   const { env, rateLimiter = new RateLimiter() } = options;
   const onLostSubmit = options.onLostSubmit ?? readLostSubmitPolicy(env);
@@ -74,6 +95,7 @@ export function prepareWork(options: VideoWorkOptions): VideoWork {
     onLostSubmit,
     pollsPerSecondSaved: options.pollsPerSecondSaved ?? readPollsPerSecondSaved(env),
     rateLimiter,
+    caps: options.caps ? checkCaps(options.caps) : readCaps(env),
     webhooks: options.webhooks ?? readWebhookConfig(env),
     gatewayUrl: options.gatewayUrl ?? readGatewayUrl(env),
   });

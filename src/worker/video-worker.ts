@@ -12,7 +12,7 @@ import { loadMonitor } from './load-monitor';
 import { withOwnWorkflows } from './own-workflows';
 import { QUIET_BUNDLER } from './quiet-bundler';
 import { tracedWorker } from './trace-worker';
-import { prepareWork, type VideoWork, type VideoWorkOptions } from './video-work';
+import { prepareWork, refuseUnversionedCaps, type VideoWork, type VideoWorkOptions } from './video-work';
 import { cachedWorkflows } from './workflow-cache';
 
 /** What a worker may do: run jobs and poll their tasks, submit, and download if downloads have a queue of their own. */
@@ -79,6 +79,7 @@ export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise
   const workerDeploymentOptions = deploymentOptions(options.worker, env);
   const maxCachedWorkflows = cachedWorkflows(options.worker, env);
   const monitored = monitorAddress(options.monitor, env);
+  refuseUnversionedCaps(options, workerDeploymentOptions);
   const work = prepareWork(options);
   if (monitored) await loadMonitor().installSdkMetrics();
   const { connection, namespace } = await connectAndProbe(options, work);

@@ -24,6 +24,7 @@ const ACTIONS = [
   'retry',
   'download',
   'open',
+  'caps',
   'spend',
   'completion',
 ] as const satisfies (keyof Actions)[];

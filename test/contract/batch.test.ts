@@ -42,6 +42,7 @@ const AGAIN: Record<FailureType, 'left' | 'again'> = {
   StorageFailed: 'again',
   DeadlineExceeded: 'again',
   Unexpected: 'again',
+  CapReached: 'again',
   Cancelled: 'again',
 };
 

@@ -19,6 +19,7 @@ export async function closedGateway(
     storage: createFileStorage('/nowhere'),
     keys: undefined,
     limits: {},
+    guardCaps: async () => undefined,
     requestFields: [],
     estimate: () => undefined,
     publicUrl: undefined,

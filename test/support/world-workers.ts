@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { type WorkflowClientInterceptor, WorkflowNotFoundError } from '@temporalio/client';
 import type { ActivityInterceptorsFactory, WorkerOptions } from '@temporalio/worker';
 import type { LostSubmitPolicy } from '../../src/contract';
+import type { Caps } from '../../src/contract/caps';
+import { ledgerIdOf } from '../../src/contract/names';
 import { RateLimiter, type VideoService } from '../../src/service';
 import type { VideoStorage } from '../../src/storage';
 import type { VideoTestEnvironment } from '../../src/testing';
@@ -17,6 +19,7 @@ export interface WorldTools {
 interface WorkerKind {
   onLostSubmit?: LostSubmitPolicy;
   largestVideoBytes?: number;
+  caps?: Caps;
   worker?: Partial<WorkerOptions>;
 }
 
@@ -33,6 +36,7 @@ export async function onWorker<T>(
   const key = JSON.stringify([
     kind.onLostSubmit,
     kind.largestVideoBytes,
+    kind.caps,
     tools.service.profile?.requestFields,
     tools.service.profile?.prices,
   ]);
@@ -70,6 +74,7 @@ class SharedWorker {
   private constructor(
     private readonly env: VideoTestEnvironment,
     private tools: WorldTools,
+    private readonly hasCaps: boolean,
   ) {
     this.rateLimiter = new SwitchedRateLimiter(tools.rateLimiter);
   }
@@ -77,13 +82,14 @@ class SharedWorker {
   static async start(
     env: VideoTestEnvironment,
     tools: WorldTools,
-    { onLostSubmit, largestVideoBytes, worker: options }: WorkerKind,
+    { onLostSubmit, largestVideoBytes, caps, worker: options }: WorkerKind,
   ): Promise<SharedWorker> {
-    const shared = new SharedWorker(env, tools);
+    const shared = new SharedWorker(env, tools, caps !== undefined);
     const worker = await env.createWorker({
       taskQueue: shared.taskQueue,
       onLostSubmit,
       largestVideoBytes,
+      caps,
       service: shared.service(),
       storage: shared.storage(),
       rateLimiter: shared.rateLimiter,
@@ -159,6 +165,8 @@ class SharedWorker {
     inbound: {
       execute: async (input, next) => {
         if (info.workflowExecution) this.jobs.add(info.workflowExecution.workflowId);
+        // The worker's own client starts it.
+        if (this.hasCaps) this.jobs.add(ledgerIdOf(this.taskQueue));
         const attempt = next(input);
         this.attempts.add(attempt);
         return attempt.finally(() => this.attempts.delete(attempt));

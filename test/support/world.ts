@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { WorkerOptions } from '@temporalio/worker';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { JobProgress, LostSubmitPolicy } from '../../src/contract';
+import type { Caps } from '../../src/contract/caps';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
 import { createVideoService, RateLimiter, type ServiceProfile, type VideoService } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
@@ -33,6 +34,8 @@ export interface WorldOptions extends EmulatorOptions {
   onLostSubmit?: LostSubmitPolicy;
   largestVideoBytes?: number;
   profile?: ServiceProfile;
+  /** Those of the worker. */
+  caps?: Caps;
   /** Instead of a folder. */
   storage?: VideoStorage;
   /** Options of the SDK's worker. A world that sets them gets its own worker. */
@@ -47,6 +50,7 @@ export async function inWorld<T>(
     largestVideoBytes,
     profile: given,
     storage,
+    caps,
     worker,
     ...emulatorOptions
   }: WorldOptions,
@@ -70,7 +74,7 @@ export async function inWorld<T>(
   };
   const storedFiles = () => filesIn(storageFolder);
   const onServer: World['onServer'] = (server, use) =>
-    onWorker(server, tools, { onLostSubmit, largestVideoBytes, worker }, async (taskQueue) => {
+    onWorker(server, tools, { onLostSubmit, largestVideoBytes, caps, worker }, async (taskQueue) => {
       const videos = await createVideoClient({ client: server.temporal.client, taskQueue });
       return use({ emulator, service, videos, taskQueue, storageFolder, storedFiles, onServer });
     });

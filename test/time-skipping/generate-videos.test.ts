@@ -418,3 +418,22 @@ test.each([
     expect(emulator.calls).toEqual([]);
   });
 });
+
+test('a batch stops at its cap, in the order of its items, and goes on from there under a higher one', async () => {
+  await inWorld(env, { jobTimeMs: 0, caps: {} }, async (world) => {
+    const start = (videos: number) =>
+      world.videos.startBatch(
+        { requests: requests(5), window: 1, cap: { videos }, ...RARE_POLLS },
+        { workflowId: 'capped' },
+      );
+    const failure = await failureOf((await start(2)).result());
+    expect(failure).toMatchObject({ type: 'CapReached', details: { cap: 'batch.videos', capLeft: 0 } });
+    expect(String(failure)).toContain(
+      'the cap of 2 videos for this batch is reached; item 3 failed and the batch stopped with 2 stored and 1 failed of 5',
+    );
+    expect(prompts(world)).toEqual(['Fox 1', 'Fox 2']);
+
+    expect(await (await start(5)).result()).toMatchObject({ items: 5, succeeded: 5, failed: 0 });
+    expect(postsOf(world)).toHaveLength(5);
+  });
+});

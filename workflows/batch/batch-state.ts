@@ -136,10 +136,11 @@ export class BatchState {
   }
 
   startItem(item: number, loadRequest: JobHost['loadRequest'], carried?: CarriedJob): Job {
-    const { requests, requestsFrom, window, onFailure, ...options } = this.input;
+    const { requests, requestsFrom, window, onFailure, cap, ...options } = this.input;
     const host = {
       name: itemName(this.name, item),
       item,
+      batchCap: cap ?? undefined,
       resetRuns: this.resetRuns,
       warnedWords: this.warnedWords,
       loadRequest,
@@ -179,9 +180,21 @@ export class BatchState {
     this.recordResult(result);
   }
 
+  /** The one that stops the batch counts as the first. */
   private noteFailed(failed: FailedItem): void {
-    this.firstFailed ??= failed;
-    if (this.input.onFailure === 'stop') this.stopStarting(`item ${this.firstFailed.item} failed`);
+    const isStopped = this.firstFailed !== undefined && this.stopsFor(this.firstFailed);
+    if (isStopped || !this.stopsFor(failed)) {
+      this.firstFailed ??= failed;
+      return;
+    }
+    this.firstFailed = failed;
+    this.stopStarting(`item ${failed.item} failed`);
+  }
+
+  /** A cap that items share would refuse those after it as well. They are made when the batch starts again. */
+  private stopsFor({ failure, details }: FailedItem): boolean {
+    if (this.input.onFailure === 'stop') return true;
+    return failure === 'CapReached' && details.capLeft !== undefined && !details.cap?.startsWith('job.');
   }
 
   private recordResult(result: ItemResult): void {
@@ -233,7 +246,7 @@ export class BatchState {
 
   /** The failure of a batch that stopped for one of its items. */
   stoppingFailure(): unknown {
-    if (this.firstFailed === undefined || this.input.onFailure !== 'stop') return undefined;
+    if (this.firstFailed === undefined || !this.stopsFor(this.firstFailed)) return undefined;
     const { item, failure, details } = this.firstFailed;
     const { succeeded, failed } = this.counts;
     const stopped = `item ${item} failed and the batch stopped with ${succeeded} stored and ${failed} failed of ${this.items}, listed in ${this.results?.uri}; start it again under the same name to continue`;

@@ -52,7 +52,8 @@ const IN_PROGRESS = { lostSubmit: 'run before ended while a request may have bee
 const NOTHING = { lostSubmit: undefined };
 
 /** The own run, reset from one with these events. */
-const resetAfter = (...events: Event[]) => kept({ own: { events: [resetFrom('before')] }, before: { events } });
+const resetAfter = (...events: Event[]) =>
+  kept({ own: { events: [resetFrom('before')] }, before: { events } });
 
 describe('a job that was reset', () => {
   test('has the task that the memo of an earlier run names', async () => {

@@ -133,6 +133,7 @@ describe('a second attempt', () => {
       attemptWithoutTask: 2,
       sendWithoutTask: SEND,
       lostSubmit: 'attempt 1 ended before its answer was known',
+      lostSubmits: 1,
       keySent: true,
     });
     const holding = submit(REQUEST, { attempt: 3, heartbeatDetails: noteOf(second) });

@@ -1,0 +1,106 @@
+import { inTime } from '../client/job-overview';
+import { queuesWithLedger, readLedger } from '../client/read-ledger';
+import { printableJson, shown } from '../contract';
+import { CAP_UNITS, describeAmount, leftOf, takenOf } from '../contract/caps';
+import type { LedgerCount, LedgerReport } from '../contract/ledger';
+import { EXIT, reportError } from './exit-codes';
+import { type JobsSession, withJobs } from './open-jobs';
+import type { CapsCommandOptions } from './options';
+import { type Column, tableLines, withoutColours } from './table';
+import { printLine, type Terminal, usesColours } from './terminal';
+
+/** Without a worker nobody answers a query. */
+const QUERY_WITHIN_MS = 5_000;
+const NONE =
+  'Nothing is counted: no worker with caps has submitted anything today. VIDEOGEN_CAPS sets the caps of a worker.';
+
+/** `videogen caps`: each cap, what was used and reserved of it, and what is left. */
+export async function caps(options: CapsCommandOptions, terminal: Terminal): Promise<number> {
+  try {
+    return await withJobs(terminal, {
+      // The one that answers.
+      withWorker: true,
+      run: (session) => printCaps(session, options, terminal),
+      withoutJobs: () => {
+        printLine(terminal, NONE);
+        return EXIT.ok;
+      },
+    });
+  } catch (error) {
+    return reportError(error, options, terminal);
+  }
+}
+
+interface QueueReport extends LedgerReport {
+  taskQueue: string;
+}
+
+async function printCaps(
+  { client }: JobsSession,
+  { json }: CapsCommandOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const reports: QueueReport[] = [];
+  for (const taskQueue of await queuesWithLedger(client)) {
+    const report = await inTime(client, () => readLedger(client, taskQueue), QUERY_WITHIN_MS).catch(
+      () => undefined,
+    );
+    if (report) reports.push({ taskQueue, ...report });
+    else printLine(terminal, `The caps of task queue ${shown(taskQueue)} are not known: no worker answers.`);
+  }
+  if (json) {
+    terminal.out(printableJson({ queues: reports }));
+    return EXIT.ok;
+  }
+  if (reports.length === 0) printLine(terminal, NONE);
+  for (const { taskQueue, day, counts } of reports) {
+    printLine(terminal, `Task queue ${shown(taskQueue)} on ${day} (UTC):`);
+    const lines = tableLines(COLUMNS, counts.flatMap(rowsOf), terminal.outScreen()?.columns ?? WIDE);
+    for (const line of usesColours(terminal) ? lines : withoutColours(lines)) terminal.outLine(line);
+  }
+  return EXIT.ok;
+}
+
+const WIDE = 200;
+
+interface CapRow {
+  whose: string;
+  limit: string;
+  used: string;
+  reserved: string;
+  left: string;
+  isReached: boolean;
+  resetsAt: string;
+}
+
+/** One row for each limit that is set. */
+function rowsOf({ scope, name, cap, used, reserved, resetsAt = '' }: LedgerCount): CapRow[] {
+  return CAP_UNITS.filter((unit) => cap[unit] != null).map((unit) => {
+    const { limit, left, currency } = leftOf(cap, unit, used, reserved);
+    const amount = (value: number) => describeAmount(unit, value, currency);
+    return {
+      whose: name === undefined ? scope : `${scope} ${shown(name)}`,
+      limit: amount(limit),
+      used: amount(takenOf(used, unit, currency)),
+      reserved: amount(takenOf(reserved, unit, currency)),
+      left: amount(left),
+      isReached: left === 0,
+      resetsAt,
+    };
+  });
+}
+
+const COLUMNS: Column<CapRow>[] = [
+  { title: 'CAP', text: ({ whose }) => whose, leastWidth: 8, canShrink: true, rank: 0 },
+  { title: 'LIMIT', text: ({ limit }) => limit, leastWidth: 0, rank: 1 },
+  { title: 'USED', text: ({ used }) => used, leastWidth: 0, rank: 3 },
+  { title: 'RESERVED', text: ({ reserved }) => reserved, leastWidth: 0, rank: 4 },
+  {
+    title: 'LEFT',
+    text: ({ left }) => left,
+    colour: ({ isReached }) => (isReached ? 'red' : undefined),
+    leastWidth: 0,
+    rank: 2,
+  },
+  { title: 'RESETS', text: ({ resetsAt }) => resetsAt, leastWidth: 0, rank: 5 },
+];

@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import {
+  type Cap,
+  type Caps,
+  isMoney,
+  isSeconds,
+  isVideoCount,
+  limits,
+  MONEY_RULE,
+  SECONDS_RULE,
+  VIDEOS_RULE,
+} from '../contract/caps';
+import { errorCode } from '../contract/error-code';
+import { CALLER_RULE, isCaller } from '../contract/input-rules';
+import type { Money } from '../contract/money';
+import { readTextFile } from './read-files';
+import { ConfigError, type Environment, readerOf, type SettingGroup, text } from './read-setting';
+import { readYaml } from './read-yaml';
+
+/** `50 USD`, for files that people write. */
+export function parseMoney(given: unknown): unknown {
+  if (typeof given !== 'string') return given;
+  const [, amount, currency] = /^\s*([\d.]+)\s*([A-Za-z][\w-]*)\s*$/.exec(given) ?? [];
+  return amount === undefined ? given : { amount: Number(amount), currency };
+}
+
+const cap: z.ZodType<Cap> = z
+  .strictObject({
+    videos: z.custom<number>(isVideoCount, VIDEOS_RULE).optional(),
+    seconds: z.custom<number>(isSeconds, SECONDS_RULE).optional(),
+    money: z
+      .preprocess(parseMoney, z.custom<Money>(isMoney, `${MONEY_RULE}, or as text, such as 2.50 USD`))
+      .optional(),
+  })
+  .refine(limits, { error: 'must have videos, seconds or money' });
+
+/** A file with more is refused before it is parsed; this bounds what a program gives. */
+const MOST_KEYS = 1_000;
+
+const capsSchema: z.ZodType<Caps> = z.strictObject({
+  job: cap.optional(),
+  batch: cap.optional(),
+  key: cap.optional(),
+  keys: z
+    .record(z.string().refine(isCaller, CALLER_RULE), cap)
+    .refine((keys) => Object.keys(keys).length <= MOST_KEYS, { error: `must have at most ${MOST_KEYS} keys` })
+    .optional(),
+  day: cap.optional(),
+});
+
+type ParsedCaps = { ok: true; caps: Caps } | { ok: false; problem: string };
+
+function parseCaps(given: unknown): ParsedCaps {
+  const parsed = capsSchema.safeParse(given ?? {});
+  if (parsed.success) return { ok: true, caps: parsed.data };
+  const { path, message } = parsed.error.issues[0] ?? { path: [], message: 'is wrong' };
+  return { ok: false, problem: [path.map(String).join('.'), message].filter(Boolean).join(' ') };
+}
+
+const capsFile = text.transform((file, { addIssue }): Caps => {
+  const read = readCapsFile(file);
+  if (typeof read !== 'string') return read;
+  addIssue(read);
+  return z.NEVER;
+});
+
+export const CAP_SETTINGS = {
+  VIDEOGEN_CAPS: {
+    type: capsFile.optional(),
+    meaning: 'What workers may make: a YAML or JSON file with caps in videos, seconds and money.',
+    page: 'costs.md#caps',
+    unset: 'no caps',
+    fix: 'name a file such as: day: { videos: 100, money: 50 USD }, or unset it',
+  },
+} satisfies SettingGroup;
+
+const read = readerOf(CAP_SETTINGS);
+
+/** The caps of the file in `VIDEOGEN_CAPS`; none without it. */
+export function readCaps(env?: Environment): Caps {
+  return read('VIDEOGEN_CAPS', env) ?? {};
+}
+
+/** The caps that a program gives, checked as those of the file. */
+export function checkCaps(given: Caps): Caps {
+  const parsed = parseCaps(given);
+  if (parsed.ok) return parsed.caps;
+  throw new ConfigError(`The option caps has a mistake: ${parsed.problem}.`);
+}
+
+/** The caps, or what is wrong with the file. */
+function readCapsFile(file: string): Caps | string {
+  let content: string;
+  try {
+    content = readTextFile(file);
+  } catch (error) {
+    return `is ${JSON.stringify(file)}, which is not a file that can be read (${errorCode(error) ?? 'no code'})`;
+  }
+  // JSON is YAML too.
+  const given = readYaml(content);
+  if (!given.ok) return `names a file that is not YAML (${given.problem})`;
+  const parsed = parseCaps(given.value);
+  return parsed.ok ? parsed.caps : `names caps with a mistake (${parsed.problem})`;
+}

@@ -1,0 +1,204 @@
+import { LearnedTimes } from '../../../activities/learn/learned-times';
+import { LedgerUnreachable, type LedgerWriter } from '../../../activities/submit/ledger-line';
+import { createSubmitVideo, type SubmitVideoInput } from '../../../activities/submit/submit-video';
+import type { Caps } from '../../../src/contract/caps';
+import type { LedgerEntry } from '../../../src/contract/ledger';
+import type { LostSubmitPolicy } from '../../../src/contract/lost-submit';
+import type { VideoRequest } from '../../../src/contract/request';
+import { RateLimiter, type ServiceProfile } from '../../../src/service';
+import { createFileStorage, ImageLinks } from '../../../src/storage';
+import { Ledger } from '../../../workflows/ledger';
+import { type ActivityWorld, createActivityWorld, failureOf } from '../activity-world';
+
+const REQUEST: VideoRequest = { prompt: 'A red fox', duration: 5 };
+const usd = (amount: number) => ({ amount, currency: 'USD' });
+const PRICED: ServiceProfile = { prices: { currency: 'USD', table: [{ perSecond: 0.1 }] } };
+
+let world: ActivityWorld;
+let ledger: Ledger;
+let written: LedgerEntry[];
+beforeEach(async () => {
+  world = await createActivityWorld();
+  ledger = new Ledger(Date.now());
+  written = [];
+});
+afterEach(() => world.close());
+
+const inMemory: LedgerWriter = {
+  write: async (_taskQueue, entry) => {
+    written.push(entry);
+    return ledger.write([entry], Date.now())[0] ?? { ok: true };
+  },
+};
+
+interface Setup {
+  caps?: Caps;
+  profile?: ServiceProfile;
+  writer?: LedgerWriter;
+  onLostSubmit?: LostSubmitPolicy;
+}
+
+function submitter({ caps = {}, profile, writer = inMemory, onLostSubmit = 'hold' }: Setup) {
+  const service = world.serviceAt(world.emulator.url, { profile });
+  const storage = createFileStorage(world.folder);
+  const submitVideo = createSubmitVideo({
+    service,
+    storage,
+    imageLinks: new ImageLinks(storage, undefined),
+    rateLimiter: new RateLimiter(),
+    learnedTimes: new LearnedTimes(service, storage),
+    onLostSubmit,
+    caps,
+    ledger: writer,
+  });
+  return (job: string, more: Partial<SubmitVideoInput> = {}, info = {}) =>
+    world.run(submitVideo, { job, request: REQUEST, ...more }, info);
+}
+
+const counted = () => ledger.report().counts.map(({ used, reserved }) => [used.videos, reserved.videos]);
+const posts = () => world.emulator.calls.length;
+
+test('a submit without a cap writes nothing into the ledger', async () => {
+  await submitter({})('fox').result;
+  expect(written).toEqual([]);
+});
+
+test('a submit reserves before its POST and settles after it; the next one is refused before a byte is sent', async () => {
+  const submit = submitter({ caps: { day: { videos: 1 } } });
+  await submit('fox-1').result;
+  expect(written.map(({ kind }) => kind)).toEqual(['reserve', 'settle']);
+  expect(counted()).toEqual([[1, 0]]);
+  const refused = submit('fox-2');
+  const { failure, details } = await failureOf(refused);
+  expect(failure).toMatchObject({ type: 'CapReached', nonRetryable: true });
+  expect(details).toMatchObject({ cap: 'day.videos', capLeft: 0 });
+  expect(posts()).toBe(1);
+  expect(refused.beats).toEqual([{ attemptWithoutTask: 1 }]);
+});
+
+test.each([
+  ['the service refused', { kind: 'refused', status: 400, message: 'no foxes' }],
+  ['the service failed at', { kind: 'server-error' }],
+] as const)('a submit that %s is not counted', async (_what, fault) => {
+  world.emulator.next('submit', fault);
+  const submit = submitter({ caps: { day: { videos: 1 } } });
+  await failureOf(submit('fox-1'));
+  expect(counted()).toEqual([[0, 0]]);
+  await submit('fox-2').result;
+});
+
+test('a submit whose answer is lost stays counted, and the decided resubmit uses its reservation', async () => {
+  world.emulator.next('submit', { kind: 'reset' });
+  const submit = submitter({ caps: { day: { videos: 1 } } });
+  expect((await failureOf(submit('fox'))).failure.type).toBe('SubmitUnconfirmed');
+  expect(counted()).toEqual([[0, 1]]);
+  await submit('fox', { resubmits: true }, { activityId: 'decided' }).result;
+  expect(counted()).toEqual([[1, 0]]);
+});
+
+test('a submit that repeats a lost one by itself is counted beside it', async () => {
+  world.emulator.next('submit', { kind: 'reset' });
+  const submit = submitter({ caps: { day: { videos: 2 } }, onLostSubmit: 'resubmit' });
+  const first = submit('fox');
+  await failureOf(first);
+  await submit('fox', {}, { attempt: 2, heartbeatDetails: first.beats.at(-1) }).result;
+  expect(counted()).toEqual([[1, 1]]);
+  expect(posts()).toBe(2);
+});
+
+test('a cap of one video for the job keeps it from repeating a lost submit by itself', async () => {
+  world.emulator.next('submit', { kind: 'reset' });
+  const submit = submitter({ onLostSubmit: 'resubmit' });
+  const cap = { videos: 1 };
+  const first = submit('fox', { cap });
+  await failureOf(first);
+  const second = submit('fox', { cap }, { attempt: 2, heartbeatDetails: first.beats.at(-1) });
+  const { failure, details } = await failureOf(second);
+  expect([failure.type, details.cap, details.capLeft]).toEqual(['CapReached', 'job.videos', 0]);
+  expect(failure.message).toContain('a task may still exist');
+  expect(posts()).toBe(1);
+});
+
+test('nothing is sent while the ledger cannot be reached, and Temporal tries again', async () => {
+  const writer: LedgerWriter = {
+    write: async () => {
+      throw new LedgerUnreachable('no worker');
+    },
+  };
+  const { failure } = await failureOf(submitter({ caps: { day: { videos: 1 } }, writer })('fox'));
+  expect(failure).toMatchObject({ type: 'CapReached', nonRetryable: false });
+  expect(failure.message).toContain(
+    'nothing was sent, because the ledger of the caps cannot be reached: no worker',
+  );
+  expect(posts()).toBe(0);
+});
+
+test('a task is returned although the ledger is gone after the POST', async () => {
+  const writer: LedgerWriter = {
+    write: async (queue, entry) => {
+      if (entry.kind === 'settle') throw new LedgerUnreachable('no worker');
+      return inMemory.write(queue, entry);
+    },
+  };
+  const { taskId } = await submitter({ caps: { day: { videos: 1 } }, writer })('fox').result;
+  expect(taskId).toBe(world.emulator.generations()[0]?.taskId);
+  expect(counted()).toEqual([[0, 1]]);
+});
+
+test('caps of the day, the key and the batch count together', async () => {
+  const caps = { day: { videos: 9 }, key: { videos: 9 }, keys: { web_shop: { seconds: 8 } } };
+  const submit = submitter({ caps });
+  const input = { caller: 'web_shop', batchCap: { videos: 9 } };
+  await submit('foxes-1', input).result;
+  const { details } = await failureOf(submit('foxes-2', input));
+  expect(details).toMatchObject({
+    cap: 'key.seconds',
+    capLeft: 3,
+    message: expect.stringContaining(
+      'the daily cap of 8 seconds for the gateway key web_shop has 3 seconds left, and this video takes 5 seconds; it resets at',
+    ),
+  });
+  expect(ledger.report().counts.map(({ scope, name }) => [scope, name])).toEqual([
+    ['batch', 'test'],
+    ['key', 'web_shop'],
+    ['day', undefined],
+  ]);
+});
+
+test.each<[string, Caps, VideoRequest, ServiceProfile | undefined, string]>([
+  [
+    'money, without prices',
+    { day: { money: usd(1) } },
+    REQUEST,
+    undefined,
+    'the cost of the video is not known: the profile of the service has no prices, and there is a cap on money (day.money)',
+  ],
+  [
+    'money in another currency',
+    { job: { money: { amount: 1, currency: 'EUR' } } },
+    REQUEST,
+    PRICED,
+    'the cost of the video is in USD and the cap in EUR, and there is a cap on money (job.money)',
+  ],
+  [
+    'seconds, for a request without a duration',
+    { day: { seconds: 10 } },
+    { prompt: 'A red fox' },
+    undefined,
+    'the duration of the video is not known: the request has none, and there is a cap on seconds (day.seconds)',
+  ],
+])('under a cap on %s nothing is sent', async (_what, caps, request, profile, message) => {
+  const { failure, details } = await failureOf(submitter({ caps, profile })('fox', { request }));
+  expect([failure.type, failure.nonRetryable, details.message]).toEqual(['CapReached', true, message]);
+  expect(details.capLeft).toBeUndefined();
+  expect(posts()).toBe(0);
+});
+
+test('a cap on money allows what the prices of the profile say', async () => {
+  const submit = submitter({ caps: { day: { money: usd(0.9) } }, profile: PRICED });
+  await submit('fox-1').result;
+  const { details } = await failureOf(submit('fox-2'));
+  expect(details.message).toMatch(
+    /^the daily cap of 0.90 USD has 0.40 USD left, and this video takes 0.50 USD;/,
+  );
+});

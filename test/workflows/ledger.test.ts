@@ -1,0 +1,217 @@
+import type { Cap } from '../../src/contract/caps';
+import {
+  accountName,
+  type CarriedLedger,
+  isLedgerEntry,
+  type LedgerAccount,
+  type LedgerEntry,
+  MOST_ACCOUNTS,
+  MOST_OPEN_RESERVATIONS,
+} from '../../src/contract/ledger';
+import { jsonBytes } from '../../src/contract/sizes';
+import { Ledger } from '../../workflows/ledger';
+import { ledgerDetails } from '../../workflows/ledger-details';
+
+const NOON = Date.parse('2026-11-17T12:00:00Z');
+const HOUR = 3_600_000;
+const TOMORROW = NOON + 24 * HOUR;
+const RESETS = '2026-11-18T00:00:00.000Z';
+const usd = (amount: number) => ({ amount, currency: 'USD' });
+
+const day = (cap: Cap): LedgerAccount => ({ scope: 'day', cap });
+const batch = (cap: Cap, name = 'foxes'): LedgerAccount => ({ scope: 'batch', name, cap });
+const entry = (kind: LedgerEntry['kind'], id: string, more: Partial<LedgerEntry> = {}): LedgerEntry => ({
+  kind,
+  id,
+  holder: 'first',
+  accounts: [day({ videos: 3 })],
+  ...more,
+});
+
+const write = (ledger: Ledger, nowMs: number, ...entries: LedgerEntry[]) => ledger.write(entries, nowMs);
+const videosIn = (ledger: Ledger, scope = 'day') => {
+  const count = ledger.report().counts.find((one) => one.scope === scope);
+  return count && [count.used.videos, count.reserved.videos];
+};
+
+let ledger: Ledger;
+beforeEach(() => {
+  ledger = new Ledger(NOON);
+});
+
+describe('a ledger', () => {
+  it('allows as many videos as the cap, and says what is left and when it resets', () => {
+    const answers = write(ledger, NOON, ...['a', 'b', 'c', 'd'].map((id) => entry('reserve', id)));
+    expect(answers).toEqual([
+      { ok: true },
+      { ok: true },
+      { ok: true },
+      { reached: { scope: 'day', unit: 'videos', limit: 3, left: 0, takes: 1, resetsAt: RESETS } },
+    ]);
+  });
+
+  it('counts a retry once, and a reservation that was released not at all', () => {
+    write(ledger, NOON, entry('reserve', 'a'), entry('reserve', 'a', { holder: 'second' }));
+    expect(videosIn(ledger)).toEqual([0, 1]);
+    write(ledger, NOON, entry('release', 'a', { holder: 'second' }));
+    expect(videosIn(ledger)).toEqual([0, 0]);
+  });
+
+  it('does not let an attempt that was given up release the reservation of the next', () => {
+    write(ledger, NOON, entry('reserve', 'a'), entry('reserve', 'a', { holder: 'second' }));
+    write(ledger, NOON, entry('release', 'a', { holder: 'first' }));
+    expect(videosIn(ledger)).toEqual([0, 1]);
+  });
+
+  it('counts both when an attempt that was given up has paid after all', () => {
+    write(ledger, NOON, entry('reserve', 'a'), entry('reserve', 'a', { holder: 'second' }));
+    write(
+      ledger,
+      NOON,
+      entry('settle', 'a', { holder: 'first' }),
+      entry('settle', 'a', { holder: 'second' }),
+    );
+    expect(videosIn(ledger)).toEqual([2, 0]);
+  });
+
+  it('replaces what was reserved by what the service charged', () => {
+    const accounts = [day({ money: usd(1) })];
+    const reserve = (id: string, cost = 0.4) => entry('reserve', id, { accounts, cost: usd(cost) });
+    write(ledger, NOON, reserve('a'), entry('settle', 'a', { accounts, cost: usd(0.4), charged: usd(0.7) }));
+    expect(write(ledger, NOON, reserve('b'), reserve('c', 0.3))).toEqual([
+      {
+        reached: {
+          scope: 'day',
+          unit: 'money',
+          limit: 1,
+          left: 0.3,
+          takes: 0.4,
+          currency: 'USD',
+          resetsAt: RESETS,
+        },
+      },
+      { ok: true },
+    ]);
+  });
+
+  it('takes all of its accounts or none', () => {
+    const accounts = [batch({ videos: 5 }), day({ videos: 0 })];
+    expect(write(ledger, NOON, entry('reserve', 'a', { accounts }))).toMatchObject([
+      { reached: { scope: 'day' } },
+    ]);
+    expect(ledger.report().counts).toEqual([]);
+  });
+
+  it('adds seconds and money without errors of rounding', () => {
+    const accounts = [day({ seconds: 0.3, money: usd(0.3) })];
+    const reserve = (id: string) => entry('reserve', id, { accounts, seconds: 0.1, cost: usd(0.1) });
+    expect(write(ledger, NOON, reserve('a'), reserve('b'), reserve('c'))).toEqual(
+      Array.from({ length: 3 }, () => ({ ok: true })),
+    );
+  });
+
+  it('begins anew at midnight UTC, and keeps the counts of batches', () => {
+    const accounts = [batch({ videos: 3 }), day({ videos: 3 })];
+    write(ledger, NOON, ...['a', 'b', 'c'].map((id) => entry('reserve', id, { accounts })));
+    expect(write(ledger, TOMORROW, entry('reserve', 'd', { accounts: [day({ videos: 3 })] }))).toEqual([
+      { ok: true },
+    ]);
+    expect(videosIn(ledger)).toEqual([0, 1]);
+    expect(videosIn(ledger, 'batch')).toEqual([0, 3]);
+  });
+
+  it('counts the retry of a lost submit on the day of the retry, and in its batch once', () => {
+    const accounts = [batch({ videos: 1 }), day({ videos: 1 })];
+    write(ledger, NOON, entry('reserve', 'a', { accounts }));
+    expect(write(ledger, TOMORROW, entry('reserve', 'a', { accounts, holder: 'second' }))).toEqual([
+      { ok: true },
+    ]);
+    expect(videosIn(ledger)).toEqual([0, 1]);
+    expect(videosIn(ledger, 'batch')).toEqual([0, 1]);
+  });
+
+  it('begins no day again when the clock goes back', () => {
+    write(ledger, TOMORROW, entry('reserve', 'a'));
+    write(ledger, NOON, entry('reserve', 'b'));
+    write(ledger, TOMORROW, entry('reserve', 'c'));
+    expect(videosIn(ledger)).toEqual([0, 3]);
+  });
+
+  it('forgets a batch that was not touched for a month', () => {
+    write(ledger, NOON, entry('reserve', 'a', { accounts: [batch({ videos: 9 })] }));
+    write(ledger, NOON + 29 * 24 * HOUR, entry('reserve', 'b'));
+    expect(videosIn(ledger, 'batch')).toEqual([0, 1]);
+    write(ledger, NOON + 32 * 24 * HOUR, entry('reserve', 'c'));
+    expect(videosIn(ledger, 'batch')).toBeUndefined();
+  });
+
+  it('knows the same after it has continued as new', () => {
+    const accounts = [batch({ videos: 9, money: usd(5) }), day({ videos: 3 })];
+    const more = { accounts, seconds: 5, cost: usd(0.5) };
+    write(ledger, NOON, entry('reserve', 'a', more), entry('reserve', 'b', more), entry('settle', 'a', more));
+    const carried: CarriedLedger = JSON.parse(JSON.stringify(ledger.carry()));
+    const next = new Ledger(NOON, carried);
+    expect(next.report()).toEqual(JSON.parse(JSON.stringify(ledger.report())));
+    write(next, NOON, entry('release', 'b', more));
+    expect(videosIn(next)).toEqual([1, 0]);
+  });
+
+  it('fits into a message of Temporal when it is full, with room for a codec, and refuses further batches', () => {
+    const name = (index: number) => accountName(`${'"ü'.repeat(60)}-${index}`);
+    const cap = { videos: 1_000_000_000, seconds: 999_999_999.5, money: usd(999_999_999.123456) };
+    const more = { holder: '01234567', seconds: 9.999, cost: usd(123.456789) };
+    const id = (index: number) => `${index}`.padStart(69, '0');
+    const accounts = (index: number) => [
+      batch(cap, name(index % (MOST_ACCOUNTS - 2))),
+      { scope: 'key' as const, name: 'k'.repeat(63), cap },
+      day(cap),
+    ];
+    for (let index = 0; index < MOST_OPEN_RESERVATIONS + 10; index++)
+      write(ledger, NOON, entry('reserve', id(index), { ...more, accounts: accounts(index) }));
+    expect((jsonBytes(ledger.carry()) * 4) / 3).toBeLessThan(2 * 1024 * 1024);
+    expect(ledger.carry().open).toHaveLength(MOST_OPEN_RESERVATIONS);
+    // Those that are forgotten stay counted.
+    expect(videosIn(ledger)).toEqual([10, MOST_OPEN_RESERVATIONS]);
+    const one = { ...more, accounts: [batch(cap, 'one more')] };
+    expect(write(ledger, NOON, entry('reserve', 'x', one))).toEqual([
+      { full: `it counts ${MOST_ACCOUNTS} batches and gateway keys already` },
+    ]);
+    expect(ledgerDetails(ledger.report()).length).toBeLessThan(20_000);
+  });
+
+  it('shows in the Temporal UI what is left', () => {
+    write(
+      ledger,
+      NOON,
+      entry('reserve', 'a', { accounts: [day({ videos: 3, money: usd(2) })], cost: usd(0.5) }),
+    );
+    expect(ledgerDetails(ledger.report())).toBe(
+      [
+        '**What the caps have left on 2026-11-17 (UTC)**',
+        '- the daily cap of 3 videos: 2 videos left, 0 videos used, 1 video reserved\n- the daily cap of 2.00 USD: 1.50 USD left, 0.00 USD used, 0.50 USD reserved',
+      ].join('\n\n'),
+    );
+  });
+});
+
+describe('an entry', () => {
+  it.each<[string, unknown]>([
+    ['nothing', null],
+    ['an unknown kind', { ...entry('reserve', 'a'), kind: 'steal' }],
+    ['no account', entry('reserve', 'a', { accounts: [] })],
+    ['a batch without a name', entry('reserve', 'a', { accounts: [{ scope: 'batch', cap: {} }] })],
+    ['a name that is too long', entry('reserve', 'a', { accounts: [batch({}, 'x'.repeat(200))] })],
+    ['seconds below nothing', entry('reserve', 'a', { seconds: -1 })],
+    ['money without a currency', { ...entry('reserve', 'a'), cost: { amount: 1 } }],
+  ])('that is %s is refused', (_what, value) => {
+    expect(isLedgerEntry(value)).toBe(false);
+  });
+
+  it('keeps long names of batches apart', () => {
+    const long = 'fox'.repeat(300);
+    expect(accountName(`${long}1`)).not.toBe(accountName(`${long}2`));
+    expect(isLedgerEntry(entry('reserve', 'a', { accounts: [batch({}, accountName(`${long}"\n1`))] }))).toBe(
+      true,
+    );
+  });
+});
