@@ -190,7 +190,7 @@ describe("OpenAI's unmodified client", () => {
   });
 
   test('gets a failed job, a 400, a 401, a 404 and a 429 as its own errors', async () => {
-    env.emulator.next('submit', { kind: 'failed-task', code: 'foxes', message: 'no foxes today' });
+    env.emulator.next('submit', { kind: 'failed-task', code: 'season', message: 'no foxes today' });
     const { id } = await openai().videos.create({ prompt: 'A red fox' });
     const failed = await videoIn(await call(`/v1/videos/${id}`, { headers: { prefer: 'wait=30' } }));
     expect(failed).toMatchObject({ status: 'failed', error: { code: 'GenerationFailed' } });

@@ -63,7 +63,7 @@ async function jobsOfEachKind({ emulator, videos }: World) {
   const start = (what: string, client = videos) =>
     client.start({ request, polling }, { workflowId: newName(what) });
   const stored = await ended(await start('stored'));
-  emulator.next('submit', { kind: 'failed-task', code: 'foxes', message: 'no foxes today' });
+  emulator.next('submit', { kind: 'failed-task', code: 'season', message: 'no foxes today' });
   const failed = await ended(await start('failed'));
   emulator.next('submit', { kind: 'reset' });
   const held = await start('held');
@@ -225,7 +225,7 @@ test('a cancelled job is retried with its task, which is not paid again, and onl
 
 test('a failed generation is paid again only after a decision, and its retry knows the request', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, taskQueue }) => {
-    const failure = { kind: 'failed-task', code: 'foxes', message: 'no foxes today' } as const;
+    const failure = { kind: 'failed-task', code: 'season', message: 'no foxes today' } as const;
     emulator.next('submit', failure);
     const { workflowId } = await ended(
       await videos.start({ request, polling, storage: 'foxes/' }, { workflowId: newName('fox') }),

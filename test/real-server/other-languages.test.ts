@@ -179,7 +179,7 @@ describe('Temporal’s Python SDK', () => {
   });
 
   test('reads the failure type, the task and the service’s message of a failed job', async () => {
-    const failed = { kind: 'failed-task', code: 'foxes', message: 'no foxes today' } as const;
+    const failed = { kind: 'failed-task', code: 'season', message: 'no foxes today' } as const;
     env.emulator.next('submit', failed);
     expect(await run(failing)).toMatchObject({ code: 1 });
   });
