@@ -1,42 +1,23 @@
-import { createHash } from 'node:crypto';
-import type { Readable } from 'node:stream';
 import { activityInfo } from '@temporalio/activity';
-import { z } from 'zod';
-import { keyMaterial } from '../src/contract/idempotency-key';
 import type { StoredVideo } from '../src/contract/job';
-import { RECORD_IO_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
-import { asStorageFault, StorageFault, type VideoStorage } from '../src/storage';
-import { fileName } from './download/storage-key';
+import {
+  digestOfJob,
+  type JobRecord,
+  readRecord,
+  recordId,
+  recordKey,
+  type StoredRecord,
+  writeRecord,
+} from '../src/retention';
+import type { VideoStorage } from '../src/storage';
 import { logEvent } from './log-event';
 import { requestOnRecord } from './request-on-record';
 
+export type { JobRecord, StoredRecord } from '../src/retention';
+
 /** A task id is worth a second try: without it, the task is lost once Temporal deletes the history. */
 const WRITE_TASK_ATTEMPTS = 2;
-
-const submittedSchema = z.object({ taskId: z.string() });
-
-const recordSchema = z.discriminatedUnion('state', [
-  // The POST that is being sent, or a lost submit. The sender is the activity, in any of its attempts.
-  z.object({ state: z.literal('sending'), send: z.string(), sender: z.string(), at: z.string() }),
-  // The last POST made no task. The lost submit is an earlier one, which `resubmit` repeated.
-  z.object({ state: z.literal('refused'), keySent: z.boolean(), lostSubmit: z.string().optional() }),
-  submittedSchema.extend({ state: z.literal('submitted') }),
-  submittedSchema.extend({
-    state: z.literal('stored'),
-    key: z.string(),
-    video: z.looseObject({ uri: z.string(), bytes: z.number(), sha256: z.string(), contentType: z.string() }),
-    warnings: z.array(z.string()),
-    storage: z.string().optional(),
-  }),
-]);
-
-const fileSchema = z.object({ request: z.record(z.string(), z.unknown()).optional() }).and(recordSchema);
-
-/** How far a job has come, as recorded in the storage. */
-export type JobRecord = z.infer<typeof recordSchema>;
-
-export type StoredRecord = Extract<JobRecord, { state: 'stored' }>;
 
 /**
  * The record of a job in the storage, outside Temporal. A job with the same name and the same request finds its task, its
@@ -48,13 +29,13 @@ export class JobRecordFile {
 
   private constructor(
     private readonly storage: VideoStorage,
-    private readonly job: string,
+    readonly job: string,
     /** Tells the records of a job apart: its name may have been used for several requests. */
     readonly id: string,
   ) {}
 
   get key(): string {
-    return `jobs/${fileName(this.job)}.${this.id}.json`;
+    return recordKey(this.job, this.id);
   }
 
   /** The record of a job that is about to submit; `digest` is its `jobDigest`. */
@@ -62,7 +43,7 @@ export class JobRecordFile {
     storage: VideoStorage,
     { job, request, digest }: { job: string; request: VideoRequest; digest: string },
   ): JobRecordFile {
-    const file = new JobRecordFile(storage, job, digest.slice(0, 16));
+    const file = new JobRecordFile(storage, job, recordId(digest));
     file.requestOnRecord = requestOnRecord(request);
     return file;
   }
@@ -73,12 +54,9 @@ export class JobRecordFile {
   }
 
   async read(): Promise<JobRecord | undefined> {
-    const content = await inTime(async () => {
-      const stored = await this.storage.read(this.key);
-      return stored && readSmallText(stored);
-    });
-    if (content === undefined) return undefined;
-    const { request, ...record } = parse(this.key, content);
+    const found = await readRecord(this.storage, this.key);
+    if (found === undefined) return undefined;
+    const { namespace: _, job: __, request, ...record } = found;
     this.requestOnRecord ??= request;
     return record;
   }
@@ -114,10 +92,8 @@ export class JobRecordFile {
 
   private async write(record: JobRecord): Promise<void> {
     const { namespace } = activityInfo();
-    const content = { namespace, job: this.job, request: this.requestOnRecord, ...record };
-    await inTime(() =>
-      this.storage.write(this.key, `${JSON.stringify(content, undefined, 2)}\n`, 'application/json'),
-    );
+    const named = { namespace, job: this.job, request: this.requestOnRecord };
+    await writeRecord(this.storage, this.key, { ...named, ...record });
   }
 
   private warn(error: unknown, taskId?: string): void {
@@ -161,46 +137,5 @@ export function mayKnowKey(record: JobRecord | undefined): boolean {
 
 /** Identifies a job by its namespace, name and request: the same in every attempt and every run. */
 export function jobDigest(job: string, request: VideoRequest): string {
-  return createHash('sha256')
-    .update(keyMaterial(activityInfo().namespace, job, request))
-    .digest('hex');
-}
-
-function parse(key: string, content: string) {
-  try {
-    return fileSchema.parse(JSON.parse(content));
-  } catch (error) {
-    throw new StorageFault(
-      `${key} in the storage is damaged and may name a paid task: repair it, or delete it if there is no such task`,
-      { cause: error },
-    );
-  }
-}
-
-/** Records and sidecars have a few kilobytes; a larger file under their key is not one of them. */
-const LARGEST_SMALL_FILE_BYTES = 1024 * 1024;
-
-/** A storage that does not answer must not block a worker slot, a rate limit and a shutdown. */
-export async function inTime<T>(work: () => Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const giveUp = () => reject(new StorageFault(`no answer within ${RECORD_IO_MS / 1_000} s`));
-    timer = setTimeout(giveUp, RECORD_IO_MS);
-  });
-  const working = asStorageFault(work);
-  // A failure after the timeout must not become an unhandled rejection.
-  working.catch(() => undefined);
-  return Promise.race([working, late]).finally(() => clearTimeout(timer));
-}
-
-/** Cuts a file that is too large, so that its reader finds it incomplete. */
-export async function readSmallText(stored: Readable): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of stored) {
-    bytes += chunk.length;
-    if (bytes > LARGEST_SMALL_FILE_BYTES) break;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+  return digestOfJob({ namespace: activityInfo().namespace, job }, request);
 }

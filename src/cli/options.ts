@@ -18,6 +18,7 @@ export interface GenerateOptions {
   holdFor?: string;
   storage?: string;
   keepBad?: boolean;
+  keepFor?: string;
 }
 
 export interface BatchOptions {
@@ -31,6 +32,7 @@ export interface BatchOptions {
   holdFor?: string;
   storage?: string;
   keepBad?: boolean;
+  keepFor?: string;
 }
 
 export interface DecideOptions {

@@ -13,7 +13,7 @@ export function readJobInput(
   extraFields: readonly string[] = [],
 ): JobInput | undefined {
   const { imageUrl, resolution, aspectRatio, duration, seed, adopt, id } = options;
-  const { deadline, onLostSubmit, holdFor, storage, keepBad } = options;
+  const { deadline, onLostSubmit, holdFor, storage, keepBad, keepFor } = options;
   checkId(id);
   const request = defined({
     prompt,
@@ -40,6 +40,7 @@ export function readJobInput(
       holdFor,
       storage,
       keepBad,
+      keepFor,
       polling: onEmulator ? EMULATOR_POLLING : undefined,
     }),
     extraFields,

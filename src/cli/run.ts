@@ -157,6 +157,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
       'key of the video in the storage, such as foxes/{date}/{workflowId}.{ext} or foxes/',
     )
     .option('--keep-bad', 'keep a download that is not a valid video, for inspection')
+    .option('--keep-for <time>', 'remove the video from the storage after this time, such as 30d')
     .option('--no-wait', 'start the job and exit')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.generate);
@@ -172,6 +173,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--hold-for <time>', 'how long to hold a lost submit for a decision (default: 24h)')
     .option('--storage <prefix>', 'prefix of the videos in the storage, such as foxes/')
     .option('--keep-bad', 'keep a download that is not a valid video, for inspection')
+    .option('--keep-for <time>', 'remove each video from the storage after this time, such as 30d')
     .option('--no-wait', 'start the batch and exit')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.batch);

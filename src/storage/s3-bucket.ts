@@ -16,6 +16,7 @@ import type { ByteRange, LinkValidity } from './storage';
 const SMALL_PUT_MS = 60_000;
 
 const PRECONDITION_FAILED = 412;
+const NOT_FOUND = 404;
 
 // Two parts at a time keep the connection busy; 10,000 parts of this size, the limit of S3, are 78 GiB.
 const PART_BYTES = 8 * 1024 * 1024;
@@ -87,7 +88,29 @@ export class S3Bucket {
   }
 
   async remove(key: string): Promise<void> {
-    await this.client.send(new this.sdk.DeleteObjectCommand({ Bucket: this.name, Key: key }));
+    const command = new this.sdk.DeleteObjectCommand({ Bucket: this.name, Key: key });
+    // Later it could remove a newer object.
+    await this.client.send(command, { abortSignal: AbortSignal.timeout(SMALL_PUT_MS) });
+  }
+
+  /** The keys after one, in the order of their bytes: a page of at most a thousand. */
+  async list(prefix: string, after?: string): Promise<{ keys: string[]; isTruncated: boolean }> {
+    const { Contents = [], IsTruncated = false } = await this.client.send(
+      new this.sdk.ListObjectsV2Command({ Bucket: this.name, Prefix: prefix, StartAfter: after }),
+    );
+    return { keys: Contents.flatMap(({ Key }) => (Key ? [Key] : [])), isTruncated: IsTruncated };
+  }
+
+  async storedAt(key: string): Promise<Date | undefined> {
+    try {
+      const command = new this.sdk.HeadObjectCommand({ Bucket: this.name, Key: key });
+      return (await this.client.send(command)).LastModified;
+    } catch (error) {
+      // HEAD has no body that could name the error.
+      if (error instanceof this.sdk.S3ServiceException && error.$metadata.httpStatusCode === NOT_FOUND)
+        return undefined;
+      throw error;
+    }
   }
 
   async get(key: string, range?: ByteRange): Promise<StoredFile | undefined> {

@@ -109,6 +109,28 @@ export function createS3Storage({
         : asStorageFault(async () =>
             abortUploadsBefore(Date.now() - olderThanMs, await openBucket(), `${folder}/`),
           ),
+
+    list: (prefix) => listKeys(openBucket, folder === '' ? '' : `${folder}/`, prefix),
+
+    async removeKey(key) {
+      const { objectKey } = targetOf(key);
+      await asStorageFault(async () => (await openBucket()).remove(objectKey));
+    },
+
+    async removeParts(key) {
+      const { objectKey } = targetOf(key);
+      return asStorageFault(async () => abortUploadsOf(await openBucket(), objectKey));
+    },
+
+    async storedAt(key) {
+      const { objectKey } = targetOf(key);
+      return asStorageFault(async () => (await openBucket()).storedAt(objectKey));
+    },
+
+    keyOf: (uri) => {
+      const objectKey = objectKeyOf(uri, name, folder);
+      return folder === '' ? objectKey : objectKey?.slice(folder.length + 1);
+    },
   };
   return storage;
 }
@@ -193,10 +215,27 @@ function normalizeKey(key: string): string {
   return normalized;
 }
 
-async function abortUploadsOf(bucket: S3Bucket, objectKey: string): Promise<void> {
+async function abortUploadsOf(bucket: S3Bucket, objectKey: string): Promise<number> {
+  let aborted = 0;
   for (const { Key, UploadId } of await bucket.unfinishedUploads(objectKey)) {
-    if (Key === objectKey) await bucket.abortUpload(Key, UploadId);
+    if (Key !== objectKey) continue;
+    await bucket.abortUpload(Key, UploadId);
+    aborted += 1;
   }
+  return aborted;
+}
+
+async function* listKeys(
+  open: OpenBucket,
+  start: string,
+  prefix: string,
+): AsyncGenerator<string, void, undefined> {
+  let after: string | undefined;
+  do {
+    const page = await asStorageFault(async () => (await open()).list(`${start}${prefix}`, after));
+    for (const objectKey of page.keys) yield objectKey.slice(start.length);
+    after = page.isTruncated ? page.keys.at(-1) : undefined;
+  } while (after !== undefined);
 }
 
 async function abortUploadsBefore(timeMs: number, bucket: S3Bucket, prefix: string): Promise<number> {

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileName } from '../../activities/download/storage-key';
+import { fileName } from '../../src/storage';
 import { keyMaterial } from '../../src/contract/idempotency-key';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';

@@ -1,4 +1,4 @@
-import { fileName } from '../../../activities/download/storage-key';
+import { fileName } from '../../../src/storage';
 import { batchLine, batchScreen } from '../../../src/cli/batch-lines';
 import { batchCommand, devCommand, jobCommand } from '../../../src/cli/commands';
 import { plainLine, progressLine } from '../../../src/cli/progress-line';
