@@ -1,7 +1,14 @@
 import { activityInfo } from '@temporalio/activity';
 import { type DurationText, durationMs } from '../../src/contract/duration';
 import { FOREVER } from '../../src/contract/input-rules';
-import { canRemove, expiryOf, keepForGood, keepUntil, type StoredRecord, shareVideo } from '../../src/retention';
+import {
+  canRemove,
+  expiryOf,
+  keepForGood,
+  keepUntil,
+  type StoredRecord,
+  shareVideo,
+} from '../../src/retention';
 import { StorageFault, type VideoStorage } from '../../src/storage';
 import type { ReceivedVideo, VideoDownload } from './video-download';
 

@@ -125,6 +125,13 @@ export interface RetryCommandOptions {
   json?: boolean;
 }
 
+export interface ForgetCommandOptions {
+  dryRun?: boolean;
+  yes?: boolean;
+  marker: boolean;
+  json?: boolean;
+}
+
 export interface DownloadOptions {
   out?: string;
   json?: boolean;

@@ -39,6 +39,7 @@ const load = {
   poll: (): typeof import('./poll') => require('./poll'),
   retry: (): typeof import('./retry') => require('./retry'),
   download: (): typeof import('./download') => require('./download'),
+  forget: (): typeof import('./forget') => require('./forget'),
   open: (): typeof import('./open') => require('./open'),
   whileExporting: (): typeof import('./while-exporting') => require('./while-exporting'),
   exitCodes: (): typeof import('./exit-codes') => require('./exit-codes'),
@@ -78,6 +79,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     poll: (id, options) => recordCode(load.poll().poll(id, options, terminal)),
     retry: (id, options) => recordCode(load.retry().retry(id, options, terminal)),
     download: (id, options) => recordCode(load.download().download(id, options, terminal)),
+    forget: (id, options) => recordCode(load.forget().forget(id, options, terminal)),
     open: (id, options) => recordCode(load.open().open(id, options, terminal)),
     completion: async (shell) => {
       const known = SHELLS.find((one) => one === shell);

@@ -9,6 +9,7 @@ import {
   type JobResult,
   shown,
 } from '../contract';
+import { hasExpired } from '../contract/expiry';
 import { batchLine } from './batch-lines';
 import type { errorObject } from './exit-codes';
 import { ageText } from './job-rows';
@@ -31,7 +32,7 @@ export interface StatusReport extends JobOverview {
   commands: string[];
 }
 
-const LABEL_COLUMNS = 10;
+const LABEL_COLUMNS = 11;
 
 /** The report for people, in lines that fit the screen. */
 export function reportLines(report: StatusReport, columns: number, nowMs: number): string[] {
@@ -42,6 +43,7 @@ export function reportLines(report: StatusReport, columns: number, nowMs: number
     ['phase', progressText(report)],
     ['task', report.taskId && report.item === undefined && shown(report.taskId)],
     ['video', videoOf(report)],
+    ['kept until', expiryOf(report, nowMs)],
     ['results', report.result && 'results' in report.result && report.result.results.uri],
     [
       'retry',
@@ -92,9 +94,22 @@ function progressText(report: StatusReport): string | undefined {
   return endedAt === undefined && kind === 'job' ? phase : undefined;
 }
 
-function videoOf({ result, itemResult }: StatusReport): string | undefined {
+function videoOf(report: StatusReport): string | undefined {
+  const stored = storedOf(report);
+  return stored && `${stored.video.uri} (${describeVideo(stored.video)})`;
+}
+
+function storedOf({ result, itemResult }: StatusReport): Pick<JobResult, 'video'> | undefined {
   const stored = itemResult?.outcome === 'succeeded' ? itemResult : result;
-  return stored && 'video' in stored ? `${stored.video.uri} (${describeVideo(stored.video)})` : undefined;
+  return stored && 'video' in stored ? stored : undefined;
+}
+
+function expiryOf(report: StatusReport, nowMs: number): string | undefined {
+  const { expiresAt } = storedOf(report)?.video ?? {};
+  if (expiresAt === undefined) return undefined;
+  return hasExpired({ expiresAt }, nowMs)
+    ? `${expiresAt}: it has expired`
+    : `${expiresAt}, for ${ageText(Date.parse(expiresAt) - nowMs)} more`;
 }
 
 /** After that the job fails. */

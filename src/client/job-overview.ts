@@ -9,6 +9,7 @@ import { isWorkflowId } from '../contract/input-rules';
 import { JOB_PHASES, type JobPhase } from '../contract/job';
 import {
   BATCH_WORKFLOW_TYPE,
+  EXPIRES_MEMO,
   IDENTITY_MEMO,
   LOST_SUBMIT_MEMO,
   PERCENT_MEMO,
@@ -142,6 +143,7 @@ async function overviewOf(
     ...(info?.closeTime && { endedAt: isoOf(info.closeTime) }),
     taskQueue: info?.taskQueue ?? '',
     ...(info?.parentExecution?.workflowId && { parentId: info.parentExecution.workflowId }),
+    ...(isDate(memo(EXPIRES_MEMO)) && { expiresAt: String(memo(EXPIRES_MEMO)) }),
     ...(typeof memo(RETRY_OF_MEMO) === 'string' && { retryOf: String(memo(RETRY_OF_MEMO)) }),
   };
 }
@@ -170,7 +172,7 @@ async function memoReader(
   fields: Parameters<typeof decodeSearchAttributes>[0],
 ): Promise<(name: string) => unknown> {
   const read = new Map<string, unknown>();
-  for (const name of [TASK_ID_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, IDENTITY_MEMO, RETRY_OF_MEMO]) {
+  for (const name of MEMOS) {
     const payload = fields?.[name];
     if (!payload) continue;
     const stored = { payloads: [payload] };
@@ -178,6 +180,10 @@ async function memoReader(
   }
   return (name) => read.get(name);
 }
+
+const MEMOS = [TASK_ID_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, IDENTITY_MEMO, RETRY_OF_MEMO, EXPIRES_MEMO];
+
+const isDate = (value: unknown) => typeof value === 'string' && !Number.isNaN(Date.parse(value));
 
 interface KnownOfJob {
   recorded: string | undefined;

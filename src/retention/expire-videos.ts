@@ -1,4 +1,4 @@
-import { dueBefore, type DueVideo, readDue } from './due-marks';
+import { type DueVideo, dueBefore, readDue } from './due-marks';
 import { readRecord, recordKey, writeRecord } from './job-records';
 import { isLive, isSameJob, KeyUsers } from './key-users';
 import { removeVideo } from './remove-video';

@@ -1,6 +1,21 @@
 export { type DueVideo, expiryOf } from './due-marks';
 export { type ExpiredVideos, expireVideos } from './expire-videos';
 export {
+  FORGOTTEN_PARTS,
+  type ForgottenPart,
+  type ForgottenParts,
+  type FoundRecord,
+  forgetFiles,
+  forgetVideo,
+  type JobToForget,
+  type KeptPart,
+  orStopped,
+  recordKeys,
+  recordsOf,
+} from './forget-files';
+export { forgetImage } from './forget-image';
+export { ForgetStopped } from './forget-stopped';
+export {
   digestOfJob,
   type JobName,
   type JobRecord,

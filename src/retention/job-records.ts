@@ -100,6 +100,10 @@ export function writeRecord(
 }
 
 /** What stays of a forgotten job: no request, no task, no video. Its key has the name and a digest. */
-export function writeForgotten(storage: Pick<VideoStorage, 'write'>, key: string, at: string): Promise<void> {
-  return writeSmallJson(storage, key, { state: 'forgotten', at } satisfies JobRecord);
+export function writeForgotten(
+  storage: Pick<VideoStorage, 'write'>,
+  key: string,
+  { namespace }: Pick<JobName, 'namespace'>,
+): Promise<void> {
+  return writeSmallJson(storage, key, { namespace, state: 'forgotten', at: new Date().toISOString() });
 }

@@ -32,10 +32,7 @@ export async function readSmallText(stored: Readable): Promise<string> {
 }
 
 /** The text under a key, in time; undefined when nothing is there. */
-export function readSmallFile(
-  storage: Pick<VideoStorage, 'read'>,
-  key: string,
-): Promise<string | undefined> {
+export function readSmallFile(storage: Pick<VideoStorage, 'read'>, key: string): Promise<string | undefined> {
   return inTime(async () => {
     const stored = await storage.read(key);
     return stored && readSmallText(stored);

@@ -11,7 +11,8 @@ const LEFTOVER_AFTER_MS = 24 * HOUR_MS;
 async function expire(storage: RemovingStorage): Promise<void> {
   try {
     const { removed, shared, failed, jobs, error } = await expireVideos(storage);
-    if (removed + shared > 0) logEvent('videosExpired', { removed, shared, jobs: jobs.map((job) => cleanText(job)) });
+    if (removed + shared > 0)
+      logEvent('videosExpired', { removed, shared, jobs: jobs.map((job) => cleanText(job)) });
     if (failed > 0) throw error;
   } catch (error) {
     logEvent('videosNotExpired', { error: cleanText(String(error)) });

@@ -91,14 +91,7 @@ export function prepareWork(options: VideoWorkOptions): VideoWork {
 }
 
 /** The given options, and those of the environment for the rest. */
-function downloadOptions({
-  env,
-  keyTemplate,
-  largestVideoBytes,
-  sidecar,
-  keepFor,
-  pace,
-}: VideoWorkOptions) {
+function downloadOptions({ env, keyTemplate, largestVideoBytes, sidecar, keepFor, pace }: VideoWorkOptions) {
   const read = readDownloadOptions(env);
   return {
     keyTemplate: keyTemplate ?? read.keyTemplate,

@@ -147,7 +147,7 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
   ])('a key that has a %s video', (_, video) => {
     it('accepts the same video again', async () => {
       const first = await store(storage, 'fox.mp4', video);
-      expect(await store(storage, 'fox.mp4', video, { isRetry: true })).toEqual(first);
+      expect(await store(storage, 'fox.mp4', video, { isRetry: true })).toEqual({ ...first, wasThere: true });
       await expectStored('fox.mp4', video);
       expect(await everything()).toEqual(['fox.mp4']);
     });
@@ -173,7 +173,9 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
       const all = await Promise.all(owners.map((owner) => storage.receive('fox.mp4', { ...MP4, owner })));
       await Promise.all(all.map((incoming) => feed(incoming, inChunks(video, 100_000))));
       const published = await Promise.all(all.map((incoming) => incoming.publish(wholeOf(video))));
-      expect(published).toEqual(owners.map(() => ({ uri: uriOf('fox.mp4') })));
+      expect(published).toMatchObject(owners.map(() => ({ uri: uriOf('fox.mp4') })));
+      // The answer to an upload may be lost, so both may believe that it was there.
+      expect(published.some(({ wasThere }) => wasThere)).toBe(true);
       await expectStored('fox.mp4', video);
       expect(await everything()).toEqual(['fox.mp4']);
     });
