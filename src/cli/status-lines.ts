@@ -32,7 +32,7 @@ export interface StatusReport extends JobOverview {
   commands: string[];
 }
 
-const LABEL_COLUMNS = 11;
+const LABEL_COLUMNS = 10;
 
 /** The report for people, in lines that fit the screen. */
 export function reportLines(report: StatusReport, columns: number, nowMs: number): string[] {
@@ -43,7 +43,7 @@ export function reportLines(report: StatusReport, columns: number, nowMs: number
     ['phase', progressText(report)],
     ['task', report.taskId && report.item === undefined && shown(report.taskId)],
     ['video', videoOf(report)],
-    ['kept until', expiryOf(report, nowMs)],
+    ['expires', expiryOf(report, nowMs)],
     ['results', report.result && 'results' in report.result && report.result.results.uri],
     [
       'retry',
@@ -109,7 +109,7 @@ function expiryOf(report: StatusReport, nowMs: number): string | undefined {
   if (expiresAt === undefined) return undefined;
   return hasExpired({ expiresAt }, nowMs)
     ? `${expiresAt}: it has expired`
-    : `${expiresAt}, for ${ageText(Date.parse(expiresAt) - nowMs)} more`;
+    : `${expiresAt}, in ${ageText(Date.parse(expiresAt) - nowMs)}`;
 }
 
 /** After that the job fails. */

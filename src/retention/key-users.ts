@@ -24,7 +24,7 @@ const REMOVAL = 'removing-';
 const REMOVE_WITHIN_MS = 30_000;
 /** Longer than that and the last call to the storage together: whoever said it was killed. */
 const STALE_AFTER_MS = 2 * 60_000;
-const CHECK_EVERY_MS = 500;
+const CHECK_EVERY_MS = 200;
 
 /**
  * Who uses the video under a key, as small files. Only jobs whose video expires, and jobs that find their video stored by

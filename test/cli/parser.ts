@@ -23,6 +23,7 @@ const ACTIONS = [
   'poll',
   'retry',
   'download',
+  'forget',
   'open',
   'completion',
 ] as const satisfies (keyof Actions)[];
