@@ -26,7 +26,7 @@ export async function whatStays(storage: RemovingStorage, job: RestOfJob): Promi
       ? [`The history and the results of the batch ${shown(overview.workflowId)}, which name the item.`]
       : []),
     ...(kind !== 'item' && overview
-      ? ["Temporal's lists may show it for some seconds, and its archive and backups keep what they have."]
+      ? ["Temporal's lists may show it for some minutes, and its archive and backups keep what they have."]
       : []),
     ...(isDeleted ? [`gateway/deleted/${workflowId}.json: the name and the time of a deletion.`] : []),
     // Only a bucket can make links.

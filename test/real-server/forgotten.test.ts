@@ -24,8 +24,13 @@ let env: VideoTestEnvironment;
 let empty: VideoTestEnvironment;
 beforeAll(async () => {
   captureLogs();
+  // By default, Temporal deletes an execution up to a minute after it was told to.
+  const dynamicConfig = {
+    'history.transferProcessorUpdateAckInterval': '"100ms"',
+    'history.visibilityProcessorUpdateAckInterval': '"100ms"',
+  };
   [env, empty] = await Promise.all([
-    createVideoTestEnvironment({ server: 'dev' }),
+    createVideoTestEnvironment({ server: 'dev', dynamicConfig }),
     createVideoTestEnvironment({ server: 'dev' }),
   ]);
 });

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { PassThrough, Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { type IncomingVideo, StorageFault, type VideoStorage, type WholeVideo } from '../../src/storage';
+import { type IncomingVideo, type PublishedVideo, StorageFault, type VideoStorage, type WholeVideo } from '../../src/storage';
 
 /** More than the two parts that an upload to S3 has in flight. */
 export const LONG_VIDEO = randomBytes(27_000_017);
@@ -43,7 +43,7 @@ export async function store(
   key: string,
   video: Buffer,
   { owner = MP4.owner, isRetry = false, source = Readable.from([video]) } = {},
-): Promise<{ uri: string }> {
+): Promise<PublishedVideo> {
   const incoming = await storage.receive(key, { ...MP4, owner, isRetry });
   await feed(incoming, source);
   return incoming.publish(wholeOf(video));
