@@ -23,6 +23,7 @@ export {
   recordId,
   recordKey,
   type StoredRecord,
+  writeForgotten,
   writeRecord,
 } from './job-records';
 export { keepForGood, keepUntil, shareVideo } from './keep-video';

@@ -99,6 +99,16 @@ test('callback_url becomes an option of the job and never reaches the service', 
   expect(takeJobOptions('text')).toEqual({ body: 'text', options: {} });
 });
 
+test('so does keep_for, if it is a duration', () => {
+  expect(takeJobOptions({ prompt: 'A fox', keep_for: '30d' })).toEqual({
+    body: { prompt: 'A fox' },
+    options: { keepFor: '30d' },
+  });
+  expect(() => takeJobOptions({ prompt: 'A fox', keep_for: 'a while' })).toThrow(
+    'keep_for must be milliseconds, a duration such as "12h" or "30d", or "forever".',
+  );
+});
+
 test.each([
   '',
   'example.com',

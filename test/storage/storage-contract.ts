@@ -2,7 +2,13 @@ import { createHash, randomBytes } from 'node:crypto';
 import { PassThrough, Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { type IncomingVideo, type PublishedVideo, StorageFault, type VideoStorage, type WholeVideo } from '../../src/storage';
+import {
+  type IncomingVideo,
+  type PublishedVideo,
+  StorageFault,
+  type VideoStorage,
+  type WholeVideo,
+} from '../../src/storage';
 
 /** More than the two parts that an upload to S3 has in flight. */
 export const LONG_VIDEO = randomBytes(27_000_017);
@@ -339,6 +345,53 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
       expect(await everything()).toEqual([]);
     },
   );
+
+  describe('what is stored', () => {
+    const keysOf = async (prefix: string) => {
+      const keys: string[] = [];
+      for await (const key of storage.list?.(prefix) ?? []) keys.push(key);
+      return keys;
+    };
+
+    it('is listed by the beginning of its key, and nothing else is', async () => {
+      const keys = ['jobs/a.1.json', 'jobs/a.2.json', 'jobs/b/2026/x', 'jobs/b/2027/y', 'jobsx', 'c'];
+      for (const key of keys) await storage.write(key, key, 'text/plain');
+      await leaveHalf('jobs/a.mp4');
+      expect(await keysOf('jobs/a.')).toEqual(['jobs/a.1.json', 'jobs/a.2.json']);
+      expect(await keysOf('jobs/b/')).toEqual(['jobs/b/2026/x', 'jobs/b/2027/y']);
+      expect((await keysOf('')).sort()).toEqual([...keys].sort());
+      expect(await keysOf('nothing/here')).toEqual([]);
+    });
+
+    it('has the key of its address, and nothing outside has one', () => {
+      expect(storage.keyOf?.(uriOf('a/fox.mp4'))).toBe('a/fox.mp4');
+      for (const uri of ['file:///etc/passwd', 's3://others/fox.mp4', `${uriOf('x')}/../../..`, 'fox.mp4'])
+        expect([uri, storage.keyOf?.(uri)]).toEqual([uri, undefined]);
+    });
+
+    it('says since when it is there, goes alone, and a missing file goes too', async () => {
+      expect(await storage.storedAt?.('a/fox.mp4')).toBeUndefined();
+      await store(storage, 'a/fox.mp4', VIDEO.subarray(0, 100));
+      await storage.write('a/fox.mp4.json', '{}', 'application/json');
+      const ageMs = Date.now() - Number(await storage.storedAt?.('a/fox.mp4'));
+      expect(Math.abs(ageMs)).toBeLessThan(60_000);
+      await storage.removeKey?.('a/fox.mp4');
+      await storage.removeKey?.('a/fox.mp4');
+      expect(await everything()).toEqual(['a/fox.mp4.json']);
+      await storage.removeKey?.('a/fox.mp4.json');
+      // Its folder is gone, and comes again.
+      await store(storage, 'a/fox.mp4', VIDEO.subarray(0, 100));
+      expect(await everything()).toEqual(['a/fox.mp4']);
+    });
+
+    it('is left alone when the unfinished downloads of its owner are removed', async () => {
+      await store(storage, 'fox.mp4', VIDEO.subarray(0, 100));
+      await leaveHalf('owl.mp4');
+      expect(await storage.removeParts?.('fox.mp4', MP4.owner)).toBe(0);
+      expect(await storage.removeParts?.('owl.mp4', MP4.owner)).toBe(1);
+      expect(await everything()).toEqual(['fox.mp4']);
+    });
+  });
 }
 
 async function eventually(check: () => Promise<void>): Promise<void> {

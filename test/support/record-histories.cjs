@@ -39,6 +39,8 @@ const decided = (decision) => ({
 /** Each history: how the emulator is prepared, and what happens to the job. */
 const STORIES = {
   well: { run: (start) => start({ request }) },
+  // Its video expires, which the memo says.
+  'kept-for': { run: (start) => start({ request, keepFor: '30d' }) },
   retried: {
     prepare: (emulator) => {
       emulator.next('submit', { kind: 'rate-limited', retryAfter: 30 }, { kind: 'server-error' });
