@@ -129,7 +129,9 @@ export function createS3Storage({
 
     keyOf: (uri) => {
       const objectKey = objectKeyOf(uri, name, folder);
-      return folder === '' ? objectKey : objectKey?.slice(folder.length + 1);
+      const key = folder === '' ? objectKey : objectKey?.slice(folder.length + 1);
+      // Another key would be removed for one with `..` in it.
+      return key === undefined || posix.normalize(key) !== key || key.startsWith('../') ? undefined : key;
     },
   };
   return storage;
