@@ -391,7 +391,11 @@ describe('forget', () => {
 
   describe('on the command line', () => {
     async function videogen({ storageFolder }: World, args: string[], answer?: string) {
-      const settings = { TEMPORAL_ADDRESS: env.temporal.address, VIDEOGEN_STORAGE: storageFolder };
+      const settings = {
+        TEMPORAL_ADDRESS: env.temporal.address,
+        VIDEOGEN_STORAGE: storageFolder,
+        VIDEOGEN_TEMPORAL_UI_URL: 'http://127.0.0.1:9',
+      };
       const terminal = new FakeTerminal(settings);
       terminal.answer = answer;
       const code = await run(args, terminal);
@@ -443,6 +447,10 @@ describe('forget', () => {
         const expired = `The video of ${workflowId} has expired: it was kept until ${video.expiresAt}.`;
         const status = await videogen(world, ['status', workflowId]);
         expect(JSON.parse(status.out)).toMatchObject({ expiresAt: video.expiresAt, commands: [] });
+        const list = await videogen(world, ['list', '--since', '1h']);
+        expect(list.out).toContain(`"expiresAt":"${video.expiresAt}"`);
+        const opened = await videogen(world, ['open', workflowId]);
+        expect(opened.err).toBe(`${expired}\n`);
         const download = await videogen(world, ['download', workflowId]);
         expect([download.code, download.err]).toEqual([15, expect.stringContaining(expired)]);
         const followed = await videogen(world, ['generate', '--id', workflowId]);
