@@ -9,10 +9,11 @@ const HOUSE = [
   { folder: 'src/tracing/', mayImport: ['src/contract/'] },
   { folder: 'src/service/', mayImport: ['src/contract/', 'src/tracing/'] },
   { folder: 'src/storage/', mayImport: ['src/contract/'] },
+  { folder: 'src/retention/', mayImport: ['src/contract/', 'src/storage/'] },
   { folder: 'src/logging/', mayImport: ['src/contract/'] },
   { folder: 'src/media/', mayImport: ['src/contract/'] },
   { folder: 'workflows/', mayImport: ['src/contract/'], types: ['activities/'] },
-  { folder: 'activities/', mayImport: rooms('contract tracing service storage media') },
+  { folder: 'activities/', mayImport: rooms('contract tracing service storage retention media') },
   { folder: 'src/emulator/', mayImport: ['src/contract/', 'src/media/'] },
   { folder: 'src/temporal-server/', mayImport: ['src/contract/'] },
   {
@@ -21,11 +22,11 @@ const HOUSE = [
     types: ['activities/'],
   },
   { folder: 'src/monitor/', mayImport: rooms('contract config') },
-  { folder: 'src/client/', mayImport: rooms('contract service config tracing') },
+  { folder: 'src/client/', mayImport: rooms('contract service storage retention config tracing') },
   {
     folder: 'src/worker/',
     mayImport: [
-      ...rooms('contract service storage temporal-server config client monitor logging tracing'),
+      ...rooms('contract service storage retention temporal-server config client monitor logging tracing'),
       'activities/',
       'workflows/',
     ],
@@ -39,7 +40,7 @@ const HOUSE = [
   { folder: 'src/gateway/page/', mayImport: [] },
   {
     folder: 'src/gateway/',
-    mayImport: rooms('contract service storage config client monitor logging tracing'),
+    mayImport: rooms('contract service storage retention config client monitor logging tracing'),
   },
   { folder: 'src/cli/', mayImport: ['src/', 'workflows/', 'activities/'] },
   {

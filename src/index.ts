@@ -5,6 +5,8 @@ export {
   type VideoActivities,
   type VideoActivityDeps,
 } from '../activities';
+export type { ForgetOptions, ForgottenJob } from './client/forget-job';
+export { ForgetRefused } from './client/forget-refused';
 export type { ListOptions } from './client/list-jobs';
 export type { RetriedJob, RetryOptions } from './client/retry-job';
 export { RetryRefused } from './client/retry-plan';
@@ -21,6 +23,7 @@ export type { FollowOptions } from './client/workflow-handle';
 export type { MonitorAddress } from './config/monitor-config';
 export { ConfigError, type Environment } from './config/service-config';
 export * from './contract/public';
+export { FORGOTTEN_PARTS, ForgetStopped, type ForgottenPart, type KeptPart } from './retention';
 export {
   type AnswerTimeouts,
   createVideoService,
@@ -40,6 +43,7 @@ export {
   type IncomingVideo,
   type LinkValidity,
   type ListedFile,
+  type PublishedVideo,
   type ReceiveOptions,
   type S3Connection,
   type S3Credentials,

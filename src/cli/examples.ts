@@ -41,6 +41,10 @@ const EXAMPLES: Record<string, readonly Example[]> = {
     ['videogen download fox-1', 'into this folder'],
     ['videogen download foxes-3 --out fox.mp4', 'item 3 of a batch'],
   ],
+  forget: [
+    ['videogen forget fox-1 --dry-run', 'what would go, and what stays'],
+    ['videogen forget foxes --yes', 'a batch with all its items, without asking'],
+  ],
   open: [
     ['videogen open fox-1', 'in a browser'],
     ['videogen open fox-1 --no-browser', 'only the address'],

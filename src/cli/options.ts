@@ -19,6 +19,7 @@ export interface GenerateOptions {
   storage?: string;
   keepBad?: boolean;
   cap?: string[];
+  keepFor?: string;
 }
 
 export interface BatchOptions {
@@ -33,6 +34,7 @@ export interface BatchOptions {
   storage?: string;
   keepBad?: boolean;
   cap?: string[];
+  keepFor?: string;
 }
 
 export interface DecideOptions {
@@ -134,6 +136,13 @@ export interface PollOptions {
 export interface RetryCommandOptions {
   resubmit?: boolean;
   deadline?: string;
+  json?: boolean;
+}
+
+export interface ForgetCommandOptions {
+  dryRun?: boolean;
+  yes?: boolean;
+  marker: boolean;
   json?: boolean;
 }
 

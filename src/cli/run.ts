@@ -40,6 +40,7 @@ const load = {
   poll: (): typeof import('./poll') => require('./poll'),
   retry: (): typeof import('./retry') => require('./retry'),
   download: (): typeof import('./download') => require('./download'),
+  forget: (): typeof import('./forget') => require('./forget'),
   open: (): typeof import('./open') => require('./open'),
   spend: (): typeof import('./spend') => require('./spend'),
   whileExporting: (): typeof import('./while-exporting') => require('./while-exporting'),
@@ -81,6 +82,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     poll: (id, options) => recordCode(load.poll().poll(id, options, terminal)),
     retry: (id, options) => recordCode(load.retry().retry(id, options, terminal)),
     download: (id, options) => recordCode(load.download().download(id, options, terminal)),
+    forget: (id, options) => recordCode(load.forget().forget(id, options, terminal)),
     open: (id, options) => recordCode(load.open().open(id, options, terminal)),
     spend: (options) => recordCode(load.spend().spend(options, terminal)),
     completion: async (shell) => {
@@ -162,6 +164,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     )
     .option('--keep-bad', 'keep a download that is not a valid video, for inspection')
     .option('--cap <amount...>', 'what the video may take at most, such as "2.50 USD" or "8 seconds"')
+    .option('--keep-for <time>', 'remove the video from the storage after this time, such as 30d')
     .option('--no-wait', 'start the job and exit')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.generate);
@@ -178,6 +181,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--storage <prefix>', 'prefix of the videos in the storage, such as foxes/')
     .option('--keep-bad', 'keep a download that is not a valid video, for inspection')
     .option('--cap <amount...>', 'what all videos together may take, such as "50 videos" or "20 USD"')
+    .option('--keep-for <time>', 'remove each video from the storage after this time, such as 30d')
     .option('--no-wait', 'start the batch and exit')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.batch);

@@ -11,6 +11,7 @@ import { readCost } from '../contract/job-cost';
 import {
   BATCH_WORKFLOW_TYPE,
   COST_MEMO,
+  EXPIRES_MEMO,
   IDENTITY_MEMO,
   LOST_SUBMIT_MEMO,
   PERCENT_MEMO,
@@ -146,6 +147,7 @@ async function overviewOf(
     ...(info?.closeTime && { endedAt: isoOf(info.closeTime) }),
     taskQueue: info?.taskQueue ?? '',
     ...(info?.parentExecution?.workflowId && { parentId: info.parentExecution.workflowId }),
+    ...(isDate(memo(EXPIRES_MEMO)) && { expiresAt: String(memo(EXPIRES_MEMO)) }),
     ...(typeof memo(RETRY_OF_MEMO) === 'string' && { retryOf: String(memo(RETRY_OF_MEMO)) }),
   };
 }
@@ -168,7 +170,15 @@ async function firstStart(
   return first?.workflowExecutionInfo?.startTime ?? start;
 }
 
-const OWN_MEMOS = [TASK_ID_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, COST_MEMO, IDENTITY_MEMO, RETRY_OF_MEMO];
+const OWN_MEMOS = [
+  TASK_ID_MEMO,
+  LOST_SUBMIT_MEMO,
+  PERCENT_MEMO,
+  COST_MEMO,
+  IDENTITY_MEMO,
+  RETRY_OF_MEMO,
+  EXPIRES_MEMO,
+];
 
 /** Any program with access to the namespace may write a memo, and a codec that is not set here may have encoded it. */
 export async function readMemos(
@@ -185,6 +195,8 @@ export async function readMemos(
   }
   return (name) => read.get(name);
 }
+
+const isDate = (value: unknown) => typeof value === 'string' && !Number.isNaN(Date.parse(value));
 
 interface KnownOfJob {
   recorded: string | undefined;

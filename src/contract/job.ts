@@ -36,6 +36,11 @@ export interface JobOptions {
   idempotencyKey?: string;
   /** Stores a download that is not a complete video as `<key>.bad`, instead of deleting it. */
   keepBad?: boolean;
+  /**
+   * How long the video stays in the storage after it was stored, such as `30d`, or `forever`; the worker's
+   * `VIDEOGEN_KEEP_FOR` by default, or else for good.
+   */
+  keepFor?: DurationText;
   /** Called when the job ends or needs a decision; the worker's `VIDEOGEN_WEBHOOK_URL` by default. */
   callbackUrl?: string;
   /** How much the job may take: the worker sends nothing that is more. */
@@ -139,6 +144,8 @@ export interface StoredVideo extends Omit<VideoFacts, 'container'> {
   bytes: number;
   sha256: string;
   contentType: string;
+  /** When workers remove it from the storage, ISO 8601; without it, never. */
+  expiresAt?: string;
 }
 
 /** The result of a job that succeeded. */

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { hasExpired } from '../contract/expiry';
 import { FAILURES } from '../contract/failure-table';
 import type { ByteRange, VideoStorage } from '../storage';
 import { hasVersion } from './cached-answer';
@@ -80,7 +81,14 @@ export async function sendContent(
     if (ending.failure.type === 'ContentRefused') throw contentRefused(message, advice, param);
     throw notThere('no_video', message, advice);
   }
-  const { uri, bytes, sha256, contentType } = ending.result.video;
+  const { uri, bytes, sha256, contentType, expiresAt } = ending.result.video;
+  if (hasExpired({ expiresAt })) {
+    throw new Refusal({
+      status: 410,
+      code: 'video_expired',
+      message: `The video has expired: it was kept until ${expiresAt}.`,
+    });
+  }
   const etag = `"${sha256}"`;
   const isKnown = hasVersion(request, etag);
   // A link is signed for GET. What HEAD asks for, the gateway knows itself.

@@ -166,7 +166,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   refuseUnknownPaths(app);
   await describeInterface(app, { ...tools, hasKeys });
 
-  const deleted = new DeletedVideos(tools.storage);
+  const deleted = new DeletedVideos(tools.storage, tools.client.options.namespace);
   const board = new VideoBoard(tools.client, deleted);
   const limits = new LimitKeeper(jobsInTemporal(tools.client), tools.limits);
   const videosOf = (request: FastifyRequest): VideosOfCaller => {

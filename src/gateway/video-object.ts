@@ -32,7 +32,7 @@ export const videoObject = z
     seed: z.int().nullable(),
     created_at: z.int().describe('Seconds since 1970.'),
     completed_at: z.int().nullable(),
-    expires_at: z.int().nullable().describe('Always null: the storage decides how long videos stay.'),
+    expires_at: z.int().nullable().describe('When the video is removed from the storage; null if it stays.'),
     service_task_id: z
       .string()
       .nullable()
@@ -126,7 +126,7 @@ export function toVideoObject({ taskId, description, ending, baseUrl }: Describe
     seed: asked.seed ?? null,
     created_at: secondsOf(startTime),
     completed_at: closeTime === undefined ? null : secondsOf(closeTime),
-    expires_at: null,
+    expires_at: expiryOf(ending),
     service_task_id: typeof serviceTask === 'string' ? serviceTask : null,
     video: ending && 'result' in ending ? videoOf(ending.result, urls.content) : null,
     cost: costOf(
@@ -139,6 +139,11 @@ export function toVideoObject({ taskId, description, ending, baseUrl }: Describe
         : null,
     urls,
   };
+}
+
+function expiryOf(ending: Ending | undefined): number | null {
+  const { expiresAt } = ending && 'result' in ending ? ending.result.video : {};
+  return expiresAt === undefined ? null : secondsOf(new Date(expiresAt));
 }
 
 function statusOf(ending: Ending | undefined, hasTask: boolean): VideoObject['status'] {

@@ -23,6 +23,7 @@ const ACTIONS = [
   'poll',
   'retry',
   'download',
+  'forget',
   'open',
   'caps',
   'spend',

@@ -47,6 +47,8 @@ const STORIES = {
     run: (start) => start({ requests: [request, { prompt: 'A hare' }], window: 2 }),
   },
   well: { run: (start) => start({ request }) },
+  // Its video expires, which the memo says.
+  'kept-for': { run: (start) => start({ request, keepFor: '30d' }) },
   retried: {
     prepare: (emulator) => {
       emulator.next('submit', { kind: 'rate-limited', retryAfter: 30 }, { kind: 'server-error' });
