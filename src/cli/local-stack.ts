@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
+import { readEncryptionKeys } from '../config/encryption-config';
 import { readLogConfig } from '../config/log-config';
 import { localTaskQueue, resolveQueues } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
@@ -81,6 +82,7 @@ export async function openLocalStack(options: LocalStackOptions): Promise<LocalS
   // An invalid setting fails before anything is started.
   if (namesAService(options.env)) readServiceConfig(options.env);
   readDownloadOptions(options.env);
+  readEncryptionKeys(options.env);
   // No video is paid for that could not be stored.
   const storage = await openStorage(options.env);
   await makeDataFolder(folder);

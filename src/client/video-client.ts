@@ -9,6 +9,7 @@ import { readSearchAttributes } from '../config/temporal-config';
 import type { BatchInput } from '../contract/batch';
 import type { JobInput, JobResult } from '../contract/job';
 import type { JobOverview } from '../contract/overview';
+import { encrypts } from '../encryption/data-converter';
 import { connectClient } from './connect';
 import { findWorkflow } from './job-overview';
 import { type ListOptions, listJobs } from './list-jobs';
@@ -35,7 +36,7 @@ export interface VideoClientOptions {
   requestFields?: readonly string[];
   /**
    * Whether jobs get the search attributes VideoTaskId, VideoPhase and VideoOutcome, which the namespace must have
-   * registered. Batches get none. Default: `VIDEOGEN_SEARCH_ATTRIBUTES`, or false.
+   * registered. Batches get none. A client that encrypts leaves VideoTaskId out. Default: `VIDEOGEN_SEARCH_ATTRIBUTES`, or false.
    */
   searchAttributes?: boolean;
   /**
@@ -129,8 +130,9 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   const { taskQueue } = queues;
   const requestFields = options.requestFields ?? readProfile(env)?.requestFields ?? [];
   const searchAttributes = options.searchAttributes ?? readSearchAttributes(env) ?? false;
-  const settings = { queues: queuesInInput(queues), requestFields, searchAttributes };
   const client = options.client ?? (await connectClient(env, options.tracing));
+  const hidesTaskId = encrypts(client.options.loadedDataConverter);
+  const settings = { queues: queuesInInput(queues), requestFields, searchAttributes, hidesTaskId };
 
   const send =
     (type: string) =>
