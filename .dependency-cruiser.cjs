@@ -31,7 +31,7 @@ const HOUSE = [
       'workflows/',
     ],
   },
-  { folder: 'src/nexus/', mayImport: [...rooms('contract encryption config client worker'), 'workflows/'] },
+  { folder: 'src/nexus/', mayImport: [...rooms('contract config client worker'), 'workflows/'] },
   {
     folder: 'src/plugin/',
     mayImport: [...rooms('contract encryption service config client worker nexus'), 'workflows/'],

@@ -5,6 +5,10 @@ export {
   type VideoActivities,
   type VideoActivityDeps,
 } from '../activities';
+export {
+  type EncryptedDataConverterOptions,
+  encryptedDataConverter,
+} from './client/encrypted-data-converter';
 export type { ListOptions } from './client/list-jobs';
 export type { RetriedJob, RetryOptions } from './client/retry-job';
 export { RetryRefused } from './client/retry-plan';

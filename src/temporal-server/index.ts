@@ -2,5 +2,6 @@ export { type DevServer, type DevServerOptions, PortInUse, startDevServer } from
 export { findDevServer, findTestServer, type ServerOptions } from './find-server';
 export { SearchStopped } from './first-that-works';
 export { endServersOn } from './orphan-servers';
+export { freePort } from './loopback-port';
 export { isAlive, isDead, ProcessLock, SILENT_AFTER_MS } from './process-lock';
 export { ServerUnavailable } from './server-unavailable';
