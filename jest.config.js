@@ -12,8 +12,12 @@ const shared = {
   runtime: '<rootDir>/test/support/shared-packages.cjs',
   setupFilesAfterEnv: ['<rootDir>/test/support/documented-answers.ts'],
   transform: { '\\.ts$': swc },
-  // jest cannot run the process that inspects videos, so it loads TypeScript by itself.
-  moduleNameMapper: { '^[.]/inspect-entry$': '<rootDir>/test/support/inspect-entry.ts' },
+  moduleNameMapper: {
+    // jest cannot run the process that inspects videos, so it loads TypeScript by itself.
+    '^[.]/inspect-entry$': '<rootDir>/test/support/inspect-entry.ts',
+    // The SDK, which jest does not run either, loads this by its path.
+    '^[.]/failure-converter$': '<rootDir>/dist/src/encryption/failure-converter.js',
+  },
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/test/mutants/node_modules'],
 };
 
