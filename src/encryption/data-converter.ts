@@ -1,5 +1,5 @@
 import type { DataConverter, LoadedDataConverter } from '@temporalio/common';
-import { EncryptionCodec, type EncryptionCodecOptions } from './encryption-codec';
+import { EncryptionCodec, type EncryptionCodecOptions, isEncryptionCodec } from './encryption-codec';
 
 /** The module that workers, clients and the workflow bundle load. */
 export const FAILURE_CONVERTER_PATH = require.resolve('./failure-converter');
@@ -25,10 +25,10 @@ type Codecs = Pick<Partial<LoadedDataConverter>, 'payloadCodecs'>;
 
 /** Whether our codec is there, with keys or without. */
 export function hasOwnCodec({ payloadCodecs = [] }: Codecs): boolean {
-  return payloadCodecs.some((codec) => codec instanceof EncryptionCodec);
+  return payloadCodecs.some(isEncryptionCodec);
 }
 
 /** Whether a client or a worker encrypts with our codec. */
 export function encrypts({ payloadCodecs = [] }: Codecs): boolean {
-  return payloadCodecs.some((codec) => codec instanceof EncryptionCodec && codec.encrypts);
+  return payloadCodecs.some((codec) => isEncryptionCodec(codec) && codec.encrypts);
 }

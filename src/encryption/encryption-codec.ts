@@ -16,6 +16,8 @@ const CIPHER = 'AES-256-GCM';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
+const BRAND = Symbol.for('temporal-videogen.EncryptionCodec');
+
 type Context = Parameters<PayloadCodec['decode']>[1];
 
 export interface EncryptionCodecOptions {
@@ -40,6 +42,8 @@ export interface PendingActivity {
  * name the key, are authenticated with them. Payloads that are not encrypted pass as they are: jobs from before the keys go on.
  */
 export class EncryptionCodec implements PayloadCodec {
+  readonly [BRAND] = true;
+
   constructor(private readonly options: EncryptionCodecOptions) {}
 
   /** Whether it has a key to encrypt with. */
@@ -71,6 +75,11 @@ export class EncryptionCodec implements PayloadCodec {
       .catch(() => undefined);
     return new NotDecrypted(error.message, error.reason, lastAttempt);
   }
+}
+
+/** Also true for the codec of another copy of this package. */
+export function isEncryptionCodec(codec: PayloadCodec): codec is EncryptionCodec {
+  return BRAND in codec;
 }
 
 export function isEncrypted(payload: Payload): boolean {
