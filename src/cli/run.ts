@@ -70,8 +70,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     emulator: (options) => recordCode(load.emulator().emulator(options, terminal)),
     gateway: (options) => traced(() => load.gateway().gateway(options, terminal)),
     gatewayKey: (name, options) => recordCode(load.gatewayKey().gatewayKey(name, options, terminal)),
-    encryptionKey: (name, options) =>
-      recordCode(load.encryptionKey().encryptionKey(name, options, terminal)),
+    encryptionKey: (name, options) => recordCode(load.encryptionKey().encryptionKey(name, options, terminal)),
     doctor: (options) => recordCode(load.doctor().doctor(options, terminal)),
     explain: (file, options) => recordCode(load.explain().explain(file, options, terminal)),
     searchAttributes: (options) => recordCode(load.searchAttributes().searchAttributes(options, terminal)),

@@ -134,7 +134,7 @@ async function overviewOf(
       retrying: {
         activity: cleanText(retried.activityType?.name ?? ''),
         attempt: retried.attempt ?? 1,
-        message: cleanText(retried.lastFailure?.message ?? ''),
+        message: cleanText(await messageOf(client, retried.lastFailure)),
       },
     }),
     ...(ended === undefined && extended?.cancelRequested && { isCancelling: true }),
@@ -163,6 +163,16 @@ async function firstStart(
   ).catch(() => undefined);
   return first?.workflowExecutionInfo?.startTime ?? start;
 }
+
+/** With encryption the message is in a payload. Which key is missing for it, the failure says in the open. */
+async function messageOf(client: Client, failure: Failure): Promise<string> {
+  const { encodedAttributes } = failure ?? {};
+  const stored = encodedAttributes && { payloads: [encodedAttributes] };
+  const encoded = await decodeFirst(client.options.loadedDataConverter, stored).catch(() => undefined);
+  return textIn(Reflect.get(Object(encoded), 'message')) ?? failure?.message ?? '';
+}
+
+type Failure = NonNullable<Described['pendingActivities']>[number]['lastFailure'];
 
 /** Any program with access to the namespace may write a memo, and a codec that is not set here may have encoded it. */
 async function memoReader(

@@ -134,7 +134,7 @@ export const LOG_EVENTS = {
   codecUsed: row(
     'info',
     'decoded or encoded payloads',
-    'The gateway has decrypted or encrypted `payloads` payloads for `key`; what is in them is not logged.',
+    'The gateway has decrypted or encrypted `count` payloads for `key`; what is in them is not logged.',
   ),
   keysNotRead: row(
     'warn',

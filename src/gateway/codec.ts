@@ -67,7 +67,7 @@ export async function serveCodec(app: FastifyInstance, tools: CodecTools): Promi
             requestId: request.id,
             key: readers.get(request),
             operation,
-            payloads: given.length,
+            count: given.length,
             namespace: cleanText(String(request.headers['x-namespace'] ?? ''), LONGEST_NAMESPACE_CHARS),
           });
           return { payloads: payloads.map(inJson) };
@@ -113,7 +113,9 @@ async function orRefuse<T>(converting: Promise<T>): Promise<T> {
 function inJson({ metadata, data }: Payload): object {
   const base64 = (value: Uint8Array) => Buffer.from(value).toString('base64');
   return {
-    metadata: Object.fromEntries(Object.entries(metadata ?? {}).map(([name, value]) => [name, base64(value)])),
+    metadata: Object.fromEntries(
+      Object.entries(metadata ?? {}).map(([name, value]) => [name, base64(value)]),
+    ),
     ...(data && { data: base64(data) }),
   };
 }

@@ -19,8 +19,7 @@ const PREFLIGHT_SECONDS = 600;
 /** What a page may send and read, beyond what browsers always allow. */
 const CORS = {
   methods: 'GET, HEAD, POST, DELETE',
-  requestHeaders:
-    'authorization, content-type, idempotency-key, last-event-id, prefer, range, x-namespace',
+  requestHeaders: 'authorization, content-type, idempotency-key, last-event-id, prefer, range, x-namespace',
   answerHeaders:
     'accept-ranges, content-disposition, content-length, content-range, etag, retry-after, x-request-id',
 };

@@ -19,7 +19,9 @@ async function main() {
   const names = values.variant ?? Object.keys(VARIANTS);
   const unknown = names.find((name) => !Object.hasOwn(VARIANTS, name));
   if (unknown !== undefined) {
-    process.stderr.write(`There is no variant ${unknown}: choose among ${Object.keys(VARIANTS).join(', ')}.\n`);
+    process.stderr.write(
+      `There is no variant ${unknown}: choose among ${Object.keys(VARIANTS).join(', ')}.\n`,
+    );
     return 2;
   }
   const results = [];
