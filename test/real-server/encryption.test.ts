@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Client } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { connectClient } from '../../src/client/connect';
 import { registerSearchAttributes } from '../../src/client/search-attributes';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
@@ -17,6 +17,7 @@ import { reset } from '../support/reset';
 import { searchDatabase } from '../support/search-database';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
 import { failureOf, pause, untilProgress } from '../support/world';
+import VARIANTS from '../variants/variants.cjs';
 
 jest.setTimeout(180_000);
 
@@ -251,5 +252,27 @@ describe('a worker without the key of a job', () => {
     await place.startWorker(KEY_A, { roles: ['submits'] });
     expect(await job.result()).toMatchObject({ video: { bytes: 16_384 } });
     expect(place.generationsOf(prompt)).toHaveLength(1);
+  });
+});
+
+describe('one job under the settings of other people', () => {
+  beforeAll(async () => {
+    process.env.VIDEOGEN_TEST_EXTERNAL = await mkdtemp(join(place.folder, 'external-'));
+  });
+
+  test.each(Object.entries(VARIANTS))('%s', async (name, { dataConverter: convert, worker: options }) => {
+    const dataConverter = convert?.({});
+    const { client: plain } = await place.client();
+    const client = new Client({ connection: plain.connection, dataConverter });
+    const videos = await createVideoClient({ env: place.env(), client, searchAttributes: false });
+    await place.startWorker(undefined, { worker: { dataConverter, ...options?.() } });
+    const prompt = `under ${name}`;
+    place.emulator.next('submit', { kind: 'reset' });
+    const job = await videos.start({ request: { prompt }, polling }, { workflowId: `under-${name}` });
+    await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+    const taskId = place.generationsOf(prompt)[0]?.taskId ?? '';
+    await job.decideSubmit({ decision: 'adopt', taskId });
+    expect(await job.result()).toMatchObject({ taskId });
+    expect(await videos.find(`under-${name}`)).toMatchObject({ state: 'succeeded', taskId });
   });
 });

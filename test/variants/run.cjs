@@ -1,5 +1,5 @@
 // `npm run test:variants`: the server tests under other people's settings, one variant after the other.
-// `-- --variant codec` for one, and a path pattern for some files.
+// `-- --variant codec` for one, `--workers 2` for a busy machine, and a path pattern for some files.
 const { spawn } = require('node:child_process');
 const { mkdtempSync, realpathSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
@@ -13,7 +13,7 @@ const JEST = join(ROOT, 'node_modules/jest/bin/jest.js');
 
 async function main() {
   const { values, positionals } = parseArgs({
-    options: { variant: { type: 'string', multiple: true } },
+    options: { variant: { type: 'string', multiple: true }, workers: { type: 'string' } },
     allowPositionals: true,
   });
   const names = values.variant ?? Object.keys(VARIANTS);
@@ -25,18 +25,19 @@ async function main() {
     return 2;
   }
   const results = [];
-  for (const name of names) results.push(await runVariant(name, positionals));
+  for (const name of names) results.push(await runVariant(name, positionals, values.workers));
   process.stdout.write(`\n${results.map(({ line }) => line).join('\n')}\n`);
   return results.every(({ ok }) => ok) ? 0 : 1;
 }
 
-async function runVariant(name, patterns) {
+async function runVariant(name, patterns, workers) {
   process.stdout.write(`\n${name}: ${VARIANTS[name].what}\n`);
   const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'videogen-variant-')));
   try {
     const external = mkdtempSync(join(scratch, 'external-'));
+    const processes = workers === undefined ? [] : ['--maxWorkers', workers];
     const paths = patterns.length > 0 ? ['--testPathPatterns', patterns.join('|')] : [];
-    const { code, output } = await run([JEST, '--selectProjects', 'server', ...paths], {
+    const { code, output } = await run([JEST, '--selectProjects', 'server', ...processes, ...paths], {
       TMPDIR: scratch,
       VIDEOGEN_TEST_VARIANT: name,
       VIDEOGEN_TEST_EXTERNAL: external,
