@@ -180,3 +180,13 @@ test('other failures are not taken for one of decryption', () => {
   expect(isNotDecrypted(new Error('x', { cause: new NotDecrypted('y', 'no-keys') }))).toBe(true);
   expect(isEncrypted({})).toBe(false);
 });
+
+test('a payload grows by less than 200 bytes, so that the limits on requests hold', async () => {
+  for (const bytes of [0, 1_000, 1_500_000]) {
+    const given = { metadata: { encoding: Buffer.from('json/plain') }, data: Buffer.alloc(bytes, 'a') };
+    const [after = {}] = await new EncryptionCodec({
+      ring: ringOf(makeEncryptionKey('i'.repeat(63))),
+    }).encode([given]);
+    expect(writePayload(after).length - writePayload(given).length).toBeLessThan(200);
+  }
+});
