@@ -229,6 +229,14 @@ describe('a worker without the key of a job', () => {
     const prompt = 'for the right worker';
     const job = await videos.start({ request: { prompt }, polling }, { workflowId: 'wrong-worker' });
     while ((await lastTaskFailure(client, 'wrong-worker')) !== UNKNOWN) await pause();
+    // A decision that no worker can read would keep the job from going on.
+    for (const [keys, sentence] of [
+      [KEY_B, UNKNOWN],
+      [undefined, /and this process has no keys: set VIDEOGEN_ENCRYPTION_KEYS/],
+    ] as const) {
+      const other = (await place.client(keys)).videos.handle('wrong-worker');
+      await expect(other.decideSubmit({ decision: 'abandon' })).rejects.toThrow(sentence);
+    }
     await place.endWorkers();
     await place.startWorker(`${KEY_A},${KEY_B}`);
     expect(await job.result()).toMatchObject({ video: { bytes: 16_384 } });
