@@ -1,5 +1,5 @@
-const { createHash } = require('node:crypto');
-const { readFile, writeFile } = require('node:fs/promises');
+const { createHash, randomUUID } = require('node:crypto');
+const { readFile, rename, writeFile } = require('node:fs/promises');
 const { join } = require('node:path');
 const common = require('@temporalio/common');
 const { temporal } = require('@temporalio/proto');
@@ -15,7 +15,11 @@ const driver = {
       payloads.map(async (payload) => {
         const bytes = Payload.encode(payload).finish();
         const name = createHash('sha256').update(bytes).digest('hex');
-        await writeFile(join(process.env.VIDEOGEN_TEST_EXTERNAL, name), bytes);
+        const file = join(process.env.VIDEOGEN_TEST_EXTERNAL, name);
+        // Whole or not at all: others may store and read the same payload at the same time.
+        const part = `${file}.${randomUUID()}`;
+        await writeFile(part, bytes);
+        await rename(part, file);
         return new common.StorageDriverClaim({ name });
       }),
     ),
