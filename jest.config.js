@@ -1,4 +1,5 @@
 const { availableParallelism } = require('node:os');
+const { filesLeftOut } = require('./test/variants/left-out.cjs');
 
 const swc = [
   '@swc/jest',
@@ -55,7 +56,10 @@ module.exports = {
       ...shared,
       displayName: 'server',
       testMatch: NEEDS_A_SERVER.map((folder) => `${folder}**/*.test.ts`),
-      testPathIgnorePatterns: process.env.VIDEOGEN_TESTS_WITHOUT_BROWSER ? NEEDS_A_BROWSER : [],
+      testPathIgnorePatterns: [
+        ...(process.env.VIDEOGEN_TESTS_WITHOUT_BROWSER ? NEEDS_A_BROWSER : []),
+        ...filesLeftOut(process.env.VIDEOGEN_TEST_VARIANT).map((file) => `<rootDir>/${file}`),
+      ],
       globalSetup: '<rootDir>/test/support/global-setup.ts',
       globalTeardown: '<rootDir>/test/support/global-teardown.ts',
     },
