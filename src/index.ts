@@ -5,6 +5,10 @@ export {
   type VideoActivities,
   type VideoActivityDeps,
 } from '../activities';
+export {
+  type EncryptedDataConverterOptions,
+  encryptedDataConverter,
+} from './client/encrypted-data-converter';
 export type { ForgetOptions, ForgottenJob } from './client/forget-job';
 export { ForgetRefused } from './client/forget-refused';
 export type { ListOptions } from './client/list-jobs';

@@ -62,7 +62,7 @@ export function createSubmitVideo(deps: SubmitVideoDeps) {
   return async function submitVideo(input: SubmitVideoInput): Promise<SubmittedTask> {
     const startedAtMs = performance.now();
     const { onLostSubmit = deps.onLostSubmit } = input;
-    const attempts = readEarlierAttempts();
+    const attempts = await readEarlierAttempts();
     const parsed = parseRequest(input.request, deps.service.profile?.requestFields);
     if (!parsed.ok) {
       failOnLostSubmit(attempts.lostSubmit, onLostSubmit);

@@ -77,6 +77,10 @@ const EXAMPLES: Record<string, readonly Example[]> = {
   ],
   gateway: [['videogen gateway --port 8787', 'for this machine']],
   'gateway-key': [['videogen gateway-key web_shop --file keys.txt', 'a key for one caller']],
+  'encryption-key': [
+    ['videogen encryption-key 2026-11', 'a key to encrypt with'],
+    ['videogen encryption-key 2027-05 --file encryption-keys', 'rotate the keys of a file'],
+  ],
   doctor: [
     ['videogen doctor', 'what is wrong, and the fix'],
     ['videogen doctor --json', 'for a script'],

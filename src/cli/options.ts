@@ -88,6 +88,10 @@ export interface GatewayKeyOptions {
   ifMissing?: boolean;
 }
 
+export interface EncryptionKeyOptions {
+  file?: string;
+}
+
 export interface DoctorOptions {
   json?: boolean;
 }

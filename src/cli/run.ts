@@ -10,6 +10,7 @@ import type {
   DevOptions,
   DoctorOptions,
   EmulatorCommandOptions,
+  EncryptionKeyOptions,
   ExplainOptions,
   GatewayCommandOptions,
   GatewayKeyOptions,
@@ -28,6 +29,7 @@ const load = {
   emulator: (): typeof import('./emulator') => require('./emulator'),
   gateway: (): typeof import('./gateway') => require('./gateway'),
   gatewayKey: (): typeof import('./gateway-key') => require('./gateway-key'),
+  encryptionKey: (): typeof import('./encryption-key') => require('./encryption-key'),
   readFaults: (): typeof import('./read-faults') => require('./read-faults'),
   doctor: (): typeof import('./doctor') => require('./doctor'),
   explain: (): typeof import('./explain') => require('./explain'),
@@ -71,6 +73,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     emulator: (options) => recordCode(load.emulator().emulator(options, terminal)),
     gateway: (options) => traced(() => load.gateway().gateway(options, terminal)),
     gatewayKey: (name, options) => recordCode(load.gatewayKey().gatewayKey(name, options, terminal)),
+    encryptionKey: (name, options) => recordCode(load.encryptionKey().encryptionKey(name, options, terminal)),
     doctor: (options) => recordCode(load.doctor().doctor(options, terminal)),
     explain: (file, options) => recordCode(load.explain().explain(file, options, terminal)),
     searchAttributes: (options) => recordCode(load.searchAttributes().searchAttributes(options, terminal)),
@@ -124,6 +127,7 @@ interface Actions extends JobActions {
   emulator(options: EmulatorCommandOptions): Promise<void>;
   gateway(options: GatewayCommandOptions): Promise<void>;
   gatewayKey(name: string, options: GatewayKeyOptions): Promise<void>;
+  encryptionKey(name: string, options: EncryptionKeyOptions): Promise<void>;
   doctor(options: DoctorOptions): Promise<void>;
   explain(file: string, options: ExplainOptions): Promise<void>;
   searchAttributes(options: SearchAttributesOptions): Promise<void>;
@@ -244,6 +248,12 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--file <file>', 'the file of keys (default: VIDEOGEN_GATEWAY_KEYS_FILE)')
     .option('--if-missing', 'do nothing if the name has a key already')
     .action(actions.gatewayKey);
+  program
+    .command('encryption-key')
+    .description('make a key that encrypts what jobs leave in Temporal')
+    .argument('<name>', 'its id, such as 2026-11')
+    .option('--file <file>', 'the file of keys to put it first in (default: VIDEOGEN_ENCRYPTION_KEYS_FILE)')
+    .action(actions.encryptionKey);
   program
     .command('doctor')
     .description('check everything that a job needs, and say how to fix each problem')

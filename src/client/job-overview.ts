@@ -139,7 +139,7 @@ async function overviewOf(
       retrying: {
         activity: cleanText(retried.activityType?.name ?? ''),
         attempt: retried.attempt ?? 1,
-        message: cleanText(retried.lastFailure?.message ?? ''),
+        message: cleanText(await messageOf(client, retried.lastFailure)),
       },
     }),
     ...(ended === undefined && extended?.cancelRequested && { isCancelling: true }),
@@ -179,6 +179,15 @@ const OWN_MEMOS = [
   RETRY_OF_MEMO,
   EXPIRES_MEMO,
 ];
+/** With encryption the message is in a payload. Which key is missing for it, the failure says in the open. */
+async function messageOf(client: Client, failure: Failure): Promise<string> {
+  const { encodedAttributes } = failure ?? {};
+  const stored = encodedAttributes && { payloads: [encodedAttributes] };
+  const encoded = await decodeFirst(client.options.loadedDataConverter, stored).catch(() => undefined);
+  return textIn(Reflect.get(Object(encoded), 'message')) ?? failure?.message ?? '';
+}
+
+type Failure = NonNullable<Described['pendingActivities']>[number]['lastFailure'];
 
 /** Any program with access to the namespace may write a memo, and a codec that is not set here may have encoded it. */
 export async function readMemos(

@@ -17,6 +17,7 @@ import {
   TASK_ID_MEMO,
 } from '../contract/names';
 import type { JobOverview } from '../contract/overview';
+import { encrypts } from '../encryption/data-converter';
 import { failureOfEnded, findWorkflow, inTime } from './job-overview';
 import { prepareBatch, prepareJob } from './prepare-start';
 import { planRetry, type RetryPlan, RetryRefused, retryName } from './retry-plan';
@@ -96,6 +97,9 @@ async function retryOne(
       // What the service takes beyond the interface is in the request, which was accepted before.
       requestFields: 'submit' in plan ? Object.keys(await requestOf(client, overview)) : [],
       searchAttributes: Object.hasOwn(description.searchAttributes, 'VideoPhase'),
+      hidesTaskId:
+        encrypts(client.options.loadedDataConverter) ||
+        !Object.hasOwn(description.searchAttributes, 'VideoTaskId'),
       temporal: {
         memo: { ...memoToKeep(description.memo), ...(retryOf !== undefined && { [RETRY_OF_MEMO]: retryOf }) },
       },

@@ -10,6 +10,7 @@ import { readSearchAttributes } from '../config/temporal-config';
 import type { BatchInput } from '../contract/batch';
 import type { JobInput, JobResult } from '../contract/job';
 import type { JobOverview } from '../contract/overview';
+import { encrypts } from '../encryption/data-converter';
 import { createStorage, type VideoStorage } from '../storage';
 import { connectClient } from './connect';
 import { type ForgetOptions, type ForgottenJob, forgetJob } from './forget-job';
@@ -38,7 +39,7 @@ export interface VideoClientOptions {
   requestFields?: readonly string[];
   /**
    * Whether jobs get the search attributes VideoTaskId, VideoPhase and VideoOutcome, which the namespace must have
-   * registered. Batches get none. Default: `VIDEOGEN_SEARCH_ATTRIBUTES`, or false.
+   * registered. Batches get none. A client that encrypts leaves VideoTaskId out. Default: `VIDEOGEN_SEARCH_ATTRIBUTES`, or false.
    */
   searchAttributes?: boolean;
   /** Where the videos of the jobs are, for `forget`. Default: `VIDEOGEN_STORAGE`. */
@@ -144,8 +145,9 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   const { taskQueue } = queues;
   const requestFields = options.requestFields ?? readProfile(env)?.requestFields ?? [];
   const searchAttributes = options.searchAttributes ?? readSearchAttributes(env) ?? false;
-  const settings = { queues: queuesInInput(queues), requestFields, searchAttributes };
   const client = options.client ?? (await connectClient(env, options.tracing));
+  const hidesTaskId = encrypts(client.options.loadedDataConverter);
+  const settings = { queues: queuesInInput(queues), requestFields, searchAttributes, hidesTaskId };
 
   const send =
     (type: string) =>

@@ -151,6 +151,11 @@ export const LOG_EVENTS = {
     'the request failed',
     'What was wrong inside the gateway; its caller got `requestId`.',
   ),
+  codecUsed: row(
+    'info',
+    'decoded or encoded payloads',
+    'The gateway has decrypted or encrypted `count` payloads for `key`; what is in them is not logged.',
+  ),
   keysNotRead: row(
     'warn',
     'could not read the keys of the gateway',

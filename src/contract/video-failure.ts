@@ -11,6 +11,7 @@ import { cleanText, shown } from './clean-text';
 import { FAILURES, type FailureType, fromTemporalType, toTemporalType } from './failure-table';
 import type { LostSubmitPolicy } from './lost-submit';
 import { BATCH_WORKFLOW_TYPE, NEXUS_SERVICE, WORKFLOW_TYPE } from './names';
+import { lastAttemptThatRan } from './not-decrypted';
 import { isContentStage, type RefusedContent, refusedSubject } from './refused-content';
 
 /** The facts of a failure, beside its type: the first element of an ApplicationFailure's `details`. */
@@ -186,12 +187,12 @@ function isCancelledJob(error: Error): boolean {
 
 /** How an activity timed out; `last` is how its last attempt failed by itself, if it did. */
 export interface ActivityTimeout {
-  during: 'never-started' | 'between-attempts' | 'while-running';
+  during: 'never-started' | 'never-decrypted' | 'between-attempts' | 'while-running';
   last?: FailureType;
 }
 
 /**
- * When an activity timed out: before any worker started it; while it waited for its next attempt after one that failed by
+ * When an activity timed out: before any worker started it; before any worker could decrypt its input; while it waited for its next attempt after one that failed by
  * itself; or while an attempt may have run. Undefined when it did not time out.
  *
  * The SDK's TimeoutFailure does not have the failure of the last attempt, so the server's own failure is read. A running
@@ -204,6 +205,8 @@ export function readTimeout(error: unknown): ActivityTimeout | undefined {
   const lastFailure = error.failure?.cause?.cause;
   const isRunning = Number(error.failure?.activityFailureInfo?.startedEventId ?? 0) > 0;
   if (lastFailure?.applicationFailureInfo && !isRunning) {
+    if (lastAttemptThatRan(lastFailure.applicationFailureInfo.type) === 0)
+      return { during: 'never-decrypted' };
     return { during: 'between-attempts', last: fromTemporalType(lastFailure.applicationFailureInfo.type) };
   }
   const wasStarted =

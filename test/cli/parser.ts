@@ -13,6 +13,7 @@ const ACTIONS = [
   'emulator',
   'gateway',
   'gatewayKey',
+  'encryptionKey',
   'doctor',
   'explain',
   'searchAttributes',
