@@ -30,19 +30,19 @@ function logEvent(event: LogEvent, fields: Record<string, unknown>): void {
  * function that stops it.
  */
 export function startJanitor(storage: VideoStorage): () => void {
-  let isSweeping = false;
+  let isExpiring = false;
   const sweep = async () => {
-    // A bucket with very many expired videos may take longer than an hour.
-    if (isSweeping) return;
-    isSweeping = true;
     try {
       const removed = (await storage.sweep?.(LEFTOVER_AFTER_MS)) ?? 0;
       if (removed > 0) logEvent('leftoversRemoved', { removed });
     } catch (error) {
       logEvent('leftoversNotRemoved', { error: cleanText(String(error)) });
     }
-    if (canRemove(storage)) await expire(storage);
-    isSweeping = false;
+    // A bucket with very many expired videos may take longer than an hour.
+    if (isExpiring || !canRemove(storage)) return;
+    isExpiring = true;
+    await expire(storage);
+    isExpiring = false;
   };
   void sweep();
   const timer = setInterval(() => void sweep(), HOUR_MS);

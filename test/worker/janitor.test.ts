@@ -142,6 +142,8 @@ test('a storage that refuses to remove them is a warning, and the next round com
   };
   stop = startJanitor({ ...storage, removeKey });
   await eventually('the first warning', () => logged().length === 1);
+  // The round has logged, and is over with the next tick.
+  await new Promise(setImmediate);
   jest.advanceTimersByTime(HOUR_MS);
   await eventually('the second warning', () => logged().length === 2);
   expect(logged()[1]).toEqual([
