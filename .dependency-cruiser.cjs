@@ -27,7 +27,9 @@ const HOUSE = [
   {
     folder: 'src/worker/',
     mayImport: [
-      ...rooms('contract encryption service storage retention temporal-server config client monitor logging tracing'),
+      ...rooms(
+        'contract encryption service storage retention temporal-server config client monitor logging tracing',
+      ),
       'activities/',
       'workflows/',
     ],
