@@ -38,7 +38,7 @@ const fileSchema = z
     request: z.record(z.string(), z.unknown()).optional(),
     service: z.string().optional().catch(undefined),
     submittedAt: z.string().optional().catch(undefined),
-    cost: z.unknown().transform(readCost),
+    cost: z.unknown().transform(readCost).optional(),
   })
   .and(recordSchema);
 
