@@ -99,7 +99,7 @@ test('the nightly workflow runs every script that takes too long for each change
   const { run } = parse(read('.github/workflows/nightly.yml')).jobs;
   expect(run.steps.at(-1).run).toMatch(/^npm run \$\{\{ matrix\.script \}\}$/);
   const long = Object.keys(scripts).filter((name) =>
-    /^(bench(:|$)|fuzz$|schemathesis$|compose:try$)|:nightly$/.test(name),
+    /^(bench(:|$)|fuzz$|schemathesis$|compose:try$)|:(nightly|variants)$/.test(name),
   );
   expect([...run.strategy.matrix.script].sort()).toEqual(long.sort());
 });

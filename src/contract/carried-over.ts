@@ -66,7 +66,7 @@ export interface CarriedJob {
   record?: string;
   startedAtMs: number;
   submittedAtMs: number;
-  /** What is known about what the job costs; of an item only the amounts. */
+  /** What is known about what the job costs; of an item only the estimate. */
   cost?: JobCost;
   polls: number;
   /** Only of a job alone: a `pollNow` signal has not been answered yet. */

@@ -173,7 +173,7 @@ export const REQUEST_BYTES_AT_ONCE = 200_000;
  * share the second limit, so that 500 items carry over less than 1 MiB.
  */
 export const LONGEST_CARRIED_TEXT_BYTES = 2_000;
-export const CARRIED_TEXT_BYTES = 50_000;
+export const CARRIED_TEXT_BYTES = 40_000;
 
 /** Longer than for a job, because a batch writes more events; still quick to replay after a worker is lost. */
 export const LONGEST_BATCH_HISTORY_EVENTS = 4_000;

@@ -44,6 +44,7 @@ describe('a worker that starts', () => {
       'src/encryption',
       'src/logging',
       'src/media',
+      'src/retention',
       'src/service',
       'src/storage',
       'src/temporal-server',

@@ -327,11 +327,11 @@ export function carriedItems(running: ReadonlyMap<number, Job>): CarriedItem[] {
   const longestText = Math.min(LONGEST_CARRIED_TEXT_BYTES, share);
   return [...running].map(([item, job]) => ({
     item,
-    job: { ...job.carry(longestText), usualTimes: undefined, cost: amountsOf(job.cost) },
+    job: { ...job.carry(longestText), usualTimes: undefined, cost: estimateOf(job.cost) },
   }));
 }
 
-/** The words about the cost of an item are in its record. */
-function amountsOf({ estimated, charged }: JobCost = {}): JobCost | undefined {
-  return estimated || charged ? { ...(estimated && { estimated }), ...(charged && { charged }) } : undefined;
+/** The words about the cost of an item are in its record, and a charge comes with the poll that finds its task ended. */
+function estimateOf({ estimated }: JobCost = {}): JobCost | undefined {
+  return estimated && { estimated };
 }
