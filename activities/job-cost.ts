@@ -8,14 +8,6 @@ import type { VideoRequest } from '../src/contract/request';
 import type { VideoService } from '../src/service';
 import { logEvent } from './log-event';
 
-/**
- * An input of an activity whose result may have a cost. A workflow of an earlier version does not set it and gets none: it would
- * write no memo, and a later version that replays it would miss the update.
- */
-export interface TakesCost {
-  takesCost?: true;
-}
-
 /** The name of the service in its profile, or else its host. A service of your own may have neither. */
 export function serviceNameOf({ profile, address = '' }: VideoService): string | undefined {
   return profile?.name ?? (URL.canParse(address) ? new URL(address).host : undefined);
@@ -32,9 +24,9 @@ export async function reportCost(cost: JobCost): Promise<void> {
   const { workflowExecution } = activityInfo();
   if (workflowExecution === undefined) return;
   const { workflowId, runId } = workflowExecution;
-  const { client } = Context.current();
   const reported: ReportedCost = { cost };
   try {
+    const { client } = Context.current();
     await client.withDeadline(Date.now() + REPORT_COST_WITHIN_MS, () =>
       client.workflow.getHandle(workflowId, runId).signal(COST_SIGNAL, reported),
     );

@@ -6,15 +6,16 @@ import { readFailure } from '../src/contract/video-failure';
 import type { RateLimiter, TaskReading, VideoService } from '../src/service';
 import { tracePoll } from '../src/tracing/active-span';
 import { whileHeartbeating } from './attempt';
-import type { TakesCost } from './job-cost';
 import { logEvent } from './log-event';
 import { callWithinLimits } from './rate-limited-call';
 import { servicePollingOf } from './service-polling';
 import { toFailure } from './to-failure';
 
 /** Input of the activity pollVideo. */
-export interface PollVideoInput extends TakesCost {
+export interface PollVideoInput {
   taskId: string;
+  /** As for submitVideo. */
+  takesCost?: true;
 }
 
 /** Polls one task. */

@@ -180,7 +180,7 @@ function updatePercent({ task }: JobProgress): void {
 
 /**
  * Writes the cost to the memo when it changes. Jobs without prices and charges write nothing, and neither do those of earlier
- * versions, whose activities report no cost: see TakesCost.
+ * versions, whose activities report no cost: see SubmitVideoInput.
  */
 function createCostMemo(): (progress: JobProgress) => void {
   let written = JSON.stringify(workflowInfo().memo?.[COST_MEMO]);

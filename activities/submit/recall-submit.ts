@@ -2,7 +2,7 @@ import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import type { VideoRequest } from '../../src/contract/request';
 import type { VideoStorage } from '../../src/storage';
 import { jobId, type NamedJob } from '../attempt';
-import { estimatedCost, serviceNameOf, type TakesCost } from '../job-cost';
+import { estimatedCost, serviceNameOf } from '../job-cost';
 import { JobRecordFile, jobDigest } from '../job-record';
 import { toFailure } from '../to-failure';
 import {
@@ -14,10 +14,12 @@ import {
 } from './submitted-task';
 
 /** Input of the activity recallSubmit. */
-export interface RecallSubmitInput extends NamedJob, TakesCost {
+export interface RecallSubmitInput extends NamedJob {
   request: VideoRequest;
   /** The task that an operator adopted: it is written to the record. */
   adopts?: string;
+  /** As for submitVideo. */
+  takesCost?: true;
 }
 
 /** What the record says about the submits of a job. */

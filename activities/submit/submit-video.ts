@@ -9,7 +9,7 @@ import { createFailure, type FailureDetails } from '../../src/contract/video-fai
 import { type RateLimiter, ServiceFault } from '../../src/service';
 import { StorageFault } from '../../src/storage';
 import { jobId, type NamedJob, whileHeartbeating } from '../attempt';
-import { estimatedCost, reportCost, serviceNameOf, type TakesCost } from '../job-cost';
+import { estimatedCost, reportCost, serviceNameOf } from '../job-cost';
 import { JobRecordFile, jobDigest, lostSubmitIn, mayKnowKey } from '../job-record';
 import { logEvent } from '../log-event';
 import { measureSubmitWait } from '../measure';
@@ -28,7 +28,7 @@ import {
 } from './submitted-task';
 
 /** Input of the activity submitVideo. */
-export interface SubmitVideoInput extends NamedJob, CapInput, TakesCost {
+export interface SubmitVideoInput extends NamedJob, CapInput {
   request: VideoRequest;
   /** The caller's key; made from namespace, name and request by default. */
   idempotencyKey?: string;
@@ -40,6 +40,8 @@ export interface SubmitVideoInput extends NamedJob, CapInput, TakesCost {
   resetRuns?: string[];
   /** The message of the lost submit that an operator decided about: it is not reported again. */
   decidedLostSubmit?: string;
+  /** The workflow records what its job costs. An earlier version would write no memo, and a replay would miss the update. */
+  takesCost?: true;
 }
 
 export interface SubmitVideoDeps extends ImageSource, TaskDescriptionDeps, CapDeps {

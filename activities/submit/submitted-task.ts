@@ -3,7 +3,7 @@ import type { JobCost } from '../../src/contract/job-cost';
 import type { VideoRequest } from '../../src/contract/request';
 import type { UsualTimes } from '../../src/contract/usual-times';
 import type { VideoService } from '../../src/service';
-import { estimatedCost, type TakesCost } from '../job-cost';
+import { estimatedCost } from '../job-cost';
 import type { JobRecord, JobRecordFile } from '../job-record';
 import type { LearnedTimes } from '../learn/learned-times';
 import { servicePollingOf } from '../service-polling';
@@ -62,6 +62,9 @@ export function recordedTask(
 }
 
 /** The task as the workflow can take it. */
-export function asTaken({ cost, ...task }: SubmittedTask, { takesCost }: TakesCost): SubmittedTask {
+export function asTaken(
+  { cost, ...task }: SubmittedTask,
+  { takesCost }: { takesCost?: true },
+): SubmittedTask {
   return takesCost && cost ? { ...task, cost } : task;
 }

@@ -36,8 +36,8 @@ export interface SpendGroup extends Spending {
 /** A job without a caller or a service. */
 const NONE = '-';
 
-/** A job takes some hundred bytes of memory. */
-const MOST_JOBS = 1_000_000;
+/** A job takes about a kilobyte of memory while it is added up. */
+const MOST_JOBS = 500_000;
 
 /** Collects jobs from several sources, each once: two sources that name the same task mean the same job. */
 export class SpendBook {
