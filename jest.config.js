@@ -1,4 +1,5 @@
 const { availableParallelism } = require('node:os');
+const { filesLeftOut } = require('./test/variants/left-out.cjs');
 
 const swc = [
   '@swc/jest',
@@ -12,8 +13,12 @@ const shared = {
   runtime: '<rootDir>/test/support/shared-packages.cjs',
   setupFilesAfterEnv: ['<rootDir>/test/support/documented-answers.ts'],
   transform: { '\\.ts$': swc },
-  // jest cannot run the process that inspects videos, so it loads TypeScript by itself.
-  moduleNameMapper: { '^[.]/inspect-entry$': '<rootDir>/test/support/inspect-entry.ts' },
+  moduleNameMapper: {
+    // jest cannot run the process that inspects videos, so it loads TypeScript by itself.
+    '^[.]/inspect-entry$': '<rootDir>/test/support/inspect-entry.ts',
+    // The SDK, which jest does not run either, loads this by its path.
+    '^[.]/failure-converter$': '<rootDir>/dist/src/encryption/failure-converter.js',
+  },
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/test/mutants/node_modules'],
 };
 
@@ -51,7 +56,10 @@ module.exports = {
       ...shared,
       displayName: 'server',
       testMatch: NEEDS_A_SERVER.map((folder) => `${folder}**/*.test.ts`),
-      testPathIgnorePatterns: process.env.VIDEOGEN_TESTS_WITHOUT_BROWSER ? NEEDS_A_BROWSER : [],
+      testPathIgnorePatterns: [
+        ...(process.env.VIDEOGEN_TESTS_WITHOUT_BROWSER ? NEEDS_A_BROWSER : []),
+        ...filesLeftOut(process.env.VIDEOGEN_TEST_VARIANT).map((file) => `<rootDir>/${file}`),
+      ],
       globalSetup: '<rootDir>/test/support/global-setup.ts',
       globalTeardown: '<rootDir>/test/support/global-teardown.ts',
     },

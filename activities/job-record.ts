@@ -1,25 +1,24 @@
-import { createHash } from 'node:crypto';
 import { activityInfo } from '@temporalio/activity';
-import { keyMaterial } from '../src/contract/idempotency-key';
 import type { StoredVideo } from '../src/contract/job';
-import { RECORD_IO_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
-import { asStorageFault, StorageFault, type VideoStorage } from '../src/storage';
-import { logEvent } from './log-event';
 import {
+  digestOfJob,
   type JobRecord,
-  parseRecord,
   type RecordedFacts,
-  readSmallText,
+  readRecord,
+  recordId,
   recordKey,
   type StoredRecord,
-} from './record-format';
+  writeRecord,
+} from '../src/retention';
+import type { VideoStorage } from '../src/storage';
+import { logEvent } from './log-event';
 import { requestOnRecord } from './request-on-record';
+
+export type { JobRecord, StoredRecord } from '../src/retention';
 
 /** A task id is worth a second try: without it, the task is lost once Temporal deletes the history. */
 const WRITE_TASK_ATTEMPTS = 2;
-
-export type { JobRecord, StoredRecord } from './record-format';
 
 /**
  * The record of a job in the storage, outside Temporal. A job with the same name and the same request finds its task, its
@@ -33,7 +32,7 @@ export class JobRecordFile {
 
   private constructor(
     private readonly storage: VideoStorage,
-    private readonly job: string,
+    readonly job: string,
     /** Tells the records of a job apart: its name may have been used for several requests. */
     readonly id: string,
   ) {}
@@ -47,7 +46,7 @@ export class JobRecordFile {
     storage: VideoStorage,
     { job, request, digest }: { job: string; request: VideoRequest; digest: string },
   ): JobRecordFile {
-    const file = new JobRecordFile(storage, job, digest.slice(0, 16));
+    const file = new JobRecordFile(storage, job, recordId(digest));
     file.requestOnRecord = requestOnRecord(request);
     return file;
   }
@@ -58,14 +57,11 @@ export class JobRecordFile {
   }
 
   async read(): Promise<JobRecord | undefined> {
-    const content = await inTime(async () => {
-      const stored = await this.storage.read(this.key);
-      return stored && readSmallText(stored);
-    });
-    if (content === undefined) return undefined;
-    const { request, facts, record } = parse(this.key, content);
+    const found = await readRecord(this.storage, this.key);
+    if (found === undefined) return undefined;
+    const { namespace: _, job: __, request, service, submittedAt, cost, ...record } = found;
     this.requestOnRecord ??= request;
-    this.facts = facts;
+    this.facts = { service, submittedAt, cost };
     return record;
   }
 
@@ -102,10 +98,8 @@ export class JobRecordFile {
 
   private async write(record: JobRecord): Promise<void> {
     const { namespace } = activityInfo();
-    const content = { namespace, job: this.job, request: this.requestOnRecord, ...this.facts, ...record };
-    await inTime(() =>
-      this.storage.write(this.key, `${JSON.stringify(content, undefined, 2)}\n`, 'application/json'),
-    );
+    const named = { namespace, job: this.job, request: this.requestOnRecord };
+    await writeRecord(this.storage, this.key, { ...named, ...this.facts, ...record });
   }
 
   private warn(error: unknown, taskId?: string): void {
@@ -149,31 +143,5 @@ export function mayKnowKey(record: JobRecord | undefined): boolean {
 
 /** Identifies a job by its namespace, name and request: the same in every attempt and every run. */
 export function jobDigest(job: string, request: VideoRequest): string {
-  return createHash('sha256')
-    .update(keyMaterial(activityInfo().namespace, job, request))
-    .digest('hex');
-}
-
-function parse(key: string, content: string) {
-  try {
-    return parseRecord(content);
-  } catch (error) {
-    throw new StorageFault(
-      `${key} in the storage is damaged and may name a paid task: repair it, or delete it if there is no such task`,
-      { cause: error },
-    );
-  }
-}
-
-/** A storage that does not answer must not block a worker slot, a rate limit and a shutdown. */
-export async function inTime<T>(work: () => Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const giveUp = () => reject(new StorageFault(`no answer within ${RECORD_IO_MS / 1_000} s`));
-    timer = setTimeout(giveUp, RECORD_IO_MS);
-  });
-  const working = asStorageFault(work);
-  // A failure after the timeout must not become an unhandled rejection.
-  working.catch(() => undefined);
-  return Promise.race([working, late]).finally(() => clearTimeout(timer));
+  return digestOfJob({ namespace: activityInfo().namespace, job }, request);
 }

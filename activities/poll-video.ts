@@ -125,7 +125,13 @@ function hasEnded({ state }: TaskStatus): boolean {
   return state === 'succeeded' || state === 'failed' || state === 'cancelled';
 }
 
-function toStatus({ task, serviceMessage, retryAfterMs, charged }: TaskReading): TaskStatus {
+function toStatus({
+  task,
+  serviceMessage,
+  retryAfterMs,
+  refusedContent: refused,
+  charged,
+}: TaskReading): TaskStatus {
   const { word } = task;
   const cost = charged && { charged };
   switch (task.state) {
@@ -137,6 +143,7 @@ function toStatus({ task, serviceMessage, retryAfterMs, charged }: TaskReading):
     case 'succeeded':
       return { state: task.state, word, hasVideo: task.videoUrl !== undefined, ...cost };
     case 'failed':
+      return { state: task.state, word, ...serviceMessage, ...(refused && { refused }), ...cost };
     case 'cancelled':
       return { state: task.state, word, ...serviceMessage, ...cost };
   }

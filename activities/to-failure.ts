@@ -1,5 +1,5 @@
 import { ApplicationFailure, activityInfo } from '@temporalio/activity';
-import { type AnsweredCall, BY_KIND, failureOfStatus } from '../src/contract/answer-table';
+import { type AnsweredCall, BY_KIND, failureOfStatus, mayRefuseContent } from '../src/contract/answer-table';
 import { type Call, FAILURES, type FailureRow, type FailureType } from '../src/contract/failure-table';
 import { RETRY_AFTER_JITTER, RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from '../src/contract/policies';
 import { createFailure, type FailureDetails } from '../src/contract/video-failure';
@@ -41,14 +41,15 @@ export function toFailure(
     );
   }
   if (!(error instanceof ServiceFault)) return error;
-  const { retryAfterMs, limited: _, taskMayExist: __, ...facts } = error.facts;
+  const { retryAfterMs, limited: _, taskMayExist: __, refusedContent, ...facts } = error.facts;
+  const type = faultType(error, call);
   const retryAfter = retryAfterMs !== undefined && { retryAfter: retryAfterMs / 1_000 };
   // The operator decides which addresses are allowed, so a retry changes nothing; the task can be adopted later.
   const isFinal = error.kind === 'not-allowed';
   return createCallFailure(
-    faultType(error, call),
+    type,
     retryAs,
-    { ...details, ...facts, ...retryAfter },
+    { ...details, ...facts, ...retryAfter, ...(type === 'ContentRefused' && refusedContent) },
     { cause: error, isFinal },
   );
 }
@@ -86,7 +87,13 @@ function mostAttempts(type: FailureType, call: Call): number {
 function faultType({ kind, facts }: ServiceFault, call: AnsweredCall): FailureType {
   if (facts.taskMayExist) return 'SubmitUnconfirmed';
   if (facts.limited) return 'RateLimited';
+  if (facts.refusedContent && isRefusedSubmit(kind, facts.status)) return 'ContentRefused';
   return kind === 'answered' ? failureOfStatus(call, facts.status ?? 500) : BY_KIND[kind][call];
+}
+
+/** Only answers to submits are marked: in the answer to a poll, a refusal describes the task. */
+function isRefusedSubmit(kind: ServiceFault['kind'], status = 0): boolean {
+  return kind === 'refused' || (kind === 'answered' && mayRefuseContent(status));
 }
 
 function nextRetryDelayMs(retryAfter: number | undefined): number | undefined {

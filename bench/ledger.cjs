@@ -41,8 +41,6 @@ async function reserveFor(seconds, writers, atATime, taskQueue) {
   return latencies.sort((a, b) => a - b);
 }
 
-const print = (line) => process.stdout.write(`${line}\n`);
-
 const at = (sorted, share) => sorted[Math.floor(sorted.length * share)].toFixed(0);
 
 async function main() {
@@ -67,7 +65,7 @@ async function main() {
       await worker.runUntil(async () => {
         const [first, second] = [await writer(), await writer()];
         await reserveFor(1, [first], 1, taskQueue);
-        print(`Temporal ${version}, ${SECONDS} s each`);
+        process.stdout.write(`Temporal ${version}, ${SECONDS} s each\n`);
         for (const [title, writers, atATime] of [
           ['one submit at a time', [first], 1],
           [`one worker, ${AT_A_TIME} submits at a time`, [first], AT_A_TIME],
@@ -75,8 +73,8 @@ async function main() {
         ]) {
           const latencies = await reserveFor(SECONDS, writers, atATime, taskQueue);
           const perSecond = (latencies.length / SECONDS).toFixed(0);
-          print(
-            `${title}: ${perSecond} reservations a second, ${at(latencies, 0.5)} ms (median), ${at(latencies, 0.99)} ms (99 %)`,
+          process.stdout.write(
+            `${title}: ${perSecond} reservations a second, ${at(latencies, 0.5)} ms (median), ${at(latencies, 0.99)} ms (99 %)\n`,
           );
         }
       });

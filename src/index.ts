@@ -5,6 +5,12 @@ export {
   type VideoActivities,
   type VideoActivityDeps,
 } from '../activities';
+export {
+  type EncryptedDataConverterOptions,
+  encryptedDataConverter,
+} from './client/encrypted-data-converter';
+export type { ForgetOptions, ForgottenJob } from './client/forget-job';
+export { ForgetRefused } from './client/forget-refused';
 export type { ListOptions } from './client/list-jobs';
 export type { RetriedJob, RetryOptions } from './client/retry-job';
 export { RetryRefused } from './client/retry-plan';
@@ -21,6 +27,7 @@ export type { FollowOptions } from './client/workflow-handle';
 export type { MonitorAddress } from './config/monitor-config';
 export { ConfigError, type Environment } from './config/service-config';
 export * from './contract/public';
+export { FORGOTTEN_PARTS, ForgetStopped, type ForgottenPart, type KeptPart } from './retention';
 export {
   type AnswerTimeouts,
   createVideoService,
@@ -40,6 +47,7 @@ export {
   type IncomingVideo,
   type LinkValidity,
   type ListedFile,
+  type PublishedVideo,
   type ReceiveOptions,
   type S3Connection,
   type S3Credentials,

@@ -1,12 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { ClientOptions } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { createVideoClient, type VideoClient } from './client/video-client';
+import { ENCRYPTION_SETTINGS, readEncryptionKeys } from './config/encryption-config';
 import type { Environment } from './config/service-config';
 import { readServerOptions } from './config/temporal-config';
 import { DEFAULT_TASK_QUEUE } from './contract/names';
 import { checkName, type Emulator, type EmulatorOptions, emulatedTimes, startEmulator } from './emulator';
+import { withEncryption } from './encryption/data-converter';
 import { VideoPlugin, type VideoPluginOptions } from './plugin/video-plugin';
 import { createVideoService, type VideoService } from './service';
 import { createFileStorage } from './storage';
@@ -35,6 +38,7 @@ export {
   type OperationsOptions,
   type RecordedCall,
   type Refusal,
+  type RefusedByPolicy,
   type StatusFault,
   startEmulator,
   type TaskFailure,
@@ -48,7 +52,7 @@ export interface VideoTestEnvironmentOptions {
   dynamicConfig?: Record<string, string>;
   /** How the emulated video service behaves. */
   emulator?: EmulatorOptions;
-  /** The settings with which Temporal's servers are found. Default: `process.env`. */
+  /** The settings with which Temporal's servers are found, and the keys that encrypt. Default: `process.env`. */
   env?: Environment;
   /** Called with a line of text while a server is fetched or built. */
   onProgress?: (line: string) => void;
@@ -88,8 +92,10 @@ export async function createVideoTestEnvironment(
 ): Promise<VideoTestEnvironment> {
   const { server = 'time-skipping', env, onProgress, dynamicConfig } = options;
   checkName('createVideoTestEnvironment: server', server, Object.keys(STARTERS));
+  const ring = readEncryptionKeys(env);
   const { environment: temporal, stop } = await STARTERS[server](
     { ...readServerOptions(env), onProgress },
+    { dataConverter: withEncryption(undefined, { ring }) },
     dynamicConfig,
   );
   // The emulator uses Temporal's clock, so that a skipped hour is an hour for its tasks too.
@@ -114,9 +120,17 @@ export async function createVideoTestEnvironment(
         taskQueue: DEFAULT_TASK_QUEUE,
         service,
         storage,
+        ...(env && { env }),
         ...workerOptions,
       }),
-    createPlugin: (pluginOptions) => new VideoPlugin({ env: {}, service, storage, ...pluginOptions }),
+    createPlugin: (pluginOptions) =>
+      new VideoPlugin({
+        env: keysIn(env ?? process.env),
+        encryption: ring !== undefined,
+        service,
+        storage,
+        ...pluginOptions,
+      }),
     async teardown() {
       await service.close();
       await emulator.close();
@@ -137,17 +151,30 @@ interface Temporal {
   stop(): Promise<void>;
 }
 
-type Starter = (options: ServerOptions, dynamicConfig?: Record<string, string>) => Promise<Temporal>;
+/** The settings of encryption alone: the plugin of a test reads no others. */
+function keysIn(env: Environment): Environment {
+  return Object.fromEntries(Object.keys(ENCRYPTION_SETTINGS).map((name) => [name, env[name]]));
+}
+
+type Starter = (
+  options: ServerOptions,
+  client: Pick<ClientOptions, 'dataConverter'>,
+  dynamicConfig?: Record<string, string>,
+) => Promise<Temporal>;
 
 const STARTERS: Record<'time-skipping' | 'dev', Starter> = {
-  async 'time-skipping'(options) {
-    return startTestServer(await findTestServer(options), options.searchPath);
+  async 'time-skipping'(options, client) {
+    return startTestServer(await findTestServer(options), { client, searchPath: options.searchPath });
   },
-  async dev(options, dynamicConfig) {
+  async dev(options, client, dynamicConfig) {
     const executable = await findDevServer(options);
     const server = await startDevServer({ executable, headless: true, dynamicConfig });
     const { address, namespace } = server;
-    const environment = await TestWorkflowEnvironment.createFromExistingServer({ address, namespace });
+    const environment = await TestWorkflowEnvironment.createFromExistingServer({
+      address,
+      namespace,
+      client,
+    });
     return { environment, stop: () => environment.teardown().finally(() => server.stop()) };
   },
 };

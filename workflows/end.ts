@@ -60,6 +60,10 @@ function activityFailure(error: unknown): VideoFailure | undefined {
       return new VideoFailure('DeadlineExceeded', {
         message: `no worker started ${error.activityType}; is a worker running on its task queue?`,
       });
+    case 'never-decrypted':
+      return new VideoFailure('DeadlineExceeded', {
+        message: `no worker could decrypt the input of ${error.activityType}; do all workers have the same keys?`,
+      });
     case 'between-attempts':
     case 'while-running':
       return new VideoFailure('DeadlineExceeded');

@@ -2,6 +2,7 @@ import {
   allHandlersFinished,
   CancellationScope,
   condition,
+  patched,
   proxyActivities,
   setCurrentDetails,
   upsertMemo,
@@ -11,7 +12,7 @@ import type { VideoActivities } from '../activities';
 import type { CarriedJob } from '../src/contract/carried-over';
 import type { JobInput, JobProgress, JobResult } from '../src/contract/job';
 import { type JobIdentity, shortIdentity } from '../src/contract/job-identity';
-import { COST_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, TASK_ID_MEMO } from '../src/contract/names';
+import { COST_MEMO, EXPIRES_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, TASK_ID_MEMO } from '../src/contract/names';
 import { DOWNLOAD_AT_LEAST_MS, DOWNLOAD_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import { expectedOf } from '../src/contract/video-facts';
@@ -91,7 +92,7 @@ async function download(job: Job, taskId: string): Promise<JobResult> {
   const waitedMs = job.waitedMs();
   job.enter('downloading');
   const { expected, record, startedAtMs, endedTask: ended, cost } = job;
-  const { queues, storage, keepBad } = job.options;
+  const { queues, storage, keepBad, keepFor } = job.options;
   const { downloadVideo } = proxyActivities<VideoActivities>({
     ...DOWNLOAD_POLICY,
     ...job.activityId('download'),
@@ -106,10 +107,12 @@ async function download(job: Job, taskId: string): Promise<JobResult> {
     record,
     storage: storage ?? undefined,
     keepBad: keepBad ?? undefined,
+    keepFor: keepFor ?? undefined,
     startedAtMs,
     ended,
     cost,
   });
+  if (video.expiresAt !== undefined) job.recordExpiry(video.expiresAt);
   job.markSucceeded(video, warnings);
   measureEnd(job);
   const { polls } = job.observed;
@@ -166,6 +169,10 @@ function ownWorkflow({ request, taskId }: JobInput, carried: CarriedJob | undefi
       updateSearchAttributes({ ...progress, failure: job.failure?.type });
     },
     recordTask: (taskId) => upsertMemo({ [TASK_ID_MEMO]: taskId }),
+    // Workers before this one store videos for good, but one of them may have run this job until now.
+    recordExpiry: (expiresAt) => {
+      if (patched('expiry-memo')) upsertMemo({ [EXPIRES_MEMO]: expiresAt });
+    },
   };
 }
 

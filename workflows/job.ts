@@ -46,6 +46,8 @@ export interface JobHost {
   /** Called after every change: the host updates what Temporal shows. */
   changed(job: Job): void;
   recordTask(taskId: string): void;
+  /** Lists show when a video expires. Of an item, only its result says so. */
+  recordExpiry?(expiresAt: string): void;
 }
 
 /** The state of one job. The query, the Temporal UI and continue-as-new all read it from here. */
@@ -235,6 +237,10 @@ export class Job {
   recordDownload({ bytes, of }: DownloadProgress): void {
     this.download = { bytes, of: of ?? undefined };
     this.show();
+  }
+
+  recordExpiry(expiresAt: string): void {
+    this.host.recordExpiry?.(expiresAt);
   }
 
   markSucceeded(video: StoredVideo, warnings: string[]): void {

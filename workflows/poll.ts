@@ -151,7 +151,11 @@ export function isReady(job: Job, status: TaskStatus | undefined): boolean {
       if (!status.hasVideo && job.observed.videoIsMissing) throw createFailure('NoVideo');
       return status.hasVideo;
     case 'failed':
-      throw createFailure('GenerationFailed', { code: status.code, message: status.message ?? status.word });
+      throw createFailure(status.refused ? 'ContentRefused' : 'GenerationFailed', {
+        ...status.refused,
+        code: status.code,
+        message: status.message ?? status.word,
+      });
     case 'cancelled':
       throw createFailure('GenerationCancelled', {
         code: status.code,

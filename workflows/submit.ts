@@ -101,7 +101,8 @@ function readLostSubmit(error: unknown): VideoFailure | undefined {
     return failure?.type === 'SubmitUnconfirmed' ? failure : undefined;
   }
   const { during, last } = timeout;
-  if (during === 'never-started' || (last && !mayHaveMadeTask(last))) return undefined;
+  if (during === 'never-started' || during === 'never-decrypted') return undefined;
+  if (last && !mayHaveMadeTask(last)) return undefined;
   return new VideoFailure('SubmitUnconfirmed', { message: 'it timed out before its result was known' });
 }
 

@@ -1,4 +1,5 @@
 import { activityInfo, Context, cancellationSignal, heartbeat } from '@temporalio/activity';
+import type { DurationText } from '../../src/contract/duration';
 import type { StoredVideo } from '../../src/contract/job';
 import { type JobCost, mergeCosts } from '../../src/contract/job-cost';
 import { DOWNLOAD_PACE, LARGEST_VIDEO_BYTES } from '../../src/contract/policies';
@@ -14,6 +15,7 @@ import { measureSpeed } from '../measure';
 import { toFailure } from '../to-failure';
 import { BadVideo } from './bad-video';
 import { findStored } from './find-stored';
+import { VideoKeeping } from './keep-video';
 import { receiveVideo } from './receive-video';
 import { whileReportingProgress } from './report-progress';
 import { writeSidecar } from './sidecar';
@@ -32,6 +34,8 @@ export interface DownloadVideoInput extends NamedJob {
   storage?: string;
   /** Stores a download that is not a complete video as `<key>.bad`. */
   keepBad?: boolean;
+  /** How long the video stays in the storage; the worker's setting by default. */
+  keepFor?: DurationText;
   /** The start of the job; that of this activity by default. */
   startedAtMs?: number;
   /** When the task ended, for the worker to learn from. It travels here because an activity of its own would add events. */
@@ -54,6 +58,8 @@ export interface DownloadOptions {
   largestVideoBytes?: number;
   /** Whether `<key>.json` is written beside each video; true by default. */
   sidecar?: boolean;
+  /** How long videos stay in the storage whose job does not say it; for good by default. */
+  keepFor?: DurationText;
   /** When a download is too slow. */
   pace?: DownloadPace;
 }
@@ -81,8 +87,15 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
         ? undefined
         : JobRecordFile.withId(storage, { job: jobId(input), id: input.record });
 
+    const keeping = new VideoKeeping(storage, {
+      job: jobId(input),
+      record: input.record,
+      keepFor: input.keepFor ?? deps.keepFor,
+      hasSidecars: deps.sidecar !== false,
+    });
+
     const receive = async (): Promise<DownloadedVideo> => {
-      const stored = record && (await findStored(record, input, storage));
+      const stored = record && (await findStored(record, input, { storage, keeping }));
       if (stored) return stored;
       if (earlier) await download.resumeFrom(earlier);
       const connectedAtMs = performance.now();
@@ -90,8 +103,8 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       logEvent('downloading', { ...named, ...(download.bytes > 0 && { bytes: download.bytes }) });
       await receiveVideo(download, { service, rateLimiter, taskId, pace, signal });
       measureSpeed(download.bytes - earlierBytes, performance.now() - connectedAtMs);
-      const { key, video, doubts } = await download.publish();
-      const warnings = [...describeMismatches(expected, video), ...doubts];
+      const { key, video, doubts } = await keeping.publish(download);
+      const warnings = [...describeMismatches(expected, video), ...doubts, ...keeping.doubts];
       if (deps.sidecar !== false) {
         const { requestOnRecord: request } = record ?? {};
         const about = { workflowId: jobId(input), taskId, request, seed: expected.seed };

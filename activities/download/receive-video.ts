@@ -104,9 +104,14 @@ const WITHOUT_LINK: Record<TaskReading['task']['state'], FailureType> = {
 /** Polls for the link. It is never stored, because links are secrets and expire. */
 async function freshLink(taskId: string, poll: () => Promise<TaskReading>): Promise<string> {
   try {
-    const { task, serviceMessage } = await poll();
+    const { task, serviceMessage, refusedContent } = await poll();
     if (task.state === 'succeeded' && task.videoUrl !== undefined) return task.videoUrl;
-    throw createCallFailure(WITHOUT_LINK[task.state], 'download', { taskId, ...serviceMessage });
+    const type = task.state === 'failed' && refusedContent ? 'ContentRefused' : WITHOUT_LINK[task.state];
+    throw createCallFailure(type, 'download', {
+      taskId,
+      ...serviceMessage,
+      ...(type === 'ContentRefused' && refusedContent),
+    });
   } catch (error) {
     // The failure is that of a poll; its retries are those of the download.
     throw toFailure(error, 'poll', { taskId, retryAs: 'download' });

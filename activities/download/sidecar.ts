@@ -1,9 +1,7 @@
 import { cleanText } from '../../src/contract/clean-text';
 import type { StoredVideo } from '../../src/contract/job';
 import type { JobCost } from '../../src/contract/job-cost';
-import type { VideoStorage } from '../../src/storage';
-import { inTime } from '../job-record';
-import { readSmallText } from '../record-format';
+import { readSmallFile, type VideoStorage, writeSmallJson } from '../../src/storage';
 
 /** The content of `<key>.json` beside a video, which describes the file without its job. */
 export interface Sidecar {
@@ -25,16 +23,11 @@ export async function writeSidecar(
 ): Promise<string | undefined> {
   const sidecarKey = `${key}.json`;
   try {
-    const existing = await inTime(async () => {
-      const stored = await storage.read(sidecarKey);
-      return stored && readSmallText(stored);
-    });
+    const existing = await readSmallFile(storage, sidecarKey);
     if (existing !== undefined && !isOfTask(existing, sidecar.taskId)) {
       return `${sidecarKey} exists already and was not overwritten`;
     }
-    await inTime(() =>
-      storage.write(sidecarKey, `${JSON.stringify(sidecar, undefined, 2)}\n`, 'application/json'),
-    );
+    await writeSmallJson(storage, sidecarKey, sidecar);
     return undefined;
   } catch (error) {
     return `${sidecarKey} could not be written: ${cleanText(error instanceof Error ? error.message : String(error))}`;

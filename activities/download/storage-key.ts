@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type KeyPlaceholder, LONGEST_SEGMENT_BYTES } from '../../src/contract/input-rules';
-
-/** File systems allow 255 bytes; an extension and the suffix of a temporary name are added. */
-const LONGEST_FILE_NAME_CHARS = 200;
+import { fileName } from '../../src/storage';
 
 export const DEFAULT_KEY_TEMPLATE = '{workflowId}.{ext}';
 
@@ -40,12 +38,4 @@ function shortSegment(segment: string): string {
     .toString();
   // Half a character decodes to U+FFFD.
   return `${beginning.replace(/\ufffd+$/, '')}${end}`;
-}
-
-/** An id as a file name. Different ids get different names. */
-export function fileName(id: string): string {
-  const name = encodeURIComponent(id).replace(/^\./, '%2E');
-  if (name.length <= LONGEST_FILE_NAME_CHARS) return name;
-  const digest = createHash('sha256').update(id).digest('hex').slice(0, 32);
-  return `${name.slice(0, LONGEST_FILE_NAME_CHARS - digest.length - 1)}-${digest}`;
 }

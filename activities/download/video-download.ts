@@ -28,6 +28,8 @@ export interface VideoDownloadOptions {
 
 export interface ReceivedVideo {
   key: string;
+  /** The same video was under the key already. */
+  wasThere: boolean;
   video: StoredVideo;
   /** What could not be checked, one sentence each. */
   doubts: string[];
@@ -138,8 +140,8 @@ export class VideoDownload {
     await asStorageFault(async () => target?.incoming.discard());
   }
 
-  /** Publishes the video under its key, if it is complete. */
-  async publish(): Promise<ReceivedVideo> {
+  /** Publishes the video under its key, if it is complete. `prepare` is called with the key before. */
+  async publish(prepare: (key: string) => Promise<void> = async () => undefined): Promise<ReceivedVideo> {
     if (this.of !== undefined && this.bytes !== this.of) {
       throw new BadVideo(`${this.bytes} of ${this.of} bytes arrived`);
     }
@@ -148,11 +150,13 @@ export class VideoDownload {
     if (inspection.kind === 'no-video') throw new BadVideo(inspection.reason);
     const { container: _, ...facts } = inspection.facts;
     const whole = { bytes: this.bytes, sha256: this.digest() };
-    const { uri } = await asStorageFault(() => target.incoming.publish(whole));
+    await prepare(target.key);
+    const { uri, wasThere = false } = await asStorageFault(() => target.incoming.publish(whole));
     this.target = undefined;
     const isComplete = this.of !== undefined || inspection.end === 'checked';
     return {
       key: target.key,
+      wasThere,
       video: { uri, ...whole, contentType: target.contentType, ...facts },
       doubts: isComplete ? [] : [MAY_BE_CUT],
     };

@@ -3,10 +3,8 @@ import { cleanText } from '../../src/contract/clean-text';
 import type { VideoRequest } from '../../src/contract/request';
 import { type EndedTask, type UsualTimes, usualTimesOf } from '../../src/contract/usual-times';
 import type { VideoService } from '../../src/service';
-import type { VideoStorage } from '../../src/storage';
-import { inTime } from '../job-record';
+import { inTime, readSmallText, type VideoStorage } from '../../src/storage';
 import { logEvent } from '../log-event';
-import { readSmallText } from '../record-format';
 import { expectedTimesOf } from '../service-polling';
 import { summarizeTimes } from './summarize-times';
 

@@ -7,6 +7,7 @@ import type { NamedJob } from '../attempt';
 
 type WorkflowHandle = ReturnType<typeof Context.prototype.client.workflow.getHandle>;
 type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
+type Payloads = Parameters<typeof decodeFirst>[1];
 
 /** Temporal's initiator of a continue-as-new; other initiators are workflow retries. */
 const CONTINUED_BY_WORKFLOW = 1;
@@ -24,6 +25,13 @@ export interface EarlierRuns {
   lostSubmit?: string;
 }
 
+/** What Temporal has of the runs of a workflow; undefined for a run that it has deleted. */
+export interface KeptRuns {
+  historyOf(runId: string): Promise<History | undefined>;
+  memoOf(runId: string): Promise<Record<string, unknown> | undefined>;
+  decode(payloads: Payloads): Promise<unknown>;
+}
+
 /**
  * A reset workflow loses everything after its reset point, and a retried workflow loses everything: also that it paid for a
  * task. Temporal keeps the earlier runs until their retention ends, so they are read from there.
@@ -32,27 +40,51 @@ export async function readEarlierRuns({ job, resetRuns }: ReadEarlierRunsInput):
   const { workflowExecution, activityId } = activityInfo();
   if (workflowExecution === undefined) return {};
   const { workflowId, runId } = workflowExecution;
-  const own = [runId, ...resetRuns];
+  return searchEarlierRuns(
+    [runId, ...resetRuns],
+    runsOf(workflowId),
+    job === undefined ? {} : { activityId },
+  );
+}
+
+/** Of a batch, only the submits of one item count: those with its activity id. */
+export async function searchEarlierRuns(
+  own: readonly string[],
+  kept: KeptRuns,
+  { activityId }: { activityId?: string } = {},
+): Promise<EarlierRuns> {
   const runs = new Set(own);
   let lostSubmit: string | undefined;
   for (const run of runs) {
-    const handle = Context.current().client.workflow.getHandle(workflowId, run);
-    const history = await unlessDeleted(() => handle.fetchHistory());
+    const history = await kept.historyOf(run);
     if (history === undefined) {
       lostSubmit = `Temporal no longer has run ${run}, so it is unknown whether a request was sent`;
       continue;
     }
     for (const before of runsBefore(history)) runs.add(before);
     if (own.includes(run)) continue;
-    const submits = submitsIn(history, job === undefined ? undefined : activityId);
-    const taskId = job === undefined ? await taskInMemo(handle) : await taskIn(history, submits);
-    if (taskId !== undefined) return { taskId };
+    const submits = submitsIn(history, activityId);
+    const taskId =
+      activityId === undefined
+        ? (await kept.memoOf(run))?.[TASK_ID_MEMO]
+        : await resultOf(submits, history, kept);
+    if (typeof taskId === 'string') return { taskId };
     if (mayHaveSubmitted(history, submits)) {
       lostSubmit = `run ${run} ended while a request may have been in progress`;
     }
     for (const after of runsAfter(history)) runs.add(after);
   }
   return { lostSubmit };
+}
+
+function runsOf(workflowId: string): KeptRuns {
+  const { workflow } = Context.current().client;
+  const handle = (runId: string) => workflow.getHandle(workflowId, runId);
+  return {
+    historyOf: (runId) => unlessDeleted(() => handle(runId).fetchHistory()),
+    memoOf: async (runId) => (await unlessDeleted(() => handle(runId).describe()))?.memo,
+    decode: decodeByWorker,
+  };
 }
 
 async function unlessDeleted<T>(call: () => Promise<T>): Promise<T | undefined> {
@@ -63,11 +95,6 @@ async function unlessDeleted<T>(call: () => Promise<T>): Promise<T | undefined> 
     if (isDeleted || error instanceof WorkflowNotFoundError) return undefined;
     throw error;
   }
-}
-
-async function taskInMemo(handle: WorkflowHandle): Promise<string | undefined> {
-  const taskId = (await unlessDeleted(() => handle.describe()))?.memo?.[TASK_ID_MEMO];
-  return typeof taskId === 'string' ? taskId : undefined;
 }
 
 /** The runs that this run was reset from or retries. */
@@ -106,12 +133,11 @@ function submitsIn({ events }: History, activityId: string | undefined): string[
 }
 
 /** The task that one of the submits returned. */
-async function taskIn({ events }: History, submits: string[]): Promise<string | undefined> {
+async function resultOf(submits: string[], { events }: History, { decode }: KeptRuns): Promise<unknown> {
   const completed = (events ?? [])
     .map(({ activityTaskCompletedEventAttributes: attributes }) => attributes)
     .find((attributes) => attributes && submits.includes(String(attributes.scheduledEventId)));
-  const { taskId }: { taskId?: unknown } = Object(completed && (await decodeByWorker(completed.result)));
-  return typeof taskId === 'string' ? taskId : undefined;
+  return Object(completed && (await decode(completed.result))).taskId;
 }
 
 /** True unless every submit is known to have made no task. */
@@ -125,6 +151,6 @@ function mayHaveSubmitted({ events }: History, submits: string[]): boolean {
 }
 
 /** Decodes the first of the payloads that Temporal stores, with the codecs of the worker. */
-export async function decodeByWorker(stored: Parameters<typeof decodeFirst>[1]): Promise<unknown> {
+export async function decodeByWorker(stored: Payloads): Promise<unknown> {
   return decodeFirst(Context.current().client.options.loadedDataConverter, stored);
 }

@@ -1,7 +1,6 @@
 import { claimsToBeImageReference, parseImageReference } from '../../src/contract/image-reference';
 import type { VideoRequest } from '../../src/contract/request';
-import { hasImage, type ImageLinks, type VideoStorage } from '../../src/storage';
-import { inTime } from '../job-record';
+import { hasImage, type ImageLinks, inTime, type VideoStorage } from '../../src/storage';
 import { createCallFailure } from '../to-failure';
 
 export interface ImageSource {

@@ -1,4 +1,5 @@
 import { activityInfo, Context } from '@temporalio/activity';
+import { lastAttemptThatRan } from '../../src/contract/not-decrypted';
 import { skippingConnection } from '../rate-limited-call';
 import { decodeByWorker } from './earlier-runs';
 
@@ -31,9 +32,10 @@ export interface EarlierAttempts {
   lostSubmits: number;
 }
 
-export function readEarlierAttempts(): EarlierAttempts {
+export async function readEarlierAttempts(): Promise<EarlierAttempts> {
   const { attempt, heartbeatDetails } = activityInfo();
-  const lostSubmit = lostSubmitBefore(attempt, heartbeatDetails) ?? lostSubmitBeforeReset();
+  const lostSubmit =
+    (await lostSubmitBefore(attempt, heartbeatDetails, readOwnLastFailure)) ?? lostSubmitBeforeReset();
   const note: Record<keyof SubmitNote, unknown> = Object(heartbeatDetails);
   const { keySent, sendWithoutTask, taskId } = note;
   const before = typeof note.lostSubmits === 'number' ? note.lostSubmits : 0;
@@ -52,12 +54,48 @@ export function readEarlierAttempts(): EarlierAttempts {
  * Why the submit of an earlier attempt is lost, if one is. An attempt that was refused or sent nothing notes this before it
  * throws. Without such a note (its worker was killed, it timed out) its submit is lost, even without the note that it was
  * sending, because that heartbeat may have died with the worker. If it was killed right before its POST, nobody can tell.
+ * Attempts on workers that could not decrypt their input ran nothing, and the failure of the last one says so.
  */
-function lostSubmitBefore(attempt: number, note: unknown): string | undefined {
+async function lostSubmitBefore(
+  attempt: number,
+  note: unknown,
+  readLastFailure: () => Promise<string | undefined>,
+): Promise<string | undefined> {
   const { attemptWithoutTask, sending, lostSubmit }: Record<keyof SubmitNote, unknown> = Object(note);
   if (sending !== undefined) return endedWithoutAnswer(typeof sending === 'number' ? sending : attempt - 1);
-  if (attempt > 1 && attemptWithoutTask !== attempt - 1) return endedWithoutAnswer(attempt - 1);
+  if (attempt > 1 && attemptWithoutTask !== attempt - 1) {
+    const lastRun = lastAttemptThatRan(await readLastFailure()) ?? attempt - 1;
+    if (lastRun > 0 && attemptWithoutTask !== lastRun) return endedWithoutAnswer(lastRun);
+  }
   return typeof lostSubmit === 'string' ? lostSubmit : undefined;
+}
+
+/** An attempt that asks longer could miss its first heartbeat. */
+const DESCRIBED_WITHIN_MS = 5_000;
+
+/** The type of the failure of the attempt before this one, if Temporal says it. */
+async function readOwnLastFailure(): Promise<string | undefined> {
+  const { workflowExecution, activityId } = activityInfo();
+  if (workflowExecution === undefined) return undefined;
+  try {
+    const { client } = Context.current();
+    const pending = await client.withDeadline(Date.now() + DESCRIBED_WITHIN_MS, () =>
+      client.workflowService.describeWorkflowExecution({
+        namespace: client.options.namespace,
+        execution: workflowExecution,
+      }),
+    );
+    return failureTypeOf(pending.pendingActivities?.find((activity) => activity.activityId === activityId));
+  } catch {
+    // The attempt before counts as lost, which is never wrong to ask about.
+    return undefined;
+  }
+}
+
+function failureTypeOf(
+  pending: { lastFailure?: { applicationFailureInfo?: { type?: string | null } | null } | null } | undefined,
+): string | undefined {
+  return pending?.lastFailure?.applicationFailureInfo?.type ?? undefined;
 }
 
 function endedWithoutAnswer(attempt: number): string {
@@ -111,5 +149,7 @@ export async function inspectPendingSubmit({
   const { taskId }: Record<keyof SubmitNote, unknown> = Object(note);
   return typeof taskId === 'string'
     ? { taskId }
-    : { lostSubmit: lostSubmitBefore(Number(submit.attempt), note) };
+    : {
+        lostSubmit: await lostSubmitBefore(Number(submit.attempt), note, async () => failureTypeOf(submit)),
+      };
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
+import { shown } from '../../src/contract/clean-text';
 import { fromTemporalType, mayHaveMadeTask } from '../../src/contract/failure-table';
 import type { JobCost } from '../../src/contract/job-cost';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
@@ -61,7 +62,7 @@ export function createSubmitVideo(deps: SubmitVideoDeps) {
   return async function submitVideo(input: SubmitVideoInput): Promise<SubmittedTask> {
     const startedAtMs = performance.now();
     const { onLostSubmit = deps.onLostSubmit } = input;
-    const attempts = readEarlierAttempts();
+    const attempts = await readEarlierAttempts();
     const parsed = parseRequest(input.request, deps.service.profile?.requestFields);
     if (!parsed.ok) {
       failOnLostSubmit(attempts.lostSubmit, onLostSubmit);
@@ -134,6 +135,7 @@ class SubmitAttempt {
     if (attempts.taskId !== undefined) return this.task(attempts.taskId);
 
     const found = await this.record.read();
+    if (found?.state === 'forgotten') throw wasForgotten(this.job.record.job, found.at);
     const task = recordedTask(found, this.job, this.deps);
     if (task) {
       logEvent('onRecord', { taskId: task.taskId, record: this.record.key });
@@ -245,6 +247,13 @@ class SubmitAttempt {
   private get job() {
     return { record: this.record, request: this.input.request };
   }
+}
+
+/** Its video was paid for once. Whoever repeats the job by mistake must not pay again, nor bring back what was to be gone. */
+function wasForgotten(job: string, at: string): ApplicationFailure {
+  return createCallFailure('InvalidRequest', 'submit', {
+    message: `${shown(job)} was forgotten at ${at}, and nothing is paid again under its name and request: choose another name to make the video again, which is paid again`,
+  });
 }
 
 /** The workflow holds the job after this failure, or ends it, as `onLostSubmit` says: see workflows/submit.ts. */

@@ -15,12 +15,14 @@ import { onJob } from './job-action';
 import type { JobsSession } from './open-jobs';
 import type { DownloadOptions } from './options';
 import { printLine, type Terminal } from './terminal';
+import { refuseExpired } from './video-expired';
 
 /** `videogen download`: copies the stored video of an ended job, or of an item of an ended batch, to a file. */
 export function download(workflowId: string, options: DownloadOptions, terminal: Terminal): Promise<number> {
   return onJob(workflowId, options, terminal, async (session) => {
     await checkOut(options.out);
     const video = await storedVideo(session, workflowId, terminal);
+    refuseExpired(workflowId, video);
     const target = resolve(options.out ?? fileNameFor(workflowId, video.uri));
     const isThere = options.out === undefined && (await isCopied(target, video));
     const file = isThere ? target : await copyOut(video.uri, target, terminal.env, video.sha256);

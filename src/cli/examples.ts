@@ -41,6 +41,10 @@ const EXAMPLES: Record<string, readonly Example[]> = {
     ['videogen download fox-1', 'into this folder'],
     ['videogen download foxes-3 --out fox.mp4', 'item 3 of a batch'],
   ],
+  forget: [
+    ['videogen forget fox-1 --dry-run', 'what would go, and what stays'],
+    ['videogen forget foxes --yes', 'a batch with all its items, without asking'],
+  ],
   open: [
     ['videogen open fox-1', 'in a browser'],
     ['videogen open fox-1 --no-browser', 'only the address'],
@@ -73,6 +77,10 @@ const EXAMPLES: Record<string, readonly Example[]> = {
   ],
   gateway: [['videogen gateway --port 8787', 'for this machine']],
   'gateway-key': [['videogen gateway-key web_shop --file keys.txt', 'a key for one caller']],
+  'encryption-key': [
+    ['videogen encryption-key 2026-11', 'a key to encrypt with'],
+    ['videogen encryption-key 2027-05 --file encryption-keys', 'rotate the keys of a file'],
+  ],
   doctor: [
     ['videogen doctor', 'what is wrong, and the fix'],
     ['videogen doctor --json', 'for a script'],

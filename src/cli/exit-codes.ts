@@ -1,3 +1,4 @@
+import { ForgetRefused } from '../client/forget-refused';
 import { RetryRefused } from '../client/retry-plan';
 import { TemporalUnreachable } from '../client/temporal-unreachable';
 import { ConfigError } from '../config/service-config';
@@ -7,9 +8,11 @@ import {
   FAILURES,
   isVideoFailure,
   printableJson,
+  type RefusedContent,
   type VideoFailure,
 } from '../contract';
 import { describeEvent } from '../contract/video-failure';
+import { ForgetStopped } from '../retention/forget-stopped';
 import { StorageUnusable } from '../storage';
 import { PortInUse, SearchStopped, ServerUnavailable } from '../temporal-server';
 import { BadLines } from './bad-lines';
@@ -18,6 +21,7 @@ import { messageOf } from './doctor/described-error';
 import { LeftWaiting } from './left-waiting';
 import { NoSuchJob } from './no-such-job';
 import { INTERRUPTED, printLine, type Terminal } from './terminal';
+import { VideoExpired } from './video-expired';
 
 /** Exit codes besides those of the failure table. */
 export const EXIT = {
@@ -33,22 +37,43 @@ export const EXIT = {
 } as const;
 
 /** What the caller has to change. */
-const USAGE_ERRORS = [ConfigError, PortInUse, DecisionRefused, NoSuchJob, RetryRefused];
+const USAGE_ERRORS = [ConfigError, PortInUse, DecisionRefused, NoSuchJob, RetryRefused, ForgetRefused];
+
+/** The storage did not do what it was asked, or no longer has the video. */
+const STORAGE_ERRORS = [CopyFailed, StorageUnusable, ForgetStopped, VideoExpired];
 
 export function exitCodeOf(error: unknown): number {
   if (isVideoFailure(error)) return error.exitCode;
   if (USAGE_ERRORS.some((kind) => error instanceof kind)) return EXIT.usage;
-  if (error instanceof CopyFailed || error instanceof StorageUnusable) return FAILURES.StorageFailed.exitCode;
+  if (STORAGE_ERRORS.some((kind) => error instanceof kind)) return FAILURES.StorageFailed.exitCode;
   if (error instanceof TemporalUnreachable || error instanceof ServerUnavailable) return EXIT.noTemporal;
   if (error instanceof LeftWaiting || error instanceof SearchStopped) return EXIT.interrupted;
   return EXIT.unexpected;
 }
 
-/** Any error as `--json` prints it: `message` says what happened, `advice` what to do. */
-export function errorObject(error: unknown): { error: Record<string, string | undefined> } {
+/** An error for programs: `message` says what happened, `advice` what to do. */
+interface ErrorObject extends RefusedContent {
+  type: string;
+  message: string;
+  taskId: string | undefined;
+  advice: string | undefined;
+  code?: string | undefined;
+}
+
+/** Any error as `--json` prints it. */
+export function errorObject(error: unknown): { error: ErrorObject } {
   if (isVideoFailure(error)) {
     const { type, details, taskId, advice } = error;
-    return { error: { type, message: describeEvent(type, details), taskId, advice } };
+    const { code, stage, field, charged } = details;
+    return {
+      error: {
+        type,
+        message: describeEvent(type, details),
+        taskId,
+        advice,
+        ...(type === 'ContentRefused' && { code, stage, field, charged }),
+      },
+    };
   }
   const known = error instanceof Error ? error : new Error(String(error));
   const message = messageWithCause(known);

@@ -8,6 +8,7 @@ import { errorCode } from '../contract/error-code';
 import { TASK_ID_RULE } from '../contract/input-rules';
 import { describeMoney } from '../contract/money';
 import { NO_SECRETS, redact } from '../contract/redact';
+import { refusedSubject } from '../contract/refused-content';
 import {
   type AnswerSample,
   mergeProfiles,
@@ -125,11 +126,20 @@ function forPrograms(
   return {
     answers: answers.map((answer) => {
       const reading = traceAnswer(answer, rules);
-      const { json, taskId, task, serviceMessage, charged, found, doubts } = reading;
+      const { json, taskId, task, serviceMessage, charged, found, doubts, refusedContent } = reading;
       const link = 'videoUrl' in task ? { videoUrl: shown(task.videoUrl) } : {};
       return {
         ...{ name: answer.name, call: answer.call, status: answer.status },
-        ...{ json, taskId, task: { ...task, ...link }, serviceMessage, charged, found, doubts },
+        ...{
+          json,
+          taskId,
+          task: { ...task, ...link },
+          serviceMessage,
+          charged,
+          found,
+          doubts,
+          refusedContent,
+        },
         missing: missingIn(answer, reading),
       };
     }),
@@ -194,11 +204,21 @@ function explained(answer: SavedAnswer, rules: ReadingRules): string[] {
     ...line('video', 'videoUrl' in task ? task.videoUrl : undefined, found.videoUrl),
     ...line('code', serviceMessage.code, found.code),
     ...line('message', serviceMessage.message, found.message),
+    ...refusedLine(reading),
     ...line('charged', charged && describeMoney(charged), chargedAt),
     ...missingIn(answer, reading).map((what) => `${what}: ${whyMissing(what, reading)}`),
     ...doubts.map((doubt) => `doubt: ${shown(doubt)}`),
   ];
   return lines.map((text) => `  ${text}`);
+}
+
+/** Such an answer ends a job as ContentRefused. */
+function refusedLine({ refusedContent, task }: TracedReading): string[] {
+  if (refusedContent === undefined || ('videoUrl' in task && task.videoUrl !== undefined)) return [];
+  const { charged } = refusedContent;
+  const subject = refusedSubject(refusedContent) ?? 'the content; it does not say which';
+  const charge = charged === undefined ? '' : charged ? ', and charged it' : ', and charged nothing';
+  return [`${'refused'.padEnd(8)}  ${shown(subject)}${charge}`];
 }
 
 function bodyProblem(body: string): string {

@@ -6,6 +6,7 @@ import type {
   CancelOptions,
   CapsCommandOptions,
   DownloadOptions,
+  ForgetCommandOptions,
   ListCommandOptions,
   OpenOptions,
   PollOptions,
@@ -24,6 +25,7 @@ export interface JobActions {
   poll(workflowId: string, options: PollOptions): Promise<void>;
   retry(workflowId: string, options: RetryCommandOptions): Promise<void>;
   download(workflowId: string, options: DownloadOptions): Promise<void>;
+  forget(workflowId: string, options: ForgetCommandOptions): Promise<void>;
   open(workflowId: string, options: OpenOptions): Promise<void>;
   caps(options: CapsCommandOptions): Promise<void>;
   spend(options: SpendOptions): Promise<void>;
@@ -85,6 +87,15 @@ export function addJobCommands(program: Command, actions: JobActions): void {
     .option('--out <file>', 'the file (default: named after the job, in this folder)')
     .option('--json', AS_JSON)
     .action(actions.download);
+  program
+    .command('forget')
+    .description('remove what can be removed of an ended job: files, record, execution; say what stays')
+    .argument('<id>', `${JOB_OR_BATCH}, or of an item such as foxes-3`)
+    .option('--dry-run', 'only say what would be removed')
+    .option('--yes', 'do not ask')
+    .option('--no-marker', 'leave no marker either: the same name and request would be paid again')
+    .option('--json', AS_JSON)
+    .action(actions.forget);
   program
     .command('open')
     .description('print the address of a job in the Temporal UI and, on a terminal, open a browser')

@@ -1,5 +1,6 @@
 import type { BatchProgress, JobOverview, JobProgress, OverviewState } from '../contract';
 import { shown } from '../contract';
+import { hasExpired } from '../contract/expiry';
 import { knownCost } from '../contract/job-cost';
 import { describeMoney } from '../contract/money';
 import { batchLine } from './batch-lines';
@@ -51,7 +52,7 @@ export function jobColumns(nowMs: number): Column<JobRow>[] {
 export function phaseText(row: JobRow, nowMs: number): string {
   if (row.kind === 'batch') return batchText(row);
   if (row.state === 'failed') return row.failure ?? 'not known';
-  if (row.endedAt !== undefined) return '';
+  if (row.endedAt !== undefined) return hasExpired(row, nowMs) ? 'expired' : '';
   const { progress, retrying, isCancelling } = row;
   const phase = progress?.phase ?? row.phase ?? '';
   const percent = progress ? percentOf(progress) : row.percent;

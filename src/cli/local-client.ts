@@ -1,7 +1,9 @@
 import { Client, Connection } from '@temporalio/client';
 import { msToTs, optionalTsToMs } from '@temporalio/common/lib/time';
+import { readEncryptionKeys } from '../config/encryption-config';
 import type { Environment } from '../config/read-setting';
 import { wantsTraces } from '../config/trace-config';
+import { withEncryption } from '../encryption/data-converter';
 import { tracedClient } from '../tracing/client-interceptor';
 import type { StackNote } from './stack-note';
 
@@ -17,8 +19,9 @@ export async function connectLocally(
   env: Environment = {},
   connectTimeout: '2s' | '20s' = '2s',
 ): Promise<Client> {
+  const dataConverter = withEncryption(undefined, { ring: readEncryptionKeys(env) });
   const connection = await Connection.connect({ address, connectTimeout });
-  return new Client({ connection, namespace, ...tracedClient(wantsTraces(env)) });
+  return new Client({ connection, namespace, dataConverter, ...tracedClient(wantsTraces(env)) });
 }
 
 /** Raises the server's retention of ended jobs; a longer one stays. */

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Client } from '@temporalio/client';
+import { readEncryptionKeys } from '../config/encryption-config';
+import type { Environment } from '../config/read-setting';
 import { readDataFolder } from '../config/temporal-config';
 import { isAlive, startDevServer } from '../temporal-server';
 import { Closers } from './closers';
@@ -28,10 +30,12 @@ export async function openLocalServer(
   options: Pick<LocalStackOptions, 'env' | 'terminal' | 'printLine' | 'redraw'>,
 ): Promise<LocalServer | undefined> {
   const { env } = options;
+  // A wrong setting fails before anything is joined or started.
+  readEncryptionKeys(env);
   const folder = resolve(readDataFolder(env));
   const dbFilename = join(folder, 'temporal.db');
   if (!existsSync(dbFilename)) return undefined;
-  const access = await joinOrLock(folder, async () => joinServer(await readStackNote(folder)), options);
+  const access = await joinOrLock(folder, async () => joinServer(await readStackNote(folder), env), options);
   if ('joined' in access) return access.joined;
   const closers = new Closers(() => access.lock.release());
   try {
@@ -50,10 +54,10 @@ export async function openLocalServer(
   }
 }
 
-async function joinServer(note: StackNote | undefined): Promise<LocalServer | undefined> {
+async function joinServer(note: StackNote | undefined, env: Environment): Promise<LocalServer | undefined> {
   if (!note || !isAlive(note.pid)) return undefined;
   const client = await loadClient()
-    .connectLocally(note)
+    .connectLocally(note, env)
     .catch(() => undefined);
   return client && { client, uiUrl: note.uiUrl, close: () => client.connection.close() };
 }

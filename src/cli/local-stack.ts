@@ -1,6 +1,8 @@
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
+import { readEncryptionKeys } from '../config/encryption-config';
+import { readGatewayConfig } from '../config/gateway-config';
 import { readLogConfig } from '../config/log-config';
 import { localTaskQueue, resolveQueues } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
@@ -9,7 +11,7 @@ import { readDataFolder } from '../config/temporal-config';
 import type { LogLevel } from '../contract/log-events';
 import type { VideoServiceOptions } from '../service';
 import { createStorage, storageAddress, type VideoStorage } from '../storage';
-import { isAlive, isDead, ProcessLock, SILENT_AFTER_MS, startDevServer } from '../temporal-server';
+import { freePort, isAlive, isDead, ProcessLock, SILENT_AFTER_MS, startDevServer } from '../temporal-server';
 import { Closers } from './closers';
 import { closeDataFiles, makeDataFolder } from './data-folder';
 import { endOrphans } from './end-orphans';
@@ -81,6 +83,7 @@ export async function openLocalStack(options: LocalStackOptions): Promise<LocalS
   // An invalid setting fails before anything is started.
   if (namesAService(options.env)) readServiceConfig(options.env);
   readDownloadOptions(options.env);
+  readEncryptionKeys(options.env);
   // No video is paid for that could not be stored.
   const storage = await openStorage(options.env);
   await makeDataFolder(folder);
@@ -149,10 +152,12 @@ async function startStack(
     const dbFilename = join(folder, 'temporal.db');
     await endOrphans(dbFilename, await readStackNote(folder));
     const executable = await findExecutable(options);
+    const codecPort = await portOfCodec(options);
     const server = await startDevServer({
       executable,
       port,
       uiPort,
+      uiCodecEndpoint: codecPort === undefined ? undefined : `http://127.0.0.1:${codecPort}${CODEC_PATH}`,
       dbFilename,
       logFile: join(folder, 'temporal.log'),
       onStarted: () => void load.workers(),
@@ -173,7 +178,7 @@ async function startStack(
       .workers()
       .startWorkers({ env, address, queues, service, storage, logLevel, terminal }, closers);
     const pageUrl = options.forOtherPrograms
-      ? await startGateway({ client, storage, uiUrl, searchable }, options, closers)
+      ? await startGateway({ client, storage, uiUrl, searchable, codecPort }, options, closers)
       : undefined;
     const isEmulated = !namesAService(env);
     const stored = storageAddress(readStorageConfig(env));
@@ -215,6 +220,18 @@ async function startStack(
   }
 }
 
+/** The address under which the gateway decrypts; the same as in the gateway, which takes long to load. */
+const CODEC_PATH = '/codec';
+
+/**
+ * The port of a gateway that decrypts for the UI of this machine, which must be known before the UI starts. A gateway with keys
+ * decrypts for nobody without one, and this UI has none.
+ */
+async function portOfCodec({ env, forOtherPrograms, gatewayPort }: LocalStackOptions) {
+  if (!forOtherPrograms || readEncryptionKeys(env) === undefined) return undefined;
+  return readGatewayConfig(env).keysFile === undefined ? (gatewayPort ?? (await freePort())) : undefined;
+}
+
 /** Returns the address of the page. Its jobs run on the configured task queue. */
 async function startGateway(
   {
@@ -222,7 +239,9 @@ async function startGateway(
     storage,
     uiUrl,
     searchable,
-  }: Pick<LocalStack, 'client' | 'uiUrl' | 'searchable'> & Pick<StackBase, 'storage'>,
+    codecPort,
+  }: Pick<LocalStack, 'client' | 'uiUrl' | 'searchable'> &
+    Pick<StackBase, 'storage'> & { codecPort: number | undefined },
   { env, terminal, gatewayPort = 0, printLine }: LocalStackOptions,
   closers: Closers,
 ): Promise<string> {
@@ -238,7 +257,8 @@ async function startGateway(
     client,
     storage,
     temporalUiUrl: uiUrl,
-    port: gatewayPort,
+    port: codecPort ?? gatewayPort,
+    ...(codecPort !== undefined && { codec: true }),
     monitor: false,
     log: printLine,
   });

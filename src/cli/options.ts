@@ -19,6 +19,7 @@ export interface GenerateOptions {
   storage?: string;
   keepBad?: boolean;
   cap?: string[];
+  keepFor?: string;
 }
 
 export interface BatchOptions {
@@ -33,6 +34,7 @@ export interface BatchOptions {
   storage?: string;
   keepBad?: boolean;
   cap?: string[];
+  keepFor?: string;
 }
 
 export interface DecideOptions {
@@ -86,6 +88,10 @@ export interface GatewayKeyOptions {
   ifMissing?: boolean;
 }
 
+export interface EncryptionKeyOptions {
+  file?: string;
+}
+
 export interface DoctorOptions {
   json?: boolean;
 }
@@ -134,6 +140,13 @@ export interface PollOptions {
 export interface RetryCommandOptions {
   resubmit?: boolean;
   deadline?: string;
+  json?: boolean;
+}
+
+export interface ForgetCommandOptions {
+  dryRun?: boolean;
+  yes?: boolean;
+  marker: boolean;
   json?: boolean;
 }
 

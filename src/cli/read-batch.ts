@@ -45,7 +45,7 @@ export async function readBatch(file: string, options: BatchOptions, env: Enviro
   const digest = digestOf(content);
   const isInline = Buffer.byteLength(content) <= MAX_INLINE_BYTES;
   const requestsFrom = `batches/requests-${digest.slice(0, 32)}.jsonl`;
-  const { window, onFailure, deadline, onLostSubmit, holdFor, storage, keepBad } = options;
+  const { window, onFailure, deadline, onLostSubmit, holdFor, storage, keepBad, keepFor } = options;
   const parsed = parseBatchInput(
     defined({
       ...(isInline ? { requests: lines.requests } : { requestsFrom }),
@@ -57,6 +57,7 @@ export async function readBatch(file: string, options: BatchOptions, env: Enviro
       storage,
       keepBad,
       cap: readCap(options.cap),
+      keepFor,
       polling: namesAService(env) ? undefined : EMULATOR_POLLING,
     }),
     extraFields,

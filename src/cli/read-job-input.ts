@@ -14,7 +14,7 @@ export function readJobInput(
   extraFields: readonly string[] = [],
 ): JobInput | undefined {
   const { imageUrl, resolution, aspectRatio, duration, seed, adopt, id } = options;
-  const { deadline, onLostSubmit, holdFor, storage, keepBad } = options;
+  const { deadline, onLostSubmit, holdFor, storage, keepBad, keepFor } = options;
   checkId(id);
   const request = defined({
     prompt,
@@ -42,6 +42,7 @@ export function readJobInput(
       storage,
       keepBad,
       cap: readCap(options.cap),
+      keepFor,
       polling: onEmulator ? EMULATOR_POLLING : undefined,
     }),
     extraFields,

@@ -10,6 +10,7 @@ import type {
   DevOptions,
   DoctorOptions,
   EmulatorCommandOptions,
+  EncryptionKeyOptions,
   ExplainOptions,
   GatewayCommandOptions,
   GatewayKeyOptions,
@@ -28,6 +29,7 @@ const load = {
   emulator: (): typeof import('./emulator') => require('./emulator'),
   gateway: (): typeof import('./gateway') => require('./gateway'),
   gatewayKey: (): typeof import('./gateway-key') => require('./gateway-key'),
+  encryptionKey: (): typeof import('./encryption-key') => require('./encryption-key'),
   readFaults: (): typeof import('./read-faults') => require('./read-faults'),
   doctor: (): typeof import('./doctor') => require('./doctor'),
   explain: (): typeof import('./explain') => require('./explain'),
@@ -40,6 +42,7 @@ const load = {
   poll: (): typeof import('./poll') => require('./poll'),
   retry: (): typeof import('./retry') => require('./retry'),
   download: (): typeof import('./download') => require('./download'),
+  forget: (): typeof import('./forget') => require('./forget'),
   open: (): typeof import('./open') => require('./open'),
   spend: (): typeof import('./spend') => require('./spend'),
   whileExporting: (): typeof import('./while-exporting') => require('./while-exporting'),
@@ -70,6 +73,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     emulator: (options) => recordCode(load.emulator().emulator(options, terminal)),
     gateway: (options) => traced(() => load.gateway().gateway(options, terminal)),
     gatewayKey: (name, options) => recordCode(load.gatewayKey().gatewayKey(name, options, terminal)),
+    encryptionKey: (name, options) => recordCode(load.encryptionKey().encryptionKey(name, options, terminal)),
     doctor: (options) => recordCode(load.doctor().doctor(options, terminal)),
     explain: (file, options) => recordCode(load.explain().explain(file, options, terminal)),
     searchAttributes: (options) => recordCode(load.searchAttributes().searchAttributes(options, terminal)),
@@ -81,6 +85,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     poll: (id, options) => recordCode(load.poll().poll(id, options, terminal)),
     retry: (id, options) => recordCode(load.retry().retry(id, options, terminal)),
     download: (id, options) => recordCode(load.download().download(id, options, terminal)),
+    forget: (id, options) => recordCode(load.forget().forget(id, options, terminal)),
     open: (id, options) => recordCode(load.open().open(id, options, terminal)),
     spend: (options) => recordCode(load.spend().spend(options, terminal)),
     completion: async (shell) => {
@@ -122,6 +127,7 @@ interface Actions extends JobActions {
   emulator(options: EmulatorCommandOptions): Promise<void>;
   gateway(options: GatewayCommandOptions): Promise<void>;
   gatewayKey(name: string, options: GatewayKeyOptions): Promise<void>;
+  encryptionKey(name: string, options: EncryptionKeyOptions): Promise<void>;
   doctor(options: DoctorOptions): Promise<void>;
   explain(file: string, options: ExplainOptions): Promise<void>;
   searchAttributes(options: SearchAttributesOptions): Promise<void>;
@@ -162,6 +168,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     )
     .option('--keep-bad', 'keep a download that is not a valid video, for inspection')
     .option('--cap <amount...>', 'what the video may take at most, such as "2.50 USD" or "8 seconds"')
+    .option('--keep-for <time>', 'remove the video from the storage after this time, such as 30d')
     .option('--no-wait', 'start the job and exit')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.generate);
@@ -178,6 +185,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--storage <prefix>', 'prefix of the videos in the storage, such as foxes/')
     .option('--keep-bad', 'keep a download that is not a valid video, for inspection')
     .option('--cap <amount...>', 'what all videos together may take, such as "50 videos" or "20 USD"')
+    .option('--keep-for <time>', 'remove each video from the storage after this time, such as 30d')
     .option('--no-wait', 'start the batch and exit')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.batch);
@@ -240,6 +248,12 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--file <file>', 'the file of keys (default: VIDEOGEN_GATEWAY_KEYS_FILE)')
     .option('--if-missing', 'do nothing if the name has a key already')
     .action(actions.gatewayKey);
+  program
+    .command('encryption-key')
+    .description('make a key that encrypts what jobs leave in Temporal')
+    .argument('<name>', 'its id, such as 2026-11')
+    .option('--file <file>', 'the file of keys to put it first in (default: VIDEOGEN_ENCRYPTION_KEYS_FILE)')
+    .action(actions.encryptionKey);
   program
     .command('doctor')
     .description('check everything that a job needs, and say how to fix each problem')

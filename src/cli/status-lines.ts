@@ -9,6 +9,7 @@ import {
   type JobResult,
   shown,
 } from '../contract';
+import { hasExpired } from '../contract/expiry';
 import { describeBatchCost, describeCost } from '../contract/job-cost';
 import { batchLine } from './batch-lines';
 import type { errorObject } from './exit-codes';
@@ -44,6 +45,7 @@ export function reportLines(report: StatusReport, columns: number, nowMs: number
     ['task', report.taskId && report.item === undefined && shown(report.taskId)],
     ['video', videoOf(report)],
     ['cost', costOf(report)],
+    ['expires', expiryOf(report, nowMs)],
     ['results', report.result && 'results' in report.result && report.result.results.uri],
     [
       'retry',
@@ -94,9 +96,22 @@ function progressText(report: StatusReport): string | undefined {
   return endedAt === undefined && kind === 'job' ? phase : undefined;
 }
 
-function videoOf({ result, itemResult }: StatusReport): string | undefined {
+function videoOf(report: StatusReport): string | undefined {
+  const stored = storedOf(report);
+  return stored && `${stored.video.uri} (${describeVideo(stored.video)})`;
+}
+
+function storedOf({ result, itemResult }: StatusReport): Pick<JobResult, 'video'> | undefined {
   const stored = itemResult?.outcome === 'succeeded' ? itemResult : result;
-  return stored && 'video' in stored ? `${stored.video.uri} (${describeVideo(stored.video)})` : undefined;
+  return stored && 'video' in stored ? stored : undefined;
+}
+
+function expiryOf(report: StatusReport, nowMs: number): string | undefined {
+  const { expiresAt } = storedOf(report)?.video ?? {};
+  if (expiresAt === undefined) return undefined;
+  return hasExpired({ expiresAt }, nowMs)
+    ? `${expiresAt}: it has expired`
+    : `${expiresAt}, in ${ageText(Date.parse(expiresAt) - nowMs)}`;
 }
 
 /** Of an item its own; of a batch the sum. */

@@ -8,6 +8,7 @@ import {
   type JobResult,
   printableJson,
 } from '../contract';
+import { hasExpired } from '../contract/expiry';
 import { commandOn } from '../contract/job-commands';
 import { decisionCommands } from '../contract/lost-submit';
 import { PROGRESS_QUERY } from '../contract/names';
@@ -93,7 +94,8 @@ async function readItem(report: Known, item: number, { env }: Terminal): Promise
 
 const runningOf = ({ progress }: Known) => (progress && 'running' in progress ? progress.running : undefined);
 
-function commandsFor({ workflowId, kind, state, failure, taskId, progress }: JobOverview & Known): string[] {
+function commandsFor(report: JobOverview & Known): string[] {
+  const { workflowId, kind, state, failure, taskId, progress } = report;
   switch (state) {
     case 'running':
       return [
@@ -104,7 +106,7 @@ function commandsFor({ workflowId, kind, state, failure, taskId, progress }: Job
     case 'needs-decision':
       return decisionCommands(workflowId).map(({ command }) => command);
     case 'succeeded':
-      return kind === 'batch' ? [] : [commandOn('download', workflowId)];
+      return kind === 'batch' || hasExpired(report) ? [] : [commandOn('download', workflowId)];
     case 'failed':
     case 'cancelled':
       return kind === 'batch' || mayRetryAsItIs(failure, taskId) ? [commandOn('retry', workflowId)] : [];

@@ -27,6 +27,10 @@ export interface Terminal {
   outLine(pieces: readonly Piece[]): void;
   /** Writes a control sequence to the screen of `out`. */
   outControl(sequence: string): void;
+  /** Whether a person can answer a question. */
+  canAsk(): boolean;
+  /** Asks the person at the terminal; no answer is an empty one. */
+  ask(question: string): Promise<string>;
   /** Whether the reader of `out` is gone, as `head` is after its lines. */
   isOutClosed(): boolean;
   /** Calls back on the first Ctrl-C or SIGTERM. The returned function removes the callback. */
@@ -100,6 +104,23 @@ export interface ProcessTerminal extends Terminal {
   end(code: number): Promise<number>;
 }
 
+/** While it waits, the reader takes Ctrl-C. */
+function askOn(question: string, interrupt: () => void): Promise<string> {
+  const { createInterface }: typeof import('node:readline') = require('node:readline');
+  const reader = createInterface({ input: process.stdin, output: process.stderr });
+  return new Promise((resolve) => {
+    reader.once('close', () => resolve(''));
+    reader.once('SIGINT', () => {
+      interrupt();
+      reader.close();
+    });
+    reader.question(printable(question), (answer) => {
+      resolve(answer);
+      reader.close();
+    });
+  });
+}
+
 export function processTerminal(): ProcessTerminal {
   const callbacks = new Set<() => void>();
   let interrupted = false;
@@ -145,6 +166,8 @@ export function processTerminal(): ProcessTerminal {
       return isTTY ? { columns: columns || 80, rows: rows || 24 } : undefined;
     },
     isOutClosed: () => isOutClosed,
+    canAsk: () => Boolean(process.stdin.isTTY && process.stderr.isTTY),
+    ask: (question) => askOn(question, interrupt),
     onInterrupt: (callback) => {
       if (interrupted) callback();
       callbacks.add(callback);

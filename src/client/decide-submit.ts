@@ -13,6 +13,7 @@ import type { JobProgress } from '../contract/job';
 import type { ItemDecision, SubmitDecision } from '../contract/lost-submit';
 import { DECISION_REFUSED, DecisionRefused } from '../contract/lost-submit';
 import { DECIDE_SUBMIT_SIGNAL, DECIDE_SUBMIT_UPDATE, PROGRESS_QUERY } from '../contract/names';
+import { hasOwnCodec } from '../encryption/data-converter';
 
 const QUERY_EVERY_MS = 200;
 /** Longer than a job takes to look up the task that it is to adopt. */
@@ -23,6 +24,9 @@ export async function decideSubmit(
   handle: WorkflowHandle,
   decision: SubmitDecision | ItemDecision,
 ): Promise<void> {
+  // Reads the memo, and rejects if it is encrypted with a key that is not here: the worker could not read the decision, or
+  // the task id would be in the open.
+  if (hasOwnCodec(handle.client.options.loadedDataConverter)) await unlessNotFound(handle.describe());
   try {
     await handle.executeUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE, { args: [decision] });
   } catch (error) {
@@ -32,6 +36,13 @@ export async function decideSubmit(
     if (!(cause instanceof ApplicationFailure && cause.type === DECISION_REFUSED)) throw error;
     throw new DecisionRefused(cause.message, { cause: error });
   }
+}
+
+async function unlessNotFound(describing: Promise<unknown>): Promise<void> {
+  await describing.catch((error: unknown) => {
+    // The update says so too, and it is explained there.
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+  });
 }
 
 /** Temporal also answers so for a workflow that has ended. */

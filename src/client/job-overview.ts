@@ -11,6 +11,7 @@ import { readCost } from '../contract/job-cost';
 import {
   BATCH_WORKFLOW_TYPE,
   COST_MEMO,
+  EXPIRES_MEMO,
   IDENTITY_MEMO,
   LOST_SUBMIT_MEMO,
   PERCENT_MEMO,
@@ -138,7 +139,7 @@ async function overviewOf(
       retrying: {
         activity: cleanText(retried.activityType?.name ?? ''),
         attempt: retried.attempt ?? 1,
-        message: cleanText(retried.lastFailure?.message ?? ''),
+        message: cleanText(await messageOf(client, retried.lastFailure)),
       },
     }),
     ...(ended === undefined && extended?.cancelRequested && { isCancelling: true }),
@@ -146,6 +147,7 @@ async function overviewOf(
     ...(info?.closeTime && { endedAt: isoOf(info.closeTime) }),
     taskQueue: info?.taskQueue ?? '',
     ...(info?.parentExecution?.workflowId && { parentId: info.parentExecution.workflowId }),
+    ...(isDate(memo(EXPIRES_MEMO)) && { expiresAt: String(memo(EXPIRES_MEMO)) }),
     ...(typeof memo(RETRY_OF_MEMO) === 'string' && { retryOf: String(memo(RETRY_OF_MEMO)) }),
   };
 }
@@ -168,7 +170,24 @@ async function firstStart(
   return first?.workflowExecutionInfo?.startTime ?? start;
 }
 
-const OWN_MEMOS = [TASK_ID_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, COST_MEMO, IDENTITY_MEMO, RETRY_OF_MEMO];
+const OWN_MEMOS = [
+  TASK_ID_MEMO,
+  LOST_SUBMIT_MEMO,
+  PERCENT_MEMO,
+  COST_MEMO,
+  IDENTITY_MEMO,
+  RETRY_OF_MEMO,
+  EXPIRES_MEMO,
+];
+/** With encryption the message is in a payload. Which key is missing for it, the failure says in the open. */
+async function messageOf(client: Client, failure: Failure): Promise<string> {
+  const { encodedAttributes } = failure ?? {};
+  const stored = encodedAttributes && { payloads: [encodedAttributes] };
+  const encoded = await decodeFirst(client.options.loadedDataConverter, stored).catch(() => undefined);
+  return textIn(Reflect.get(Object(encoded), 'message')) ?? failure?.message ?? '';
+}
+
+type Failure = NonNullable<Described['pendingActivities']>[number]['lastFailure'];
 
 /** Any program with access to the namespace may write a memo, and a codec that is not set here may have encoded it. */
 export async function readMemos(
@@ -185,6 +204,8 @@ export async function readMemos(
   }
   return (name) => read.get(name);
 }
+
+const isDate = (value: unknown) => typeof value === 'string' && !Number.isNaN(Date.parse(value));
 
 interface KnownOfJob {
   recorded: string | undefined;

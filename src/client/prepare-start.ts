@@ -25,6 +25,8 @@ export interface StartSettings {
   requestFields?: readonly string[];
   /** Whether the job gets search attributes at its start. */
   searchAttributes?: boolean;
+  /** Whether the task id stays out of them, because the job's payloads are encrypted and they are not. */
+  hidesTaskId?: boolean;
 }
 
 /** Parses a job and builds its start; throws InvalidRequest for input that breaks a rule. */
@@ -36,7 +38,7 @@ export function prepareJob(
   if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
   const input = withQueues(parsed.input, settings);
   const identity = identityOf(input);
-  const { workflowId = `video-${randomUUID()}`, temporal, searchAttributes } = settings;
+  const { workflowId = `video-${randomUUID()}`, temporal, searchAttributes, hidesTaskId } = settings;
   return {
     type: WORKFLOW_TYPE,
     identity,
@@ -45,7 +47,7 @@ export function prepareJob(
       staticSummary: describeJob(input),
       staticDetails: staticJobDetails(input),
       ...commonOptions(workflowId, identity, temporal),
-      ...(searchAttributes && { typedSearchAttributes: withOwnAttributes(input, temporal) }),
+      ...(searchAttributes && { typedSearchAttributes: withOwnAttributes(input, temporal, hidesTaskId) }),
       args: [input],
     },
     restartPolicy: jobRestartPolicy,
@@ -97,9 +99,13 @@ function withQueues<Input extends JobInput | BatchInput>(input: Input, { queues 
 }
 
 /** The job's first search attributes and the caller's; a value of the caller's wins. */
-function withOwnAttributes(input: JobInput, temporal: TemporalOptions = {}): TypedSearchAttributes {
+function withOwnAttributes(
+  input: JobInput,
+  temporal: TemporalOptions = {},
+  hidesTaskId?: boolean,
+): TypedSearchAttributes {
   const { typedSearchAttributes: given = [] } = temporal;
-  const own = new TypedSearchAttributes(firstSearchAttributes(input));
+  const own = new TypedSearchAttributes(firstSearchAttributes(input, { hidesTaskId }));
   return own.updateCopy(Array.isArray(given) ? given : given.getAll());
 }
 

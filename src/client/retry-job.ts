@@ -3,13 +3,13 @@ import type { Client, WorkflowHandle } from '@temporalio/client';
 import { ValueError } from '@temporalio/common';
 import type { BatchInput } from '../contract/batch';
 import { shown } from '../contract/clean-text';
-import { decodeFirst } from '../contract/decode-first';
 import type { DurationText } from '../contract/duration';
 import { keyMaterial } from '../contract/idempotency-key';
 import type { JobInput } from '../contract/job';
 import { commandOn } from '../contract/job-commands';
 import {
   COST_MEMO,
+  EXPIRES_MEMO,
   IDENTITY_MEMO,
   LOST_SUBMIT_MEMO,
   PERCENT_MEMO,
@@ -17,10 +17,12 @@ import {
   TASK_ID_MEMO,
 } from '../contract/names';
 import type { JobOverview } from '../contract/overview';
+import { encrypts } from '../encryption/data-converter';
 import { failureOfEnded, findWorkflow, inTime } from './job-overview';
 import { prepareBatch, prepareJob } from './prepare-start';
 import { planRetry, type RetryPlan, RetryRefused, retryName } from './retry-plan';
 import { type Existing, hasSentNothing, NameTaken, type PreparedStart, startOrJoin } from './start-or-join';
+import { readInput, type StoredInput } from './stored-input';
 
 /** Options for a retry. */
 export interface RetryOptions {
@@ -95,12 +97,17 @@ async function retryOne(
       // What the service takes beyond the interface is in the request, which was accepted before.
       requestFields: 'submit' in plan ? Object.keys(await requestOf(client, overview)) : [],
       searchAttributes: Object.hasOwn(description.searchAttributes, 'VideoPhase'),
+      hidesTaskId:
+        encrypts(client.options.loadedDataConverter) ||
+        !Object.hasOwn(description.searchAttributes, 'VideoTaskId'),
       temporal: {
         memo: { ...memoToKeep(description.memo), ...(retryOf !== undefined && { [RETRY_OF_MEMO]: retryOf }) },
       },
     },
   );
-  const { isJoined } = await startOn(client, overview, prepared);
+  // Whoever says `resubmit` has read how the job ended, whatever a mere start under its name would do.
+  const start = isAfresh ? { ...prepared, restartPolicy: restartIfUnpaid } : prepared;
+  const { isJoined } = await startOn(client, overview, start);
   return {
     workflowId: prepared.options.workflowId,
     kind: 'job',
@@ -108,6 +115,9 @@ async function retryOne(
     isJoined,
   };
 }
+
+const restartIfUnpaid: PreparedStart<JobInput>['restartPolicy'] = async (handle, ended) =>
+  (await hasSentNothing(handle, ended)) ? 'ALLOW_DUPLICATE_FAILED_ONLY' : undefined;
 
 /** A batch continues under its own name: whatever it paid for is recorded in the storage. */
 async function retryBatch(client: Client, overview: JobOverview): Promise<RetriedJob> {
@@ -188,24 +198,11 @@ async function requestOf(client: Client, overview: JobOverview): Promise<object>
   );
 }
 
-type StoredInput = Record<string, unknown>;
-
-/** The input of the last run; a job continues as new with the same. Any program may have written it. */
-async function inputOf(client: Client, { workflowId, runId }: JobOverview): Promise<StoredInput> {
-  const { history } = await inTime(client, () =>
-    client.workflowService.getWorkflowExecutionHistory({
-      namespace: client.options.namespace,
-      execution: { workflowId, runId },
-      maximumPageSize: 1,
-    }),
-  );
-  const { input } = history?.events?.[0]?.workflowExecutionStartedEventAttributes ?? {};
-  const first = await decodeFirst(client.options.loadedDataConverter, input).catch(() => undefined);
-  if (typeof first !== 'object' || first === null) {
-    throw unreadable(workflowId);
-  }
-  // Some languages send null for an unset field.
-  return Object.fromEntries(Object.entries(first).filter(([, value]) => value !== null));
+/** Rejects if it cannot be decoded here. */
+async function inputOf(client: Client, overview: JobOverview): Promise<StoredInput> {
+  const input = await readInput(client, overview);
+  if (input === undefined) throw unreadable(overview.workflowId);
+  return input;
 }
 
 const fieldsOfAll = ({ requests }: StoredInput) =>
@@ -217,6 +214,7 @@ const OWN_MEMOS: readonly string[] = [
   LOST_SUBMIT_MEMO,
   COST_MEMO,
   RETRY_OF_MEMO,
+  EXPIRES_MEMO,
 ];
 
 /** What other programs noted about the job is true for its retry too. */

@@ -72,6 +72,10 @@ function whyNot({
   taskId,
   sentNothing,
 }: Pick<EndedJob, 'failure' | 'taskId' | 'sentNothing'> & { name: string }): string {
+  if (failure?.type === 'ContentRefused') {
+    const cost = taskId === undefined ? '' : ' and may be charged again';
+    return `The content of ${name} was refused, and the same request would be refused again${cost}. Change the prompt or the image and start a new job.`;
+  }
   if (taskId !== undefined) {
     return `The task of ${name} brings no video (${failure?.type}). The same request again is paid again.`;
   }

@@ -102,26 +102,37 @@ export async function jobRestartPolicy(
   handle: WorkflowHandle,
   existing: Existing,
 ): Promise<WorkflowIdReusePolicy | undefined> {
-  return (await hasSentNothing(handle, existing)) ? 'ALLOW_DUPLICATE_FAILED_ONLY' : undefined;
+  const { sentNothing, failure } = await readEnding(handle, existing);
+  // The same request would be refused again, and services suspend accounts that repeat such requests.
+  if (failure?.type === 'ContentRefused') return undefined;
+  return sentNothing ? 'ALLOW_DUPLICATE_FAILED_ONLY' : undefined;
 }
 
 /** Whether an ended job certainly paid for nothing. */
-export async function hasSentNothing(
+export async function hasSentNothing(handle: WorkflowHandle, existing: Existing): Promise<boolean> {
+  return (await readEnding(handle, existing)).sentNothing;
+}
+
+/** How an ended job failed, as far as that decides whether it paid for anything. */
+async function readEnding(
   handle: WorkflowHandle,
   { status, memo, raw, runId }: Existing,
-): Promise<boolean> {
-  if (memo?.[TASK_ID_MEMO] !== undefined || memo?.[LOST_SUBMIT_MEMO] !== undefined) return false;
+): Promise<{ sentNothing: boolean; failure?: VideoFailure | undefined }> {
+  const mayHaveSent = { sentNothing: false };
+  if (memo?.[TASK_ID_MEMO] !== undefined || memo?.[LOST_SUBMIT_MEMO] !== undefined) return mayHaveSent;
   // A run before the reset may have sent something that this run does not know of.
-  if (raw.workflowExtendedInfo?.lastResetTime) return false;
-  if (status.name === 'CANCELLED') return true;
-  if (status.name !== 'FAILED') return false;
+  if (raw.workflowExtendedInfo?.lastResetTime) return mayHaveSent;
+  if (status.name === 'CANCELLED') return { sentNothing: true };
+  if (status.name !== 'FAILED') return mayHaveSent;
   const failure = await runAlone(handle, runId)
     .result()
     .then(
       () => undefined,
       (error: unknown) => readFailure(error),
     );
-  return failure !== undefined && failure.taskId === undefined && FAILURES[failure.type].paidNothing;
+  const sentNothing =
+    failure !== undefined && failure.taskId === undefined && FAILURES[failure.type].paidNothing;
+  return { sentNothing, failure };
 }
 
 /** Somebody may start an ended one again meanwhile, and the end of that run is not waited for. */

@@ -5,11 +5,15 @@ import {
 } from '@temporalio/client';
 import { queuesInInput, resolveQueues } from '../config/queues';
 import { type Environment, readProfile } from '../config/service-config';
+import { readStorageConfig } from '../config/storage-config';
 import { readSearchAttributes } from '../config/temporal-config';
 import type { BatchInput } from '../contract/batch';
 import type { JobInput, JobResult } from '../contract/job';
 import type { JobOverview } from '../contract/overview';
+import { encrypts } from '../encryption/data-converter';
+import { createStorage, type VideoStorage } from '../storage';
 import { connectClient } from './connect';
+import { type ForgetOptions, type ForgottenJob, forgetJob } from './forget-job';
 import { findWorkflow } from './job-overview';
 import { type ListOptions, listJobs } from './list-jobs';
 import { prepareBatch, prepareJob } from './prepare-start';
@@ -35,9 +39,11 @@ export interface VideoClientOptions {
   requestFields?: readonly string[];
   /**
    * Whether jobs get the search attributes VideoTaskId, VideoPhase and VideoOutcome, which the namespace must have
-   * registered. Batches get none. Default: `VIDEOGEN_SEARCH_ATTRIBUTES`, or false.
+   * registered. Batches get none. A client that encrypts leaves VideoTaskId out. Default: `VIDEOGEN_SEARCH_ATTRIBUTES`, or false.
    */
   searchAttributes?: boolean;
+  /** Where the videos of the jobs are, for `forget`. Default: `VIDEOGEN_STORAGE`. */
+  storage?: VideoStorage;
   /**
    * Whether jobs get the trace of the active span, by the OpenTelemetry of your program. Your own client needs
    * `createTraceInterceptor` instead. Default: whether an `OTEL_…` variable asks for traces.
@@ -108,6 +114,16 @@ export interface VideoClient {
    * ```
    */
   retry(workflowId: string, options?: RetryOptions): Promise<RetriedJob>;
+  /**
+   * Removes what can be removed of an ended job, batch or item: its files in the storage and its executions in Temporal. It
+   * cannot be undone. Run it again if it was interrupted. Rejects with a ForgetRefused.
+   *
+   * @example
+   * ```ts
+   * const { removed, kept, stays } = await videos.forget('fox-1');
+   * ```
+   */
+  forget(workflowId: string, options?: ForgetOptions): Promise<ForgottenJob>;
   /** Closes the connection, unless you gave the client. */
   close(): Promise<void>;
 }
@@ -129,8 +145,9 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   const { taskQueue } = queues;
   const requestFields = options.requestFields ?? readProfile(env)?.requestFields ?? [];
   const searchAttributes = options.searchAttributes ?? readSearchAttributes(env) ?? false;
-  const settings = { queues: queuesInInput(queues), requestFields, searchAttributes };
   const client = options.client ?? (await connectClient(env, options.tracing));
+  const hidesTaskId = encrypts(client.options.loadedDataConverter);
+  const settings = { queues: queuesInInput(queues), requestFields, searchAttributes, hidesTaskId };
 
   const send =
     (type: string) =>
@@ -171,6 +188,8 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
       return found && 'overview' in found ? found.overview : undefined;
     },
     retry: (workflowId, retryOptions) => retryJob(client, workflowId, retryOptions),
+    forget: (workflowId, forgetOptions) =>
+      forgetJob(client, options.storage ?? createStorage(readStorageConfig(env)), workflowId, forgetOptions),
     close: async () => {
       if (!options.client) await client.connection.close();
     },

@@ -82,7 +82,9 @@ function endedBefore(failure: VideoFailure, { workflowId }: WorkflowHandle, ende
   const command = adoptCommand(failure);
   const fix = command
     ? `adopt its task under another name (${command}), or choose another name`
-    : 'to try again, choose another name';
+    : failure.type === 'ContentRefused'
+      ? 'change the request and choose another name'
+      : 'to try again, choose another name';
   const note = `the job ${workflowId} ended so at ${endedAt.toISOString()}, and nothing was tried again under its name: ${fix}`;
   const message = failure.details.message?.replace(/[.\s]+$/, '');
   return new VideoFailure(

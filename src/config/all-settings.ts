@@ -1,4 +1,5 @@
 import { CAP_SETTINGS } from './caps-config';
+import { ENCRYPTION_SETTINGS, readEncryptionKeys } from './encryption-config';
 import { GATEWAY_SETTINGS, readHookSecret } from './gateway-config';
 import { LOG_SETTINGS } from './log-config';
 import { MONITOR_SETTINGS } from './monitor-config';
@@ -27,6 +28,7 @@ export const SETTINGS = {
   Logs: LOG_SETTINGS,
   Traces: TRACE_SETTINGS,
   Temporal: TEMPORAL_SETTINGS,
+  Encryption: ENCRYPTION_SETTINGS,
   'Temporal servers on this machine': LOCAL_SETTINGS,
 } satisfies Record<string, SettingGroup>;
 
@@ -42,6 +44,7 @@ const COMBINED: readonly ((env: Environment) => unknown)[] = [
   readTemporalConfig,
   readWebhookConfig,
   readHookSecret,
+  readEncryptionKeys,
 ];
 
 /** What is wrong with the settings, a line each. Each is read by itself, so that one mistake does not hide another. */

@@ -17,6 +17,17 @@ function readOrigins(given: string | undefined, context: z.RefinementCtx): strin
   return origins.filter((origin) => origin !== '');
 }
 
+function readKeyNames(given: string | undefined, context: z.RefinementCtx): string[] {
+  const names = (given ?? '')
+    .split(',')
+    .map((name) => name.trim())
+    .filter(Boolean);
+  // Without the value: it may be a key in the place of its name.
+  if (!names.every((name) => /^[a-z0-9_]{1,63}$/.test(name)))
+    context.addIssue({ code: 'custom', message: 'has something in it that is not the name of a key' });
+  return names;
+}
+
 /** Its value is never shown. As `whsec_…` it can also check signatures. */
 const hookSecret = text.regex(/^[\x21-\x7e]{20,200}$/, 'is not 20 to 200 ASCII characters without spaces');
 const HOOK_SECRET_FIX =
@@ -92,6 +103,14 @@ export const GATEWAY_SETTINGS = {
     unset: 'none: only its own page',
     fix: 'give exact origins such as https://shop.example.com,http://localhost:3000, or unset it',
   },
+  VIDEOGEN_GATEWAY_CODEC_KEYS: {
+    type: text.optional().transform(readKeyNames),
+    meaning:
+      'The names of the gateway keys that may have payloads decrypted at `/codec`, with commas between them, for the Temporal UI in `VIDEOGEN_TEMPORAL_UI_URL`.',
+    page: 'encryption.md#the-temporal-ui',
+    unset: 'the gateway decrypts for nobody',
+    fix: 'give names of keys such as ops,alice, or unset it',
+  },
   VIDEOGEN_GATEWAY_LOG: {
     type: z
       .enum(['requests', 'errors'], { error: ({ input }) => `is ${JSON.stringify(input)}` })
@@ -120,6 +139,8 @@ export interface GatewayConfig {
   temporalUiUrl: string | undefined;
   corsOrigins: readonly string[];
   content: 'stream' | 'redirect';
+  /** The names of the keys that may decrypt. */
+  codecKeys: readonly string[];
   log: 'requests' | 'errors';
   hookSecret: (() => string) | undefined;
   limits: { requestsPerSecond?: number; jobsAtATime?: number; jobsADay?: number };
@@ -132,6 +153,7 @@ export function readGatewayConfig(env?: Environment): GatewayConfig {
     temporalUiUrl: readTemporalUiUrl(env),
     corsOrigins: read('VIDEOGEN_GATEWAY_CORS_ORIGINS', env),
     content: read('VIDEOGEN_GATEWAY_CONTENT', env),
+    codecKeys: read('VIDEOGEN_GATEWAY_CODEC_KEYS', env),
     log: read('VIDEOGEN_GATEWAY_LOG', env),
     hookSecret: readHookSecret(env),
     limits: {

@@ -96,6 +96,14 @@ export const BY_KIND: Record<NoAnswer, Record<AnsweredCall, FailureType>> = {
   },
 };
 
+/** Answers that speak of the key, the address or the load: whatever their words, they do not refuse the content. */
+const NOT_ABOUT_CONTENT = [401, 402, 404, 405, 408, 409, 429];
+
+/** Whether a refused submit with this status can be a refusal of its content. A 5xx may have any reason. */
+export function mayRefuseContent(status: number): boolean {
+  return status >= 400 && status <= 499 && !NOT_ABOUT_CONTENT.includes(status);
+}
+
 export function failureOfStatus(call: AnsweredCall, status: number): FailureType {
   const statusClass = Math.floor(status / 100) * 100;
   return BY_STATUS[call][status] ?? BY_STATUS[call][statusClass] ?? 'AnswerUnreadable';

@@ -125,6 +125,18 @@ export const FAILURES = {
     isFinal: true,
     worthAdopting: false,
   },
+  ContentRefused: {
+    meaning: 'The content policy of the service refused the request or the video',
+    advice:
+      'Change the prompt or the image and start a new job. The same request would be refused again, and services may suspend accounts that repeat it.',
+    retry: { submit: 'never', poll: 'never', download: 'never' },
+    httpStatus: 451,
+    exitCode: 22,
+    // Without a task, the service refused the request before it made one.
+    paidNothing: true,
+    isFinal: true,
+    worthAdopting: false,
+  },
   GenerationCancelled: {
     meaning: 'The task was cancelled at the service',
     advice: 'Start a new job if you still want the video.',

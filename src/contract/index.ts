@@ -60,6 +60,7 @@ export {
 export type { Money, MoneySum } from './money';
 export * from './names';
 export { type JobOverview, OVERVIEW_STATES, type OverviewState } from './overview';
+export { CONTENT_STAGES, type ContentStage, type RefusedContent } from './refused-content';
 export {
   ASPECT_RATIOS,
   MAX_DURATION_SECONDS,

@@ -46,8 +46,17 @@ export function isWorkflowId(value: unknown): value is string {
 
 /** True for a key or prefix that a job may store its video under. */
 export function isStorageKey(key: unknown): key is string {
-  // Some file systems treat Jobs/ as jobs/.
-  return isPlainKey(key) && !RESERVED_FOLDERS.some((folder) => key.toLowerCase().startsWith(`${folder}/`));
+  return isPlainKey(key) && !isReserved(key);
+}
+
+/** True for the key of a stored video: placeholders may have made it longer than a caller's may be. */
+export function isVideoKey(key: string): boolean {
+  return key.split('/').every(isSegment) && !isReserved(key);
+}
+
+/** Some file systems treat Jobs/ as jobs/. */
+function isReserved(key: string): boolean {
+  return RESERVED_FOLDERS.some((folder) => key.toLowerCase().startsWith(`${folder}/`));
 }
 
 /** True for the key of one file, without placeholders. */
@@ -129,6 +138,15 @@ const DURATION: FieldRule<DurationText> = {
   sentence: DURATION_RULE,
 };
 
+/** What `keepFor` may be instead of a duration: it overrides the worker's setting. */
+export const FOREVER = 'forever';
+
+export const KEEP_FOR_RULE = `must be milliseconds, a duration such as "12h" or "30d", or "${FOREVER}"`;
+
+export function isKeepFor(value: unknown): value is DurationText {
+  return value === FOREVER || durationMs(value) !== undefined;
+}
+
 const FEWEST_POLLS_PER_SECOND_SAVED = 0.01;
 const MOST_POLLS_PER_SECOND_SAVED = 100;
 
@@ -169,6 +187,7 @@ export const JOB_FIELDS = {
     accepts: (value): value is boolean => typeof value === 'boolean',
     sentence: 'must be true or false',
   },
+  keepFor: { accepts: isKeepFor, sentence: KEEP_FOR_RULE },
   callbackUrl: {
     accepts: isCallbackUrl,
     sentence: `must be an http(s) URL of at most ${LONGEST_CALLBACK_URL_CHARS} ASCII characters without a user and a password`,

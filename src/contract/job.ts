@@ -4,6 +4,7 @@ import type { FailureType } from './failure-table';
 import type { JobCost } from './job-cost';
 import type { LostSubmitPolicy } from './lost-submit';
 import type { Money } from './money';
+import type { RefusedContent } from './refused-content';
 import type { VideoRequest } from './request';
 import type { ExpectedTimes } from './usual-times';
 import type { VideoFacts } from './video-facts';
@@ -35,6 +36,11 @@ export interface JobOptions {
   idempotencyKey?: string;
   /** Stores a download that is not a complete video as `<key>.bad`, instead of deleting it. */
   keepBad?: boolean;
+  /**
+   * How long the video stays in the storage after it was stored, such as `30d`, or `forever`; the worker's
+   * `VIDEOGEN_KEEP_FOR` by default, or else for good.
+   */
+  keepFor?: DurationText;
   /** Called when the job ends or needs a decision; the worker's `VIDEOGEN_WEBHOOK_URL` by default. */
   callbackUrl?: string;
   /** How much the job may take: the worker sends nothing that is more. */
@@ -53,12 +59,14 @@ export type TaskState = (typeof TASK_STATES)[number];
 
 /**
  * What one poll learned about a task. It contains no link, because links are secrets and expire. `hasReceiver`: the worker
- * has a default receiver of webhooks. `charged`: what the service says that the task cost, once it has ended.
+ * has a default receiver of webhooks. `charged`: what the service says that the task cost, once it has ended. `refused`: the
+ * task failed because of the service's content policy.
  */
 export type TaskStatus = { servicePolling?: ServicePolling; hasReceiver?: true; charged?: Money } & (
   | { state: 'queued' | 'running' | 'unknown'; word: string; percent?: number; retryAfterMs?: number }
   | { state: 'succeeded'; word: string; hasVideo: boolean }
-  | { state: 'failed' | 'cancelled'; word: string; code?: string; message?: string }
+  | { state: 'failed'; word: string; code?: string; message?: string; refused?: RefusedContent }
+  | { state: 'cancelled'; word: string; code?: string; message?: string }
 );
 
 /** How the service's profile and the worker's settings want tasks to be polled. Times are in milliseconds. */
@@ -136,6 +144,8 @@ export interface StoredVideo extends Omit<VideoFacts, 'container'> {
   bytes: number;
   sha256: string;
   contentType: string;
+  /** When workers remove it from the storage, ISO 8601; without it, never. */
+  expiresAt?: string;
 }
 
 /** The result of a job that succeeded. */

@@ -135,11 +135,26 @@ export const LOG_EVENTS = {
     'could not remove leftovers of unfinished downloads',
     'The worker tries again in an hour.',
   ),
+  videosExpired: row(
+    'info',
+    'removed videos that have expired',
+    'By `keepFor`: how many, the names of the first, and how many files stay because other jobs use them (`shared`).',
+  ),
+  videosNotExpired: row(
+    'warn',
+    'could not remove videos that have expired',
+    'The worker tries again in an hour.',
+  ),
   request: row('info', 'answered', 'The gateway has answered a request; at `error` from status 500 on.'),
   requestFailed: row(
     'error',
     'the request failed',
     'What was wrong inside the gateway; its caller got `requestId`.',
+  ),
+  codecUsed: row(
+    'info',
+    'decoded or encoded payloads',
+    'The gateway has decrypted or encrypted `count` payloads for `key`; what is in them is not logged.',
   ),
   keysNotRead: row(
     'warn',

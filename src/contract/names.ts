@@ -67,6 +67,8 @@ export const PERCENT_MEMO = 'taskPercent';
 
 /** The memo with what a job costs, if anything is known: lists of jobs have it, without a query. */
 export const COST_MEMO = 'videoCost';
+/** The memo with the time when the video of an ended job expires. Only jobs whose video expires have it. */
+export const EXPIRES_MEMO = 'videoExpiresAt';
 
 /** The memo with the name of the job that a job is a retry of. */
 export const RETRY_OF_MEMO = 'retryOf';

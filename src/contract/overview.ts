@@ -42,6 +42,8 @@ export interface JobOverview {
   taskQueue: string;
   /** The workflow that started it as a child. */
   parentId?: string;
+  /** When its video expires, or has expired; nothing for a video that stays. */
+  expiresAt?: string;
   /** The job that it is a retry of. */
   retryOf?: string;
 }

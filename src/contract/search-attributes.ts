@@ -33,7 +33,15 @@ export function searchAttributesOf({ phase, taskId, failure }: Searchable) {
   ] satisfies SearchAttributePair[];
 }
 
-/** The attributes at the start; a job that adopts a task submits nothing. */
-export function firstSearchAttributes({ taskId }: JobInput): SearchAttributePair[] {
-  return searchAttributesOf(taskId === undefined ? { phase: 'submitting' } : { phase: 'waiting', taskId });
+/**
+ * The attributes at the start; a job that adopts a task submits nothing. A job updates those alone that it started with, so
+ * one that hides its task id starts without it: Temporal cannot encrypt search attributes.
+ */
+export function firstSearchAttributes(
+  { taskId }: JobInput,
+  { hidesTaskId = false }: { hidesTaskId?: boolean } = {},
+): SearchAttributePair[] {
+  return searchAttributesOf(
+    taskId === undefined ? { phase: 'submitting' } : { phase: 'waiting', taskId },
+  ).filter(({ key }) => !hidesTaskId || key !== TASK_ID);
 }

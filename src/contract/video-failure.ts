@@ -11,9 +11,11 @@ import { cleanText, shown } from './clean-text';
 import { FAILURES, type FailureType, fromTemporalType, toTemporalType } from './failure-table';
 import type { LostSubmitPolicy } from './lost-submit';
 import { BATCH_WORKFLOW_TYPE, NEXUS_SERVICE, WORKFLOW_TYPE } from './names';
+import { lastAttemptThatRan } from './not-decrypted';
+import { isContentStage, type RefusedContent, refusedSubject } from './refused-content';
 
 /** The facts of a failure, beside its type: the first element of an ApplicationFailure's `details`. */
-export interface FailureDetails {
+export interface FailureDetails extends RefusedContent {
   taskId?: string;
   /** The HTTP status of the answer. */
   status?: number;
@@ -40,12 +42,14 @@ export interface FailureDetails {
 
 /** A few sentences; only a service writes more. */
 const LONGEST_MESSAGE_CHARS = 2_000;
+const LONGEST_FIELD_CHARS = 100;
 
 /** Code and message may be a service's own text. The task id stays exact, because callers use it. */
 function cleaned(details: FailureDetails): FailureDetails {
-  const { code, message, advice } = details;
+  const { code, message, advice, field } = details;
   return {
     ...details,
+    ...(field !== undefined && { field: cleanText(field, LONGEST_FIELD_CHARS) }),
     ...(code !== undefined && { code: cleanText(code) }),
     ...(message !== undefined && { message: cleanText(message, LONGEST_MESSAGE_CHARS) }),
     ...(advice !== undefined && { advice: cleanText(advice, LONGEST_MESSAGE_CHARS) }),
@@ -63,15 +67,27 @@ function adviceOf(type: FailureType, details: FailureDetails): string {
 
 /** The same without what to do. */
 export function describeEvent(type: FailureType, facts: FailureDetails): string {
-  const { meaning } = FAILURES[type];
   const details = cleaned(facts);
+  const meaning = meaningOf(type, details);
   const task = details.taskId ? ` (task ${shown(details.taskId)})` : '';
   const status = details.status ? `HTTP ${details.status}` : '';
   // Messages of Node repeat the code.
   const code = details.code && details.message?.includes(details.code) ? '' : details.code;
   const reason = [status, code, details.message].filter(Boolean).join(' ');
   const sentence = `${meaning}${task}${reason && `: ${reason.replace(/[.\s]+$/, '')}`}`;
-  return `${sentence}${/[?!…]$/.test(sentence) ? '' : '.'}`;
+  return `${sentence}${/[?!…]$/.test(sentence) ? '' : '.'}${describeCharge(details)}`;
+}
+
+function meaningOf(type: FailureType, details: FailureDetails): string {
+  const subject = type === 'ContentRefused' ? refusedSubject(details) : undefined;
+  return subject === undefined
+    ? FAILURES[type].meaning
+    : `The content policy of the service refused ${subject}`;
+}
+
+function describeCharge({ charged }: FailureDetails): string {
+  if (charged === undefined) return '';
+  return charged ? ' The service charges for it.' : ' The service charges nothing for it.';
 }
 
 export interface CreateFailureOptions {
@@ -171,12 +187,12 @@ function isCancelledJob(error: Error): boolean {
 
 /** How an activity timed out; `last` is how its last attempt failed by itself, if it did. */
 export interface ActivityTimeout {
-  during: 'never-started' | 'between-attempts' | 'while-running';
+  during: 'never-started' | 'never-decrypted' | 'between-attempts' | 'while-running';
   last?: FailureType;
 }
 
 /**
- * When an activity timed out: before any worker started it; while it waited for its next attempt after one that failed by
+ * When an activity timed out: before any worker started it; before any worker could decrypt its input; while it waited for its next attempt after one that failed by
  * itself; or while an attempt may have run. Undefined when it did not time out.
  *
  * The SDK's TimeoutFailure does not have the failure of the last attempt, so the server's own failure is read. A running
@@ -189,6 +205,8 @@ export function readTimeout(error: unknown): ActivityTimeout | undefined {
   const lastFailure = error.failure?.cause?.cause;
   const isRunning = Number(error.failure?.activityFailureInfo?.startedEventId ?? 0) > 0;
   if (lastFailure?.applicationFailureInfo && !isRunning) {
+    if (lastAttemptThatRan(lastFailure.applicationFailureInfo.type) === 0)
+      return { during: 'never-decrypted' };
     return { during: 'between-attempts', last: fromTemporalType(lastFailure.applicationFailureInfo.type) };
   }
   const wasStarted =
@@ -207,15 +225,21 @@ const DETAIL_TYPES: Record<string, string> = {
   onLostSubmit: 'string',
   heldSince: 'string',
   heldUntil: 'string',
+  stage: 'string',
+  field: 'string',
+  charged: 'boolean',
   cap: 'string',
   capLeft: 'number',
   capResetsAt: 'string',
-} satisfies Record<keyof FailureDetails, 'string' | 'number'>;
+} satisfies Record<keyof FailureDetails, 'string' | 'number' | 'boolean'>;
 
 /** Another version or language may have written any shape. */
 function readDetails(value: unknown): FailureDetails {
   if (typeof value !== 'object' || value === null) return {};
   return Object.fromEntries(
-    Object.entries(value).filter(([name, detail]) => typeof detail === DETAIL_TYPES[name]),
+    Object.entries(value).filter(
+      ([name, detail]) =>
+        typeof detail === DETAIL_TYPES[name] && (name !== 'stage' || isContentStage(detail)),
+    ),
   );
 }

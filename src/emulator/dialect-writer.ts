@@ -1,10 +1,12 @@
 import type { OutgoingHttpHeaders } from 'node:http';
+import type { ContentStage } from '../contract/refused-content';
 import { type HttpAnswer, jsonAnswer, textAnswer } from './answers';
 import { DIALECTS, type DialectName } from './dialects';
 import { withCharge } from './dialects/charges';
 import { type RefusalFacts, type Reply, ReplyWithStatus, type TaskFacts } from './dialects/dialect';
+import { CONTENT_WORDS } from './dialects/refused-content';
 import type { Refusal } from './faults';
-import type { EmulatedTask, TaskView } from './task-store';
+import type { EmulatedTask, TaskFailure, TaskView } from './task-store';
 
 /** The task that an answer describes, and how its caller reaches it. */
 export interface DescribedTask {
@@ -64,6 +66,13 @@ export class DialectWriter {
   /** The dialect may replace the status by its own. */
   refused(status: number, code: string, message: string): HttpAnswer {
     return answer(status, this.dialect.refused({ status, code, message }));
+  }
+
+  /** How the service refuses content: with the answer to the submit, or with the failure of its task. */
+  refusedContent(refuses: ContentStage): { answer: HttpAnswer } | { failure: TaskFailure } {
+    const { at, code, message } = CONTENT_WORDS[this.name][refuses];
+    if (at !== 'submit') return { failure: { code, message, refuses } };
+    return { answer: answer(400, this.dialect.refused({ status: 400, code, message, refuses })) };
   }
 
   /** A file server answers with plain HTTP statuses, even if the service puts errors under HTTP 200. */

@@ -1,3 +1,4 @@
+import type { ContentStage } from '../contract/refused-content';
 import { checkName, showValue } from './check-arguments';
 
 /** The service refuses the call and does nothing for it. */
@@ -27,6 +28,12 @@ export type AnswerFault = Refusal | LostAnswer;
 /** The task fails: given for a submit, when its job time is over; given for a status call, at once. */
 export type FailedTask = { kind: 'failed-task'; code: string; message: string };
 
+/**
+ * The content policy refuses the prompt, the image or the finished video, when and how the service of the dialect does it: the
+ * submit is refused, or its task fails.
+ */
+export type RefusedByPolicy = { kind: 'refused-content'; stage: ContentStage };
+
 /** The answer is correct but late. */
 export type LateAnswer = { kind: 'late'; ms: number };
 
@@ -44,7 +51,7 @@ export type FileFault =
 
 /** The faults that each call can meet. */
 export interface Faults {
-  submit: AnswerFault | FailedTask | LateAnswer | LateReset;
+  submit: AnswerFault | FailedTask | RefusedByPolicy | LateAnswer | LateReset;
   status: AnswerFault | FailedTask | StatusFault | LateAnswer;
   download: AnswerFault | FileFault | LateAnswer;
   /** Only if the emulator was started with `cancelling`. */
@@ -80,6 +87,7 @@ const FAULT_FIELDS: {
   empty: {},
   'empty-accepted': {},
   'failed-task': { code: true, message: true },
+  'refused-content': { stage: true },
   late: { ms: true },
   'reset-late': { ms: true },
   'unknown-state': { word: true },
@@ -104,7 +112,7 @@ const ANSWER_KINDS = [
 
 /** The kinds of `Faults` as values, to check the arguments of JavaScript callers. */
 const FAULT_KINDS: { [Call in EmulatedCall]: readonly Faults[Call]['kind'][] } = {
-  submit: [...ANSWER_KINDS, 'failed-task', 'late', 'reset-late'],
+  submit: [...ANSWER_KINDS, 'failed-task', 'refused-content', 'late', 'reset-late'],
   status: [...ANSWER_KINDS, 'failed-task', 'unknown-state', 'no-video', 'late'],
   download: [...ANSWER_KINDS, 'cut', 'stall', 'web-page', 'late'],
   cancel: ANSWER_KINDS,

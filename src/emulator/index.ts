@@ -12,6 +12,7 @@ export type {
   LateReset,
   LostAnswer,
   Refusal,
+  RefusedByPolicy,
   StatusFault,
 } from './faults';
 export { type FaultName, NAMED_FAULTS, namedFault } from './named-faults';

@@ -15,8 +15,8 @@ const ANSWER_FAULTS = {
 const LATE: LateAnswer = { kind: 'late', ms: 1_000 };
 const FAILED_TASK: FailedTask = {
   kind: 'failed-task',
-  code: 'content_policy',
-  message: 'the prompt was rejected by the content policy',
+  code: 'generation_failed',
+  message: 'the model could not finish the video',
 };
 /** Past the first bytes of any video, but still in its header. */
 const EARLY_BYTES = 1_000;
@@ -30,6 +30,9 @@ export const NAMED_FAULTS = {
     refused: { kind: 'refused', status: 400, code: 'invalid_request', message: 'the prompt is not allowed' },
     unauthorized: { kind: 'refused', status: 401, code: 'unauthorized', message: 'the API key is not valid' },
     'failed-task': FAILED_TASK,
+    'refused-prompt': { kind: 'refused-content', stage: 'prompt' },
+    'refused-image': { kind: 'refused-content', stage: 'image' },
+    'refused-output': { kind: 'refused-content', stage: 'output' },
   },
   status: {
     ...ANSWER_FAULTS,

@@ -77,7 +77,10 @@ export class Operations {
     const fetched: { image?: FetchedImage } | { problem: string } =
       this.options.fetchImages && imageUrl !== undefined ? await fetchImage(imageUrl) : {};
     if ('problem' in fetched) return this.writer.refused(400, 'invalid_request', fetched.problem);
-    const failure = fault?.kind === 'failed-task' ? { code: fault.code, message: fault.message } : undefined;
+    const refusal = fault?.kind === 'refused-content' ? this.writer.refusedContent(fault.stage) : undefined;
+    if (refusal && 'answer' in refusal) return refusal.answer;
+    const failure =
+      fault?.kind === 'failed-task' ? { code: fault.code, message: fault.message } : refusal?.failure;
     const admitted = this.admit(parsed.request, await this.options.clock(), {
       idempotencyKey,
       failure,
@@ -89,6 +92,7 @@ export class Operations {
     if (!fault) return accepted;
     switch (fault.kind) {
       case 'failed-task':
+      case 'refused-content':
         return accepted;
       case 'late':
         return sleepThen(fault, () => accepted);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { CONTENT_STAGES, type ContentStage } from '../contract/refused-content';
 import { requestSchema, type VideoRequest } from '../contract/request';
 
 /** A task of the emulated service. All times are by the emulator's clock. */
@@ -28,6 +29,8 @@ export interface FetchedImage {
 export interface TaskFailure {
   code: string;
   message: string;
+  /** What the content policy refused, if that is the reason. */
+  refuses?: ContentStage;
 }
 
 export type TaskView =
@@ -102,8 +105,8 @@ export class TaskStore {
     }
     if (task.cancelledAtMs !== undefined) return { status: 'cancelled' };
     if (!task.failure) return { status: 'succeeded' };
-    const { code, message } = task.failure;
-    return { status: 'failed', error: { code, message } };
+    const { atMs: _, ...error } = task.failure;
+    return { status: 'failed', error };
   }
 
   /** Appends a changed task again: the last line of a task counts. */
@@ -118,7 +121,14 @@ const taskSchema = z.object({
   request: requestSchema,
   submittedAtMs: z.number(),
   idempotencyKey: z.string().optional(),
-  failure: z.object({ code: z.string(), message: z.string(), atMs: z.number().optional() }).optional(),
+  failure: z
+    .object({
+      code: z.string(),
+      message: z.string(),
+      refuses: z.enum(CONTENT_STAGES).optional(),
+      atMs: z.number().optional(),
+    })
+    .optional(),
   cancelledAtMs: z.number().optional(),
   image: z.object({ bytes: z.number(), sha256: z.string(), contentType: z.string() }).optional(),
 });

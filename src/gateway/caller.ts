@@ -23,8 +23,13 @@ export function readCallers(keys: KeyRing | undefined): CallerOf {
   };
 }
 
+/** The key in a header. */
+export function keyIn(authorization: string | undefined): string | undefined {
+  return BEARER.exec(authorization ?? '')?.[1];
+}
+
 function nameIn(authorization: string | undefined, keys: KeyRing): string | undefined {
-  const [, key] = BEARER.exec(authorization ?? '') ?? [];
+  const key = keyIn(authorization);
   return key === undefined ? undefined : keys.nameOf(key);
 }
 

@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { hasExpired } from '../contract/expiry';
+import { FAILURES } from '../contract/failure-table';
 import type { ByteRange, VideoStorage } from '../storage';
 import { hasVersion } from './cached-answer';
 import { Refusal } from './http-errors';
@@ -75,10 +77,18 @@ export async function sendContent(
   if (ending === undefined)
     throw notThere('not_ready', 'The video is not there yet: poll its status, then try again.');
   if ('failure' in ending) {
-    const { message, advice } = errorOf(ending.failure);
+    const { message, advice, param } = errorOf(ending.failure);
+    if (ending.failure.type === 'ContentRefused') throw contentRefused(message, advice, param);
     throw notThere('no_video', message, advice);
   }
-  const { uri, bytes, sha256, contentType } = ending.result.video;
+  const { uri, bytes, sha256, contentType, expiresAt } = ending.result.video;
+  if (hasExpired({ expiresAt })) {
+    throw new Refusal({
+      status: 410,
+      code: 'video_expired',
+      message: `The video has expired: it was kept until ${expiresAt}.`,
+    });
+  }
   const etag = `"${sha256}"`;
   const isKnown = hasVersion(request, etag);
   // A link is signed for GET. What HEAD asks for, the gateway knows itself.
@@ -142,6 +152,18 @@ function rangeOf(
 /** The storage chose it by the kind of the video. */
 function extensionOf(uri: string): string {
   return /\.([a-z0-9]{1,5})$/i.exec(uri)?.[1] ?? 'mp4';
+}
+
+/** For callers that look at the status alone: a video that was refused never comes. */
+function contentRefused(message: string, advice: string, param?: string): Refusal {
+  const { httpStatus: status } = FAILURES.ContentRefused;
+  return new Refusal({
+    status,
+    code: 'content_refused',
+    message,
+    advice,
+    ...(param !== undefined && { param }),
+  });
 }
 
 function notThere(code: string, message: string, advice?: string): Refusal {

@@ -1,3 +1,5 @@
+import type { JobResult } from '../contract/job';
+import { canRemove, ForgetStopped, forgetVideo } from '../retention';
 import { isStored, type VideoStorage } from '../storage';
 import { Refusal } from './http-errors';
 
@@ -7,20 +9,36 @@ import { Refusal } from './http-errors';
  * good. So a repeated Idempotency-Key is answered with 409 and pays nothing, even after the retention.
  */
 export class DeletedVideos {
-  constructor(private readonly storage: Pick<VideoStorage, 'read' | 'write' | 'remove'>) {}
+  constructor(
+    private readonly storage: VideoStorage,
+    private readonly namespace: string,
+  ) {}
 
   has(workflowId: string): Promise<boolean> {
     return isStored(this.storage, keyOf(workflowId));
   }
 
   /** The file goes first: a DELETE that stops in between can be repeated. */
-  async remove(workflowId: string, uri: string | undefined): Promise<void> {
-    if (uri !== undefined) {
-      if (this.storage.remove === undefined) throw cannotRemove();
-      await this.storage.remove(uri);
-    }
+  async remove(workflowId: string, result: Pick<JobResult, 'video' | 'taskId'> | undefined): Promise<void> {
+    if (result !== undefined) await this.removeFile(workflowId, result);
     const content = JSON.stringify({ workflowId, deletedAt: new Date().toISOString() });
     await this.storage.write(keyOf(workflowId), content, 'application/json');
+  }
+
+  /** A file that another job uses too stays; this caller sees it no more. */
+  private async removeFile(
+    job: string,
+    { video, taskId }: Pick<JobResult, 'video' | 'taskId'>,
+  ): Promise<void> {
+    const { storage, namespace } = this;
+    if (canRemove(storage)) {
+      // A storage that fails is a 503, whatever it was asked for.
+      return forgetVideo(storage, { namespace, job, video, taskId }).catch((error: unknown) => {
+        throw error instanceof ForgetStopped ? error.cause : error;
+      });
+    }
+    if (storage.remove === undefined) throw cannotRemove();
+    await storage.remove(video.uri);
   }
 }
 

@@ -14,6 +14,7 @@ import type { JobTracing } from '../tracing/job-tracing';
 import { LARGEST_BODY_BYTES, limitForms, limitJson } from './body-limits';
 import { readCallers } from './caller';
 import type { CapGuard } from './cap-guard';
+import { type CodecTools, serveCodec } from './codec';
 import { DeletedVideos } from './deleted-videos';
 import type { KeyRing } from './gateway-keys';
 import { guardBrowsers } from './guard-browsers';
@@ -56,6 +57,8 @@ export interface GatewayTools {
   content: 'stream' | 'redirect';
   /** Of the webhooks that the video service sends; undefined when it sends none. */
   hookSecret: (() => string) | undefined;
+  /** What decrypts for the Temporal UI; undefined for a gateway that does not. */
+  codec?: Pick<CodecTools, 'codec' | 'readers'> | undefined;
   /** About every answer, or about errors alone. */
   logLines: 'requests' | 'errors';
   /** Where requests are measured; nowhere if it is undefined. */
@@ -153,9 +156,10 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   });
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id });
-    if (request.url.startsWith('/v1/')) reply.headers(PRIVATE_HEADERS);
+    if (/^\/(v1|codec)\//.test(request.url)) reply.headers(PRIVATE_HEADERS);
   });
-  guardBrowsers(app, { ...tools, hasKeys });
+  const codecOrigin = tools.codec && tools.temporalUiUrl && new URL(tools.temporalUiUrl).origin;
+  guardBrowsers(app, { ...tools, hasKeys, codecOrigin });
   // Before the body is read: without a key nobody makes the gateway parse one.
   app.addHook('onRequest', async (request) => {
     const { url = '' } = request.routeOptions;
@@ -166,7 +170,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   refuseUnknownPaths(app);
   await describeInterface(app, { ...tools, hasKeys });
 
-  const deleted = new DeletedVideos(tools.storage);
+  const deleted = new DeletedVideos(tools.storage, tools.client.options.namespace);
   const board = new VideoBoard(tools.client, deleted);
   const limits = new LimitKeeper(jobsInTemporal(tools.client), tools.limits);
   const videosOf = (request: FastifyRequest): VideosOfCaller => {
@@ -183,6 +187,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   });
   const hints = new PollHints((taskId) => pollTaskNow(tools.client, taskId));
   await serveHooks(app, { hookSecret: tools.hookSecret, hints, logError });
+  if (tools.codec) await serveCodec(app, { ...tools, ...tools.codec });
   const { namespace } = tools.client.options;
   servePage(app, { callerOf, temporalUiUrl: tools.temporalUiUrl, namespace });
   serveHealth(app, tools.client);

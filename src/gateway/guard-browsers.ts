@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { CODEC_PATH } from './codec';
 import { Refusal } from './http-errors';
 
 export interface GuardOptions {
@@ -7,6 +8,8 @@ export interface GuardOptions {
   publicUrl: string | undefined;
   /** Pages of these origins may call the gateway. */
   corsOrigins: readonly string[];
+  /** The Temporal UI, whose page may have payloads decrypted and call nothing else. */
+  codecOrigin?: string | undefined;
 }
 
 const LOCAL_HOSTS = ['localhost', '127.0.0.1', '[::1]'];
@@ -16,7 +19,7 @@ const PREFLIGHT_SECONDS = 600;
 /** What a page may send and read, beyond what browsers always allow. */
 const CORS = {
   methods: 'GET, HEAD, POST, DELETE',
-  requestHeaders: 'authorization, content-type, idempotency-key, last-event-id, prefer, range',
+  requestHeaders: 'authorization, content-type, idempotency-key, last-event-id, prefer, range, x-namespace',
   answerHeaders:
     'accept-ranges, content-disposition, content-length, content-range, etag, retry-after, x-request-id',
 };
@@ -26,10 +29,12 @@ const CORS = {
  * keys any page could call this machine: by another name for it (DNS rebinding), or by a POST whose answer it cannot read.
  */
 export function guardBrowsers(app: FastifyInstance, options: GuardOptions): void {
-  const allowed = new Set(options.corsOrigins);
+  const ofInterface = new Set(options.corsOrigins);
+  const ofCodec = new Set(options.codecOrigin === undefined ? [] : [options.codecOrigin]);
   const ownHost = options.publicUrl === undefined ? [] : [new URL(options.publicUrl).hostname];
   const hosts = new Set([...LOCAL_HOSTS, ...ownHost]);
   app.addHook('onRequest', async (request, reply) => {
+    const allowed = request.url.startsWith(`${CODEC_PATH}/`) ? ofCodec : ofInterface;
     if (!options.hasKeys) {
       if (!hosts.has(hostnameOf(request))) throw misdirected();
       if (isCrossSite(request, options.publicUrl, allowed)) throw crossSite();

@@ -111,7 +111,13 @@ function refusedBy(error: unknown): Refused | undefined {
   if (error instanceof Refusal) return error.refused;
   if (error instanceof VideoFailure) {
     const { type, details, advice } = error;
-    return { status: FAILURES[type].httpStatus, code: type, message: describeEvent(type, details), advice };
+    return {
+      status: FAILURES[type].httpStatus,
+      code: type,
+      message: describeEvent(type, details),
+      advice,
+      ...(details.field !== undefined && { param: details.field }),
+    };
   }
   if (error instanceof DecisionRefused)
     return { status: 409, code: 'decision_refused', message: error.message };

@@ -2,7 +2,8 @@ import type { Client } from '@temporalio/client';
 import { connectClient } from '../client/connect';
 import { createVideoClient } from '../client/video-client';
 import { readCaps } from '../config/caps-config';
-import { readGatewayConfig } from '../config/gateway-config';
+import { readEncryptionKeys } from '../config/encryption-config';
+import { type GatewayConfig, readGatewayConfig } from '../config/gateway-config';
 import { readLogConfig } from '../config/log-config';
 import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
 import { resolveQueues } from '../config/queues';
@@ -13,13 +14,14 @@ import { wantsTraces } from '../config/trace-config';
 import { errorCode } from '../contract/error-code';
 import { costOfEstimate } from '../contract/job-cost';
 import { estimateCost } from '../contract/prices';
+import { EncryptionCodec } from '../encryption/encryption-codec';
 import { createLogger } from '../logging/create-logger';
 import { type Monitor, openMonitor } from '../monitor/monitor';
 import { MetricRegistry } from '../monitor/registry';
 import { createStorage, type VideoStorage } from '../storage';
 import { openTracing } from '../tracing/open-tracing';
 import { guardCaps } from './cap-guard';
-import { buildGateway } from './gateway';
+import { buildGateway, type GatewayTools } from './gateway';
 import { openKeyFile } from './gateway-keys';
 import { gatewayHealth } from './health';
 import { callsSettled } from './temporal-deadline';
@@ -45,6 +47,11 @@ export interface VideoGatewayOptions {
    * `VIDEOGEN_MONITOR_PORT` and `VIDEOGEN_MONITOR_HOST`.
    */
   monitor?: MonitorAddress | false;
+  /**
+   * Whether it decrypts payloads for the Temporal UI, at `/codec`. Default: whether `VIDEOGEN_GATEWAY_CODEC_KEYS` names the
+   * keys that may. A gateway without keys does it for this machine.
+   */
+  codec?: boolean;
   /** Where the lines of its log go: JSON, unless VIDEOGEN_LOG_FORMAT is `pretty`. Default: standard error. */
   log?: (line: string) => void;
   /** Whether calls make spans, by the OpenTelemetry of your program. Default: whether an `OTEL_…` variable asks for traces. */
@@ -104,6 +111,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     keysFile === undefined
       ? undefined
       : openKeyFile(keysFile, ({ message }) => logger.event('keysNotRead', { reason: message }));
+  const codec = codecOf(options, config);
   const storage = options.storage ?? createStorage(readStorageConfig(env));
   const caps = readCaps(env);
   const { taskQueue } = resolveQueues({ taskQueue: options.taskQueue }, env);
@@ -123,6 +131,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     estimate: (request) => prices && costOfEstimate(estimateCost(prices, request), name),
     publicUrl,
     hookSecret,
+    codec,
     temporalUiUrl: options.temporalUiUrl ?? temporalUiUrl,
     corsOrigins,
     content,
@@ -161,4 +170,24 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
       { cause: error },
     );
   }
+}
+
+/** Refuses settings with which nobody could have anything decrypted. */
+function codecOf(
+  { env, codec }: VideoGatewayOptions,
+  { codecKeys, keysFile }: GatewayConfig,
+): GatewayTools['codec'] {
+  if (!(codec ?? codecKeys.length > 0)) return undefined;
+  const ring = readEncryptionKeys(env);
+  if (ring === undefined) {
+    throw new ConfigError(
+      'VIDEOGEN_GATEWAY_CODEC_KEYS lets the gateway decrypt, and there are no keys for it: set VIDEOGEN_ENCRYPTION_KEYS too.',
+    );
+  }
+  if (codecKeys.length > 0 && keysFile === undefined) {
+    throw new ConfigError(
+      'VIDEOGEN_GATEWAY_CODEC_KEYS names keys of a gateway that has none: set VIDEOGEN_GATEWAY_KEYS_FILE, or unset it.',
+    );
+  }
+  return { codec: new EncryptionCodec({ ring }), readers: codecKeys };
 }

@@ -1,6 +1,8 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
-import { POLL_NOW_SIGNAL, WORKFLOW_TYPE } from '../contract/names';
+import { decodeFirst } from '../contract/decode-first';
+import { POLL_NOW_SIGNAL, TASK_ID_MEMO, WORKFLOW_TYPE } from '../contract/names';
 import { SEARCH_ATTRIBUTES } from '../contract/search-attributes';
+import { encrypts } from '../encryption/data-converter';
 import { withDeadline } from './temporal-deadline';
 
 const [TASK_ID] = SEARCH_ATTRIBUTES;
@@ -41,12 +43,42 @@ export class PollHints {
   }
 }
 
+const RUNNING = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus = 'Running'`;
+
+/** How many running jobs are searched for a task that is not in the search attributes. Beyond them polling finds it. */
+const MOST_SEARCHED = 1_000;
+const SEARCHED_AT_ONCE = 100;
+
+/** By the search attribute, or by the memo where a client that encrypts leaves the attribute out. */
+async function* runningJobsOf(client: Client, taskId: string): AsyncGenerator<string, void, undefined> {
+  const query = `${RUNNING} AND ${TASK_ID} = '${taskId}'`;
+  for await (const { workflowId } of client.workflow.list({ query, pageSize: 10 })) yield workflowId;
+  const { namespace, loadedDataConverter } = client.options;
+  if (!encrypts(loadedDataConverter)) return;
+  let nextPageToken: Uint8Array | undefined;
+  for (let searched = 0; searched < MOST_SEARCHED; searched += SEARCHED_AT_ONCE) {
+    const page = await client.workflowService.listWorkflowExecutions({
+      namespace,
+      query: `${RUNNING} AND ${TASK_ID} IS NULL`,
+      pageSize: SEARCHED_AT_ONCE,
+      nextPageToken,
+    });
+    for (const { execution, memo } of page.executions ?? []) {
+      const payload = memo?.fields?.[TASK_ID_MEMO];
+      if (!payload || !execution?.workflowId) continue;
+      const found = await decodeFirst(loadedDataConverter, { payloads: [payload] }).catch(() => undefined);
+      if (found === taskId) yield execution.workflowId;
+    }
+    nextPageToken = page.nextPageToken ?? undefined;
+    if (!nextPageToken?.length) return;
+  }
+}
+
 /** Has the running jobs of a task poll it now, if there are any. */
 export function pollTaskNow(client: Client, taskId: string): Promise<void> {
   const { workflow } = client;
-  const query = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus = 'Running' AND ${TASK_ID} = '${taskId}'`;
   const signalAll = async () => {
-    for await (const { workflowId } of workflow.list({ query, pageSize: 10 })) {
+    for await (const workflowId of runningJobsOf(client, taskId)) {
       // It may have ended since.
       await workflow
         .getHandle(workflowId)

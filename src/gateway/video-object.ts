@@ -1,9 +1,9 @@
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { z } from 'zod';
-import { FAILURES } from '../contract/failure-table';
 import type { JobResult } from '../contract/job';
 import { type JobCost, readCost } from '../contract/job-cost';
 import { COST_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, TASK_ID_MEMO } from '../contract/names';
+import { CONTENT_STAGES } from '../contract/refused-content';
 import { describeEvent, type VideoFailure } from '../contract/video-failure';
 
 /** The words of both dialects. */
@@ -32,7 +32,7 @@ export const videoObject = z
     seed: z.int().nullable(),
     created_at: z.int().describe('Seconds since 1970.'),
     completed_at: z.int().nullable(),
-    expires_at: z.int().nullable().describe('Always null: the storage decides how long videos stay.'),
+    expires_at: z.int().nullable().describe('When the video is removed from the storage; null if it stays.'),
     service_task_id: z
       .string()
       .nullable()
@@ -45,6 +45,19 @@ export const videoObject = z
         sha256: z.string(),
       })
       .nullable(),
+    error: z
+      .object({
+        code: z.string().describe('The type of the failure, such as GenerationFailed.'),
+        message: z.string(),
+        advice: z.string(),
+        param: z.string().optional().describe('The field of the request that was refused, if it is known.'),
+        stage: z
+          .enum(CONTENT_STAGES)
+          .optional()
+          .describe('What the content policy of the service refused, if the code is ContentRefused.'),
+        charged: z.boolean().optional().describe('Whether the service charges for it, where it says so.'),
+      })
+      .nullable(),
     cost: z
       .object({
         estimated: money.nullable().describe('By the prices of the profile, before the video is paid for.'),
@@ -53,7 +66,6 @@ export const videoObject = z
       })
       .nullable()
       .describe('What the video costs. Null is unknown, and does not mean that it is free.'),
-    error: z.object({ code: z.string(), message: z.string(), advice: z.string() }).nullable(),
     needs_decision: z
       .object({ since: z.string() })
       .nullable()
@@ -114,7 +126,7 @@ export function toVideoObject({ taskId, description, ending, baseUrl }: Describe
     seed: asked.seed ?? null,
     created_at: secondsOf(startTime),
     completed_at: closeTime === undefined ? null : secondsOf(closeTime),
-    expires_at: null,
+    expires_at: expiryOf(ending),
     service_task_id: typeof serviceTask === 'string' ? serviceTask : null,
     video: ending && 'result' in ending ? videoOf(ending.result, urls.content) : null,
     cost: costOf(
@@ -127,6 +139,11 @@ export function toVideoObject({ taskId, description, ending, baseUrl }: Describe
         : null,
     urls,
   };
+}
+
+function expiryOf(ending: Ending | undefined): number | null {
+  const { expiresAt } = ending && 'result' in ending ? ending.result.video : {};
+  return expiresAt === undefined ? null : secondsOf(new Date(expiresAt));
 }
 
 function statusOf(ending: Ending | undefined, hasTask: boolean): VideoObject['status'] {
@@ -152,9 +169,15 @@ function costOf(cost: JobCost | undefined): VideoObject['cost'] {
 
 export function errorOf(failure: VideoFailure): NonNullable<VideoObject['error']> {
   const { type, details, advice } = failure;
-  return { code: type, message: describeEvent(type, details), advice };
+  const { field, stage, charged } = details;
+  return {
+    code: type,
+    message: describeEvent(type, details),
+    advice,
+    ...(field !== undefined && { param: field }),
+    ...(stage !== undefined && { stage }),
+    ...(charged !== undefined && { charged }),
+  };
 }
-
-export const httpStatusOf = ({ type }: VideoFailure) => FAILURES[type].httpStatus;
 
 const secondsOf = (date: Date) => Math.floor(date.getTime() / 1_000);

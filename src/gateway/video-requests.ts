@@ -34,6 +34,13 @@ const CALLBACK_URL = z
   .optional()
   .describe('Called when the video is there, has failed or needs a decision.');
 
+const KEEP_FOR = z
+  .union([z.string(), z.number()])
+  .optional()
+  .describe(
+    'How long the video stays in the storage, such as "30d", or milliseconds. `expires_at` says when it ends.',
+  );
+
 /** The body of POST /v1/videos, as OpenAI's clients send it. Fields of the service's interface may stand beside its own. */
 export const openAiRequestSchema = z.looseObject({
   prompt: z.string(),
@@ -168,7 +175,7 @@ const image = z.url().describe('The address of the image to start from.');
 /** The bodies, for the description of the interface. `requestFields` are those that the service takes beyond it. */
 export function documentedRequests(requestFields: readonly string[]) {
   const extra = Object.fromEntries(requestFields.map((name) => [name, z.unknown().optional()]));
-  const fields = { ...extra, ...requestSchema.shape, prompt, callback_url: CALLBACK_URL };
+  const fields = { ...extra, ...requestSchema.shape, prompt, callback_url: CALLBACK_URL, keep_for: KEEP_FOR };
   const examples = [
     { prompt: 'A red fox in the snow', duration: 5, resolution: '720p', aspect_ratio: '16:9' },
   ];

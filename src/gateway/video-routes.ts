@@ -3,12 +3,12 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { VideoStorage } from '../storage';
 import { LARGEST_BODY_BYTES } from './body-limits';
-import { takeCallbackUrl } from './callback-url';
 import { readIdempotencyKey, readWaitMs } from './caller';
 import { CONTENT_ANSWERS, contentHeaders, contentQuery, sendContent } from './content';
 import { EVENT_ANSWERS, eventHeaders, sendEvents } from './events';
 import { errorBody, Refusal } from './http-errors';
 import { largestBodyWithImage, settleImage, withoutBytes } from './images';
+import { takeJobOptions } from './job-options';
 import { BODY_ERRORS, LIST_ERRORS, VIDEO_ERRORS } from './openapi';
 import { videoObject } from './video-object';
 import {
@@ -102,7 +102,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
       if (isForm) refuseCutTexts(request.body, LARGEST_BODY_BYTES);
       const { caller } = videos;
       const given = withoutBytes(request.body, caller);
-      const { body, options } = takeCallbackUrl(isForm ? readFormNumbers(given.body) : given.body);
+      const { body, options } = takeJobOptions(isForm ? readFormNumbers(given.body) : given.body);
       const wanted = { ...read(body, requestFields), options };
       await settleImage(storage, given, { imageUrl: wanted.request.image_url, caller });
       const video = await videos.start(wanted, readIdempotencyKey(request.headers['idempotency-key']));
@@ -222,7 +222,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
         params: idParams,
         querystring: contentQuery,
         headers: contentHeaders,
-        response: { ...VIDEO_ERRORS, 416: errorBody },
+        response: { ...VIDEO_ERRORS, 410: errorBody, 416: errorBody, 451: errorBody },
         answers: CONTENT_ANSWERS,
         answersHead: true,
       },

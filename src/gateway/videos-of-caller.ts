@@ -155,10 +155,7 @@ export class VideosOfCaller {
     const { workflowId } = job;
     try {
       if (ending === undefined) await withDeadline(this.tools.client, () => job.cancel());
-      else {
-        const uri = 'result' in ending ? ending.result.video.uri : undefined;
-        await this.tools.deleted.remove(workflowId, uri);
-      }
+      else await this.tools.deleted.remove(workflowId, 'result' in ending ? ending.result : undefined);
     } finally {
       this.tools.board.forget(workflowId);
     }

@@ -2,6 +2,7 @@ import { SimplePlugin } from '@temporalio/plugin';
 import type { BundleOptions, ReplayWorkerOptions, Worker, WorkerOptions } from '@temporalio/worker';
 import type { ServiceHandler } from 'nexus-rpc';
 import { createVideoClient, type VideoClient, type VideoClientOptions } from '../client/video-client';
+import { readEncryptionKeys } from '../config/encryption-config';
 import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
 import {
   type Queues,
@@ -10,10 +11,13 @@ import {
   resolveWorkerQueues,
   type WorkerQueues,
 } from '../config/queues';
-import { readProfile } from '../config/service-config';
+import { ConfigError, readProfile } from '../config/service-config';
+import { withEncryption } from '../encryption/data-converter';
+import type { EncryptionKeyRing } from '../encryption/key-ring';
 import { createVideoNexusHandler } from '../nexus/load-handler';
 import { RateLimiter } from '../service';
 import { withOwnDefaults } from '../worker/activity-workers';
+import { encryptedWorker } from '../worker/encrypt-worker';
 import { PLUGIN_NAME, withOwnWorkflows } from '../worker/own-workflows';
 import { bundleQuietly } from '../worker/quiet-bundler';
 import { checkSdkVersions, checkWorkerCopy } from '../worker/sdk-versions';
@@ -55,6 +59,11 @@ export interface VideoPluginOptions extends VideoWorkOptions {
    * the SDK's own OpenTelemetry plugin. Default: false.
    */
   tracing?: boolean;
+  /**
+   * Whether clients and workers with this plugin encrypt, with the keys in `VIDEOGEN_ENCRYPTION_KEYS`. It is for everything
+   * that they run, your own workflows included, and comes after the codecs of your own data converter. Default: false.
+   */
+  encryption?: boolean;
 }
 
 /** Options of the plugin's own createVideoClient. */
@@ -91,6 +100,13 @@ export class VideoPlugin extends SimplePlugin {
     return createVideoClient({ ...rest, env, taskQueue, submitQueue, downloadQueue });
   }
 
+  override configureClient(options: Parameters<SimplePlugin['configureClient']>[0]) {
+    const configured = super.configureClient(options);
+    if (!this.given.encryption) return configured;
+    const dataConverter = withEncryption(configured.dataConverter, { ring: this.readRing() });
+    return { ...configured, dataConverter };
+  }
+
   /** Leaves a worker alone that has our activities already: workers get the plugins of their connection too. */
   override configureWorker(options: WorkerOptions): WorkerOptions {
     if (hasPreparedWork(options.activities)) return options;
@@ -102,7 +118,7 @@ export class VideoPlugin extends SimplePlugin {
     const work = prepareWork(this.given);
     checkActivityNames(options.activities, work);
     const { env, monitor, tracing = false } = this.given;
-    const host = tracedWorker(optionsForWorkersBeside(options, this), tracing);
+    const host = this.encrypted(tracedWorker(optionsForWorkersBeside(options, this), tracing));
     rememberWork({ work, queues, host, env, monitor: monitorAddress(monitor, env) });
     // A plugin for this one worker: what it adds depends on the worker's task queue.
     const added = new SimplePlugin({
@@ -110,16 +126,20 @@ export class VideoPlugin extends SimplePlugin {
       activities: work.activities,
       ...(this.given.nexus && { nexusServices: [this.nexusService(queues)] }),
     });
-    return added.configureWorker(withOwnDefaults(withOwnWorkflows(tracedWorker(options, tracing)), env));
+    const own = withOwnWorkflows(this.encrypted(tracedWorker(options, tracing)));
+    return added.configureWorker(withOwnDefaults(own, env));
   }
 
   override configureReplayWorker(options: ReplayWorkerOptions): ReplayWorkerOptions {
-    return super.configureReplayWorker(withOwnWorkflows(tracedWorker(options, this.given.tracing ?? false)));
+    const traced = tracedWorker(options, this.given.tracing ?? false);
+    return super.configureReplayWorker(withOwnWorkflows(this.encrypted(traced)));
   }
 
   override configureBundler(options: BundleOptions): BundleOptions {
     checkSdkVersions();
-    const bundled = bundleQuietly(bundleBesideHost(options));
+    const { failureConverterPath } =
+      this.encrypted<Pick<WorkerOptions, 'dataConverter'>>({}).dataConverter ?? {};
+    const bundled = bundleQuietly(bundleBesideHost({ failureConverterPath, ...options }));
     return super.configureBundler(this.given.tracing ? withTraceModule(bundled) : bundled);
   }
 
@@ -129,6 +149,21 @@ export class VideoPlugin extends SimplePlugin {
     const running = super.runWorker(worker, next);
     const hosted = takeWork(worker);
     return hosted ? runHosted(hosted, worker, running) : running;
+  }
+
+  private encrypted<
+    Options extends Pick<Partial<WorkerOptions>, 'dataConverter' | 'connection' | 'workflowBundle'>,
+  >(options: Options): Options {
+    if (!this.given.encryption) return options;
+    return encryptedWorker(options, { ring: this.readRing(), connection: options.connection });
+  }
+
+  private readRing(): EncryptionKeyRing {
+    const ring = readEncryptionKeys(this.given.env);
+    if (ring) return ring;
+    throw new ConfigError(
+      'The plugin is to encrypt, and there are no keys: set VIDEOGEN_ENCRYPTION_KEYS, or leave encryption out.',
+    );
   }
 
   private nexusService(queues: Queues): ServiceHandler {

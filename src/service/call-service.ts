@@ -101,7 +101,7 @@ export async function refusalText(
 }
 
 /** What the profile says about a refusal beside its status. */
-export type RefusalMarks = Pick<FaultFacts, 'limited' | 'taskMayExist'>;
+export type RefusalMarks = Pick<FaultFacts, 'limited' | 'taskMayExist' | 'refusedContent'>;
 
 /** The fault for an answer other than 2xx, with the service's own code and message, redacted. */
 export function refusalFault(
@@ -111,12 +111,13 @@ export function refusalFault(
     retryAfterMs,
   }: Pick<TracedReading, 'serviceMessage' | 'retryAfterMs'>,
   secrets: Secrets,
-  { limited = status === 429, taskMayExist = false }: RefusalMarks = {},
+  { limited = status === 429, taskMayExist = false, refusedContent }: RefusalMarks = {},
 ): ServiceFault {
   return new ServiceFault('answered', {
     status,
     ...(limited && { limited }),
     ...(taskMayExist && { taskMayExist }),
+    ...(refusedContent && { refusedContent }),
     code: code && redact(code, secrets),
     message: redact(message, secrets) || undefined,
     retryAfterMs,

@@ -9,7 +9,7 @@ import type { ServiceProfile } from './profile';
 import type { AnswerReading, TracedReading, VideoState } from './read-answer';
 import { first, linkFrom, taskIdFrom } from './read-values';
 import type { AnswerPath } from './reading-rules';
-import { type Answered, ServiceConnection } from './service-connection';
+import { type Answered, type Question, refusedContentOf, ServiceConnection } from './service-connection';
 import { ServiceFault } from './service-fault';
 import { DEFAULT_TIMEOUTS, type ServiceTimeouts, type VideoServiceOptions } from './service-options';
 
@@ -65,7 +65,7 @@ async function submit(
 ): ReturnType<VideoService['submit']> {
   const { paths = {}, idempotencyHeader = IDEMPOTENCY_HEADER } = service.profile;
   const { textToVideo = TEXT_TO_VIDEO_PATH, imageToVideo = IMAGE_TO_VIDEO_PATH } = paths;
-  const answer = await service.ask('submit', {
+  const question: Question = {
     method: 'POST',
     path: request.image_url === undefined ? textToVideo : imageToVideo,
     headers: {
@@ -73,7 +73,8 @@ async function submit(
       ...(idempotencyHeader !== null && { [idempotencyHeader.toLowerCase()]: idempotencyKey }),
     },
     body: JSON.stringify(request),
-  });
+  };
+  const answer = await service.ask('submit', question, request);
   const { reading, status, secrets } = answer;
   const { taskId, refusal, doubts } = reading;
   if (taskId === undefined) throw missingTaskFault(answer);
@@ -91,7 +92,11 @@ async function submit(
 function missingTaskFault({ status, rawBody, reading, secrets }: Answered): ServiceFault {
   const { unusableId, refusal, serviceMessage } = reading;
   const { code, message = redact(rawBody, secrets) } = serviceMessage;
-  if (refusal && unusableId === undefined) return new ServiceFault('refused', { status, code, message });
+  const refusedContent = refusedContentOf(reading);
+  // An unknown error code may mean anything, unless its meaning is this.
+  if ((refusal || (refusedContent && code !== undefined)) && unusableId === undefined) {
+    return new ServiceFault('refused', { status, code, message, ...(refusedContent && { refusedContent }) });
+  }
   const problem =
     unusableId === undefined
       ? `the answer names no task: ${redact(rawBody, secrets) || 'it is empty'}`
@@ -110,9 +115,21 @@ async function poll(service: ServiceConnection, taskId: string, signal?: AbortSi
     throw new ServiceFault('unreadable', { status, message: `not JSON: ${redact(rawBody, secrets)}` });
   }
   const task: VideoState = status > 299 ? { state: 'failed', word: `HTTP ${status}` } : reading.task;
-  if (task.state !== 'succeeded' || task.videoUrl !== undefined) return { ...reading, task };
-  const videoUrl = await findLink(service, taskId, rawBody, signal);
-  return { ...reading, task: videoUrl === undefined ? task : { ...task, videoUrl } };
+  const refused = refusedContentOf(reading);
+  const { refusedContent: _, ...read } = reading;
+  if (task.state === 'failed') return { ...reading, task, ...(refused && { refusedContent: refused }) };
+  if (task.state !== 'succeeded') return { ...read, task };
+  const videoUrl = task.videoUrl ?? (await findLink(service, taskId, rawBody, signal));
+  if (videoUrl === undefined) {
+    // Some services call a task a success whose video they withhold.
+    return refused
+      ? { ...read, task: { state: 'failed', word: task.word }, refusedContent: refused }
+      : { ...read, task };
+  }
+  const doubts = refused
+    ? [...read.doubts, 'the video is marked as refused, and there is a link to it']
+    : read.doubts;
+  return { ...read, doubts, task: { ...task, videoUrl } };
 }
 
 /** The link to a finished video, for services whose answer to a poll has none. */

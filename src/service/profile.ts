@@ -3,10 +3,12 @@ import { cleanText } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
 import { isPollsPerSecondSaved, POLLS_PER_SECOND_SAVED_RULE } from '../contract/input-rules';
 import { TASK_STATES } from '../contract/job';
+import { CONTENT_STAGES } from '../contract/refused-content';
 import { chargedPaths, chargedSchema, currencyOf, pricesSchema } from './profile-prices';
 import {
   type AnswerPath,
   type AnswerPaths,
+  type ContentRule,
   DEFAULT_RULES,
   type NamedState,
   normalizeWord,
@@ -17,6 +19,7 @@ import {
 const MAX_PROBLEMS = 20;
 const MAX_PROBLEM_LENGTH = 300;
 const MAX_PATH_LENGTH = 2_000;
+const MAX_FIELD_LENGTH = 100;
 
 /** undici sets these itself, and sends no request that has one of them. */
 const CONNECTION_HEADERS = [
@@ -151,6 +154,34 @@ export const profileSchema = z
           .array(status)
           .optional()
           .describe('Error answers to a poll that mean that the task has failed.'),
+        content: z
+          .array(
+            z
+              .strictObject({
+                codes: words
+                  .min(1)
+                  .optional()
+                  .describe("The service's error codes. One that ends with * stands for all that begin so."),
+                states: words
+                  .min(1)
+                  .optional()
+                  .describe("The service's words or numbers for the state of a task."),
+                says: text.optional().describe('A text in the message, in small or capital letters.'),
+                stage: z.enum(CONTENT_STAGES).optional().describe('What was refused.'),
+                field: text
+                  .max(MAX_FIELD_LENGTH)
+                  .optional()
+                  .describe('The field of the request that was refused.'),
+                charged: z.boolean().optional().describe('Whether the service charges for it.'),
+              })
+              .refine(({ codes, states, says }) => (codes ?? states ?? says) !== undefined, {
+                error: 'must have codes, states or says',
+              }),
+          )
+          .optional()
+          .describe(
+            'Answers that mean that the content policy refused something, in addition to the default ones. An answer must have all that an entry names.',
+          ),
       })
       .optional(),
     video: z
@@ -249,7 +280,7 @@ export function profileJsonSchema(): object {
 }
 
 /** The default rules with the profile's own paths and words. */
-export function readingRules({ read = {}, states = {}, prices }: ServiceProfile): ReadingRules {
+export function readingRules({ read = {}, states = {}, refusals, prices }: ServiceProfile): ReadingRules {
   const { paths: defaults, stateOf } = DEFAULT_RULES;
   const pathsOr = (given: AnswerPath | AnswerPath[] | undefined, usual: readonly AnswerPath[]) =>
     given === undefined ? usual : [given].flat();
@@ -272,5 +303,20 @@ export function readingRules({ read = {}, states = {}, prices }: ServiceProfile)
       (states[state] ?? []).map((word) => [normalizeWord(String(word)), state] as const),
     ),
   );
-  return { paths, stateOf: (word) => ownStates.get(normalizeWord(word)) ?? stateOf(word) };
+  return {
+    paths,
+    stateOf: (word) => ownStates.get(normalizeWord(word)) ?? stateOf(word),
+    content: (refusals?.content ?? []).map(contentRule),
+  };
+}
+
+type ContentEntry = NonNullable<NonNullable<ServiceProfile['refusals']>['content']>[number];
+
+function contentRule({ codes, states, says, ...refused }: ContentEntry): ContentRule {
+  return {
+    refused,
+    ...(codes && { codes: codes.map(String) }),
+    ...(states && { states: states.map((word) => normalizeWord(String(word))) }),
+    ...(says !== undefined && { says: says.toLowerCase() }),
+  };
 }

@@ -1,9 +1,11 @@
 import { isTaskId } from '../contract/input-rules';
 import type { TaskState } from '../contract/job';
 import type { Money } from '../contract/money';
+import type { RefusedContent } from '../contract/refused-content';
 import { bodiesOf, type Found, parseJson, valuesAt, valuesIn } from './answer-paths';
 import { readCharged } from './read-charged';
 import { findRefusal, isErrorObject, meansSuccess, type Refusal } from './read-refusal';
+import { type AnswerWords, findRefusedContent, type ReadRefusal } from './read-refused-content';
 import {
   booleanFrom,
   first,
@@ -34,6 +36,8 @@ export interface HttpAnswer {
   body: string;
   /** What links without a host are relative to. */
   baseUrl?: string;
+  /** What was sent, in the answer to a submit. */
+  request?: AnswerWords['request'];
 }
 
 /** The state of a task; only `succeeded` has a video. `word` is the service's own word for it, '' if there is none. */
@@ -57,6 +61,8 @@ export interface AnswerReading {
   taskId?: string;
   task: VideoState;
   serviceMessage: ServiceMessage;
+  /** Set if the content policy of the service refused the request, or the task failed because of it. */
+  refusedContent?: RefusedContent;
   /** What the task cost, once it has ended and if the service says it. */
   charged?: Money;
 }
@@ -66,6 +72,7 @@ export type Field = 'taskId' | 'state' | 'percent' | 'videoUrl' | 'code' | 'mess
 
 /** A reading with its reasons. */
 export interface TracedReading extends AnswerReading {
+  refusedContent?: ReadRefusal;
   /** The path at which each value was found. */
   found: Partial<Record<Field, string>>;
   /** The path at which the cost was found. */
@@ -122,6 +129,10 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
     hasError: error !== undefined,
   };
   const task = videoStateOf(signs, rules);
+  const { request } = answer;
+  const refusedContent = IS_IN_PROGRESS[task.state]
+    ? undefined
+    : findRefusedContent(bodies, { word, code, message, request }, rules);
   const { charged, doubts: chargeDoubts } = readCharged(bodies, task.state, paths.charged);
   return {
     json: root !== undefined,
@@ -132,6 +143,7 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
     ...(charged && { charged: charged.value, chargedAt: charged.path }),
     found: Object.fromEntries(Object.entries(read).map(([field, { path }]) => [field, path])),
     ...(refusal && { refusal }),
+    ...(refusedContent && { refusedContent }),
     retryAfterMs: retryAfterMs(answer.headers ?? {}, answer.receivedAtMs ?? 0),
     doubts: [
       ...describeOtherId(bodies, paths, read.taskId),
@@ -144,6 +156,9 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
     ],
   };
 }
+
+/** Most polls find a task in progress, of which nothing is refused. */
+const IS_IN_PROGRESS: Partial<Record<TaskState, true>> = { queued: true, running: true, cancelled: true };
 
 /** How many of the first task id paths mean a task and nothing else. */
 const CLEAR_ID_PATHS = 2;

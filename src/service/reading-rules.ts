@@ -1,9 +1,23 @@
 import type { TaskState } from '../contract/job';
+import type { RefusedContent } from '../contract/refused-content';
 
 /** How the answers of one service are read. */
 export interface ReadingRules {
   paths: AnswerPaths;
   stateOf: (word: string) => NamedState | undefined;
+  /** What the profile says about refused content. */
+  content: readonly ContentRule[];
+}
+
+/** Answers that mean that content was refused: those that have all of what the rule names. */
+export interface ContentRule {
+  /** Exact codes, or their beginnings followed by `*`. */
+  codes?: readonly string[];
+  /** Words for the state, in the form of `normalizeWord`. */
+  states?: readonly string[];
+  /** A text in the message, in small letters. */
+  says?: string;
+  refused: RefusedContent;
 }
 
 /**
@@ -102,7 +116,7 @@ const WORDS = {
   succeeded: ['succeeded', 'succeed', 'success', 'completed', 'complete', 'done', 'finished', 'ready', 'ok'],
   failed: [
     ...['failed', 'fail', 'failure', 'error', 'rejected', 'nsfw', 'moderated', 'content_moderated'],
-    ...['timeout', 'timed_out', 'expired'],
+    ...['request_moderated', 'timeout', 'timed_out', 'expired'],
   ],
   cancelled: ['cancelled', 'canceled', 'cancel', 'aborted', 'deleted'],
 } satisfies Record<NamedState, readonly string[]>;
@@ -122,7 +136,7 @@ export function stateOfWord(word: string): NamedState | undefined {
 }
 
 /** For a service without a profile. */
-export const DEFAULT_RULES: ReadingRules = { paths: DEFAULT_PATHS, stateOf: stateOfWord };
+export const DEFAULT_RULES: ReadingRules = { paths: DEFAULT_PATHS, stateOf: stateOfWord, content: [] };
 
 /** Gateways put these around any answer: the call worked, which does not mean that the video exists. */
 export function isEnvelopeWord(word: string): boolean {

@@ -1,6 +1,7 @@
 import { Agent, type Dispatcher } from 'undici';
 import { redact, type Secrets } from '../contract/redact';
 import { HIDDEN } from '../contract/redact-links';
+import type { RefusedContent } from '../contract/refused-content';
 import {
   bodyText,
   callService,
@@ -10,7 +11,7 @@ import {
   startDeadline,
 } from './call-service';
 import { readingRules, type ServiceProfile } from './profile';
-import { type TracedReading, traceAnswer } from './read-answer';
+import { type HttpAnswer, type TracedReading, traceAnswer } from './read-answer';
 import type { ReadingRules } from './reading-rules';
 import { redactAnswer } from './record-answers';
 import { secretsOf } from './secrets-of-call';
@@ -29,6 +30,9 @@ const MAX_HOST_LENGTH = 200;
 
 /** What differs between the calls to the service. */
 export type Question = Pick<ServiceCall, 'method' | 'path' | 'headers' | 'body' | 'signal'>;
+
+/** Answers to a poll that are about the task when they say that its content was refused. */
+const REFUSED_TASK_STATUSES = [400, 422, 451];
 
 /** An answer that is not a refusal. */
 export interface Answered {
@@ -62,7 +66,11 @@ export class ServiceConnection {
   }
 
   /** Sends one call and reads its answer; a ServiceFault when the service refuses it or does not answer. */
-  async ask(kind: ServiceAnswer['call'], question: Question): Promise<Answered> {
+  async ask(
+    kind: ServiceAnswer['call'],
+    question: Question,
+    request?: HttpAnswer['request'],
+  ): Promise<Answered> {
     const key = this.readKey();
     const isSubmit = kind === 'submit';
     const path = this.basePath + question.path;
@@ -87,21 +95,27 @@ export class ServiceConnection {
     const { statusCode, headers, body } = await exchange(dispatcher, call, limitMs);
     this.showAnswer({ call: kind, status: statusCode, headers, body }, secrets);
     const reading = traceAnswer(
-      { status: statusCode, headers, receivedAtMs: Date.now(), body, baseUrl: this.base.href },
+      { status: statusCode, headers, receivedAtMs: Date.now(), body, baseUrl: this.base.href, request },
       this.rules,
     );
     const status = this.statusOf(kind, statusCode, reading);
     const { refusals } = this.profile;
-    const isFailedTask = kind === 'poll' && refusals?.failed?.includes(status);
+    const isRefusedTask = reading.refusedContent?.isCertain && REFUSED_TASK_STATUSES.includes(status);
+    const isFailedTask = kind === 'poll' && (refusals?.failed?.includes(status) || isRefusedTask);
     if (status > 299 && !isFailedTask) {
       const redirect = describeRedirect(status, headers.location, this.base.origin);
-      const serviceMessage = { ...reading.serviceMessage, ...(redirect && { message: redirect }) };
-      throw refusalFault({ status, body }, { ...reading, serviceMessage }, secrets, {
+      const { serviceMessage } = wordsOf(reading);
+      const shown = { ...serviceMessage, ...(redirect && { message: redirect }) };
+      throw refusalFault({ status, body }, { ...reading, serviceMessage: shown }, secrets, {
         limited: this.isLimit(status, body),
         taskMayExist: isSubmit && refusals?.taskMayExist?.includes(status),
+        ...(isSubmit &&
+          mayBeContent(status, reading) && {
+            refusedContent: refusedContentOf(redactReading(reading, secrets)),
+          }),
       });
     }
-    return { status, rawBody: body, reading: redactReading(reading, secrets), secrets };
+    return { status, rawBody: body, reading: redactReading(wordsOf(reading), secrets), secrets };
   }
 
   /** An error of the host's hook must not turn a paid answer into a lost one. */
@@ -186,17 +200,46 @@ async function exchange(dispatcher: Dispatcher, call: ServiceCall, limitMs: numb
   }
 }
 
+/** A refusal for content may have a more telling code than the one that is usually read, and a reason in place of a message. */
+function wordsOf(reading: TracedReading): TracedReading {
+  const { code, message } = reading.refusedContent ?? {};
+  return {
+    ...reading,
+    serviceMessage: {
+      ...reading.serviceMessage,
+      ...(code !== undefined && { code }),
+      ...(message !== undefined && { message }),
+    },
+  };
+}
+
+/** Most services answer 403 to accounts that they have blocked, and say so in similar words. */
+function mayBeContent(status: number, { refusedContent }: TracedReading): boolean {
+  return refusedContent !== undefined && (status !== 403 || refusedContent.isCertain);
+}
+
+/** What may be told about refused content. */
+export function refusedContentOf({ refusedContent }: TracedReading): RefusedContent | undefined {
+  if (refusedContent === undefined) return undefined;
+  const { isCertain: _, code: __, message: ___, ...refused } = refusedContent;
+  return refused;
+}
+
 /** Ids and links must stay exact, so they are not redacted: video-service.ts refuses or redacts those that it shows. */
 function redactReading(reading: TracedReading, secrets: Secrets): TracedReading {
   const {
     task,
     serviceMessage: { code, message },
     doubts,
+    refusedContent,
   } = reading;
   return {
     ...reading,
     doubts: doubts.map((doubt) => redact(doubt, secrets)),
     task: { ...task, word: redact(task.word, secrets) },
+    ...(refusedContent?.field !== undefined && {
+      refusedContent: { ...refusedContent, field: redact(refusedContent.field, secrets) },
+    }),
     serviceMessage: {
       ...(code !== undefined && { code: redact(code, secrets) }),
       ...(message !== undefined && { message: redact(message, secrets) }),

@@ -1,4 +1,5 @@
 import type { NoAnswer } from '../contract/answer-table';
+import type { RefusedContent } from '../contract/refused-content';
 
 /** Why a call has no usable answer; `answered` means an HTTP status other than 2xx. */
 export type FaultKind = 'answered' | NoAnswer;
@@ -12,6 +13,8 @@ export interface FaultFacts {
   limited?: boolean;
   /** A submit was refused, but the profile says that a task may exist after this status. */
   taskMayExist?: boolean;
+  /** The answer clearly says that the content policy of the service refused the request. */
+  refusedContent?: RefusedContent;
 }
 
 /** A failed call to the service. */

@@ -1,14 +1,15 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open, opendir, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { errorCode } from '../contract/error-code';
-import { inFolder, syncFolder } from './folders';
+import { inFolder, removeIfEmpty, syncFolder } from './folders';
 import { receiveFile } from './incoming-file';
-import { isPartName, newPartName, partMark, removePartsBefore } from './part-files';
+import { listFiles } from './list-files';
+import { isPartName, newPartName, partMark, removePartsBefore, removePartsOf } from './part-files';
 import { newProbeKey, runProbe, writeAndRead } from './probe';
-import type { ByteRange, ListedFile, VideoStorage } from './storage';
+import type { ByteRange, VideoStorage } from './storage';
 import { asStorageFault, readWithFaults, StorageFault } from './storage-fault';
 import { fixForFolder } from './storage-fixes';
 
@@ -61,33 +62,37 @@ export function createFileStorage(folder: string): VideoStorage {
         await writeAndRead(storage, key).finally(remove);
       }),
 
-    list: (folder) => listFiles(root, pathOf(folder.replace(/\/+$/, ''))),
-
     sweep: (olderThanMs) => asStorageFault(() => removePartsBefore(Date.now() - olderThanMs, root)),
+
+    list: (prefix) => listFiles(root, prefix),
+
+    async removeKey(key) {
+      const path = pathOf(key);
+      await asStorageFault(async () => {
+        await rm(path, { force: true });
+        await removeIfEmpty(dirname(path), root);
+      });
+    },
+
+    async removeParts(key, owner) {
+      const path = pathOf(key);
+      return asStorageFault(() => removePartsOf(dirname(path), key, owner));
+    },
+
+    async storedAt(key) {
+      const path = pathOf(key);
+      return asStorageFault(async () => {
+        const found = await stat(path).catch(unlessMissing);
+        return found?.isFile() ? found.mtime : undefined;
+      });
+    },
+
+    keyOf: (uri) => {
+      const path = pathOfUri(root, uri);
+      return path === undefined ? undefined : relative(root, path).split(sep).join('/');
+    },
   };
   return storage;
-}
-
-/** Folders may have a hundred thousand files: they are read a few at a time. Unfinished ones are not listed. */
-async function* listFiles(root: string, folder: string): AsyncGenerator<ListedFile> {
-  const opened = await asStorageFault(() =>
-    opendir(folder, { bufferSize: LISTED_AT_ONCE }).catch(noneIfGone),
-  );
-  for await (const entry of opened ?? []) {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) yield* listFiles(root, path);
-    if (!entry.isFile() || isPartName(entry.name)) continue;
-    const found = await asStorageFault(() => stat(path).catch(noneIfGone));
-    const key = relative(root, path).split(sep).join('/');
-    if (found) yield { key, bytes: found.size, modifiedAt: found.mtime };
-  }
-}
-
-const LISTED_AT_ONCE = 256;
-
-function noneIfGone(error: unknown): undefined {
-  const code = errorCode(error);
-  if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error;
 }
 
 /** Keys come from callers: none may name a file outside the folder. */
@@ -166,9 +171,15 @@ function pathOfUri(root: string, uri: string): string | undefined {
   }
 }
 
+function unlessMissing(error: unknown): undefined {
+  const code = errorCode(error);
+  if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error;
+  return undefined;
+}
+
 async function openIfFile(path: string): Promise<{ file: FileHandle; bytes: number } | undefined> {
   // Without O_NONBLOCK, opening a FIFO waits for a writer.
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(noneIfGone);
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(unlessMissing);
   const found = await file?.stat();
   if (file !== undefined && found?.isFile()) return { file, bytes: found.size };
   await file?.close();

@@ -1,4 +1,4 @@
-import { mkdir, open, readdir } from 'node:fs/promises';
+import { mkdir, open, readdir, rmdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errorCode } from '../contract/error-code';
 
@@ -23,10 +23,34 @@ export async function inFolder<T>(folder: string, openFile: () => Promise<T>): P
       if (errorCode(error) !== 'ENOENT') throw error;
     }
   }
-  await makeFolder(folder);
-  if (known.size >= MOST_KNOWN_FOLDERS) known.clear();
-  known.add(folder);
-  return openFile();
+  for (let attempt = 1; ; attempt++) {
+    await makeFolder(folder);
+    if (known.size >= MOST_KNOWN_FOLDERS) known.clear();
+    known.add(folder);
+    try {
+      return await openFile();
+    } catch (error) {
+      // Another process may have removed the folder, which was empty.
+      if (errorCode(error) !== 'ENOENT' || attempt === MOST_FOLDER_ATTEMPTS) throw error;
+    }
+  }
+}
+
+const MOST_FOLDER_ATTEMPTS = 3;
+
+const NOT_EMPTY: unknown[] = ['ENOTEMPTY', 'EEXIST', 'EBUSY', 'EPERM', 'EACCES'];
+
+/** Removes a folder without files and those above it, but not the root: a bucket has no empty folders either. */
+export async function removeIfEmpty(folder: string, root: string): Promise<void> {
+  for (let empty = folder; empty.length > root.length; empty = dirname(empty)) {
+    try {
+      await rmdir(empty);
+    } catch (error) {
+      if (NOT_EMPTY.includes(errorCode(error))) return syncFolder(empty);
+      if (errorCode(error) !== 'ENOENT') throw error;
+    }
+  }
+  await syncFolder(root);
 }
 
 /** A power cut can lose a new name although the bytes are on disk. Not every system can sync a folder. */

@@ -7,7 +7,7 @@ import { FileSink } from './file-sink';
 import { inFolder, makeFolder, syncFolder } from './folders';
 import { moveIfFree, newPartName, noteLeftPart, partMark, partsIn, sidecarMark } from './part-files';
 import { incomplete, isSameVideo, keyTaken } from './same-video';
-import type { IncomingVideo, ReceiveOptions, WholeVideo } from './storage';
+import type { IncomingVideo, PublishedVideo, ReceiveOptions, WholeVideo } from './storage';
 import { asStorageFault } from './storage-fault';
 
 /** A key and the path of its file. */
@@ -61,7 +61,7 @@ class IncomingFile implements IncomingVideo {
     this.sink.on('error', () => undefined);
   }
 
-  publish(whole: WholeVideo): Promise<{ uri: string }> {
+  publish(whole: WholeVideo): Promise<PublishedVideo> {
     return this.endWith(async () => {
       this.sink.end();
       await finished(this.sink);
@@ -69,7 +69,7 @@ class IncomingFile implements IncomingVideo {
       // A power cut can keep the new name and lose the bytes.
       await this.own.file.sync();
       await this.moveUnlessStored(whole);
-      return uriOf(this.target.path);
+      return { ...uriOf(this.target.path), ...(!this.isMoved && { wasThere: true }) };
     });
   }
 

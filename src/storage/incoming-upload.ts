@@ -2,7 +2,7 @@ import { Readable, Transform } from 'node:stream';
 import type { Upload } from '@aws-sdk/lib-storage';
 import type { S3Bucket } from './s3-bucket';
 import { incomplete, isSameVideo, keyTaken } from './same-video';
-import type { IncomingVideo, WholeVideo } from './storage';
+import type { IncomingVideo, PublishedVideo, WholeVideo } from './storage';
 import { StorageFault, storageFault } from './storage-fault';
 
 export interface S3Target {
@@ -43,10 +43,11 @@ export class IncomingUpload implements IncomingVideo {
     this.done.catch((error: unknown) => this.sink.destroy(storageFault(error)));
   }
 
-  async publish(whole: WholeVideo): Promise<{ uri: string }> {
+  async publish(whole: WholeVideo): Promise<PublishedVideo> {
+    const { uri } = this.target;
     if (!this.options.isConditional && (await this.isStoredBefore(whole))) {
       await this.discard();
-      return { uri: this.target.uri };
+      return { uri, wasThere: true };
     }
     try {
       this.sink.endWith(whole);
@@ -54,8 +55,9 @@ export class IncomingUpload implements IncomingVideo {
     } catch (error) {
       await this.removeUpload();
       if (error instanceof StorageFault || !(await this.isStoredAfter(whole))) throw storageFault(error);
+      return { uri, wasThere: true };
     }
-    return { uri: this.target.uri };
+    return { uri };
   }
 
   async discard(): Promise<void> {

@@ -1,4 +1,5 @@
 export { createStorage, type StorageConfig, storageAddress } from './create-storage';
+export { fileName } from './file-name';
 export { createFileStorage } from './file-storage';
 export { IMAGE_LINK_PATH, ImageLinks, readLinkedImage } from './image-links';
 export {
@@ -12,11 +13,13 @@ export {
 export { isStored } from './is-stored';
 export type { S3Connection, S3Credentials } from './s3-connection';
 export { createS3Storage, readS3Uri, type S3StorageOptions } from './s3-storage';
+export { inTime, readSmallFile, readSmallText, writeSmallJson } from './small-files';
 export type {
   ByteRange,
   IncomingVideo,
   LinkValidity,
   ListedFile,
+  PublishedVideo,
   ReceiveOptions,
   VideoStorage,
   WholeVideo,

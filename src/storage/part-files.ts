@@ -46,6 +46,14 @@ export function noteLeftPart(folder: string): void {
   listings.forget(folder);
 }
 
+/** Removes what attempts of an owner left for a key, the sidecar's included; returns how many. */
+export async function removePartsOf(folder: string, key: string, owner: string): Promise<number> {
+  const marks = [partMark(key, owner), sidecarMark(key)];
+  const parts = await partsIn(folder, marks, { isFresh: true }).catch(unlessGone([]));
+  for (const part of parts) await rm(join(folder, part), { force: true });
+  return parts.length;
+}
+
 const NO_HARD_LINKS: unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
 
 /** Moves a part to its final name in one step; fails with EEXIST if a file has that name. */

@@ -1,8 +1,6 @@
 import { Readable } from 'node:stream';
 import type {
-  _Object,
   ListMultipartUploadsCommandOutput,
-  ListObjectsV2CommandOutput,
   MultipartUpload,
   PutObjectCommandInput,
   S3Client,
@@ -12,12 +10,13 @@ import { createS3Client, loadS3Sdk, type S3Sdk } from './s3-client';
 import type { S3Connection } from './s3-connection';
 import { presignGet } from './s3-presign';
 import type { StoredFile } from './same-video';
-import type { ByteRange, LinkValidity } from './storage';
+import type { ByteRange, LinkValidity, ListedFile } from './storage';
 
 /** With retries. A later put could replace a newer object. */
 const SMALL_PUT_MS = 60_000;
 
 const PRECONDITION_FAILED = 412;
+const NOT_FOUND = 404;
 
 // Two parts at a time keep the connection busy; 10,000 parts of this size, the limit of S3, are 78 GiB.
 const PART_BYTES = 8 * 1024 * 1024;
@@ -89,7 +88,32 @@ export class S3Bucket {
   }
 
   async remove(key: string): Promise<void> {
-    await this.client.send(new this.sdk.DeleteObjectCommand({ Bucket: this.name, Key: key }));
+    const command = new this.sdk.DeleteObjectCommand({ Bucket: this.name, Key: key });
+    // Later it could remove a newer object.
+    await this.client.send(command, { abortSignal: AbortSignal.timeout(SMALL_PUT_MS) });
+  }
+
+  /** The keys after one, in the order of their bytes: a page of at most a thousand. */
+  async list(prefix: string, after?: string): Promise<{ files: ListedFile[]; isTruncated: boolean }> {
+    const { Contents = [], IsTruncated = false } = await this.client.send(
+      new this.sdk.ListObjectsV2Command({ Bucket: this.name, Prefix: prefix, StartAfter: after }),
+    );
+    const files = Contents.flatMap(({ Key: key, LastModified: storedAt = new Date(0) }) =>
+      key ? [{ key, storedAt }] : [],
+    );
+    return { files, isTruncated: IsTruncated };
+  }
+
+  async storedAt(key: string): Promise<Date | undefined> {
+    try {
+      const command = new this.sdk.HeadObjectCommand({ Bucket: this.name, Key: key });
+      return (await this.client.send(command)).LastModified;
+    } catch (error) {
+      // HEAD has no body that could name the error.
+      if (error instanceof this.sdk.S3ServiceException && error.$metadata.httpStatusCode === NOT_FOUND)
+        return undefined;
+      throw error;
+    }
   }
 
   async get(key: string, range?: ByteRange): Promise<StoredFile | undefined> {
@@ -103,21 +127,6 @@ export class S3Bucket {
       if (error instanceof this.sdk.NoSuchKey) return undefined;
       throw error;
     }
-  }
-
-  /** The objects whose keys begin so, a page of at most a thousand at a time. */
-  async *list(prefix: string): AsyncGenerator<_Object[]> {
-    let page: ListObjectsV2CommandOutput | undefined;
-    do {
-      page = await this.client.send(
-        new this.sdk.ListObjectsV2Command({
-          Bucket: this.name,
-          Prefix: prefix,
-          ContinuationToken: page?.NextContinuationToken,
-        }),
-      );
-      yield page.Contents ?? [];
-    } while (page.IsTruncated);
   }
 
   /** A link with which anybody can read an object for a while. It is made here: S3 is not asked. */

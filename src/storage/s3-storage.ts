@@ -102,8 +102,6 @@ export function createS3Storage({
       });
     },
 
-    list: (under) => listObjects(openBucket, folder, targetOf(under.replace(/\/+$/, '')).objectKey),
-
     // Without a prefix, uploads in the bucket may belong to others.
     sweep: (olderThanMs) =>
       folder === ''
@@ -111,6 +109,30 @@ export function createS3Storage({
         : asStorageFault(async () =>
             abortUploadsBefore(Date.now() - olderThanMs, await openBucket(), `${folder}/`),
           ),
+
+    list: (prefix) => listObjects(openBucket, folder === '' ? '' : `${folder}/`, prefix),
+
+    async removeKey(key) {
+      const { objectKey } = targetOf(key);
+      await asStorageFault(async () => (await openBucket()).remove(objectKey));
+    },
+
+    async removeParts(key) {
+      const { objectKey } = targetOf(key);
+      return asStorageFault(async () => abortUploadsOf(await openBucket(), objectKey));
+    },
+
+    async storedAt(key) {
+      const { objectKey } = targetOf(key);
+      return asStorageFault(async () => (await openBucket()).storedAt(objectKey));
+    },
+
+    keyOf: (uri) => {
+      const objectKey = objectKeyOf(uri, name, folder);
+      const key = folder === '' ? objectKey : objectKey?.slice(folder.length + 1);
+      // Another key would be removed for one with `..` in it.
+      return key === undefined || posix.normalize(key) !== key || key.startsWith('../') ? undefined : key;
+    },
   };
   return storage;
 }
@@ -186,22 +208,6 @@ async function readObject(
   return stored && readWithFaults(stored.content);
 }
 
-async function* listObjects(
-  open: OpenBucket,
-  folder: string,
-  objectFolder: string,
-): AsyncGenerator<ListedFile> {
-  const pages = (await asStorageFault(open)).list(`${objectFolder}/`);
-  for (;;) {
-    const page = await asStorageFault(() => pages.next());
-    if (page.done) return;
-    for (const { Key = '', Size = 0, LastModified = new Date(0) } of page.value) {
-      const key = folder === '' ? Key : Key.slice(folder.length + 1);
-      yield { key, bytes: Size, modifiedAt: LastModified };
-    }
-  }
-}
-
 /** Accepts and refuses the same keys as the file storage does. */
 function normalizeKey(key: string): string {
   const normalized = posix.normalize(key);
@@ -211,10 +217,27 @@ function normalizeKey(key: string): string {
   return normalized;
 }
 
-async function abortUploadsOf(bucket: S3Bucket, objectKey: string): Promise<void> {
+async function abortUploadsOf(bucket: S3Bucket, objectKey: string): Promise<number> {
+  let aborted = 0;
   for (const { Key, UploadId } of await bucket.unfinishedUploads(objectKey)) {
-    if (Key === objectKey) await bucket.abortUpload(Key, UploadId);
+    if (Key !== objectKey) continue;
+    await bucket.abortUpload(Key, UploadId);
+    aborted += 1;
   }
+  return aborted;
+}
+
+async function* listObjects(
+  open: OpenBucket,
+  start: string,
+  prefix: string,
+): AsyncGenerator<ListedFile, void, undefined> {
+  let after: string | undefined;
+  do {
+    const page = await asStorageFault(async () => (await open()).list(`${start}${prefix}`, after));
+    for (const { key, storedAt } of page.files) yield { key: key.slice(start.length), storedAt };
+    after = page.isTruncated ? page.files.at(-1)?.key : undefined;
+  } while (after !== undefined);
 }
 
 async function abortUploadsBefore(timeMs: number, bucket: S3Bucket, prefix: string): Promise<number> {

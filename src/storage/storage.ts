@@ -20,17 +20,27 @@ export interface VideoStorage {
   readPart?(key: string, part: string): Promise<Readable | undefined>;
   /** Writes, reads and removes a small file; throws a StorageUnusable that names the problem and the fix. */
   probe?(limitMs?: number): Promise<void>;
-  /** What is stored under a folder, in pages, whatever the order. Files that come or go meanwhile may be in it or not. */
-  list?(folder: string): AsyncIterable<ListedFile>;
   /** Removes unfinished videos that were not written to for this long; returns how many. */
   sweep?(olderThanMs: number): Promise<number>;
+  /**
+   * The files whose keys begin with a prefix, folder by folder in the order of their names. Those that come or go meanwhile may
+   * be in it or not.
+   */
+  list?(prefix: string): AsyncIterable<ListedFile>;
+  /** Removes the file under a key, if there is one, and nothing else. */
+  removeKey?(key: string): Promise<void>;
+  /** Removes what attempts of an owner left unfinished under a key; returns how many. */
+  removeParts?(key: string, owner: string): Promise<number>;
+  /** When the file under a key was stored; undefined when there is none. */
+  storedAt?(key: string): Promise<Date | undefined>;
+  /** The key of the video that a job's result names; undefined when it is not in this storage. */
+  keyOf?(uri: string): string | undefined;
 }
 
 /** A file of a storage. */
 export interface ListedFile {
   key: string;
-  bytes: number;
-  modifiedAt: Date;
+  storedAt: Date;
 }
 
 /** The first and the last byte, both included. */
@@ -59,13 +69,20 @@ export interface IncomingVideo {
   /** Takes the bytes in their order. Only the methods below may end it. */
   readonly sink: Writable;
   /** Stores the video under its key. Throws a StorageFault if another file is there, unless it is the same video. */
-  publish(whole: WholeVideo): Promise<{ uri: string }>;
+  publish(whole: WholeVideo): Promise<PublishedVideo>;
   /** Removes what has been received. */
   discard(): Promise<void>;
   /** For another attempt to continue: the name for `readPart`, and a method that leaves the bytes there. */
   readonly part?: { name: string; leave(): Promise<void> };
   /** Stores what has been received under another key, for a person to inspect. */
   setAside?(key: string): Promise<{ uri: string }>;
+}
+
+/** A video that is stored. */
+export interface PublishedVideo {
+  uri: string;
+  /** True when the same video was under the key already: another job may have stored it. */
+  wasThere?: boolean;
 }
 
 /** Size and digest of a complete download, for the storage to check. */

@@ -11,6 +11,8 @@ export interface DevServerOptions {
   readonly port?: number | undefined;
   /** Any free port by default. */
   readonly uiPort?: number | undefined;
+  /** Where the web UI has payloads decrypted. */
+  readonly uiCodecEndpoint?: string | undefined;
   /** Runs without the web UI. */
   readonly headless?: boolean | undefined;
   /** The file that workflows are stored in; in memory by default. */
@@ -90,6 +92,7 @@ const NO_VERSION_CHECK = { 'frontend.enableServerVersionCheck': 'false' };
 function startArguments({
   port,
   uiPort,
+  uiCodecEndpoint,
   namespace,
   dbFilename,
   dynamicConfig,
@@ -98,6 +101,9 @@ function startArguments({
   return [
     ...['server', 'start-dev', '--ip', LOOPBACK, '--port', `${port}`],
     ...(uiPort === undefined ? ['--headless'] : ['--ui-ip', LOOPBACK, '--ui-port', `${uiPort}`]),
+    ...(uiPort === undefined || uiCodecEndpoint === undefined
+      ? []
+      : ['--ui-codec-endpoint', uiCodecEndpoint]),
     ...(namespace === 'default' ? [] : ['--namespace', namespace]),
     ...(dbFilename === undefined ? [] : databaseArguments(dbFilename)),
     ...config.flatMap(([name, value]) => ['--dynamic-config-value', `${name}=${value}`]),

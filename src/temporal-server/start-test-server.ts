@@ -1,3 +1,4 @@
+import type { ClientOptions } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { findOnSearchPath } from './executable-file';
 import { freePort, LOOPBACK } from './loopback-port';
@@ -10,15 +11,24 @@ export interface TestServer {
   stop(): Promise<void>;
 }
 
+export interface TestServerOptions {
+  /** Options of the environment's client. */
+  readonly client?: Pick<ClientOptions, 'dataConverter'>;
+  readonly searchPath?: string | undefined;
+}
+
 /**
  * Starts the time-skipping test server that `findTestServer` returned. The SDK gives a server five seconds to answer, which
  * is too short for a JVM on a busy machine. So we start the server ourselves, and let the SDK start a placeholder process
  * with the port of the running server.
  */
-export async function startTestServer(executable: string, searchPath?: string): Promise<TestServer> {
+export async function startTestServer(
+  executable: string,
+  { client = {}, searchPath }: TestServerOptions = {},
+): Promise<TestServer> {
   // The SDK passes the port as the only argument, so `sleep` sleeps that many seconds, which is hours.
   const placeholder = await findOnSearchPath('sleep', searchPath);
-  if (placeholder === undefined) return createEnvironment(executable);
+  if (placeholder === undefined) return createEnvironment(executable, client);
   const port = await freePort();
   // Ctrl-C must also end the server of an interrupted test run.
   const server = await ServerProcess.start(executable, [`${port}`], { receivesCtrlC: true });
@@ -29,7 +39,7 @@ export async function startTestServer(executable: string, searchPath?: string): 
   }
   server.unref();
   try {
-    const { environment, stop } = await createEnvironment(placeholder, port);
+    const { environment, stop } = await createEnvironment(placeholder, client, port);
     // It stores nothing, so it need not end gracefully.
     return { environment, stop: () => stop().finally(() => server.end('SIGKILL')) };
   } catch (error) {
@@ -38,8 +48,13 @@ export async function startTestServer(executable: string, searchPath?: string): 
   }
 }
 
-async function createEnvironment(path: string, port?: number): Promise<TestServer> {
+async function createEnvironment(
+  path: string,
+  client: TestServerOptions['client'],
+  port?: number,
+): Promise<TestServer> {
   const environment = await TestWorkflowEnvironment.createTimeSkipping({
+    client,
     server: { port, executable: { type: 'existing-path', path } },
   });
   return { environment, stop: () => environment.teardown() };

@@ -113,12 +113,13 @@ export function prepareWork(options: VideoWorkOptions): VideoWork {
 }
 
 /** The given options, and those of the environment for the rest. */
-function downloadOptions({ env, keyTemplate, largestVideoBytes, sidecar, pace }: VideoWorkOptions) {
+function downloadOptions({ env, keyTemplate, largestVideoBytes, sidecar, keepFor, pace }: VideoWorkOptions) {
   const read = readDownloadOptions(env);
   return {
     keyTemplate: keyTemplate ?? read.keyTemplate,
     largestVideoBytes: largestVideoBytes ?? read.largestVideoBytes,
     sidecar: sidecar ?? read.sidecar,
+    keepFor: keepFor ?? read.keepFor,
     pace,
   };
 }

@@ -1,4 +1,5 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { readEncryptionKeys } from '../config/encryption-config';
 import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
 import { type Queues, resolveWorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
@@ -7,6 +8,7 @@ import type { Monitor } from '../monitor/monitor';
 import { activityWorkers, runTogether, shutDown, withOwnDefaults, withoutOwnTasks } from './activity-workers';
 import { connectWorker } from './connect-worker';
 import { deploymentOptions } from './deployment';
+import { encryptedWorker } from './encrypt-worker';
 import { startJanitor } from './janitor';
 import { loadMonitor } from './load-monitor';
 import { withOwnWorkflows } from './own-workflows';
@@ -80,6 +82,7 @@ export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise
   const maxCachedWorkflows = cachedWorkflows(options.worker, env);
   const monitored = monitorAddress(options.monitor, env);
   refuseUnversionedCaps(options, workerDeploymentOptions);
+  const ring = readEncryptionKeys(env);
   const work = prepareWork(options);
   if (monitored) await loadMonitor().installSdkMetrics();
   const { connection, namespace } = await connectAndProbe(options, work);
@@ -128,7 +131,7 @@ export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise
             ...shared,
             taskQueue: queues.taskQueue,
             activities: work.activities,
-            ...options.worker,
+            ...encryptedWorker(options.worker, { ring, connection }),
             maxCachedWorkflows,
             plugins: [...(options.worker?.plugins ?? []), QUIET_BUNDLER],
           }),
@@ -137,7 +140,8 @@ export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise
     }
     for (const { role, options: own } of activityWorkers(work, queues)) {
       if (!roles.includes(role)) continue;
-      workers.push(await Worker.create({ ...shared, ...withoutOwnTasks(options.worker), ...own }));
+      const ofHost = encryptedWorker(withoutOwnTasks(options.worker), { ring, connection });
+      workers.push(await Worker.create({ ...shared, ...ofHost, ...own }));
     }
     return {
       run: () => withJanitor(() => runTogether(workers)).finally(closeOwn),

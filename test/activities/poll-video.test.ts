@@ -42,11 +42,11 @@ describe('a poll of a task', () => {
   });
 
   it('finds it failed, with the service’s message', async () => {
-    world.emulator.next('status', { kind: 'failed-task', code: 'nsfw\u0007', message: 'Not\n this.' });
+    world.emulator.next('status', { kind: 'failed-task', code: 'foxes\u0007', message: 'Not\n this.' });
     expect(await poll().result).toEqual({
       state: 'failed',
       word: 'failed',
-      code: 'nsfw',
+      code: 'foxes',
       message: 'Not this.',
     });
   });

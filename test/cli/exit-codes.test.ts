@@ -38,6 +38,26 @@ test('the error object of a failed job has its type, message, task and advice', 
   });
 });
 
+test('the error object of refused content says what was refused, and with which code', () => {
+  const failure = new VideoFailure('ContentRefused', {
+    status: 400,
+    code: 'nsfw',
+    stage: 'prompt',
+    field: 'prompt',
+  });
+  expect(JSON.parse(JSON.stringify(errorObject(failure)))).toEqual({
+    error: {
+      type: 'ContentRefused',
+      message: 'The content policy of the service refused the prompt: HTTP 400 nsfw.',
+      advice: FAILURES.ContentRefused.advice,
+      code: 'nsfw',
+      stage: 'prompt',
+      field: 'prompt',
+    },
+  });
+  expect(exitCodeOf(failure)).toBe(22);
+});
+
 test('the error object of any other error has its type and message', () => {
   const printed = (error: unknown) => JSON.parse(JSON.stringify(errorObject(error)));
   expect(printed(new ConfigError('VIDEO_API_KEY is empty'))).toEqual({

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { explain } from '../../src/cli/explain';
 import { run } from '../../src/cli/run';
 import { parseProfile, readingRules, recordAnswers, traceAnswer } from '../../src/service';
-import { commandsOf, readPage } from '../support/docs-page';
+import { commandsOf, readPage, sectionOf } from '../support/docs-page';
 import { FakeTerminal } from './fake-terminal';
 
 let folder: string;
@@ -34,6 +34,19 @@ it('prints what the page about other services shows', async () => {
   expect(shown?.command).toBe('npx videogen explain answer.json');
   const { out } = await videogen(save(answer?.output.join('\n') ?? ''));
   expect(out.trimEnd().split('\n')).toEqual(shown?.output);
+});
+
+it('prints what the page about refused content shows, with the profile that it shows', async () => {
+  const page = sectionOf(readPage('refused-content.md'), 'Other words');
+  const [answer, without, profile, within] = commandsOf(page);
+  const file = save(answer?.output.join('\n') ?? '');
+  expect(without?.command).toBe('videogen explain answer.json');
+  expect((await videogen(file)).out.trimEnd().split('\n')).toEqual(without?.output);
+  const env = { VIDEOGEN_PROFILE: save(profile?.output.join('\n') ?? '', 'profile.yaml') };
+  const terminal = new FakeTerminal(env);
+  await run(['explain', file], terminal);
+  expect(within?.command).toBe('VIDEOGEN_PROFILE=profile.yaml videogen explain answer.json');
+  expect(terminal.stdout.trimEnd().split('\n')).toEqual(within?.output);
 });
 
 it('proposes a profile for an answer that it cannot read, and the profile reads it', async () => {

@@ -37,6 +37,19 @@ export class FakeTerminal implements Terminal {
     return this.height;
   }
 
+  /** What the person answers; without it, there is nobody to ask. */
+  answer: string | undefined;
+  readonly questions: string[] = [];
+
+  canAsk(): boolean {
+    return this.answer !== undefined;
+  }
+
+  async ask(question: string): Promise<string> {
+    this.questions.push(question);
+    return this.answer ?? '';
+  }
+
   isOutClosed(): boolean {
     return false;
   }

@@ -35,8 +35,8 @@ test.each([
     'status:failed-task',
     {
       kind: 'failed-task',
-      code: 'content_policy',
-      message: 'the prompt was rejected by the content policy',
+      code: 'generation_failed',
+      message: 'the model could not finish the video',
     },
   ],
   ['status:no-video', { kind: 'no-video' }],
@@ -51,7 +51,7 @@ test.each([
 
 test('a fault of another call is refused with the faults of the call', () => {
   expect(() => readFaults(['submit:cut'])).toThrow(
-    /empty-accepted, late, reset-late, refused, unauthorized, failed-task\.$/,
+    /empty-accepted, late, reset-late, refused, unauthorized, failed-task, refused-prompt, refused-image, refused-output\.$/,
   );
   expect(() => readFaults(['download:no-video'])).toThrow(/late, cut, stall, web-page\.$/);
 });

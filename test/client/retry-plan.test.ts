@@ -51,6 +51,12 @@ test.each<[string, EndedJob, unknown]>([
     [RESUBMIT],
   ],
   ['asks before it repeats a refused request', ended('InvalidRequest', { sentNothing: true }), [RESUBMIT]],
+  ['asks before it repeats refused content', ended('ContentRefused', { sentNothing: true }), [RESUBMIT]],
+  [
+    'asks before it repeats a task whose content was refused',
+    ended('ContentRefused', { taskId: 't' }),
+    [RESUBMIT],
+  ],
   ['asks when something may have been sent', ended('Unexpected'), [RESUBMIT]],
   [
     'asks when the submit was lost, and says how to adopt the task',
@@ -70,6 +76,21 @@ test.each<[string, EndedJob, unknown]>([
   ['leaves a stored video alone', ended('Unexpected', { state: 'succeeded' }), ["videogen download 'fox 1'"]],
 ])('a retry %s', (_what, job, outcome) => {
   expect(outcomeOf(job)).toEqual(outcome);
+});
+
+test.each([
+  [
+    undefined,
+    'The content of fox 1 was refused, and the same request would be refused again. Change the prompt',
+  ],
+  [
+    't',
+    'would be refused again and may be charged again. Change the prompt or the image and start a new job.',
+  ],
+])('the retry of refused content with the task %p says what to change', (taskId, sentence) => {
+  expect(() => planRetry(ended('ContentRefused', { taskId, sentNothing: taskId === undefined }))).toThrow(
+    sentence,
+  );
 });
 
 test('nothing that may have been paid is ever submitted again without a decision', () => {

@@ -27,6 +27,7 @@ const AGAIN: Record<FailureType, 'left' | 'again'> = {
   InvalidRequest: 'left',
   SubmitUnconfirmed: 'left',
   GenerationFailed: 'left',
+  ContentRefused: 'left',
   GenerationCancelled: 'left',
   TaskUnknown: 'left',
   VideoTooLarge: 'left',

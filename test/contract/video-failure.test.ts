@@ -22,6 +22,7 @@ import {
 import {
   createFailure,
   describeFailure,
+  type FailureDetails,
   isVideoFailure,
   readFailure,
   readTimeout,
@@ -94,7 +95,7 @@ describe('the failure table', () => {
 
   it('ends a paid job while polling only when the service reports that the task ended', () => {
     const final = ROWS.filter(([, { retry }]) => retry.poll === 'never').map(([type]) => type);
-    expect(final).toEqual(['GenerationFailed', 'GenerationCancelled']);
+    expect(final).toEqual(['GenerationFailed', 'ContentRefused', 'GenerationCancelled']);
   });
 
   it('knows its own types and no property that all objects have', () => {
@@ -124,6 +125,23 @@ describe('the message of a failure', () => {
     expect(described('ENOSPC: no space left')).toContain('written: ENOSPC: no space left. ');
     expect(described('no space left')).toContain('written: ENOSPC no space left. ');
     expect(described()).toContain('written: ENOSPC. ');
+  });
+
+  it.each<[FailureDetails, string]>([
+    [{}, 'The content policy of the service refused the request or the video.'],
+    [{ stage: 'prompt' }, 'The content policy of the service refused the prompt.'],
+    [{ stage: 'image', status: 400, code: 'nsfw', message: 'No.' }, 'refused the image: HTTP 400 nsfw No.'],
+    [{ stage: 'output', taskId: 't', message: 'No!' }, 'refused the finished video (task t): No!'],
+    [{ stage: 'prompt', field: 'prompt', charged: false }, 'the prompt. The service charges nothing for it.'],
+    [{ stage: 'output', message: 'No', charged: true }, 'finished video: No. The service charges for it.'],
+    [{ stage: 'prompt', field: 'negative_prompt' }, 'refused the field negative_prompt.'],
+    [{ field: 'a\u001b[31mb'.repeat(100) }, 'refused the field a'],
+  ])('says what the content policy refused: %j', (details, part) => {
+    const { advice } = FAILURES.ContentRefused;
+    const described = describeFailure('ContentRefused', details);
+    expect(described).toContain(part);
+    expect(described.endsWith(` ${advice}`)).toBe(true);
+    expect(described.length).toBeLessThan(600);
   });
 
   it.each([
@@ -251,6 +269,7 @@ describe('a failure on its way through Temporal', () => {
     ['a list', [['task-1']]],
     ['wrong kinds', [{ taskId: 5, status: '429', code: {}, message: { toString: 1 }, attempt: null }]],
     ['other fields', [{ key: 'sk-secret', constructor: 'x' }]],
+    ['wrong facts about refused content', [{ stage: 'constructor', field: 7, charged: 'no' }]],
   ])('has empty details when it comes with %s', (_what, given) => {
     const failure = readFailure(ApplicationFailure.create({ type: 'videogen.NoVideo', details: given }));
     expect(failure?.details).toEqual({});

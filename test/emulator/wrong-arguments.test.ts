@@ -22,7 +22,7 @@ describe('emulator.next', () => {
     [[], `emulator.next: the call is undefined: give one of ${CALLS}.`],
     [
       ['submit', { kind: 'rest' }],
-      `emulator.next('submit', …): the kind of the fault is 'rest': give one of ${ANSWERS}, failed-task, late, reset-late.`,
+      `emulator.next('submit', …): the kind of the fault is 'rest': give one of ${ANSWERS}, failed-task, refused-content, late, reset-late.`,
     ],
     [
       ['cancel', { kind: 'cut', afterBytes: 1 }],

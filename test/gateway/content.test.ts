@@ -28,11 +28,12 @@ afterAll(() => rmSync(folder, { recursive: true }));
 interface Asked extends InjectOptions {
   storage: VideoStorage;
   uri: string;
+  expiresAt?: string;
   content?: 'stream' | 'redirect';
 }
 
 /** The answer about a video that has ended, without the Temporal that would know it. */
-async function ask({ storage, uri, content = 'redirect', ...call }: Asked) {
+async function ask({ storage, uri, expiresAt, content = 'redirect', ...call }: Asked) {
   const app = Fastify();
   apps.push(app);
   const logError = logRequests(app, {
@@ -41,7 +42,7 @@ async function ask({ storage, uri, content = 'redirect', ...call }: Asked) {
     logger: createLogger({ level: 'info', format: 'json', write: (line) => lines.push(line) }),
   });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logError));
-  const video = { uri, bytes: 3, sha256: SHA256, contentType: 'video/mp4' };
+  const video = { uri, bytes: 3, sha256: SHA256, contentType: 'video/mp4', expiresAt };
   const found = { taskId: 'video_1', ending: { result: { video } } };
   app.get('/content', { schema: { hide: true } }, (request, reply) =>
     sendContent(found as never, { storage, content }, request, reply),
@@ -163,3 +164,22 @@ describe('a storage that fails', () => {
     expectLogged(log, answer.headers['x-request-id']);
   });
 });
+
+test.each(['GET', 'HEAD'] as const)(
+  '%s for a video that has expired gets 410, also before the file is removed',
+  async (method) => {
+    const file = join(folder, 'expired.mp4');
+    writeFileSync(file, 'fox');
+    const asked = { storage: createFileStorage(folder), uri: pathToFileURL(file).href, method };
+    const expired = await ask({ ...asked, expiresAt: '2026-01-01T00:00:00.000Z' });
+    expect(expired.statusCode).toBe(410);
+    if (method === 'GET')
+      expect(expired.json()).toMatchObject({
+        error: {
+          code: 'video_expired',
+          message: 'The video has expired: it was kept until 2026-01-01T00:00:00.000Z.',
+        },
+      });
+    expect((await ask({ ...asked, expiresAt: '2999-01-01T00:00:00.000Z' })).statusCode).toBe(200);
+  },
+);

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import { takeCallbackUrl } from '../../src/gateway/callback-url';
 import { taskIdIn } from '../../src/gateway/hooks';
 import { Refusal } from '../../src/gateway/http-errors';
+import { takeJobOptions } from '../../src/gateway/job-options';
 import { PollHints } from '../../src/gateway/poll-hints';
 import { signWebhook } from '../../src/service';
 import { WEBHOOK_SECRET } from '../support/webhook-receiver';
@@ -88,15 +88,25 @@ test('a flood of hints about one task is one poll a second, and other tasks are 
 
 test('callback_url becomes an option of the job and never reaches the service', () => {
   const url = 'https://example.com/hooks';
-  expect(takeCallbackUrl({ prompt: 'A fox', callback_url: url })).toEqual({
+  expect(takeJobOptions({ prompt: 'A fox', callback_url: url })).toEqual({
     body: { prompt: 'A fox' },
     options: { callbackUrl: url },
   });
-  expect(takeCallbackUrl({ prompt: 'A fox', callback_url: null })).toEqual({
+  expect(takeJobOptions({ prompt: 'A fox', callback_url: null })).toEqual({
     body: { prompt: 'A fox' },
     options: {},
   });
-  expect(takeCallbackUrl('text')).toEqual({ body: 'text', options: {} });
+  expect(takeJobOptions('text')).toEqual({ body: 'text', options: {} });
+});
+
+test('so does keep_for, if it is a duration', () => {
+  expect(takeJobOptions({ prompt: 'A fox', keep_for: '30d' })).toEqual({
+    body: { prompt: 'A fox' },
+    options: { keepFor: '30d' },
+  });
+  expect(() => takeJobOptions({ prompt: 'A fox', keep_for: 'a while' })).toThrow(
+    'keep_for must be milliseconds, a duration such as "12h" or "30d", or "forever".',
+  );
 });
 
 test.each([
@@ -108,7 +118,7 @@ test.each([
   5,
   `https://example.com/${'x'.repeat(2_000)}`,
 ])('the callback_url %j is refused beside its field', (url) => {
-  const refuse = () => takeCallbackUrl({ callback_url: url });
+  const refuse = () => takeJobOptions({ callback_url: url });
   expect(refuse).toThrow(Refusal);
   expect(refuse).toThrow('callback_url must be an http(s) URL');
 });

@@ -215,6 +215,7 @@ function mayFailAs(
   const missed = polls.filter((answer) => answer.kind === 'refused' && answer.status === 404).length;
   allow(['Cancelled', 'SubmitUnconfirmed'], isCancelled);
   allow(['GenerationFailed'], taskEnds === 'failed');
+  allow(['ContentRefused'], taskEnds === 'refused');
   allow(['GenerationCancelled'], taskEnds === 'cancelled');
   allow(
     ['InvalidRequest'],

@@ -413,7 +413,7 @@ export class JobModel {
         this.misses.video += 1;
         return this.misses.video >= MOST_MISSES ? 'NoVideo' : undefined;
       case 'failed':
-        return 'GenerationFailed';
+        return this.script.taskEnds === 'refused' ? 'ContentRefused' : 'GenerationFailed';
       case 'cancelled':
         return 'GenerationCancelled';
       default:

@@ -237,7 +237,10 @@ export class Theatre {
     const ofStage = new WeakMap<Scene, VideoActivities>();
     const own = () => {
       const stage = here();
-      const made = ofStage.get(stage) ?? createVideoActivities(stage);
+      // A killed worker's rate limiter dies with it, so each attempt asks for the one of its worker.
+      const made =
+        ofStage.get(stage) ??
+        createVideoActivities({ service: stage.service, storage: stage.storage, rateLimiter });
       ofStage.set(stage, made);
       return made;
     };

@@ -20,13 +20,14 @@ async function play({ kind, ...share }: Order): Promise<RunReport> {
   const theatre = await Theatre.open(env, { code: readFileSync(codePath, 'utf8') });
   try {
     const whole = { ...share, seed };
-    const listeners = {
+    const options = {
+      mayFailOnce: true,
       onProgress: (played: number) => answer({ played }),
       onFailure: (script: string) => process.stderr.write(`${script}\n`),
     };
     return await (kind === 'jobs'
-      ? runShare(theatre, JOBS, whole, listeners)
-      : runShare(theatre, BATCHES, whole, listeners));
+      ? runShare(theatre, JOBS, whole, options)
+      : runShare(theatre, BATCHES, whole, options));
   } finally {
     await theatre.close();
     await env.teardown();

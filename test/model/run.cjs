@@ -87,6 +87,7 @@ async function startPlayer(codePath, waiting, total) {
         total.problem ??= problem;
       }
       if (report) add(total, order.kind, report);
+      total.failedOnce.push(...(report?.failedOnce ?? []));
       if (order.kind === 'jobs') total.finished.add(order.from);
     }
   } finally {
@@ -138,16 +139,21 @@ async function main() {
     players: [],
     counts: { jobs: none(), batches: none() },
     finished: new Set(),
+    failedOnce: [],
     problem: undefined,
   };
   const sum = (of) => total.players.reduce((all, player) => all + player[of], 0);
   const scriptsLeft = orders().reduce((all, { scripts }) => all + scripts, 0);
   const seconds = () => ((Date.now() - startedAtMs) / 1_000).toFixed(0);
+  const once = () =>
+    total.failedOnce.length === 0
+      ? ''
+      : `Scripts that failed among others, but not when they were played alone: ${total.failedOnce.length}.\n${total.failedOnce.join('\n')}\n`;
   const spent = () => `${seconds()} s, ${(sum('processorMs') / 1_000).toFixed(0)} s of processor time`;
   const onInterrupt = () => {
     for (const child of players) end(child);
     process.stdout.write(
-      `${JSON.stringify(total.counts)}\nInterrupted after ${spent()}${total.problem === undefined ? ', without a finding' : ''}. It goes on with --from ${firstUnplayed(total)}.\n`,
+      `${JSON.stringify(total.counts)}\n${once()}Interrupted after ${spent()}${total.problem === undefined ? ', without a finding' : ''}. It goes on with --from ${firstUnplayed(total)}.\n`,
     );
     rmSync(folder, { recursive: true, force: true });
     process.exit(130);
@@ -169,7 +175,7 @@ async function main() {
     for (const child of players) end(child);
     rmSync(folder, { recursive: true, force: true });
   }
-  process.stdout.write(`${JSON.stringify(total.counts)}\n`);
+  process.stdout.write(`${JSON.stringify(total.counts)}\n${once()}`);
   if (total.problem === undefined) {
     process.stdout.write(`Everything that happened is allowed (seed ${values.seed}; ${spent()}).\n`);
     return;

@@ -64,7 +64,7 @@ export interface Script {
   jobTimeMs: number;
   /** How long such tasks took before, as the worker has learned; it may be mistaken. */
   learnedMs?: number;
-  taskEnds: 'succeeded' | 'failed' | 'cancelled';
+  taskEnds: 'succeeded' | 'failed' | 'refused' | 'cancelled';
   submits: SubmitAnswer[];
   polls: PollAnswer[];
   downloads: DownloadAnswer[];
@@ -252,6 +252,7 @@ function scriptInUnits(unitMs: number): fc.Arbitrary<Script> {
         'succeeded',
         'succeeded',
         'failed',
+        'refused',
         'cancelled',
       ),
       submits: answers(submitAnswer, { most: 4, manyTimes: 8 }),

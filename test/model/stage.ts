@@ -448,6 +448,9 @@ export class Stage implements Scene {
 export const ENDINGS: Record<Script['taskEnds'], (task: EmulatedTask, jobTimeMs: number) => void> = {
   succeeded: () => undefined,
   failed: (task) => {
+    task.failure ??= { code: 'foxes', message: 'no' };
+  },
+  refused: (task) => {
     task.failure ??= { code: 'moderated', message: 'no' };
   },
   cancelled: (task, jobTimeMs) => {

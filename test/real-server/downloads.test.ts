@@ -19,6 +19,7 @@ import { historyOf } from '../support/history';
 import { serve } from '../support/hostile-answers';
 import { type Answer, startHostileServer } from '../support/hostile-server';
 import { captureLogs } from '../support/logs';
+import { plainHistory } from '../support/plain-history';
 import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-process';
 import { bundlePath, pause, untilProgress } from '../support/world';
 
@@ -194,7 +195,8 @@ test('a long download reports progress, and resumes at its last heartbeat when i
     await first.kill('SIGKILL');
     expect(await readdir(folder)).toEqual([expect.stringMatching(/^\.videogen-.*\.part$/)]);
 
-    const [heartbeat] = (await pendingDownload(job))?.heartbeatDetails?.payloads ?? [];
+    const pending = await plainHistory(env.temporal.client, await pendingDownload(job));
+    const [heartbeat] = pending?.heartbeatDetails?.payloads ?? [];
     const { bytes } = JSON.parse(Buffer.from(heartbeat?.data ?? []).toString());
     expect(bytes).toBeGreaterThan(0);
     await startWorker();

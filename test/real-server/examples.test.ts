@@ -55,12 +55,12 @@ describe('the trailer', () => {
     });
 
   it('fails with the failed shot, the reason, and where the others are', async () => {
-    emulator.next('submit', { kind: 'failed-task', code: 'moderation', message: 'no foxes today' });
+    emulator.next('submit', { kind: 'failed-task', code: 'season', message: 'no foxes today' });
     const { code, out, err } = await run('lacking');
     const [{ taskId, request } = {}] = emulator.generations();
     const item = storyboard.findIndex(({ prompt }) => prompt === request?.prompt) + 1;
     expect({ code, out }).toEqual({ code: FAILURES.GenerationFailed.exitCode, out: '' });
-    expect(err).toContain(`(task ${taskId}): moderation no foxes today; item ${item} failed`);
+    expect(err).toContain(`(task ${taskId}): season no foxes today; item ${item} failed`);
     expect(err).toMatch(/with 4 stored and 1 failed of 5, listed in file:\S+results\.jsonl/);
   });
 
@@ -175,7 +175,7 @@ describe('the Express service', () => {
 
   it('returns a failure with its status, the task and the advice', async () => {
     const { post, get, events, emulator } = service;
-    emulator.next('submit', { kind: 'failed-task', code: 'moderation', message: 'no foxes today' });
+    emulator.next('submit', { kind: 'failed-task', code: 'season', message: 'no foxes today' });
     await post('/videos', request, 'refused');
     const sent = await events('refused');
     const failure = {

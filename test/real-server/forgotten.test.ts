@@ -1,9 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { run } from '../../src/cli/run';
+import { ForgetRefused } from '../../src/client/forget-refused';
 import type { VideoBatch } from '../../src/client/video-batch';
+import { createVideoClient } from '../../src/client/video-client';
 import type { BatchProgress, VideoRequest } from '../../src/contract';
+import { createFileStorage, createS3Storage, type VideoStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { FakeTerminal } from '../cli/fake-terminal';
+import { commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
 import { captureLogs } from '../support/logs';
-import { inWorld, pause, untilProgress, type World } from '../support/world';
+import { S3_SERVER_TIMEOUT_MS, startS3Server } from '../support/s3-server';
+import { failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
 
 const polling = { min: '1s', max: '1s' } as const;
 const isHeld = ({ phase }: { phase: string }) => phase === 'needs-decision';
@@ -15,8 +24,13 @@ let env: VideoTestEnvironment;
 let empty: VideoTestEnvironment;
 beforeAll(async () => {
   captureLogs();
+  // By default, Temporal deletes an execution up to a minute after it was told to.
+  const dynamicConfig = {
+    'history.transferProcessorUpdateAckInterval': '"100ms"',
+    'history.visibilityProcessorUpdateAckInterval': '"100ms"',
+  };
   [env, empty] = await Promise.all([
-    createVideoTestEnvironment({ server: 'dev' }),
+    createVideoTestEnvironment({ server: 'dev', dynamicConfig }),
     createVideoTestEnvironment({ server: 'dev' }),
   ]);
 });
@@ -161,6 +175,286 @@ describe('a batch that was terminated', () => {
         const lost = emulator.generations().find(({ request }) => request.prompt === `Fox ${held}`);
         await again.decideSubmit({ item: held, decision: 'adopt', taskId: lost?.taskId ?? '' });
         await expectAllToSucceed(again, world);
+      });
+    });
+  });
+});
+
+describe('forget', () => {
+  const request: VideoRequest = { prompt: 'A red fox', seed: 7 };
+  const input = { request, polling };
+  const newName = (what = 'fox') => `${what}-${randomUUID().slice(0, 8)}`;
+
+  /** A client that finds the videos of the world. */
+  const clientOf = ({ storageFolder }: World, server = env) =>
+    createVideoClient({ client: server.temporal.client, storage: createFileStorage(storageFolder) });
+
+  const exists = (workflowId: string) => env.videos.handle(workflowId).exists();
+
+  /** Temporal deletes in the background. */
+  async function untilGone(workflowId: string): Promise<void> {
+    while (await exists(workflowId)) await pause();
+  }
+
+  const partsOf = ({ removed }: { removed: { what: string }[] }) => removed.map(({ what }) => what);
+
+  /** Everything in the storage, as text. */
+  function everythingIn(folder: string): string {
+    const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((one) => one.isFile());
+    return files.map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1')).join('\n');
+  }
+
+  it('removes video, sidecar, record, webhook and executions, and nothing is paid again', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      // With characters that a query of Temporal's would have to quote.
+      const workflowId = newName(`fox's "1" \\ 'or'`);
+      const callbackUrl = 'http://127.0.0.1:9/nobody';
+      const job = await world.videos.start({ ...input, callbackUrl }, { workflowId });
+      const { taskId } = await job.result();
+      const { webhook } = await job.progress();
+      const videos = await clientOf(world);
+      const planned = await videos.forget(workflowId, { dryRun: true });
+      expect(partsOf(planned)).toEqual(['video', 'sidecar', 'record', 'webhook', 'execution']);
+      expect(await world.storedFiles()).toHaveLength(2);
+      const done = await videos.forget(workflowId);
+      expect(done.removed).toEqual(planned.removed);
+      expect(done.stays.join('\n')).toContain(taskId);
+      await untilGone(workflowId);
+      await untilGone(webhook?.workflowId ?? '');
+      expect(await world.storedFiles()).toEqual([]);
+      const left = everythingIn(world.storageFolder);
+      expect(left).toContain('"state": "forgotten"');
+      for (const trace of [taskId, request.prompt, workflowId]) expect(left).not.toContain(trace);
+
+      expect(await failureOf(world.videos.execute(input, { workflowId }))).toMatchObject({
+        type: 'InvalidRequest',
+        message: expect.stringContaining('was forgotten at'),
+      });
+      expect(world.emulator.generations()).toHaveLength(1);
+      // The refused job has an execution of its own by now.
+      expect(partsOf(await videos.forget(workflowId, { keepMarker: false }))).toEqual([
+        'record',
+        'execution',
+      ]);
+      expect(readdirSync(world.storageFolder)).toEqual([]);
+    });
+  });
+
+  it('removes all runs of a name, and stops at none that is running or held', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const { emulator } = world;
+      const workflowId = newName();
+      const videos = await clientOf(world);
+      emulator.next('submit', { kind: 'refused', status: 400, message: 'no' });
+      await failureOf(world.videos.execute(input, { workflowId }));
+      emulator.next('submit', { kind: 'reset' });
+      const job = await world.videos.start(input, { workflowId });
+      await untilProgress(job, isHeld);
+      const refusal = await failureOf(videos.forget(workflowId));
+      expect(refusal).toBeInstanceOf(ForgetRefused);
+      expect(String(refusal)).toBe(
+        `ForgetRefused: ${workflowId} waits for a decision, and a task may be paid: end it first with: videogen cancel ${workflowId}`,
+      );
+      await job.cancel();
+      await failureOf(job.result());
+      for (;;) {
+        const { removed } = await videos.forget(workflowId, { dryRun: true });
+        // Lists lag behind.
+        if (removed.filter(({ what }) => what === 'execution').length === 2) break;
+        await pause();
+      }
+      expect(partsOf(await videos.forget(workflowId))).toEqual(['record', 'execution', 'execution']);
+      await untilGone(workflowId);
+      expect(await failureOf(videos.forget(newName('nobody')))).toMatchObject({ name: 'NothingToForget' });
+    });
+  });
+
+  it('finds a job by its record alone, and one without a record by its execution', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const [first, second] = [newName(), newName()];
+      for (const workflowId of [first, second]) await world.videos.execute(input, { workflowId });
+      const elsewhere = await clientOf(world, empty);
+      expect(partsOf(await elsewhere.forget(first))).toEqual(['video', 'sidecar', 'record']);
+
+      rmSync(join(world.storageFolder, 'jobs'), { recursive: true });
+      const videos = await clientOf(world);
+      const { removed, stays } = await videos.forget(second);
+      expect(partsOf({ removed })).toEqual(['video', 'sidecar', 'execution']);
+      expect(stays[0]).toMatch(/^jobs\/.*a marker without content/);
+      await untilGone(second);
+      expect(await failureOf(world.videos.execute(input, { workflowId: second }))).toMatchObject({
+        type: 'InvalidRequest',
+      });
+      expect(world.emulator.generations()).toHaveLength(2);
+    });
+  });
+
+  it('refuses a storage that does not have the video', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const workflowId = newName();
+      await world.videos.execute(input, { workflowId });
+      const storage = createFileStorage(join(world.storageFolder, 'other'));
+      const videos = await createVideoClient({ client: env.temporal.client, storage });
+      expect(String(await failureOf(videos.forget(workflowId)))).toMatch(
+        /is not in the storage of these settings: set VIDEOGEN_STORAGE/,
+      );
+      expect(await exists(workflowId)).toBe(true);
+    });
+  });
+
+  it('leaves a video that two jobs have adopted to the other one', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const { taskId } = await world.videos.submit(input, { workflowId: newName() });
+      const [one, two] = [newName('one'), newName('two')];
+      const adopt = (workflowId: string) =>
+        world.videos.execute({ taskId, storage: 'shared.mp4', polling }, { workflowId });
+      await adopt(one);
+      await adopt(two);
+      const videos = await clientOf(world);
+      const kept = await videos.forget(one);
+      expect(kept.kept).toEqual([
+        { what: 'video', where: expect.stringContaining('shared.mp4'), why: `${two} uses the same file` },
+      ]);
+      expect(await world.storedFiles()).toContain('shared.mp4');
+      expect(partsOf(await videos.forget(two))).toEqual(['video', 'sidecar', 'execution']);
+      expect(await world.storedFiles()).not.toContain('shared.mp4');
+    });
+  });
+
+  it('removes an item, and then its batch, with what is left of both', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const workflowId = newName('foxes');
+      const requests = [1, 2, 3].map((number) => ({ prompt: `Fox ${number}` }));
+      await (await world.videos.startBatch({ requests, polling }, { workflowId })).result();
+      const videos = await clientOf(world);
+      const item = await videos.forget(`${workflowId}-2`);
+      expect([item.kind, partsOf(item)]).toEqual(['item', ['video', 'sidecar', 'record']]);
+      expect(item.stays.join('\n')).toContain(`the batch ${workflowId}, which name the item`);
+      expect(await exists(workflowId)).toBe(true);
+      const { kind, removed } = await videos.forget(workflowId);
+      expect(kind).toBe('batch');
+      expect(partsOf({ removed })).toEqual(
+        [1, 3].flatMap(() => ['video', 'sidecar', 'record']).concat('results', 'execution'),
+      );
+      await untilGone(workflowId);
+      expect(everythingIn(world.storageFolder)).not.toContain('Fox');
+      // Nothing is paid again.
+      const again = await world.videos.startBatch({ requests, polling }, { workflowId });
+      expect(await again.result()).toMatchObject({ succeeded: 0, failed: 3 });
+      expect(world.emulator.generations()).toHaveLength(3);
+    });
+  });
+
+  it('is finished by the next run after it was killed before the executions went', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const workflowId = newName();
+      await world.videos.execute(input, { workflowId });
+      const storage = createFileStorage(world.storageFolder);
+      const killed: VideoStorage = {
+        ...storage,
+        write: async (key, content, type) => {
+          if (String(content).includes('forgotten')) throw new Error('killed');
+          return storage.write(key, content, type);
+        },
+      };
+      const dying = await createVideoClient({ client: env.temporal.client, storage: killed });
+      expect(String(await failureOf(dying.forget(workflowId)))).toContain('killed');
+      expect(await world.storedFiles()).toEqual([]);
+      expect(partsOf(await (await clientOf(world)).forget(workflowId))).toEqual(['record', 'execution']);
+      await untilGone(workflowId);
+    });
+  });
+
+  it(
+    'works in S3 as it does in a folder, and says that versions stay',
+    async () => {
+      const server = await startS3Server();
+      try {
+        const storage = createS3Storage({ bucket: server.bucket, prefix: 'foxes', ...server.connection });
+        await inWorld(env, { jobTimeMs: 0, storage }, async (world) => {
+          const workflowId = newName();
+          await world.videos.execute({ ...input, keepFor: '1d' }, { workflowId });
+          const videos = await createVideoClient({ client: env.temporal.client, storage });
+          const { removed, stays } = await videos.forget(workflowId);
+          expect(partsOf({ removed })).toEqual(['video', 'sidecar', 'record', 'execution']);
+          expect(stays).toContain('Old versions of the objects, if the bucket keeps versions.');
+          const left: string[] = [];
+          for await (const { key } of storage.list?.('') ?? []) left.push(key);
+          expect(left).toEqual([expect.stringMatching(/^jobs\/fox-.*\.json$/)]);
+        });
+      } finally {
+        await server.stop();
+      }
+    },
+    S3_SERVER_TIMEOUT_MS,
+  );
+
+  describe('on the command line', () => {
+    async function videogen({ storageFolder }: World, args: string[], answer?: string) {
+      const settings = {
+        TEMPORAL_ADDRESS: env.temporal.address,
+        VIDEOGEN_STORAGE: storageFolder,
+        VIDEOGEN_TEMPORAL_UI_URL: 'http://127.0.0.1:9',
+      };
+      const terminal = new FakeTerminal(settings);
+      terminal.answer = answer;
+      const code = await run(args, terminal);
+      return { code, out: terminal.stdout, err: terminal.stderr, asked: terminal.questions };
+    }
+
+    it('prints what the page about retention shows', async () => {
+      await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+        await world.videos.execute(input, { workflowId: 'fox-1' });
+        const shown = commandsOf(sectionOf(readPage('retention.md'), 'Forget a job'));
+        expect(shown.map(({ command }) => command.split(' ')[1])).toEqual(['forget', 'forget', 'generate']);
+        for (const one of shown.slice(0, 2)) {
+          const [, ...args] = one.command.split(' ');
+          const { code, out, err } = await videogen(world, args);
+          expect(code).toBe(0);
+          expectShown(one, `${err}${out}`);
+        }
+        await untilGone('fox-1');
+        const refused = await failureOf(world.videos.execute(input, { workflowId: 'fox-1' }));
+        expectShown(shown[2] ?? { command: '', output: [] }, String(refused));
+      });
+    });
+
+    it('asks first, and takes no answer for no', async () => {
+      await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+        const workflowId = newName();
+        await world.videos.execute(input, { workflowId });
+        const unasked = await videogen(world, ['forget', workflowId]);
+        expect([unasked.code, unasked.err]).toEqual([2, expect.stringContaining('Add --yes, or --dry-run')]);
+        const refused = await videogen(world, ['forget', workflowId], '');
+        expect(refused.asked).toEqual(['Remove all this? It cannot be undone. [y/N] ']);
+        expect([refused.code, refused.err]).toEqual([0, expect.stringMatching(/Nothing was removed\.\n$/)]);
+        const mistyped = await videogen(world, ['forget', `${workflowId}x`, '--yes']);
+        expect([mistyped.code, mistyped.err]).toEqual([
+          2,
+          `There is no job ${workflowId}x. Did you mean ${workflowId}?\n`,
+        ]);
+        const { code, out } = await videogen(world, ['forget', workflowId, '--json'], 'y');
+        expect([code, JSON.parse(out)]).toMatchObject([0, { workflowId, kind: 'job', dryRun: false }]);
+        await untilGone(workflowId);
+      });
+    });
+
+    it('says that a video has expired: list, status, download, open and generate', async () => {
+      await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+        const workflowId = newName();
+        const { video } = await world.videos.execute({ ...input, keepFor: 1 }, { workflowId });
+        while (Date.now() <= Date.parse(video.expiresAt ?? '')) await pause();
+        const expired = `The video of ${workflowId} has expired: it was kept until ${video.expiresAt}.`;
+        const status = await videogen(world, ['status', workflowId]);
+        expect(JSON.parse(status.out)).toMatchObject({ expiresAt: video.expiresAt, commands: [] });
+        const list = await videogen(world, ['list', '--since', '1h']);
+        expect(list.out).toContain(`"expiresAt":"${video.expiresAt}"`);
+        const opened = await videogen(world, ['open', workflowId]);
+        expect(opened.err).toBe(`${expired}\n`);
+        const download = await videogen(world, ['download', workflowId]);
+        expect([download.code, download.err]).toEqual([15, expect.stringContaining(expired)]);
+        const followed = await videogen(world, ['generate', '--id', workflowId]);
+        expect([followed.code, followed.err]).toEqual([15, expect.stringContaining(expired)]);
       });
     });
   });

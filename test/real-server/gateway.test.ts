@@ -190,11 +190,23 @@ describe("OpenAI's unmodified client", () => {
   });
 
   test('gets a failed job, a 400, a 401, a 404 and a 429 as its own errors', async () => {
-    env.emulator.next('submit', { kind: 'failed-task', code: 'moderation', message: 'no foxes today' });
+    env.emulator.next('submit', { kind: 'failed-task', code: 'season', message: 'no foxes today' });
     const { id } = await openai().videos.create({ prompt: 'A red fox' });
     const failed = await videoIn(await call(`/v1/videos/${id}`, { headers: { prefer: 'wait=30' } }));
     expect(failed).toMatchObject({ status: 'failed', error: { code: 'GenerationFailed' } });
     expect(failed.error?.message).toContain('no foxes today');
+    env.emulator.next('submit', { kind: 'refused-content', stage: 'prompt' });
+    const { id: refusedId } = await openai().videos.create({ prompt: 'A red fox, refused' });
+    const refusedVideo = await videoIn(
+      await call(`/v1/videos/${refusedId}`, { headers: { prefer: 'wait=30' } }),
+    );
+    expect(refusedVideo).toMatchObject({
+      status: 'failed',
+      error: { code: 'ContentRefused', param: 'prompt', stage: 'prompt' },
+    });
+    const content = await call(`/v1/videos/${refusedId}/content`);
+    expect(content.status).toBe(451);
+    expect(await content.json()).toMatchObject({ error: { code: 'content_refused', param: 'prompt' } });
     await expect(openai().videos.create({ prompt: 'A red fox', seconds: '12' })).rejects.toThrow(
       OpenAI.BadRequestError,
     );

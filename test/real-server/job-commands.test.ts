@@ -15,6 +15,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { FakeTerminal } from '../cli/fake-terminal';
 import { screenOf } from '../cli/screen';
 import { Tmux } from '../cli/tmux';
+import { commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
 import { captureLogs } from '../support/logs';
 import { inWorld, pause, untilProgress, type World } from '../support/world';
 
@@ -62,7 +63,7 @@ async function jobsOfEachKind({ emulator, videos }: World) {
   const start = (what: string, client = videos) =>
     client.start({ request, polling }, { workflowId: newName(what) });
   const stored = await ended(await start('stored'));
-  emulator.next('submit', { kind: 'failed-task', code: 'moderation', message: 'no foxes today' });
+  emulator.next('submit', { kind: 'failed-task', code: 'season', message: 'no foxes today' });
   const failed = await ended(await start('failed'));
   emulator.next('submit', { kind: 'reset' });
   const held = await start('held');
@@ -224,7 +225,7 @@ test('a cancelled job is retried with its task, which is not paid again, and onl
 
 test('a failed generation is paid again only after a decision, and its retry knows the request', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, taskQueue }) => {
-    const failure = { kind: 'failed-task', code: 'moderation', message: 'no foxes today' } as const;
+    const failure = { kind: 'failed-task', code: 'season', message: 'no foxes today' } as const;
     emulator.next('submit', failure);
     const { workflowId } = await ended(
       await videos.start({ request, polling, storage: 'foxes/' }, { workflowId: newName('fox') }),
@@ -242,6 +243,30 @@ test('a failed generation is paid again only after a decision, and its retry kno
     expect(await videos.find(out.trim())).toMatchObject({ taskQueue });
     expect((await videogen(['retry', workflowId])).err).toContain('--resubmit');
     expect((await videogen(['retry', out.trim()])).err).toContain('has succeeded.');
+  });
+});
+
+test('refused content is not sent again before a decision: the commands of its page', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+    emulator.next('submit', { kind: 'refused-content', stage: 'prompt' });
+    const workflowId = 'fox-1';
+    await ended(await videos.start({ request, polling }, { workflowId }));
+    while ((await json(['list', '--failure', 'ContentRefused'])).rows.length === 0) await pause();
+    const commands = commandsOf(sectionOf(readPage('refused-content.md'), 'What you see'));
+    expect(commands).toHaveLength(3);
+    for (const shown of commands) {
+      const [program, ...args] = shown.command.split(' ');
+      expect(program).toBe('videogen');
+      const printed = await videogen(args, { screen: { columns: 2_000, rows: 50 }, env: { NO_COLOR: '1' } });
+      expectShown(shown, printed.out + printed.err);
+    }
+    const submits = () => emulator.calls.filter(({ call }) => call === 'submit').length;
+    expect(submits()).toBe(1);
+
+    const { out, err } = await videogen(['retry', workflowId, '--resubmit']);
+    expect([out, err]).toEqual([`${workflowId}\n`, expect.stringContaining('watch')]);
+    expect((await videos.handle(workflowId).result()).taskId).toBe(emulator.generations()[0]?.taskId);
+    expect(submits()).toBe(2);
   });
 });
 
@@ -306,7 +331,7 @@ test('a video is downloaded and verified, and another file is never replaced una
     expect(await readdir(folder)).toEqual(['fox.mp4']);
     rmSync(target);
 
-    emulator.next('submit', { kind: 'failed-task', code: 'moderation', message: 'no' });
+    emulator.next('submit', { kind: 'failed-task', code: 'foxes', message: 'no' });
     const failed = await ended(await videos.start({ request, polling }, { workflowId: newName('fox') }));
     expect((await videogen(['download', failed.workflowId])).code).toBe(10);
   });
@@ -385,7 +410,7 @@ test('watch shows several jobs in a terminal until they have ended, and list --w
       const [fox, wide] = [newName('fox'), newName('雪の中の狐')];
       const first = await start(fox);
       await untilProgress(first, ({ taskId }) => taskId !== undefined);
-      emulator.next('submit', { kind: 'failed-task', code: 'moderation', message: 'no' });
+      emulator.next('submit', { kind: 'failed-task', code: 'foxes', message: 'no' });
       const second = await start(wide);
       tmux.type(`videogen watch '${fox}' '${wide}'; echo "code $?"`);
       await tmux.until(/code 21\n/);

@@ -138,7 +138,7 @@ describe('videogen worker with a monitor, and a gateway with one', () => {
     env.emulator.next('submit', { kind: 'rate-limited', retryAfter: 1 });
     const stored = await videos.start({ request, polling, callbackUrl: receiver.url });
     const { taskId } = await stored.result();
-    env.emulator.next('status', { kind: 'failed-task', code: 'nsfw', message: 'no' });
+    env.emulator.next('status', { kind: 'failed-task', code: 'foxes', message: 'no' });
     await failureOf(videos.execute({ request, polling }));
     env.emulator.next('submit', { kind: 'reset' });
     const held = await videos.start({ request, polling });

@@ -179,8 +179,8 @@ describe('Temporal’s Python SDK', () => {
   });
 
   test('reads the failure type, the task and the service’s message of a failed job', async () => {
-    const moderated = { kind: 'failed-task', code: 'moderated', message: 'no foxes today' } as const;
-    env.emulator.next('submit', moderated);
+    const failed = { kind: 'failed-task', code: 'season', message: 'no foxes today' } as const;
+    env.emulator.next('submit', failed);
     expect(await run(failing)).toMatchObject({ code: 1 });
   });
 

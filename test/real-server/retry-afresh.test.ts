@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileName } from '../../activities/download/storage-key';
 import { keyMaterial } from '../../src/contract/idempotency-key';
+import { fileName } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';
 import { failureOf, inWorld, untilProgress } from '../support/world';

@@ -176,7 +176,7 @@ describe('with our search attributes registered', () => {
 
   test('a failed job is found by its failure type', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-      world.emulator.next('submit', { kind: 'failed-task', code: 'moderated', message: 'No foxes.' });
+      world.emulator.next('submit', { kind: 'failed-task', code: 'foxes', message: 'No foxes.' });
       const job = await (await searchable(world)).start({ request, polling: EVERY_SECOND });
       await failureOf(job.result());
       expect(await untilListed(`VideoOutcome = 'GenerationFailed'`)).toEqual([job.workflowId]);

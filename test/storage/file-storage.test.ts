@@ -175,7 +175,7 @@ describe('an attempt that is taken for dead', () => {
     const zombie = await storage.receive('fox.mp4', MP4);
     await feed(zombie, inChunks(VIDEO, 100_000));
     const published = await store(storage, 'fox.mp4', VIDEO, { isRetry: true });
-    expect(await zombie.publish(wholeOf(VIDEO))).toEqual(published);
+    expect(await zombie.publish(wholeOf(VIDEO))).toEqual({ ...published, wasThere: true });
   });
 
   it('fails when its part is gone and there is no video', async () => {

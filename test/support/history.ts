@@ -1,11 +1,12 @@
 import type { Client } from '@temporalio/client';
 import type { temporal } from '@temporalio/proto';
+import { plainHistory } from './plain-history';
 
 type History = temporal.api.history.v1.IHistory;
 export type HistoryEvent = temporal.api.history.v1.IHistoryEvent;
 
 export async function historyOf(client: Client, workflowId: string, runId?: string): Promise<History> {
-  return client.workflow.getHandle(workflowId, runId).fetchHistory();
+  return plainHistory(client, await client.workflow.getHandle(workflowId, runId).fetchHistory());
 }
 
 interface PastActivity {

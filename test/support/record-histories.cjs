@@ -47,6 +47,8 @@ const STORIES = {
     run: (start) => start({ requests: [request, { prompt: 'A hare' }], window: 2 }),
   },
   well: { run: (start) => start({ request }) },
+  // Its video expires, which the memo says.
+  'kept-for': { run: (start) => start({ request, keepFor: '30d' }) },
   retried: {
     prepare: (emulator) => {
       emulator.next('submit', { kind: 'rate-limited', retryAfter: 30 }, { kind: 'server-error' });
@@ -65,7 +67,7 @@ const STORIES = {
     run: (start) => start({ request }),
   },
   'generation-failed': {
-    prepare: (emulator) => emulator.next('submit', { kind: 'failed-task', code: 'moderated', message: 'no' }),
+    prepare: (emulator) => emulator.next('submit', { kind: 'failed-task', code: 'foxes', message: 'no' }),
     run: (start) => start({ request }),
   },
   refused: {

@@ -1,4 +1,4 @@
-// `npm run test:repeat`: runs the same tests many times, to find those that fail by chance.
+// `npm run test:repeat`: runs the same tests many times, each time in another order of files, to find those that fail by chance.
 const { spawnSync } = require('node:child_process');
 const { mkdirSync, readFileSync, rmSync } = require('node:fs');
 const { dirname, join, relative } = require('node:path');
@@ -32,12 +32,13 @@ function readOptions() {
 }
 
 /** One run of some projects: the names of the tests that failed, and how many passed. */
-function runOnce(projects, path) {
+function runOnce(projects, path, order) {
   const args = ['--selectProjects', ...projects, '--silent', '--json', `--outputFile=${REPORT}`];
   if (path) args.push('--passWithNoTests', '--testPathPatterns', path);
   rmSync(REPORT, { force: true });
   const { status, stderr } = spawnSync(process.execPath, [JEST, ...args], {
     cwd: ROOT,
+    env: { ...process.env, VIDEOGEN_TEST_ORDER: order },
     encoding: 'utf8',
     maxBuffer: 1024 ** 3,
   });
@@ -78,14 +79,15 @@ function main() {
     const times = Number(options[part]);
     for (let run = 1; run <= times; run++) {
       const startedAtMs = Date.now();
-      const { failed, passed } = runOnce(projects, options.path);
+      const order = `${part}-${run}`;
+      const { failed, passed } = runOnce(projects, options.path, order);
       const seconds = Math.round((Date.now() - startedAtMs) / 1_000);
       process.stdout.write(
         `${part} ${run} of ${times}: ${passed} passed, ${failed.length} failed, ${seconds} s\n`,
       );
       for (const { name, why } of failed) {
         counts.set(name, (counts.get(name) ?? 0) + 1);
-        process.stdout.write(`\n${name}\n${why}\n\n`);
+        process.stdout.write(`\n${name} (VIDEOGEN_TEST_ORDER=${order})\n${why}\n\n`);
       }
     }
   }

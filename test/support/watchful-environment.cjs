@@ -1,8 +1,10 @@
+const { Socket } = require('node:net');
 const { relative } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const OneContext = require('./one-context.cjs');
 const { recordProcessorTime, ROOT } = require('./last-run.cjs');
 const { processorMs } = require('./processor-time.cjs');
+const { leftOut } = require('../variants/left-out.cjs');
 
 /** How long closing handles may take on a busy machine. */
 const CLOSE_WITHIN_MS = 30_000;
@@ -25,7 +27,9 @@ module.exports = class WatchfulEnvironment extends OneContext {
     this.left = [];
   }
 
-  async handleTestEvent({ name }) {
+  async handleTestEvent({ name }, state) {
+    const { VIDEOGEN_TEST_VARIANT: variant } = process.env;
+    if (name === 'run_start' && variant) leaveOut(state.rootDescribeBlock, this.file, variant);
     // After the last hook, while the modules of the file are still loaded.
     if (name === 'run_finish') this.left = await untilNone(() => this.leftNow());
   }
@@ -46,10 +50,32 @@ module.exports = class WatchfulEnvironment extends OneContext {
     if (this.global.serverHasStalled) return [];
     const more = [...counted(process.getActiveResourcesInfo())]
       .filter(([kind, count]) => count > (this.before.get(kind) ?? 0))
-      .map(([kind]) => kind);
+      .map(([kind]) => (kind === 'TCPSocketWrap' ? `${kind} (${openSockets()})` : kind));
     return !this.runtimeWasOpen && temporalRuntimeIsOpen() ? [...more, "Temporal's Runtime"] : more;
   }
 };
+
+/** Whom they are connected to, which tells most about who opened them. */
+function openSockets() {
+  const sockets = process._getActiveHandles().filter((handle) => handle instanceof Socket && !handle.isTTY);
+  return sockets
+    .map(({ connecting, remoteAddress, remotePort, localPort }) =>
+      connecting ? 'connecting' : `port ${localPort} to ${remoteAddress}:${remotePort}`,
+    )
+    .join(', ');
+}
+
+/** Takes tests away that cannot hold under a variant: test/variants/left-out.cjs says why. */
+function leaveOut(block, file, variant, before = []) {
+  const nameOf = (one) => [...before, one.name].join(' ');
+  const stays = (one) => one.type !== 'test' || !leftOut(variant, file, nameOf(one));
+  for (const list of [block.children, block.tests]) {
+    if (list) list.splice(0, list.length, ...list.filter(stays));
+  }
+  for (const child of block.children) {
+    if (child.type === 'describeBlock') leaveOut(child, file, variant, [...before, child.name]);
+  }
+}
 
 /** Temporal's runtime is native: it keeps a process from ending, but Node does not list it. */
 function temporalRuntimeIsOpen() {

@@ -200,6 +200,11 @@ class SharedWorker {
       readPart: async (...args) => tools().storage.readPart?.(...args),
       probe: async (...args) => tools().storage.probe?.(...args),
       sweep: async (...args) => tools().storage.sweep?.(...args) ?? 0,
+      list: async function* (...args) {
+        yield* tools().storage.list?.(...args) ?? [];
+      },
+      removeKey: async (...args) => tools().storage.removeKey?.(...args),
+      storedAt: async (...args) => tools().storage.storedAt?.(...args),
     };
   }
 }

@@ -257,16 +257,43 @@ const statusOf = async (workflowId: string) =>
 
 test('a failed task fails the job as GenerationFailed with the service’s code and message', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, storedFiles }) => {
-    emulator.next('submit', { kind: 'failed-task', code: 'moderated', message: 'the prompt was moderated' });
+    emulator.next('submit', { kind: 'failed-task', code: 'foxes', message: 'too many foxes' });
     const job = await videos.start({ request });
     const failure = await failureOf(job.result());
     expectRow(failure, 'GenerationFailed', emulator.generations()[0]?.taskId);
-    expect(failure).toMatchObject({ details: { code: 'moderated', message: 'the prompt was moderated' } });
+    expect(failure).toMatchObject({ details: { code: 'foxes', message: 'too many foxes' } });
     expect(await statusOf(job.workflowId)).toBe('FAILED');
     expect(await job.progress()).toMatchObject({ phase: 'failed', task: { state: 'failed' } });
     expect(await storedFiles()).toEqual([]);
   });
 });
+
+test.each([
+  ['prompt', 'default', { status: 400, code: 'content_policy_violation', field: 'prompt' }],
+  ['image', 'fal', { code: 'content_policy_violation', field: 'image_url' }],
+  ['output', 'veo', { message: expect.stringContaining('58061214'), charged: false }],
+] as const)(
+  'a refused %s fails the job as ContentRefused at a service like %s, once',
+  async (stage, dialect, details) => {
+    await inWorld(env, { jobTimeMs: 0, dialect }, async ({ emulator, videos, storedFiles }) => {
+      emulator.next('submit', { kind: 'refused-content', stage });
+      const input = { request: { ...request, image_url: 'https://example.com/fox.png' } };
+      const job = await videos.start(input, { workflowId: `refused-${stage}` });
+      const failure = await failureOf(job.result());
+      const [task] = emulator.generations();
+      const taskId = task && emulator.idOf(task);
+      expect(failure).toMatchObject({ type: 'ContentRefused', taskId, details: { stage, ...details } });
+      expect(await statusOf(job.workflowId)).toBe('FAILED');
+      expect(await job.progress()).toMatchObject({ phase: 'failed' });
+
+      const again = await failureOf(videos.execute(input, { workflowId: job.workflowId }));
+      expect(again).toMatchObject({ type: 'ContentRefused', taskId });
+      expect(String(again)).toContain('nothing was tried again under its name');
+      expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
+      expect(await storedFiles()).toEqual([]);
+    });
+  },
+);
 
 test('at the deadline the job polls once more and fails with the task id; the task can be adopted later', async () => {
   await inWorld(env, { jobTimeMs: 15 * MINUTE }, async ({ emulator, videos }) => {

@@ -167,18 +167,18 @@ test('a failed item is listed with its task and does not stop the rest; started 
     const { videos, emulator } = world;
     emulator.next(
       'submit',
-      { kind: 'failed-task', code: 'moderated', message: 'No foxes.' },
+      { kind: 'failed-task', code: 'foxes', message: 'No foxes.' },
       { kind: 'refused', status: 402, message: 'No credit.' },
     );
     const start = () => videos.startBatch({ requests: requests(3), window: 1 }, { workflowId: 'poor-once' });
     const first = await (await start()).result();
     expect(first).toMatchObject({ items: 3, succeeded: 1, failed: 2 });
-    const [moderated, poor, fine] = await resultsOf(first);
-    expect(moderated).toMatchObject({
+    const [failed, poor, fine] = await resultsOf(first);
+    expect(failed).toMatchObject({
       item: 1,
       outcome: 'failed',
       failure: 'GenerationFailed',
-      details: { code: 'moderated', message: 'No foxes.', taskId: emulator.generations()[0]?.taskId },
+      details: { code: 'foxes', message: 'No foxes.', taskId: emulator.generations()[0]?.taskId },
     });
     expect(poor).toMatchObject({ item: 2, outcome: 'failed', failure: 'Unauthorized' });
     expect(fine).toMatchObject({ item: 3, outcome: 'succeeded' });

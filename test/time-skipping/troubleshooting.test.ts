@@ -63,6 +63,9 @@ const CAUSES: Record<FailureType, Cause> = {
     faults: ({ emulator }) =>
       emulator.next('status', { kind: 'failed-task', code: 'foxes', message: 'too many foxes' }),
   },
+  ContentRefused: {
+    faults: ({ emulator }) => emulator.next('submit', { kind: 'refused-content', stage: 'output' }),
+  },
   GenerationCancelled: {
     faults: ({ emulator }) => emulator.next('status', { kind: 'unknown-state', word: 'cancelled' }),
   },

@@ -2,6 +2,7 @@ import { createVideoClient, type VideoClient } from '../../src/client/video-clie
 import type { JobInput } from '../../src/contract';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';
+import { plainHistory } from '../support/plain-history';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
 import { bundlePath, failureOf, pause, untilProgress } from '../support/world';
 
@@ -97,7 +98,14 @@ test('a receiver that is down changes neither the result nor the end of the job,
     `\`video.completed\`: the workflow \`${delivery.workflowId}\` delivers it`,
   );
   const lastFailure = async () =>
-    (await delivery.describe()).raw.pendingActivities?.[0]?.lastFailure?.message;
+    (
+      await plainHistory(
+        env.temporal.client,
+        (
+          await delivery.describe()
+        ).raw.pendingActivities?.[0]?.lastFailure,
+      )
+    )?.message;
   while ((await lastFailure()) == null) await pause();
   expect(await lastFailure()).toMatch(/^The webhook was not delivered: 127.0.0.1:\d+ did not answer/);
   expect((await delivery.describe()).status.name).toBe('RUNNING');

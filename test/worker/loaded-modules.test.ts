@@ -41,6 +41,7 @@ describe('a worker that starts', () => {
       'src/client',
       'src/config',
       'src/contract',
+      'src/encryption',
       'src/logging',
       'src/media',
       'src/service',

@@ -1,3 +1,4 @@
+import { readEncryptionKeys } from '../../config/encryption-config';
 import { type Environment, readKeyIfSet } from '../../config/service-config';
 import { readS3Connection } from '../../config/storage-config';
 import { readTemporalConfig } from '../../config/temporal-config';
@@ -39,14 +40,16 @@ function checkReport(name: CheckName, finding: Finding): CheckReport {
 
 /** Redacts the configured keys: findings repeat messages of servers, which may quote a key. */
 export function findingRedactor(env: Environment): (finding: Finding) => Finding {
-  const keys = [readKeyIfSet, readTemporalKey, readS3Secret, readS3Token].flatMap((read) => {
-    try {
-      return read(env) ?? [];
-    } catch {
-      // A key that cannot be read is never sent, so no server can quote it.
-      return [];
-    }
-  });
+  const keys = [readKeyIfSet, readTemporalKey, readS3Secret, readS3Token, readEncryptionSecrets].flatMap(
+    (read) => {
+      try {
+        return read(env) ?? [];
+      } catch {
+        // A key that cannot be read is never sent, so no server can quote it.
+        return [];
+      }
+    },
+  );
   // Only whole keys: pieces of a key and links are left alone, because paths and addresses must stay readable.
   const find = secretFinder({ keys: [], wholeValues: keys });
   const redact = (text: string) => hideRanges(text, find(text));
@@ -54,6 +57,10 @@ export function findingRedactor(env: Environment): (finding: Finding) => Finding
     'fix' in finding
       ? { ...finding, found: redact(finding.found), fix: redact(finding.fix) }
       : { ...finding, found: redact(finding.found) };
+}
+
+function readEncryptionSecrets(env: Environment): string[] | undefined {
+  return readEncryptionKeys(env)?.secrets();
 }
 
 function readS3Secret(env: Environment): string | undefined {

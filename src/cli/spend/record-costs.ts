@@ -1,11 +1,11 @@
-import {
-  isRecordKey,
-  type ParsedRecord,
-  parseRecord,
-  RECORDS_FOLDER,
-  readSmallText,
-} from '../../../activities/record-format';
 import type { Period } from '../../client/paid-jobs';
+import {
+  DamagedRecord,
+  type JobRecordContent,
+  RECORD_FOLDER,
+  readRecord,
+  readRecordKey,
+} from '../../retention';
 import type { ListedFile, VideoStorage } from '../../storage';
 import type { SpentJob } from './spend-book';
 
@@ -22,7 +22,7 @@ export interface RecordSource {
 
 /** The jobs and items of batches in the records of a storage. Undefined if the storage cannot list its files. */
 export function recordedJobs(source: RecordSource): AsyncIterable<SpentJob> | undefined {
-  const files = source.storage.list?.(RECORDS_FOLDER);
+  const files = source.storage.list?.(RECORD_FOLDER);
   return files && jobsIn(files, source);
 }
 
@@ -35,7 +35,7 @@ async function* jobsIn(files: AsyncIterable<ListedFile>, source: RecordSource): 
 
 /** A record that was not written since then is of a job that was submitted before. */
 async function* mayBeInPeriod(files: AsyncIterable<ListedFile>, { since }: Period) {
-  for await (const file of files) if (isRecordKey(file.key) && file.modifiedAt >= since) yield file;
+  for await (const file of files) if (readRecordKey(file.key) && file.storedAt >= since) yield file;
 }
 
 async function* inGroups<T>(items: AsyncIterable<T>, size: number): AsyncGenerator<T[]> {
@@ -49,36 +49,28 @@ async function* inGroups<T>(items: AsyncIterable<T>, size: number): AsyncGenerat
   if (group.length > 0) yield group;
 }
 
-async function readJob({ key, modifiedAt }: ListedFile, source: RecordSource): Promise<SpentJob | undefined> {
-  const content = await source.storage.read(key);
-  // Somebody has removed it meanwhile.
-  if (content === undefined) return undefined;
-  const parsed = parsedOr(await readSmallText(content), () => source.onDamaged(key));
-  return parsed && jobOf(parsed, modifiedAt, source);
-}
-
-function parsedOr(content: string, onDamaged: () => void): ParsedRecord | undefined {
+async function readJob({ key, storedAt }: ListedFile, source: RecordSource): Promise<SpentJob | undefined> {
   try {
-    return parseRecord(content);
-  } catch {
-    onDamaged();
+    const record = await readRecord(source.storage, key);
+    // Undefined if somebody has removed it meanwhile.
+    return record && jobOf(record, storedAt, source);
+  } catch (error) {
+    if (!(error instanceof DamagedRecord)) throw error;
+    source.onDamaged(key);
     return undefined;
   }
 }
 
-function jobOf(
-  { namespace, job: name, facts, record }: ParsedRecord,
-  modifiedAt: Date,
-  source: RecordSource,
-): SpentJob | undefined {
+function jobOf(record: JobRecordContent, storedAt: Date, source: RecordSource): SpentJob | undefined {
+  const { namespace, job: name, service, submittedAt, cost } = record;
   // The last POST made no task, and no earlier one may have.
   const madeNoTask = record.state === 'refused' && record.lostSubmit === undefined;
   if (name === undefined || namespace !== source.namespace || madeNoTask) return undefined;
-  const at = timeOf(facts.submittedAt) ?? ('at' in record ? timeOf(record.at) : undefined) ?? modifiedAt;
+  const at = timeOf(submittedAt) ?? ('at' in record ? timeOf(record.at) : undefined) ?? storedAt;
   const { since, until } = source.period;
   if (at < since || at >= until) return undefined;
   const taskId = 'taskId' in record ? record.taskId : undefined;
-  return { name, at, taskId, service: facts.service, cost: facts.cost };
+  return { name, at, taskId, service, cost };
 }
 
 function timeOf(text: string | undefined): Date | undefined {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { type ContentStage, fieldOfStage } from '../../contract/refused-content';
 import type { TaskFailure, TaskView } from '../task-store';
 
 export type StateWord = string | number | boolean;
@@ -27,6 +28,8 @@ export interface RefusalFacts {
   status: number;
   code: string;
   message: string;
+  /** What the content policy refused, if that is the reason. */
+  refuses?: ContentStage;
 }
 
 export interface RetrievedFile {
@@ -84,6 +87,16 @@ export function integerOf(text: string): bigint {
 /** Some services have a special state for videos that their content filter stopped. */
 export function isModerated(error: TaskFailure | undefined): boolean {
   return error !== undefined && /nsfw|moderat|sensitive|safety/i.test(error.code);
+}
+
+/** A failure without what only the emulator knows. */
+export const shownError = (error: TaskFailure | undefined): Omit<TaskFailure, 'refuses'> | undefined =>
+  error && { code: error.code, message: error.message };
+
+/** Where fal says that a field is wrong. */
+export function locationOf({ refuses }: { refuses?: ContentStage }): string[] {
+  const field = fieldOfStage(refuses);
+  return field === undefined ? ['body'] : ['body', field];
 }
 
 export const toSeconds = (ms: number): number => Math.floor(ms / 1_000);

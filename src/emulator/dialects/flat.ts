@@ -1,4 +1,4 @@
-import { type Dialect, hexOf, isModerated, toSeconds, uuidOf, withStatus } from './dialect';
+import { type Dialect, hexOf, isModerated, shownError, toSeconds, uuidOf, withStatus } from './dialect';
 
 /** Services whose answers are the task itself. */
 
@@ -15,7 +15,7 @@ const defaultDialect: Dialect = {
     task_id: id,
     status: word,
     progress: percent,
-    error,
+    error: shownError(error),
     video_url: videoUrl,
   }),
   refused: ({ code, message }) => ({ error: { code, message } }),
@@ -36,7 +36,7 @@ const ark: Dialect = {
     id,
     model: 'seedance-1-0-pro',
     status: word,
-    error,
+    error: shownError(error),
     content: videoUrl && { last_frame_url: stillUrl('last-frame.png'), video_url: videoUrl },
     created_at: toSeconds(submittedAtMs),
   }),
@@ -97,7 +97,7 @@ const openai: Dialect = {
     status: word,
     progress: state === 'succeeded' ? 100 : (percent ?? 0),
     created_at: toSeconds(submittedAtMs),
-    error: error ?? null,
+    error: shownError(error) ?? null,
   }),
   refused: ({ code, message }) => ({ error: { message, type: 'invalid_request_error', param: null, code } }),
 };
@@ -149,7 +149,7 @@ const newApi: Dialect = {
     progress: percent === undefined ? undefined : `${percent}%`,
     format: 'mp4',
     url: videoUrl ?? '',
-    error: error ?? { code: 0, message: '' },
+    error: shownError(error) ?? { code: 0, message: '' },
   }),
   refused: ({ code, message }) => ({ error: { message, type: 'new_api_error', param: '', code } }),
 };
@@ -165,7 +165,7 @@ const evolink: Dialect = {
     progress: state === 'succeeded' ? 100 : (percent ?? 0),
     created: toSeconds(submittedAtMs),
     results: videoUrl && [videoUrl],
-    error,
+    error: shownError(error),
   }),
   refused: ({ code, message }) => ({ error: { code, message, type: 'invalid_request_error' } }),
 };
@@ -200,7 +200,7 @@ const inworld: Dialect = {
     id,
     status: word,
     output: videoUrl && { videos: [{ url: videoUrl }] },
-    error,
+    error: shownError(error),
   }),
   refused: ({ status, message }) => ({ code: RPC_CODES[status] ?? 2, message, details: [] }),
 };

@@ -1,5 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { type Dialect, hexOf, integerOf, isModerated, toSeconds, uuidOf, withStatus } from './dialect';
+import type { TaskFailure } from '../task-store';
+import {
+  type Dialect,
+  hexOf,
+  integerOf,
+  isModerated,
+  locationOf,
+  shownError,
+  toSeconds,
+  uuidOf,
+  withStatus,
+} from './dialect';
 
 /** Services that wrap the task in an envelope, or report it in unusual ways. */
 
@@ -8,19 +19,20 @@ const fal: Dialect = {
   idOf: uuidOf,
   accepted: (task) => fal.status(task),
   status: ({ id, state, word, error, videoUrl, origin }) =>
-    error
-      ? withStatus(422, { detail: [{ loc: ['body'], msg: error.message, type: error.code }] })
+    error && error.refuses !== 'output'
+      ? withStatus(422, { detail: [{ loc: locationOf(error), msg: error.message, type: error.code }] })
       : {
           status: word,
+          has_nsfw_concepts: error && [true],
           request_id: id,
           response_url: `${origin}/v1/videos/${id}`,
           status_url: `${origin}/v1/videos/${id}`,
           queue_position: state === 'queued' ? 0 : undefined,
           video: videoUrl && { url: videoUrl, content_type: 'video/mp4', file_name: 'output.mp4' },
         },
-  refused: ({ status, code, message }) =>
+  refused: ({ status, code, message, ...more }) =>
     status === 400
-      ? withStatus(422, { detail: [{ loc: ['body'], msg: message, type: code }] })
+      ? withStatus(422, { detail: [{ loc: locationOf(more), msg: message, type: code }] })
       : { detail: message },
 };
 
@@ -33,12 +45,18 @@ const veo: Dialect = {
   status: ({ id, word, error, videoUrl }) => ({
     name: id,
     done: word,
-    error: error && {
-      code: error.code === 'cancelled' ? 1 : 3,
-      message: error.message,
-      details: [{ reason: error.code }],
-    },
-    response: videoUrl && { generatedVideos: [{ video: { uri: videoUrl } }] },
+    error:
+      error?.refuses === 'output'
+        ? undefined
+        : error && {
+            code: error.code === 'cancelled' ? 1 : 3,
+            message: error.message,
+            details: [{ reason: error.code }],
+          },
+    response:
+      error?.refuses === 'output'
+        ? { raiMediaFilteredCount: 1, raiMediaFilteredReasons: [error.message] }
+        : videoUrl && { generatedVideos: [{ video: { uri: videoUrl } }] },
   }),
   refused: ({ status, message }) => ({
     error: { code: status, message, status: GOOGLE_STATUS[status] ?? 'UNKNOWN' },
@@ -73,8 +91,11 @@ const kling: Dialect = {
       },
     },
   }),
-  refused: ({ status, code, message }) =>
-    klingEnvelope(code === 'concurrency_limit' ? 1303 : (KLING_CODES[status] ?? 5000), message),
+  refused: ({ status, code, message, refuses }) =>
+    klingEnvelope(
+      refuses ? Number(code) : code === 'concurrency_limit' ? 1303 : (KLING_CODES[status] ?? 5000),
+      message,
+    ),
 };
 
 const KLING_CODES: Record<number, number> = { 400: 1201, 401: 1000, 404: 1203, 429: 1302 };
@@ -90,9 +111,10 @@ const minimax: Dialect = {
     task_id: id,
     status: word,
     file_id: String(fileId ?? ''),
-    ...(error ? minimaxError(isModerated(error) ? 1026 : 1000, error.message) : MINIMAX_OK),
+    ...(error ? minimaxError(minimaxCode(error), error.message) : MINIMAX_OK),
   }),
-  refused: ({ status, message }) => withStatus(200, minimaxError(MINIMAX_CODES[status] ?? 1000, message)),
+  refused: ({ status, code, message, refuses }) =>
+    withStatus(200, minimaxError(refuses ? Number(code) : (MINIMAX_CODES[status] ?? 1000), message)),
   video: {
     at: 'file',
     idOf: (taskId) => integerOf(`file of ${taskId}`),
@@ -109,6 +131,11 @@ const minimax: Dialect = {
     }),
   },
 };
+
+function minimaxCode(error: TaskFailure): number {
+  if (error.refuses) return Number(error.code);
+  return isModerated(error) ? 1026 : 1000;
+}
 
 const minimaxError = (code: number, message: string) => ({
   base_resp: { status_code: code, status_msg: message },
@@ -127,7 +154,12 @@ const minimaxV2: Dialect = {
   idOf: hexOf,
   accepted: ({ id }) => ({ task_id: id }),
   status: ({ id, word, error, videoUrl }) => ({
-    task: { id, status: word, content: videoUrl && { type: 'video', url: videoUrl }, error },
+    task: {
+      id,
+      status: word,
+      content: videoUrl && { type: 'video', url: videoUrl },
+      error: shownError(error),
+    },
   }),
   refused: ({ code, message }) => ({ error: { code, message } }),
 };
@@ -144,7 +176,7 @@ const dashscope: Dialect = {
   accepted: ({ id, word }) => ({ output: { task_id: id, task_status: word }, request_id: randomUUID() }),
   status: ({ id, word, error, videoUrl }) => ({
     request_id: randomUUID(),
-    output: { task_id: id, task_status: word, video_url: videoUrl, ...error },
+    output: { task_id: id, task_status: word, video_url: videoUrl, ...shownError(error) },
   }),
   refused: ({ code, message }) => ({ request_id: randomUUID(), code, message }),
   notFound: (id) => ({ request_id: randomUUID(), output: { task_id: id, task_status: 'UNKNOWN' } }),
@@ -157,7 +189,13 @@ const xai: Dialect = {
   status: ({ state, word, error, videoUrl }) =>
     state === 'queued' || state === 'running'
       ? withStatus(202)
-      : { status: word, video: videoUrl && { url: videoUrl, duration: 5 }, error },
+      : error?.refuses === 'output'
+        ? { status: 'done', video: { url: '', duration: 0, respect_moderation: false } }
+        : {
+            status: word,
+            video: videoUrl && { url: videoUrl, duration: 5, respect_moderation: true },
+            error: shownError(error),
+          },
   refused: ({ code, message }) => ({ code, error: message }),
 };
 
@@ -172,6 +210,8 @@ const wavespeed: Dialect = {
       id,
       status: word,
       outputs: videoUrl ? [videoUrl] : [],
+      has_nsfw_contents: videoUrl && [false],
+      code: error?.refuses && Number(error.code),
       urls: { get: `${origin}/v1/videos/${id}` },
       error: error?.message ?? '',
     },

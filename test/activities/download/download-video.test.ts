@@ -197,17 +197,18 @@ describe('a download fails as the failure table says, with the task id, and leav
     ['when it was cancelled', { kind: 'unknown-state', word: 'cancelled' }, 'GenerationCancelled', false],
     [
       'when it failed',
-      { kind: 'failed-task', code: 'nsfw', message: 'No\u0000.' },
+      { kind: 'failed-task', code: 'foxes', message: 'No\u0000.' },
       'GenerationFailed',
       false,
     ],
+    ['when it was refused', { kind: 'failed-task', code: 'nsfw', message: 'No.' }, 'ContentRefused', false],
   ])('%s', async (_what, fault, type, retryable) => {
     world.emulator.next('status', fault);
     const { failure, details } = await failureOf(download());
     expect([failure.type, !failure.nonRetryable]).toEqual([type, retryable]);
     expect(details).toMatchObject({
       taskId,
-      ...(type === 'GenerationFailed' && { code: 'nsfw', message: 'No .' }),
+      ...(type === 'GenerationFailed' && { code: 'foxes', message: 'No .' }),
     });
     expect(world.emulator.calls.filter(({ call }) => call === 'download')).toHaveLength(0);
     expect(await world.files()).toEqual([]);

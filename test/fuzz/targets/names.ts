@@ -1,4 +1,3 @@
-import { fileName } from '../../../activities/download/storage-key';
 import { batchLine, batchScreen } from '../../../src/cli/batch-lines';
 import { batchCommand, devCommand, jobCommand } from '../../../src/cli/commands';
 import { plainLine, progressLine } from '../../../src/cli/progress-line';
@@ -12,6 +11,7 @@ import { searchAttributesOf } from '../../../src/contract/search-attributes';
 import { staticBatchDetails, staticJobDetails } from '../../../src/contract/static-details';
 import { describeBatch, describeJob } from '../../../src/contract/summaries';
 import { createLogger } from '../../../src/logging/create-logger';
+import { fileName } from '../../../src/storage';
 import { batchDetails } from '../../../workflows/batch/batch-details';
 import { currentDetails } from '../../../workflows/ui-details';
 import { FakeTerminal } from '../../cli/fake-terminal';

@@ -1,0 +1,79 @@
+import type { ForgottenJob } from '../client/forget-job';
+import { ForgetRefused, NothingToForget } from '../client/forget-refused';
+import { recentNames } from '../client/list-jobs';
+import { printableJson, shown } from '../contract';
+import { EXIT } from './exit-codes';
+import { onJob } from './job-action';
+import type { JobsSession } from './open-jobs';
+import type { ForgetCommandOptions } from './options';
+import { noSuchJob } from './similar-names';
+import { printLine, type Terminal } from './terminal';
+
+/** A batch may have thousands of files; `--json` has them all. */
+const MOST_LINES = 20;
+
+/** `videogen forget`: removes what can be removed of an ended job, batch or item, and says what stays. */
+export function forget(
+  workflowId: string,
+  options: ForgetCommandOptions,
+  terminal: Terminal,
+): Promise<number> {
+  return onJob(workflowId, options, terminal, async (session) => {
+    const keepMarker = options.marker;
+    const asks = !options.dryRun && !options.yes;
+    if (asks && !terminal.canAsk()) throw new ForgetRefused(NOT_ASKED);
+    if (asks || options.dryRun) {
+      const plan = await forgetOrExplain(session, workflowId, { dryRun: true, keepMarker });
+      for (const line of reportLines(plan)) printLine(terminal, line);
+      if (options.dryRun) {
+        terminal.out(options.json ? printableJson(plan) : shown(workflowId));
+        return EXIT.ok;
+      }
+      const answer = await terminal.ask('Remove all this? It cannot be undone. [y/N] ');
+      if (!/^\s*y(es)?\s*$/i.test(answer)) {
+        printLine(terminal, 'Nothing was removed.');
+        return session.isInterrupted() ? EXIT.interrupted : EXIT.ok;
+      }
+    }
+    const done = await forgetOrExplain(session, workflowId, { dryRun: false, keepMarker });
+    for (const line of reportLines(done)) printLine(terminal, line);
+    terminal.out(options.json ? printableJson(done) : shown(workflowId));
+    return EXIT.ok;
+  });
+}
+
+const NOT_ASKED =
+  'Nothing was removed: there is no terminal to ask on. Add --yes, or --dry-run to see what would go.';
+
+/** A mistyped name gets a proposal. */
+async function forgetOrExplain(
+  { videos, client }: JobsSession,
+  workflowId: string,
+  options: { dryRun: boolean; keepMarker: boolean },
+): Promise<ForgottenJob> {
+  try {
+    return await videos.forget(workflowId, options);
+  } catch (error) {
+    if (!(error instanceof NothingToForget)) throw error;
+    throw await noSuchJob(workflowId, (most) => recentNames(client, most));
+  }
+}
+
+function reportLines({ workflowId, kind, dryRun, removed, kept, stays }: ForgottenJob): string[] {
+  const name = `${kind === 'item' ? 'item' : kind} ${shown(workflowId)}`;
+  const verb = dryRun ? 'Would be removed' : 'Removed';
+  const none = dryRun ? 'Nothing would be removed' : 'Nothing was left to remove';
+  return [
+    removed.length === 0 ? `${none} of the ${name}.` : `${verb} of the ${name}:`,
+    ...few(removed.map(({ what, where }) => `  ${what.padEnd(12)} ${shown(where)}`)),
+    ...(kept.length === 0 ? [] : ['Not removed:']),
+    ...few(kept.map(({ what, where, why }) => `  ${what.padEnd(12)} ${shown(where)}: ${shown(why)}`)),
+    'What stays:',
+    ...stays.map((sentence) => `  ${shown(sentence)}`),
+  ];
+}
+
+function few(lines: string[]): string[] {
+  const more = lines.length - MOST_LINES;
+  return more <= 0 ? lines : [...lines.slice(0, MOST_LINES), `  and ${more} more`];
+}

@@ -1,0 +1,9 @@
+/** Why nothing is forgotten: the job runs, or does not exist, or its files are not in this storage. */
+export class ForgetRefused extends Error {
+  override readonly name: string = 'ForgetRefused';
+}
+
+/** Neither Temporal nor the storage has anything of that name. */
+export class NothingToForget extends ForgetRefused {
+  override readonly name = 'NothingToForget';
+}

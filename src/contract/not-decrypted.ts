@@ -1,0 +1,43 @@
+import { ApplicationFailure } from '@temporalio/common';
+
+/** The type of the failure in Temporal, which stays readable to those without the key. */
+const TYPE = 'videogen.NotDecrypted';
+
+/** Why a payload cannot be decrypted here. */
+export type NotDecryptedReason = 'no-keys' | 'unknown-key' | 'wrong-key-or-changed' | 'malformed';
+
+/**
+ * A payload was encrypted with a key that this process does not have, or was changed. As an ApplicationFailure the SDK passes
+ * it on with its type: activities whose input cannot be read fail with it, and Temporal retries them.
+ */
+export class NotDecrypted extends ApplicationFailure {
+  constructor(
+    message: string,
+    readonly reason: NotDecryptedReason,
+    /** The last attempt of the activity that may have run; undefined if that is not known. */
+    lastAttempt?: number,
+  ) {
+    super(message, lastAttempt === undefined ? TYPE : `${TYPE}.after-attempt-${lastAttempt}`, false);
+  }
+}
+
+/** Whether this is the failure of something that could not be decrypted, however deeply it is wrapped. */
+export function isNotDecrypted(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof ApplicationFailure && isNotDecryptedType(cause.type)) return true;
+  }
+  return false;
+}
+
+export function isNotDecryptedType(type: string | null | undefined): boolean {
+  return type === TYPE || type?.startsWith(`${TYPE}.`) === true;
+}
+
+/**
+ * The last attempt that may have run before attempts whose input could not be decrypted, by the failure of the last one;
+ * 0 if none has. Undefined for any other failure, and if it is not known.
+ */
+export function lastAttemptThatRan(type: string | null | undefined): number | undefined {
+  const [, attempt] = /^videogen\.NotDecrypted\.after-attempt-(\d{1,9})$/.exec(type ?? '') ?? [];
+  return attempt === undefined ? undefined : Number(attempt);
+}

@@ -1,0 +1,121 @@
+import type { Payload } from '@temporalio/common';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { cleanText } from '../contract/clean-text';
+import { NotDecrypted } from '../contract/not-decrypted';
+import type { EncryptionCodec } from '../encryption/encryption-codec';
+import type { VideoLogger } from '../logging/create-logger';
+import { ANYBODY, keyIn } from './caller';
+import type { KeyRing } from './gateway-keys';
+import { badKey, Refusal } from './http-errors';
+
+/** A page of a history. Temporal's own payloads have at most 2 MiB, and base64 adds a third. */
+const LARGEST_CODEC_BYTES = 16 * 1024 * 1024;
+const MOST_PAYLOADS = 5_000;
+const MOST_METADATA = 50;
+
+export interface CodecTools {
+  codec: EncryptionCodec;
+  /** Undefined for a gateway without keys, which only this machine can reach. */
+  keys: KeyRing | undefined;
+  /** The names of the keys that may decrypt. A key that starts jobs must not read those of others. */
+  readers: readonly string[];
+  logger: VideoLogger;
+}
+
+/** The routes, relative to the address that the UI is given. */
+export const CODEC_PATH = '/codec';
+
+/** Protobuf's JSON: bytes are base64, in either alphabet. */
+const bytes = z.string().transform((text) => Buffer.from(text, 'base64'));
+const bodySchema = z.object({
+  payloads: z
+    .array(
+      z.object({
+        metadata: z
+          .record(z.string(), bytes)
+          .refine((metadata) => Object.keys(metadata).length <= MOST_METADATA)
+          .nullish(),
+        data: bytes.nullish(),
+      }),
+    )
+    .max(MOST_PAYLOADS),
+});
+
+/**
+ * Decrypts payloads for the Temporal UI and the `temporal` command, by Temporal's protocol for codec servers. The UI can send
+ * no key of ours in a header, so its address may contain one.
+ */
+export async function serveCodec(app: FastifyInstance, tools: CodecTools): Promise<void> {
+  await app.register(async (scope) => {
+    const readers = new WeakMap<FastifyRequest, string>();
+    // Before the body is read.
+    scope.addHook('onRequest', async (request) => {
+      readers.set(request, readerOf(request, tools));
+    });
+    scope.removeContentTypeParser('application/json');
+    scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) =>
+      done(null, body),
+    );
+    for (const base of [CODEC_PATH, `${CODEC_PATH}/:key`]) {
+      for (const operation of ['decode', 'encode'] as const) {
+        const options = { bodyLimit: LARGEST_CODEC_BYTES, schema: { hide: true } };
+        scope.post(`${base}/${operation}`, options, async (request) => {
+          const given = payloadsIn(request.body);
+          const payloads = await orRefuse(tools.codec[operation](given));
+          tools.logger.event('codecUsed', {
+            requestId: request.id,
+            key: readers.get(request),
+            operation,
+            count: given.length,
+            namespace: cleanText(String(request.headers['x-namespace'] ?? ''), LONGEST_NAMESPACE_CHARS),
+          });
+          return { payloads: payloads.map(inJson) };
+        });
+      }
+    }
+  });
+}
+
+const LONGEST_NAMESPACE_CHARS = 255;
+
+/** The name of the key, which must be one of those that may decrypt. The refusal is the same for every other. */
+function readerOf(request: FastifyRequest, { keys, readers }: CodecTools): string {
+  if (keys === undefined) return ANYBODY;
+  const { key = keyIn(request.headers.authorization) }: { key?: string } = Object(request.params);
+  const name = key === undefined ? undefined : keys.nameOf(key);
+  if (name === undefined || !readers.includes(name)) throw badKey();
+  return name;
+}
+
+function payloadsIn(body: unknown): Payload[] {
+  try {
+    return bodySchema.parse(JSON.parse(String(body))).payloads;
+  } catch {
+    throw new Refusal({
+      status: 400,
+      code: 'bad_payloads',
+      message: `The body must be {"payloads": […]} with at most ${MOST_PAYLOADS} payloads in Temporal's JSON.`,
+    });
+  }
+}
+
+/** The UI shows the sentence beside the payload. */
+async function orRefuse<T>(converting: Promise<T>): Promise<T> {
+  try {
+    return await converting;
+  } catch (error) {
+    if (!(error instanceof NotDecrypted)) throw error;
+    throw new Refusal({ status: 422, code: 'not_decrypted', message: error.message });
+  }
+}
+
+function inJson({ metadata, data }: Payload): object {
+  const base64 = (value: Uint8Array) => Buffer.from(value).toString('base64');
+  return {
+    metadata: Object.fromEntries(
+      Object.entries(metadata ?? {}).map(([name, value]) => [name, base64(value)]),
+    ),
+    ...(data && { data: base64(data) }),
+  };
+}

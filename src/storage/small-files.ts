@@ -1,0 +1,50 @@
+import type { Readable } from 'node:stream';
+import { RECORD_IO_MS } from '../contract/policies';
+import type { VideoStorage } from './storage';
+import { asStorageFault, StorageFault } from './storage-fault';
+
+/** Records and sidecars have a few kilobytes; a larger file under their key is not one of them. */
+const LARGEST_SMALL_FILE_BYTES = 1024 * 1024;
+
+/** A storage that does not answer must not block a worker slot, a rate limit and a shutdown. */
+export async function inTime<T>(work: () => Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const giveUp = () => reject(new StorageFault(`no answer within ${RECORD_IO_MS / 1_000} s`));
+    timer = setTimeout(giveUp, RECORD_IO_MS);
+  });
+  const working = asStorageFault(work);
+  // A failure after the timeout must not become an unhandled rejection.
+  working.catch(() => undefined);
+  return Promise.race([working, late]).finally(() => clearTimeout(timer));
+}
+
+/** Cuts a file that is too large, so that its reader finds it incomplete. */
+export async function readSmallText(stored: Readable): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stored) {
+    bytes += chunk.length;
+    if (bytes > LARGEST_SMALL_FILE_BYTES) break;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** The text under a key, in time; undefined when nothing is there. */
+export function readSmallFile(storage: Pick<VideoStorage, 'read'>, key: string): Promise<string | undefined> {
+  return inTime(async () => {
+    const stored = await storage.read(key);
+    return stored && readSmallText(stored);
+  });
+}
+
+/** Stores an object as JSON, in time. */
+export async function writeSmallJson(
+  storage: Pick<VideoStorage, 'write'>,
+  key: string,
+  content: object,
+): Promise<void> {
+  const text = `${JSON.stringify(content, undefined, 2)}\n`;
+  await inTime(() => storage.write(key, text, 'application/json'));
+}

@@ -1,0 +1,52 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { run } from '../../src/cli/run';
+import { readEncryptionKeys } from '../../src/config/encryption-config';
+import { FakeTerminal } from './fake-terminal';
+
+let folder: string;
+let file: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'videogen-encryption-key-'));
+  file = join(folder, 'encryption-keys');
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const encryptionKey = async (...args: string[]) => {
+  const terminal = new FakeTerminal({});
+  const code = await run(['encryption-key', ...args], terminal);
+  return { code, out: terminal.stdout.trim(), err: terminal.stderr };
+};
+
+it('prints a key that is a ring by itself', async () => {
+  const { code, out } = await encryptionKey('2026-11');
+  expect(code).toBe(0);
+  expect(readEncryptionKeys({ VIDEOGEN_ENCRYPTION_KEYS: out })?.writingId).toBe('2026-11');
+});
+
+it('puts a key first in a private file, and shows it nowhere else', async () => {
+  await encryptionKey('2026-05', '--file', file);
+  const { code, out, err } = await encryptionKey('2026-11', '--file', file);
+  expect([code, out, err]).toEqual([
+    0,
+    '',
+    `Put 2026-11 first in ${file}: it encrypts after a restart. The other keys still decrypt.\n`,
+  ]);
+  const ring = readEncryptionKeys({ VIDEOGEN_ENCRYPTION_KEYS_FILE: file });
+  expect([ring?.writingId, ring?.find('2026-05')]).toEqual(['2026-11', expect.anything()]);
+  expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
+});
+
+it('changes no file with a mistake in it, and no key of the same name', async () => {
+  await encryptionKey('2026-11', '--file', file);
+  const before = readFileSync(file, 'utf8');
+  const again = await encryptionKey('2026-11', '--file', file);
+  expect([again.code, again.err]).toEqual([2, `${file} has a key 2026-11 already: choose another name.\n`]);
+  expect(readFileSync(file, 'utf8')).toBe(before);
+  writeFileSync(file, 'something else');
+  expect((await encryptionKey('2027-05', '--file', file)).err).toBe(
+    `${file} has no colon between id and key in key 1: correct it first.\n`,
+  );
+  expect((await encryptionKey('two words')).code).toBe(2);
+});

@@ -1,0 +1,286 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from '@temporalio/client';
+import { connectClient } from '../../src/client/connect';
+import { registerSearchAttributes } from '../../src/client/search-attributes';
+import { createVideoClient, type VideoClient } from '../../src/client/video-client';
+import type { JobInput } from '../../src/contract';
+import { type Emulator, startEmulator } from '../../src/emulator';
+import { makeEncryptionKey } from '../../src/encryption/key-ring';
+import { type DevServer, startDevServer } from '../../src/temporal-server';
+import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from '../../src/worker/video-worker';
+import { captureLogs } from '../support/logs';
+import { atLength } from '../support/nightly';
+import { reset } from '../support/reset';
+import { searchDatabase } from '../support/search-database';
+import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
+import { failureOf, pause, untilProgress } from '../support/world';
+import VARIANTS from '../variants/variants.cjs';
+
+jest.setTimeout(180_000);
+
+const KEY_A = makeEncryptionKey('2026-11');
+const KEY_B = makeEncryptionKey('2027-05');
+const polling = { min: '1s', max: '1s' } as const;
+
+const logs = captureLogs();
+
+/** A server with a database, the emulator, and clients and workers with the given keys. */
+class Place {
+  readonly taskQueue = `encrypted-${randomUUID()}`;
+  private readonly workers: { worker: VideoWorker; ended: Promise<void> }[] = [];
+  private readonly clients: Client[] = [];
+
+  private constructor(
+    readonly folder: string,
+    readonly server: DevServer,
+    readonly emulator: Emulator,
+    readonly receiver: WebhookReceiver,
+  ) {}
+
+  static async open(): Promise<Place> {
+    const folder = await mkdtemp(join(tmpdir(), 'videogen-encryption-'));
+    const executable = process.env.VIDEOGEN_TEMPORAL_CLI ?? '';
+    const server = await startDevServer({
+      executable,
+      dbFilename: join(folder, 'temporal.db'),
+      headless: true,
+    });
+    const emulator = await startEmulator({ jobTimeMs: 0, videoBytes: 16 * 1024 });
+    return new Place(folder, server, emulator, await startWebhookReceiver());
+  }
+
+  env(keys?: string) {
+    return {
+      TEMPORAL_ADDRESS: this.server.address,
+      VIDEO_API_BASE_URL: this.emulator.url,
+      VIDEO_API_KEY: this.emulator.apiKey,
+      VIDEOGEN_TASK_QUEUE: this.taskQueue,
+      VIDEOGEN_STORAGE: this.videos,
+      VIDEOGEN_SEARCH_ATTRIBUTES: 'true',
+      VIDEOGEN_WEBHOOK_SECRET: WEBHOOK_SECRET,
+      VIDEOGEN_WEBHOOK_ALLOW: '127.0.0.1',
+      VIDEOGEN_ENCRYPTION_KEYS: keys,
+    };
+  }
+
+  get videos(): string {
+    return join(this.folder, 'STOREMARK');
+  }
+
+  async client(keys?: string): Promise<{ client: Client; videos: VideoClient }> {
+    const env = this.env(keys);
+    const client = await connectClient(env);
+    this.clients.push(client);
+    await registerSearchAttributes({ connection: client.connection, namespace: 'default' });
+    return { client, videos: await createVideoClient({ env, client }) };
+  }
+
+  async startWorker(keys?: string, options: VideoWorkerOptions = {}): Promise<VideoWorker> {
+    const worker = await createVideoWorker({ env: this.env(keys), ...options });
+    this.workers.push({ worker, ended: worker.run() });
+    return worker;
+  }
+
+  async endWorkers(): Promise<void> {
+    for (const { worker } of this.workers) worker.shutdown();
+    await Promise.all(this.workers.splice(0).map(({ ended }) => ended));
+  }
+
+  generationsOf(prompt: string) {
+    return this.emulator.generations().filter(({ request }) => request.prompt === prompt);
+  }
+
+  async close(): Promise<void> {
+    await this.endWorkers();
+    for (const { connection } of this.clients) await connection.close();
+    await this.emulator.close();
+    await this.receiver.close();
+    await this.server.kill();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+let place: Place;
+beforeAll(async () => {
+  place = await Place.open();
+});
+afterAll(() => place.close());
+afterEach(() => place.endWorkers());
+
+/** What people do not want in a history, one word for each kind. */
+const PROMPT = 'a fox under the PAPERMOON';
+const MARKS = ['PAPERMOON', 'LINKMARK', 'HOOKMARK', 'FAILMARK', 'STOREMARK', 'MEMOMARK'];
+
+const request = { prompt: PROMPT, image_url: 'https://example.com/LINKMARK.png' };
+
+/** Jobs that end in every way. Returns the task ids, which nobody may read either. */
+async function playJobs(at: Place, client: Client, videos: VideoClient): Promise<string[]> {
+  await playMarks(at, videos);
+  await playOthers(at, client, videos);
+  return at.emulator.generations().map(({ taskId }) => taskId);
+}
+
+/** Jobs with every kind of mark. */
+async function playMarks(at: Place, videos: VideoClient): Promise<void> {
+  const { emulator } = at;
+  const input: JobInput = { request, polling, callbackUrl: `${at.receiver.url}&more=HOOKMARK` };
+  const stored = await videos.start(input, {
+    workflowId: 'stored',
+    temporal: { memo: { note: 'MEMOMARK' } },
+  });
+  await stored.result();
+
+  emulator.next('status', { kind: 'failed-task', code: 'bad', message: 'the FAILMARK broke' });
+  const failed = await videos.start({ request, polling }, { workflowId: 'failed' });
+  const failure = await failureOf(failed.result());
+  expect(failure).toMatchObject({ type: 'GenerationFailed' });
+  expect(String(failure)).toContain('FAILMARK');
+  while (at.receiver.accepted('stored').length === 0) await pause();
+}
+
+async function playOthers(at: Place, client: Client, videos: VideoClient): Promise<void> {
+  const { emulator } = at;
+  emulator.next('submit', { kind: 'reset' });
+  const held = await videos.start({ request, polling }, { workflowId: 'held' });
+  const { hold } = await untilProgress(held, ({ phase }) => phase === 'needs-decision');
+  expect(hold).toBeDefined();
+  const lost = emulator.generations().at(-1)?.taskId ?? '';
+  await held.decideSubmit({ decision: 'adopt', taskId: lost });
+  expect(await held.result()).toMatchObject({ taskId: lost });
+
+  emulator.next('status', ...Array.from({ length: 3 }, () => ({ kind: 'server-error' }) as const));
+  const cancelled = await videos.start({ request, polling }, { workflowId: 'cancelled' });
+  const cancelledTask = await cancelled.taskId();
+  await cancelled.cancel();
+  expect(await failureOf(cancelled.result())).toMatchObject({ type: 'Cancelled' });
+  const retried = await videos.retry('cancelled');
+  expect(retried.adopted).toBe(cancelledTask);
+  await videos.handle(retried.workflowId).result();
+
+  const batch = await videos.startBatch({ requests: [request, request], polling }, { workflowId: 'batch' });
+  expect(await batch.result()).toMatchObject({ succeeded: 2 });
+
+  // Only the history of the run before knows the task.
+  const before = emulator.generations().length;
+  await rm(join(at.videos, 'jobs'), { recursive: true });
+  await reset(client, { workflowId: 'stored' });
+  await videos.handle('stored').result();
+  expect(emulator.generations()).toHaveLength(before);
+
+  const overviews = [];
+  for await (const overview of videos.list()) overviews.push(overview);
+  expect(overviews.find(({ workflowId }) => workflowId === 'cancelled')).toMatchObject({
+    state: 'cancelled',
+    taskId: cancelledTask,
+  });
+  expect(await videos.find('failed')).toMatchObject({ state: 'failed', failure: 'GenerationFailed' });
+}
+
+test('of jobs that end in every way, nothing that is marked is in the database of the server', async () => {
+  const { client, videos } = await place.client(KEY_A);
+  await place.startWorker(KEY_A);
+  const taskIds = await playJobs(place, client, videos);
+  const words = [...MARKS, ...taskIds];
+  const { found, values } = await searchDatabase(join(place.folder, 'temporal.db'), words);
+  expect(values).toBeGreaterThan(1_000);
+  expect(Object.entries(found).filter(([, tables]) => tables.length > 0)).toEqual([]);
+});
+
+test('the same search finds every mark when nothing is encrypted', async () => {
+  const plain = await Place.open();
+  try {
+    const { client, videos } = await plain.client();
+    await plain.startWorker();
+    // The other jobs have the same marks.
+    await playMarks(plain, videos);
+    if (atLength(false, true)) await playOthers(plain, client, videos);
+    const words = [...MARKS, ...plain.emulator.generations().map(({ taskId }) => taskId)];
+    const { found } = await searchDatabase(join(plain.folder, 'temporal.db'), words);
+    expect(Object.entries(found).filter(([, tables]) => tables.length === 0)).toEqual([]);
+  } finally {
+    await plain.close();
+  }
+});
+
+/** The attempts of a pending activity so far. */
+async function untilAttempts(client: Client, workflowId: string, attempts: number): Promise<void> {
+  for (;;) {
+    const { raw } = await client.workflow.getHandle(workflowId).describe();
+    if (Number(raw.pendingActivities?.[0]?.attempt ?? 0) >= attempts) return;
+    await pause();
+  }
+}
+
+const lastTaskFailure = async (client: Client, workflowId: string) =>
+  (await client.workflow.getHandle(workflowId).fetchHistory()).events
+    ?.map(({ workflowTaskFailedEventAttributes: failed }) => failed?.failure?.message)
+    .findLast(Boolean);
+
+describe('a worker without the key of a job', () => {
+  const UNKNOWN =
+    'A payload is encrypted with the key 2026-11, which is not among the keys of this process: add that key behind the first one again.';
+
+  test('leaves the job as it is, and the next worker with the key makes one video', async () => {
+    const { client, videos } = await place.client(KEY_A);
+    await place.startWorker(KEY_B);
+    const prompt = 'for the right worker';
+    const job = await videos.start({ request: { prompt }, polling }, { workflowId: 'wrong-worker' });
+    while ((await lastTaskFailure(client, 'wrong-worker')) !== UNKNOWN) await pause();
+    // A decision that no worker can read would keep the job from going on.
+    for (const [keys, sentence] of [
+      [KEY_B, UNKNOWN],
+      [undefined, /and this process has no keys: set VIDEOGEN_ENCRYPTION_KEYS/],
+    ] as const) {
+      const other = (await place.client(keys)).videos.handle('wrong-worker');
+      await expect(other.decideSubmit({ decision: 'abandon' })).rejects.toThrow(sentence);
+    }
+    await place.endWorkers();
+    await place.startWorker(`${KEY_A},${KEY_B}`);
+    expect(await job.result()).toMatchObject({ video: { bytes: 16_384 } });
+    expect(place.generationsOf(prompt)).toHaveLength(1);
+    expect(JSON.stringify(logs)).not.toContain(KEY_A.split(':')[1]);
+  });
+
+  test('fails attempts of a submit that are not taken for lost ones', async () => {
+    const { client, videos } = await place.client(KEY_A);
+    const prompt = 'for the right submitter';
+    await place.startWorker(KEY_A, { roles: ['jobs'] });
+    const wrong = await place.startWorker(KEY_B, { roles: ['submits'] });
+    const job = await videos.start({ request: { prompt }, polling }, { workflowId: 'wrong-submitter' });
+    await untilAttempts(client, 'wrong-submitter', 3);
+    const { raw } = await client.workflow.getHandle('wrong-submitter').describe();
+    expect(raw.pendingActivities?.[0]?.lastFailure).toMatchObject({
+      message: `Failed to parse activity args for activity submitVideo: ${UNKNOWN}`,
+      applicationFailureInfo: { type: 'videogen.NotDecrypted.after-attempt-0', nonRetryable: false },
+    });
+    wrong.shutdown();
+    await place.startWorker(KEY_A, { roles: ['submits'] });
+    expect(await job.result()).toMatchObject({ video: { bytes: 16_384 } });
+    expect(place.generationsOf(prompt)).toHaveLength(1);
+  });
+});
+
+describe('one job under the settings of other people', () => {
+  beforeAll(async () => {
+    process.env.VIDEOGEN_TEST_EXTERNAL = await mkdtemp(join(place.folder, 'external-'));
+  });
+
+  test.each(Object.entries(VARIANTS))('%s', async (name, { dataConverter: convert, worker: options }) => {
+    const dataConverter = convert?.({});
+    const { client: plain } = await place.client();
+    const client = new Client({ connection: plain.connection, dataConverter });
+    const videos = await createVideoClient({ env: place.env(), client, searchAttributes: false });
+    await place.startWorker(undefined, { worker: { dataConverter, ...options?.() } });
+    const prompt = `under ${name}`;
+    place.emulator.next('submit', { kind: 'reset' });
+    const job = await videos.start({ request: { prompt }, polling }, { workflowId: `under-${name}` });
+    await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+    const taskId = place.generationsOf(prompt)[0]?.taskId ?? '';
+    await job.decideSubmit({ decision: 'adopt', taskId });
+    expect(await job.result()).toMatchObject({ taskId });
+    expect(await videos.find(`under-${name}`)).toMatchObject({ state: 'succeeded', taskId });
+  });
+});

@@ -1,0 +1,36 @@
+// Tests that cannot hold under a variant by nature. `test` is a part of the full name; without it the whole file is meant.
+const SEARCH_ATTRIBUTES = 'test/real-server/search-attributes.test.ts';
+const WITHOUT_TASK_ID = 'expects VideoTaskId, which a client that encrypts leaves out';
+const OWN = 'sets keys and data converters itself';
+
+/** @type {Record<string, { file: string; test?: string; reason: string }[]>} */
+const LEFT_OUT = {
+  codec: [
+    { file: 'test/real-server/encryption.test.ts', reason: OWN },
+    ...[
+      'a job is found by its task, its phase and its outcome',
+      'a job that waits for a decision is found, and so is its task',
+      'a job that adopts a task is found by it',
+      'a job that continues as new is still found',
+      'attributes that the caller sets are kept beside ours',
+      'videogen dev registers them',
+    ].map((test) => ({ file: SEARCH_ATTRIBUTES, test, reason: WITHOUT_TASK_ID })),
+  ],
+  'no-cache': [],
+  'host-converter': [{ file: 'test/real-server/encryption.test.ts', reason: OWN }],
+  'external-storage': [{ file: 'test/real-server/encryption.test.ts', reason: OWN }],
+};
+
+/** The files that a variant leaves out as a whole. */
+function filesLeftOut(variant) {
+  return (LEFT_OUT[variant] ?? []).filter(({ test }) => test === undefined).map(({ file }) => file);
+}
+
+/** The row for a test of a file, if the variant leaves it out. */
+function leftOut(variant, file, test) {
+  return (LEFT_OUT[variant] ?? []).find(
+    (row) => row.file === file && row.test !== undefined && test.includes(row.test),
+  );
+}
+
+module.exports = { LEFT_OUT, filesLeftOut, leftOut };
