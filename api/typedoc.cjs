@@ -31,7 +31,6 @@ module.exports = {
     'Retry',
     'Secrets',
     'SharedPoll',
-    'TakesCost',
     'TaskReading',
     'VideoBody',
     'profileSchema',

@@ -9,7 +9,12 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { captureLogs } from '../support/logs';
 
 /** One key for each test, so that no test counts the jobs of another. */
-const keys = Object.fromEntries(['few', 'day', 'reader', 'eraser'].map((name) => [name, makeKey(name)]));
+const keys = Object.fromEntries(
+  ['few', 'day', 'reader', 'eraser', 'capped'].map((name) => [name, makeKey(name)]),
+);
+
+/** Of one key alone. */
+const CAPS = { keys: { capped: { videos: 1 } } };
 
 let env: VideoTestEnvironment;
 let folder: string;
@@ -34,7 +39,7 @@ beforeAll(async () => {
   const { url: baseUrl, apiKey } = env.emulator;
   const profile = { polling: { min: '1s', max: '1s' } };
   const service = createVideoService({ baseUrl, apiKey: () => apiKey, profile });
-  const worker = await env.createWorker({ service });
+  const worker = await env.createWorker({ service, caps: CAPS });
   const running = worker.run();
   stopWorker = async () => {
     worker.shutdown();
@@ -124,6 +129,30 @@ test('jobs a day count deleted videos too, and a repeated POST is not another jo
   expect(await json(await call(`/${id}`, { method: 'DELETE' }))).toMatchObject({ deleted: true });
   const refused = await post(call);
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '3600']);
+});
+
+test('the cap of a key fails the job beyond it at the worker, and a gateway that knows the caps refuses it at once, in the same words', async () => {
+  const call = caller(await open(), 'capped');
+  const first = await json(await post(call));
+  await until(call, first.id, ({ status }) => status === 'in_progress');
+  const second = await json(await post(call));
+  const { error } = await until(call, second.id, ({ status }) => status === 'failed');
+  expect(error).toMatchObject({
+    code: 'CapReached',
+    message: expect.stringMatching(
+      /^A cap does not allow this video: the daily cap of 1 video for the gateway key capped is reached; it resets at \S+Z\./,
+    ),
+  });
+  expect(env.emulator.calls.filter(({ call: made }) => made === 'submit')).toHaveLength(
+    env.emulator.generations().length,
+  );
+
+  const file = join(folder, 'caps.yaml');
+  writeFileSync(file, JSON.stringify(CAPS));
+  const refused = await post(caller(await open({ VIDEOGEN_CAPS: file }), 'capped'));
+  const body: unknown = await refused.json();
+  expect([refused.status, body]).toMatchObject([402, { error: { code: 'CapReached' } }]);
+  expect(error?.message).toContain(Object(body).error.message);
 });
 
 test('the state of a video has its progress in quarters without a query, and its events have every change', async () => {

@@ -244,7 +244,34 @@ const STORIES = {
         polling: { min: '5s', max: '5s' },
       }),
   },
+  // It never ends by itself.
+  ledger: {
+    type: 'keepLedger',
+    run: async (start, sleep) => {
+      const handle = await start();
+      const write = (...entries) => handle.executeUpdate('writeLedger', { args: [entries] });
+      await write(entry('reserve', 'a'), entry('reserve', 'b'), entry('reserve', 'c'));
+      await write(entry('settle', 'a'), entry('release', 'b'));
+      await sleep('24h');
+      await write(entry('reserve', 'd'));
+      await handle.terminate();
+      return handle;
+    },
+  },
 };
+
+/** One line for the ledger of the caps. */
+const entry = (kind, id) => ({
+  kind,
+  id,
+  holder: 'attempt',
+  accounts: [
+    { scope: 'batch', name: 'foxes', cap: { videos: 9 } },
+    { scope: 'day', cap: { videos: 2, money: { amount: 1, currency: 'USD' } } },
+  ],
+  seconds: 5,
+  cost: { amount: 0.5, currency: 'USD' },
+});
 
 /** What the service of the stories about costs charges, and what its profile expects. */
 const PRICED = {

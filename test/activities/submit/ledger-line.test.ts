@@ -39,6 +39,8 @@ test('what comes up during an update goes into the next one together, and no mor
   const rest = Array.from({ length: MOST_ENTRIES + 1 }, (_, index) =>
     line.write(entry(String(index)), ledger.send),
   );
+  await new Promise(setImmediate);
+  expect(ledger.updates).toHaveLength(1);
   for (const _update of [1, 2, 3]) await ledger.answer();
   expect(await Promise.all([first, ...rest])).toHaveLength(MOST_ENTRIES + 2);
   expect(ledger.updates.map(({ length }) => length)).toEqual([1, MOST_ENTRIES, 1]);
