@@ -35,9 +35,11 @@ async function runVariant(name, patterns, workers) {
   const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'videogen-variant-')));
   try {
     const external = mkdtempSync(join(scratch, 'external-'));
+    // A worker without a cache replays a job from its beginning for each of its steps.
+    const patience = ['--testTimeout', '180000'];
     const processes = workers === undefined ? [] : ['--maxWorkers', workers];
     const paths = patterns.length > 0 ? ['--testPathPatterns', patterns.join('|')] : [];
-    const { code, output } = await run([JEST, '--selectProjects', 'server', ...processes, ...paths], {
+    const { code, output } = await run([JEST, '--selectProjects', 'server', ...patience, ...processes, ...paths], {
       TMPDIR: scratch,
       VIDEOGEN_TEST_VARIANT: name,
       VIDEOGEN_TEST_EXTERNAL: external,
