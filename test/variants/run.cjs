@@ -35,14 +35,19 @@ async function runVariant(name, patterns, workers) {
   const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'videogen-variant-')));
   try {
     const external = mkdtempSync(join(scratch, 'external-'));
+    // A worker without a cache replays a job from its beginning for each of its steps.
+    const patience = ['--testTimeout', '180000'];
     const processes = workers === undefined ? [] : ['--maxWorkers', workers];
     const paths = patterns.length > 0 ? ['--testPathPatterns', patterns.join('|')] : [];
-    const { code, output } = await run([JEST, '--selectProjects', 'server', ...processes, ...paths], {
-      TMPDIR: scratch,
-      VIDEOGEN_TEST_VARIANT: name,
-      VIDEOGEN_TEST_EXTERNAL: external,
-      NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --require ${join(__dirname, 'preload.cjs')}`.trim(),
-    });
+    const { code, output } = await run(
+      [JEST, '--selectProjects', 'server', ...patience, ...processes, ...paths],
+      {
+        TMPDIR: scratch,
+        VIDEOGEN_TEST_VARIANT: name,
+        VIDEOGEN_TEST_EXTERNAL: external,
+        NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --require ${join(__dirname, 'preload.cjs')}`.trim(),
+      },
+    );
     for (const { file, test, reason } of LEFT_OUT[name] ?? []) {
       process.stdout.write(`left out: ${file}${test ? `, "${test}"` : ''}: ${reason}\n`);
     }
