@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
+import { run } from '../../src/cli/run';
 import { readLedger } from '../../src/client/read-ledger';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { isVideoFailure, type JobInput } from '../../src/contract';
@@ -11,6 +12,7 @@ import { dayEndsAt, dayOf } from '../../src/contract/caps';
 import { ledgerIdOf } from '../../src/contract/names';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { type DevServer, startDevServer } from '../../src/temporal-server';
+import { FakeTerminal } from '../cli/fake-terminal';
 import { postsOf } from '../support/chaos-audit';
 import { operate } from '../support/chaos-operator';
 import { chaosPlan } from '../support/chaos-plan';
@@ -95,6 +97,13 @@ test(`a cap of ${CAP} videos a day refuses the fourth before its POST, with two 
 
   const failure = await failureOf(videos.execute({ request: { prompt: 'one more fox' } }));
   const resetsAt = dayEndsAt(dayOf(Date.now()));
+  const terminal = new FakeTerminal({ TEMPORAL_ADDRESS: server.address });
+  expect(await run(['caps'], terminal)).toBe(0);
+  expect(terminal.stdout).toMatch(
+    new RegExp(
+      `^CAP +LIMIT +USED +RESERVED +LEFT +RESETS\nday +3 videos +3 videos +0 videos +0 videos +${resetsAt}\n$`,
+    ),
+  );
   expect(failure).toMatchObject({
     message: `A cap does not allow this video: the daily cap of 3 videos is reached; it resets at ${resetsAt}. Nothing was paid. Start it again when the cap resets, or raise the cap: videogen caps shows what is left.`,
     details: { cap: 'day.videos', capLeft: 0, capResetsAt: resetsAt },
