@@ -56,7 +56,8 @@ const wordsOf = (command: string) =>
   [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '').slice(1);
 
 test('the page about costs shows what its commands print, and each job is added up once', async () => {
-  await inWorld(env, { jobTimeMs: 0, profile, charge: CHARGE }, async (world) => {
+  // Long enough to be shown as waiting.
+  await inWorld(env, { jobTimeMs: 3_000, profile, charge: CHARGE }, async (world) => {
     const { videos, emulator, storageFolder } = world;
     const [generate, ...others] = commandsOf(readPage('costs.md'));
     const fox = await videogen(world, wordsOf(generate?.command ?? ''));
@@ -105,7 +106,8 @@ test('the page about costs shows what its commands print, and each job is added 
 test('what Temporal has forgotten and the items of a batch are added up from the storage', async () => {
   await inWorld(env, { jobTimeMs: 0, profile }, async (world) => {
     const { videos, storageFolder } = world;
-    const since = new Date(Date.now() - 1_000).toISOString();
+    // The jobs of the test before began earlier.
+    const since = new Date().toISOString();
     const result = await (await videos.startBatch({ requests: [request, request], polling })).result();
     expect(result.cost?.spent).toEqual({ sums: [usd(1)], unknown: 0 });
     const { workflowId } = await ended(await videos.start({ request }));
