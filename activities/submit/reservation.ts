@@ -44,6 +44,8 @@ export interface CapInput {
   caller?: string;
   /** The task queue of the workflow, on which the ledger runs. */
   ledgerQueue?: string;
+  /** An operator decided to submit again after a lost submit. */
+  resubmits?: boolean;
 }
 
 interface Submit {
@@ -124,11 +126,17 @@ export class Reservation {
       kind,
       id: this.id,
       holder: this.holder,
+      ...this.repeats,
       accounts: this.accounts,
       ...(seconds !== undefined && { seconds }),
       ...(cost !== undefined && { cost }),
       ...(charged !== undefined && { charged }),
     });
+  }
+
+  private get repeats(): Pick<LedgerEntry, 'repeats'> {
+    if (this.input.resubmits) return { repeats: 'lost-submit' };
+    return activityInfo().attempt > 1 ? { repeats: 'attempt' } : {};
   }
 }
 

@@ -96,6 +96,30 @@ test('a submit whose answer is lost stays counted, and the decided resubmit uses
   expect(counted()).toEqual([[1, 0]]);
 });
 
+test('a lost submit stays counted when the service refuses the decided resubmit', async () => {
+  world.emulator.next('submit', { kind: 'reset' });
+  world.emulator.next('submit', { kind: 'refused', status: 400, message: 'no foxes' });
+  const submit = submitter({ caps: { day: { videos: 1 } } });
+  await failureOf(submit('fox'));
+  await failureOf(submit('fox', { resubmits: true }, { activityId: 'decided' }));
+  expect(counted()).toEqual([[0, 1]]);
+});
+
+test('a retry after a refusal that could not be released uses the same reservation', async () => {
+  world.emulator.next('submit', { kind: 'server-error' });
+  const writer: LedgerWriter = {
+    write: async (queue, entry) => {
+      if (entry.kind === 'release') throw new LedgerUnreachable('no worker');
+      return inMemory.write(queue, entry);
+    },
+  };
+  const submit = submitter({ caps: { day: { videos: 1 } }, writer });
+  const first = submit('fox');
+  await failureOf(first);
+  await submit('fox', {}, { attempt: 2, heartbeatDetails: first.beats.at(-1) }).result;
+  expect(counted()).toEqual([[1, 0]]);
+});
+
 test('a submit that repeats a lost one by itself is counted beside it', async () => {
   world.emulator.next('submit', { kind: 'reset' });
   const submit = submitter({ caps: { day: { videos: 2 } }, onLostSubmit: 'resubmit' });
