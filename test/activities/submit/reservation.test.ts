@@ -226,3 +226,23 @@ test('a cap on money allows what the prices of the profile say', async () => {
     /^the daily cap of 0.90 USD has 0.40 USD left, and this video takes 0.50 USD;/,
   );
 });
+
+test.each([
+  ['less', usd(9), { amount: 5, currency: 'credits' }],
+  ['more', usd(5), { amount: 9, currency: 'credits' }],
+])(
+  'a cap of the batch in another currency holds beside that of the worker, with an amount that is %s',
+  async (_what, ofWorker, ofBatch) => {
+    const submit = submitter({ caps: { batch: { money: ofWorker } }, profile: PRICED });
+    const { failure, details } = await failureOf(submit('foxes-1', { batchCap: { money: ofBatch } }));
+    expect([failure.type, details.message]).toEqual([
+      'CapReached',
+      'the cost of the video is in USD and the cap in credits, and there is a cap on money (batch.money)',
+    ]);
+    const other = { prices: { currency: 'credits', table: [{ perVideo: 1 }] } };
+    const inCredits = submitter({ caps: { batch: { money: ofWorker } }, profile: other });
+    const refused = await failureOf(inCredits('foxes-1', { batchCap: { money: ofBatch } }));
+    expect(refused.details.message).toContain('the cost of the video is in credits and the cap in USD');
+    expect(posts()).toBe(0);
+  },
+);
