@@ -34,6 +34,8 @@ interface Reservation extends VideoTakes {
   holder: string;
   /** By their keys. */
   accounts: string[];
+  /** It took the place of a lost submit, which may have been paid for: it is never released. */
+  mayBePaid?: true;
 }
 
 /**
@@ -52,12 +54,13 @@ export class Ledger {
       this.accounts.set(key, { scope, name, cap, day, taken });
       return key;
     });
-    for (const [id, holder, accounts, seconds, cost] of carried?.open ?? []) {
+    for (const [id, holder, accounts, seconds, cost, mayBePaid] of carried?.open ?? []) {
       this.open.set(id, {
         holder,
         accounts: accounts.flatMap((index) => keys[index] ?? []),
         ...(seconds !== null && { seconds }),
         ...(cost !== null && { cost: { amount: cost[0], currency: cost[1] } }),
+        ...(mayBePaid && { mayBePaid }),
       });
     }
   }
@@ -87,18 +90,18 @@ export class Ledger {
     return {
       day: this.day,
       accounts: [...this.accounts.values()].map(({ taken, ...account }) => ({ ...account, ...taken })),
-      open: [...this.open].map(([id, { holder, accounts, seconds, cost }]) => [
-        id,
-        holder,
-        accounts.flatMap((key) => indexes.get(key) ?? []),
-        seconds ?? null,
-        cost ? [cost.amount, cost.currency] : null,
-      ]),
+      open: [...this.open].map(([id, { holder, accounts, seconds, cost, mayBePaid }]) => {
+        const positions = accounts.flatMap((key) => indexes.get(key) ?? []);
+        const price: [amount: number, currency: string] | null = cost ? [cost.amount, cost.currency] : null;
+        const known = [id, holder, positions, seconds ?? null, price] as const;
+        return mayBePaid ? [...known, mayBePaid] : [...known];
+      }),
     };
   }
 
-  private reserve({ id, holder, accounts, seconds, cost }: LedgerEntry): LedgerAnswer | undefined {
-    const before = this.open.get(id);
+  private reserve(entry: LedgerEntry): LedgerAnswer | undefined {
+    const { id, holder, accounts, seconds, cost, repeats } = entry;
+    const before = this.placeOf(entry);
     // A retry on another day is counted on that day too. Its batch has it already.
     const wanted = accounts.filter((account) => !before?.accounts.includes(keyOf(account)));
     const video = before ?? { seconds, cost };
@@ -123,14 +126,21 @@ export class Ledger {
       accounts: [...(before?.accounts ?? []), ...wanted.map(keyOf)],
       seconds: video.seconds,
       cost: video.cost,
+      ...((before?.mayBePaid || (before && repeats === 'lost-submit')) && { mayBePaid: true }),
     });
     this.forgetOldest();
     return undefined;
   }
 
+  /** The reservation whose place this one takes. That of an earlier job, whose end nobody knows, stays counted beside it. */
+  private placeOf({ id, holder, repeats }: LedgerEntry): Reservation | undefined {
+    const before = this.open.get(id);
+    return repeats == null && before?.holder !== holder ? undefined : before;
+  }
+
   private release({ id, holder }: LedgerEntry): undefined {
     const reservation = this.open.get(id);
-    if (reservation?.holder !== holder) return;
+    if (reservation?.holder !== holder || reservation.mayBePaid) return;
     this.open.delete(id);
     for (const key of reservation.accounts) this.change(key, (taken) => takeMore(taken, reservation, -1));
   }

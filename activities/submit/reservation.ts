@@ -44,6 +44,8 @@ export interface CapInput {
   caller?: string;
   /** The task queue of the workflow, on which the ledger runs. */
   ledgerQueue?: string;
+  /** An operator decided to submit again after a lost submit. */
+  resubmits?: boolean;
 }
 
 interface Submit {
@@ -86,8 +88,7 @@ export class Reservation {
   /** Throws CapReached, or a failure to retry when the ledger does not answer. */
   async take(): Promise<void> {
     const ofJob = [this.deps.caps.job, this.input.cap].filter(limits);
-    const shared = this.accounts.map(({ scope, cap }) => ({ scope, cap }));
-    for (const { scope, cap } of [...ofJob.map((cap) => ({ scope: 'job' as const, cap })), ...shared]) {
+    for (const { scope, cap } of [...ofJob.map((cap) => ({ scope: 'job' as const, cap })), ...this.shared]) {
       const unknown = unknownUnder(cap, this.takes);
       if (unknown === undefined) continue;
       const name = nameOfLimit({ scope, unit: unknown.unit });
@@ -124,11 +125,25 @@ export class Reservation {
       kind,
       id: this.id,
       holder: this.holder,
+      ...this.repeats,
       accounts: this.accounts,
       ...(seconds !== undefined && { seconds }),
       ...(cost !== undefined && { cost }),
       ...(charged !== undefined && { charged }),
     });
+  }
+
+  /** The caps of the accounts. A batch may have two, in different currencies, and its account has one of them. */
+  private get shared(): Pick<LedgerAccount, 'scope' | 'cap'>[] {
+    const ofBatch = [this.deps.caps.batch, this.input.batchCap].filter(limits);
+    return this.accounts.flatMap(({ scope, cap }) =>
+      (scope === 'batch' ? ofBatch : [cap]).map((one) => ({ scope, cap: one })),
+    );
+  }
+
+  private get repeats(): Pick<LedgerEntry, 'repeats'> {
+    if (this.input.resubmits) return { repeats: 'lost-submit' };
+    return activityInfo().attempt > 1 ? { repeats: 'attempt' } : {};
   }
 }
 

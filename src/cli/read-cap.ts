@@ -5,7 +5,12 @@ import { type Cap, isMoney, isSeconds, isVideoCount } from '../contract/caps';
 export function readCap(given: string[] | undefined): Cap | undefined {
   if (given === undefined) return undefined;
   const cap: Cap = {};
-  for (const text of given) Object.assign(cap, readLimit(text));
+  for (const text of given) {
+    const limit = readLimit(text);
+    const [unit = ''] = Object.keys(limit);
+    if (unit in cap) throw new ConfigError(`--cap has two limits in ${unit}: give one.`);
+    Object.assign(cap, limit);
+  }
   return cap;
 }
 

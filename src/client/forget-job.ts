@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers';
 import type { Client } from '@temporalio/client';
 import { type ItemResult, itemName, parseResults, requestsKey, resultsKey } from '../contract/batch';
 import { shown } from '../contract/clean-text';
+import type { FailureType } from '../contract/failure-table';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobResult } from '../contract/job';
 import { commandOn } from '../contract/job-commands';
@@ -9,7 +10,7 @@ import { describeOtherType } from '../contract/job-identity';
 import { LOST_SUBMIT_MEMO, WORKFLOW_TYPE } from '../contract/names';
 import type { JobOverview } from '../contract/overview';
 import { parseRequest } from '../contract/request';
-import { isVideoFailure } from '../contract/video-failure';
+import { type FailureDetails, isVideoFailure } from '../contract/video-failure';
 import {
   canRemove,
   type ForgottenPart,
@@ -170,7 +171,7 @@ async function jobIn(
   const handle = client.workflow.getHandle(workflowId);
   const ending = await inTime(client, () => jobOf(handle).result()).then(
     (result: JobResult) => ({ video: result.video, taskId: result.taskId }),
-    (error: unknown) => (isVideoFailure(error) ? knownOfFailure(error.details) : {}),
+    (error: unknown) => (isVideoFailure(error) ? knownOfFailure(error.type, error.details) : {}),
   );
   const job = { namespace, job: workflowId, ...(taskId !== undefined && { taskId }), ...ending };
   const mayHavePaid = job.taskId !== undefined || (await wasHeld(client, workflowId));
@@ -221,12 +222,16 @@ async function itemsOf(client: Client, storage: RemovingStorage, batch: string):
 function knownOf(result: ItemResult | undefined): Partial<JobToForget> {
   if (result === undefined) return {};
   if (result.outcome === 'succeeded') return { video: result.video, taskId: result.taskId };
-  return knownOfFailure(result.details);
+  return knownOfFailure(result.failure, result.details);
 }
 
-/** The download activity says where it kept a bad file. */
-function knownOfFailure({ taskId, message }: { taskId?: string; message?: string }): Partial<JobToForget> {
-  const [, badUri] = /the bad file is stored at (\S+?)[.;]?(?:\s|$)/.exec(message ?? '') ?? [];
+/** The download activity says at the end where it kept a bad file. In other messages the words are those of a service. */
+export function knownOfFailure(
+  type: FailureType,
+  { taskId, message = '' }: Pick<FailureDetails, 'taskId' | 'message'>,
+): Partial<JobToForget> {
+  const said = type === 'VideoCorrupt' ? message : '';
+  const [, badUri] = /.*the bad file is stored at (\S+\.bad)[.;]?(?:\s|$)/s.exec(said) ?? [];
   return { ...(taskId !== undefined && { taskId }), ...(badUri !== undefined && { badUri }) };
 }
 

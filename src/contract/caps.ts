@@ -94,7 +94,9 @@ export function strictest(a: Cap | null | undefined, b: Cap | null | undefined):
   if (!limits(b)) return a;
   const least = (x: number | null | undefined, y: number | null | undefined) =>
     x == null || y == null ? (x ?? y ?? undefined) : Math.min(x, y);
-  const isSecondLess = b.money != null && (a.money == null || b.money.amount < a.money.amount);
+  const isSecondLess =
+    b.money != null &&
+    (a.money == null || (b.money.currency === a.money.currency && b.money.amount < a.money.amount));
   return {
     videos: least(a.videos, b.videos),
     seconds: least(a.seconds, b.seconds),

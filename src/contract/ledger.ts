@@ -30,6 +30,11 @@ export interface LedgerEntry {
   id: string;
   /** The attempt. A late release of an attempt that was given up does not touch the reservation of the next. */
   holder: string;
+  /**
+   * Of a reservation, what it repeats: an attempt of the same activity, or a lost submit that somebody decided to repeat. It takes
+   * the place of that one. Without it, an open reservation of the same id is of an earlier job, and is counted beside it.
+   */
+  repeats?: 'attempt' | 'lost-submit';
   accounts: LedgerAccount[];
   seconds?: number;
   /** As estimated. */
@@ -78,6 +83,8 @@ export type CarriedReservation = [
   accounts: number[],
   seconds: number | null,
   cost: [amount: number, currency: string] | null,
+  /** It took the place of a lost submit. */
+  mayBePaid?: true,
 ];
 
 /** A message of Temporal's takes 2 MiB, and a codec may add a third. test/workflows/ledger.test.ts fills a ledger to these. */
@@ -111,12 +118,13 @@ export function isCap(value: unknown): value is Cap {
 
 /** Any program can send an update, of any shape. */
 export function isLedgerEntry(value: unknown): value is LedgerEntry {
-  const { kind, id, holder, accounts, seconds, cost, charged }: Record<keyof LedgerEntry, unknown> =
+  const { kind, id, holder, repeats, accounts, seconds, cost, charged }: Record<keyof LedgerEntry, unknown> =
     Object(value);
   return (
     (kind === 'reserve' || kind === 'release' || kind === 'settle') &&
     isId(id) &&
     isId(holder) &&
+    (repeats == null || repeats === 'attempt' || repeats === 'lost-submit') &&
     Array.isArray(accounts) &&
     accounts.length > 0 &&
     accounts.length <= CAP_SCOPES.length &&

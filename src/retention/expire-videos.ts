@@ -1,5 +1,6 @@
+import { StorageFault } from '../storage';
 import { type DueVideo, dueBefore, readDue } from './due-marks';
-import { readRecord, recordKey, writeRecord } from './job-records';
+import { DamagedRecord, readRecord, recordKey, writeRecord } from './job-records';
 import { isLive, isSameJob, KeyUsers } from './key-users';
 import { removeVideo } from './remove-video';
 import type { RemovingStorage } from './removing-storage';
@@ -35,6 +36,7 @@ export async function expireVideos(
 ): Promise<ExpiredVideos> {
   const done: ExpiredVideos = { removed: 0, shared: 0, failed: 0, jobs: [] };
   let left = mostAtOnce;
+  let faults = 0;
   for await (const mark of dueBefore(storage, nowMs - CLOCK_SLACK_MS)) {
     if (left-- === 0) break;
     try {
@@ -50,7 +52,9 @@ export async function expireVideos(
     } catch (error) {
       done.error ??= error;
       done.failed += 1;
-      if (done.failed === MOST_FAILURES) break;
+      // One damaged file says nothing about the next, and it stays first in the list.
+      if (error instanceof StorageFault && !(error instanceof DamagedRecord)) faults += 1;
+      if (faults === MOST_FAILURES) break;
     }
   }
   return done;

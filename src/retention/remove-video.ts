@@ -32,7 +32,8 @@ export async function removeVideo(
     if (storedAt && options.storedBefore && storedAt >= options.storedBefore)
       return { usedBy: ['a job that stored it later'] };
     checkTime();
-    await storage.removeKey(video.key);
+    // What was not there a moment ago and is there now belongs to somebody else.
+    if (storedAt) await storage.removeKey(video.key);
     await storage.removeKey(sidecarOf(video.key));
     return storedAt === undefined ? { gone: true } : { removed: true };
   });

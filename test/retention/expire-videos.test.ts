@@ -139,6 +139,18 @@ describe.each(['a folder', 'S3'] as const)('in %s', (kindName) => {
     expect([await isThere('first.mp4'), await isThere('second.mp4')]).toEqual([true, true]);
   });
 
+  test('a video that another job stores while nothing was left to remove stays', async () => {
+    await storeUntil(storage, { job: 'fox', key: 'shared.mp4', expiresAt: SOON });
+    await storage.removeKey('shared.mp4');
+    const asked = async (key: string) => {
+      const found = await storage.storedAt(key);
+      if (key === 'shared.mp4') await store(storage, key, VIDEO, { owner: 'task-2' });
+      return found;
+    };
+    await expireVideos({ ...storage, storedAt: asked }, { nowMs: AFTER_SOON_MS });
+    expect(await storedAt(storage, 'shared.mp4')).toBeDefined();
+  });
+
   test('a job that keeps its video for longer is not undone by its first date', async () => {
     await storeUntil(storage, { job: 'fox', expiresAt: SOON });
     await keepUntil(storage, {
@@ -230,6 +242,15 @@ describe('the marks', () => {
     await storage.write(mark('c'), JSON.stringify({ ...hostile, key: '../elk.mp4' }), 'application/json');
     expect(await expireVideos(storage, { nowMs: AFTER_SOON_MS })).toMatchObject({ removed: 1, failed: 3 });
     expect(await storedAt(storage, record)).toBeDefined();
+  });
+
+  test('that are damaged stop no round, however many there are', async () => {
+    await storeUntil(storage, { job: 'fox', expiresAt: SOON });
+    for (let mark = 0; mark < 30; mark++) {
+      const digest = String(mark).padStart(32, '0');
+      await storage.write(`jobs/expiry/2020-01-01/T000000-${digest}.json`, 'not JSON', 'application/json');
+    }
+    expect(await expireVideos(storage, { nowMs: AFTER_SOON_MS })).toMatchObject({ removed: 1, failed: 30 });
   });
 
   test('stop a round at a storage that refuses everything', async () => {

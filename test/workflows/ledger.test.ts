@@ -51,20 +51,63 @@ describe('a ledger', () => {
   });
 
   it('counts a retry once, and a reservation that was released not at all', () => {
-    write(ledger, NOON, entry('reserve', 'a'), entry('reserve', 'a', { holder: 'second' }));
+    write(
+      ledger,
+      NOON,
+      entry('reserve', 'a'),
+      entry('reserve', 'a', { holder: 'second', repeats: 'attempt' }),
+    );
     expect(videosIn(ledger)).toEqual([0, 1]);
     write(ledger, NOON, entry('release', 'a', { holder: 'second' }));
     expect(videosIn(ledger)).toEqual([0, 0]);
   });
 
   it('does not let an attempt that was given up release the reservation of the next', () => {
-    write(ledger, NOON, entry('reserve', 'a'), entry('reserve', 'a', { holder: 'second' }));
+    write(
+      ledger,
+      NOON,
+      entry('reserve', 'a'),
+      entry('reserve', 'a', { holder: 'second', repeats: 'attempt' }),
+    );
     write(ledger, NOON, entry('release', 'a', { holder: 'first' }));
     expect(videosIn(ledger)).toEqual([0, 1]);
   });
 
-  it('counts both when an attempt that was given up has paid after all', () => {
+  it('keeps a lost submit counted when its decided repetition is refused, also in its next run', () => {
+    const repeats = 'lost-submit';
+    write(ledger, NOON, entry('reserve', 'a'), entry('reserve', 'a', { holder: 'second', repeats }));
+    write(ledger, NOON, entry('release', 'a', { holder: 'second' }));
+    expect(videosIn(ledger)).toEqual([0, 1]);
+    const next = new Ledger(NOON, JSON.parse(JSON.stringify(ledger.carry())));
+    write(next, NOON, entry('reserve', 'a', { holder: 'third', repeats: 'attempt' }));
+    write(next, NOON, entry('release', 'a', { holder: 'third' }));
+    expect(videosIn(next)).toEqual([0, 1]);
+  });
+
+  it('releases a decided repetition if nothing was counted before it', () => {
+    write(ledger, NOON, entry('reserve', 'a', { repeats: 'lost-submit' }), entry('release', 'a'));
+    expect(videosIn(ledger)).toEqual([0, 0]);
+  });
+
+  it('counts a new job beside the lost submit of an earlier one with the same name and request', () => {
     write(ledger, NOON, entry('reserve', 'a'), entry('reserve', 'a', { holder: 'second' }));
+    expect(videosIn(ledger)).toEqual([1, 1]);
+    write(ledger, NOON, entry('release', 'a', { holder: 'second' }));
+    expect(videosIn(ledger)).toEqual([1, 0]);
+  });
+
+  it('counts a reservation once that a worker writes twice', () => {
+    write(ledger, NOON, entry('reserve', 'a'), entry('reserve', 'a'));
+    expect(videosIn(ledger)).toEqual([0, 1]);
+  });
+
+  it('counts both when an attempt that was given up has paid after all', () => {
+    write(
+      ledger,
+      NOON,
+      entry('reserve', 'a'),
+      entry('reserve', 'a', { holder: 'second', repeats: 'attempt' }),
+    );
     write(
       ledger,
       NOON,
@@ -123,9 +166,9 @@ describe('a ledger', () => {
   it('counts the retry of a lost submit on the day of the retry, and in its batch once', () => {
     const accounts = [batch({ videos: 1 }), day({ videos: 1 })];
     write(ledger, NOON, entry('reserve', 'a', { accounts }));
-    expect(write(ledger, TOMORROW, entry('reserve', 'a', { accounts, holder: 'second' }))).toEqual([
-      { ok: true },
-    ]);
+    expect(
+      write(ledger, TOMORROW, entry('reserve', 'a', { accounts, holder: 'second', repeats: 'lost-submit' })),
+    ).toEqual([{ ok: true }]);
     expect(videosIn(ledger)).toEqual([0, 1]);
     expect(videosIn(ledger, 'batch')).toEqual([0, 1]);
   });

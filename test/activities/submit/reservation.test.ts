@@ -96,6 +96,30 @@ test('a submit whose answer is lost stays counted, and the decided resubmit uses
   expect(counted()).toEqual([[1, 0]]);
 });
 
+test('a lost submit stays counted when the service refuses the decided resubmit', async () => {
+  world.emulator.next('submit', { kind: 'reset' });
+  world.emulator.next('submit', { kind: 'refused', status: 400, message: 'no foxes' });
+  const submit = submitter({ caps: { day: { videos: 1 } } });
+  await failureOf(submit('fox'));
+  await failureOf(submit('fox', { resubmits: true }, { activityId: 'decided' }));
+  expect(counted()).toEqual([[0, 1]]);
+});
+
+test('a retry after a refusal that could not be released uses the same reservation', async () => {
+  world.emulator.next('submit', { kind: 'server-error' });
+  const writer: LedgerWriter = {
+    write: async (queue, entry) => {
+      if (entry.kind === 'release') throw new LedgerUnreachable('no worker');
+      return inMemory.write(queue, entry);
+    },
+  };
+  const submit = submitter({ caps: { day: { videos: 1 } }, writer });
+  const first = submit('fox');
+  await failureOf(first);
+  await submit('fox', {}, { attempt: 2, heartbeatDetails: first.beats.at(-1) }).result;
+  expect(counted()).toEqual([[1, 0]]);
+});
+
 test('a submit that repeats a lost one by itself is counted beside it', async () => {
   world.emulator.next('submit', { kind: 'reset' });
   const submit = submitter({ caps: { day: { videos: 2 } }, onLostSubmit: 'resubmit' });
@@ -202,3 +226,23 @@ test('a cap on money allows what the prices of the profile say', async () => {
     /^the daily cap of 0.90 USD has 0.40 USD left, and this video takes 0.50 USD;/,
   );
 });
+
+test.each([
+  ['less', usd(9), { amount: 5, currency: 'credits' }],
+  ['more', usd(5), { amount: 9, currency: 'credits' }],
+])(
+  'a cap of the batch in another currency holds beside that of the worker, with an amount that is %s',
+  async (_what, ofWorker, ofBatch) => {
+    const submit = submitter({ caps: { batch: { money: ofWorker } }, profile: PRICED });
+    const { failure, details } = await failureOf(submit('foxes-1', { batchCap: { money: ofBatch } }));
+    expect([failure.type, details.message]).toEqual([
+      'CapReached',
+      'the cost of the video is in USD and the cap in credits, and there is a cap on money (batch.money)',
+    ]);
+    const other = { prices: { currency: 'credits', table: [{ perVideo: 1 }] } };
+    const inCredits = submitter({ caps: { batch: { money: ofWorker } }, profile: other });
+    const refused = await failureOf(inCredits('foxes-1', { batchCap: { money: ofBatch } }));
+    expect(refused.details.message).toContain('the cost of the video is in credits and the cap in USD');
+    expect(posts()).toBe(0);
+  },
+);
