@@ -3,6 +3,7 @@ import { queuesWithLedger, readLedger } from '../client/read-ledger';
 import { printableJson, shown } from '../contract';
 import { CAP_UNITS, describeAmount, leftOf, takenOf } from '../contract/caps';
 import type { LedgerCount, LedgerReport } from '../contract/ledger';
+import { whyNotDecrypted } from '../contract/not-decrypted';
 import { EXIT, reportError } from './exit-codes';
 import { type JobsSession, withJobs } from './open-jobs';
 import type { CapsCommandOptions } from './options';
@@ -42,11 +43,15 @@ async function printCaps(
 ): Promise<number> {
   const reports: QueueReport[] = [];
   for (const taskQueue of await queuesWithLedger(client)) {
+    let why = 'no worker answers.';
     const report = await inTime(client, () => readLedger(client, taskQueue), QUERY_WITHIN_MS).catch(
-      () => undefined,
+      (error: unknown) => {
+        why = whyNotDecrypted(error) ?? why;
+        return undefined;
+      },
     );
     if (report) reports.push({ taskQueue, ...report });
-    else printLine(terminal, `The caps of task queue ${shown(taskQueue)} are not known: no worker answers.`);
+    else printLine(terminal, `The caps of task queue ${shown(taskQueue)} are not known: ${why}`);
   }
   if (json) {
     terminal.out(printableJson({ queues: reports }));

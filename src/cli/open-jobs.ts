@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Client } from '@temporalio/client';
 import type { VideoClient } from '../client/video-client';
+import { readEncryptionKeys } from '../config/encryption-config';
 import { readTemporalUiUrl } from '../config/gateway-config';
 import { ConfigError } from '../config/service-config';
 import { readTemporalAddress } from '../config/temporal-config';
@@ -47,6 +48,7 @@ const load = {
   findServer: (): typeof import('./find-server') => require('./find-server'),
   localServer: (): typeof import('./local-server') => require('./local-server'),
   localStack: (): typeof import('./local-stack') => require('./local-stack'),
+  encryption: (): typeof import('../encryption/data-converter') => require('../encryption/data-converter'),
   missingWorker: (): typeof import('./missing-worker') => require('./missing-worker'),
 };
 
@@ -143,10 +145,11 @@ function missingHere(workflowId: string, env: Terminal['env']): string {
 async function openNamed({ env }: Terminal): Promise<OpenedServer | undefined> {
   const closers = new Closers();
   try {
+    const dataConverter = load.encryption().withEncryption(undefined, { ring: readEncryptionKeys(env) });
     const server = await load.findServer().findServer(env, closers);
     if (server === undefined) return undefined;
     const { connection, namespace } = server;
-    const client = new (load.sdk().Client)({ connection, namespace });
+    const client = new (load.sdk().Client)({ connection, namespace, dataConverter });
     return { client, uiUrl: uiOf(server.address, env), isLocal: false, close: () => closers.close() };
   } catch (error) {
     await closers.close();

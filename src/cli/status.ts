@@ -12,6 +12,7 @@ import { hasExpired } from '../contract/expiry';
 import { commandOn } from '../contract/job-commands';
 import { decisionCommands } from '../contract/lost-submit';
 import { PROGRESS_QUERY } from '../contract/names';
+import { whyNotDecrypted } from '../contract/not-decrypted';
 import { readItemResult } from './batch-summary';
 import { EXIT, errorObject } from './exit-codes';
 import { findJob } from './find-job';
@@ -66,6 +67,8 @@ async function askWorker(session: JobsSession, { workflowId }: JobOverview): Pro
     return { progress: await inTime(client, query, QUERY_WITHIN_MS) };
   } catch (error) {
     if (session.signal.aborted) throw error;
+    const unreadable = whyNotDecrypted(error);
+    if (unreadable !== undefined) return { note: unreadable };
     const missing = await describeMissingWorker(workflowId).catch(() => undefined);
     return { note: `No worker answers, so this is what Temporal knows. ${missing ?? ''}`.trim() };
   }

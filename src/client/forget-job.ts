@@ -8,6 +8,7 @@ import type { JobResult } from '../contract/job';
 import { commandOn } from '../contract/job-commands';
 import { describeOtherType } from '../contract/job-identity';
 import { LOST_SUBMIT_MEMO, WORKFLOW_TYPE } from '../contract/names';
+import { whyNotDecrypted } from '../contract/not-decrypted';
 import type { JobOverview } from '../contract/overview';
 import { parseRequest } from '../contract/request';
 import { type FailureDetails, isVideoFailure } from '../contract/video-failure';
@@ -83,6 +84,7 @@ export async function forgetJob(
   if (!canRemove(storage))
     throw new ForgetRefused('This storage cannot list and remove files, so nothing can be forgotten.');
   const target = await findTarget(client, storage, workflowId);
+  if (keepMarker && target.kind !== 'item') await refuseUnreadable(client, target);
   refuseOtherStorage(storage, target);
   const options = { dryRun, keepMarker };
   const done: ForgottenParts = { removed: [], kept: [], markers: [] };
@@ -264,6 +266,22 @@ async function readParsed<T>(
       cause: error,
     });
   }
+}
+
+/** Without its key nobody can tell which task the job paid for and where its video is, and no marker can be made. */
+async function refuseUnreadable(client: Client, { workflowId, overview }: Target): Promise<void> {
+  if (overview === undefined) return;
+  const describe = () => client.workflow.getHandle(workflowId).describe();
+  const error = await inTime(client, describe).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  const why = whyNotDecrypted(error);
+  if (why === undefined) return;
+  throw new ForgetRefused(
+    `What ${shown(workflowId)} has paid for cannot be read here, so it could be paid again: ${why} If the key is gone for good, --no-marker removes what is found.`,
+    { cause: error },
+  );
 }
 
 /** With the settings of another worker, the video would stay while everything that leads to it goes. */

@@ -112,12 +112,14 @@ async function overviewOf(
   const identity = memo(IDENTITY_MEMO);
   const taskId = textIn(memo(TASK_ID_MEMO)) ?? textIn(Reflect.get(Object(identity), TASK_ID_MEMO));
   const activities = described.pendingActivities ?? [];
+  // The names of memos are in the open: whoever lacks the key still sees that a job waits for a decision.
+  const isNoted = (name: string) => Boolean(info?.memo?.fields?.[name]);
   const running = () =>
     phaseOf({
       recorded: attribute('VideoPhase'),
       pending: activities.map(({ activityType }) => activityType?.name ?? ''),
-      hasTask: taskId !== undefined,
-      isLost: memo(LOST_SUBMIT_MEMO) !== undefined,
+      hasTask: taskId !== undefined || isNoted(TASK_ID_MEMO),
+      isLost: isNoted(LOST_SUBMIT_MEMO),
     });
   const phase = kind === 'batch' ? undefined : (ended ?? running());
   const outcome = attribute('VideoOutcome');

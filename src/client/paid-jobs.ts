@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { requiredTsToDate } from '@temporalio/common/lib/time';
+import { decodeFirst } from '../contract/decode-first';
 import { type JobCost, readCost } from '../contract/job-cost';
 import {
   BATCH_WORKFLOW_TYPE,
@@ -8,6 +9,7 @@ import {
   TASK_ID_MEMO,
   WORKFLOW_TYPE,
 } from '../contract/names';
+import { isNotDecrypted } from '../contract/not-decrypted';
 import { inTime, readMemos } from './job-overview';
 
 /** A job that was paid for, or may have been. */
@@ -43,6 +45,7 @@ export async function* paidJobs(client: Client, period: Period): AsyncGenerator<
       }),
     );
     for (const { execution, startTime, memo: fields } of page.executions) {
+      await refuseUnreadable(client, fields?.fields);
       const memo = await readMemos(client, fields?.fields, MEMOS);
       const taskId = memo(TASK_ID_MEMO);
       const wasSent = typeof taskId === 'string' || memo(LOST_SUBMIT_MEMO) !== undefined;
@@ -57,6 +60,20 @@ export async function* paidJobs(client: Client, period: Period): AsyncGenerator<
     }
     nextPageToken = page.nextPageToken;
   } while (nextPageToken?.length);
+}
+
+/** A job whose memos cannot be decrypted here would be left out of the sum, and nobody would know. */
+async function refuseUnreadable(
+  { options: { loadedDataConverter } }: Client,
+  fields: Parameters<typeof readMemos>[1],
+): Promise<void> {
+  for (const name of MEMOS) {
+    const payload = fields?.[name];
+    if (!payload) continue;
+    await decodeFirst(loadedDataConverter, { payloads: [payload] }).catch((error: unknown) => {
+      if (isNotDecrypted(error)) throw error;
+    });
+  }
 }
 
 /** How many batches there were. What their items cost is in the storage. */

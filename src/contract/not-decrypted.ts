@@ -23,10 +23,15 @@ export class NotDecrypted extends ApplicationFailure {
 
 /** Whether this is the failure of something that could not be decrypted, however deeply it is wrapped. */
 export function isNotDecrypted(error: unknown): boolean {
+  return whyNotDecrypted(error) !== undefined;
+}
+
+/** The sentence about a payload that could not be decrypted; undefined for any other error. */
+export function whyNotDecrypted(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof ApplicationFailure && isNotDecryptedType(cause.type)) return true;
+    if (cause instanceof ApplicationFailure && isNotDecryptedType(cause.type)) return cause.message;
   }
-  return false;
+  return undefined;
 }
 
 export function isNotDecryptedType(type: string | null | undefined): boolean {

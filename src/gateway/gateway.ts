@@ -17,7 +17,7 @@ import type { CapGuard } from './cap-guard';
 import { type CodecTools, serveCodec } from './codec';
 import { DeletedVideos } from './deleted-videos';
 import type { KeyRing } from './gateway-keys';
-import { guardBrowsers } from './guard-browsers';
+import { guardBrowsers, isOfCodec } from './guard-browsers';
 import { serveHealth } from './health';
 import { serveHooks } from './hooks';
 import { fileTooLarge, serveImages } from './images';
@@ -156,7 +156,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   });
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id });
-    if (/^\/(v1|codec)\//.test(request.url)) reply.headers(PRIVATE_HEADERS);
+    if (request.url.startsWith('/v1/') || isOfCodec(request)) reply.headers(PRIVATE_HEADERS);
   });
   const codecOrigin = tools.codec && tools.temporalUiUrl && new URL(tools.temporalUiUrl).origin;
   guardBrowsers(app, { ...tools, hasKeys, codecOrigin });

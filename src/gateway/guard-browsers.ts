@@ -34,13 +34,26 @@ export function guardBrowsers(app: FastifyInstance, options: GuardOptions): void
   const ownHost = options.publicUrl === undefined ? [] : [new URL(options.publicUrl).hostname];
   const hosts = new Set([...LOCAL_HOSTS, ...ownHost]);
   app.addHook('onRequest', async (request, reply) => {
-    const allowed = request.url.startsWith(`${CODEC_PATH}/`) ? ofCodec : ofInterface;
+    const allowed = isOfCodec(request) ? ofCodec : ofInterface;
     if (!options.hasKeys) {
       if (!hosts.has(hostnameOf(request))) throw misdirected();
       if (isCrossSite(request, options.publicUrl, allowed)) throw crossSite();
     }
     return allowed.size > 0 ? allowOrigin(request, reply, allowed) : undefined;
   });
+}
+
+/** By the route, because the router also takes an address with escapes. A preflight has no route. */
+export function isOfCodec({ url, routeOptions }: FastifyRequest): boolean {
+  return (routeOptions.url ?? decoded(url)).startsWith(`${CODEC_PATH}/`);
+}
+
+function decoded(url: string): string {
+  try {
+    return decodeURI(url);
+  } catch {
+    return url;
+  }
 }
 
 /** Without the port, and with the brackets of an IPv6 address. */

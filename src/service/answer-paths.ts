@@ -70,6 +70,18 @@ function* follow({ value, path, parsed }: Found, [step, ...rest]: readonly strin
   }
 }
 
+/** Deeper than any answer. */
+const DEEPEST_LEVEL = 20;
+
+/** The values of an answer that say something: neither objects and lists nor null, false and ''. */
+export function leavesOf(value: unknown, path = '', level = 0): Pick<Found, 'value' | 'path'>[] {
+  if (value === null || value === undefined || value === '' || value === false) return [];
+  if (typeof value !== 'object' || level === DEEPEST_LEVEL) return [{ value, path }];
+  return Object.entries(value).flatMap(([name, part]) =>
+    leavesOf(part, path === '' ? name : `${path}.${name}`, level + 1),
+  );
+}
+
 // Some services put JSON in a string inside their JSON.
 function unwrap(value: unknown, parsed: Map<string, unknown> = new Map()): unknown {
   if (!mayBeJson(value)) return value;

@@ -134,12 +134,15 @@ const WORDS: readonly { subject: RegExp; verb?: RegExp }[] = [
   { subject: /\b(nsfw|not safe for work)\b/, verb: CONTAINS },
   {
     subject:
-      /\b(inappropriate|unsafe|sensitive|explicit|harmful|prohibited|disallowed|illegal|sexual|adult) (contents?|material|information|imagery|images?|prompts?|text|words?|input|output)\b(?! (urls?|links?|fields?|parameters?))/,
+      /\b(inappropriate|unsafe|sensitive|harmful|prohibited|disallowed|sexual|adult) (contents?|material|information|imagery|images?|prompts?|text|words?|input|output)\b(?! (urls?|links?|fields?|parameters?))/,
     verb: CONTAINS,
   },
+  // Parsers call an input illegal, and ask for an explicit prompt.
+  { subject: /\b(explicit|illegal) (contents?|material|information|imagery|images)\b/, verb: CONTAINS },
   { subject: /^\W{0,5}(the )?(unsafe|inappropriate|sensitive) (prompt|content|input|output)\W{0,5}$/ },
   {
-    subject: /\b(real (person|people)|likeness(es)?|copyright(ed)?|celebrit(y|ies)|public figures?)\b/,
+    subject:
+      /\b(real (person|people)|likeness(es)?|copyrighted|copyright (infringements?|violations?|protected|materials?|contents?)|celebrit(y|ies)|public figures?)\b/,
     verb: CONTAINS,
   },
   { subject: /\brisk control\b/ },

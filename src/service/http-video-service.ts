@@ -2,7 +2,7 @@ import { Agent } from 'undici';
 import { TASK_ID_RULE } from '../contract/input-rules';
 import { isTainted, redact } from '../contract/redact';
 import type { VideoRequest } from '../contract/request';
-import { bodiesOf, parseJson, valuesIn } from './answer-paths';
+import { bodiesOf, leavesOf, parseJson, valuesIn } from './answer-paths';
 import { createDownloadRules, createVideoConnector } from './download-rules';
 import { type OpenVideoOptions, openVideo, type VideoBody, type VideoSource } from './open-video';
 import type { ServiceProfile } from './profile';
@@ -93,8 +93,7 @@ function missingTaskFault({ status, rawBody, reading, secrets }: Answered): Serv
   const { unusableId, refusal, serviceMessage } = reading;
   const { code, message = redact(rawBody, secrets) } = serviceMessage;
   const refusedContent = refusedContentOf(reading);
-  // An unknown error code may mean anything, unless its meaning is this.
-  if ((refusal || (refusedContent && code !== undefined)) && unusableId === undefined) {
+  if ((refusal || isClearlyRefused(reading, rawBody)) && unusableId === undefined) {
     return new ServiceFault('refused', { status, code, message, ...(refusedContent && { refusedContent }) });
   }
   const problem =
@@ -103,6 +102,23 @@ function missingTaskFault({ status, rawBody, reading, secrets }: Answered): Serv
       : `the task id in the answer ${TASK_ID_RULE}: ${redact(unusableId, secrets)}`;
   return new ServiceFault('unreadable', { status, code, message: problem });
 }
+
+/**
+ * An unknown error code may mean anything, unless its meaning is this. Words about the policy may also come with a task that is
+ * not found here, so they count only where nothing else is said.
+ */
+function isClearlyRefused({ refusedContent, serviceMessage, found }: TracedReading, body: string): boolean {
+  if (refusedContent === undefined || serviceMessage.code === undefined) return false;
+  const said = [found.code, found.message];
+  return (
+    refusedContent.isCertain ||
+    leavesOf(parseJson(body)).every(({ path }) => said.includes(path) || isOfCall(path))
+  );
+}
+
+/** What services say about the call itself. */
+const OF_CALL = /(^|\.)(request_?id|trace_?id|timestamp|time|path)$/i;
+const isOfCall = (path: string) => OF_CALL.test(path);
 
 async function poll(service: ServiceConnection, taskId: string, signal?: AbortSignal): Promise<TaskReading> {
   const { task: taskPath = TASK_PATH } = service.profile.paths ?? {};

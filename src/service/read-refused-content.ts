@@ -1,3 +1,4 @@
+import { decodedLayers } from '../contract/decoded-layers';
 import {
   type ContentStage,
   fieldOfStage,
@@ -17,7 +18,7 @@ import {
   stageInWords,
 } from './content-signs';
 import { first, MAX_LENGTH, nameFrom, textFrom } from './read-values';
-import { type ContentRule, normalizeWord, type ReadingRules } from './reading-rules';
+import { type AnswerPath, type ContentRule, normalizeWord, type ReadingRules } from './reading-rules';
 
 /** A refusal for content in an answer, with the service's own code and message where they are in unusual places. */
 export interface ReadRefusal extends RefusedContent {
@@ -43,7 +44,7 @@ export function findRefusedContent(
   { word, code, message, request }: AnswerWords,
   { content }: Pick<ReadingRules, 'content'>,
 ): ReadRefusal | undefined {
-  const words = withoutPrompt(message ?? '', request?.prompt);
+  const words = withoutQuotes(message ?? '', quotedTexts(bodies, request));
   const codes = [...(code === undefined ? [] : [code]), ...codesIn(bodies)];
   const flag = FLAGS.find(({ path, means }) =>
     first(valuesIn(bodies, [path]), (value) => means(value) || undefined),
@@ -104,36 +105,65 @@ function isCode(candidate: string, code: string): boolean {
   return code.endsWith('*') ? candidate.startsWith(code.slice(0, -1)) : candidate === code;
 }
 
-/** So much of a prompt is recognized even if the service has cut the rest off. */
+/** So much of the beginning of a text is recognized even if the service has cut the rest off. */
 const RECOGNIZED_CHARS = 12;
-const SHORTEST_PROMPT_CHARS = 3;
+/** So much of the middle of a text is recognized. Less may be the service's own words. */
+const RECOGNIZED_INSIDE_CHARS = 24;
+const SHORTEST_QUOTED_CHARS = 3;
+/** Longer than any prompt; images are longer. */
+const LONGEST_QUOTED_CHARS = 20_000;
+const MOST_QUOTED = 20;
 
-/** A message without the prompt that it quotes: the prompt may have the very words that a refusal has. */
-function withoutPrompt(message: string, prompt = ''): string {
-  return cutOut(plain(message), plain(prompt));
+/** Where services repeat the prompt in what they say about a task. */
+const PROMPT_PATHS: readonly AnswerPath[] = [
+  ...['prompt', 'input.prompt', 'request.prompt', 'params.prompt', 'parameters.prompt', 'metadata.prompt'],
+  ...['negative_prompt', 'input.negative_prompt', 'request.negative_prompt'],
+];
+
+/** What a message may quote: all texts of the request, and the prompt that the answer repeats. */
+function quotedTexts(bodies: readonly Found[], request: AnswerWords['request']): string[] {
+  const repeated = [...valuesIn(bodies, PROMPT_PATHS)].map(({ value }) => value);
+  return [...Object.values(request ?? {}), ...repeated]
+    .filter((value) => typeof value === 'string')
+    .slice(0, MOST_QUOTED);
 }
 
-/** In small letters, and without what JSON adds to a quoted text. */
+/** A message without links and what it quotes: both may have the very words that a refusal has. */
+function withoutQuotes(message: string, texts: readonly string[]): string {
+  return texts.reduce(
+    (words, text) => cutOut(words, plain(text.slice(0, LONGEST_QUOTED_CHARS))),
+    plain(message).replace(/\bhttps?:\/\/[^\s"'<>]+/g, ' '),
+  );
+}
+
+/** In small letters, and without what JSON, HTML and URLs add to a quoted text. */
 function plain(text: string): string {
-  return text
-    .toLowerCase()
-    .replace(/\\[nrt]|\s+/g, ' ')
-    .replaceAll('\\', '')
-    .trim();
+  let decoded = text;
+  for (const layer of decodedLayers(text)) decoded = layer.text;
+  return decoded.toLowerCase().replace(/\s+/g, ' ').trim();
 }
 
-function cutOut(message: string, prompt: string): string {
-  if (prompt.length < SHORTEST_PROMPT_CHARS) return message;
-  const start = prompt.slice(0, RECOGNIZED_CHARS);
+function cutOut(message: string, text: string): string {
+  if (text.length < SHORTEST_QUOTED_CHARS) return message;
+  const start = text.slice(0, RECOGNIZED_CHARS);
   let kept = '';
-  let from = 0;
-  for (let at = message.indexOf(start); at !== -1; at = message.indexOf(start, from)) {
-    let end = at + start.length;
-    while (end < message.length && message[end] === prompt[end - at]) end++;
-    kept += `${message.slice(from, at)} `;
-    from = end;
+  for (let at = 0; at < message.length; ) {
+    const from = message.startsWith(start, at) ? 0 : findInside(text, message, at);
+    if (from === -1) {
+      kept += message[at++];
+      continue;
+    }
+    let length = 0;
+    while (at + length < message.length && message[at + length] === text[from + length]) length++;
+    kept += ' ';
+    at += length;
   }
-  return kept + message.slice(from);
+  return kept;
+}
+
+function findInside(text: string, message: string, at: number): number {
+  const part = message.slice(at, at + RECOGNIZED_INSIDE_CHARS);
+  return part.length < RECOGNIZED_INSIDE_CHARS ? -1 : text.indexOf(part);
 }
 
 /** `input` may be the prompt or the image. */

@@ -107,6 +107,28 @@ it('lets the page of the UI call it, and no other page, and the UI call nothing 
   }
 });
 
+it.each(['/codec/decode', '/%63odec/decode', '/%63ode%63/decode'])(
+  'takes nothing at %s from a page that may only make videos',
+  async (url) => {
+    const shopOrigin = 'https://shop.example.com';
+    const gateway = await closedGateway({
+      codec: { codec, readers: [] },
+      temporalUiUrl: UI,
+      corsOrigins: [shopOrigin],
+    });
+    try {
+      const headers = { host: 'localhost', origin: shopOrigin, 'content-type': 'application/json' };
+      const payload = JSON.stringify({ payloads: await encrypted() });
+      const answer = await gateway.app.inject({ method: 'POST', url, headers, payload });
+      expect([answer.statusCode, answer.json().error.code]).toEqual([403, 'cross_site']);
+      expect(answer.headers).not.toHaveProperty('access-control-allow-origin');
+      expect(answer.headers['cache-control']).toBe('private, no-store');
+    } finally {
+      await gateway.app.close();
+    }
+  },
+);
+
 it('says which key is missing', async () => {
   const other = new EncryptionCodec({ ring: ring(makeEncryptionKey('2020-01')) });
   const answer = await post('/codec/decode', (await other.encode([plain])).map(inJson), bearer(ops));

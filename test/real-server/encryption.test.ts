@@ -11,6 +11,7 @@ import { type Emulator, startEmulator } from '../../src/emulator';
 import { makeEncryptionKey } from '../../src/encryption/key-ring';
 import { type DevServer, startDevServer } from '../../src/temporal-server';
 import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from '../../src/worker/video-worker';
+import { startHere } from '../cli/cli-here';
 import { captureLogs } from '../support/logs';
 import { atLength } from '../support/nightly';
 import { reset } from '../support/reset';
@@ -260,6 +261,51 @@ describe('a worker without the key of a job', () => {
     await place.startWorker(KEY_A, { roles: ['submits'] });
     expect(await job.result()).toMatchObject({ video: { bytes: 16_384 } });
     expect(place.generationsOf(prompt)).toHaveLength(1);
+  });
+});
+
+describe('the commands about jobs of a configured server', () => {
+  const run = async (keys: string | undefined, ...args: string[]) => {
+    const env = Object.entries(place.env(keys)).flatMap(([name, value]) => (value ? [[name, value]] : []));
+    const command = startHere(args, Object.fromEntries(env));
+    const code = await command.ended;
+    return { code, out: command.out(), err: command.err() };
+  };
+  const NO_KEYS = 'A payload is encrypted with the key 2026-11, and this process has no keys';
+
+  test('decrypt with the keys, and say which is missing without them', async () => {
+    const { videos } = await place.client(KEY_A);
+    await place.startWorker(KEY_A);
+    const ended = await videos.start({ request, polling }, { workflowId: 'by-command' });
+    const { taskId } = await ended.result();
+    place.emulator.next('submit', { kind: 'reset' });
+    const held = await videos.start({ request, polling }, { workflowId: 'held-by-command' });
+    await untilProgress(held, ({ phase }) => phase === 'needs-decision');
+
+    expect(JSON.parse((await run(KEY_A, 'status', 'by-command', '--json')).out)).toMatchObject({
+      taskId,
+      result: { taskId },
+      summary: expect.stringContaining('PAPERMOON'),
+    });
+    expect(JSON.parse((await run(KEY_A, 'status', 'held-by-command', '--json')).out)).toMatchObject({
+      state: 'needs-decision',
+      progress: { hold: {} },
+    });
+    expect((await run(KEY_A, 'forget', 'by-command', '--dry-run')).code).toBe(0);
+
+    const unread = JSON.parse((await run(undefined, 'status', 'held-by-command', '--json')).out);
+    expect(unread).toMatchObject({ state: 'needs-decision', note: expect.stringContaining(NO_KEYS) });
+    for (const args of [
+      ['forget', 'by-command', '--yes'],
+      ['retry', 'by-command'],
+      ['spend', '--since', '1h'],
+    ]) {
+      const { code, err } = await run(undefined, ...args);
+      expect([args[0], code === 0, err]).toEqual([args[0], false, expect.stringContaining(NO_KEYS)]);
+    }
+    expect(await videos.find('by-command')).toMatchObject({ state: 'succeeded', taskId });
+    await held.decideSubmit({ decision: 'abandon' });
+    await failureOf(held.result());
   });
 });
 

@@ -59,6 +59,9 @@ describe('an error is no refusal of content', () => {
       'whose moderation is down',
       error('moderation is not available at the moment', 'moderation_unavailable'),
     ],
+    ['of a parser', error('illegal input: the duration includes letters')],
+    ['which asks for more', error('an explicit prompt is required, and the body contains none')],
+    ['under a notice', error('aspect ratio 3:2 was rejected. Copyright 2026 Example Inc.')],
     ['which forbids without a reason', error('the prompt is not allowed')],
     ['which is about sensitive letters', error('the field is case sensitive', 'CaseSensitive')],
     ['about another field', error('blocked by the content policy of the seed', 'invalid', { param: 'seed' })],
@@ -75,9 +78,27 @@ describe('an error is no refusal of content', () => {
     ['cut off', `${PROMPT.slice(0, 60)}…`],
     ['in capital letters', PROMPT.toUpperCase()],
     ['twice', `${PROMPT} (${PROMPT})`],
+    ['in HTML', PROMPT.replaceAll('"', '&quot;')],
+    ['with escapes', PROMPT.replaceAll('"', '\\u0022')],
+    ['without its beginning', `…${PROMPT.slice(20)}`],
   ])('because it quotes the prompt, %s', (_how, quoted) => {
     const body = error(`duration must be at most 10, in the request for ${quoted}`);
     expect(readAs(body, 400, { prompt: PROMPT })).toBeUndefined();
+  });
+
+  it('because it quotes another text of the request, or a link', () => {
+    const request = { prompt: 'A fox', negative_prompt: 'nsfw, blurry, explicit content' };
+    const tooLong = error(`negative_prompt contains 30 characters, at most 20: ${request.negative_prompt}`);
+    expect(readAs(tooLong, 400, request)).toBeUndefined();
+    const link = 'https://example.com/content-policy/blocked.png';
+    expect(readAs(error(`cannot fetch ${link}`), 400, { prompt: 'A fox', image_url: link })).toBeUndefined();
+    expect(readAs(error('cannot fetch https://cdn.example.com/nsfw/detected/1'), 400, IMAGE)).toBeUndefined();
+  });
+
+  it('because it quotes the prompt that it repeats beside the state of the task', () => {
+    const failed = { id: 't', status: 'failed', ...error(`internal error, while rendering ${PROMPT}`) };
+    expect(readAs({ ...failed, prompt: PROMPT })).toBeUndefined();
+    expect(readAs({ data: { ...failed, input: { prompt: PROMPT } } })).toBeUndefined();
   });
 
   it('unless it has such words of its own beside the quoted prompt', () => {
@@ -202,6 +223,14 @@ describe('the client of the service', () => {
       kind: 'refused',
       facts: { code: '99', refusedContent: { stage: 'image', field: 'image_url' } },
     });
+  });
+
+  it.each([
+    { code: 'E_NOTE', message: 'It has begun. What violates our content policy is blocked.', job: 'j-1' },
+    { code: 99, msg: 'no nsfw content was detected', data: { handle: 17 } },
+  ])('holds an answer for lost that only mentions the policy and may have a task: %j', async (body) => {
+    const { submit } = await answering(200, body);
+    await expect(submit()).rejects.toMatchObject({ kind: 'unreadable' });
   });
 
   it('takes 403 for a blocked account unless a code says that the content was refused', async () => {
