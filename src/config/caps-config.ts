@@ -100,5 +100,7 @@ function readCapsFile(file: string): Caps | string {
   const given = readYaml(content);
   if (!given.ok) return `names a file that is not YAML (${given.problem})`;
   const parsed = parseCaps(given.value);
-  return parsed.ok ? parsed.caps : `names caps with a mistake (${parsed.problem})`;
+  if (!parsed.ok) return `names caps with a mistake (${parsed.problem})`;
+  // A file that lost its content must not let everything through.
+  return Object.keys(parsed.caps).length > 0 ? parsed.caps : 'names a file without a cap';
 }

@@ -7,6 +7,8 @@ import { type AnswerPath, type ChargedPath, DEFAULT_RULES } from './reading-rule
 
 /** A table is read from its top for every request. */
 const MOST_PRICES = 200;
+/** No video is longer than a day. A ledger of caps takes no number of any size. */
+const LONGEST_SECONDS = 86_400;
 const text = z.string().min(1);
 const amount = z.number().refine(isAmount, AMOUNT_RULE);
 const currency = z
@@ -34,7 +36,12 @@ export const pricesSchema = z
       .describe('The first row that fits a request has its price.'),
     defaults: z
       .strictObject({
-        duration: z.number().positive('must be more than 0').optional().describe('In seconds.'),
+        duration: z
+          .number()
+          .positive('must be more than 0')
+          .max(LONGEST_SECONDS, `must be at most ${LONGEST_SECONDS}`)
+          .optional()
+          .describe('In seconds.'),
         resolution: text.optional(),
       })
       .optional()

@@ -89,8 +89,13 @@ export class S3Bucket {
 
   async remove(key: string): Promise<void> {
     const command = new this.sdk.DeleteObjectCommand({ Bucket: this.name, Key: key });
-    // Later it could remove a newer object.
-    await this.client.send(command, { abortSignal: AbortSignal.timeout(SMALL_PUT_MS) });
+    try {
+      // Later it could remove a newer object.
+      await this.client.send(command, { abortSignal: AbortSignal.timeout(SMALL_PUT_MS) });
+    } catch (error) {
+      // Amazon's server says nothing about an object that is gone. Others do, to the second of two that remove it.
+      if (!(error instanceof this.sdk.S3ServiceException && error.name === 'NoSuchKey')) throw error;
+    }
   }
 
   /** The keys after one, in the order of their bytes: a page of at most a thousand. */

@@ -44,6 +44,7 @@ test.each([
   ['money without a currency', 'day: { money: 50 }', 'day.money must be an amount and a currency'],
   ['an impossible name of a key', 'keys: { "Web Shop": { videos: 1 } }', 'keys.Web Shop'],
   ['no YAML', 'day: [', 'not YAML'],
+  ['nothing in it', '# soon\n', 'a file without a cap'],
 ])('a file with %s is refused, and the problem named', (_what, content, problem) => {
   const message = problemOf(() => read(content));
   expect(message).toContain('VIDEOGEN_CAPS names');

@@ -76,6 +76,10 @@ test('a number that JSON cannot have is ignored as well, and so is none at all',
 
 test.each<[profile: object, problem: string]>([
   [{ prices: { currency: 'USD', table: [] } }, 'prices.table must have a row'],
+  [
+    { prices: { currency: 'USD', table: [{ perVideo: 1 }], defaults: { duration: 1e10 } } },
+    'prices.defaults.duration must be at most 86400',
+  ],
   [{ prices: { currency: 'USD', table: [{}] } }, 'prices.table.0 must have perSecond or perVideo'],
   [{ prices: { currency: 'US Dollar', table: [{ perVideo: 1 }] } }, 'prices.currency must be a word'],
   [

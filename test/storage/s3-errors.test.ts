@@ -60,6 +60,14 @@ const WORK: Record<string, (storage: VideoStorage) => Promise<unknown>> = {
   probe: async (storage) => storage.probe?.(),
 };
 
+it('a file that somebody else has just removed counts as removed', async () => {
+  const gone = () =>
+    '<Error><Code>NoSuchKey</Code><Message>The specified key does not exist.</Message></Error>';
+  expect(await errorFrom(gone, async (storage) => storage.removeKey?.('a'))).toBeUndefined();
+  const denied = () => refusal('no');
+  expect(await errorFrom(denied, async (storage) => storage.removeKey?.('a'))).toBeInstanceOf(StorageFault);
+});
+
 it('a write that the server never answers ends by itself', async () => {
   const limit = new AbortController();
   const timeout = jest.spyOn(AbortSignal, 'timeout').mockReturnValue(limit.signal);
