@@ -18,6 +18,7 @@ import { callWithinLimits } from '../rate-limited-call';
 import { createCallFailure, toFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
 import { type ImageSource, withImageLink } from './image-link';
+import { refuseUntaken } from './refuse-untaken';
 import { type CapDeps, type CapInput, Reservation } from './reservation';
 import { type EarlierAttempts, readEarlierAttempts, type SubmitNote } from './submit-note';
 import {
@@ -162,6 +163,7 @@ class SubmitAttempt {
     // Also for an attempt that the rate limiter would refuse: Temporal gives up what still runs at the deadline, and then
     // nobody knows that nothing was sent.
     refuseIfLate(this.input.startedAtMs);
+    refuseUntaken(this.deps.service, this.input.request);
     await this.sayCost();
     const request = await withImageLink(this.input.request, this.deps);
     const { taskId, doubts } = await callWithinLimits(this.deps.rateLimiter, 'submit', () =>

@@ -2,6 +2,7 @@ export { BUILT_IN_PROFILES, type BuiltInProfile, builtInProfile } from './built-
 export type { AnswerTimeouts } from './call-service';
 export type { CancelAnswer, TaskReading, VideoService } from './http-video-service';
 export type { ReceiverAnswer, Webhook, WebhookOptions, WebhookSender } from './http-webhook-sender';
+export { type MappedRequest, mapRequest } from './map-request';
 export type { OpenVideoOptions, VideoBody } from './open-video';
 export type { CallOutcome, Permit } from './permit';
 export { parseProfile, profileSchema, readingRules, type ServiceProfile } from './profile';
@@ -24,7 +25,7 @@ export {
 } from './record-answers';
 export { secretsOf } from './secrets-of-call';
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
-export type { ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';
+export type { SentRequest, ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';
 export { type Reach, ServiceReach } from './service-reach';
 export type { ResumePoint } from './video-range';
 export { createVideoService } from './video-service';

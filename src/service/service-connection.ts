@@ -10,6 +10,7 @@ import {
   type ServiceCall,
   startDeadline,
 } from './call-service';
+import { headersOfCall } from './headers-of-call';
 import { readingRules, type ServiceProfile } from './profile';
 import { type HttpAnswer, type TracedReading, traceAnswer } from './read-answer';
 import type { ReadingRules } from './reading-rules';
@@ -74,7 +75,8 @@ export class ServiceConnection {
     const key = this.readKey();
     const isSubmit = kind === 'submit';
     const path = this.basePath + question.path;
-    const secrets = secretsOf(path, [key], this.profile.headers);
+    const ownHeaders = headersOfCall(this.profile, kind, request);
+    const secrets = secretsOf(path, [key], ownHeaders);
     const call: ServiceCall = {
       ...question,
       ...this.timeouts[isSubmit ? 'submit' : 'poll'],
@@ -85,7 +87,7 @@ export class ServiceConnection {
         accept: 'application/json',
         'accept-encoding': 'identity',
         'user-agent': 'temporal-videogen',
-        ...this.profile.headers,
+        ...ownHeaders,
         ...this.authHeader(key),
         ...question.headers,
       },
@@ -93,7 +95,8 @@ export class ServiceConnection {
     const dispatcher = isSubmit ? this.freshConnections : this.keepAlive;
     const limitMs = this.timeouts.exchange[isSubmit ? 'submit' : 'poll'];
     const { statusCode, headers, body } = await exchange(dispatcher, call, limitMs);
-    this.showAnswer({ call: kind, status: statusCode, headers, body }, secrets);
+    const sent = { method: call.method, path, ...(call.body !== undefined && { body: call.body }) };
+    this.showAnswer({ call: kind, sent, status: statusCode, headers, body }, secrets);
     const reading = traceAnswer(
       { status: statusCode, headers, receivedAtMs: Date.now(), body, baseUrl: this.base.href, request },
       this.rules,
