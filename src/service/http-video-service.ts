@@ -132,12 +132,17 @@ async function poll(service: ServiceConnection, taskId: string, signal?: AbortSi
   if (!reading.json && status !== 202) {
     throw new ServiceFault('unreadable', { status, message: `not JSON: ${redact(rawBody, secrets)}` });
   }
-  const task: VideoState = status > 299 ? { state: 'failed', word: `HTTP ${status}` } : reading.task;
-  const refused = refusedContentOf(reading);
+  const task = taskOf(status, reading);
+  if (task.state !== 'succeeded') return readingOf(reading, task);
+  const link: FoundLink =
+    task.videoUrl === undefined ? await findLink(service, taskId, rawBody, signal) : { videoUrl: task.videoUrl };
+  // Some services say only there that the task has failed.
+  if (link.answer && link.answer.status > 299) {
+    return readingOf(link.answer.reading, taskOf(link.answer.status, link.answer.reading));
+  }
   const { refusedContent: _, ...read } = reading;
-  if (task.state === 'failed') return { ...reading, task, ...(refused && { refusedContent: refused }) };
-  if (task.state !== 'succeeded') return { ...read, task };
-  const videoUrl = task.videoUrl ?? (await findLink(service, taskId, rawBody, signal));
+  const refused = refusedContentOf(reading) ?? (link.answer && refusedContentOf(link.answer.reading));
+  const { videoUrl } = link;
   if (videoUrl === undefined) {
     // Some services call a task a success whose video they withhold.
     return refused
@@ -150,25 +155,42 @@ async function poll(service: ServiceConnection, taskId: string, signal?: AbortSi
   return { ...read, doubts, task: { ...task, videoUrl } };
 }
 
+function taskOf(status: number, reading: TracedReading): VideoState {
+  return status > 299 ? { state: 'failed', word: `HTTP ${status}` } : reading.task;
+}
+
+/** Refused content is told of failed tasks alone. */
+function readingOf(reading: TracedReading, task: VideoState): TaskReading {
+  const { refusedContent: _, ...read } = reading;
+  const refused = task.state === 'failed' ? refusedContentOf(reading) : undefined;
+  return { ...read, task, ...(refused && { refusedContent: refused }) };
+}
+
+interface FoundLink {
+  videoUrl?: string | undefined;
+  /** What the call for the link was answered. */
+  answer?: Answered;
+}
+
 /** The link to a finished video, for services whose answer to a poll has none. */
 async function findLink(
   service: ServiceConnection,
   taskId: string,
   pollBody: string,
   signal?: AbortSignal,
-): Promise<string | undefined> {
+): Promise<FoundLink> {
   const { profile, rules, base } = service;
   const { video } = profile;
-  if (video === undefined) return undefined;
+  if (video === undefined) return {};
   const id = unmarkedId(profile, taskId);
-  if (!('link' in video)) return service.urlOf(fillPath(video.path, { taskId: id }));
+  if (!('link' in video)) return { videoUrl: service.urlOf(fillPath(video.path, { taskId: id })) };
   const valuesOf = (body: string, paths: AnswerPath | AnswerPath[]) =>
     valuesIn(bodiesOf(parseJson(body), rules.paths.within), [paths].flat());
   const fileId = first(valuesOf(pollBody, video.id), taskIdFrom)?.value;
-  if (fileId === undefined) return undefined;
+  if (fileId === undefined) return {};
   const path = fillPath(video.path, { taskId: id, fileId });
-  const { rawBody } = await service.ask('link', { method: 'GET', path, signal });
-  return first(valuesOf(rawBody, video.link), linkFrom(base.href))?.value;
+  const answer = await service.ask('link', { method: 'GET', path, signal });
+  return { answer, videoUrl: first(valuesOf(answer.rawBody, video.link), linkFrom(base.href))?.value };
 }
 
 async function cancel(

@@ -174,7 +174,7 @@ export const profileSchema = z
         failed: z
           .array(status)
           .optional()
-          .describe('Error answers to a poll that mean that the task has failed.'),
+          .describe('Error answers to a poll, or to the call for the link, that mean that the task has failed.'),
         content: z
           .array(
             z

@@ -32,7 +32,7 @@ const MAX_HOST_LENGTH = 200;
 /** What differs between the calls to the service. */
 export type Question = Pick<ServiceCall, 'method' | 'path' | 'headers' | 'body' | 'signal'>;
 
-/** Answers to a poll that are about the task when they say that its content was refused. */
+/** Answers to a poll, or for its link, that are about the task when they say that its content was refused. */
 const REFUSED_TASK_STATUSES = [400, 422, 451];
 
 /** An answer that is not a refusal. */
@@ -104,7 +104,8 @@ export class ServiceConnection {
     const status = this.statusOf(kind, statusCode, reading);
     const { refusals } = this.profile;
     const isRefusedTask = reading.refusedContent?.isCertain && REFUSED_TASK_STATUSES.includes(status);
-    const isFailedTask = kind === 'poll' && (refusals?.failed?.includes(status) || isRefusedTask);
+    const isOfTask = kind === 'poll' || kind === 'link';
+    const isFailedTask = isOfTask && (refusals?.failed?.includes(status) || isRefusedTask);
     if (status > 299 && !isFailedTask) {
       const redirect = describeRedirect(status, headers.location, this.base.origin);
       const { serviceMessage } = wordsOf(reading);
