@@ -129,7 +129,7 @@ interface Actions extends JobActions {
   gatewayKey(name: string, options: GatewayKeyOptions): Promise<void>;
   encryptionKey(name: string, options: EncryptionKeyOptions): Promise<void>;
   doctor(options: DoctorOptions): Promise<void>;
-  explain(file: string, options: ExplainOptions): Promise<void>;
+  explain(file: string | undefined, options: ExplainOptions): Promise<void>;
   searchAttributes(options: SearchAttributesOptions): Promise<void>;
 }
 
@@ -262,7 +262,8 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
   program
     .command('explain')
     .description('show how saved answers of a service are read, and propose a profile for the rest')
-    .argument('<file>', 'a file with an answer, a folder that a worker recorded, or - for standard input')
+    .argument('[file]', 'a file with an answer, a folder that a worker recorded, or - for standard input')
+    .option('--request <file>', 'a file with a request of the service, to propose how requests are worded')
     .option('--status <code>', 'HTTP status of an answer that was saved without it', '200')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.explain);

@@ -2,11 +2,13 @@ export { BUILT_IN_PROFILES, type BuiltInProfile, builtInProfile } from './built-
 export type { AnswerTimeouts } from './call-service';
 export type { CancelAnswer, TaskReading, VideoService } from './http-video-service';
 export type { ReceiverAnswer, Webhook, WebhookOptions, WebhookSender } from './http-webhook-sender';
+export { type Candidate, findCandidates } from './likely-candidates';
 export { type MappedRequest, mapRequest } from './map-request';
 export type { OpenVideoOptions, VideoBody } from './open-video';
 export type { CallOutcome, Permit } from './permit';
 export { parseProfile, profileSchema, readingRules, type ServiceProfile } from './profile';
 export { type AnswerSample, mergeProfiles, type ProposedProfile, proposeProfile } from './propose-profile';
+export { type ProposedRequest, proposeRequest } from './propose-request';
 export { RateLimiter, type RateLimiterOptions } from './rate-limiter';
 export {
   type AnswerReading,
