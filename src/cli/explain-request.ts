@@ -20,7 +20,10 @@ export function explainRequest({ name, body }: SavedRequest): ExplainedRequest {
 export function requestLines({ name, proposed: { request } }: ExplainedRequest): string[] {
   const fields = Object.entries(request ?? {}).filter(([, value]) => value !== '');
   const lines = fields.map(([field, value]) => `${field.padEnd(12)}  ${redact(String(value), NO_SECRETS)}`);
-  return [`${name}: a request`, ...(lines.length > 0 ? lines : ['nothing is understood']).map((line) => `  ${line}`)];
+  return [
+    `${name}: a request`,
+    ...(lines.length > 0 ? lines : ['nothing is understood']).map((line) => `  ${line}`),
+  ];
 }
 
 /** What a request with these values is sent as. */

@@ -20,7 +20,13 @@ import {
   traceAnswer,
 } from '../service';
 import { EXIT, reportError } from './exit-codes';
-import { type ExplainedRequest, explainRequest, mappedLines, placesIn, requestLines } from './explain-request';
+import {
+  type ExplainedRequest,
+  explainRequest,
+  mappedLines,
+  placesIn,
+  requestLines,
+} from './explain-request';
 import type { ExplainOptions } from './options';
 import { readStatus, type SavedAnswer, savedAnswers, savedRequest } from './saved-answers';
 import type { Terminal } from './terminal';
@@ -44,7 +50,9 @@ export async function explain(
   try {
     const status = readStatus(options.status);
     if (file === undefined && options.request === undefined) {
-      throw new ConfigError('There is nothing to explain: give a file with an answer, or --request and a file.');
+      throw new ConfigError(
+        'There is nothing to explain: give a file with an answer, or --request and a file.',
+      );
     }
     const inUse = readProfile(terminal.env) ?? {};
     // The output may be shared, and what was saved by hand may contain the key.
@@ -54,9 +62,7 @@ export async function explain(
     const request =
       options.request === undefined ? undefined : explainRequest(savedRequest(options.request, secrets));
     const explanation = explanationOf(answers, request, inUse);
-    terminal.out(
-      options.json ? printableJson(forPrograms(explanation)) : forPeople(explanation).join('\n'),
-    );
+    terminal.out(options.json ? printableJson(forPrograms(explanation)) : forPeople(explanation).join('\n'));
     return EXIT.ok;
   } catch (error) {
     return reportError(error, options, terminal);
@@ -122,7 +128,13 @@ function forPrograms({ answers, request, inUse, proposed: { profile, notes }, ca
   };
 }
 
-function forPeople({ answers, request, inUse, proposed: { profile, notes }, candidates }: Explanation): string[] {
+function forPeople({
+  answers,
+  request,
+  inUse,
+  proposed: { profile, notes },
+  candidates,
+}: Explanation): string[] {
   const today = readingRules(inUse);
   const current = [
     ...answers.flatMap((answer) => [title(answer), ...sentLine(answer), ...explained(answer, today)]),
@@ -154,13 +166,19 @@ function candidateLines(candidates: readonly Candidate[]): string[] {
   const fields = candidates.map(
     ({ field, path, value }) => `  ${field}: ${stringify(path).trim()}  # ${JSON.stringify(shown(value))}`,
   );
-  return ['Nothing certain was found for these. Keep the lines that are right, if any is:', 'read:', ...fields];
+  return [
+    'Nothing certain was found for these. Keep the lines that are right, if any is:',
+    'read:',
+    ...fields,
+  ];
 }
 
 /** What a recorded answer answers: the places that were filled, not what was in them. */
 function sentLine({ sent }: SavedAnswer): string[] {
   if (sent === undefined) return [];
-  return [`  ${'sent'.padEnd(8)}  ${shown(`${sent.method} ${sent.path}`)}${sent.body ? ` with ${placesIn(sent.body)}` : ''}`];
+  return [
+    `  ${'sent'.padEnd(8)}  ${shown(`${sent.method} ${sent.path}`)}${sent.body ? ` with ${placesIn(sent.body)}` : ''}`,
+  ];
 }
 
 function verdict(answers: readonly SavedAnswer[], rules: ReadingRules): string {
@@ -244,7 +262,10 @@ function whyMissing(what: string, { unusableId }: TracedReading): string {
 }
 
 /** The values that an answer to this call should have, but does not. */
-function missingIn({ call, status }: Pick<SavedAnswer, 'call' | 'status'>, { task, found, taskId, refusal }: TracedReading): string[] {
+function missingIn(
+  { call, status }: Pick<SavedAnswer, 'call' | 'status'>,
+  { task, found, taskId, refusal }: TracedReading,
+): string[] {
   if (call === 'cancel' || call === 'link') return [];
   if (status < 200 || status > 299) return found.code || found.message ? [] : ['error'];
   if (call === 'submit' && refusal) return found.code || found.message ? [] : ['error'];

@@ -110,8 +110,6 @@ function recorded(given: string, name: string): SavedAnswer | undefined {
 function isSent(sent: unknown): sent is SentRequest {
   const { method, path, body }: Record<string, unknown> = Object(sent);
   return (
-    typeof method === 'string' &&
-    typeof path === 'string' &&
-    (body === undefined || typeof body === 'string')
+    typeof method === 'string' && typeof path === 'string' && (body === undefined || typeof body === 'string')
   );
 }

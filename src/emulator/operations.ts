@@ -121,7 +121,8 @@ export class Operations {
     const videoPath = withoutVideo ? undefined : this.linkPath(task);
     const describe = (view: DescribedTask['view'], more = {}) =>
       this.writer.status({ task, view, origin, ...more });
-    const view = () => (withoutVideo ? endedWell(this.store.view(task, nowMs)) : this.store.view(task, nowMs));
+    const view = () =>
+      withoutVideo ? endedWell(this.store.view(task, nowMs)) : this.store.view(task, nowMs);
     const correctAnswer = () => describe(view(), { videoPath });
     if (!fault) return correctAnswer();
     switch (fault.kind) {

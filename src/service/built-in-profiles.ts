@@ -158,7 +158,11 @@ export const BUILT_IN_PROFILES = {
   },
   runway: {
     name: 'Runway',
-    paths: { textToVideo: '/v1/text_to_video', imageToVideo: '/v1/image_to_video', task: '/v1/tasks/{taskId}' },
+    paths: {
+      textToVideo: '/v1/text_to_video',
+      imageToVideo: '/v1/image_to_video',
+      task: '/v1/tasks/{taskId}',
+    },
     headers: { 'X-Runway-Version': '2024-11-06' },
     cancel: { method: 'DELETE', path: '/v1/tasks/{taskId}' },
     requestFields: ['model'],
@@ -170,13 +174,23 @@ export const BUILT_IN_PROFILES = {
       },
       textToVideo: {
         fields: {
-          resolution: { to: 'ratio', with: ['aspect_ratio'], values: RUNWAY_TEXT_RATIOS, default: '1280:720' },
+          resolution: {
+            to: 'ratio',
+            with: ['aspect_ratio'],
+            values: RUNWAY_TEXT_RATIOS,
+            default: '1280:720',
+          },
         },
       },
       imageToVideo: {
         fields: {
           image_url: { to: 'promptImage' },
-          resolution: { to: 'ratio', with: ['aspect_ratio'], values: RUNWAY_IMAGE_RATIOS, default: '1280:720' },
+          resolution: {
+            to: 'ratio',
+            with: ['aspect_ratio'],
+            values: RUNWAY_IMAGE_RATIOS,
+            default: '1280:720',
+          },
         },
       },
     },

@@ -12,6 +12,9 @@ export function headersOfCall(
   const ofKind = kind === undefined ? {} : (callHeaders[kind] ?? {});
   // In small letters, so that a header of the call replaces the same header of all calls.
   return Object.fromEntries(
-    [...Object.entries(headers), ...Object.entries(ofKind)].map(([name, value]) => [name.toLowerCase(), value]),
+    [...Object.entries(headers), ...Object.entries(ofKind)].map(([name, value]) => [
+      name.toLowerCase(),
+      value,
+    ]),
   );
 }

@@ -135,7 +135,9 @@ async function poll(service: ServiceConnection, taskId: string, signal?: AbortSi
   const task = taskOf(status, reading);
   if (task.state !== 'succeeded') return readingOf(reading, task);
   const link: FoundLink =
-    task.videoUrl === undefined ? await findLink(service, taskId, rawBody, signal) : { videoUrl: task.videoUrl };
+    task.videoUrl === undefined
+      ? await findLink(service, taskId, rawBody, signal)
+      : { videoUrl: task.videoUrl };
   // Some services say only there that the task has failed.
   if (link.answer && link.answer.status > 299) {
     return readingOf(link.answer.reading, taskOf(link.answer.status, link.answer.reading));

@@ -43,8 +43,19 @@ export function findCandidates(
   );
 }
 
-const isLink = (value: unknown) => linkFrom(undefined)(value) !== undefined && /^https?:/i.test(String(value));
-const OF_CALL = new Set(['message', 'msg', 'version', 'date', 'time', 'timestamp', 'created', 'updated', 'at']);
+const isLink = (value: unknown) =>
+  linkFrom(undefined)(value) !== undefined && /^https?:/i.test(String(value));
+const OF_CALL = new Set([
+  'message',
+  'msg',
+  'version',
+  'date',
+  'time',
+  'timestamp',
+  'created',
+  'updated',
+  'at',
+]);
 const hasBlank = (value: unknown) => /\s/.test(String(value));
 
 /** Wide on purpose: what is certain was proposed already. */

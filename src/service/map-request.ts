@@ -51,7 +51,9 @@ function writeField(
   if (values === undefined) return { value: (as ?? VALUE_MARK).replaceAll(VALUE_MARK, () => text) };
   return Object.hasOwn(values, text)
     ? { value: values[text] }
-    : { problem: `${names.join(' and ')} must be one of ${listOf(values)} for ${service} (was ${describeValue(text)})` };
+    : {
+        problem: `${names.join(' and ')} must be one of ${listOf(values)} for ${service} (was ${describeValue(text)})`,
+      };
 }
 
 function listOf(values: object): string {

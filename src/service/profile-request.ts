@@ -148,7 +148,10 @@ export interface RequestProblem {
 }
 
 /** What is wrong with a `request` that only shows when its parts are put together. */
-export function requestProblems(request: RequestPart, requestFields: readonly string[] = []): RequestProblem[] {
+export function requestProblems(
+  request: RequestPart,
+  requestFields: readonly string[] = [],
+): RequestProblem[] {
   const names = [...Object.keys(requestSchema.shape), ...requestFields];
   const problems = [
     ...unknownFields(request, names),

@@ -91,7 +91,9 @@ export const profileSchema = z
             taskPath,
             z
               .strictObject({ textToVideo: taskPath, imageToVideo: taskPath })
-              .describe('By the operation that made the task. The ids of tasks from images then begin with image-to-video:.'),
+              .describe(
+                'By the operation that made the task. The ids of tasks from images then begin with image-to-video:.',
+              ),
           ])
           .optional()
           .describe('Where the status of a task is polled.'),
@@ -174,7 +176,9 @@ export const profileSchema = z
         failed: z
           .array(status)
           .optional()
-          .describe('Error answers to a poll, or to the call for the link, that mean that the task has failed.'),
+          .describe(
+            'Error answers to a poll, or to the call for the link, that mean that the task has failed.',
+          ),
         content: z
           .array(
             z
@@ -269,7 +273,8 @@ export type ParsedProfile = { ok: true; profile: ServiceProfile } | { ok: false;
 /** The profile, or one line that lists every problem with the path of its field. */
 export function parseProfile(given: unknown): ParsedProfile {
   const hidden = pathOfProto(given);
-  if (hidden !== undefined) return { ok: false, problem: cleanText(`${hidden} is not known`, MAX_PROBLEM_LENGTH) };
+  if (hidden !== undefined)
+    return { ok: false, problem: cleanText(`${hidden} is not known`, MAX_PROBLEM_LENGTH) };
   const parsed = profileSchema.safeParse(given);
   if (parsed.success) return { ok: true, profile: parsed.data };
   const problems = parsed.error.issues.flatMap((issue) => describe(issue));

@@ -73,20 +73,32 @@ export function proposeRequest(body: unknown): ProposedRequest {
   }
   const prompt = seen.get('prompt');
   if (prompt === undefined) {
-    return { profile: {}, notes: ['Nothing in the request looks like a prompt: is it the body of a submit?'] };
+    return {
+      profile: {},
+      notes: ['Nothing in the request looks like a prompt: is it the body of a submit?'],
+    };
   }
   const rest = leaves.filter((leaf) => !used.has(leaf));
   const model = rest.find(({ place }) => MODEL.test(place));
   const callers = rest.filter(({ keys }) => hasWord(keys, OF_CALLER));
   const constants = rest.filter((leaf) => leaf !== model && !callers.includes(leaf));
   const image = seen.get('image_url');
-  const imageParent = image && parentOf(image.leaf.place, [...seen.values()].filter((one) => one !== image));
+  const imageParent =
+    image &&
+    parentOf(
+      image.leaf.place,
+      [...seen.values()].filter((one) => one !== image),
+    );
   const isOfImage = ({ place }: Leaf) => imageParent !== undefined && place.startsWith(imageParent);
 
-  const fields = Object.fromEntries([
-    ...(model ? [['model', ruleAt('model', model.place, { default: model.value })] as const] : []),
-    ...[...seen].filter(([name]) => name !== 'image_url').map(([name, one]) => [name, ruleAt(name, one.leaf.place, one.rule)] as const),
-  ].filter(([, rule]) => Object.keys(rule).length > 0));
+  const fields = Object.fromEntries(
+    [
+      ...(model ? [['model', ruleAt('model', model.place, { default: model.value })] as const] : []),
+      ...[...seen]
+        .filter(([name]) => name !== 'image_url')
+        .map(([name, one]) => [name, ruleAt(name, one.leaf.place, one.rule)] as const),
+    ].filter(([, rule]) => Object.keys(rule).length > 0),
+  );
   const imageRule = image && ruleAt('image_url', image.leaf.place, {});
   const imagePart = {
     ...(imageRule && Object.keys(imageRule).length > 0 && { fields: { image_url: imageRule } }),
@@ -101,8 +113,12 @@ export function proposeRequest(body: unknown): ProposedRequest {
     },
   };
   const parsed = parseProfile(proposed);
-  if (!parsed.ok) return { profile: {}, notes: [`No profile can be proposed for this request: ${parsed.problem}.`] };
-  const request: VideoRequest = { prompt: '', ...Object.assign({}, ...[...seen.values()].map((one) => one.fields)) };
+  if (!parsed.ok)
+    return { profile: {}, notes: [`No profile can be proposed for this request: ${parsed.problem}.`] };
+  const request: VideoRequest = {
+    prompt: '',
+    ...Object.assign({}, ...[...seen.values()].map((one) => one.fields)),
+  };
   const mapped = mapRequest(parsed.profile, request);
   return {
     profile: proposed,

@@ -29,7 +29,9 @@ export function placeProblems(places: readonly { place: RequestPlace; of: string
   for (const [index, one] of known.entries()) {
     const other = known.slice(0, index).find(({ steps }) => clash(steps, one.steps));
     if (other)
-      problems.push(`${one.of} goes to ${one.place}, and ${other.of} to ${other.place}: both cannot be there`);
+      problems.push(
+        `${one.of} goes to ${one.place}, and ${other.of} to ${other.place}: both cannot be there`,
+      );
   }
   return [...problems, ...gaps(known.map(({ steps }) => steps))];
 }

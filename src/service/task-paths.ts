@@ -36,11 +36,14 @@ function pollsByOperation({ paths }: ServiceProfile): boolean {
 
 /** Puts ids in place of `{taskId}` and `{fileId}`; with `{+taskId}`, the slashes of an id stay. */
 export function fillPath(path: string, ids: { taskId: string; fileId?: string }): string {
-  return path.replaceAll(/\{(\+?)(taskId|fileId)\}/g, (mark, keepSlashes: string, name: 'taskId' | 'fileId') => {
-    const id = ids[name];
-    if (id === undefined) return mark;
-    return keepSlashes === '' ? escapeSegment(id) : id.split('/').map(escapeSegment).join('/');
-  });
+  return path.replaceAll(
+    /\{(\+?)(taskId|fileId)\}/g,
+    (mark, keepSlashes: string, name: 'taskId' | 'fileId') => {
+      const id = ids[name];
+      if (id === undefined) return mark;
+      return keepSlashes === '' ? escapeSegment(id) : id.split('/').map(escapeSegment).join('/');
+    },
+  );
 }
 
 /** Escapes `.` and `..` too: as path segments they would name another resource. */

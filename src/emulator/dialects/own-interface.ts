@@ -46,7 +46,9 @@ export function readOwn<Body extends z.ZodType>(
     const given = Object.entries(toRequest(read.data)).filter(([, value]) => value !== undefined);
     return { ok: true, request: Object.fromEntries(given) as VideoRequest };
   }
-  const problems = read.error.issues.map(({ path, message }) => `${path.join('.') || 'the body'}: ${message}`);
+  const problems = read.error.issues.map(
+    ({ path, message }) => `${path.join('.') || 'the body'}: ${message}`,
+  );
   return { ok: false, problem: problems.join('; ') };
 }
 

@@ -73,8 +73,16 @@ const runway: OwnInterface = {
     { method: 'DELETE', path: /^\/v1\/tasks\/([^/]+)$/, call: 'cancel', needs: RUNWAY_VERSION },
   ],
   read: (body, of) => {
-    const shared = { model: z.literal('gen4.5'), promptText: text, duration: whole.min(2).max(10), seed: whole.optional() };
-    const toRequest = (frame: Frame, { promptText, duration, seed }: { promptText: string; duration: number; seed?: number | undefined }) => ({
+    const shared = {
+      model: z.literal('gen4.5'),
+      promptText: text,
+      duration: whole.min(2).max(10),
+      seed: whole.optional(),
+    };
+    const toRequest = (
+      frame: Frame,
+      { promptText, duration, seed }: { promptText: string; duration: number; seed?: number | undefined },
+    ) => ({
       prompt: promptText,
       duration,
       seed,
@@ -99,9 +107,24 @@ const runway: OwnInterface = {
 const fal: OwnInterface = {
   keyIn: ({ authorization }) => /^Key (.+)$/.exec(authorization ?? '')?.[1],
   routes: [
-    { method: 'POST', path: /^\/fal-ai\/bytedance\/seedance\/v1\/pro\/text-to-video$/, call: 'submit', of: 'text' },
-    { method: 'POST', path: /^\/fal-ai\/bytedance\/seedance\/v1\/pro\/image-to-video$/, call: 'submit', of: 'image' },
-    { method: 'GET', path: /^\/fal-ai\/bytedance\/requests\/([^/]+)\/status$/, call: 'status', withoutVideo: true },
+    {
+      method: 'POST',
+      path: /^\/fal-ai\/bytedance\/seedance\/v1\/pro\/text-to-video$/,
+      call: 'submit',
+      of: 'text',
+    },
+    {
+      method: 'POST',
+      path: /^\/fal-ai\/bytedance\/seedance\/v1\/pro\/image-to-video$/,
+      call: 'submit',
+      of: 'image',
+    },
+    {
+      method: 'GET',
+      path: /^\/fal-ai\/bytedance\/requests\/([^/]+)\/status$/,
+      call: 'status',
+      withoutVideo: true,
+    },
     { method: 'GET', path: /^\/fal-ai\/bytedance\/requests\/([^/]+)$/, call: 'retrieve' },
     { method: 'PUT', path: /^\/fal-ai\/bytedance\/requests\/([^/]+)\/cancel$/, call: 'cancel' },
   ],
@@ -239,7 +262,15 @@ const kling: OwnInterface = {
       mode: z.enum(['std', 'pro']).optional(),
       duration: z.enum(['5', '10']).optional(),
     };
-    const toRequest = ({ prompt, mode, duration }: { prompt: string; mode?: 'std' | 'pro' | undefined; duration?: string | undefined }) => ({
+    const toRequest = ({
+      prompt,
+      mode,
+      duration,
+    }: {
+      prompt: string;
+      mode?: 'std' | 'pro' | undefined;
+      duration?: string | undefined;
+    }) => ({
       prompt,
       resolution: mode && KLING_MODES[mode],
       duration: duration === undefined ? undefined : Number(duration),
@@ -309,7 +340,9 @@ const dashscope: OwnInterface = {
       input: z.strictObject({ prompt: text, img_url: link }),
       parameters: z.strictObject({ ...times, resolution: z.enum(['720P', '1080P']).optional() }).optional(),
     });
-    const hasImage = z.object({ input: z.object({ img_url: z.unknown() }).required() }).safeParse(body).success;
+    const hasImage = z
+      .object({ input: z.object({ img_url: z.unknown() }).required() })
+      .safeParse(body).success;
     return hasImage
       ? readOwn(body, ofImage, ({ input, parameters: { resolution: size, ...same } = {} }) => ({
           ...same,
