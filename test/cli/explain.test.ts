@@ -30,10 +30,13 @@ function save(text: string, name = 'answer.json'): string {
 }
 
 it('prints what the page about other services shows', async () => {
-  const [answer, shown] = commandsOf(readPage('other-services.md'));
+  const [answer, shown, request, proposed] = commandsOf(readPage('other-services.md'));
   expect(shown?.command).toBe('npx videogen explain answer.json');
   const { out } = await videogen(save(answer?.output.join('\n') ?? ''));
   expect(out.trimEnd().split('\n')).toEqual(shown?.output);
+  expect(proposed?.command).toBe('npx videogen explain --request body.json');
+  const body = save(request?.output.join('\n') ?? '', 'body.json');
+  expect((await videogen('--request', body)).out.trimEnd().split('\n')).toEqual(proposed?.output);
 });
 
 it('prints what the page about refused content shows, with the profile that it shows', async () => {
