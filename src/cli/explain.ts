@@ -56,7 +56,7 @@ export async function explain(
     }
     const inUse = readProfile(terminal.env) ?? {};
     // The output may be shared, and what was saved by hand may contain the key.
-    const secrets = secretsOf('', keysIn(terminal.env), inUse.headers);
+    const secrets = secretsOf('', keysIn(terminal.env), inUse);
     const saved = await savedAnswers(file, status, input);
     const answers = saved.map((answer) => ({ ...answer, body: redactBody(answer.body, secrets) }));
     const request =

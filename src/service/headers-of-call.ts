@@ -18,3 +18,11 @@ export function headersOfCall(
     ]),
   );
 }
+
+/** Every header of the profile, whatever call it is for: what is secret in one is secret everywhere. */
+export function allHeaders({
+  headers = {},
+  callHeaders = {},
+}: ServiceProfile): [name: string, value: string][] {
+  return [headers, ...Object.values(callHeaders)].flatMap((some) => Object.entries(some ?? {}));
+}

@@ -76,7 +76,7 @@ export class ServiceConnection {
     const isSubmit = kind === 'submit';
     const path = this.basePath + question.path;
     const ownHeaders = headersOfCall(this.profile, kind, request);
-    const secrets = secretsOf(path, [key], ownHeaders);
+    const secrets = secretsOf(path, [key], this.profile);
     const call: ServiceCall = {
       ...question,
       ...this.timeouts[isSubmit ? 'submit' : 'poll'],
@@ -142,7 +142,7 @@ export class ServiceConnection {
   }
 
   secrets(): Secrets {
-    return secretsOf('', [this.readKey()], this.profile.headers);
+    return secretsOf('', [this.readKey()], this.profile);
   }
 
   redactHost(hostname: string): string {
