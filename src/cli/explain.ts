@@ -10,7 +10,9 @@ import {
   findCandidates,
   mergeProfiles,
   type ProposedProfile,
+  parseJson,
   proposeProfile,
+  proposeRequest,
   type ReadingRules,
   readingRules,
   redactBody,
@@ -88,8 +90,21 @@ function explanationOf(
     missingIn(answer, reading).flatMap((what) => FIELD_OF[what] ?? []),
   );
   const profile = { ...ofAnswers.profile, ...request?.proposed.profile };
-  const notes = [...ofAnswers.notes, ...(request?.proposed.notes ?? [])];
+  const notes = [
+    ...answers
+      .filter(looksLikeRequest)
+      .map(({ name }) => `${name} looks like a request: videogen explain --request`),
+    ...ofAnswers.notes,
+    ...(request?.proposed.notes ?? []),
+  ];
   return { answers, request, inUse, proposed: { profile, notes }, candidates };
+}
+
+/** Nothing in it is of an answer, and there is a prompt. */
+function looksLikeRequest({ call, status, body }: SavedAnswer): boolean {
+  const { found, task } = traceAnswer({ status, body });
+  const isAnswer = call !== undefined || Object.keys(found).length > 0 || task.state !== 'unknown';
+  return !isAnswer && proposeRequest(parseJson(body)).request !== undefined;
 }
 
 /** The names of what can be missing, in a profile. */

@@ -1,3 +1,4 @@
+export { parseJson } from './answer-paths';
 export { BUILT_IN_PROFILES, type BuiltInProfile, builtInProfile } from './built-in-profiles';
 export type { AnswerTimeouts } from './call-service';
 export type { CancelAnswer, TaskReading, VideoService } from './http-video-service';
@@ -29,6 +30,7 @@ export { secretsOf } from './secrets-of-call';
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
 export type { SentRequest, ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';
 export { type Reach, ServiceReach } from './service-reach';
+export { idsInJobs } from './task-paths';
 export type { ResumePoint } from './video-range';
 export { createVideoService } from './video-service';
 export { createWebhookSender } from './webhook-sender';

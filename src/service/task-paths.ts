@@ -12,6 +12,11 @@ export function markTask(profile: ServiceProfile, request: VideoRequest, taskId:
   return pollsByOperation(profile) && operationOf(request) === 'imageToVideo' ? IMAGE_MARK + taskId : taskId;
 }
 
+/** The ids under which a job may know a task that the service names. */
+export function idsInJobs(taskId: string): string[] {
+  return [taskId, IMAGE_MARK + taskId];
+}
+
 /** The id that the service knows. */
 export function unmarkedId(profile: ServiceProfile, taskId: string): string {
   return isMarked(profile, taskId) ? taskId.slice(IMAGE_MARK.length) : taskId;

@@ -268,6 +268,12 @@ body.json: sent as
 `);
   });
 
+  it('is named when a request was taken for an answer', async () => {
+    const { out } = await videogen(save(JSON.stringify(BODY)));
+    expect(out).toContain('answer.json looks like a request: videogen explain --request\n');
+    expect((await videogen(save('{"id":"a","prompt":"A red fox"}'))).out).not.toContain('looks like');
+  });
+
   it('adds to what is proposed from an answer', async () => {
     const request = save(JSON.stringify(BODY), 'body.json');
     const { out } = await videogen(save(TICKET), '--request', request, '--json');
