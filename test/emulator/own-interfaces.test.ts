@@ -46,10 +46,14 @@ test.each(PROVIDER_REQUESTS)('a request of $dialect to $path is read as what it 
 });
 
 test.each(PROVIDER_REQUESTS)('$dialect refuses the words of the interface at $path', async (given) => {
-  const { dialect, path, means } = given;
+  const { dialect, path, body, means } = given;
   await start({ dialect });
-  // Luma, xAI and fal use most of the interface's words: not this value, or not this field.
-  const { text } = await post(path, { ...means, duration: 7, task_id: 'x' }, headersOf(dialect));
+  // fal calls it image_url too.
+  const stranger = dialect === 'fal' ? 'image' : 'image_url';
+  const added = await post(path, { ...body, [stranger]: 'https://example.com/a.png' }, headersOf(dialect));
+  expect(added.text).toContain('Unrecognized key');
+  const { text } = await post(path, { ...means, duration: 7 }, headersOf(dialect));
+  // xAI's own words are nearly the interface's: it wants a model, and no seed.
   expect(text).toMatch(/Unrecognized key|expected/);
   expect(emulator.generations()).toEqual([]);
 });
