@@ -227,7 +227,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--concurrent-tasks <number>', 'how many generations run at once; more are refused')
     .option('--tasks-file <file>', 'remember the generations in this file, over restarts')
     .option('--honour-keys', 'return the same generation for the same idempotency key')
-    .option('--dialect <name>', 'the service whose answers it imitates', 'default')
+    .option('--dialect <name>', 'the service whose answers and requests it imitates', 'default')
     .option('--charge <dollars>', 'what each video costs, as the answers about ended tasks then say')
     .option('--fault <call:kind...>', 'faults for the next calls, such as submit:rate-limited')
     .option('--chaos <rate>', 'probability of a fault in each call, from 0 to 1')

@@ -52,7 +52,7 @@ function writeField(
   return Object.hasOwn(values, text)
     ? { value: values[text] }
     : {
-        problem: `${names.join(' and ')} must be one of ${listOf(values)} for ${service} (was ${describeValue(text)})`,
+        problem: `${names.join(' and ')} must be one of ${listOf(values)} for ${service} (was ${describeValue(given.length === 1 ? given[0] : text)})`,
       };
 }
 

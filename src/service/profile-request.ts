@@ -152,7 +152,7 @@ export function requestProblems(
   request: RequestPart,
   requestFields: readonly string[] = [],
 ): RequestProblem[] {
-  const names = [...Object.keys(requestSchema.shape), ...requestFields];
+  const names = [...new Set([...Object.keys(requestSchema.shape), ...requestFields])];
   const problems = [
     ...unknownFields(request, names),
     ...(['textToVideo', 'imageToVideo'] as const).flatMap((operation) => {

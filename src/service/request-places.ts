@@ -22,28 +22,51 @@ export function stepsOf(place: RequestPlace): PlaceStep[] {
 
 type Container = Map<PlaceStep, Container | { value: unknown }>;
 
-/** Why two values cannot be put in the same body, a sentence each; empty if all of them can. */
-export function placeProblems(places: readonly { place: RequestPlace; of: string }[]): string[] {
-  const problems: string[] = [];
-  const known = places.map(({ place, of }) => ({ of, place, steps: stepsOf(place) }));
-  for (const [index, one] of known.entries()) {
-    const other = known.slice(0, index).find(({ steps }) => clash(steps, one.steps));
-    if (other)
-      problems.push(
-        `${one.of} goes to ${one.place}, and ${other.of} to ${other.place}: both cannot be there`,
-      );
-  }
-  return [...problems, ...gaps(known.map(({ steps }) => steps))];
+/** A value and where it goes. */
+export interface PlacedValue {
+  place: RequestPlace;
+  /** Names the value in messages. */
+  of: string;
 }
 
-/** Whether one place is the other or inside it, or makes a list of what the other makes an object of. */
-function clash(one: readonly PlaceStep[], other: readonly PlaceStep[]): boolean {
-  for (const [index, step] of one.entries()) {
-    const its = other[index];
-    if (its === undefined || typeof its !== typeof step) return true;
-    if (its !== step) return false;
+/** Why some values cannot be in the same body, a sentence each; empty if all of them can. */
+export function placeProblems(values: readonly PlacedValue[]): string[] {
+  const root = new PlaceNode();
+  const clashes = values.flatMap((value) => {
+    const other = root.add(stepsOf(value.place), value);
+    return other
+      ? [`${value.of} goes to ${value.place}, and ${other.of} to ${other.place}: both cannot be there`]
+      : [];
+  });
+  return [...clashes, ...gaps(values.map(({ place }) => stepsOf(place)))];
+}
+
+/** All places so far, as a tree: a profile may name very many fields. */
+class PlaceNode {
+  private readonly inner = new Map<PlaceStep, PlaceNode>();
+  /** The first value that is here or further in. */
+  private first?: PlacedValue;
+  private isValue = false;
+
+  /** Returns the value that is there already: at the same place, around it or inside it, or in a list that is an object here. */
+  add([step, ...rest]: readonly PlaceStep[], value: PlacedValue): PlacedValue | undefined {
+    if (this.first !== undefined && (this.isValue || step === undefined || this.isOtherKind(step))) {
+      return this.first;
+    }
+    this.first ??= value;
+    if (step === undefined) {
+      this.isValue = true;
+      return undefined;
+    }
+    const next = this.inner.get(step) ?? new PlaceNode();
+    this.inner.set(step, next);
+    return next.add(rest, value);
   }
-  return true;
+
+  private isOtherKind(step: PlaceStep): boolean {
+    const [known] = this.inner.keys();
+    return known !== undefined && typeof known !== typeof step;
+  }
 }
 
 /** A list of which entry 2 is filled and entry 1 never is has a mistake in it. */

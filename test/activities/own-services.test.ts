@@ -100,7 +100,7 @@ describe('at a service with requests of its own,', () => {
     [
       'openai',
       { prompt: 'A red fox', duration: 5 },
-      'duration must be one of 4, 8 for OpenAI videos (was "5")',
+      'duration must be one of 4, 8 for OpenAI videos (was 5)',
     ],
     ['kling', { prompt: 'A red fox', seed: 7 }, 'seed is not taken by Kling: leave it out'],
     [

@@ -249,3 +249,15 @@ describe('a profile is refused', () => {
     expect(parseProfile(JSON.parse(json))).toEqual({ ok: false, problem });
   });
 });
+
+it('a profile with very many fields is checked in a moment', () => {
+  const requestFields = Array.from({ length: 100_000 }, (_, at) => `field${at}`);
+  expect(parseProfile({ requestFields, request: { within: 'input' } })).toMatchObject({ ok: true });
+  const problem = {
+    ok: false,
+    problem: expect.stringContaining('field9 goes to input.field9, and a constant'),
+  };
+  expect(
+    parseProfile({ requestFields, request: { within: 'input', constants: { 'input.field9': 1 } } }),
+  ).toMatchObject(problem);
+});
