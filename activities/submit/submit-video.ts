@@ -168,7 +168,7 @@ class SubmitAttempt {
     // Also for an attempt that the rate limiter would refuse: Temporal gives up what still runs at the deadline, and then
     // nobody knows that nothing was sent.
     refuseIfLate(this.input.startedAtMs);
-    refuseUntaken(this.deps.service, this.input.request);
+    refuseUntaken(this.tools.service, this.input.request);
     await this.sayCost();
     const request = await withImageLink(this.input.request, this.deps);
     const { taskId, doubts } = await callWithinLimits(this.tools.rateLimiter, 'submit', () =>
