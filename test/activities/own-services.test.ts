@@ -119,6 +119,29 @@ describe('at a service with requests of its own,', () => {
     expect(world.emulator.calls).toEqual([]);
   });
 
+  test('fal tells of a failed task and of refused content only when it is asked for the link', async () => {
+    await startAt('fal', exampleProfile('fal'));
+    const request: VideoRequest = { prompt: 'A red fox' };
+    world.emulator.next(
+      'submit',
+      { kind: 'failed-task', code: 'foxes', message: 'too many foxes' },
+      { kind: 'refused-content', stage: 'prompt' },
+      { kind: 'refused-content', stage: 'output' },
+    );
+    const ended = [];
+    for (const job of ['failed', 'prompt', 'output']) {
+      const { taskId } = await world.run(activities.submitVideo, { request, job }).result;
+      nowMs += 60_000;
+      ended.push(await world.run(activities.pollVideo, { taskId }).result);
+    }
+    expect(ended).toMatchObject([
+      { state: 'failed', message: 'too many foxes' },
+      { state: 'failed', refused: { stage: 'prompt' } },
+      { state: 'failed', refused: { stage: 'output' } },
+    ]);
+    expect(ended[0]).not.toHaveProperty('refused');
+  });
+
   describe('a request in the words of a service', () => {
     const request: VideoRequest = { prompt: 'A red fox', duration: 5 };
     // Each attempt with a rate limiter of its own, as if it came after the pause.

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Ajv2020 from 'ajv/dist/2020';
+import { parse } from 'yaml';
 import { BUILT_IN_PROFILES } from '../../src/service/built-in-profiles';
 import {
   parseProfile,
@@ -9,6 +10,7 @@ import {
   type ServiceProfile,
 } from '../../src/service/profile';
 import { traceAnswer } from '../../src/service/read-answer';
+import { blocksOf, readPage } from '../support/docs-page';
 
 const WHOLE = {
   name: 'Everything',
@@ -114,6 +116,11 @@ describe('a profile', () => {
       'paths.task must be a path that begins with / and contains {taskId}; read.taskID is not known',
     );
   });
+});
+
+it('the profile that the page about other services shows is one', () => {
+  const shown = blocksOf(readPage('other-services.md'), 'yaml').map((text) => parseProfile(parse(text)));
+  expect(shown).toEqual([{ ok: true, profile: expect.objectContaining({ request: expect.anything() }) }]);
 });
 
 it('the shipped JSON Schema equals the code: npm run schema writes it', () => {
