@@ -33,6 +33,7 @@ export {
   createVideoService,
   RateLimiter,
   type RateLimiterOptions,
+  type SentRequest,
   type ServiceAnswer,
   type ServiceProfile,
   type ServiceTimeouts,

@@ -19,6 +19,7 @@ import type { FindTools, ForService, ServiceTools } from '../service-tools';
 import { createCallFailure, toFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
 import { type ImageSource, withImageLink } from './image-link';
+import { refuseUntaken } from './refuse-untaken';
 import { type CapDeps, type CapInput, Reservation } from './reservation';
 import { type EarlierAttempts, readEarlierAttempts, type SubmitNote } from './submit-note';
 import { asTaken, recordedTask, type SubmittedTask, submittedTask } from './submitted-task';
@@ -167,6 +168,7 @@ class SubmitAttempt {
     // Also for an attempt that the rate limiter would refuse: Temporal gives up what still runs at the deadline, and then
     // nobody knows that nothing was sent.
     refuseIfLate(this.input.startedAtMs);
+    refuseUntaken(this.tools.service, this.input.request);
     await this.sayCost();
     const request = await withImageLink(this.input.request, this.deps);
     const { taskId, doubts } = await callWithinLimits(this.tools.rateLimiter, 'submit', () =>

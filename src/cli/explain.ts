@@ -1,63 +1,70 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { basename, join } from 'node:path';
-import { text as textOf } from 'node:stream/consumers';
 import { stringify } from 'yaml';
 import { ConfigError, type Environment, readApiKey, readProfile } from '../config/service-config';
 import { printableJson } from '../contract';
-import { errorCode } from '../contract/error-code';
 import { TASK_ID_RULE } from '../contract/input-rules';
 import { describeMoney } from '../contract/money';
 import { NO_SECRETS, redact } from '../contract/redact';
 import { refusedSubject } from '../contract/refused-content';
 import {
-  type AnswerSample,
+  type Candidate,
+  findCandidates,
   mergeProfiles,
   type ProposedProfile,
+  parseJson,
   proposeProfile,
+  proposeRequest,
   type ReadingRules,
   readingRules,
   redactBody,
-  type ServiceAnswer,
   type ServiceProfile,
   secretsOf,
   type TracedReading,
   traceAnswer,
 } from '../service';
 import { EXIT, reportError } from './exit-codes';
+import {
+  type ExplainedRequest,
+  explainRequest,
+  mappedLines,
+  placesIn,
+  requestLines,
+} from './explain-request';
 import type { ExplainOptions } from './options';
+import { readStatus, type SavedAnswer, savedAnswers, savedRequest } from './saved-answers';
 import type { Terminal } from './terminal';
 
-interface SavedAnswer extends AnswerSample {
-  name: string;
+/** What is shown: how the answers are read today, and what the profile could say. */
+interface Explanation {
+  answers: readonly SavedAnswer[];
+  request?: ExplainedRequest | undefined;
+  inUse: ServiceProfile;
+  proposed: ProposedProfile;
+  candidates: readonly Candidate[];
 }
-
-const CALLS: readonly ServiceAnswer['call'][] = ['submit', 'poll', 'link', 'cancel'];
 
 /** `videogen explain`: shows how saved answers of a service are read, and proposes a profile for the rest. */
 export async function explain(
-  file: string,
+  file: string | undefined,
   options: ExplainOptions,
   terminal: Terminal,
   input?: NodeJS.ReadableStream,
 ): Promise<number> {
   try {
     const status = readStatus(options.status);
-    const saved =
-      // Reading process.stdin opens it, so only `-` does.
-      file === '-'
-        ? savedIn(await textOf(input ?? process.stdin), 'standard input', status)
-        : savedAt(file, status);
-    if (saved.length === 0) throw new ConfigError(`There are no answers in ${file}.`);
+    if (file === undefined && options.request === undefined) {
+      throw new ConfigError(
+        'There is nothing to explain: give a file with an answer, or --request and a file.',
+      );
+    }
     const inUse = readProfile(terminal.env) ?? {};
-    // The output may be shared, and an answer that was saved by hand may contain the key.
-    const secrets = secretsOf('', keysIn(terminal.env), inUse.headers);
+    // The output may be shared, and what was saved by hand may contain the key.
+    const secrets = secretsOf('', keysIn(terminal.env), inUse);
+    const saved = await savedAnswers(file, status, input);
     const answers = saved.map((answer) => ({ ...answer, body: redactBody(answer.body, secrets) }));
-    const proposed = proposeProfile(answers, inUse);
-    terminal.out(
-      options.json
-        ? printableJson(forPrograms(answers, proposed, inUse))
-        : forPeople(answers, proposed, inUse).join('\n'),
-    );
+    const request =
+      options.request === undefined ? undefined : explainRequest(savedRequest(options.request, secrets));
+    const explanation = explanationOf(answers, request, inUse);
+    terminal.out(options.json ? printableJson(forPrograms(explanation)) : forPeople(explanation).join('\n'));
     return EXIT.ok;
   } catch (error) {
     return reportError(error, options, terminal);
@@ -73,55 +80,41 @@ function keysIn(env: Environment): string[] {
   }
 }
 
-function readStatus(given: string): number {
-  if (/^[1-5]\d\d$/.test(given)) return Number(given);
-  throw new ConfigError(
-    `--status is ${JSON.stringify(given)}: give the HTTP status of the answer, such as 200.`,
-  );
-}
-
-/** The answers in a file, or in the files of a folder in the order of their names. */
-function savedAt(path: string, status: number): SavedAnswer[] {
-  try {
-    if (!statSync(path).isDirectory()) return savedIn(readFileSync(path, 'utf8'), basename(path), status);
-    const names = readdirSync(path).filter((name) => /\.jsonl?$/.test(name));
-    return names.sort().flatMap((name) => savedIn(readFileSync(join(path, name), 'utf8'), name, status));
-  } catch (error) {
-    throw new ConfigError(
-      `${path} cannot be read (${errorCode(error)}): give a file with an answer, a folder of them, or - for standard input.`,
-    );
-  }
-}
-
-/** One recorded answer, or one per line. Any other text is the body of an answer. */
-function savedIn(text: string, name: string, status: number): SavedAnswer[] {
-  const one = recorded(text, name);
-  if (one) return [one];
-  const lines = text.split('\n').filter((line) => line.trim() !== '');
-  const each = lines.map((line, index) => recorded(line, `${name}:${index + 1}`));
-  const all = each.filter((answer) => answer !== undefined);
-  return all.length > 0 && all.length === lines.length ? all : [{ name, status, body: text }];
-}
-
-function recorded(text: string, name: string): SavedAnswer | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (typeof value !== 'object' || value === null) return undefined;
-  const { call, status, body }: { call?: unknown; status?: unknown; body?: unknown } = value;
-  const knownCall = CALLS.find((candidate) => candidate === call);
-  if (knownCall === undefined || typeof status !== 'number' || body === undefined) return undefined;
-  return { name, call: knownCall, status, body: typeof body === 'string' ? body : JSON.stringify(body) };
-}
-
-function forPrograms(
+function explanationOf(
   answers: readonly SavedAnswer[],
-  { profile, notes }: ProposedProfile,
+  request: ExplainedRequest | undefined,
   inUse: ServiceProfile,
-) {
+): Explanation {
+  const ofAnswers = proposeProfile(answers, inUse);
+  const candidates = findCandidates(answers, mergeProfiles(inUse, ofAnswers.profile), (answer, reading) =>
+    missingIn(answer, reading).flatMap((what) => FIELD_OF[what] ?? []),
+  );
+  const profile = { ...ofAnswers.profile, ...request?.proposed.profile };
+  const notes = [
+    ...answers
+      .filter(looksLikeRequest)
+      .map(({ name }) => `${name} looks like a request: videogen explain --request`),
+    ...ofAnswers.notes,
+    ...(request?.proposed.notes ?? []),
+  ];
+  return { answers, request, inUse, proposed: { profile, notes }, candidates };
+}
+
+/** Nothing in it is of an answer, and there is a prompt. */
+function looksLikeRequest({ call, status, body }: SavedAnswer): boolean {
+  const { found, task } = traceAnswer({ status, body });
+  const isAnswer = call !== undefined || Object.keys(found).length > 0 || task.state !== 'unknown';
+  return !isAnswer && proposeRequest(parseJson(body)).request !== undefined;
+}
+
+/** The names of what can be missing, in a profile. */
+const FIELD_OF: Partial<Record<string, Candidate['field']>> = {
+  'task id': 'taskId',
+  state: 'state',
+  video: 'video',
+};
+
+function forPrograms({ answers, request, inUse, proposed: { profile, notes }, candidates }: Explanation) {
   const rules = readingRules(inUse);
   return {
     answers: answers.map((answer) => {
@@ -143,22 +136,30 @@ function forPrograms(
         missing: missingIn(answer, reading),
       };
     }),
+    ...(request && { request: { request: request.proposed.request, sent: request.proposed.sent } }),
     profile: mergeProfiles(inUse, profile),
+    candidates: candidates.map((candidate) => ({ ...candidate, value: shown(candidate.value) })),
     notes,
   };
 }
 
-function forPeople(
-  answers: readonly SavedAnswer[],
-  proposed: ProposedProfile,
-  inUse: ServiceProfile,
-): string[] {
+function forPeople({
+  answers,
+  request,
+  inUse,
+  proposed: { profile, notes },
+  candidates,
+}: Explanation): string[] {
   const today = readingRules(inUse);
-  const current = answers.flatMap((answer) => [title(answer), ...explained(answer, today)]);
-  const { profile, notes } = proposed;
-  if (Object.keys(profile).length === 0 && notes.length === 0)
-    return [...current, '', verdict(answers, today)];
-  if (Object.keys(profile).length === 0) return [...current, '', ...notes];
+  const current = [
+    ...answers.flatMap((answer) => [title(answer), ...sentLine(answer), ...explained(answer, today)]),
+    ...(request ? requestLines(request) : []),
+  ];
+  const choices = candidateLines(candidates);
+  if (Object.keys(profile).length === 0) {
+    const end = notes.length > 0 ? [] : [verdict(answers, today)];
+    return [...current, '', ...end, ...notes, ...choices.map((line) => `# ${line}`)];
+  }
   const merged = mergeProfiles(inUse, profile);
   const rules = readingRules(merged);
   return [
@@ -166,10 +167,32 @@ function forPeople(
     '',
     'Save this as profile.yaml and set VIDEOGEN_PROFILE=profile.yaml:',
     '',
-    profileText(merged, notes),
+    profileText(merged, [...choices, ...notes]),
     'With it:',
     '',
     ...answers.flatMap((answer) => [title(answer), ...explained(answer, rules)]),
+    ...(request ? mappedLines(request) : []),
+  ];
+}
+
+/** Lines for the profile, to choose from: each is a comment until somebody takes its # away. */
+function candidateLines(candidates: readonly Candidate[]): string[] {
+  if (candidates.length === 0) return [];
+  const fields = candidates.map(
+    ({ field, path, value }) => `  ${field}: ${stringify(path).trim()}  # ${JSON.stringify(shown(value))}`,
+  );
+  return [
+    'Nothing certain was found for these. Keep the lines that are right, if any is:',
+    'read:',
+    ...fields,
+  ];
+}
+
+/** What a recorded answer answers: the places that were filled, not what was in them. */
+function sentLine({ sent }: SavedAnswer): string[] {
+  if (sent === undefined) return [];
+  return [
+    `  ${'sent'.padEnd(8)}  ${shown(`${sent.method} ${sent.path}`)}${sent.body ? ` with ${placesIn(sent.body)}` : ''}`,
   ];
 }
 
@@ -254,7 +277,10 @@ function whyMissing(what: string, { unusableId }: TracedReading): string {
 }
 
 /** The values that an answer to this call should have, but does not. */
-function missingIn({ call, status }: SavedAnswer, { task, found, taskId, refusal }: TracedReading): string[] {
+function missingIn(
+  { call, status }: Pick<SavedAnswer, 'call' | 'status'>,
+  { task, found, taskId, refusal }: TracedReading,
+): string[] {
   if (call === 'cancel' || call === 'link') return [];
   if (status < 200 || status > 299) return found.code || found.message ? [] : ['error'];
   if (call === 'submit' && refusal) return found.code || found.message ? [] : ['error'];

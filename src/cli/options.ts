@@ -60,6 +60,8 @@ export interface WorkerCommandOptions {
 
 export interface ExplainOptions {
   status: string;
+  /** A file with the body of a request. */
+  request?: string;
   json?: boolean;
 }
 

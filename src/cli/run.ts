@@ -129,7 +129,7 @@ interface Actions extends JobActions {
   gatewayKey(name: string, options: GatewayKeyOptions): Promise<void>;
   encryptionKey(name: string, options: EncryptionKeyOptions): Promise<void>;
   doctor(options: DoctorOptions): Promise<void>;
-  explain(file: string, options: ExplainOptions): Promise<void>;
+  explain(file: string | undefined, options: ExplainOptions): Promise<void>;
   searchAttributes(options: SearchAttributesOptions): Promise<void>;
 }
 
@@ -227,7 +227,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--concurrent-tasks <number>', 'how many generations run at once; more are refused')
     .option('--tasks-file <file>', 'remember the generations in this file, over restarts')
     .option('--honour-keys', 'return the same generation for the same idempotency key')
-    .option('--dialect <name>', 'the service whose answers it imitates', 'default')
+    .option('--dialect <name>', 'the service whose answers and requests it imitates', 'default')
     .option('--charge <dollars>', 'what each video costs, as the answers about ended tasks then say')
     .option('--fault <call:kind...>', 'faults for the next calls, such as submit:rate-limited')
     .option('--chaos <rate>', 'probability of a fault in each call, from 0 to 1')
@@ -262,7 +262,8 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
   program
     .command('explain')
     .description('show how saved answers of a service are read, and propose a profile for the rest')
-    .argument('<file>', 'a file with an answer, a folder that a worker recorded, or - for standard input')
+    .argument('[file]', 'a file with an answer, a folder that a worker recorded, or - for standard input')
+    .option('--request <file>', 'a file with a request of the service, to propose how requests are worded')
     .option('--status <code>', 'HTTP status of an answer that was saved without it', '200')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.explain);

@@ -91,13 +91,23 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   const calls: RecordedCall[] = [];
 
   const answers: Record<EmulatedCall, AnswerCall> = {
-    submit: (subject, { record, headers, problem }) => {
-      if (problem !== undefined) return operations.writer.refused(400, 'invalid_request', problem);
-      const submission = { ...record, origin: originOf(headers) ?? url, needsImage: subject === 'image' };
+    submit: (subject, { record, headers, problem, own }) => {
+      const read = own?.read(record.body, own.of);
+      const refusal = problem ?? (read?.ok === false ? read.problem : undefined);
+      if (refusal !== undefined) return operations.writer.refused(400, 'invalid_request', refusal);
+      const submission = {
+        ...record,
+        ...(read?.ok && { body: read.request }),
+        origin: originOf(headers) ?? url,
+        needsImage: subject === 'image',
+      };
       return operations.submit(submission, faultFor('submit', subject));
     },
-    status: (taskId, { headers }) =>
-      operations.status(taskId, originOf(headers) ?? url, faultFor('status', taskId)),
+    status: (taskId, { headers, problem, own }) => {
+      if (problem !== undefined) return operations.writer.refused(400, 'invalid_request', problem);
+      const task = { id: taskId, ...own };
+      return operations.status(task, originOf(headers) ?? url, faultFor('status', taskId));
+    },
     download: (taskId, { record, query, keyless, headers }) => {
       // Range applies to GET alone. Node sends no body in answer to HEAD.
       const requestHeaders = record.method === 'GET' ? headers : {};
@@ -108,9 +118,11 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     },
     cancel: (taskId, { headers }) =>
       operations.cancel(taskId, originOf(headers) ?? url, faultFor('cancel', taskId)),
-    retrieve: (_, { headers, query }) => {
+    retrieve: (taskId, { headers, query, own }) => {
+      const origin = originOf(headers) ?? url;
+      if (own) return operations.result(taskId, origin, faultFor('retrieve', taskId));
       const fileId = query.get('file_id') ?? '';
-      return operations.retrieve(fileId, originOf(headers) ?? url, faultFor('retrieve', fileId));
+      return operations.retrieve(fileId, origin, faultFor('retrieve', fileId));
     },
   };
 

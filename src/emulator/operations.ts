@@ -5,6 +5,7 @@ import { parseRequest, type VideoRequest } from '../contract/request';
 import { type EmulatedAnswer, fileAnswer, type HttpAnswer, lostAnswer, textAnswer } from './answers';
 import { type DescribedTask, DialectWriter } from './dialect-writer';
 import type { DialectName } from './dialects';
+import type { AskedFor, OwnRoute } from './dialects/own-interface';
 import { type Faults, isRefusal, type LateAnswer, type LateReset } from './faults';
 import { fetchImage } from './fetch-image';
 import { type EmulatedTask, type FetchedImage, TaskStore, type TaskView } from './task-store';
@@ -39,6 +40,11 @@ export interface Submission {
   origin: string;
   needsImage: boolean;
   idempotencyKey?: string;
+}
+
+/** A task as a poll names it. */
+export interface PolledTask extends Pick<OwnRoute, 'of' | 'withoutVideo'> {
+  id: string;
 }
 
 /** The calls of the service after authorization: section 4 of its interface, and the files behind its links. */
@@ -103,15 +109,21 @@ export class Operations {
     }
   }
 
-  async status(id: string, origin: string, fault?: Faults['status']): Promise<EmulatedAnswer> {
+  async status(
+    { id, of, withoutVideo }: PolledTask,
+    origin: string,
+    fault?: Faults['status'],
+  ): Promise<EmulatedAnswer> {
     const task = this.taskById(id);
-    if (!task) return this.writer.notFound(id);
+    if (!task || (of !== undefined && of !== operationOf(task))) return this.writer.notFound(id);
     if (fault && isRefusal(fault)) return this.writer.scriptedRefusal(fault);
     const nowMs = await this.options.clock();
-    const videoPath = this.linkPath(task);
+    const videoPath = withoutVideo ? undefined : this.linkPath(task);
     const describe = (view: DescribedTask['view'], more = {}) =>
       this.writer.status({ task, view, origin, ...more });
-    const correctAnswer = () => describe(this.store.view(task, nowMs), { videoPath });
+    const view = () =>
+      withoutVideo ? endedWell(this.store.view(task, nowMs)) : this.store.view(task, nowMs);
+    const correctAnswer = () => describe(view(), { videoPath });
     if (!fault) return correctAnswer();
     switch (fault.kind) {
       case 'failed-task':
@@ -182,6 +194,16 @@ export class Operations {
       const { bytes } = await this.video(task);
       return this.writer.retrieved(task, { url: origin + this.linkPath(task), bytes: bytes.length });
     };
+    return fault ? lostAnswer(fault, correctAnswer) : correctAnswer();
+  }
+
+  /** The answer that has the link, in dialects whose polls have none. */
+  async result(id: string, origin: string, fault?: Faults['retrieve']): Promise<EmulatedAnswer> {
+    const task = this.taskById(id);
+    if (!task) return this.writer.notFound(id);
+    if (fault && isRefusal(fault)) return this.writer.scriptedRefusal(fault);
+    const described = { task, view: await this.view(task), origin, videoPath: this.linkPath(task) };
+    const correctAnswer = () => this.writer.status(described);
     return fault ? lostAnswer(fault, correctAnswer) : correctAnswer();
   }
 
@@ -265,6 +287,15 @@ export class Operations {
   private tooManyTasks(limit: number): HttpAnswer {
     return this.writer.refused(429, 'concurrency_limit', `too many tasks at once: the limit is ${limit}`);
   }
+}
+
+/** A poll that tells nothing of the video says that the task is over, and the result says how. */
+function endedWell(view: TaskView): TaskView {
+  return view.status === 'failed' ? { status: 'succeeded' } : view;
+}
+
+function operationOf({ request }: EmulatedTask): AskedFor {
+  return request.image_url === undefined ? 'text' : 'image';
 }
 
 async function sleepThen<Answer>(

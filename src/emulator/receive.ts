@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { DIALECTS, type DialectName } from './dialects';
+import { bearerIn, type OwnInterface, type OwnRoute } from './dialects/own-interface';
+import { OWN_INTERFACES } from './dialects/own-interfaces';
 import type { EmulatedCall } from './faults';
 
 /** One call that the emulator received. It records whether the API key was right, but not the key. */
@@ -30,7 +32,11 @@ export interface ReceivedCall {
   headers: IncomingHttpHeaders;
   /** Why the record has no body. */
   problem?: string;
+  /** Set for a call in the words of the real service. */
+  own?: OwnCall;
 }
+
+type OwnCall = Pick<OwnRoute, 'of' | 'withoutVideo'> & Pick<OwnInterface, 'read'>;
 
 const MAX_REQUEST_BYTES = 2 * 1024 * 1024;
 
@@ -39,13 +45,19 @@ interface Route {
   path: RegExp;
   call: RecordedCall['call'];
   keyless?: true;
+  /** Of the real service. The others are the interface's. */
+  own?: OwnRoute & Pick<OwnInterface, 'read' | 'keyIn'>;
 }
 
-/** Section 4 of the interface, the files behind the links, and the extra calls of some services. */
+/**
+ * Section 4 of the interface, the files behind the links, the extra calls of some services, and the calls of the real service
+ * where they are known: in such a dialect a client may use either.
+ */
 export function routesOf({ dialect, cancelling }: { dialect: DialectName; cancelling: boolean }): Route[] {
   const { idHasSlashes, video } = DIALECTS[dialect];
   const task = idHasSlashes ? /^\/v1\/videos\/(.+)$/ : /^\/v1\/videos\/([^/]+)$/;
   const routes: Route[] = [
+    ...ownRoutes(OWN_INTERFACES[dialect]),
     { methods: ['POST'], path: /^\/v1\/videos\/(text|image)-to-video$/, call: 'submit' },
     { methods: ['GET'], path: task, call: 'status' },
     { methods: ['GET', 'HEAD'], path: /^\/files\/([^/]+)\.mp4$/, call: 'download', keyless: true },
@@ -61,6 +73,17 @@ export function routesOf({ dialect, cancelling }: { dialect: DialectName; cancel
   return routes;
 }
 
+function ownRoutes(own?: OwnInterface): Route[] {
+  const { routes = [], ...rest } = own ?? {};
+  if (own === undefined) return [];
+  return routes.map((route) => ({
+    methods: [route.method],
+    path: route.path,
+    call: route.call,
+    own: { ...route, read: own.read, ...rest },
+  }));
+}
+
 /** Reads a whole request and finds its route. */
 export async function receive(
   request: IncomingMessage,
@@ -70,12 +93,13 @@ export async function receive(
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://emulator');
   const route = routes.find(({ methods, path }) => methods.includes(method) && path.test(pathname));
   const { body, problem } = await readJson(request);
+  const key = (route?.own?.keyIn ?? bearerIn)(headers);
   return {
     record: {
       call: route?.call ?? 'other',
       method,
       path: pathname,
-      authorized: headers.authorization === `Bearer ${apiKey}`,
+      authorized: key === apiKey,
       // An empty key counts as none, or all callers would share it.
       idempotencyKey: headers['idempotency-key']?.toString() || undefined,
       contentType: headers['content-type'],
@@ -83,12 +107,26 @@ export async function receive(
       body,
       atMs: Date.now(),
     },
-    subject: route?.path.exec(pathname)?.[1] ?? '',
+    subject: subjectOf(pathname, searchParams, route),
     query: searchParams,
     keyless: route?.keyless === true,
     headers,
-    problem,
+    problem: problem ?? missingHeader(headers, route?.own),
+    own: route?.own,
   };
+}
+
+function subjectOf(pathname: string, query: URLSearchParams, route?: Route): string {
+  const { own } = route ?? {};
+  if (own?.idIn !== undefined) return encodeURIComponent(query.get(own.idIn) ?? '');
+  if (own?.call === 'submit') return own.of ?? '';
+  return route?.path.exec(pathname)?.[1] ?? '';
+}
+
+function missingHeader(headers: IncomingHttpHeaders, own?: OwnRoute): string | undefined {
+  if (own?.needs === undefined) return undefined;
+  const [name, value] = own.needs;
+  return headers[name] === value ? undefined : `the header ${name} must be ${value}`;
 }
 
 async function readJson(request: IncomingMessage): Promise<{ body?: unknown; problem?: string }> {

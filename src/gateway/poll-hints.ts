@@ -3,6 +3,7 @@ import { decodeFirst } from '../contract/decode-first';
 import { POLL_NOW_SIGNAL, TASK_ID_MEMO, WORKFLOW_TYPE } from '../contract/names';
 import { SEARCH_ATTRIBUTES } from '../contract/search-attributes';
 import { encrypts } from '../encryption/data-converter';
+import { idsInJobs } from '../service';
 import { withDeadline } from './temporal-deadline';
 
 const [TASK_ID] = SEARCH_ATTRIBUTES;
@@ -51,7 +52,8 @@ const SEARCHED_AT_ONCE = 100;
 
 /** By the search attribute, or by the memo where a client that encrypts leaves the attribute out. */
 async function* runningJobsOf(client: Client, taskId: string): AsyncGenerator<string, void, undefined> {
-  const query = `${RUNNING} AND ${TASK_ID} = '${taskId}'`;
+  const ids = idsInJobs(taskId);
+  const query = `${RUNNING} AND ${TASK_ID} IN (${ids.map((id) => `'${id}'`).join(', ')})`;
   for await (const { workflowId } of client.workflow.list({ query, pageSize: 10 })) yield workflowId;
   const { namespace, loadedDataConverter } = client.options;
   if (!encrypts(loadedDataConverter)) return;
@@ -67,7 +69,7 @@ async function* runningJobsOf(client: Client, taskId: string): AsyncGenerator<st
       const payload = memo?.fields?.[TASK_ID_MEMO];
       if (!payload || !execution?.workflowId) continue;
       const found = await decodeFirst(loadedDataConverter, { payloads: [payload] }).catch(() => undefined);
-      if (found === taskId) yield execution.workflowId;
+      if (ids.some((id) => id === found)) yield execution.workflowId;
     }
     nextPageToken = page.nextPageToken ?? undefined;
     if (!nextPageToken?.length) return;

@@ -4,6 +4,7 @@ import { isTainted, redact } from '../contract/redact';
 import type { VideoRequest } from '../contract/request';
 import { bodiesOf, leavesOf, parseJson, valuesIn } from './answer-paths';
 import { createDownloadRules, createVideoConnector } from './download-rules';
+import { mapRequest, operationOf } from './map-request';
 import { type OpenVideoOptions, openVideo, type VideoBody, type VideoSource } from './open-video';
 import type { ServiceProfile } from './profile';
 import type { AnswerReading, TracedReading, VideoState } from './read-answer';
@@ -12,6 +13,7 @@ import type { AnswerPath } from './reading-rules';
 import { type Answered, type Question, refusedContentOf, ServiceConnection } from './service-connection';
 import { ServiceFault } from './service-fault';
 import { DEFAULT_TIMEOUTS, type ServiceTimeouts, type VideoServiceOptions } from './service-options';
+import { fillPath, markTask, taskPathOf, unmarkedId } from './task-paths';
 
 export type CancelAnswer = 'asked' | 'refused' | 'not-offered';
 
@@ -55,7 +57,6 @@ export function createHttpVideoService(options: VideoServiceOptions): VideoServi
 
 const TEXT_TO_VIDEO_PATH = '/v1/videos/text-to-video';
 const IMAGE_TO_VIDEO_PATH = '/v1/videos/image-to-video';
-const TASK_PATH = '/v1/videos/{taskId}';
 const IDEMPOTENCY_HEADER = 'Idempotency-Key';
 
 async function submit(
@@ -65,14 +66,16 @@ async function submit(
 ): ReturnType<VideoService['submit']> {
   const { paths = {}, idempotencyHeader = IDEMPOTENCY_HEADER } = service.profile;
   const { textToVideo = TEXT_TO_VIDEO_PATH, imageToVideo = IMAGE_TO_VIDEO_PATH } = paths;
+  const mapped = mapRequest(service.profile, request);
+  if (!mapped.ok) throw new ServiceFault('refused', { message: mapped.problem });
   const question: Question = {
     method: 'POST',
-    path: request.image_url === undefined ? textToVideo : imageToVideo,
+    path: { textToVideo, imageToVideo }[operationOf(request)],
     headers: {
       'content-type': 'application/json',
       ...(idempotencyHeader !== null && { [idempotencyHeader.toLowerCase()]: idempotencyKey }),
     },
-    body: JSON.stringify(request),
+    body: JSON.stringify(mapped.body),
   };
   const answer = await service.ask('submit', question, request);
   const { reading, status, secrets } = answer;
@@ -85,7 +88,10 @@ async function submit(
     });
   }
   const both = `${reading.found.taskId} is ${taskId}, and ${refusal?.path} says that the request was refused`;
-  return { taskId, doubts: [...doubts, ...(refusal ? [redact(both, secrets)] : [])] };
+  return {
+    taskId: markTask(service.profile, request, taskId),
+    doubts: [...doubts, ...(refusal ? [redact(both, secrets)] : [])],
+  };
 }
 
 /** Why a 2xx answer to a submit has no task id: it refuses the request, or it cannot be read. */
@@ -121,21 +127,24 @@ const OF_CALL = /(^|\.)(request_?id|trace_?id|timestamp|time|path)$/i;
 const isOfCall = (path: string) => OF_CALL.test(path);
 
 async function poll(service: ServiceConnection, taskId: string, signal?: AbortSignal): Promise<TaskReading> {
-  const { task: taskPath = TASK_PATH } = service.profile.paths ?? {};
-  const { status, rawBody, reading, secrets } = await service.ask('poll', {
-    method: 'GET',
-    path: forTask(taskPath, taskId),
-    signal,
-  });
+  const path = taskPathOf(service.profile, taskId);
+  const { status, rawBody, reading, secrets } = await service.ask('poll', { method: 'GET', path, signal });
   if (!reading.json && status !== 202) {
     throw new ServiceFault('unreadable', { status, message: `not JSON: ${redact(rawBody, secrets)}` });
   }
-  const task: VideoState = status > 299 ? { state: 'failed', word: `HTTP ${status}` } : reading.task;
-  const refused = refusedContentOf(reading);
+  const task = taskOf(status, reading);
+  if (task.state !== 'succeeded') return readingOf(reading, task);
+  const link: FoundLink =
+    task.videoUrl === undefined
+      ? await findLink(service, taskId, rawBody, signal)
+      : { videoUrl: task.videoUrl };
+  // Some services say only there that the task has failed.
+  if (link.answer && link.answer.status > 299) {
+    return readingOf(link.answer.reading, taskOf(link.answer.status, link.answer.reading));
+  }
   const { refusedContent: _, ...read } = reading;
-  if (task.state === 'failed') return { ...reading, task, ...(refused && { refusedContent: refused }) };
-  if (task.state !== 'succeeded') return { ...read, task };
-  const videoUrl = task.videoUrl ?? (await findLink(service, taskId, rawBody, signal));
+  const refused = refusedContentOf(reading) ?? (link.answer && refusedContentOf(link.answer.reading));
+  const { videoUrl } = link;
   if (videoUrl === undefined) {
     // Some services call a task a success whose video they withhold.
     return refused
@@ -148,24 +157,42 @@ async function poll(service: ServiceConnection, taskId: string, signal?: AbortSi
   return { ...read, doubts, task: { ...task, videoUrl } };
 }
 
+function taskOf(status: number, reading: TracedReading): VideoState {
+  return status > 299 ? { state: 'failed', word: `HTTP ${status}` } : reading.task;
+}
+
+/** Refused content is told of failed tasks alone. */
+function readingOf(reading: TracedReading, task: VideoState): TaskReading {
+  const { refusedContent: _, ...read } = reading;
+  const refused = task.state === 'failed' ? refusedContentOf(reading) : undefined;
+  return { ...read, task, ...(refused && { refusedContent: refused }) };
+}
+
+interface FoundLink {
+  videoUrl?: string | undefined;
+  /** What the call for the link was answered. */
+  answer?: Answered;
+}
+
 /** The link to a finished video, for services whose answer to a poll has none. */
 async function findLink(
   service: ServiceConnection,
   taskId: string,
   pollBody: string,
   signal?: AbortSignal,
-): Promise<string | undefined> {
+): Promise<FoundLink> {
   const { profile, rules, base } = service;
   const { video } = profile;
-  if (video === undefined) return undefined;
-  if (!('link' in video)) return service.urlOf(forTask(video.path, taskId));
+  if (video === undefined) return {};
+  const id = unmarkedId(profile, taskId);
+  if (!('link' in video)) return { videoUrl: service.urlOf(fillPath(video.path, { taskId: id })) };
   const valuesOf = (body: string, paths: AnswerPath | AnswerPath[]) =>
     valuesIn(bodiesOf(parseJson(body), rules.paths.within), [paths].flat());
   const fileId = first(valuesOf(pollBody, video.id), taskIdFrom)?.value;
-  if (fileId === undefined) return undefined;
-  const path = forTask(video.path.replaceAll('{fileId}', encodeURIComponent(fileId)), taskId);
-  const { rawBody } = await service.ask('link', { method: 'GET', path, signal });
-  return first(valuesOf(rawBody, video.link), linkFrom(base.href))?.value;
+  if (fileId === undefined) return {};
+  const path = fillPath(video.path, { taskId: id, fileId });
+  const answer = await service.ask('link', { method: 'GET', path, signal });
+  return { answer, videoUrl: first(valuesOf(answer.rawBody, video.link), linkFrom(base.href))?.value };
 }
 
 async function cancel(
@@ -173,9 +200,11 @@ async function cancel(
   taskId: string,
   signal?: AbortSignal,
 ): Promise<CancelAnswer> {
-  const { cancel } = service.profile;
+  const { profile } = service;
+  const { cancel } = profile;
   if (cancel === undefined) return 'not-offered';
-  await service.ask('cancel', { method: cancel.method, path: forTask(cancel.path, taskId), signal });
+  const path = fillPath(cancel.path, { taskId: unmarkedId(profile, taskId) });
+  await service.ask('cancel', { method: cancel.method, path, signal });
   return 'asked';
 }
 
@@ -197,13 +226,4 @@ function createVideoSource(
     timeouts: video,
     openWithinMs: exchange.video,
   };
-}
-
-function forTask(path: string, taskId: string): string {
-  return path.replaceAll('{taskId}', escapePathSegment(taskId));
-}
-
-/** Escapes `.` and `..` too: as path segments they would name another resource. */
-function escapePathSegment(segment: string): string {
-  return /^\.+$/.test(segment) ? segment.replaceAll('.', '%2E') : encodeURIComponent(segment);
 }

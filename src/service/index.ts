@@ -1,11 +1,15 @@
+export { parseJson } from './answer-paths';
 export { BUILT_IN_PROFILES, type BuiltInProfile, builtInProfile } from './built-in-profiles';
 export type { AnswerTimeouts } from './call-service';
 export type { CancelAnswer, TaskReading, VideoService } from './http-video-service';
 export type { ReceiverAnswer, Webhook, WebhookOptions, WebhookSender } from './http-webhook-sender';
+export { type Candidate, findCandidates } from './likely-candidates';
+export { type MappedRequest, mapRequest } from './map-request';
 export type { OpenVideoOptions, VideoBody } from './open-video';
 export type { CallOutcome, Permit } from './permit';
 export { parseProfile, profileSchema, readingRules, type ServiceProfile } from './profile';
 export { type AnswerSample, mergeProfiles, type ProposedProfile, proposeProfile } from './propose-profile';
+export { type ProposedRequest, proposeRequest } from './propose-request';
 export { RateLimiter, type RateLimiterOptions } from './rate-limiter';
 export {
   type AnswerReading,
@@ -31,8 +35,9 @@ export {
   type ServiceWithKeys,
 } from './service-directory';
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
-export type { ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';
+export type { SentRequest, ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';
 export { type Reach, ServiceReach } from './service-reach';
+export { idsInJobs } from './task-paths';
 export type { ResumePoint } from './video-range';
 export { createVideoService } from './video-service';
 export { createWebhookSender } from './webhook-sender';

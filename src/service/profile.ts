@@ -5,6 +5,7 @@ import { isPollsPerSecondSaved, POLLS_PER_SECOND_SAVED_RULE } from '../contract/
 import { TASK_STATES } from '../contract/job';
 import { CONTENT_STAGES } from '../contract/refused-content';
 import { chargedPaths, chargedSchema, currencyOf, pricesSchema } from './profile-prices';
+import { requestPartSchema, requestProblems } from './profile-request';
 import {
   type AnswerPath,
   type AnswerPaths,
@@ -38,10 +39,10 @@ const path = pathText
 const pathWith = (name: 'taskId' | 'fileId') =>
   pathText
     .regex(
-      new RegExp(`^/[^\\s#]*\\{${name}\\}[^\\s#]*$`),
+      new RegExp(`^/[^\\s#]*\\{\\+?${name}\\}[^\\s#]*$`),
       `must be a path that begins with / and contains {${name}}`,
     )
-    .describe(`A path at the service with {${name}} in it.`);
+    .describe(`A path at the service with {${name}} in it, or {+${name}} to keep the slashes of the id.`);
 const taskPath = pathWith('taskId');
 const headerName = z
   .string()
@@ -72,6 +73,7 @@ const answerPaths = z
   .describe('One path, or several in the order in which to try them.');
 
 const status = z.int().min(300).max(599).describe('An HTTP status.');
+const headers = z.record(headerName, headerValue);
 const words = z.array(z.union([z.string(), z.number()])).describe("The service's own words or numbers.");
 const NAMED_STATES = TASK_STATES.filter((state): state is NamedState => state !== 'unknown');
 
@@ -84,7 +86,17 @@ export const profileSchema = z
       .strictObject({
         textToVideo: path.optional(),
         imageToVideo: path.optional(),
-        task: taskPath.optional().describe('Where the status of a task is polled.'),
+        task: z
+          .union([
+            taskPath,
+            z
+              .strictObject({ textToVideo: taskPath, imageToVideo: taskPath })
+              .describe(
+                'By the operation that made the task. The ids of tasks from images then begin with image-to-video:.',
+              ),
+          ])
+          .optional()
+          .describe('Where the status of a task is polled.'),
       })
       .optional(),
     auth: z
@@ -101,8 +113,19 @@ export const profileSchema = z
       .union([headerName, z.null()])
       .optional()
       .describe('Idempotency-Key unless set; null for none.'),
-    headers: z.record(headerName, headerValue).optional().describe('Sent with every call to the service.'),
+    headers: headers.optional().describe('Sent with every call to the service.'),
+    callHeaders: z
+      .strictObject({
+        textToVideo: headers.optional(),
+        imageToVideo: headers.optional(),
+        poll: headers.optional(),
+        link: headers.optional().describe('The call that gets the link to a video.'),
+        cancel: headers.optional(),
+      })
+      .optional()
+      .describe('Sent with the calls of one kind, in addition to headers.'),
     requestFields: z.array(text).optional().describe('Further fields that a request may have.'),
+    request: requestPartSchema.optional(),
     read: z
       .strictObject({
         within: answerPaths
@@ -153,7 +176,9 @@ export const profileSchema = z
         failed: z
           .array(status)
           .optional()
-          .describe('Error answers to a poll that mean that the task has failed.'),
+          .describe(
+            'Error answers to a poll, or to the call for the link, that mean that the task has failed.',
+          ),
         content: z
           .array(
             z
@@ -232,6 +257,12 @@ export const profileSchema = z
       error: 'needs a currency: set read.charged.currency, or prices.currency',
     },
   )
+  .superRefine(({ request, requestFields }, { addIssue }) => {
+    if (request === undefined) return;
+    for (const { path, problem } of requestProblems(request, requestFields)) {
+      addIssue({ code: 'custom', path, message: problem });
+    }
+  })
   .describe('How one video service differs from the interface that temporal-videogen expects.');
 
 /** How a service differs from the interface: its paths, fields, headers and words. */
@@ -241,12 +272,32 @@ export type ParsedProfile = { ok: true; profile: ServiceProfile } | { ok: false;
 
 /** The profile, or one line that lists every problem with the path of its field. */
 export function parseProfile(given: unknown): ParsedProfile {
+  const hidden = pathOfProto(given);
+  if (hidden !== undefined)
+    return { ok: false, problem: cleanText(`${hidden} is not known`, MAX_PROBLEM_LENGTH) };
   const parsed = profileSchema.safeParse(given);
   if (parsed.success) return { ok: true, profile: parsed.data };
   const problems = parsed.error.issues.flatMap((issue) => describe(issue));
   const more = problems.splice(MAX_PROBLEMS).length;
   const list = problems.map((problem) => cleanText(problem, MAX_PROBLEM_LENGTH)).join('; ');
   return { ok: false, problem: list + (more > 0 ? `; and ${more} more` : '') };
+}
+
+/** The path of a key `__proto__`. zod leaves such a key of a record out without a word. */
+function pathOfProto(given: unknown): string | undefined {
+  // YAML can name one part in many places: each is looked at once.
+  const seen = new Set<unknown>();
+  const find = (value: unknown, path: readonly string[]): string | undefined => {
+    if (typeof value !== 'object' || value === null || seen.has(value)) return undefined;
+    seen.add(value);
+    if (Object.hasOwn(value, '__proto__')) return [...path, '__proto__'].join('.');
+    for (const [key, part] of Object.entries(value)) {
+      const found = find(part, [...path, key]);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+  return find(given, []);
 }
 
 function describe(issue: z.core.$ZodIssue): string[] {

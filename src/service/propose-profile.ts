@@ -63,7 +63,13 @@ export function mergeProfiles(inUse: ServiceProfile, more: ServiceProfile): Serv
   for (const [state, words] of Object.entries(more.states ?? {}) as [NamedState, string[]][]) {
     states[state] = [...(states[state] ?? []), ...words];
   }
-  return { ...inUse, ...more, read: { ...inUse.read, ...more.read }, states };
+  const read = { ...inUse.read, ...more.read };
+  return {
+    ...inUse,
+    ...more,
+    ...(Object.keys(read).length > 0 && { read }),
+    ...(Object.keys(states).length > 0 && { states }),
+  };
 }
 
 /** Adds paths for one field until every answer has it: a service may use another path in each of its answers. */

@@ -4,7 +4,7 @@ import { errorCode } from '../contract/error-code';
 import { type Secrets, secretHider } from '../contract/redact';
 import { endOfString } from './answer-paths';
 import { SECRET_HEADERS } from './secrets-of-call';
-import type { ServiceAnswer } from './service-options';
+import type { SentRequest, ServiceAnswer } from './service-options';
 
 const MAX_FILES = 200;
 const MAX_FILE_BYTES = 1_000_000;
@@ -66,7 +66,8 @@ export function recordAnswers(
 function recordingOf(recorded: ServiceAnswer): string {
   const text = JSON.stringify(recorded, undefined, 2);
   if (Buffer.byteLength(text) <= MAX_FILE_BYTES) return `${text}\n`;
-  const shortened = JSON.stringify({ ...recorded, body: shorten(recorded.body) });
+  const { sent: _, ...answer } = recorded;
+  const shortened = JSON.stringify({ ...answer, body: shorten(recorded.body) });
   if (Buffer.byteLength(shortened) <= MAX_FILE_BYTES) return `${shortened}\n`;
   // The body is no longer JSON, but its beginning can be read. A character may take six bytes: \u001b.
   const body = recorded.body.slice(0, Math.floor(MAX_FILE_BYTES / 8));
@@ -75,7 +76,7 @@ function recordingOf(recorded: ServiceAnswer): string {
 
 /** The answer without secrets. Its body is read the same, except for the signatures of links. */
 export function redactAnswer(
-  { call, status, headers, body }: ServiceAnswer,
+  { call, sent, status, headers, body }: ServiceAnswer,
   secrets: Secrets,
 ): ServiceAnswer {
   const hide = secretHider(secrets);
@@ -84,10 +85,16 @@ export function redactAnswer(
     .map(([name, value]) => [name, Array.isArray(value) ? value.map(hide) : hide(value ?? '')]);
   return {
     call,
+    ...(sent && { sent: redactSent(sent, hide, secrets) }),
     status,
     headers: Object.fromEntries(safe),
     body: redactBody(body, secrets),
   };
+}
+
+/** Links in it, such as that to an uploaded image, lose their signatures. */
+function redactSent({ method, path, body }: SentRequest, hide: (text: string) => string, secrets: Secrets) {
+  return { method, path: hide(path), ...(body !== undefined && { body: redactBody(body, secrets) }) };
 }
 
 /** A body without secrets; JSON stays JSON. */

@@ -1,5 +1,7 @@
 import type { Secrets } from '../contract/redact';
 import { looksLikeToken } from '../contract/redact-links';
+import { allHeaders } from './headers-of-call';
+import type { ServiceProfile } from './profile';
 
 /** Names of headers whose values are secrets, in requests and in answers. */
 export const SECRET_HEADERS = /auth|cookie|token|secret|key|signature|credential|password/i;
@@ -7,13 +9,9 @@ export const SECRET_HEADERS = /auth|cookie|token|secret|key|signature|credential
 const MIN_KEY_LENGTH = 8;
 
 /** What a call carries that must never be logged: its keys, the profile's headers, and the query of its address. */
-export function secretsOf(
-  path: string,
-  keys: readonly string[],
-  headers: Record<string, string> = {},
-): Secrets {
+export function secretsOf(path: string, keys: readonly string[], profile: ServiceProfile = {}): Secrets {
   const [, query = ''] = path.split(/\?(.*)/s);
-  const fields = Object.entries(headers);
+  const fields = allHeaders(profile);
   const isKey = ([name, value]: [string, string]) =>
     SECRET_HEADERS.test(name) && value.length >= MIN_KEY_LENGTH;
   return {

@@ -10,6 +10,7 @@ import {
   type ServiceCall,
   startDeadline,
 } from './call-service';
+import { headersOfCall } from './headers-of-call';
 import { readingRules, type ServiceProfile } from './profile';
 import { type HttpAnswer, type TracedReading, traceAnswer } from './read-answer';
 import type { ReadingRules } from './reading-rules';
@@ -31,7 +32,7 @@ const MAX_HOST_LENGTH = 200;
 /** What differs between the calls to the service. */
 export type Question = Pick<ServiceCall, 'method' | 'path' | 'headers' | 'body' | 'signal'>;
 
-/** Answers to a poll that are about the task when they say that its content was refused. */
+/** Answers to a poll, or for its link, that are about the task when they say that its content was refused. */
 const REFUSED_TASK_STATUSES = [400, 422, 451];
 
 /** An answer that is not a refusal. */
@@ -74,7 +75,8 @@ export class ServiceConnection {
     const key = this.readKey();
     const isSubmit = kind === 'submit';
     const path = this.basePath + question.path;
-    const secrets = secretsOf(path, [key], this.profile.headers);
+    const ownHeaders = headersOfCall(this.profile, kind, request);
+    const secrets = secretsOf(path, [key], this.profile);
     const call: ServiceCall = {
       ...question,
       ...this.timeouts[isSubmit ? 'submit' : 'poll'],
@@ -85,7 +87,7 @@ export class ServiceConnection {
         accept: 'application/json',
         'accept-encoding': 'identity',
         'user-agent': 'temporal-videogen',
-        ...this.profile.headers,
+        ...ownHeaders,
         ...this.authHeader(key),
         ...question.headers,
       },
@@ -93,7 +95,8 @@ export class ServiceConnection {
     const dispatcher = isSubmit ? this.freshConnections : this.keepAlive;
     const limitMs = this.timeouts.exchange[isSubmit ? 'submit' : 'poll'];
     const { statusCode, headers, body } = await exchange(dispatcher, call, limitMs);
-    this.showAnswer({ call: kind, status: statusCode, headers, body }, secrets);
+    const sent = { method: call.method, path, ...(call.body !== undefined && { body: call.body }) };
+    this.showAnswer({ call: kind, sent, status: statusCode, headers, body }, secrets);
     const reading = traceAnswer(
       { status: statusCode, headers, receivedAtMs: Date.now(), body, baseUrl: this.base.href, request },
       this.rules,
@@ -101,7 +104,8 @@ export class ServiceConnection {
     const status = this.statusOf(kind, statusCode, reading);
     const { refusals } = this.profile;
     const isRefusedTask = reading.refusedContent?.isCertain && REFUSED_TASK_STATUSES.includes(status);
-    const isFailedTask = kind === 'poll' && (refusals?.failed?.includes(status) || isRefusedTask);
+    const isOfTask = kind === 'poll' || kind === 'link';
+    const isFailedTask = isOfTask && (refusals?.failed?.includes(status) || isRefusedTask);
     if (status > 299 && !isFailedTask) {
       const redirect = describeRedirect(status, headers.location, this.base.origin);
       const { serviceMessage } = wordsOf(reading);
@@ -138,7 +142,7 @@ export class ServiceConnection {
   }
 
   secrets(): Secrets {
-    return secretsOf('', [this.readKey()], this.profile.headers);
+    return secretsOf('', [this.readKey()], this.profile);
   }
 
   redactHost(hostname: string): string {

@@ -33,9 +33,19 @@ export function baseOf(baseUrl: string): URL {
   return new URL(`${baseUrl.replace(/(?<!\/)\/+$/, '')}/`);
 }
 
+/** What the service was asked. */
+export interface SentRequest {
+  method: string;
+  path: string;
+  /** JSON; only submits have one. */
+  body?: string;
+}
+
 /** One answer of the service without secrets: it may be recorded and shown to others. */
 export interface ServiceAnswer {
   call: 'submit' | 'poll' | 'link' | 'cancel';
+  /** What it answers, without secrets too. */
+  sent?: SentRequest;
   status: number;
   headers: Dispatcher.ResponseData['headers'];
   body: string;

@@ -30,10 +30,13 @@ function save(text: string, name = 'answer.json'): string {
 }
 
 it('prints what the page about other services shows', async () => {
-  const [answer, shown] = commandsOf(readPage('other-services.md'));
+  const [answer, shown, request, proposed] = commandsOf(readPage('other-services.md'));
   expect(shown?.command).toBe('npx videogen explain answer.json');
   const { out } = await videogen(save(answer?.output.join('\n') ?? ''));
   expect(out.trimEnd().split('\n')).toEqual(shown?.output);
+  expect(proposed?.command).toBe('npx videogen explain --request body.json');
+  const body = save(request?.output.join('\n') ?? '', 'body.json');
+  expect((await videogen('--request', body)).out.trimEnd().split('\n')).toEqual(proposed?.output);
 });
 
 it('prints what the page about refused content shows, with the profile that it shows', async () => {
@@ -152,6 +155,7 @@ it('reads what a worker recorded: a folder, a file, or one answer per line', asy
       read: { video: 'deliverable.href', taskId: 'ticket.no', state: 'ticket.phase' },
       states: { succeeded: ['P9'] },
     },
+    candidates: [],
     notes: [],
   });
   const lines = [
@@ -194,4 +198,112 @@ it('reads with the configured profile, and proposes a complete one', async () =>
     read: { taskId: 'ticket.no', state: 'ticket.phase', video: 'deliverable.href' },
     states: { succeeded: ['P9'] },
   });
+});
+
+describe('what is left over in an answer', () => {
+  it('is offered as lines to choose from, if nothing certain is found', async () => {
+    const body = { id: 'a', mood: 'fine', seen: 3, page: 'https://example.com/x?sign=abc', made_at: 'today' };
+    const { out } = await videogen(save(JSON.stringify(body)));
+    expect(out).toBe(`answer.json: HTTP 200
+  task id   a  at id
+  state: nothing found
+  video: nothing found
+
+No profile can be guessed from this.
+# Nothing certain was found for these. Keep the lines that are right, if any is:
+# read:
+#   state: mood  # "fine"
+#   video: page  # "https://example.com/x?…"
+`);
+  });
+
+  it('is a comment beside what is certain, in text that is still a profile', async () => {
+    const body = { job: { uuid: '0b1c' }, status: 'completed', page: 'https://example.com/x' };
+    const { out } = await videogen(save(JSON.stringify(body)));
+    const yaml = out.slice(out.indexOf('read:'), out.indexOf('With it:'));
+    expect(yaml).toContain('#   video: page  # "https://example.com/x"\n');
+    expect(parseProfile(parse(yaml))).toEqual({ ok: true, profile: { read: { taskId: 'job.uuid' } } });
+  });
+
+  it('is listed for programs', async () => {
+    const { out } = await videogen(save('{"number":5,"mood":"fine"}'), '--json');
+    expect(JSON.parse(out).candidates).toEqual([
+      { field: 'taskId', path: 'number', value: '5' },
+      { field: 'state', path: 'mood', value: 'fine' },
+    ]);
+  });
+});
+
+describe('--request', () => {
+  const BODY = { model: 'v2', input: { text: 'A red fox', seconds: '5' }, hd: true };
+
+  it('proposes how a profile words requests, and shows what would be sent', async () => {
+    const { code, out } = await videogen('--request', save(JSON.stringify(BODY), 'body.json'));
+    expect(code).toBe(0);
+    expect(out).toBe(`body.json: a request
+  prompt        A red fox
+  duration      5
+
+Save this as profile.yaml and set VIDEOGEN_PROFILE=profile.yaml:
+
+requestFields:
+  - model
+request:
+  fields:
+    model:
+      default: v2
+    prompt:
+      to: input.text
+    duration:
+      to: input.seconds
+      as: "{value}"
+  constants:
+    hd: true
+# Not found in it: image_url, resolution, aspect_ratio, seed. Each is sent under its own name unless you give it a place, or to: null if the service does not take it.
+
+With it:
+
+body.json: sent as
+  {"hd":true,"model":"v2","input":{"text":"A red fox","seconds":"5"}}
+`);
+  });
+
+  it('is named when a request was taken for an answer', async () => {
+    const { out } = await videogen(save(JSON.stringify(BODY)));
+    expect(out).toContain('answer.json looks like a request: videogen explain --request\n');
+    expect((await videogen(save('{"id":"a","prompt":"A red fox"}'))).out).not.toContain('looks like');
+  });
+
+  it('adds to what is proposed from an answer', async () => {
+    const request = save(JSON.stringify(BODY), 'body.json');
+    const { out } = await videogen(save(TICKET), '--request', request, '--json');
+    const { profile, request: shown } = JSON.parse(out);
+    expect(profile).toMatchObject({
+      read: { taskId: 'ticket.no' },
+      request: { fields: { prompt: { to: 'input.text' } } },
+    });
+    expect(shown.request).toEqual({ prompt: 'A red fox', duration: 5 });
+  });
+
+  it.each<[string[], RegExp]>([
+    [[], /^There is nothing to explain: give a file with an answer, or --request and a file\.\n$/],
+    [
+      ['--request', 'none.json'],
+      /^none\.json cannot be read \(ENOENT\): give a file with the JSON body [^\n]*\.\n$/,
+    ],
+  ])('%j is refused in one line', async (args, line) => {
+    expect(await videogen(...args)).toEqual({ code: 2, out: '', err: expect.stringMatching(line) });
+  });
+
+  it('that is not JSON is refused in one line', async () => {
+    const { code, err } = await videogen('--request', save('prompt=x', 'body.txt'));
+    expect([code, err]).toEqual([2, expect.stringMatching(/body\.txt is not JSON: give a file [^\n]*\.\n$/)]);
+  });
+});
+
+it('a recording says what was sent', async () => {
+  const sent = { method: 'POST', path: '/v1/videos', body: '{"input":{"text":"x"},"parts":[{"url":"y"}]}' };
+  recordAnswers(folder)({ headers: {}, call: 'submit', sent, status: 200, body: '{"task_id":"a"}' });
+  const { out } = await videogen(folder);
+  expect(out).toContain('  sent      POST /v1/videos with input.text, parts[0].url\n');
 });

@@ -4,6 +4,7 @@ import { scripts } from '../../package.json';
 import { SETTING_NAMES } from '../../src/config/all-settings';
 import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../../src/contract';
 import { DIALECT_NAMES } from '../../src/emulator';
+import { OWN_INTERFACES } from '../../src/emulator/dialects/own-interfaces';
 import { BUILT_IN_PROFILES } from '../../src/service';
 import { parser } from '../cli/parser';
 import { blocksOf, pageNames, readPage, readReadme } from '../support/docs-page';
@@ -89,12 +90,16 @@ test('the page about configuration names every setting that the code reads, and 
   expect(unknown).toEqual([]);
 });
 
-test('the page about other services lists every dialect, and the built-in profile of each that has one', () => {
+test('the page about other services lists every dialect, the built-in profile of each that has one, and what was run', () => {
   const rows = [
-    ...(pages['other-services.md'] ?? '').matchAll(/^\| [^|]+ \| `([a-z0-9-]+)` \| ([^|]*) \|$/gm),
+    ...(pages['other-services.md'] ?? '').matchAll(
+      /^\| [^|]+ \| `([a-z0-9-]+)` \| ([^|]*) \| (answers|answers, requests) \|$/gm,
+    ),
   ];
   const names = rows.map(([, name]) => name);
   expect(['default', ...names].sort()).toEqual([...DIALECT_NAMES].sort());
   const named = rows.filter(([, name, profile]) => profile?.includes(`\`${name}\``)).map(([, name]) => name);
   expect(named.sort()).toEqual(Object.keys(BUILT_IN_PROFILES).sort());
+  const withRequests = rows.filter(([, , , run]) => run === 'answers, requests').map(([, name]) => name);
+  expect(withRequests.sort()).toEqual(Object.keys(OWN_INTERFACES).sort());
 });

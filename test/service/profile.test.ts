@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Ajv2020 from 'ajv/dist/2020';
+import { parse } from 'yaml';
 import { BUILT_IN_PROFILES } from '../../src/service/built-in-profiles';
 import {
   parseProfile,
@@ -9,6 +10,7 @@ import {
   type ServiceProfile,
 } from '../../src/service/profile';
 import { traceAnswer } from '../../src/service/read-answer';
+import { blocksOf, readPage } from '../support/docs-page';
 
 const WHOLE = {
   name: 'Everything',
@@ -16,7 +18,20 @@ const WHOLE = {
   auth: { header: 'X-Api-Key', scheme: '' },
   idempotencyHeader: null,
   headers: { 'X-Version': '2' },
+  callHeaders: { textToVideo: { 'X-Async': 'enable' }, poll: {}, link: {}, cancel: {}, imageToVideo: {} },
   requestFields: ['model'],
+  request: {
+    within: 'input',
+    fields: {
+      model: { to: 'model', default: 'm1' },
+      duration: { as: '{value}s' },
+      resolution: { to: 'size', with: ['aspect_ratio'], values: { '720p': '1280x720' } },
+      seed: { to: null },
+    },
+    constants: { 'input.enhance': true },
+    textToVideo: { constants: { 'input.kind': 'text' } },
+    imageToVideo: { fields: { image_url: { to: 'images[0].url' } } },
+  },
   read: {
     within: ['ticket'],
     taskId: 'ticket.no',
@@ -41,6 +56,11 @@ describe('a profile', () => {
     ['everything', WHOLE],
     ['a path of the video', { video: { path: '/v1/videos/{taskId}/content' } }],
     ['where its schema is', { $schema: './profile.schema.json' }],
+    [
+      'a path of tasks for each operation',
+      { paths: { task: { textToVideo: '/t/{taskId}', imageToVideo: '/i/{taskId}' } } },
+    ],
+    ['ids with slashes in its paths', { paths: { task: '/v1beta/{+taskId}' } }],
     ...Object.entries(BUILT_IN_PROFILES),
   ])('may have %s, and its JSON Schema agrees', (_what, profile) => {
     expect(parseProfile(profile)).toEqual({ ok: true, profile });
@@ -77,6 +97,12 @@ describe('a profile', () => {
     ],
     [{ polling: { min: 'soon' } }, 'polling.min must be milliseconds or a length of time such as "5s"'],
     [{ headers: { 'a b': 'x' } }, 'headers'],
+    [{ callHeaders: { submit: {} } }, 'callHeaders.submit is not known'],
+    [
+      { callHeaders: { poll: { host: 'x' } } },
+      'callHeaders.poll.host must not be host, which is set by the connection',
+    ],
+    [{ paths: { task: { textToVideo: '/t/{taskId}' } } }, 'paths.task.imageToVideo'],
   ])('%j is refused with the path of the problem', (given, problem) => {
     const parsed = parseProfile(given);
     expect(parsed).toMatchObject({ ok: false });
@@ -90,6 +116,11 @@ describe('a profile', () => {
       'paths.task must be a path that begins with / and contains {taskId}; read.taskID is not known',
     );
   });
+});
+
+it('the profile that the page about other services shows is one', () => {
+  const shown = blocksOf(readPage('other-services.md'), 'yaml').map((text) => parseProfile(parse(text)));
+  expect(shown).toEqual([{ ok: true, profile: expect.objectContaining({ request: expect.anything() }) }]);
 });
 
 it('the shipped JSON Schema equals the code: npm run schema writes it', () => {

@@ -51,6 +51,18 @@ describe('an answer of very many texts', () => {
 });
 
 describe('a recording contains', () => {
+  it('what was sent, without the key and the signatures of links', () => {
+    const image = `https://gateway.example/i.png?signature=${'s'.repeat(30)}`;
+    const sent = { method: 'POST', path: `/v1/x?token=${KEY}`, body: JSON.stringify({ image, note: KEY }) };
+    const recorded = redactAnswer(answer({}, { call: 'submit', sent }), { keys: [KEY], wholeValues: [KEY] });
+    expect(recorded.sent).toMatchObject({ method: 'POST' });
+    expect(JSON.parse(recorded.sent?.body ?? '')).toEqual({
+      image: 'https://gateway.example/i.png?…',
+      note: '…',
+    });
+    expect(JSON.stringify(recorded)).not.toContain(KEY);
+  });
+
   it.each(PROVIDERS)('all that $name answers, except for the queries of its links', ({ exchanges }) => {
     for (const [{ status, body }] of exchanges) {
       const signed = body.replaceAll('.mp4', `.mp4?sign=${'s'.repeat(30)}&Expires=17`);

@@ -224,7 +224,7 @@ describe('the secrets of a call', () => {
 
   it('are the headers of a profile too, as keys when their name says so', () => {
     const headers = { 'X-Version': '2026-11-15', 'X-Tenant-Secret': 'of-the-tenant', 'X-Key-Id': '2' };
-    expect(secretsOf('/v', [KEY], headers)).toEqual({
+    expect(secretsOf('/v', [KEY], { headers })).toEqual({
       keys: [KEY, 'of-the-tenant'],
       wholeValues: ['2026-11-15', '2'],
     });

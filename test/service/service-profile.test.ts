@@ -44,6 +44,91 @@ it('the paths of a profile are used, with the id escaped', async () => {
   ]);
 });
 
+it('a submit has the body that the profile describes, and one that it refuses is not sent', async () => {
+  const server = await serve(accept);
+  const service = connect(server, {
+    request: { fields: { prompt: { to: 'input.text' }, duration: { as: '{value}s' }, seed: { to: null } } },
+  });
+  await service.submit({ prompt: 'x', duration: 5 }, { idempotencyKey: 'k' });
+  await expect(service.submit({ prompt: 'x', seed: 1 }, { idempotencyKey: 'k' })).rejects.toMatchObject({
+    kind: 'refused',
+    facts: { message: 'seed is not taken by the service: leave it out' },
+  });
+  expect(server.requests.map(({ body }) => JSON.parse(body))).toEqual([
+    { input: { text: 'x' }, duration: '5s' },
+  ]);
+});
+
+it('with a path of tasks for each operation, the id of a task tells where it is polled', async () => {
+  const server = await serve((request) => replyJson(request, { task_id: '7', status: 'completed' }));
+  const service = connect(server, {
+    paths: { task: { textToVideo: '/text/{taskId}', imageToVideo: '/image/{taskId}' } },
+    cancel: { method: 'DELETE', path: '/all/{taskId}' },
+    video: { path: '/all/{taskId}/content' },
+  });
+  const image = { prompt: 'x', image_url: 'https://example.com/a.png' };
+  expect((await service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })).taskId).toBe('7');
+  const { taskId } = await service.submit(image, { idempotencyKey: 'k' });
+  expect(taskId).toBe('image-to-video:7');
+  await service.poll('7');
+  const { task } = await service.poll(taskId);
+  await service.cancel(taskId);
+  expect(task).toMatchObject({ videoUrl: `${server.url}/base/all/7/content` });
+  expect(server.requests.slice(2).map(({ line }) => line)).toEqual([
+    'GET /base/text/7 HTTP/1.1',
+    'GET /base/image/7 HTTP/1.1',
+    'DELETE /base/all/7 HTTP/1.1',
+  ]);
+  // Elsewhere an id is the service's own, whatever it begins with.
+  await connect(server, {}).poll(taskId);
+  expect(server.requests.at(-1)?.line).toBe('GET /base/v1/videos/image-to-video%3A7 HTTP/1.1');
+});
+
+it('the slashes of an id stay if the path says so, and nothing else of it gets out of its place', async () => {
+  const server = await serve((request) => replyJson(request, { done: false }));
+  const service = connect(server, { paths: { task: '/v1beta/{+taskId}' } });
+  await service.poll('models/veo/operations/a b');
+  await service.poll('../../x?y#z');
+  expect(server.requests.map(({ line }) => line)).toEqual([
+    'GET /base/v1beta/models/veo/operations/a%20b HTTP/1.1',
+    'GET /base/v1beta/%2E%2E/%2E%2E/x%3Fy%23z HTTP/1.1',
+  ]);
+});
+
+it('each kind of call has its own headers, whose values are redacted like those of all calls', async () => {
+  const server = await serve((request) =>
+    request.line.startsWith('DELETE')
+      ? replyJson(request, { message: 'no token secret-of-cancel' }, { status: 400 })
+      : replyJson(request, { task_id: '7', status: 'running' }),
+  );
+  const service = connect(server, {
+    headers: { 'X-Async': 'off' },
+    callHeaders: {
+      textToVideo: { 'x-async': 'enable' },
+      imageToVideo: { 'X-Image': '1' },
+      poll: { 'X-Poll': '1' },
+      cancel: { 'X-Token': 'secret-of-cancel' },
+    },
+    cancel: { method: 'DELETE', path: '/{taskId}' },
+  });
+  await service.submit({ prompt: 'x' }, { idempotencyKey: 'k' });
+  await service.submit({ prompt: 'x', image_url: 'https://example.com/a.png' }, { idempotencyKey: 'k' });
+  await service.poll('7');
+  await expect(service.cancel('7')).rejects.toMatchObject({ facts: { message: 'no token …' } });
+  const own = server.requests.map(({ headers }) => [
+    headers['x-async'],
+    headers['x-image'],
+    headers['x-poll'],
+  ]);
+  expect(own).toEqual([
+    ['enable', undefined, undefined],
+    ['off', '1', undefined],
+    ['off', undefined, '1'],
+    ['off', undefined, undefined],
+  ]);
+  expect(server.requests.map(({ headers }) => headers['x-token'])).toEqual([...Array(3), 'secret-of-cancel']);
+});
+
 it('the key is sent in the header of the profile, with its other headers', async () => {
   const server = await serve(accept);
   const service = connect(server, {
@@ -124,6 +209,20 @@ describe('a link that takes one more call', () => {
     ]);
   });
 
+  it('may be refused because the task has failed, if the profile says so', async () => {
+    const server = await serve((request) =>
+      request.line.includes('/files')
+        ? replyJson(request, { detail: [{ msg: 'No image' }] }, { status: 422 })
+        : replyJson(request, { status: 'Success', file_id: '1' }),
+    );
+    const failing = connect(server, { ...profile, refusals: { failed: [422] } });
+    expect(await failing.poll('t')).toMatchObject({
+      task: { state: 'failed', word: 'HTTP 422' },
+      serviceMessage: { message: 'No image' },
+    });
+    await expect(connect(server, profile).poll('t')).rejects.toMatchObject({ facts: { status: 422 } });
+  });
+
   it('is not requested before, nor without an id', async () => {
     const answers = [
       { status: 'Processing', file_id: '1' },
@@ -165,8 +264,18 @@ it('onAnswer is called with every answer of the service, good or bad, without th
   await service.submit({ prompt: 'x' }, { idempotencyKey: 'k' });
   await service.poll('t').catch(() => undefined);
   expect(answers).toMatchObject([
-    { call: 'submit', status: 200, body: '{"task_id":"task/1"}' },
-    { call: 'poll', status: 404, body: '{"message":"gone, …"}' },
+    {
+      call: 'submit',
+      sent: { method: 'POST', path: '/base/v1/videos/text-to-video', body: '{"prompt":"x"}' },
+      status: 200,
+      body: '{"task_id":"task/1"}',
+    },
+    {
+      call: 'poll',
+      sent: { method: 'GET', path: '/base/v1/videos/t' },
+      status: 404,
+      body: '{"message":"gone, …"}',
+    },
   ]);
   expect(JSON.stringify(answers)).not.toContain(KEY);
 });

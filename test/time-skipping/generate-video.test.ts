@@ -215,18 +215,25 @@ test(
   S3_SERVER_TIMEOUT_MS,
 );
 
-test('a job at a service of another dialect stores the video of its one task, whose id is too long for a number', async () => {
-  const options = { jobTimeMs: 0, dialect: 'pixverse', profile: builtInProfile('pixverse') } as const;
-  await inWorld(env, options, async ({ emulator, videos }) => {
-    emulator.next('submit', { kind: 'rate-limited', retryAfter: 5 });
-    emulator.next('status', { kind: 'refused', status: 401, message: 'no such key' });
-    const { taskId, video } = await videos.execute({ request });
-    expect(taskId).toMatch(/^\d{18}$/);
-    const file = await readFile(fileURLToPath(video.uri));
-    expect(file.equals(await emulator.video(taskId))).toBe(true);
-    expect(emulator.generations()).toHaveLength(1);
-  });
-});
+test.each([
+  ['answers', 'pixverse'],
+  ['answers and requests', 'kling'],
+] as const)(
+  'a job at a service with %s like %s stores the video of its one task, whose id is too long for a number',
+  async (_, dialect) => {
+    const options = { jobTimeMs: 0, dialect, profile: builtInProfile(dialect) };
+    await inWorld(env, options, async ({ emulator, videos }) => {
+      const request = { prompt: 'A red fox', duration: 5 };
+      emulator.next('submit', { kind: 'rate-limited', retryAfter: 5 });
+      emulator.next('status', { kind: 'refused', status: 401, message: 'no such key' });
+      const { taskId, video } = await videos.execute({ request });
+      expect(taskId).toMatch(/^\d{18}$/);
+      const file = await readFile(fileURLToPath(video.uri));
+      expect(file.equals(await emulator.video(taskId))).toBe(true);
+      expect(emulator.generations()).toHaveLength(1);
+    });
+  },
+);
 
 test('an unknown answer format works with the profile that is proposed from its answers', async () => {
   const video = await noiseVideo(request, 10_000);

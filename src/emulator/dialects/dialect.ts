@@ -53,7 +53,10 @@ export class ReplyWithStatus {
 export const withStatus = (status: number, body?: object): ReplyWithStatus =>
   new ReplyWithStatus(status, body);
 
-/** The answers of one kind of service. Requests and paths are those of the interface in every dialect. */
+/**
+ * The answers of one kind of service. Requests and paths are those of the interface in every dialect, and those of the real
+ * service too where own-interfaces.ts has them.
+ */
 export interface Dialect {
   /** Without a word for cancelled, a cancelled task is reported as failed. */
   words: Record<'queued' | 'running' | 'succeeded' | 'failed', StateWord> & { cancelled?: StateWord };

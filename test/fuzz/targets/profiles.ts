@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { readProfile } from '../../../src/config/service-config';
-import { readingRules, traceAnswer } from '../../../src/service';
+import type { VideoRequest } from '../../../src/contract/request';
+import { mapRequest, readingRules, traceAnswer } from '../../../src/service';
 import { BUILT_IN_PROFILES } from '../../../src/service/built-in-profiles';
 import { fc } from '../../support/properties';
 import { anyText, edited, fields, jsonValue, longText } from '../hostile';
@@ -14,7 +15,15 @@ const PROFILE: Record<string, readonly unknown[]> = {
   paths: [{ task: '/v1/tasks/{taskId}' }, { textToVideo: '/v1/videos' }, { task: 'x' }],
   auth: [{ header: 'X-Key', scheme: '' }],
   idempotencyHeader: [null, 'X-Idempotency'],
-  requestFields: [['style']],
+  callHeaders: [{ poll: { 'X-Poll': '1' } }, { submit: {} }],
+  requestFields: [['style'], ['__proto__', 'a.b']],
+  request: [
+    { within: 'input', fields: { duration: { to: 'input.seconds', as: '{value}s' }, seed: { to: null } } },
+    { fields: { prompt: { to: 'content[0].text' } }, constants: { 'content[0].type': 'text' } },
+    { fields: { resolution: { with: ['aspect_ratio'], to: 'size', values: { '720p 16:9': '1280x720' } } } },
+    { fields: { prompt: { to: 'a[20].b' }, seed: { to: 'a.b' } } },
+    { constants: { '__proto__.x': 1 } },
+  ],
   read: [
     { taskId: 'data.task_id', state: ['data.status', 'status'] },
     { video: 'videos[].url' },
@@ -41,6 +50,14 @@ const YAMLS = [
   '? complex\n: - 1\n  - !!binary aGk=\n<<: { name: x }\n',
   '%YAML 1.2\n---\nname: !tag fox\n...\n',
 ];
+
+const REQUEST: VideoRequest = {
+  prompt: 'A red fox',
+  resolution: '720p',
+  aspect_ratio: '16:9',
+  duration: 5,
+  seed: 7,
+};
 
 const LEVELS = 12;
 /** Each level names the one before it nine times. */
@@ -71,7 +88,8 @@ export const profiles: Target<string> = {
         { status: 200, body: '{"data":{"task_id":"t","status":"busy"}}' },
         readingRules(read),
       );
-      return { texts: [JSON.stringify(reading)] };
+      const mapped = mapRequest(read, REQUEST);
+      return { texts: [JSON.stringify(reading), JSON.stringify(mapped)] };
     } finally {
       // It may have the key in it, and is not ours.
       writeFileSync(file, '');
