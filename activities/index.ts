@@ -5,6 +5,8 @@ import { ImageLinks, type VideoStorage } from '../src/storage';
 import { createBatchFiles } from './batch/batch-files';
 import { createCancelVideo } from './cancel-video';
 import { createDownloadVideo, type DownloadOptions } from './download/download-video';
+import { createMakeExtras } from './extras/make-extras';
+import { createTakeLastFrame } from './extras/take-last-frame';
 import { LearnedTimes } from './learn/learned-times';
 import { createPollTask, createPollVideo, createPollVideos } from './poll-video';
 import { createSayReceiver } from './say-receiver';
@@ -18,6 +20,8 @@ export type { OpenBatchInput, ReadRequestsInput, RecordResultsInput } from './ba
 export type { CancelVideoInput } from './cancel-video';
 export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './download/download-video';
 export type { DownloadPace } from './download/watch-pace';
+export type { MadeExtras, MakeExtrasInput } from './extras/make-extras';
+export type { TakeLastFrameInput, TakenFrame } from './extras/take-last-frame';
 export type { PollVideoInput, PollVideosInput } from './poll-video';
 export type { SentWebhook } from './send-webhook';
 export type { RecalledSubmit, RecallSubmitInput } from './submit/recall-submit';
@@ -41,6 +45,8 @@ export interface VideoActivityDeps extends DownloadOptions {
   pollsPerSecondSaved?: number;
   /** How webhooks are sent. Without it none are: those of jobs with a `callbackUrl` wait for a worker that has it. */
   webhooks?: WebhookOptions;
+  /** The executable of ffmpeg, for extras and `continueFrom`. Without it jobs get no extras, and cannot continue from others. */
+  ffmpeg?: string;
 }
 
 /**
@@ -61,6 +67,7 @@ export function createVideoActivities({
   caps = {},
   webhooks,
   pollsPerSecondSaved,
+  ffmpeg,
   ...download
 }: VideoActivityDeps) {
   const pollTask = createPollTask(service, rateLimiter, pollsPerSecondSaved);
@@ -79,6 +86,12 @@ export function createVideoActivities({
     pollVideo: sayReceiver(createPollVideo(pollTask)),
     pollVideos: createPollVideos(pollTask),
     downloadVideo: createDownloadVideo({ ...download, service, storage, rateLimiter, learnedTimes }),
+    makeExtras: createMakeExtras({ storage, ffmpeg, sidecar: download.sidecar }),
+    takeLastFrame: createTakeLastFrame({
+      storage,
+      ffmpeg,
+      requestFields: service.profile?.requestFields,
+    }),
     cancelVideo: createCancelVideo(service),
     sendWebhook: createSendWebhook(sender),
     ...createBatchFiles(storage, service.profile),

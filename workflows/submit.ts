@@ -10,9 +10,16 @@ import {
 import type { RecalledSubmit, SubmittedTask, VideoActivities } from '../activities';
 import type { InspectedSubmit, SubmitNote } from '../activities/submit/submit-note';
 import { cleanText } from '../src/contract/clean-text';
+import { parseLastFrameUrl } from '../src/contract/continue-from';
 import { mayHaveMadeTask } from '../src/contract/failure-table';
-import { INSPECT_SUBMIT_POLICY, RECALL_POLICY, SUBMIT_POLICY } from '../src/contract/policies';
-import { describeRequest, describeTask } from '../src/contract/summaries';
+import {
+  INSPECT_SUBMIT_POLICY,
+  LAST_FRAME_POLICY,
+  RECALL_POLICY,
+  SUBMIT_POLICY,
+} from '../src/contract/policies';
+import type { VideoRequest } from '../src/contract/request';
+import { describeLastFrame, describeRequest, describeTask } from '../src/contract/summaries';
 import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/video-failure';
 import { waitForDecision } from './decisions';
 import type { Job } from './job';
@@ -68,6 +75,9 @@ async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> 
     if (task) return task;
     throw createFailure('DeadlineExceeded');
   }
+  const continuesFrom = parseLastFrameUrl(request.image_url);
+  if (continuesFrom !== undefined)
+    job.image ??= await takeLastFrameOf(continuesFrom, job, { request, resubmits });
   const { queues, idempotencyKey, onLostSubmit, cap, caller } = job.options;
   const { submitVideo } = proxyActivities<VideoActivities>({
     ...SUBMIT_POLICY,
@@ -89,9 +99,38 @@ async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> 
     caller: caller ?? undefined,
     ledgerQueue: workflowInfo().taskQueue,
     takesCost: true,
+    ...withImage(job),
   } as const;
   return inspectBeforeCancelling(job, () => submitVideo(input));
 }
+
+/**
+ * Before the submit, in an activity of its own: it may take longer than a submit may, and its result stays the same for every
+ * attempt of the submit. Only jobs that continue from another one have it.
+ */
+async function takeLastFrameOf(
+  from: string,
+  job: Job,
+  submit: { request: VideoRequest; resubmits: boolean },
+): Promise<string | undefined> {
+  const { takeLastFrame } = proxyActivities<VideoActivities>({
+    ...LAST_FRAME_POLICY,
+    ...job.activityId('last-frame'),
+    taskQueue: job.options.queues?.download ?? undefined,
+    scheduleToCloseTimeout: job.remainingMs(),
+    summary: job.titled(describeLastFrame(from)),
+  });
+  try {
+    return (await takeLastFrame({ ...job.named, from, ...submit })).image;
+  } catch (error) {
+    if (readTimeout(error) === undefined) throw error;
+    // Nothing was sent: the timeout of a submit would count as a lost one.
+    throw createFailure('DeadlineExceeded', { message: `${describeLastFrame(from)} was not taken in time` });
+  }
+}
+
+/** Jobs that continue from no other one have none. */
+const withImage = ({ image }: Job) => (image === undefined ? {} : { image });
 
 /** The failure of a lost submit; undefined when the submit certainly made no task. */
 function readLostSubmit(error: unknown): VideoFailure | undefined {
@@ -155,7 +194,7 @@ async function useRecord(job: Job, adopts?: string): Promise<Partial<RecalledSub
         ...job.activityId('recall'),
         summary: job.titled(adopts === undefined ? 'read the job record' : describeTask(adopts)),
       });
-      return await recallSubmit({ ...job.named, request, adopts, takesCost: true });
+      return await recallSubmit({ ...job.named, request, adopts, takesCost: true, ...withImage(job) });
     } catch (error) {
       logJob(job, 'recordNotRead', { error: cleanText(String(error)) });
       return {};

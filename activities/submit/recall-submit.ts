@@ -20,6 +20,7 @@ export interface RecallSubmitInput extends NamedJob {
   adopts?: string;
   /** As for submitVideo. */
   takesCost?: true;
+  image?: string;
 }
 
 /** What the record says about the submits of a job. */
@@ -41,9 +42,9 @@ export interface RecallSubmitDeps extends TaskDescriptionDeps {
 /** Reads the record after a submit that timed out, or writes the task that an operator adopted. */
 export function createRecallSubmit({ storage, onLostSubmit, ...deps }: RecallSubmitDeps) {
   return async function recallSubmit(input: RecallSubmitInput): Promise<RecalledSubmit> {
-    const { request, adopts } = input;
+    const { request, adopts, image } = input;
     const job = jobId(input);
-    const record = JobRecordFile.of(storage, { job, request, digest: jobDigest(job, request) });
+    const record = JobRecordFile.of(storage, { job, request, digest: jobDigest(job, request), image });
     void deps.learnedTimes.refresh();
     if (adopts !== undefined) {
       const { service } = deps;
