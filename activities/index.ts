@@ -10,6 +10,8 @@ import { ImageLinks, type VideoStorage } from '../src/storage';
 import { createBatchFiles } from './batch/batch-files';
 import { createCancelVideo } from './cancel-video';
 import { createDownloadVideo, type DownloadOptions } from './download/download-video';
+import { createMakeExtras } from './extras/make-extras';
+import { createTakeLastFrame } from './extras/take-last-frame';
 import { createPollVideo, createPollVideos } from './poll-video';
 import { createSayReceiver } from './say-receiver';
 import { createSendWebhook } from './send-webhook';
@@ -23,6 +25,8 @@ export type { OpenBatchInput, ReadRequestsInput, RecordResultsInput } from './ba
 export type { CancelVideoInput } from './cancel-video';
 export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './download/download-video';
 export type { DownloadPace } from './download/watch-pace';
+export type { MadeExtras, MakeExtrasInput } from './extras/make-extras';
+export type { TakeLastFrameInput, TakenFrame } from './extras/take-last-frame';
 export type { PollVideoInput, PollVideosInput } from './poll-video';
 export type { SentWebhook } from './send-webhook';
 export type { RecalledSubmit, RecallSubmitInput } from './submit/recall-submit';
@@ -45,6 +49,8 @@ export interface VideoActivityDeps extends DownloadOptions, ServiceDirectoryOpti
   pollsPerSecondSaved?: number;
   /** How webhooks are sent. Without it none are: those of jobs with a `callbackUrl` wait for a worker that has it. */
   webhooks?: WebhookOptions;
+  /** The executable of ffmpeg, for extras and `continueFrom`. Without it jobs get no extras, and cannot continue from others. */
+  ffmpeg?: string;
 }
 
 /**
@@ -68,6 +74,7 @@ export function createVideoActivities({
   caps = {},
   webhooks,
   pollsPerSecondSaved,
+  ffmpeg,
   ...download
 }: VideoActivityDeps) {
   const find = createFindTools(directory, storage, pollsPerSecondSaved);
@@ -82,6 +89,8 @@ export function createVideoActivities({
     pollVideo: sayReceiver(createPollVideo(find)),
     pollVideos: createPollVideos(find),
     downloadVideo: createDownloadVideo({ ...download, find, storage }),
+    makeExtras: createMakeExtras({ storage, ffmpeg, sidecar: download.sidecar }),
+    takeLastFrame: createTakeLastFrame({ find, storage, ffmpeg }),
     cancelVideo: createCancelVideo(find),
     sendWebhook: createSendWebhook(sender),
     ...createBatchFiles(storage, find),

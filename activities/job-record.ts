@@ -1,4 +1,5 @@
 import { activityInfo } from '@temporalio/activity';
+import type { StoredExtras } from '../src/contract/extras';
 import type { StoredVideo } from '../src/contract/job';
 import type { VideoRequest } from '../src/contract/request';
 import {
@@ -44,10 +45,15 @@ export class JobRecordFile {
   /** The record of a job that is about to submit; `digest` is its `jobDigest`. */
   static of(
     storage: VideoStorage,
-    { job, request, digest }: { job: string; request: VideoRequest; digest: string },
+    {
+      job,
+      request,
+      digest,
+      image,
+    }: { job: string; request: VideoRequest; digest: string; image?: string | undefined },
   ): JobRecordFile {
     const file = new JobRecordFile(storage, job, recordId(digest));
-    file.requestOnRecord = requestOnRecord(request);
+    file.requestOnRecord = requestOnRecord(request, image);
     return file;
   }
 
@@ -94,6 +100,11 @@ export class JobRecordFile {
     await this.write({ state: 'stored', ...rest, video: { ...video } }).catch((error: unknown) =>
       this.warn(error, stored.taskId),
     );
+  }
+
+  /** A later job of this name and request finds them, and whoever forgets the job removes them. */
+  async writeExtras(stored: StoredRecord, extras: StoredExtras): Promise<void> {
+    await this.write({ ...stored, extras: { ...stored.extras, ...extras } });
   }
 
   private async write(record: JobRecord): Promise<void> {

@@ -1,7 +1,9 @@
 import {
+  ActivityFailure,
   allHandlersFinished,
   CancellationScope,
   condition,
+  isCancellation,
   patched,
   proxyActivities,
   setCurrentDetails,
@@ -10,11 +12,14 @@ import {
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
 import type { CarriedJob } from '../src/contract/carried-over';
-import type { JobInput, JobProgress, JobResult } from '../src/contract/job';
+import { cleanText } from '../src/contract/clean-text';
+import { withLastFrame } from '../src/contract/continue-from';
+import type { StoredExtras } from '../src/contract/extras';
+import type { JobInput, JobProgress, JobResult, StoredVideo } from '../src/contract/job';
 import { type JobIdentity, shortIdentity } from '../src/contract/job-identity';
 import { COST_MEMO, EXPIRES_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, TASK_ID_MEMO } from '../src/contract/names';
-import { DOWNLOAD_AT_LEAST_MS, DOWNLOAD_POLICY } from '../src/contract/policies';
-import { describeTask } from '../src/contract/summaries';
+import { DOWNLOAD_AT_LEAST_MS, DOWNLOAD_POLICY, EXTRAS_POLICY } from '../src/contract/policies';
+import { describeExtras, describeTask } from '../src/contract/summaries';
 import { expectedOf } from '../src/contract/video-facts';
 import { createFailure, readFailure } from '../src/contract/video-failure';
 import { explainFailure } from './end';
@@ -100,7 +105,7 @@ async function download(job: Job, taskId: string): Promise<JobResult> {
     scheduleToCloseTimeout: Math.max(job.remainingMs(), DOWNLOAD_AT_LEAST_MS),
     summary: job.titled(describeTask(taskId)),
   });
-  const { video, warnings } = await downloadVideo({
+  const { video, warnings: noticed } = await downloadVideo({
     ...job.named,
     ...job.forService,
     taskId,
@@ -114,7 +119,9 @@ async function download(job: Job, taskId: string): Promise<JobResult> {
     cost,
   });
   if (video.expiresAt !== undefined) job.recordExpiry(video.expiresAt);
-  job.markSucceeded(video, warnings);
+  const { extras, warnings: missing } = await makeExtras(job, taskId, video);
+  const warnings = [...noticed, ...missing];
+  job.markSucceeded(video, warnings, extras);
   measureEnd(job);
   const { polls } = job.observed;
   return {
@@ -124,14 +131,40 @@ async function download(job: Job, taskId: string): Promise<JobResult> {
     polls,
     waitedMs,
     warnings,
+    ...(extras && { extras }),
     ...(cost && { cost }),
     ...(job.service && { service: job.service.name }),
   };
 }
 
-function startJob(input: JobInput, carried: CarriedJob | undefined): Job {
+/** Only for a job that asks for them. The video is paid and stored: whatever is wrong with its pictures does not fail the job. */
+async function makeExtras(
+  job: Job,
+  taskId: string,
+  video: StoredVideo,
+): Promise<{ extras?: StoredExtras; warnings: string[] }> {
+  const { extras: wanted, queues } = job.options;
+  if (wanted == null || wanted.length === 0) return { warnings: [] };
+  const activities = proxyActivities<VideoActivities>({
+    ...EXTRAS_POLICY,
+    ...job.activityId('extras'),
+    taskQueue: queues?.download ?? undefined,
+    summary: job.titled(describeExtras(wanted)),
+  });
   try {
-    checkInput(input);
+    return await activities.makeExtras({ ...job.named, taskId, video, extras: wanted, record: job.record });
+  } catch (error) {
+    if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
+    const reason = cleanText(readFailure(error)?.message ?? String(error.cause ?? error));
+    logJob(job, 'extrasNotMade', { extras: wanted, reason });
+    return { extras: {}, warnings: [`the extras were not made: ${reason.replace(/\.$/, '')}`] };
+  }
+}
+
+function startJob(given: JobInput, carried: CarriedJob | undefined): Job {
+  try {
+    checkInput(given);
+    const input = withLastFrame(given);
     const job = new Job(input, ownWorkflow(input, carried), carried);
     if (input.request != null) job.expected = expectedOf(input.request);
     if (carried === undefined && input.taskId != null) {

@@ -1,5 +1,6 @@
 import type { ApplicationFailure } from '@temporalio/workflow';
 import type { BatchInput } from '../src/contract/batch';
+import { continueFromProblem } from '../src/contract/continue-from';
 import { durationMs } from '../src/contract/duration';
 import {
   BATCH_FIELDS,
@@ -41,6 +42,7 @@ export function checkInput(input: JobInput | null | undefined): asserts input is
   }
   const problem =
     fieldProblem(input, JOB_FIELDS) ??
+    continueFromProblem(input) ??
     (input.request == null ? undefined : requestSizeProblem(Object(input.request)));
   if (problem !== undefined) throw refused(problem);
 }

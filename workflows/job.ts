@@ -2,6 +2,7 @@ import type { SubmittedTask } from '../activities';
 import type { Cap } from '../src/contract/caps';
 import type { CarriedJob } from '../src/contract/carried-over';
 import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
+import { describeExtra, EXTRA_NAMES, type StoredExtras } from '../src/contract/extras';
 import type {
   DownloadProgress,
   JobOptions,
@@ -76,6 +77,10 @@ export class Job {
   usualTimes: UsualTimes | undefined;
   /** What is known about what the job costs. */
   cost: JobCost | undefined;
+  /** The stored last frame that the request is sent with, if it continues from another job. */
+  image: string | undefined;
+  /** The pictures that are stored beside the video. */
+  extras: StoredExtras | undefined;
   private phase: JobPhase = 'submitting';
   private submittedAtMs: number;
   private nextPollAtMs: number | undefined;
@@ -106,6 +111,7 @@ export class Job {
     this.record = carried?.record;
     this.service = carried ? carried.service : choiceOf(options);
     this.cost = carried?.cost;
+    this.image = carried?.image;
     this.taskId = carried?.taskId;
   }
 
@@ -253,9 +259,14 @@ export class Job {
     this.host.recordExpiry?.(expiresAt);
   }
 
-  markSucceeded(video: StoredVideo, warnings: string[]): void {
+  markSucceeded(video: StoredVideo, warnings: string[], extras?: StoredExtras): void {
+    this.extras = extras;
     const notes = warnings.map((warning) => `Note: ${warning}.`);
-    const lines = [describeVideo(video), ...notes].map(plainMarkdown);
+    const pictures = EXTRA_NAMES.flatMap((name) => {
+      const extra = extras?.[name];
+      return extra ? [describeExtra(name, extra)] : [];
+    });
+    const lines = [describeVideo(video), ...pictures, ...notes].map(plainMarkdown);
     this.ending = [codeMarkdown(video.uri), ...lines].join('\n\n');
     this.enter('succeeded');
   }
@@ -332,6 +343,7 @@ export class Job {
       record: this.record,
       ...this.forService,
       cost: this.cost,
+      image: this.image,
       startedAtMs: this.startedAtMs,
       submittedAtMs: this.submittedAtMs,
       ...this.observed.carry(longestTextBytes),

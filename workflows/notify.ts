@@ -1,6 +1,7 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { ApplicationFailure, CancellationScope, startChild, workflowInfo } from '@temporalio/workflow';
 import { cleanText } from '../src/contract/clean-text';
+import { extraNamesIn } from '../src/contract/extras';
 import { WEBHOOK_WORKFLOW_TYPE } from '../src/contract/names';
 import { WEBHOOK_AT_MOST_MS } from '../src/contract/policies';
 import { describeWebhook } from '../src/contract/summaries';
@@ -38,7 +39,7 @@ export async function notifyReceiver(job: Job, event: WebhookEvent): Promise<voi
 }
 
 function deliveryOf(
-  { host, hold, taskId, failure, cost, options }: Job,
+  { host, hold, taskId, failure, cost, options, extras }: Job,
   event: WebhookEvent,
 ): WebhookDelivery {
   // Only a hold can begin more than once.
@@ -51,6 +52,7 @@ function deliveryOf(
     taskId,
     failure: failure?.type,
     ...(cost && { cost }),
+    ...(extras && { extras: extraNamesIn(extras) }),
     timestamp: new Date().toISOString(),
   };
 }

@@ -10,10 +10,17 @@ import {
 import type { RecalledSubmit, SubmittedTask, VideoActivities } from '../activities';
 import type { InspectedSubmit, SubmitNote } from '../activities/submit/submit-note';
 import { cleanText } from '../src/contract/clean-text';
+import { parseLastFrameUrl } from '../src/contract/continue-from';
 import { mayHaveMadeTask } from '../src/contract/failure-table';
 import { serviceQueueOf } from '../src/contract/names';
-import { INSPECT_SUBMIT_POLICY, RECALL_POLICY, SUBMIT_POLICY } from '../src/contract/policies';
-import { describeRequest, describeTask } from '../src/contract/summaries';
+import {
+  INSPECT_SUBMIT_POLICY,
+  LAST_FRAME_POLICY,
+  RECALL_POLICY,
+  SUBMIT_POLICY,
+} from '../src/contract/policies';
+import type { VideoRequest } from '../src/contract/request';
+import { describeLastFrame, describeRequest, describeTask } from '../src/contract/summaries';
 import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/video-failure';
 import { waitForDecision } from './decisions';
 import type { Job } from './job';
@@ -69,6 +76,9 @@ async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> 
     if (task) return task;
     throw createFailure('DeadlineExceeded');
   }
+  const continuesFrom = parseLastFrameUrl(request.image_url);
+  if (continuesFrom !== undefined)
+    job.image ??= await takeLastFrameOf(continuesFrom, job, { request, resubmits });
   const { idempotencyKey, onLostSubmit, cap, caller } = job.options;
   const { submitVideo } = proxyActivities<VideoActivities>({
     ...SUBMIT_POLICY,
@@ -91,6 +101,7 @@ async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> 
     caller: caller ?? undefined,
     ledgerQueue: workflowInfo().taskQueue,
     takesCost: true,
+    ...withImage(job),
   } as const;
   return inspectBeforeCancelling(job, () => submitVideo(input));
 }
@@ -102,6 +113,34 @@ function submitQueue({ options: { queues }, service }: Job): string | undefined 
     ? (submit ?? undefined)
     : serviceQueueOf(submit, service.name);
 }
+
+/**
+ * Before the submit, in an activity of its own: it may take longer than a submit may, and its result stays the same for every
+ * attempt of the submit. Only jobs that continue from another one have it.
+ */
+async function takeLastFrameOf(
+  from: string,
+  job: Job,
+  submit: { request: VideoRequest; resubmits: boolean },
+): Promise<string | undefined> {
+  const { takeLastFrame } = proxyActivities<VideoActivities>({
+    ...LAST_FRAME_POLICY,
+    ...job.activityId('last-frame'),
+    taskQueue: job.options.queues?.download ?? undefined,
+    scheduleToCloseTimeout: job.remainingMs(),
+    summary: job.titled(describeLastFrame(from)),
+  });
+  try {
+    return (await takeLastFrame({ ...job.named, ...job.forService, from, ...submit })).image;
+  } catch (error) {
+    if (readTimeout(error) === undefined) throw error;
+    // Nothing was sent: the timeout of a submit would count as a lost one.
+    throw createFailure('DeadlineExceeded', { message: `${describeLastFrame(from)} was not taken in time` });
+  }
+}
+
+/** Jobs that continue from no other one have none. */
+const withImage = ({ image }: Job) => (image === undefined ? {} : { image });
 
 /** The failure of a lost submit; undefined when the submit certainly made no task. */
 function readLostSubmit(error: unknown): VideoFailure | undefined {
@@ -165,7 +204,14 @@ async function useRecord(job: Job, adopts?: string): Promise<Partial<RecalledSub
         ...job.activityId('recall'),
         summary: job.titled(adopts === undefined ? 'read the job record' : describeTask(adopts)),
       });
-      return await recallSubmit({ ...job.named, ...job.forService, request, adopts, takesCost: true });
+      return await recallSubmit({
+        ...job.named,
+        ...job.forService,
+        request,
+        adopts,
+        takesCost: true,
+        ...withImage(job),
+      });
     } catch (error) {
       logJob(job, 'recordNotRead', { error: cleanText(String(error)) });
       return {};

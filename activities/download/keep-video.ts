@@ -1,5 +1,6 @@
 import { activityInfo } from '@temporalio/activity';
 import { type DurationText, durationMs } from '../../src/contract/duration';
+import { extraNamesIn } from '../../src/contract/extras';
 import { FOREVER } from '../../src/contract/input-rules';
 import {
   canRemove,
@@ -61,7 +62,7 @@ export class VideoKeeping {
    * The video of a record with the date that it has from now on; undefined when it has expired. A date is only ever moved to a
    * later time, and a video without a date keeps none.
    */
-  async renew({ key, video }: StoredRecord): Promise<StoredRecord['video'] | undefined> {
+  async renew({ key, video, extras: recorded }: StoredRecord): Promise<StoredRecord['video'] | undefined> {
     const { storage, keepForMs } = this;
     const { expiresAt: before, ...rest } = video;
     if (before === undefined || !canRemove(storage)) return video;
@@ -73,7 +74,8 @@ export class VideoKeeping {
     const expiresAt = keepForMs === undefined ? before : expiryOf(keepForMs, nowMs);
     if (Date.parse(expiresAt) <= nowMs) return undefined;
     if (Date.parse(expiresAt) <= Date.parse(before)) return video;
-    await keepUntil(storage, { ...this.named, key, record: this.kept.record, expiresAt });
+    const extras = recorded && extraNamesIn(recorded);
+    await keepUntil(storage, { ...this.named, key, record: this.kept.record, expiresAt, extras });
     return { ...rest, expiresAt };
   }
 

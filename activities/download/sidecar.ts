@@ -1,4 +1,5 @@
 import { cleanText } from '../../src/contract/clean-text';
+import type { StoredExtras } from '../../src/contract/extras';
 import type { StoredVideo } from '../../src/contract/job';
 import type { JobCost } from '../../src/contract/job-cost';
 import { readSmallFile, type VideoStorage, writeSmallJson } from '../../src/storage';
@@ -13,6 +14,8 @@ export interface Sidecar {
   video: StoredVideo;
   warnings: string[];
   cost?: JobCost;
+  /** The pictures beside it. Whoever removes the video removes them with it. */
+  extras?: StoredExtras;
 }
 
 /** Writes the sidecar unless another file has its key. Returns a warning if it cannot: the video is stored already. */
@@ -32,6 +35,18 @@ export async function writeSidecar(
   } catch (error) {
     return `${sidecarKey} could not be written: ${cleanText(error instanceof Error ? error.message : String(error))}`;
   }
+}
+
+/** Names the extras of a video in its sidecar, so that they are found and removed with it. Leaves one of another job as it is. */
+export async function addToSidecar(
+  storage: VideoStorage,
+  key: string,
+  { taskId, extras }: Required<Pick<Sidecar, 'taskId' | 'extras'>>,
+): Promise<void> {
+  const sidecarKey = `${key}.json`;
+  const existing = await readSmallFile(storage, sidecarKey);
+  if (existing === undefined || !isOfTask(existing, taskId)) return;
+  await writeSmallJson(storage, sidecarKey, { ...JSON.parse(existing), extras });
 }
 
 /** An earlier attempt for the same video may have written it. */

@@ -1,3 +1,4 @@
+import { claimsToBeLastFrame } from '../../src/contract/continue-from';
 import { claimsToBeImageReference, parseImageReference } from '../../src/contract/image-reference';
 import type { VideoRequest } from '../../src/contract/request';
 import { hasImage, type ImageLinks, inTime, type VideoStorage } from '../../src/storage';
@@ -9,14 +10,21 @@ export interface ImageSource {
 }
 
 /**
- * The request as the service gets it, with a link in place of a reference to a stored image. The link opens the image, so
+ * The request as the service gets it, with a link in place of a reference to a stored image, or to `image`, the last frame of the
+ * job that it continues from. The link opens the image, so
  * it goes into this one call and nowhere else: what identifies the job, and what is recorded of it, is the reference.
  */
 export async function withImageLink(
   request: VideoRequest,
   { storage, imageLinks }: ImageSource,
+  image?: string,
 ): Promise<VideoRequest> {
-  const { image_url: url } = request;
+  const url = claimsToBeLastFrame(request.image_url) ? image : request.image_url;
+  if (url === undefined && request.image_url !== undefined) {
+    throw refused('image_url names a job to continue from, and no worker has taken its last frame', {
+      advice: 'Name the job as continueFrom, and let only workers of this version run.',
+    });
+  }
   if (url === undefined || !claimsToBeImageReference(url)) return request;
   const reference = parseImageReference(url);
   if (reference === undefined || !(await inTime(() => hasImage(storage, reference)))) {

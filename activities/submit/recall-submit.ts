@@ -15,6 +15,7 @@ export interface RecallSubmitInput extends NamedJob, ForService {
   adopts?: string;
   /** As for submitVideo. */
   takesCost?: true;
+  image?: string;
 }
 
 /** What the record says about the submits of a job. */
@@ -37,10 +38,10 @@ export interface RecallSubmitDeps {
 /** Reads the record after a submit that timed out, or writes the task that an operator adopted. */
 export function createRecallSubmit({ find, storage, onLostSubmit }: RecallSubmitDeps) {
   return async function recallSubmit(input: RecallSubmitInput): Promise<RecalledSubmit> {
-    const { request, adopts } = input;
+    const { request, adopts, image } = input;
     const tools = toolsFor(find, input, 'submit');
     const job = jobId(input);
-    const record = JobRecordFile.of(storage, { job, request, digest: jobDigest(job, request) });
+    const record = JobRecordFile.of(storage, { job, request, digest: jobDigest(job, request), image });
     void tools.learnedTimes.refresh();
     if (adopts !== undefined) {
       const { choice } = tools;

@@ -39,6 +39,8 @@ export interface SubmitVideoInput extends NamedJob, CapInput, ForService {
   decidedLostSubmit?: string;
   /** The workflow records what its job costs. An earlier version would write no memo, and a replay would miss the update. */
   takesCost?: true;
+  /** The stored last frame that the request starts from, if its `image_url` names a job to continue from. */
+  image?: string;
 }
 
 export interface SubmitVideoDeps extends ImageSource, CapDeps {
@@ -126,7 +128,7 @@ class SubmitAttempt {
     const job = jobId(input);
     const digest = jobDigest(job, request);
     this.digest = digest;
-    this.record = JobRecordFile.of(deps.storage, { job, request, digest });
+    this.record = JobRecordFile.of(deps.storage, { job, request, digest, image: input.image });
     this.idempotencyKey = input.idempotencyKey ?? digest;
     this.keyWasSent =
       attempts.keySent || resubmits || resetRuns !== undefined || input.idempotencyKey !== undefined;
@@ -170,7 +172,7 @@ class SubmitAttempt {
     refuseIfLate(this.input.startedAtMs);
     refuseUntaken(this.tools.service, this.input.request);
     await this.sayCost();
-    const request = await withImageLink(this.input.request, this.deps);
+    const request = await withImageLink(this.input.request, this.deps, this.input.image);
     const { taskId, doubts } = await callWithinLimits(this.tools.rateLimiter, 'submit', () =>
       this.post(request),
     );

@@ -20,6 +20,8 @@ export interface GenerateOptions {
   keepBad?: boolean;
   cap?: string[];
   keepFor?: string;
+  extras?: string;
+  continueFrom?: string;
 }
 
 export interface BatchOptions {
@@ -35,6 +37,7 @@ export interface BatchOptions {
   keepBad?: boolean;
   cap?: string[];
   keepFor?: string;
+  extras?: string;
 }
 
 export interface DecideOptions {

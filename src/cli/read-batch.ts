@@ -21,7 +21,7 @@ import { createStorage, StorageFault } from '../storage';
 import { BadLines } from './bad-lines';
 import type { BatchOptions } from './options';
 import { readCap } from './read-cap';
-import { checkId, defined, EMULATOR_POLLING, number } from './read-job-input';
+import { checkId, defined, EMULATOR_POLLING, names, number } from './read-job-input';
 
 /** Larger requests go through the storage instead of the workflow's input. */
 const MAX_INLINE_BYTES = 200_000;
@@ -58,6 +58,7 @@ export async function readBatch(file: string, options: BatchOptions, env: Enviro
       keepBad,
       cap: readCap(options.cap),
       keepFor,
+      extras: names(options.extras),
       polling: namesAService(env) ? undefined : EMULATOR_POLLING,
     }),
     extraFields,

@@ -14,7 +14,7 @@ export function readJobInput(
   extraFields: readonly string[] = [],
 ): JobInput | undefined {
   const { imageUrl, resolution, aspectRatio, duration, seed, adopt, id } = options;
-  const { deadline, onLostSubmit, holdFor, storage, keepBad, keepFor } = options;
+  const { deadline, onLostSubmit, holdFor, storage, keepBad, keepFor, continueFrom } = options;
   checkId(id);
   const request = defined({
     prompt,
@@ -43,12 +43,19 @@ export function readJobInput(
       keepBad,
       cap: readCap(options.cap),
       keepFor,
+      extras: names(options.extras),
+      continueFrom,
       polling: onEmulator ? EMULATOR_POLLING : undefined,
     }),
     extraFields,
   );
   if (!parsed.ok) throw refused(parsed.problem);
   return parsed.input;
+}
+
+/** `poster,last-frame` as a list. What is not a name of one is left to the rules of the field. */
+export function names(text: string | undefined): string[] | undefined {
+  return text?.split(',').map((name) => name.trim());
 }
 
 /** Checks the name of a job or a batch, if one is given. */

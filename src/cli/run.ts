@@ -169,6 +169,8 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--keep-bad', 'keep a download that is not a valid video, for inspection')
     .option('--cap <amount...>', 'what the video may take at most, such as "2.50 USD" or "8 seconds"')
     .option('--keep-for <time>', 'remove the video from the storage after this time, such as 30d')
+    .option('--extras <names>', 'store pictures beside the video: poster, last-frame, or both with a comma')
+    .option('--continue-from <name>', 'start from the last frame of this finished job')
     .option('--no-wait', 'start the job and exit')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.generate);
@@ -186,6 +188,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--keep-bad', 'keep a download that is not a valid video, for inspection')
     .option('--cap <amount...>', 'what all videos together may take, such as "50 videos" or "20 USD"')
     .option('--keep-for <time>', 'remove each video from the storage after this time, such as 30d')
+    .option('--extras <names>', 'store pictures beside each video: poster, last-frame, or both with a comma')
     .option('--no-wait', 'start the batch and exit')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.batch);

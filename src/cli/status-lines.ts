@@ -15,6 +15,7 @@ import { batchLine } from './batch-lines';
 import type { errorObject } from './exit-codes';
 import { ageText } from './job-rows';
 import { plainLine } from './progress-line';
+import { extraLines } from './stored-lines';
 import { wrapText } from './wrap-text';
 
 /** What `status` prints. An item has the overview of its batch. */
@@ -44,6 +45,7 @@ export function reportLines(report: StatusReport, columns: number, nowMs: number
     ['phase', progressText(report)],
     ['task', report.taskId && report.item === undefined && shown(report.taskId)],
     ['video', videoOf(report)],
+    ['extras', extraLines(storedOf(report)?.extras).join('; ')],
     ['cost', costOf(report)],
     ['expires', expiryOf(report, nowMs)],
     ['results', report.result && 'results' in report.result && report.result.results.uri],
@@ -101,7 +103,7 @@ function videoOf(report: StatusReport): string | undefined {
   return stored && `${stored.video.uri} (${describeVideo(stored.video)})`;
 }
 
-function storedOf({ result, itemResult }: StatusReport): Pick<JobResult, 'video'> | undefined {
+function storedOf({ result, itemResult }: StatusReport): Pick<JobResult, 'video' | 'extras'> | undefined {
   const stored = itemResult?.outcome === 'succeeded' ? itemResult : result;
   return stored && 'video' in stored ? stored : undefined;
 }

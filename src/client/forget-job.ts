@@ -172,7 +172,7 @@ async function jobIn(
   const { namespace } = client.options;
   const handle = client.workflow.getHandle(workflowId);
   const ending = await inTime(client, () => jobOf(handle).result()).then(
-    (result: JobResult) => ({ video: result.video, taskId: result.taskId }),
+    (result: JobResult) => ({ video: result.video, extras: result.extras, taskId: result.taskId }),
     (error: unknown) => (isVideoFailure(error) ? knownOfFailure(error.type, error.details) : {}),
   );
   const job = { namespace, job: workflowId, ...(taskId !== undefined && { taskId }), ...ending };
@@ -223,7 +223,8 @@ async function itemsOf(client: Client, storage: RemovingStorage, batch: string):
 
 function knownOf(result: ItemResult | undefined): Partial<JobToForget> {
   if (result === undefined) return {};
-  if (result.outcome === 'succeeded') return { video: result.video, taskId: result.taskId };
+  if (result.outcome === 'succeeded')
+    return { video: result.video, extras: result.extras, taskId: result.taskId };
   return knownOfFailure(result.failure, result.details);
 }
 

@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import { withLastFrame } from '../contract/continue-from';
 import { decodeFirst } from '../contract/decode-first';
 import { inTime } from './job-overview';
 
@@ -23,5 +24,5 @@ export async function readInput(
   const first = await decodeFirst(client.options.loadedDataConverter, input).catch(() => undefined);
   if (typeof first !== 'object' || first === null) return undefined;
   // Some languages send null for an unset field.
-  return Object.fromEntries(Object.entries(first).filter(([, value]) => value !== null));
+  return withLastFrame(Object.fromEntries(Object.entries(first).filter(([, value]) => value !== null)));
 }

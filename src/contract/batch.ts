@@ -23,7 +23,8 @@ export const ON_FAILURE = ['continue', 'stop'] as const;
 export type OnFailure = (typeof ON_FAILURE)[number];
 
 /** The options of a job apply to each item. The deadline of an item runs from its own start. */
-export interface BatchOptions extends Omit<JobOptions, 'idempotencyKey' | 'callbackUrl' | 'cap'> {
+export interface BatchOptions
+  extends Omit<JobOptions, 'idempotencyKey' | 'callbackUrl' | 'cap' | 'continueFrom'> {
   /** How much all items together may take. The batch stops at the first item that it does not allow. */
   cap?: Cap;
   /** How many items run at the same time; 20 by default. Items that wait for a decision do not count. */

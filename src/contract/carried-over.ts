@@ -58,6 +58,8 @@ export interface CarriedJob {
   taskId?: string;
   /** What the video is compared with, instead of the request. */
   expected?: ExpectedVideo;
+  /** The stored last frame that the request was sent with, for the next one to be the same. */
+  image?: string;
   /** The lost submit that waits for a decision. */
   hold?: { sinceMs: number; lostSubmit: FailureDetails };
   /** How long earlier holds paused the deadline. */

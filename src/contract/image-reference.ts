@@ -21,6 +21,9 @@ export interface ImageReference {
 /** No gateway key can have this name: names of keys begin with a letter or a digit. */
 export const COMMAND_LINE_OWNER = '_cli';
 
+/** The owner of frames that a worker has taken from a video. No gateway key can have this name either. */
+export const LAST_FRAME_OWNER = '_frames';
+
 const SCHEME = 'videogen-image:';
 const NAME = /^([a-z0-9_]{1,63})\/([0-9a-f]{64})\.([a-z]{3,4})$/;
 

@@ -20,7 +20,9 @@ export {
 export { type ParsedBatchInput, parseBatchInput } from './batch-input';
 export type { Cap, CapScope, Caps, CapUnit, Taken } from './caps';
 export { cleanText, inShell, printable, printableJson, shown } from './clean-text';
+export { lastFrameUrl } from './continue-from';
 export { type DurationText, describeDuration, durationMs } from './duration';
+export { EXTRA_NAMES, type ExtraName, type StoredExtra, type StoredExtras } from './extras';
 export {
   type Call,
   FAILURES,

@@ -2,6 +2,7 @@ import { type BatchInput, ON_FAILURE, type OnFailure } from './batch';
 import { isMoney, isSeconds, isVideoCount, MONEY_RULE, SECONDS_RULE, VIDEOS_RULE } from './caps';
 import { hasControls } from './clean-text';
 import { type DurationText, durationMs } from './duration';
+import { EXTRAS_RULE, isExtras } from './extras';
 import type { JobInput, ReportedDownload } from './job';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from './lost-submit';
 import { isServiceName, SERVICE_NAME_RULE } from './service-choice';
@@ -28,6 +29,7 @@ export type KeyPlaceholder = (typeof KEY_PLACEHOLDERS)[number];
 
 export const TASK_ID_RULE = `must be text of at most ${LONGEST_TASK_ID_BYTES} bytes without control characters, and not empty`;
 export const WORKFLOW_ID_RULE = `must be text of at most ${LONGEST_WORKFLOW_ID_BYTES} bytes, and not empty`;
+export const CONTINUE_FROM_RULE = `must be the name of a job, of at most ${LONGEST_WORKFLOW_ID_BYTES} bytes`;
 export const LOST_SUBMIT_RULE = `must be one of ${LOST_SUBMIT_POLICIES.join(', ')}`;
 
 const STORAGE_RULE = `must be a key inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; it may contain ${KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ')}; each name in it has at most ${LONGEST_SEGMENT_BYTES} bytes, and ${RESERVED_FOLDERS.map((name) => `${name}/`).join(' and ')} are reserved`;
@@ -189,6 +191,8 @@ export const JOB_FIELDS = {
     sentence: 'must be true or false',
   },
   keepFor: { accepts: isKeepFor, sentence: KEEP_FOR_RULE },
+  extras: { accepts: isExtras, sentence: EXTRAS_RULE },
+  continueFrom: { accepts: isWorkflowId, sentence: CONTINUE_FROM_RULE },
   callbackUrl: {
     accepts: isCallbackUrl,
     sentence: `must be an http(s) URL of at most ${LONGEST_CALLBACK_URL_CHARS} ASCII characters without a user and a password`,
@@ -235,6 +239,8 @@ export const BATCH_SOURCE_RULE = 'a batch needs either requests or requestsFrom,
 export const NOT_IN_BATCHES = {
   idempotencyKey: 'idempotencyKey is for a single job; each item of a batch has its own key',
   callbackUrl: 'callbackUrl is for a single job; a batch sends no webhooks, so wait for its result',
+  continueFrom:
+    'continueFrom is for a single job; an item of a batch names its job in its own image_url, such as videogen-last-frame:fox-1',
 };
 
 /** Why these options are not those of a batch; undefined when they may be. */

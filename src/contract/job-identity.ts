@@ -1,4 +1,5 @@
 import { cleanText, shown } from './clean-text';
+import { withLastFrame } from './continue-from';
 import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from './names';
 import { sha256 } from './sha256';
 
@@ -25,7 +26,7 @@ export function shortIdentity({ request, taskId }: JobIdentity): JobIdentity {
 
 /** The identity in the input of a job. Any program may have written the input; null counts as absent. */
 export function identityOf(input: object): JobIdentity {
-  const { request, taskId }: { request?: unknown; taskId?: unknown } = input;
+  const { request, taskId }: { request?: unknown; taskId?: unknown } = withLastFrame(input);
   return shortIdentity({
     ...(typeof request === 'object' && request !== null && { request: { ...request } }),
     ...(typeof taskId === 'string' && { taskId }),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { continueFromProblem, withLastFrame } from './continue-from';
 import { describeNames } from './describe-value';
 import { durationMs } from './duration';
 import { type FieldGroup, type FieldRule, type FieldRules, JOB_FIELDS, JOB_SOURCE_RULE } from './input-rules';
@@ -70,9 +71,12 @@ export function parseJobInput(given: unknown, requestFields: readonly string[] =
   if (!parsed.success) return { ok: false, problem: parsed.error.issues.map(describe).join('; ') };
   const { request, taskId, ...options } = parsed.data;
   if ((request === undefined) === (taskId === undefined)) return { ok: false, problem: JOB_SOURCE_RULE };
+  const problem = continueFromProblem(parsed.data);
+  if (problem !== undefined) return { ok: false, problem };
   if (taskId !== undefined) return { ok: true, input: { taskId, ...options } };
   const checked = parseRequest(request, requestFields);
-  return checked.ok ? { ok: true, input: { request: checked.request, ...options } } : checked;
+  if (!checked.ok) return checked;
+  return { ok: true, input: withLastFrame({ request: checked.request, ...options }) };
 }
 
 function describe(issue: z.core.$ZodIssue): string {

@@ -1,5 +1,6 @@
 import type { Cap } from './caps';
 import type { DurationText } from './duration';
+import type { ExtraName, StoredExtras } from './extras';
 import type { FailureType } from './failure-table';
 import type { JobCost } from './job-cost';
 import type { LostSubmitPolicy } from './lost-submit';
@@ -41,6 +42,13 @@ export interface JobOptions {
    * `VIDEOGEN_KEEP_FOR` by default, or else for good.
    */
   keepFor?: DurationText;
+  /** Pictures of the video to store beside it; none by default. A worker without ffmpeg makes none, and says so. */
+  extras?: ExtraName[];
+  /**
+   * The name of a finished job whose last frame is the image of this one. The request then has no `image_url` of its own: this
+   * becomes it.
+   */
+  continueFrom?: string;
   /** Called when the job ends or needs a decision; the worker's `VIDEOGEN_WEBHOOK_URL` by default. */
   callbackUrl?: string;
   /** How much the job may take: the worker sends nothing that is more. */
@@ -161,8 +169,10 @@ export interface JobResult {
   polls: number;
   /** From the submit (or the adoption) to the poll that found the video. */
   waitedMs: number;
-  /** How the video differs from the request, and what could not be checked, one sentence each. */
+  /** How the video differs from the request, and what could not be checked or made, one sentence each. */
   warnings: string[];
+  /** The pictures that were asked for. */
+  extras?: StoredExtras;
   /** What the video cost, as far as it is known; without it the cost is unknown. */
   cost?: JobCost;
   /** The service that made the video, if it has a name on the worker. */

@@ -48,6 +48,17 @@ export const LOG_EVENTS = {
     'A download was cancelled, or handed over by a worker that drains.',
   ),
   stored: row('info', 'stored', 'The video is in the storage, complete and inspected.'),
+  extrasStored: row('info', 'stored the extras', 'The pictures that a job asked for are in the storage.'),
+  extrasNotMade: row(
+    'warn',
+    'could not make an extra',
+    'The video is stored without a picture that the job asked for; `reason` says why.',
+  ),
+  lastFrameTaken: row(
+    'info',
+    'took the last frame of another job',
+    'The job continues from `from`: its last frame is in the storage as `image`.',
+  ),
   failed: row('warn', 'failed', 'The job has failed: `failureType`, `reason` and `advice` say why.'),
   cancelled: row('info', 'cancelled', 'The job was cancelled; `atService` says what became of the task.'),
   cancelAsked: row(

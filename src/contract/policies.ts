@@ -112,6 +112,27 @@ export const DOWNLOAD_POLICY = {
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
 } as const satisfies ActivityOptions;
 
+/**
+ * For pictures of a stored video. The video is paid and stored: after these attempts the job succeeds without them. Decoding has
+ * limits of its own: see src/media/ffmpeg.ts.
+ */
+export const EXTRAS_POLICY = {
+  startToCloseTimeout: 10 * MINUTE,
+  scheduleToCloseTimeout: 15 * MINUTE,
+  heartbeatTimeout: 20 * SECOND,
+  // The job ends only after the copy of the video is deleted.
+  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+  retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: 30 * SECOND, maximumAttempts: 5 },
+} as const satisfies ActivityOptions;
+
+/** For the last frame of another job, before anything is paid for. It waits for a failing storage until the deadline. */
+export const LAST_FRAME_POLICY = {
+  startToCloseTimeout: 10 * MINUTE,
+  heartbeatTimeout: 20 * SECOND,
+  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+  retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
+} as const satisfies ActivityOptions;
+
 /** For a local activity that polls many tasks. It has one attempt: failed polls are results. */
 export const LOCAL_SHARED_POLL_POLICY = {
   ...LOCAL_POLL_POLICY,

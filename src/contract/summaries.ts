@@ -45,6 +45,14 @@ export function describeTask(taskId: string): string {
   return cleanText(`task ${taskId}`, LONGEST_SUMMARY_CHARS);
 }
 
+export function describeLastFrame(from: string): string {
+  return cleanText(`the last frame of ${from}`, LONGEST_SUMMARY_CHARS);
+}
+
+export function describeExtras(extras: readonly string[]): string {
+  return cleanText(extras.join(', '), LONGEST_SUMMARY_CHARS);
+}
+
 /** Redacts before it cuts, because a cut link is not recognized. */
 function redacted(value: unknown, longestChars = LONGEST_FIELD_CHARS): string {
   return typeof value === 'string' ? cleanText(redactLinks(value), longestChars) : '';
@@ -65,8 +73,11 @@ export function describeWebhook({ event, job }: WebhookDelivery): string {
 
 /** `1280x720, 5 s, avc, video/mp4, 1948997 bytes, SHA-256 …`. */
 export function describeVideo(video: StoredVideo): string {
-  const { width, height, durationSeconds, codec, contentType, bytes, sha256 } = video;
+  const { width, height, durationSeconds, codec, contentType, bytes, sha256, c2pa } = video;
   const size = width !== undefined && height !== undefined ? `${width}x${height}` : undefined;
   const length = durationSeconds === undefined ? undefined : `${Number(durationSeconds.toFixed(2))} s`;
-  return [size, length, codec, contentType, `${bytes} bytes`, `SHA-256 ${sha256}`].filter(Boolean).join(', ');
+  const credentials = c2pa && `C2PA metadata of ${c2pa.bytes} bytes`;
+  return [size, length, codec, contentType, `${bytes} bytes`, `SHA-256 ${sha256}`, credentials]
+    .filter(Boolean)
+    .join(', ');
 }

@@ -13,6 +13,8 @@ export interface VideoFacts {
   /** `avc`, `hevc`, `vp9`, `av1` … */
   codec?: string;
   container?: Container;
+  /** The C2PA metadata in the file (Content Credentials), as it came. Nobody has verified its signatures. */
+  c2pa?: { bytes: number };
 }
 
 /** Codecs round to multiples of 8 or 16: 1088 for 1080, or 704 for 720, which is 2.2 % off. */

@@ -1,3 +1,4 @@
+import type { ExtraName } from './extras';
 import type { FailureType } from './failure-table';
 import type { JobCost } from './job-cost';
 import { sha256 } from './sha256';
@@ -22,6 +23,8 @@ export interface WebhookPayload {
     failure?: FailureType;
     /** What the job costs, as far as it is known; without it the cost is unknown. */
     cost?: JobCost;
+    /** The pictures that are stored beside the video. */
+    extras?: ExtraName[];
   };
 }
 
@@ -38,6 +41,8 @@ export interface WebhookDelivery {
   failure?: FailureType;
   /** What is known about what the job costs. */
   cost?: JobCost;
+  /** The pictures that are stored beside the video. */
+  extras?: ExtraName[];
   /** When it happened. */
   timestamp: string;
 }
@@ -58,8 +63,9 @@ export function webhookPayload({
   taskId,
   failure,
   cost,
+  extras,
   timestamp,
 }: Omit<WebhookDelivery, 'id' | 'url'>): WebhookPayload {
   const [, id = job] = GATEWAY_JOB.exec(job) ?? [];
-  return { type: event, timestamp, data: { id, taskId, failure, cost } };
+  return { type: event, timestamp, data: { id, taskId, failure, cost, extras } };
 }

@@ -19,28 +19,27 @@ export class DeletedVideos {
   }
 
   /** The file goes first: a DELETE that stops in between can be repeated. */
-  async remove(workflowId: string, result: Pick<JobResult, 'video' | 'taskId'> | undefined): Promise<void> {
+  async remove(workflowId: string, result: Removable | undefined): Promise<void> {
     if (result !== undefined) await this.removeFile(workflowId, result);
     const content = JSON.stringify({ workflowId, deletedAt: new Date().toISOString() });
     await this.storage.write(keyOf(workflowId), content, 'application/json');
   }
 
   /** A file that another job uses too stays; this caller sees it no more. */
-  private async removeFile(
-    job: string,
-    { video, taskId }: Pick<JobResult, 'video' | 'taskId'>,
-  ): Promise<void> {
+  private async removeFile(job: string, { video, extras, taskId }: Removable): Promise<void> {
     const { storage, namespace } = this;
     if (canRemove(storage)) {
       // A storage that fails is a 503, whatever it was asked for.
-      return forgetVideo(storage, { namespace, job, video, taskId }).catch((error: unknown) => {
+      return forgetVideo(storage, { namespace, job, video, extras, taskId }).catch((error: unknown) => {
         throw error instanceof ForgetStopped ? error.cause : error;
       });
     }
     if (storage.remove === undefined) throw cannotRemove();
-    await storage.remove(video.uri);
+    for (const { uri } of [video, ...Object.values(extras ?? {})]) await storage.remove(uri);
   }
 }
+
+type Removable = Pick<JobResult, 'video' | 'taskId' | 'extras'>;
 
 const keyOf = (workflowId: string) => `gateway/deleted/${workflowId}.json`;
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { claimsToBeLastFrame, parseLastFrameUrl } from '../contract/continue-from';
 import {
   claimsToBeImageReference,
   IMAGE_TYPES,
@@ -19,6 +20,7 @@ import {
 } from '../storage';
 import { Refusal } from './http-errors';
 import { BODY_ERRORS } from './openapi';
+import { prefixOf } from './task-names';
 
 /** What POST /v1/images answers. */
 const imageObject = z
@@ -157,6 +159,13 @@ export async function settleImage(
   if (image !== undefined) return storeImage(storage, image);
   // A URL may have blanks in it, even in its scheme.
   if (new URL(imageUrl).protocol === 'data:') throw badImage(field, `${field} ${DATA_RULE}.`);
+  if (claimsToBeLastFrame(imageUrl)) {
+    if (parseLastFrameUrl(imageUrl)?.startsWith(prefixOf(caller))) return;
+    throw badImage(
+      field,
+      `${field} names a video that was not made with this key: give its id as continue_from.`,
+    );
+  }
   if (!claimsToBeImageReference(imageUrl)) return;
   const reference = parseImageReference(imageUrl);
   // The same answer for an image of somebody else.

@@ -1,5 +1,6 @@
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { z } from 'zod';
+import { EXTRA_NAMES } from '../contract/extras';
 import type { JobResult } from '../contract/job';
 import { type JobCost, readCost } from '../contract/job-cost';
 import { COST_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, TASK_ID_MEMO } from '../contract/names';
@@ -45,6 +46,13 @@ export const videoObject = z
         sha256: z.string(),
       })
       .nullable(),
+    extras: z
+      .partialRecord(
+        z.enum(EXTRA_NAMES),
+        z.object({ url: z.string(), content_type: z.string(), bytes: z.int(), sha256: z.string() }),
+      )
+      .nullable()
+      .describe('The pictures beside the video that were asked for and made, by name.'),
     error: z
       .object({
         code: z.string().describe('The type of the failure, such as GenerationFailed.'),
@@ -129,6 +137,7 @@ export function toVideoObject({ taskId, description, ending, baseUrl }: Describe
     expires_at: expiryOf(ending),
     service_task_id: typeof serviceTask === 'string' ? serviceTask : null,
     video: ending && 'result' in ending ? videoOf(ending.result, urls.content) : null,
+    extras: ending && 'result' in ending ? extrasOf(ending.result, urls.content) : null,
     cost: costOf(
       (ending && 'result' in ending ? ending.result.cost : undefined) ?? readCost(memo?.[COST_MEMO]),
     ),
@@ -159,6 +168,15 @@ function progressOf(ending: Ending | undefined, recorded: unknown): number {
 
 function videoOf({ video }: JobResult, url: string): VideoObject['video'] {
   return { url, content_type: video.contentType, bytes: video.bytes, sha256: video.sha256 };
+}
+
+function extrasOf({ extras }: JobResult, url: string): VideoObject['extras'] {
+  if (extras === undefined) return null;
+  const shown = Object.entries(extras).map(([name, { contentType, bytes, sha256 }]) => [
+    name,
+    { url: `${url}?variant=${name}`, content_type: contentType, bytes, sha256 },
+  ]);
+  return Object.fromEntries(shown);
 }
 
 function costOf(cost: JobCost | undefined): VideoObject['cost'] {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { EXTRA_NAMES } from '../contract/extras';
 import { parseRequest, requestSchema, type VideoRequest } from '../contract/request';
 import { Refusal } from './http-errors';
 import type { Asked } from './video-object';
@@ -40,6 +41,18 @@ const KEEP_FOR = z
   .describe(
     'How long the video stays in the storage, such as "30d", or milliseconds. `expires_at` says when it ends.',
   );
+
+const EXTRAS = z
+  .union([z.array(z.enum(EXTRA_NAMES)), z.string()])
+  .optional()
+  .describe(
+    'Pictures to store beside the video: poster, last-frame. A form sends them as text, with a comma.',
+  );
+
+const CONTINUE_FROM = z
+  .string()
+  .optional()
+  .describe('The id of a finished video of the same key. Its last frame is the image to start from.');
 
 /** The body of POST /v1/videos, as OpenAI's clients send it. Fields of the service's interface may stand beside its own. */
 export const openAiRequestSchema = z.looseObject({
@@ -169,19 +182,29 @@ export function readFormNumbers(body: unknown): unknown {
 
 const FORM_NUMBERS = new Set(['duration', 'seed']);
 
+/** What is for the gateway and not for the service: see job-options.ts. */
+const OWN_FIELDS = {
+  callback_url: CALLBACK_URL,
+  keep_for: KEEP_FOR,
+  extras: EXTRAS,
+  continue_from: CONTINUE_FROM,
+};
+
 const prompt = z.string().regex(/\S/).describe('What the video shows.');
-const image = z.url().describe('The address of the image to start from.');
+const image = z
+  .url()
+  .describe('The address of the image to start from. Needed, unless there is a continue_from.');
 
 /** The bodies, for the description of the interface. `requestFields` are those that the service takes beyond it. */
 export function documentedRequests(requestFields: readonly string[]) {
   const extra = Object.fromEntries(requestFields.map((name) => [name, z.unknown().optional()]));
-  const fields = { ...extra, ...requestSchema.shape, prompt, callback_url: CALLBACK_URL, keep_for: KEEP_FOR };
+  const fields = { ...extra, ...requestSchema.shape, ...OWN_FIELDS, prompt };
   const examples = [
     { prompt: 'A red fox in the snow', duration: 5, resolution: '720p', aspect_ratio: '16:9' },
   ];
   return {
     service: z.strictObject(fields).meta({ id: 'VideoRequest', examples }),
-    image: z.strictObject({ ...fields, image_url: image }).meta({
+    image: z.strictObject({ ...fields, image_url: image.optional() }).meta({
       id: 'ImageVideoRequest',
       examples: examples.map((one) => ({ ...one, image_url: 'https://example.com/fox.png' })),
     }),

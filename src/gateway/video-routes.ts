@@ -102,7 +102,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
       if (isForm) refuseCutTexts(request.body, LARGEST_BODY_BYTES);
       const { caller } = videos;
       const given = withoutBytes(request.body, caller);
-      const { body, options } = takeJobOptions(isForm ? readFormNumbers(given.body) : given.body);
+      const { body, options } = takeJobOptions(isForm ? readFormNumbers(given.body) : given.body, caller);
       const wanted = { ...read(body, requestFields), options };
       await settleImage(storage, given, { imageUrl: wanted.request.image_url, caller });
       const video = await videos.start(wanted, readIdempotencyKey(request.headers['idempotency-key']));

@@ -4,8 +4,8 @@
  */
 export type ReadHeader = (header: Buffer, have: number, at: number) => number | undefined;
 
-/** The longest known header: 4 bytes of id and 8 of size, or 8 and 8. */
-const MAX_HEADER_BYTES = 16;
+/** The longest known header: 4 bytes of size, 4 of type, 8 of size, and the 16 of a `uuid` box. */
+const MAX_HEADER_BYTES = 32;
 /** A fragment for each frame and track makes a quarter of this in an hour. Scanning all of them takes half a second. */
 const MAX_HEADERS = 1_000_000;
 

@@ -13,6 +13,12 @@ const TYPE = /^[\x20-\x7e\xa9]{4}$/;
 /** The tables of four hours of film with sound. A service that makes seconds of video sends a thousandth of it. */
 export const MAX_MOOV_BYTES = 16 * 1024 * 1024;
 
+/** The type of a box whose real type is the UUID at the beginning of its content. */
+const UUID_TYPE = 'uuid';
+const UUID_BYTES = 16;
+/** Content Credentials: appendix A of the C2PA specification, "Embedding manifests into BMFF-based assets". */
+const C2PA_UUID = Buffer.from('d8fec3d61b0e483c92975828877ec481', 'hex');
+
 const REPORTED_TYPES = new Set(['moov', 'moof', 'mdat']);
 
 export interface Box {
@@ -27,6 +33,7 @@ export class BoxScan {
   private readonly scan = new HeaderScan((header, have, at) => this.read(header, have, at));
   private box: Box = { type: '', at: 0, size: 0 };
   private readonly firsts = new Map<string, Box>();
+  private c2paSize = 0;
 
   /** `onFirst` is called with the first moov, moof and mdat box when its header has come. */
   constructor(private readonly onFirst: (box: Box, header: Buffer) => void = () => undefined) {}
@@ -52,6 +59,12 @@ export class BoxScan {
     return this.firsts.has('mdat') ? undefined : 'its mdat box is missing';
   }
 
+  /** How many bytes the C2PA boxes of the file have, headers included. */
+  get c2paBytes(): number {
+    // The last box may reach the end of the file.
+    return Math.min(this.c2paSize, this.scan.scanned);
+  }
+
   /** Whether the file ends with the index that follows all fragments. */
   get endsWithIndex(): boolean {
     return this.box.type === 'mfra';
@@ -66,8 +79,12 @@ export class BoxScan {
     const type = header.toString('latin1', 4, 8);
     // After the boxes there may be padding or a note of a tool, which players ignore.
     if (!TYPE.test(type)) return Infinity;
-    if (size !== TO_THE_END && size < have) return Infinity;
+    const sizeOfHeader = isLong ? LONG_HEADER_BYTES : SHORT_HEADER_BYTES;
+    if (size !== TO_THE_END && size < sizeOfHeader) return Infinity;
+    const hasUuid = type === UUID_TYPE && (size === TO_THE_END || size >= sizeOfHeader + UUID_BYTES);
+    if (hasUuid && have < sizeOfHeader + UUID_BYTES) return undefined;
     this.box = { type, at, size: size === TO_THE_END ? Infinity : size };
+    if (hasUuid && header.subarray(sizeOfHeader, have).equals(C2PA_UUID)) this.c2paSize += this.box.size;
     this.reportFirst(this.box, header.subarray(0, have));
     return this.box.size;
   }

@@ -1,4 +1,4 @@
-import type { Container } from '../contract/video-facts';
+import type { Container, VideoFacts } from '../contract/video-facts';
 import type { VideoInspection } from './inspect-video';
 import type { InspectionRequest } from './inspection-request';
 import { inspectInProcess } from './inspector';
@@ -55,9 +55,18 @@ export class PassingVideo {
       size: this.retained.size,
       ranges: this.retained.ranges(),
     });
-    return inspection.kind === 'video' && this.hasKnownEnd(container)
-      ? { ...inspection, end: 'checked' }
-      : inspection;
+    if (inspection.kind !== 'video') return inspection;
+    return {
+      ...inspection,
+      facts: { ...inspection.facts, ...this.metadata(container) },
+      ...(this.hasKnownEnd(container) && { end: 'checked' as const }),
+    };
+  }
+
+  /** The specification names no place for it in Matroska, and none in a transport stream. */
+  private metadata(container: Container): Pick<VideoFacts, 'c2pa'> {
+    const bytes = container === 'mp4' || container === 'mov' ? this.boxes.c2paBytes : 0;
+    return bytes > 0 ? { c2pa: { bytes } } : {};
   }
 
   private retainFirst({ type, at, size }: Box, header: Buffer): void {

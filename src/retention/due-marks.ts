@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { EXTRA_NAMES, type ExtraName } from '../contract/extras';
 import { isVideoKey } from '../contract/input-rules';
 import { readSmallFile, writeSmallJson } from '../storage';
 import type { JobName } from './job-records';
@@ -12,6 +13,8 @@ export interface DueVideo extends JobName {
   expiresAt: string;
   /** The id of the job's record; an adopted task has none. */
   record?: string | undefined;
+  /** The pictures beside it, which go with it. */
+  extras?: readonly ExtraName[] | undefined;
 }
 
 /** A mark may come from anywhere: it must not name a record. */
@@ -21,6 +24,7 @@ const dueSchema = z.object({
   key: z.string().refine(isVideoKey),
   expiresAt: z.iso.datetime(),
   record: z.string().optional(),
+  extras: z.array(z.enum(EXTRA_NAMES)).optional(),
 });
 
 const FOLDER = 'jobs/expiry/';
@@ -42,8 +46,8 @@ export function dueKey({ namespace, job, key, expiresAt }: DueVideo): string {
 }
 
 export function writeDue(storage: RemovingStorage, due: DueVideo): Promise<void> {
-  const { namespace, job, key, expiresAt, record } = due;
-  return writeSmallJson(storage, dueKey(due), { namespace, job, key, expiresAt, record });
+  const { namespace, job, key, expiresAt, record, extras } = due;
+  return writeSmallJson(storage, dueKey(due), { namespace, job, key, expiresAt, record, extras });
 }
 
 /** The files of what has expired by then, the oldest first. */

@@ -1,3 +1,4 @@
+import { type ExtraName, extraKey, extraNamesIn, type StoredExtras } from '../contract/extras';
 import { fileName, isStored, StorageFault } from '../storage';
 import { dueKey } from './due-marks';
 import { ForgetStopped } from './forget-stopped';
@@ -12,13 +13,21 @@ import {
   writeForgotten,
 } from './job-records';
 import { KeyUsers } from './key-users';
-import { removeVideo, sidecarOf, type VideoOfJob, whoElseUses, writerOfSidecar } from './remove-video';
+import {
+  extrasOf,
+  removeVideo,
+  sidecarOf,
+  type VideoOfJob,
+  whoElseUses,
+  writerOfSidecar,
+} from './remove-video';
 import type { RemovingStorage } from './removing-storage';
 
 /** The parts of a job that can be removed. */
 export const FORGOTTEN_PARTS = [
   'video',
   'sidecar',
+  'extra',
   'bad-download',
   'part',
   'image',
@@ -51,6 +60,8 @@ export interface ForgottenParts {
 /** What Temporal and the results of a batch know of a job; its records know the rest. */
 export interface JobToForget extends JobName {
   video?: { uri: string; expiresAt?: string | undefined } | undefined;
+  /** The pictures beside the video. */
+  extras?: StoredExtras | undefined;
   taskId?: string | undefined;
   /** A download that was kept although it is no video. */
   badUri?: string | undefined;
@@ -128,13 +139,16 @@ interface KnownVideo extends VideoOfJob {
 
 function videosOf(storage: RemovingStorage, job: JobToForget, records: readonly FoundRecord[]): KnownVideo[] {
   const { namespace, job: name, video, taskId } = job;
+  const extras = extraNamesIn(job.extras);
   const videos = new Map<string, KnownVideo>();
   const key = video && storage.keyOf?.(video.uri);
-  if (video && key !== undefined) videos.set(key, { namespace, job: name, key, taskId, ...video });
+  if (video && key !== undefined) videos.set(key, { namespace, job: name, key, taskId, extras, ...video });
   for (const { content } of records) {
     if (content.state !== 'stored') continue;
     const { uri, expiresAt } = content.video;
+    const ofResult = videos.get(content.key)?.extras ?? [];
     videos.set(content.key, {
+      extras: [...new Set([...ofResult, ...extraNamesIn(content.extras)])],
       namespace,
       job: name,
       key: content.key,
@@ -160,6 +174,7 @@ class FileRemoval {
     const { key, uri, taskId, expiresAt } = video;
     const hadVideo = (await storage.storedAt(key)) !== undefined;
     const isOwnSidecar = (await writerOfSidecar(storage, key)) === video.job;
+    const extras = await this.storedExtras(video);
     const usedBy = await this.doing('video', uri, async () => {
       if (this.options.dryRun) return whoElseUses(storage, video);
       const removal = await removeVideo(storage, video);
@@ -171,6 +186,7 @@ class FileRemoval {
       if (isOwnSidecar) await this.removeFile('sidecar', sidecarOf(key));
     } else {
       if (hadVideo) done.removed.push({ what: 'video', where: uri });
+      done.removed.push(...extras.map((name) => ({ what: 'extra' as const, where: extraKey(key, name) })));
       if (isOwnSidecar) done.removed.push({ what: 'sidecar', where: sidecarOf(key) });
     }
     await this.removeFile('bad-download', `${key}.bad`);
@@ -181,6 +197,14 @@ class FileRemoval {
       if (expiresAt !== undefined) await storage.removeKey(dueKey({ ...video, expiresAt }));
       await new KeyUsers(storage, key).remove(video);
     });
+  }
+
+  /** Those that are there, to be named. */
+  private async storedExtras(video: KnownVideo): Promise<ExtraName[]> {
+    const stored: ExtraName[] = [];
+    for (const name of await extrasOf(this.storage, video))
+      if (await isStored(this.storage, extraKey(video.key, name))) stored.push(name);
+    return stored;
   }
 
   async removeFile(what: ForgottenPart['what'], key: string | undefined): Promise<void> {
@@ -235,6 +259,7 @@ export async function orStopped<T>({ what, where }: ForgottenPart, work: () => P
 const WORDS: Record<ForgottenPart['what'], string> = {
   video: 'video',
   sidecar: 'sidecar',
+  extra: 'extra',
   'bad-download': 'bad download',
   part: 'unfinished download of',
   image: 'image',

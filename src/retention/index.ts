@@ -1,4 +1,4 @@
-export { type DueVideo, expiryOf } from './due-marks';
+export { type DueVideo, expiryOf, writeDue } from './due-marks';
 export { type ExpiredVideos, expireVideos } from './expire-videos';
 export {
   FORGOTTEN_PARTS,

@@ -1,11 +1,27 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import type { StoredExtras } from '../contract/extras';
 import { keyMaterial } from '../contract/idempotency-key';
 import { type JobCost, readCost } from '../contract/job-cost';
 import { readChoice, type ServiceChoice } from '../contract/service-choice';
 import { fileName, readSmallFile, StorageFault, type VideoStorage, writeSmallJson } from '../storage';
 
 const submittedSchema = z.object({ taskId: z.string() });
+
+const extraSchema = z.object({
+  uri: z.string(),
+  bytes: z.number(),
+  sha256: z.string(),
+  contentType: z.string(),
+  width: z.number(),
+  height: z.number(),
+});
+
+/** A record without them is still one: they are made again. */
+const extrasSchema = z
+  .object({ poster: extraSchema.optional(), 'last-frame': extraSchema.optional() })
+  .optional()
+  .catch(undefined) satisfies z.ZodType<StoredExtras | undefined>;
 
 const recordSchema = z.discriminatedUnion('state', [
   // The POST that is being sent, or a lost submit. The sender is the activity, in any of its attempts.
@@ -25,6 +41,7 @@ const recordSchema = z.discriminatedUnion('state', [
     }),
     warnings: z.array(z.string()),
     storage: z.string().optional(),
+    extras: extrasSchema,
   }),
   // The video was kept as long as it was to be. The task stays on record: it is paid, and the service may still have it.
   submittedSchema.extend({ state: z.literal('expired'), expiredAt: z.string() }),

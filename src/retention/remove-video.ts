@@ -1,4 +1,5 @@
 import { cleanText } from '../contract/clean-text';
+import { type ExtraName, extraKey, extraNamesIn } from '../contract/extras';
 import { readSmallFile } from '../storage';
 import type { JobName } from './job-records';
 import { isLive, isSameJob, type KeyUser, KeyUsers } from './key-users';
@@ -7,6 +8,8 @@ import type { RemovingStorage } from './removing-storage';
 /** The stored video of a job. */
 export interface VideoOfJob extends JobName {
   key: string;
+  /** The pictures beside it that are known of; its sidecar may know of more. */
+  extras?: readonly ExtraName[] | undefined;
 }
 
 export interface RemoveOptions {
@@ -18,7 +21,7 @@ export interface RemoveOptions {
 /** What became of a video: `gone` was gone before, and `usedBy` names jobs that still use the file, which stays. */
 export type Removal = { removed: true } | { gone: true } | { usedBy: string[] };
 
-/** Removes a video with its sidecar, unless another job uses it. Repeated after a kill, it finishes. */
+/** Removes a video with its sidecar and its extras, unless another job uses it. Repeated after a kill, it finishes. */
 export async function removeVideo(
   storage: RemovingStorage,
   video: VideoOfJob,
@@ -26,7 +29,8 @@ export async function removeVideo(
 ): Promise<Removal> {
   const users = new KeyUsers(storage, video.key);
   return users.whileRemoving(async (checkTime) => {
-    const usedBy = await usersBeside(video, await users.list(), storage, options);
+    const sidecar = await readSidecar(storage, video.key);
+    const usedBy = usersBeside(video, await users.list(), sidecar, options);
     if (usedBy.length > 0) return { usedBy };
     const storedAt = await storage.storedAt(video.key);
     if (storedAt && options.storedBefore && storedAt >= options.storedBefore)
@@ -34,6 +38,8 @@ export async function removeVideo(
     checkTime();
     // What was not there a moment ago and is there now belongs to somebody else.
     if (storedAt) await storage.removeKey(video.key);
+    // Before the sidecar, which names them.
+    for (const name of extrasIn(sidecar, video)) await storage.removeKey(extraKey(video.key, name));
     await storage.removeKey(sidecarOf(video.key));
     return storedAt === undefined ? { gone: true } : { removed: true };
   });
@@ -45,31 +51,54 @@ export async function whoElseUses(
   video: VideoOfJob,
   options: RemoveOptions = {},
 ): Promise<string[]> {
-  return usersBeside(video, await new KeyUsers(storage, video.key).list(), storage, options);
+  const users = await new KeyUsers(storage, video.key).list();
+  return usersBeside(video, users, await readSidecar(storage, video.key), options);
 }
 
 export const sidecarOf = (key: string) => `${key}.json`;
 
-async function usersBeside(
+function usersBeside(
   video: VideoOfJob,
   users: readonly KeyUser[],
-  storage: RemovingStorage,
+  sidecar: FoundSidecar,
   { nowMs = Date.now() }: RemoveOptions,
-): Promise<string[]> {
+): string[] {
   const live = users.filter((user) => !isSameJob(user, video) && isLive(user, nowMs)).map(({ job }) => job);
-  const writer = await writerOfSidecar(storage, video.key);
+  const writer = writerOf(sidecar);
   const isKnown = writer === undefined || writer === video.job || users.some(({ job }) => job === writer);
   return isKnown ? live : [...live, cleanText(writer)];
 }
 
 /** The job that stored the video last, according to its sidecar. Jobs that never share a video are known by it alone. */
 export async function writerOfSidecar(storage: RemovingStorage, key: string): Promise<string | undefined> {
+  return writerOf(await readSidecar(storage, key));
+}
+
+/** The extras of a video, also those that another job has made of the same file. */
+export async function extrasOf(storage: RemovingStorage, video: VideoOfJob): Promise<ExtraName[]> {
+  return extrasIn(await readSidecar(storage, video.key), video);
+}
+
+function extrasIn({ extras: inSidecar }: FoundSidecar, { extras = [] }: VideoOfJob): ExtraName[] {
+  return [...new Set([...extras, ...extraNamesIn(inSidecar)])];
+}
+
+function writerOf({ workflowId }: FoundSidecar): string | undefined {
+  return typeof workflowId === 'string' ? workflowId : undefined;
+}
+
+/** Anybody may have written it. */
+interface FoundSidecar {
+  workflowId?: unknown;
+  extras?: unknown;
+}
+
+/** Nothing of a file that is not one. */
+async function readSidecar(storage: RemovingStorage, key: string): Promise<FoundSidecar> {
   const content = await readSmallFile(storage, sidecarOf(key));
-  if (content === undefined) return undefined;
   try {
-    const { workflowId }: { workflowId?: unknown } = Object(JSON.parse(content));
-    return typeof workflowId === 'string' ? workflowId : undefined;
+    return Object(JSON.parse(content ?? '{}'));
   } catch {
-    return undefined;
+    return {};
   }
 }

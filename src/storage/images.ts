@@ -55,12 +55,12 @@ export async function storeImage(
   await storeOnce(storage, imageKey(reference), { contentType, bytes });
 }
 
-/** Stores a small file, unless another file has its key: that is a StorageFault. */
+/** Stores a small file, unless another file has its key: that is a StorageFault. Returns where it is. */
 export async function storeOnce(
   storage: VideoStorage,
   key: string,
   { contentType, bytes }: { contentType: string; bytes: Buffer },
-): Promise<void> {
+): Promise<{ uri: string }> {
   // An owner of its own: two uploads of one image at once must not remove each other's parts.
   const incoming = await storage.receive(key, { owner: randomUUID(), contentType });
   try {
@@ -69,7 +69,7 @@ export async function storeOnce(
     await incoming.discard().catch(() => undefined);
     throw error;
   }
-  await incoming.publish({ bytes: bytes.length, sha256: sha256Of(bytes) });
+  return incoming.publish({ bytes: bytes.length, sha256: sha256Of(bytes) });
 }
 
 export function hasImage(storage: VideoStorage, reference: ImageReference): Promise<boolean> {
@@ -91,10 +91,14 @@ export async function readUpTo(
   key: string,
   mostBytes: number,
 ): Promise<Buffer | undefined> {
+  const stored = await storage.read(key);
+  return stored && bytesUpTo(stored, mostBytes);
+}
+
+/** The same of an open file. */
+export async function bytesUpTo(stored: Readable, mostBytes: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
-  const stored = await storage.read(key);
-  if (stored === undefined) return undefined;
   for await (const chunk of stored) {
     size += chunk.length;
     if (size > mostBytes) return undefined;

@@ -4,10 +4,13 @@ export { createFileStorage } from './file-storage';
 export { IMAGE_LINK_PATH, ImageLinks, readLinkedImage } from './image-links';
 export {
   BadImage,
+  bytesUpTo,
   type CheckedImage,
   checkImage,
   hasImage,
+  readUpTo,
   storeImage,
+  storeOnce,
   tooLarge,
 } from './images';
 export { isStored } from './is-stored';

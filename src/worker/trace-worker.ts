@@ -22,6 +22,8 @@ const SPANS: Readonly<Record<keyof VideoActivities, 'attempt' | 'poll'>> = {
   pollVideo: 'poll',
   pollVideos: 'poll',
   downloadVideo: 'attempt',
+  makeExtras: 'attempt',
+  takeLastFrame: 'attempt',
   cancelVideo: 'attempt',
   sendWebhook: 'attempt',
   openBatch: 'attempt',

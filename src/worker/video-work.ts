@@ -1,6 +1,7 @@
 import type { WorkerOptions } from '@temporalio/worker';
 import { createVideoActivities, type DownloadOptions, type VideoActivities } from '../../activities';
 import { checkCaps, readCaps } from '../config/caps-config';
+import { readFfmpeg } from '../config/extras-config';
 import { readGatewayUrl } from '../config/gateway-config';
 import {
   ConfigError,
@@ -49,6 +50,8 @@ export interface VideoWorkOptions extends DownloadOptions {
   webhooks?: WebhookOptions;
   /** How the service reaches the gateway, to fetch uploaded images. S3 needs none. Default: `VIDEOGEN_GATEWAY_URL`. */
   gatewayUrl?: string;
+  /** The executable of ffmpeg, for `extras` and `continueFrom`. Default: `VIDEOGEN_FFMPEG`, or the one on `PATH`. */
+  ffmpeg?: string;
   /** Give the same one to all workers of a process that call the same service. */
   rateLimiter?: RateLimiter;
 }
@@ -110,6 +113,7 @@ export function prepareWork(options: VideoWorkOptions): VideoWork {
     caps: options.caps ? checkCaps(options.caps) : readCaps(env),
     webhooks: options.webhooks ?? readWebhookConfig(env),
     gatewayUrl: options.gatewayUrl ?? readGatewayUrl(env),
+    ffmpeg: options.ffmpeg ?? readFfmpeg(env),
   });
   for (const activity of Object.values(activities)) prepared.add(activity);
   return {

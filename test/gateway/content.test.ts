@@ -29,11 +29,12 @@ interface Asked extends InjectOptions {
   storage: VideoStorage;
   uri: string;
   expiresAt?: string;
+  extras?: object;
   content?: 'stream' | 'redirect';
 }
 
 /** The answer about a video that has ended, without the Temporal that would know it. */
-async function ask({ storage, uri, expiresAt, content = 'redirect', ...call }: Asked) {
+async function ask({ storage, uri, expiresAt, extras, content = 'redirect', ...call }: Asked) {
   const app = Fastify();
   apps.push(app);
   const logError = logRequests(app, {
@@ -43,7 +44,7 @@ async function ask({ storage, uri, expiresAt, content = 'redirect', ...call }: A
   });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logError));
   const video = { uri, bytes: 3, sha256: SHA256, contentType: 'video/mp4', expiresAt };
-  const found = { taskId: 'video_1', ending: { result: { video } } };
+  const found = { taskId: 'video_1', ending: { result: { video, extras } } };
   app.get('/content', { schema: { hide: true } }, (request, reply) =>
     sendContent(found as never, { storage, content }, request, reply),
   );
@@ -60,6 +61,40 @@ const s3 = createS3Storage({
   credentials: { accessKeyId: 'tester', secretAccessKey: 'not-a-secret' },
 });
 const IN_S3 = { storage: s3, uri: 's3://videos/foxes/red.mp4' };
+
+describe('a picture beside a video', () => {
+  const extraOf = (name: string) => {
+    writeFileSync(join(folder, `red.mp4.${name}.png`), PNG);
+    const uri = pathToFileURL(join(folder, `red.mp4.${name}.png`)).href;
+    return { uri, bytes: PNG.length, sha256: 'cd'.repeat(32), contentType: 'image/png', width: 1, height: 1 };
+  };
+  const asked = (query: string) => ({
+    storage: createFileStorage(folder),
+    uri: pathToFileURL(join(folder, 'red.mp4')).href,
+    extras: { poster: extraOf('poster') },
+    url: `/content${query}`,
+  });
+
+  it.each(['poster', 'thumbnail'])('is the content of the variant %s', async (variant) => {
+    const { statusCode, headers, rawPayload } = await ask(asked(`?variant=${variant}`));
+    expect([statusCode, headers['content-type'], headers.etag]).toEqual([
+      200,
+      'image/png',
+      `"${'cd'.repeat(32)}"`,
+    ]);
+    expect(headers['content-disposition']).toBe('inline; filename="video_1.poster.png"');
+    expect(rawPayload.equals(PNG)).toBe(true);
+  });
+
+  it('is a 404 with the reason when it was not made, and a 400 when there is no such picture', async () => {
+    const missing = await ask(asked('?variant=last-frame'));
+    expect([missing.statusCode, missing.json().error.message]).toEqual([
+      404,
+      'The video has no last-frame: ask for it in extras when you start it.',
+    ]);
+    expect((await ask(asked('?variant=sprite'))).statusCode).toBe(400);
+  });
+});
 
 describe('content in S3', () => {
   it('is at a signed link for five minutes, which no cache and no log gets', async () => {

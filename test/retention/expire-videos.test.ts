@@ -51,6 +51,15 @@ describe.each(['a folder', 'S3'] as const)('in %s', (kindName) => {
 
   const isThere = async (key: string) => (await storedAt(storage, key)) !== undefined;
 
+  test('its pictures go with a video, and a file of somebody else with such a name stays', async () => {
+    await storeUntil(storage, { job: 'fox', expiresAt: SOON, extras: ['poster', 'last-frame'] });
+    await storage.write('owl.mp4.poster.png', 'mine', 'image/png');
+    await storeUntil(storage, { job: 'owl', expiresAt: SOON });
+    await expireVideos(storage, { nowMs: AFTER_SOON_MS });
+    const left = (await allKeys(storage)).filter((key) => !key.startsWith('jobs/'));
+    expect(left).toEqual(['owl.mp4.poster.png']);
+  });
+
   test('a video whose time is over goes with its sidecar, and all others stay', async () => {
     await storeUntil(storage, { job: 'fox', expiresAt: SOON });
     await storeUntil(storage, { job: 'owl', expiresAt: LATER });

@@ -31,7 +31,7 @@ describe.each(atLength(['a folder'] as const, ['a folder', 'S3'] as const))('in 
   test('forgetting that is killed at any call is finished by the next run', async () => {
     for (let call = 1; ; call++) {
       const storage = await kind.create();
-      await storeUntil(storage, { job: 'fox', expiresAt: SOON });
+      await storeUntil(storage, { job: 'fox', expiresAt: SOON, extras: ['poster'] });
       await storage.write('fox.mp4.bad', 'half a fox', 'video/mp4');
       const killed = killedAt(storage, call);
       const done = await forget(killed).catch(() => undefined);
@@ -41,6 +41,19 @@ describe.each(atLength(['a folder'] as const, ['a folder', 'S3'] as const))('in 
       if (done !== undefined) break;
     }
   });
+});
+
+test('the pictures of a video are named and go with it; without a sidecar, its record knows them', async () => {
+  const kind = await KINDS['a folder']();
+  const storage = await kind.create();
+  await storeUntil(storage, { job: 'fox', expiresAt: SOON, extras: ['last-frame'] });
+  await storage.removeKey('fox.mp4.json');
+  const extra = { what: 'extra', where: 'fox.mp4.last-frame.png' };
+  expect((await forget(storage, { dryRun: true })).removed).toContainEqual(extra);
+  expect(await allKeys(storage)).toContain(extra.where);
+  expect((await forget(storage)).removed).toContainEqual(extra);
+  expect(await allKeys(storage)).toEqual([recordKey('fox', RECORD)]);
+  await kind.close();
 });
 
 describe('of the records of a name', () => {

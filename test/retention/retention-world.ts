@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type ExtraName, extraKey, type StoredExtras } from '../../src/contract/extras';
 import { canRemove, keepUntil, type RemovingStorage, recordKey, writeRecord } from '../../src/retention';
 import { createFileStorage, createS3Storage, type VideoStorage } from '../../src/storage';
 import { store } from '../storage/storage-contract';
@@ -53,17 +54,42 @@ export const RECORD = '0123456789abcdef';
 /** What a job leaves whose video expires then: as the download activity does it. */
 export async function storeUntil(
   storage: RemovingStorage,
-  { job, key = `${job}.mp4`, expiresAt }: { job: string; key?: string; expiresAt: string },
+  { job, key = `${job}.mp4`, expiresAt, extras }: StoredUntil,
 ): Promise<void> {
-  await keepUntil(storage, { namespace: NAMESPACE, job, key, record: RECORD, expiresAt });
-  await storeAs(storage, { job, key, expiresAt });
+  await keepUntil(storage, { namespace: NAMESPACE, job, key, record: RECORD, expiresAt, extras });
+  await storeAs(storage, { job, key, expiresAt, extras });
+}
+
+interface StoredJob {
+  job: string;
+  key?: string;
+  expiresAt?: string;
+  /** The pictures beside the video. */
+  extras?: ExtraName[];
+}
+
+type StoredUntil = StoredJob & { expiresAt: string };
+
+async function storeExtras(
+  storage: RemovingStorage,
+  key: string,
+  names: ExtraName[] = [],
+): Promise<StoredExtras> {
+  const extras: StoredExtras = {};
+  for (const name of names) {
+    const { uri } = await storage.write(extraKey(key, name), name, 'image/png');
+    extras[name] = { uri, bytes: name.length, sha256: '', contentType: 'image/png', width: 1, height: 1 };
+  }
+  return extras;
 }
 
 /** What any job leaves. */
 export async function storeAs(
   storage: RemovingStorage,
-  { job, key = `${job}.mp4`, expiresAt }: { job: string; key?: string; expiresAt?: string },
+  { job, key = `${job}.mp4`, expiresAt, extras: names }: StoredJob,
 ): Promise<void> {
+  const made = await storeExtras(storage, key, names);
+  const extras = names && { extras: made };
   const { uri } = await store(storage, key, VIDEO, { owner: 'task-1' });
   const video = {
     uri,
@@ -74,7 +100,7 @@ export async function storeAs(
   };
   await storage.write(
     `${key}.json`,
-    JSON.stringify({ workflowId: job, taskId: 'task-1', video }),
+    JSON.stringify({ workflowId: job, taskId: 'task-1', video, ...extras }),
     'application/json',
   );
   await writeRecord(storage, recordKey(job, RECORD), {
@@ -86,6 +112,7 @@ export async function storeAs(
     key,
     video,
     warnings: [],
+    ...extras,
   });
 }
 

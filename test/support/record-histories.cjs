@@ -47,6 +47,14 @@ const STORIES = {
     run: (start) => start({ requests: [request, { prompt: 'A hare' }], window: 2 }),
   },
   well: { run: (start) => start({ request }) },
+  // From the last frame of another job, and with pictures of its own. Record it with VIDEOGEN_FFMPEG.
+  'after-the-video': {
+    worker: { gatewayUrl: 'http://127.0.0.1:9' },
+    run: async (start, _sleep, _submit, _emulator, startAs) => {
+      await (await startAs('source', { request })).result();
+      return start({ request, continueFrom: 'source', extras: ['poster', 'last-frame'] });
+    },
+  },
   // Its video expires, which the memo says.
   'kept-for': { run: (start) => start({ request, keepFor: '30d' }) },
   retried: {
@@ -292,12 +300,13 @@ async function record(name) {
   });
   const { temporal, emulator } = env;
   STORIES[name].prepare?.(emulator);
-  const start = (...args) =>
+  const startAs = (workflowId, ...args) =>
     temporal.client.workflow.start(STORIES[name].type ?? 'generateVideo', {
       taskQueue: 'video-generation',
-      workflowId: name,
+      workflowId,
       args,
     });
+  const start = (...args) => startAs(name, ...args);
   const submit = async () => {
     const answer = await fetch(`${emulator.url}/v1/videos/text-to-video`, {
       method: 'POST',
@@ -307,9 +316,9 @@ async function record(name) {
     return (await answer.json()).task_id;
   };
   const service = isPriced ? pricedService(emulator) : undefined;
-  const worker = await env.createWorker(service ? { service } : {});
+  const worker = await env.createWorker({ ...STORIES[name].worker, ...(service && { service }) });
   await worker.runUntil(async () => {
-    const handle = await STORIES[name].run(start, (ms) => temporal.sleep(ms), submit, emulator);
+    const handle = await STORIES[name].run(start, (ms) => temporal.sleep(ms), submit, emulator, startAs);
     await handle.result().catch(() => undefined);
     const last = temporal.client.workflow.getHandle(name);
     const history = JSON.parse(historyToJSON(await last.fetchHistory()), anonymous);

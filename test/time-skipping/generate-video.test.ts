@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import { QUICK_POLL_MS } from '../../src/contract/policies';
 import { noiseVideo } from '../../src/emulator';
 import { builtInProfile, createVideoService, proposeProfile } from '../../src/service';
+import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { reply, replyJson, startRawServer } from '../service/raw-server';
 import { expectRow } from '../support/expect-row';
@@ -441,5 +443,26 @@ test('fields that are null count as not set, and a second argument is not accept
       ],
     });
     expect(result).toMatchObject({ taskId: emulator.generations()[0]?.taskId, polls: 1 });
+  });
+});
+
+test('a last frame that is not read until the deadline ends the job with nothing sent, and is no lost submit', async () => {
+  let release: () => void = () => undefined;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const hanging = {
+    ...createFileStorage(join(tmpdir(), 'videogen-no-such-folder')),
+    // biome-ignore lint/correctness/useYield: it hangs before the first file.
+    async *list() {
+      await released;
+    },
+  };
+  await inWorld(env, { storage: hanging }, async ({ emulator, videos }) => {
+    const failure = await failureOf(videos.execute({ request, continueFrom: 'fox-0', deadline: '1s' }));
+    release();
+    expect(failure).toMatchObject({ type: 'DeadlineExceeded' });
+    expect(String(failure)).toContain('the last frame of fox-0 was not taken in time');
+    expect(emulator.calls).toEqual([]);
   });
 });

@@ -9,7 +9,8 @@ export type CheckName =
   | 'service'
   | 'key'
   | 'clock'
-  | 'storage';
+  | 'storage'
+  | 'ffmpeg';
 
 /** The result of a check. `fix` says how to fix a problem; for a skipped check, `found` says why it was skipped. */
 export type Finding =
