@@ -32,7 +32,10 @@ test.each([
   [{ aspect_ratio: '1:1' }, undefined],
 ] as const)('%j becomes the size %s', async (fields, size) => {
   const { resolution, aspectRatio } = await askedFor({ ...FOX, ...fields });
-  expect([resolution, aspectRatio]).toEqual([size, 'aspect_ratio' in fields ? fields.aspect_ratio : undefined]);
+  expect([resolution, aspectRatio]).toEqual([
+    size,
+    'aspect_ratio' in fields ? fields.aspect_ratio : undefined,
+  ]);
 });
 
 test('every size has the sides that its names say', async () => {
@@ -50,14 +53,20 @@ test('every size has the sides that its names say', async () => {
 test.each(['fal.video', 'xai.video', 'bytedance.video', 'google.generative-ai'])(
   'models of %s get the name of the resolution, because sizes mean nothing to them or too little',
   async (provider) => {
-    const { resolution, providerOptions } = await askedFor({ ...FOX, resolution: '720p', aspect_ratio: '9:16' }, { provider });
+    const { resolution, providerOptions } = await askedFor(
+      { ...FOX, resolution: '720p', aspect_ratio: '9:16' },
+      { provider },
+    );
     const [name = ''] = provider.split('.');
     expect([resolution, providerOptions]).toEqual([undefined, { [name]: { resolution: '720p' } }]);
   },
 );
 
 test('models of Alibaba get the sizes that they know', async () => {
-  const { resolution } = await askedFor({ ...FOX, resolution: '720p', aspect_ratio: '4:3' }, { provider: 'alibaba.video' });
+  const { resolution } = await askedFor(
+    { ...FOX, resolution: '720p', aspect_ratio: '4:3' },
+    { provider: 'alibaba.video' },
+  );
   expect(resolution).toBe('1088x832');
 });
 
@@ -108,9 +117,15 @@ describe('models of Google, which leave links to images out,', () => {
     const image_url = `${host.url}/fox.png?signature=secret-of-the-link`;
     const request = { ...FOX, image_url };
     const later = await faultOf(serviceOf(parts, { downloadAllow: ['127.0.0.1'] }).submit(request, KEY));
-    expect(later).toMatchObject({ kind: 'not-sent', message: expect.stringMatching(/^the image .* could not be fetched/) });
+    expect(later).toMatchObject({
+      kind: 'not-sent',
+      message: expect.stringMatching(/^the image .* could not be fetched/),
+    });
     const never = await faultOf(serviceOf(parts).submit(request, KEY));
-    expect(never).toMatchObject({ kind: 'refused', message: expect.stringContaining('VIDEOGEN_DOWNLOAD_ALLOW') });
+    expect(never).toMatchObject({
+      kind: 'refused',
+      message: expect.stringContaining('VIDEOGEN_DOWNLOAD_ALLOW'),
+    });
     expect(JSON.stringify([later, never])).not.toContain('secret-of-the-link');
     expect(submits).toEqual([]);
     await host.close();

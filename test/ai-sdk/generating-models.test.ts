@@ -53,7 +53,9 @@ function generatingModel(fetch: AiSdkFetch | undefined) {
           const warnings = [{ type: 'unsupported', feature: 'fps' }];
           return { videos: [{ type: 'url', url: file.url, mediaType: 'video/mp4' }], warnings };
         }
-        await new Promise((resolve) => setTimeout(resolve, Number(providerOptions.bytedance?.pollIntervalMs)));
+        await new Promise((resolve) =>
+          setTimeout(resolve, Number(providerOptions.bytedance?.pollIntervalMs)),
+        );
       }
     },
   };
@@ -82,7 +84,10 @@ test('a poll follows the model to another address, and brings its warnings', asy
 });
 
 test('a task that failed has the words of its service, which the error of the model leaves out', async () => {
-  const error = { code: 'OutputVideoSensitiveContentDetected', message: 'The output may contain sensitive content.' };
+  const error = {
+    code: 'OutputVideoSensitiveContentDetected',
+    message: 'The output may contain sensitive content.',
+  };
   answers['/tasks/cgt-1'] = { status: 'failed', error };
   const reading = await service().poll('{"id":"cgt-1"}');
   expect(reading).toMatchObject({
@@ -92,11 +97,14 @@ test('a task that failed has the words of its service, which the error of the mo
   });
 });
 
-test.each(['cancelled', 'expired'])('a task that is %s has ended, although the model would poll on', async (status) => {
-  answers['/tasks/cgt-1'] = { status };
-  const { task } = await service().poll('{"id":"cgt-1"}');
-  expect(task).toMatchObject({ state: status === 'expired' ? 'failed' : 'cancelled', word: status });
-});
+test.each(['cancelled', 'expired'])(
+  'a task that is %s has ended, although the model would poll on',
+  async (status) => {
+    answers['/tasks/cgt-1'] = { status };
+    const { task } = await service().poll('{"id":"cgt-1"}');
+    expect(task).toMatchObject({ state: status === 'expired' ? 'failed' : 'cancelled', word: status });
+  },
+);
 
 test.each([
   ['a refusal', { status: 400, body: { error: { message: 'no foxes' } } }, { kind: 'answered', status: 400 }],
@@ -111,7 +119,10 @@ test.each([
 test('a model that was not made with the given fetch is not run at all: each poll would pay again', async () => {
   const unwatched = keepOpen(aiSdkService(() => generatingModel(undefined)));
   for (const call of [unwatched.submit(FOX, KEY), unwatched.poll('{"id":"cgt-1"}')]) {
-    expect(await faultOf(call)).toMatchObject({ kind: 'not-sent', message: expect.stringContaining('must give its fetch') });
+    expect(await faultOf(call)).toMatchObject({
+      kind: 'not-sent',
+      message: expect.stringContaining('must give its fetch'),
+    });
   }
   expect(sent()).toEqual([]);
 });

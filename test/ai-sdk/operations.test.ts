@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import type { JsonValue } from '../../src/ai-sdk';
 import { isTaskId } from '../../src/contract/input-rules';
 import { createFileStorage } from '../../src/storage';
-import { temporaryFolder } from './temporary-folder';
 import { closeServices, FOX, faultOf, KEY, serviceOf } from './models';
+import { temporaryFolder } from './temporary-folder';
 
 afterEach(closeServices);
 const { folder } = temporaryFolder();

@@ -18,7 +18,11 @@ test.each<[string, object, object]>([
   ['a link', { type: 'url', url: 'https://a.example/v.mp4' }, { videoUrl: 'https://a.example/v.mp4' }],
   ['base64', { type: 'base64', data: BYTES.toString('base64') }, { videoBytes: BYTES }],
   ['bytes', { type: 'binary', data: new Uint8Array(BYTES) }, { videoBytes: new Uint8Array(BYTES) }],
-  ['a data URL', { type: 'url', url: `data:video/mp4;base64,${BYTES.toString('base64')}` }, { videoBytes: BYTES }],
+  [
+    'a data URL',
+    { type: 'url', url: `data:video/mp4;base64,${BYTES.toString('base64')}` },
+    { videoBytes: BYTES },
+  ],
   ['a data URL without base64', { type: 'url', url: 'data:video/mp4,a%20video' }, { videoBytes: BYTES }],
   ['nothing', { type: 'base64', data: '' }, {}],
 ])('a completed task has its video by %s', async (_, video, has) => {

@@ -61,8 +61,16 @@ test.each<[string, string, string]>([
 
 test.each<[string, unknown, string]>([
   ['says nothing that is known', new Error('odd'), 'cut'],
-  ['says that it could not connect', Object.assign(new Error('x'), { cause: { code: 'ECONNREFUSED' } }), 'not-sent'],
-  ['has an answer with a task that it could not read', new ApiCallError('odd', { statusCode: 200 }), 'unreadable'],
+  [
+    'says that it could not connect',
+    Object.assign(new Error('x'), { cause: { code: 'ECONNREFUSED' } }),
+    'not-sent',
+  ],
+  [
+    'has an answer with a task that it could not read',
+    new ApiCallError('odd', { statusCode: 200 }),
+    'unreadable',
+  ],
   ['was refused', new ApiCallError('odd', { statusCode: 400 }), 'answered'],
 ])('an error of a model whose requests nobody saw and that %s is %s', async (_, error, kind) => {
   const start = () => {
@@ -78,7 +86,10 @@ test('an error before the first request has sent nothing, if the model has our f
       const service = postingService(server, async () => {
         throw new TypeError('x is not a function');
       });
-      expect(await faultOf(service.submit(FOX, KEY))).toEqual({ kind: 'not-sent', message: 'x is not a function' });
+      expect(await faultOf(service.submit(FOX, KEY))).toEqual({
+        kind: 'not-sent',
+        message: 'x is not a function',
+      });
     },
   );
 });
@@ -102,7 +113,11 @@ test('a model that would send its request again is stopped', async () => {
     (request) => replyJson(request, { error: { message: 'busy' } }, { status: 500 }),
     async (server) => {
       const service = postingService(server, (post) => post().catch(() => post()));
-      expect(await faultOf(service.submit(FOX, KEY))).toMatchObject({ kind: 'answered', status: 500, message: 'busy' });
+      expect(await faultOf(service.submit(FOX, KEY))).toMatchObject({
+        kind: 'answered',
+        status: 500,
+        message: 'busy',
+      });
       expect(server.requests).toHaveLength(1);
     },
   );
@@ -137,7 +152,11 @@ test('a second request that fails does not hide that the first one may have made
 
 test.each([
   ['refuses by a code', { code: 401, message: 'no' }, { kind: 'answered', status: 401 }],
-  ['refuses by an error', { error: { code: 'bad', message: 'no' } }, { kind: 'refused', code: 'bad', message: 'no' }],
+  [
+    'refuses by an error',
+    { error: { code: 'bad', message: 'no' } },
+    { kind: 'refused', code: 'bad', message: 'no' },
+  ],
   [
     'refuses the content',
     { error: { code: 'content_policy_violation', message: 'no' } },
