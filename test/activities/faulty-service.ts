@@ -6,7 +6,7 @@ import type { AnswerFault, EmulatedCall, Emulator } from '../../src/emulator';
 import { createVideoService, type ServiceTimeouts, type VideoService } from '../../src/service';
 
 /** Answers of the emulator, which has read the request and, unless it refuses it, acted on it. */
-const ANSWERS = {
+export const ANSWERS = {
   'reset after bytes': { kind: 'reset' },
   'cut in headers': { kind: 'cut-headers' },
   'cut in body': { kind: 'cut-body' },

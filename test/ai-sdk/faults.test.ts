@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto';
+import { ApplicationFailure } from '@temporalio/common';
+import { createVideoActivities } from '../../activities';
+import { type AiSdkFetch, aiSdkService } from '../../src/ai-sdk';
+import type { FailureType } from '../../src/contract/failure-table';
+import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../../src/contract/lost-submit';
+import type { VideoService } from '../../src/service';
+import { createFileStorage } from '../../src/storage';
+import { type ActivityWorld, attemptUntilEnd, createActivityWorld } from '../activities/activity-world';
+import { COURSES, LATER, SUBMITS } from '../activities/fault-tables';
+import {
+  ANSWERS,
+  type Fault,
+  isRead,
+  startUnreadAddresses,
+  type UnreadAddresses,
+} from '../activities/faulty-service';
+import { atLength } from '../support/nightly';
+import { PACKAGES } from './providers';
+import { type ImitatedService, startImitatedService } from './servers';
+import { PROVIDER_NAMES, PROVIDERS, type ProviderName } from './what-runs';
+
+/** One package of each style: a call that starts, and one that would start and poll by itself. */
+const NAMES = atLength<ProviderName[]>(['fal', 'bytedance'], PROVIDER_NAMES);
+/** `fail` sends what `hold` sends. */
+const POLICIES = atLength<readonly LostSubmitPolicy[]>(['hold', 'resubmit'], LOST_SUBMIT_POLICIES);
+
+let unread: UnreadAddresses & { close(): Promise<void> };
+let world: ActivityWorld;
+beforeAll(async () => {
+  unread = await startUnreadAddresses();
+  world = await createActivityWorld();
+});
+afterAll(async () => {
+  await unread.close();
+  await world.close();
+});
+
+/** A package whose next request meets a fault, and the service that it calls. */
+interface FaultyProvider {
+  service: VideoService;
+  imitated: ImitatedService;
+  /** How many submits have left, or tried to. */
+  posts(): number;
+  /** A fault for the next request of a kind. */
+  next(call: 'submit' | 'status', fault: Fault): void;
+}
+
+const prompt = 'A red fox';
+
+async function atProvider(name: ProviderName, work: (at: FaultyProvider) => Promise<void>): Promise<void> {
+  const { imitation, modelAt, asked } = PACKAGES[name];
+  const imitated = await startImitatedService(imitation, { jobTimeMs: 0 });
+  let detour: string | undefined;
+  let posts = 0;
+  const detoured =
+    (fetch: AiSdkFetch): AiSdkFetch =>
+    (input, init) => {
+      const url = String(input);
+      const { pathname: path, searchParams: query } = new URL(url);
+      const body: unknown = typeof init?.body === 'string' ? JSON.parse(init.body) : undefined;
+      // The routes of some services ask for a header, which is not what is counted here.
+      const headers = { 'x-dashscope-async': 'enable' };
+      const route = imitation.route({ method: init?.method ?? 'GET', path, query, headers, body });
+      if (route?.call === 'submit') posts += 1;
+      const elsewhere = detour;
+      detour = undefined;
+      return fetch(elsewhere ? url.replace(imitated.origin, elsewhere) : url, init);
+    };
+  const service = aiSdkService(({ fetch }) => modelAt(imitated)({ fetch: detoured(fetch) }), {
+    downloadAllow: ['127.0.0.1'],
+    // A hang lasts as long as this.
+    timeouts: { submit: QUICK, poll: QUICK },
+  });
+  const next: FaultyProvider['next'] = (call, fault) => {
+    if (isRead(fault)) imitated.next(prompt, call, ANSWERS[fault]);
+    else detour = unread[fault];
+  };
+  try {
+    await work({ service, imitated, posts: () => posts, next });
+    expect(imitated.scriptIsSpent()).toBe(true);
+    expect(detour).toBeUndefined();
+    expect(imitated.calls().filter(({ call }) => call === 'other')).toEqual([]);
+    expect(asked).toBeDefined();
+  } finally {
+    await service.close();
+    await imitated.close();
+  }
+}
+
+const QUICK = { headersTimeout: 300, bodyTimeout: 300 };
+
+/** The activities of a new worker, whose rate limiter knows of no earlier 429. */
+const activitiesOf = (service: VideoService) =>
+  createVideoActivities({ service, storage: createFileStorage(world.folder) });
+
+function submit(name: ProviderName, service: VideoService, onLostSubmit: LostSubmitPolicy) {
+  const request = { prompt, ...PACKAGES[name].asked };
+  const input = { request, job: randomUUID(), onLostSubmit };
+  const activityId = randomUUID();
+  return attemptUntilEnd((info) =>
+    world.run(activitiesOf(service).submitVideo, input, { activityId, ...info }),
+  );
+}
+
+const CELLS = NAMES.flatMap((name) =>
+  SUBMITS.flatMap(([fault, failure, otherwise, resubmit]) =>
+    POLICIES.map(
+      (policy) => [name, fault, policy, policy === 'resubmit' ? resubmit : otherwise, failure] as const,
+    ),
+  ),
+);
+
+test.each(CELLS)('@ai-sdk/%s: %s of a submit, on lost submit %s: %s', async (name, fault, policy, course, failure) => {
+  await atProvider(name, async ({ service, imitated, posts, next }) => {
+    next('submit', fault);
+    const { end, failures } = await submit(name, service, policy);
+    const { ends, ...counted } = COURSES[course];
+    expect({ posts: posts(), tasks: imitated.tasks().length }).toEqual(counted);
+    expect(failures).toEqual([failure]);
+    if (end instanceof ApplicationFailure) {
+      expect(failures.at(-1)).toBe(ends);
+      return;
+    }
+    const task = imitated.tasks().at(-1);
+    expect([end.taskId, ends]).toEqual([
+      task && PACKAGES[name].taskIdOf(imitated.idOf(task), imitated),
+      'task',
+    ]);
+  });
+});
+
+/** fal answers the failure of a task with a 4xx, so there such an answer is the end of the task. */
+const ENDS_TASK: Partial<Record<ProviderName, Fault[]>> = { fal: [422] };
+
+const POLLS = NAMES.flatMap((name) =>
+  LATER.flatMap(([fault, call, failure]) =>
+    call === 'poll' && failure !== 'recovered' && !ENDS_TASK[name]?.includes(fault)
+      ? [[name, fault, failure] as [ProviderName, Fault, FailureType]]
+      : [],
+  ),
+);
+
+test.each(POLLS)('@ai-sdk/%s: %s of a poll is %s, never the failure of the task', async (name, fault, failure) => {
+  await atProvider(name, async ({ service, next }) => {
+    const { end } = await submit(name, service, 'hold');
+    if (end instanceof ApplicationFailure) throw end;
+    next('status', fault);
+    const { taskId } = end;
+    const ended = await attemptUntilEnd((info) =>
+      world.run(activitiesOf(service).pollVideo, { taskId }, info),
+    );
+    expect(ended.failures).toEqual([failure]);
+    expect(ended.end).toMatchObject({ state: 'succeeded' });
+  });
+});
+
+test('one package of each style is among them', () => {
+  expect(new Set(NAMES.map((name) => PROVIDERS[name].calls))).toEqual(
+    new Set(['doStart, doStatus', 'doGenerate']),
+  );
+});

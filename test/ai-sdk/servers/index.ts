@@ -1,0 +1,10 @@
+export { alibaba } from './alibaba';
+export { bytedance } from './bytedance';
+export { FAL_QUEUE, fal } from './fal';
+export { google } from './google';
+export type { ImitatedFaults } from './faults';
+export { type ImitatedService, type ReceivedCall, startImitatedService } from './imitated-service';
+export type { Imitation } from './imitation';
+export { replicate } from './replicate';
+export { vertex } from './vertex';
+export { xai } from './xai';
