@@ -36,8 +36,8 @@ const NEEDS_A_SERVER = [
 // Left out only where no browser can be had, and whoever runs them says so.
 const NEEDS_A_BROWSER = ['<rootDir>/test/real-server/gateway-page.test.ts'];
 
-// Tests with packages that the project does not have: they are installed first.
-const NEEDS_THE_AI_SDK = ['<rootDir>/test/ai-sdk/'];
+// Tests of other people's packages with our workers.
+const NEEDS_PROVIDERS = ['<rootDir>/test/ai-sdk/providers/'];
 
 // Tests of what is published: they pack it and install it elsewhere.
 const NEEDS_A_TARBALL = ['<rootDir>/test/package/'];
@@ -57,7 +57,8 @@ module.exports = {
       ...shared,
       displayName: 'pure',
       testMatch: ['<rootDir>/test/**/*.test.ts'],
-      testPathIgnorePatterns: [...NEEDS_A_SERVER, ...NEEDS_THE_AI_SDK, ...NEEDS_A_TARBALL],
+      testPathIgnorePatterns: [...NEEDS_A_SERVER, ...NEEDS_PROVIDERS, ...NEEDS_A_TARBALL],
+      globalSetup: '<rootDir>/test/support/ai-sdk-packages.cjs',
     },
     {
       ...shared,
@@ -73,8 +74,8 @@ module.exports = {
     {
       ...shared,
       displayName: 'ai-sdk',
-      testMatch: NEEDS_THE_AI_SDK.map((folder) => `${folder}**/*.test.ts`),
-      globalSetup: '<rootDir>/test/ai-sdk/global-setup.ts',
+      testMatch: NEEDS_PROVIDERS.map((folder) => `${folder}**/*.test.ts`),
+      globalSetup: '<rootDir>/test/ai-sdk/providers/global-setup.ts',
       globalTeardown: '<rootDir>/test/support/global-teardown.ts',
     },
     {

@@ -1,4 +1,4 @@
-import { RESOLUTIONS, type VideoRequest } from '../../../src/contract/request';
+import { RESOLUTIONS, type VideoRequest } from '../../../../src/contract/request';
 
 /** The resolution behind a size such as 1280x720: its shorter side. */
 export function resolutionOf(size: string | undefined): VideoRequest['resolution'] {

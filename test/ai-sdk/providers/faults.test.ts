@@ -1,22 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
-import { createVideoActivities } from '../../activities';
-import { type AiSdkFetch, aiSdkService } from '../../src/ai-sdk';
-import type { FailureType } from '../../src/contract/failure-table';
-import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../../src/contract/lost-submit';
-import type { VideoService } from '../../src/service';
-import { createFileStorage } from '../../src/storage';
-import { type ActivityWorld, attemptUntilEnd, createActivityWorld } from '../activities/activity-world';
-import { COURSES, LATER, SUBMITS } from '../activities/fault-tables';
+import { createVideoActivities } from '../../../activities';
+import { type AiSdkFetch, aiSdkService } from '../../../src/ai-sdk';
+import type { FailureType } from '../../../src/contract/failure-table';
+import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../../../src/contract/lost-submit';
+import type { VideoService } from '../../../src/service';
+import { createFileStorage } from '../../../src/storage';
+import { type ActivityWorld, attemptUntilEnd, createActivityWorld } from '../../activities/activity-world';
+import { COURSES, LATER, SUBMITS } from '../../activities/fault-tables';
 import {
   ANSWERS,
   type Fault,
   isRead,
   startUnreadAddresses,
   type UnreadAddresses,
-} from '../activities/faulty-service';
-import { atLength } from '../support/nightly';
-import { PACKAGES } from './providers';
+} from '../../activities/faulty-service';
+import { atLength } from '../../support/nightly';
+import { PACKAGES } from './packages';
 import { type ImitatedService, startImitatedService } from './servers';
 import { PROVIDER_NAMES, PROVIDERS, type ProviderName } from './what-runs';
 

@@ -1,4 +1,4 @@
-import { dependencies } from './package.json';
+import { dependencies } from '../package.json';
 
 /** The providers whose packages run whole jobs. docs/ai-sdk.md shows this table, and providers.ts has a model for each row. */
 export const PROVIDERS = {

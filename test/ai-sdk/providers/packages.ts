@@ -5,8 +5,8 @@ import * as googlePackage from '@ai-sdk/google';
 import * as vertexPackage from '@ai-sdk/google-vertex';
 import * as replicatePackage from '@ai-sdk/replicate';
 import * as xaiPackage from '@ai-sdk/xai';
-import type { AiSdkModelSource } from '../../src/ai-sdk';
-import type { VideoRequest } from '../../src/contract/request';
+import type { AiSdkModelSource } from '../../../src/ai-sdk';
+import type { VideoRequest } from '../../../src/contract/request';
 import {
   alibaba,
   bytedance,
@@ -41,8 +41,7 @@ export interface Provider {
 const FIVE_SECONDS = { resolution: '720p', aspect_ratio: '16:9', duration: 5, seed: 7 } as const;
 /** Veo makes videos of 4, 6 or 8 seconds. */
 const SIX_SECONDS = { ...FIVE_SECONDS, duration: 6 } as const;
-const { resolution: _, ...WITHOUT_RESOLUTION } = SIX_SECONDS;
-const { seed: __, ...WITHOUT_SEED } = FIVE_SECONDS;
+const { seed: _, ...WITHOUT_SEED } = FIVE_SECONDS;
 
 export const PACKAGES: Record<ProviderName, Provider> = {
   fal: {
@@ -59,8 +58,7 @@ export const PACKAGES: Record<ProviderName, Provider> = {
           })
           .video(PROVIDERS.fal.model),
     asked: SIX_SECONDS,
-    // A resolution is for its provider options alone, and it does not say so.
-    arrives: WITHOUT_RESOLUTION,
+    arrives: SIX_SECONDS,
     warnings: [],
     taskIdOf: (id) =>
       JSON.stringify({

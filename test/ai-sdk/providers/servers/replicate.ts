@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ASPECT_RATIOS } from '../../../src/contract/request';
+import { ASPECT_RATIOS } from '../../../../src/contract/request';
 import { bearerKey, type Imitation, ids, type Refusal, type Reply, text, understand } from './imitation';
 import { resolutionOf } from './sizes';
 

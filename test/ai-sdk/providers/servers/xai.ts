@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ASPECT_RATIOS, RESOLUTIONS } from '../../../src/contract/request';
+import { ASPECT_RATIOS, RESOLUTIONS } from '../../../../src/contract/request';
 import { bearerKey, type Imitation, ids, type Refusal, text, understand } from './imitation';
 
 const body = z.strictObject({

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import { z } from 'zod';
-import type { VideoRequest } from '../../../src/contract/request';
-import type { TaskFailure } from '../../../src/emulator';
+import type { VideoRequest } from '../../../../src/contract/request';
+import type { TaskFailure } from '../../../../src/emulator';
 
 /** One call, as a service reads it. */
 export interface ServiceCall {

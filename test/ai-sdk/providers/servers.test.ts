@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici';
-import { PACKAGES } from './providers';
+import { PACKAGES } from './packages';
 import { type ImitatedService, startImitatedService } from './servers';
 import { PROVIDER_NAMES, type ProviderName } from './what-runs';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { ASPECT_RATIOS, RESOLUTIONS } from '../../../src/contract/request';
+import { ASPECT_RATIOS, RESOLUTIONS } from '../../../../src/contract/request';
 import {
   bearerKey,
   EXPIRED_SIGNATURE,

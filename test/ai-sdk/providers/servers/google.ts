@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ASPECT_RATIOS } from '../../../src/contract/request';
+import { ASPECT_RATIOS } from '../../../../src/contract/request';
 import { type Imitation, ids, type Refusal, type Reply, type ServiceCall, text, understand } from './imitation';
 
 const body = z.strictObject({
