@@ -39,16 +39,19 @@ const fileSchema = z
     service: z.string().optional().catch(undefined),
     submittedAt: z.string().optional().catch(undefined),
     cost: z.unknown().transform(readCost).optional(),
+    submitWarnings: z.array(z.string()).optional().catch(undefined),
   })
   .and(recordSchema);
 
-/** What a record says about the bill, for `videogen spend` when Temporal has forgotten the job. */
+/** What a record says beside how far its job has come: mostly about the bill, for `videogen spend` when Temporal has forgotten it. */
 export interface RecordedFacts {
   /** The name of the service that is paid. */
   service?: string | undefined;
   /** When the last request was sent: ISO 8601. */
   submittedAt?: string | undefined;
   cost?: JobCost | undefined;
+  /** What the service cannot do of the request, a sentence each, for the result of the job. */
+  submitWarnings?: string[] | undefined;
 }
 
 /** How far a job has come, as recorded in the storage. */

@@ -1,0 +1,12 @@
+export { type AiSdkServiceOptions, aiSdkService } from './ai-sdk-service';
+export type { VideoSize } from './call-options';
+export type { OperationStorage } from './operations';
+export type {
+  AiSdkCallOptions,
+  AiSdkFetch,
+  AiSdkFile,
+  AiSdkModelSource,
+  AiSdkProviderOptions,
+  AiSdkVideoModel,
+  JsonValue,
+} from './video-model-types';
