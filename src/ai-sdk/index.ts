@@ -1,5 +1,6 @@
 export { type AiSdkServiceOptions, aiSdkService } from './ai-sdk-service';
 export type { VideoSize } from './call-options';
+export { type AiSdkPackageOptions, findAiSdkProblem, loadAiSdkService } from './load-ai-sdk-service';
 export type { OperationStorage } from './operations';
 export type {
   AiSdkCallOptions,
