@@ -10,8 +10,8 @@ const STAMP = join(FOLDER, 'node_modules/.installed-from');
 const QUIETLY = ['--no-audit', '--no-fund', '--loglevel=error', '--ignore-scripts'];
 const TIMEOUT_MS = 5 * 60_000;
 
-/** For the global setup: installs the packages of the AI SDK into test/ai-sdk, unless they are there. */
-module.exports = async function installAiSdkPackages() {
+/** Installs the packages of the AI SDK into test/ai-sdk, unless they are there. Jest calls it as a global setup. */
+async function installAiSdkPackages() {
   const wanted = createHash('sha256')
     .update(readFileSync(join(FOLDER, 'package-lock.json')))
     .digest('hex');
@@ -29,7 +29,7 @@ module.exports = async function installAiSdkPackages() {
       `The packages of the AI SDK could not be installed, so the tests in test/ai-sdk will fail: ${error.message}\n`,
     );
   }
-};
+}
 
 function readStamp() {
   try {
@@ -38,3 +38,6 @@ function readStamp() {
     return undefined;
   }
 }
+
+module.exports = installAiSdkPackages;
+if (require.main === module) void installAiSdkPackages();

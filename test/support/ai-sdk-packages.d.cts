@@ -1,3 +1,3 @@
-/** For the global setup: installs the packages of the AI SDK into test/ai-sdk, unless they are there. */
+/** Installs the packages of the AI SDK into test/ai-sdk, unless they are there. */
 declare function installAiSdkPackages(): Promise<void>;
 export = installAiSdkPackages;

@@ -4,7 +4,7 @@ import type {
 } from '@ai-sdk/provider';
 import { aiSdkService } from '../../../src/ai-sdk';
 
-/** Compiled by types.test.ts and never run: whatever the AI SDK calls a video model is one for us. */
+/** Compiled and never run: whatever the AI SDK calls a video model is one for us. */
 export function compiles(four: VideoModelV4, three: VideoModelV3): void {
   aiSdkService(four);
   aiSdkService(three);

@@ -76,7 +76,7 @@ export const alibaba: Imitation = {
       ...(task.state === 'succeeded' && { usage: { duration: task.request.duration, SR: 720 } }),
     },
   }),
-  refused: ({ reason, status, message, id, retryAfterSeconds }) => {
+  refused: ({ reason, status, message, id }) => {
     const [usual, code, sentence] = ERRORS[reason];
     const request_id = randomUUID();
     if (reason === 'no-such-task') {
@@ -85,7 +85,6 @@ export const alibaba: Imitation = {
     return {
       status: status ?? usual,
       body: { request_id, code, message: message ?? sentence },
-      headers: retryAfterSeconds === undefined ? {} : { 'retry-after': retryAfterSeconds },
     };
   },
   policy: {

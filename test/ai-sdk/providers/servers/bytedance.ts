@@ -103,14 +103,13 @@ export const bytedance: Imitation = {
       updated_at: toSeconds(task.submittedAtMs),
     },
   }),
-  refused: ({ reason, status, message, field = '', retryAfterSeconds }) => {
+  refused: ({ reason, status, message, field = '' }) => {
     const [usual, type, code, sentence] = ERRORS[reason];
     return {
       status: status ?? usual,
       body: {
         error: { code, message: `${message ?? sentence} Request id: ${randomUUID()}`, param: field, type },
       },
-      headers: retryAfterSeconds === undefined ? {} : { 'retry-after': retryAfterSeconds },
     };
   },
   policy: {

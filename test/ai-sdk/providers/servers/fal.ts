@@ -97,12 +97,11 @@ export const fal: Imitation = {
     }
   },
   wrongBodyFailsTask: true,
-  refused: ({ reason, status, message, retryAfterSeconds }) => {
+  refused: ({ reason, status, message }) => {
     const [usual, detail] = QUEUE_ERRORS[reason];
     return {
       status: status ?? usual,
       body: { detail: message ?? detail },
-      headers: retryAfterSeconds === undefined ? {} : { 'retry-after': retryAfterSeconds },
     };
   },
   policy: {

@@ -41,7 +41,7 @@ const ERRORS: Record<Refusal['reason'], [code: number, status: string, message: 
   'server-error': [500, 'INTERNAL', 'An internal error has occurred. Please retry or report.'],
 };
 
-/** A refusal says when to come back in its details; the header is what a proxy before it adds. */
+/** A refusal says in its details, too, when to come back. */
 export function googleError({ reason, status, message, retryAfterSeconds }: Refusal): Reply {
   const [code, word, usual] = ERRORS[reason];
   const wait = retryAfterSeconds !== undefined && {
@@ -58,7 +58,6 @@ export function googleError({ reason, status, message, retryAfterSeconds }: Refu
         ...(wait && { details: [wait] }),
       },
     },
-    headers: retryAfterSeconds === undefined ? {} : { 'retry-after': retryAfterSeconds },
   };
 }
 

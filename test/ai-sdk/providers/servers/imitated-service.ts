@@ -70,7 +70,10 @@ export async function startImitatedService(
   const links = new Map<string, { task: EmulatedTask; isExpired: boolean }>();
   const received: ReceivedCall[] = [];
 
-  const refused = (refusal: Refusal) => answered(imitation.refused(refusal));
+  const refused = (refusal: Refusal) => {
+    const { retryAfterSeconds } = refusal;
+    return answered(imitation.refused(refusal), retryAfterSeconds);
+  };
 
   const freshLink = (task: EmulatedTask): string => {
     const token = randomBytes(12).toString('hex');
@@ -207,7 +210,11 @@ export async function startImitatedService(
 
 const pathOf = (link: string) => new URL(link, 'http://service').pathname;
 
-function answered({ status, body, headers }: Reply): HttpAnswer {
+function answered({ status, body, headers: own }: Reply, retryAfterSeconds?: number): HttpAnswer {
+  const headers = {
+    ...own,
+    ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
+  };
   return body === undefined
     ? textAnswer(status, 'application/json', '', headers)
     : jsonAnswer(status, body, headers);

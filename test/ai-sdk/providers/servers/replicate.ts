@@ -47,12 +47,11 @@ export const replicate: Imitation = {
   idOf: (taskId) => ids.hexOf(taskId).slice(0, 26),
   accepted: (task) => prediction(201, task),
   status: (task) => prediction(200, task),
-  refused: ({ reason, status, message, retryAfterSeconds }) => {
+  refused: ({ reason, status, message }) => {
     const [usual, title, detail] = ERRORS[reason];
     return {
       status: status ?? usual,
       body: { title, detail: message ?? detail, status: status ?? usual },
-      headers: retryAfterSeconds === undefined ? {} : { 'retry-after': retryAfterSeconds },
     };
   },
   policy: {

@@ -78,12 +78,11 @@ export const xai: Imitation = {
         };
     }
   },
-  refused: ({ reason, status, message, retryAfterSeconds }) => {
+  refused: ({ reason, status, message }) => {
     const [usual, code, error] = ERRORS[reason];
     return {
       status: status ?? usual,
       body: { code, error: message ?? error },
-      headers: retryAfterSeconds === undefined ? {} : { 'retry-after': retryAfterSeconds },
     };
   },
   policy: { at: 'task', failure: { code: 'respect_moderation', message: '', refuses: 'output' } },
