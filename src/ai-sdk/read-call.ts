@@ -168,8 +168,14 @@ export function failedTask(text: string, facts: CallFacts): TaskReading {
   if (status === undefined && /^Cannot connect to API\b/.test(text)) {
     throw new ServiceFault('cut', { message: redact(text, facts.secrets) });
   }
+  if (bodyReading(facts)?.json === false || UNREAD_ANSWER.test(text)) {
+    throw new ServiceFault('unreadable', { status, message: redact(text, facts.secrets) });
+  }
   return failedReading(text, facts);
 }
+
+/** What the AI SDK says of an answer that it could not read: it says nothing about the task. */
+const UNREAD_ANSWER = /^(Invalid JSON response|Failed to process (successful|error) response)$/;
 
 /** What a poll means whose model threw an error: some do so for a task that failed. */
 export function pollThatThrew(error: unknown, facts: CallFacts): TaskReading {

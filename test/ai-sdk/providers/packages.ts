@@ -6,6 +6,7 @@ import * as vertexPackage from '@ai-sdk/google-vertex';
 import * as replicatePackage from '@ai-sdk/replicate';
 import * as xaiPackage from '@ai-sdk/xai';
 import type { AiSdkModelSource } from '../../../src/ai-sdk';
+import type { ContentStage } from '../../../src/contract/refused-content';
 import type { VideoRequest } from '../../../src/contract/request';
 import {
   alibaba,
@@ -34,6 +35,8 @@ export interface Provider {
   arrives: Omit<VideoRequest, 'prompt'>;
   /** What the package says that its model does not support. */
   warnings: RegExp[];
+  /** What the content policy refuses here, if the service says it. */
+  refusedStage?: ContentStage;
   /** The task id of a job whose task has this id at the service. */
   taskIdOf(id: string, service: Pick<ImitatedService, 'origin'>): string;
 }
@@ -60,6 +63,7 @@ export const PACKAGES: Record<ProviderName, Provider> = {
     asked: SIX_SECONDS,
     arrives: SIX_SECONDS,
     warnings: [],
+    refusedStage: 'prompt',
     taskIdOf: (id) =>
       JSON.stringify({
         responseUrl: `${FAL_QUEUE}/fal-ai/veo3/requests/${id}`,
@@ -88,6 +92,7 @@ export const PACKAGES: Record<ProviderName, Provider> = {
     asked: SIX_SECONDS,
     arrives: SIX_SECONDS,
     warnings: [],
+    refusedStage: 'prompt',
     taskIdOf: (operationName) => JSON.stringify({ operationName }),
   },
   bytedance: {
@@ -100,6 +105,7 @@ export const PACKAGES: Record<ProviderName, Provider> = {
     asked: FIVE_SECONDS,
     arrives: FIVE_SECONDS,
     warnings: [],
+    refusedStage: 'prompt',
     taskIdOf: (id) => JSON.stringify({ id }),
   },
   xai: {
@@ -112,6 +118,7 @@ export const PACKAGES: Record<ProviderName, Provider> = {
     asked: FIVE_SECONDS,
     arrives: WITHOUT_SEED,
     warnings: [/seed/],
+    refusedStage: 'output',
     taskIdOf: (requestId) => JSON.stringify({ requestId }),
   },
   alibaba: {
@@ -136,6 +143,7 @@ export const PACKAGES: Record<ProviderName, Provider> = {
     asked: SIX_SECONDS,
     arrives: SIX_SECONDS,
     warnings: [],
+    refusedStage: 'prompt',
     taskIdOf: (operationName) => JSON.stringify({ operationName }),
   },
 };

@@ -11,6 +11,7 @@ import { RateLimiter } from '../../../src/service';
 import { createFileStorage } from '../../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../../src/testing';
 import { expectRow } from '../../support/expect-row';
+import { captureLogs } from '../../support/logs';
 import { failureOf, untilProgress } from '../../support/world';
 import { onWorker } from '../../support/world-workers';
 import { PACKAGES, type Provider } from './packages';
@@ -19,6 +20,7 @@ import { PROVIDER_NAMES, type ProviderName, type ScenarioName, scenariosOf, vers
 
 let env: VideoTestEnvironment;
 beforeAll(async () => {
+  captureLogs();
   env = await createVideoTestEnvironment();
 });
 afterAll(() => env.teardown());
@@ -130,7 +132,11 @@ const SCENARIOS: Record<ScenarioName, Scenario> = {
     async expectEnd({ job, prompt, world: { service, provider } }) {
       const failure = await failureOf(job.result());
       const [task] = service.tasks(prompt);
-      expectRow(failure, 'ContentRefused', task && provider.taskIdOf(service.idOf(task), service));
+      expect(failure).toMatchObject({
+        type: 'ContentRefused',
+        taskId: task && provider.taskIdOf(service.idOf(task), service),
+        ...(provider.refusedStage && { details: { stage: provider.refusedStage } }),
+      });
     },
   },
   '429': {
