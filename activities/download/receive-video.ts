@@ -32,10 +32,7 @@ export interface ReceiveVideoOptions {
  * Connects until the whole video has arrived, each time with a fresh link and from where the last connection stopped. When
  * connections make no progress, it fails, so that Temporal's retry policy pauses. Returns what the service warns of.
  */
-export async function receiveVideo(
-  download: VideoDownload,
-  options: ReceiveVideoOptions,
-): Promise<string[]> {
+export async function receiveVideo(download: VideoDownload, options: ReceiveVideoOptions): Promise<string[]> {
   const { taskId, pace } = options;
   const endsAtMs = Date.now() + pace.attemptMs;
   let furthestBytes = download.bytes;

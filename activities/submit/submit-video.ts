@@ -198,7 +198,8 @@ class SubmitAttempt {
     const answer = await this.deps.service.submit(request, { idempotencyKey: this.idempotencyKey });
     this.leave({ taskId: answer.taskId });
     // The download finds them in the record: the workflow and its history do without.
-    if (answer.warnings?.length) this.record.facts = { ...this.record.facts, submitWarnings: answer.warnings };
+    if (answer.warnings?.length)
+      this.record.facts = { ...this.record.facts, submitWarnings: answer.warnings };
     logEvent('submitted', { job: this.input.job, taskId: answer.taskId });
     await this.record.writeTask(answer.taskId);
     await this.reservation.settle();

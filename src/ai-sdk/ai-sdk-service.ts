@@ -14,9 +14,16 @@ import { callOptionsOf, needsImageBytes, optionsKeyOf, type VideoSize, withOptio
 import { fetchImage } from './fetch-image';
 import { KnownSecrets } from './known-secrets';
 import { ModelCall, type RequestGuard, usesFetch } from './model-call';
-import { Operations, type OperationStorage } from './operations';
-import { bodyReading, type CallFacts, failedTask, pendingReading, pollThatThrew, submitFault } from './read-call';
-import { readCompleted, type ReadStatus, readStatus, readWarnings } from './read-result';
+import { type OperationStorage, Operations } from './operations';
+import {
+  bodyReading,
+  type CallFacts,
+  failedTask,
+  pendingReading,
+  pollThatThrew,
+  submitFault,
+} from './read-call';
+import { type ReadStatus, readCompleted, readStatus, readWarnings } from './read-result';
 import { GeneratePoll, GenerateStart, guardNothing, guardStart } from './request-guards';
 import type {
   AiSdkCallOptions,
@@ -139,7 +146,12 @@ class AiSdkService implements VideoService {
   private async startGenerating(
     model: AiSdkVideoModel,
     callOptions: AiSdkCallOptions,
-    { call, generate, facts, limitMs }: { call: ModelCall; generate: GenerateStart; facts: () => CallFacts; limitMs: number },
+    {
+      call,
+      generate,
+      facts,
+      limitMs,
+    }: { call: ModelCall; generate: GenerateStart; facts: () => CallFacts; limitMs: number },
   ): ReturnType<VideoService['submit']> {
     const ended = await call
       .run(limitMs, undefined, (abortSignal) =>
@@ -154,12 +166,14 @@ class AiSdkService implements VideoService {
       );
     const post = call.own.find(({ method }) => method !== 'GET');
     const isGood = post?.status !== undefined && post.status >= 200 && post.status <= 299;
-    if (!ended.isTask || !isGood) throw submitFault(ended.error ?? new Error('the model sent no request'), facts());
+    if (!ended.isTask || !isGood)
+      throw submitFault(ended.error ?? new Error('the model sent no request'), facts());
     const operation = readJson(post.body);
     if (operation === undefined) {
       throw new ServiceFault('unreadable', {
         status: post.status,
-        message: 'the answer to the request of the model is no JSON object, so its task cannot be asked for later',
+        message:
+          'the answer to the request of the model is no JSON object, so its task cannot be asked for later',
       });
     }
     return this.started(operation, {}, call);
@@ -246,7 +260,8 @@ class AiSdkService implements VideoService {
   private async modelOf(call: ModelCall): Promise<AiSdkVideoModel> {
     const model = await call.model();
     this.named = addressOf(model);
-    const problem = whyUnusable(model) ?? (needsFetch(model) && !usesFetch(model, call.fetch) ? GIVE_FETCH : undefined);
+    const problem =
+      whyUnusable(model) ?? (needsFetch(model) && !usesFetch(model, call.fetch) ? GIVE_FETCH : undefined);
     if (problem !== undefined) throw new ServiceFault('not-sent', { message: problem });
     return model;
   }
@@ -309,7 +324,8 @@ const GIVE_FETCH =
 function whyUnusable(model: AiSdkVideoModel): string | undefined {
   const { provider = '', modelId = '', doStart, doStatus, doGenerate } = Object(model);
   const named = `the model ${provider}/${modelId}`;
-  if (/^prodia\b/.test(provider)) return `${named} answers its one request with the video itself, so a lost answer loses the video`;
+  if (/^prodia\b/.test(provider))
+    return `${named} answers its one request with the video itself, so a lost answer loses the video`;
   if ((doStart && doStatus) || (!doStart && doGenerate)) return undefined;
   return `${named} is no video model of the AI SDK: it has neither doStart and doStatus nor doGenerate`;
 }
@@ -372,7 +388,9 @@ function readJson(text: string | undefined): JsonValue | undefined {
 /** A model that polls again has not understood its answer as an end. Some know only two words for one: ours are more. */
 function stillGenerating(facts: CallFacts): TaskReading {
   const state = bodyReading(facts)?.task.state;
-  return state === 'failed' || state === 'cancelled' ? failedTask('the task has ended', facts) : pendingReading(facts);
+  return state === 'failed' || state === 'cancelled'
+    ? failedTask('the task has ended', facts)
+    : pendingReading(facts);
 }
 
 function finishedTask(

@@ -1,5 +1,5 @@
-import { isObject } from '../service/answer-paths';
 import type { VideoRequest } from '../contract/request';
+import { isObject } from '../service/answer-paths';
 import type { AiSdkCallOptions, AiSdkFile, AiSdkProviderOptions, JsonValue } from './video-model-types';
 
 type Resolution = NonNullable<VideoRequest['resolution']>;
@@ -66,7 +66,9 @@ const PROVIDERS: readonly ProviderRule[] = [
 ];
 
 function ruleOf(provider: string): ProviderRule {
-  const known = PROVIDERS.find((rule) => provider === rule.provider || provider.startsWith(`${rule.provider}.`));
+  const known = PROVIDERS.find(
+    (rule) => provider === rule.provider || provider.startsWith(`${rule.provider}.`),
+  );
   const [optionsKey = provider] = provider.split('.');
   return known ?? { provider, optionsKey };
 }

@@ -30,7 +30,10 @@ export async function fetchImage(link: string, source: VideoSource): Promise<AiS
   } catch (error) {
     if (error instanceof ServiceFault && error.kind === 'refused') throw error;
     const { kind, facts } = error instanceof ServiceFault ? error : { kind: 'cut', facts: {} };
-    const why = redact(facts.message ?? (facts.status ? `HTTP ${facts.status}` : messageOf(error)), source.secrets());
+    const why = redact(
+      facts.message ?? (facts.status ? `HTTP ${facts.status}` : messageOf(error)),
+      source.secrets(),
+    );
     // Nothing was sent to the service. An address that is not allowed stays so; anything else may pass.
     throw new ServiceFault(kind === 'not-allowed' ? 'refused' : 'not-sent', {
       message: `the image of the request could not be fetched: ${why}`,

@@ -6,6 +6,9 @@ import { messageOf } from './sdk-errors';
 /** A provider has one key or two, and a rotated one replaces it. */
 const MOST_KEYS = 20;
 
+/** `Bearer sk-…` and `Key …`: services quote the key alone. */
+const SCHEME_AND_KEY = /^[A-Za-z][\w-]* (\S+)$/;
+
 /** Made for every submit and named in records: no secret, although its header has `key` in its name. */
 const NO_SECRET = /^idempotency-?key$/i;
 
@@ -30,8 +33,7 @@ export class KnownSecrets {
   ofRequest(url: URL, headers: Record<string, string>): Secrets {
     for (const [name, value] of Object.entries(headers)) {
       if (!SECRET_HEADERS.test(name) || NO_SECRET.test(name)) continue;
-      // `Bearer sk-…` and `Key …`: services quote the key alone.
-      for (const key of [value, value.replace(/^\S+\s+/, '')]) this.remember(key);
+      this.remember(SCHEME_AND_KEY.exec(value)?.[1] ?? value);
     }
     for (const [name, value] of url.searchParams) if (SECRET_HEADERS.test(name)) this.remember(value);
     const { wholeValues } = secretsOf(url.pathname + url.search, []);

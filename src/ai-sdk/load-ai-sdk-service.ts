@@ -82,7 +82,9 @@ async function loadProvider(name: string): Promise<CreateProvider> {
   for (const [key, value] of Object.entries(exported)) {
     if (CREATE.test(key) && typeof value === 'function') return (settings) => value(settings);
   }
-  throw new Error(`${cleanText(name)} exports no function whose name begins with create, as providers of the AI SDK do`);
+  throw new Error(
+    `${cleanText(name)} exports no function whose name begins with create, as providers of the AI SDK do`,
+  );
 }
 
 async function importPackage(name: string): Promise<object> {

@@ -28,7 +28,9 @@ export class Operations {
     if (isTaskId(text)) return text;
     const bytes = Buffer.byteLength(text);
     if (bytes > LARGEST_OPERATION_BYTES) {
-      throw unreadable(`the operation of the model has ${bytes} bytes; at most ${LARGEST_OPERATION_BYTES} are kept`);
+      throw unreadable(
+        `the operation of the model has ${bytes} bytes; at most ${LARGEST_OPERATION_BYTES} are kept`,
+      );
     }
     const { storage } = this;
     if (storage === undefined) {
@@ -68,7 +70,8 @@ const unreadable = (message: string) => new ServiceFault('unreadable', { message
 const NEEDS_QUOTES = new RegExp(`^([{["]|${LONE}|${STORED})`);
 
 function textOf(operation: unknown): string | undefined {
-  if (typeof operation === 'string') return NEEDS_QUOTES.test(operation) ? JSON.stringify(operation) : operation;
+  if (typeof operation === 'string')
+    return NEEDS_QUOTES.test(operation) ? JSON.stringify(operation) : operation;
   const json = asJson(operation);
   if (json === undefined) return undefined;
   return /^[{[]/.test(json) ? json : LONE + json;

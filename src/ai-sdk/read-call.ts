@@ -48,7 +48,8 @@ const isGood = (status: number) => status >= 200 && status <= 299;
 export function submitFault(error: unknown, facts: CallFacts): ServiceFault {
   const { exchanges } = facts;
   if (exchanges.length === 0) return unseenFault(error, facts);
-  const telling = exchanges.filter(mayChange).find(mayHaveMade) ?? exchanges.findLast(mayChange) ?? exchanges.at(-1);
+  const telling =
+    exchanges.filter(mayChange).find(mayHaveMade) ?? exchanges.findLast(mayChange) ?? exchanges.at(-1);
   if (telling === undefined) return unseenFault(error, facts);
   const { isSent, fault } = telling;
   if (fault && fault.kind !== 'answered') return fault;
@@ -199,19 +200,23 @@ export function pollThatThrew(error: unknown, facts: CallFacts): TaskReading {
     throw refusal('poll', shown, facts);
   }
   if (isSdkError(error) && told === undefined) return readWords(error, facts);
+  // The answer broke off, if the error comes from the connection.
+  if (networkCode(error) !== undefined) throw lostOrNot(error, { isSent: true, facts });
   throw new ServiceFault('unreadable', { status, message: redact(text, secrets) });
 }
 
 /** How models word a finished task without a video, and one that failed. */
 const NO_VIDEO = /\bno (valid )?videos?\b/i;
-const FAILED = /\b(generation|task|prediction|video|request)\b.{0,40}\b(failed|cancell?ed|expired|rejected|blocked)\b/is;
+const FAILED =
+  /\b(generation|task|prediction|video|request)\b.{0,40}\b(failed|cancell?ed|expired|rejected|blocked)\b/is;
 
 /** An error of a model that has read the answer. The answer itself says more, where it is there. */
 function readWords(error: unknown, facts: CallFacts): TaskReading {
   const text = messageOf(error);
   const reading = bodyReading(facts);
   const state = reading?.task.state;
-  if (state === 'failed' || state === 'cancelled' || reading?.refusedContent) return failedReading(text, facts);
+  if (state === 'failed' || state === 'cancelled' || reading?.refusedContent)
+    return failedReading(text, facts);
   if (state === 'succeeded' || NO_VIDEO.test(text)) {
     return { ...NOTHING_READ, task: { state: 'succeeded', word: reading?.task.word || 'completed' } };
   }
@@ -238,7 +243,9 @@ function failedReading(text: string, facts: CallFacts): TaskReading {
   const told = redactReading(wordsOf(traceText(text, facts)), facts.secrets);
   const reading = seen?.refusedContent || !told.refusedContent ? (seen ?? told) : told;
   const refusedContent = refusedContentOf(reading);
-  const wasCancelled = seen ? seen.task.state === 'cancelled' : /\bcancell?ed\b/i.test(text) && !refusedContent;
+  const wasCancelled = seen
+    ? seen.task.state === 'cancelled'
+    : /\bcancell?ed\b/i.test(text) && !refusedContent;
   const { code, message = redact(text, facts.secrets) } = {
     ...told.serviceMessage,
     ...seen?.serviceMessage,
@@ -256,7 +263,7 @@ function failedReading(text: string, facts: CallFacts): TaskReading {
 function traceText(text: string, facts: CallFacts): TracedReading {
   const [json] = /\{.*\}/s.exec(text.slice(0, LONGEST_TEXT_CHARS)) ?? [];
   const embedded = json && trace({ status: 200, headers: {}, body: json }, facts);
-  if (embedded && embedded.json && embedded.task.state === 'failed') return embedded;
+  if (embedded && embedded.task.state === 'failed') return embedded;
   const body = JSON.stringify({ status: 'failed', error: { message: text.slice(0, LONGEST_TEXT_CHARS) } });
   return trace({ status: 200, headers: {}, body }, facts);
 }

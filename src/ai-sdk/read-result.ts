@@ -58,7 +58,10 @@ export function readStatus(result: unknown): ReadStatus {
     case 'completed':
       return readCompleted(result);
     case 'error':
-      return { status, error: typeof error === 'string' && error !== '' ? error : 'the model does not say why' };
+      return {
+        status,
+        error: typeof error === 'string' && error !== '' ? error : 'the model does not say why',
+      };
     default:
       return { status: 'unreadable', word: String(status) };
   }
@@ -75,7 +78,10 @@ function readVideo(video: unknown): ReadVideo {
   if (!isObject(video)) return { kind: 'none' };
   const { type, url, data } = video;
   if (type === 'uploaded') {
-    return { kind: 'elsewhere', why: 'the model has uploaded the video elsewhere and names neither a link nor its bytes' };
+    return {
+      kind: 'elsewhere',
+      why: 'the model has uploaded the video elsewhere and names neither a link nor its bytes',
+    };
   }
   if (typeof url === 'string') return readLink(url.trim());
   if (typeof data === 'string') return asBytes(Buffer.from(data, 'base64'));
@@ -90,13 +96,18 @@ function readLink(url: string): ReadVideo {
   const [start] = DATA_URL_START.exec(url) ?? [];
   if (start !== undefined) {
     const data = url.slice(start.length);
-    return asBytes(/;base64,$/i.test(start) ? Buffer.from(data, 'base64') : Buffer.from(unescapeBytes(data), 'latin1'));
+    return asBytes(
+      /;base64,$/i.test(start) ? Buffer.from(data, 'base64') : Buffer.from(unescapeBytes(data), 'latin1'),
+    );
   }
   if (/^https?:\/\//i.test(url) && URL.canParse(url)) return { kind: 'link', url };
   const [scheme = ''] = url.split(':');
   return url === ''
     ? { kind: 'none' }
-    : { kind: 'elsewhere', why: `the link to the video begins with ${cleanText(scheme, 20)}:, from which nothing can be downloaded` };
+    : {
+        kind: 'elsewhere',
+        why: `the link to the video begins with ${cleanText(scheme, 20)}:, from which nothing can be downloaded`,
+      };
 }
 
 const unescapeBytes = (data: string): string =>

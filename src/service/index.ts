@@ -26,8 +26,8 @@ export { secretsOf } from './secrets-of-call';
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
 export type { ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';
 export { type Reach, ServiceReach } from './service-reach';
-export type { ResumePoint } from './video-range';
 export { openVideoBytes } from './video-bytes';
+export type { ResumePoint } from './video-range';
 export { createVideoService } from './video-service';
 export { createWebhookSender } from './webhook-sender';
 export {

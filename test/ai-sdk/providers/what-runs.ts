@@ -34,6 +34,9 @@ const LEFT_OUT: Partial<Record<ProviderName, ScenarioName[]>> = { 'google-vertex
 export const scenariosOf = (provider: ProviderName): ScenarioName[] =>
   (Object.keys(SCENARIOS) as ScenarioName[]).filter((name) => !LEFT_OUT[provider]?.includes(name));
 
+/** One package of each style: `npm test` runs everything with these, and one job with each of the others. */
+export const ONE_OF_EACH_STYLE: readonly ProviderName[] = ['fal', 'bytedance'];
+
 export const packageOf = (provider: ProviderName) => `@ai-sdk/${provider}` as const;
 
 /** The version that is installed: package.json pins it, and a test compares it with what the package says of itself. */

@@ -31,7 +31,11 @@ const ERRORS: Record<Refusal['reason'], [status: number, code: string, message: 
   'no-such-path': [404, 'NotFound', 'Not found.'],
   // A task that nobody knows is in the state UNKNOWN, under 200.
   'no-such-task': [200, '', ''],
-  'wrong-body': [400, 'InvalidParameter', 'Required parameter(s) missing or invalid, please check the request parameters.'],
+  'wrong-body': [
+    400,
+    'InvalidParameter',
+    'Required parameter(s) missing or invalid, please check the request parameters.',
+  ],
   'rate-limited': [429, 'Throttling.RateQuota', 'Requests rate limit exceeded, please try again later.'],
   'server-error': [500, 'InternalError', 'An internal error has occurred, please try again later.'],
 };

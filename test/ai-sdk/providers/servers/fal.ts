@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ASPECT_RATIOS, RESOLUTIONS } from '../../../../src/contract/request';
 import type { TaskFailure } from '../../../../src/emulator';
-import { type Imitation, ids, type Reply, type Refusal, text, understand } from './imitation';
+import { type Imitation, ids, type Refusal, type Reply, text, understand } from './imitation';
 
 /** The package has this address built in: a base URL changes nothing, so its `fetch` leads here. */
 export const FAL_QUEUE = 'https://queue.fal.run';
@@ -108,7 +108,8 @@ export const fal: Imitation = {
     at: 'task',
     failure: {
       code: 'content_policy_violation',
-      message: 'The content could not be processed because it contained material flagged by a content checker.',
+      message:
+        'The content could not be processed because it contained material flagged by a content checker.',
       refuses: 'prompt',
     },
   },

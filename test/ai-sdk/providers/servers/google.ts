@@ -1,6 +1,14 @@
 import { z } from 'zod';
 import { ASPECT_RATIOS } from '../../../../src/contract/request';
-import { type Imitation, ids, type Refusal, type Reply, type ServiceCall, text, understand } from './imitation';
+import {
+  type Imitation,
+  ids,
+  type Refusal,
+  type Reply,
+  type ServiceCall,
+  text,
+  understand,
+} from './imitation';
 
 const body = z.strictObject({
   instances: z.array(z.strictObject({ prompt: text, image: z.object({}).loose().optional() })).length(1),

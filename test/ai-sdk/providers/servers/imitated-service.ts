@@ -43,7 +43,11 @@ export interface ImitatedService {
   idOf(task: EmulatedTask): string;
   video(task: EmulatedTask): Promise<Buffer>;
   /** Scripts faults for the next calls about a prompt, so that jobs at the same time do not meet each other's. */
-  next<Call extends keyof ImitatedFaults>(prompt: string, call: Call, ...faults: ImitatedFaults[Call][]): void;
+  next<Call extends keyof ImitatedFaults>(
+    prompt: string,
+    call: Call,
+    ...faults: ImitatedFaults[Call][]
+  ): void;
   /** True when every scripted fault has happened. */
   scriptIsSpent(): boolean;
   close(): Promise<void>;
@@ -125,7 +129,8 @@ export async function startImitatedService(
     const { policy } = imitation;
     if (fault?.kind === 'refused-content' && policy.at === 'submit') return answered(policy.reply);
     const task = await create(request, failureOf(fault, policy));
-    const accepted = async () => answered(imitation.accepted(await describe({ ...task, failure: undefined })));
+    const accepted = async () =>
+      answered(imitation.accepted(await describe({ ...task, failure: undefined })));
     if (fault === undefined || fault.kind === 'failed-task' || fault.kind === 'refused-content') {
       return accepted();
     }

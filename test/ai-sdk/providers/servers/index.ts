@@ -1,8 +1,8 @@
 export { alibaba } from './alibaba';
 export { bytedance } from './bytedance';
 export { FAL_QUEUE, fal } from './fal';
-export { google } from './google';
 export type { ImitatedFaults } from './faults';
+export { google } from './google';
 export { type ImitatedService, type ReceivedCall, startImitatedService } from './imitated-service';
 export type { Imitation } from './imitation';
 export { replicate } from './replicate';
