@@ -275,7 +275,9 @@ export function pendingReading(facts: CallFacts, headers: RetryHeaders = {}): Ta
   const seen = bodyReading(facts);
   const status = facts.exchanges.at(-1)?.status ?? 200;
   const { retryAfterMs } = trace({ status, headers, body: '' }, facts);
-  const isKnown = seen?.task.state === 'queued' || seen?.task.state === 'running';
+  // DashScope says UNKNOWN of a task that it does not have, which its model takes for one in progress.
+  const isKnown =
+    seen?.task.state === 'queued' || seen?.task.state === 'running' || seen?.task.word === 'UNKNOWN';
   const task: VideoState = isKnown && seen ? seen.task : { state: 'running', word: 'pending' };
   return { ...NOTHING_READ, task, retryAfterMs: seen?.retryAfterMs ?? retryAfterMs };
 }

@@ -6,27 +6,14 @@ import * as vertexPackage from '@ai-sdk/google-vertex';
 import * as replicatePackage from '@ai-sdk/replicate';
 import * as xaiPackage from '@ai-sdk/xai';
 import type { AiSdkModelSource } from '../../../src/ai-sdk';
-import type { ContentStage } from '../../../src/contract/refused-content';
 import type { VideoRequest } from '../../../src/contract/request';
-import {
-  alibaba,
-  bytedance,
-  FAL_QUEUE,
-  fal,
-  google,
-  type ImitatedService,
-  type Imitation,
-  replicate,
-  vertex,
-  xai,
-} from './servers';
+import { FAL_QUEUE, type ImitatedService } from './servers';
 import { PROVIDERS, type ProviderName } from './what-runs';
 
 /** A package of the AI SDK, unmodified, and the service that it calls here. */
 export interface Provider {
   /** What the package says of itself. */
   version: string;
-  imitation: Imitation;
   /** A model that calls the imitated service, by the options that everybody has. */
   modelAt(service: Pick<ImitatedService, 'apiKey' | 'baseUrl' | 'origin'>): AiSdkModelSource;
   /** What jobs ask for, besides a prompt. */
@@ -35,8 +22,6 @@ export interface Provider {
   arrives: Omit<VideoRequest, 'prompt'>;
   /** What the package says that its model does not support. */
   warnings: RegExp[];
-  /** What the content policy refuses here, if the service says it. */
-  refusedStage?: ContentStage;
   /** The task id of a job whose task has this id at the service. */
   taskIdOf(id: string, service: Pick<ImitatedService, 'origin'>): string;
 }
@@ -49,7 +34,6 @@ const { seed: _, ...WITHOUT_SEED } = FIVE_SECONDS;
 export const PACKAGES: Record<ProviderName, Provider> = {
   fal: {
     version: falPackage.VERSION,
-    imitation: fal,
     // Its `baseURL` is for images: the address of the queue is built in.
     modelAt:
       ({ apiKey, origin }) =>
@@ -63,7 +47,6 @@ export const PACKAGES: Record<ProviderName, Provider> = {
     asked: SIX_SECONDS,
     arrives: SIX_SECONDS,
     warnings: [],
-    refusedStage: 'prompt',
     taskIdOf: (id) =>
       JSON.stringify({
         responseUrl: `${FAL_QUEUE}/fal-ai/veo3/requests/${id}`,
@@ -72,7 +55,6 @@ export const PACKAGES: Record<ProviderName, Provider> = {
   },
   replicate: {
     version: replicatePackage.VERSION,
-    imitation: replicate,
     modelAt:
       ({ apiKey: apiToken, baseUrl: baseURL }) =>
       ({ fetch }) =>
@@ -84,7 +66,6 @@ export const PACKAGES: Record<ProviderName, Provider> = {
   },
   google: {
     version: googlePackage.VERSION,
-    imitation: google,
     modelAt:
       ({ apiKey, baseUrl: baseURL }) =>
       ({ fetch }) =>
@@ -92,12 +73,10 @@ export const PACKAGES: Record<ProviderName, Provider> = {
     asked: SIX_SECONDS,
     arrives: SIX_SECONDS,
     warnings: [],
-    refusedStage: 'prompt',
     taskIdOf: (operationName) => JSON.stringify({ operationName }),
   },
   bytedance: {
     version: bytedancePackage.VERSION,
-    imitation: bytedance,
     modelAt:
       ({ apiKey, baseUrl: baseURL }) =>
       ({ fetch }) =>
@@ -105,12 +84,10 @@ export const PACKAGES: Record<ProviderName, Provider> = {
     asked: FIVE_SECONDS,
     arrives: FIVE_SECONDS,
     warnings: [],
-    refusedStage: 'prompt',
     taskIdOf: (id) => JSON.stringify({ id }),
   },
   xai: {
     version: xaiPackage.VERSION,
-    imitation: xai,
     modelAt:
       ({ apiKey, baseUrl: baseURL }) =>
       ({ fetch }) =>
@@ -118,12 +95,10 @@ export const PACKAGES: Record<ProviderName, Provider> = {
     asked: FIVE_SECONDS,
     arrives: WITHOUT_SEED,
     warnings: [/seed/],
-    refusedStage: 'output',
     taskIdOf: (requestId) => JSON.stringify({ requestId }),
   },
   alibaba: {
     version: alibabaPackage.VERSION,
-    imitation: alibaba,
     modelAt:
       ({ apiKey, baseUrl: videoBaseURL }) =>
       ({ fetch }) =>
@@ -135,7 +110,6 @@ export const PACKAGES: Record<ProviderName, Provider> = {
   },
   'google-vertex': {
     version: vertexPackage.VERSION,
-    imitation: vertex,
     modelAt:
       ({ apiKey, baseUrl: baseURL }) =>
       ({ fetch }) =>
@@ -143,7 +117,6 @@ export const PACKAGES: Record<ProviderName, Provider> = {
     asked: SIX_SECONDS,
     arrives: SIX_SECONDS,
     warnings: [],
-    refusedStage: 'prompt',
     taskIdOf: (operationName) => JSON.stringify({ operationName }),
   },
 };

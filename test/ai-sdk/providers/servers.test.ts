@@ -1,6 +1,5 @@
 import { Agent, request } from 'undici';
-import { PACKAGES } from './packages';
-import { type ImitatedService, startImitatedService } from './servers';
+import { IMITATIONS, type ImitatedService, startImitatedService } from './servers';
 import { PROVIDER_NAMES, type ProviderName } from './what-runs';
 
 const agent = new Agent();
@@ -71,7 +70,7 @@ async function post(service: ImitatedService, path: string, headers: Record<stri
 }
 
 test.each(PROVIDER_NAMES)('the service of @ai-sdk/%s refuses what the real one refuses', async (name) => {
-  const service = await startImitatedService(PACKAGES[name].imitation);
+  const service = await startImitatedService(IMITATIONS[name]);
   const { path, key, body } = SUBMITS[name];
   const right = key(service.apiKey);
   const answers = [

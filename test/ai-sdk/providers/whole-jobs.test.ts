@@ -16,7 +16,14 @@ import { atLength } from '../../support/nightly';
 import { failureOf, untilProgress } from '../../support/world';
 import { onWorker } from '../../support/world-workers';
 import { PACKAGES, type Provider } from './packages';
-import { type ImitatedFaults, type ImitatedService, startImitatedService } from './servers';
+import {
+  IMITATIONS,
+  type ImitatedFaults,
+  type ImitatedService,
+  type Imitation,
+  stagesOf,
+  startImitatedService,
+} from './servers';
 import {
   ONE_OF_EACH_STYLE,
   PROVIDER_NAMES,
@@ -36,13 +43,15 @@ afterAll(() => env.teardown());
 /** A provider's package, the service that it calls, and a worker with both. */
 interface ProviderWorld {
   provider: Provider;
+  imitation: Imitation;
   service: ImitatedService;
   videos: VideoClient;
 }
 
 async function atProvider(name: ProviderName, work: (world: ProviderWorld) => Promise<void>): Promise<void> {
   const provider = PACKAGES[name];
-  const service = await startImitatedService(provider.imitation, {
+  const imitation = IMITATIONS[name];
+  const service = await startImitatedService(imitation, {
     clock: () => env.temporal.currentTimeMs(),
   });
   const model = aiSdkService(provider.modelAt(service), { downloadAllow: ['127.0.0.1'] });
@@ -51,7 +60,7 @@ async function atProvider(name: ProviderName, work: (world: ProviderWorld) => Pr
   try {
     await onWorker(env, tools, {}, async (taskQueue) => {
       const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
-      await work({ provider, service, videos });
+      await work({ provider, imitation, service, videos });
     });
   } finally {
     await model.close();
@@ -69,7 +78,7 @@ interface Running {
 
 interface Scenario {
   /** Faults that its calls meet. */
-  faults?: { [Call in keyof ImitatedFaults]?: ImitatedFaults[Call][] };
+  faults?(imitation: Imitation): { [Call in keyof ImitatedFaults]?: ImitatedFaults[Call][] };
   /** What somebody does before time goes on. */
   act?(running: Running): Promise<void>;
   expectEnd(running: Running): Promise<void>;
@@ -127,7 +136,7 @@ const SCENARIOS: Record<ScenarioName, Scenario> = {
     },
   },
   failure: {
-    faults: { submit: [FAILS] },
+    faults: () => ({ submit: [FAILS] }),
     async expectEnd({ job, prompt, world: { service, provider } }) {
       const failure = await failureOf(job.result());
       const [task] = service.tasks(prompt);
@@ -136,19 +145,20 @@ const SCENARIOS: Record<ScenarioName, Scenario> = {
     },
   },
   refusal: {
-    faults: { submit: [{ kind: 'refused-content', stage: 'prompt' }] },
+    faults: (imitation) => ({
+      submit: [{ kind: 'refused-content', stage: stagesOf(imitation)[0] ?? 'prompt' }],
+    }),
     async expectEnd({ job, prompt, world: { service, provider } }) {
       const failure = await failureOf(job.result());
       const [task] = service.tasks(prompt);
       expect(failure).toMatchObject({
         type: 'ContentRefused',
         taskId: task && provider.taskIdOf(service.idOf(task), service),
-        ...(provider.refusedStage && { details: { stage: provider.refusedStage } }),
       });
     },
   },
   '429': {
-    faults: { submit: [{ kind: 'rate-limited', retryAfter: 2 }] },
+    faults: () => ({ submit: [{ kind: 'rate-limited', retryAfter: 2 }] }),
     async expectEnd(running) {
       await expectVideo(running);
       expect(submitsOf(running).map(({ status }) => status)[0]).toBe(429);
@@ -156,7 +166,7 @@ const SCENARIOS: Record<ScenarioName, Scenario> = {
     },
   },
   adopted: {
-    faults: { submit: [{ kind: 'reset' }] },
+    faults: () => ({ submit: [{ kind: 'reset' }] }),
     async act(running) {
       await untilHeld(running);
       const { job, prompt, world } = running;
@@ -172,7 +182,7 @@ const SCENARIOS: Record<ScenarioName, Scenario> = {
     },
   },
   resubmitted: {
-    faults: { submit: [{ kind: 'cut-body' }] },
+    faults: () => ({ submit: [{ kind: 'cut-body' }] }),
     async act(running) {
       await untilHeld(running);
       expect(submitsOf(running)).toHaveLength(1);
@@ -184,12 +194,12 @@ const SCENARIOS: Record<ScenarioName, Scenario> = {
     },
   },
   'link expired': {
-    faults: { download: [{ kind: 'expired' }] },
+    faults: () => ({ download: [{ kind: 'expired' }] }),
     async expectEnd(running) {
       await expectVideo(running);
-      const { service, provider } = running.world;
+      const { service, imitation } = running.world;
       const downloads = service.calls(running.prompt).filter(({ call }) => call === 'download');
-      expect(downloads.map(({ status }) => status)).toEqual([provider.imitation.expiredLink.status, 200]);
+      expect(downloads.map(({ status }) => status)).toEqual([imitation.expiredLink.status, 200]);
       expect(new Set(downloads.map(({ path }) => path)).size).toBe(2);
     },
   },
@@ -211,7 +221,11 @@ test.each(PROVIDER_NAMES)('@ai-sdk/%s runs whole jobs: each scenario ends as the
     const running = await Promise.all(
       ranHere(name).map(async (scenario) => {
         const prompt = `A red fox: ${scenario}`;
-        const { submit = [], status = [], download = [] } = SCENARIOS[scenario].faults ?? {};
+        const {
+          submit = [],
+          status = [],
+          download = [],
+        } = SCENARIOS[scenario].faults?.(world.imitation) ?? {};
         service.next(prompt, 'submit', ...submit);
         service.next(prompt, 'status', ...status);
         service.next(prompt, 'download', ...download);

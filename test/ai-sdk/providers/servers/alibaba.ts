@@ -92,11 +92,23 @@ export const alibaba: Imitation = {
     };
   },
   policy: {
-    at: 'task',
-    failure: {
-      code: 'DataInspectionFailed',
-      message: 'Input data may contain inappropriate content.',
-      refuses: 'prompt',
+    prompt: {
+      at: 'submit',
+      reply: {
+        status: 400,
+        body: {
+          request_id: randomUUID(),
+          code: 'DataInspectionFailed',
+          message: 'Input data may contain inappropriate content.',
+        },
+      },
+    },
+    output: {
+      at: 'task',
+      failure: {
+        code: 'DataInspectionFailed',
+        message: 'Output data may contain inappropriate content.',
+      },
     },
   },
   expiredLink: EXPIRED_SIGNATURE,

@@ -113,16 +113,25 @@ export const bytedance: Imitation = {
     };
   },
   policy: {
-    at: 'submit',
-    reply: {
-      status: 400,
-      body: {
-        error: {
-          code: 'InputTextSensitiveContentDetected',
-          message: 'The request failed because the input text may contain sensitive information.',
-          param: '',
-          type: 'BadRequest',
+    prompt: {
+      at: 'submit',
+      reply: {
+        status: 400,
+        body: {
+          error: {
+            code: 'InputTextSensitiveContentDetected',
+            message: 'The request failed because the input text may contain sensitive information.',
+            param: '',
+            type: 'BadRequest',
+          },
         },
+      },
+    },
+    output: {
+      at: 'task',
+      failure: {
+        code: 'OutputVideoSensitiveContentDetected',
+        message: 'The request failed because the output video may contain sensitive information.',
       },
     },
   },

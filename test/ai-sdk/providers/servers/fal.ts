@@ -105,12 +105,14 @@ export const fal: Imitation = {
     };
   },
   policy: {
-    at: 'task',
-    failure: {
-      code: 'content_policy_violation',
-      message:
-        'The content could not be processed because it contained material flagged by a content checker.',
-      refuses: 'prompt',
+    prompt: {
+      at: 'task',
+      failure: {
+        code: 'content_policy_violation',
+        message:
+          'The content could not be processed because it contained material flagged by a content checker.',
+        refuses: 'prompt',
+      },
     },
   },
   expiredLink: { status: 404, contentType: 'application/json', body: '{"detail":"Not Found"}' },

@@ -56,6 +56,9 @@ export function failureOf(
   fault: ImitatedFaults['submit'] | undefined,
   policy: Imitation['policy'],
 ): EmulatedTask['failure'] {
-  if (fault?.kind === 'refused-content') return policy.at === 'task' ? policy.failure : undefined;
+  if (fault?.kind === 'refused-content') {
+    const answer = policy[fault.stage];
+    return answer?.at === 'task' ? answer.failure : undefined;
+  }
   return fault?.kind === 'failed-task' ? { code: fault.code, message: fault.message } : undefined;
 }

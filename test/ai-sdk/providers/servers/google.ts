@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ASPECT_RATIOS } from '../../../../src/contract/request';
+import type { TaskFailure } from '../../../../src/emulator';
 import {
   type Imitation,
   ids,
@@ -74,14 +75,25 @@ export const googleKey = ({ headers, query }: ServiceCall) =>
   headers['x-goog-api-key']?.toString() ?? query.get('key') ?? undefined;
 
 export const VEO_POLICY: Imitation['policy'] = {
-  at: 'task',
-  failure: {
-    code: '3',
-    message:
-      "The prompt could not be submitted. This prompt contains sensitive words that violate Google's Responsible AI practices. Try rephrasing the prompt. If you think this was an error, send feedback. Support codes: 29310472",
-    refuses: 'prompt',
+  prompt: {
+    at: 'task',
+    failure: {
+      code: '3',
+      message:
+        "The prompt could not be submitted. This prompt contains sensitive words that violate Google's Responsible AI practices. Try rephrasing the prompt. If you think this was an error, send feedback. Support codes: 29310472",
+      refuses: 'prompt',
+    },
   },
+  output: { at: 'task', failure: { code: '', message: 'Support codes: 58061214', refuses: 'output' } },
 };
+
+/** A finished operation whose videos were all filtered: no error, and no video. */
+export const filtered = ({ message }: TaskFailure) => ({
+  raiMediaFilteredCount: 1,
+  raiMediaFilteredReasons: [
+    `Veo could not generate videos because the output violates the usage guidelines. ${message}`,
+  ],
+});
 
 /** The Gemini API: a long-running operation, whose video is a file that only the key opens. */
 export const google: Imitation = {
@@ -105,7 +117,10 @@ export const google: Imitation = {
       case 'failed':
         return {
           status: 200,
-          body: { name, done: true, error: { code: Number(task.error.code), message: task.error.message } },
+          body:
+            task.error.refuses === 'output'
+              ? { name, done: true, response: { generateVideoResponse: filtered(task.error) } }
+              : { name, done: true, error: { code: Number(task.error.code), message: task.error.message } },
         };
       case 'succeeded':
         return {

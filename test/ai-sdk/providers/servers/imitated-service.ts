@@ -127,7 +127,8 @@ export async function startImitatedService(
     const fault = faults.take(request.prompt, 'submit');
     if (fault && isRefusal(fault)) return refused(refusalOf(fault));
     const { policy } = imitation;
-    if (fault?.kind === 'refused-content' && policy.at === 'submit') return answered(policy.reply);
+    const byPolicy = fault?.kind === 'refused-content' ? policy[fault.stage] : undefined;
+    if (byPolicy?.at === 'submit') return answered(byPolicy.reply);
     const task = await create(request, failureOf(fault, policy));
     const accepted = async () =>
       answered(imitation.accepted(await describe({ ...task, failure: undefined })));

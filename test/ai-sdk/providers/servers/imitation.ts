@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import { z } from 'zod';
+import { CONTENT_STAGES, type ContentStage } from '../../../../src/contract/refused-content';
 import type { VideoRequest } from '../../../../src/contract/request';
 import type { TaskFailure } from '../../../../src/emulator';
 
@@ -54,6 +55,8 @@ export type Route = { call: 'submit' } | { call: 'status'; id: string };
 /** What a service understands of the body of a submit. */
 export type Understood = { request: VideoRequest } | { problem: string; field: string };
 
+export type PolicyAnswer = { at: 'submit'; reply: Reply } | { at: 'task'; failure: TaskFailure };
+
 /**
  * A service that a package of the AI SDK calls: its own paths, keys, bodies, answers and errors, as its documentation and
  * the schemas of the package have them.
@@ -72,8 +75,8 @@ export interface Imitation {
   refused(refusal: Refusal): Reply;
   /** Set where a wrong body is accepted at first, and fails the task. */
   wrongBodyFailsTask?: boolean;
-  /** How its content policy refuses a prompt: with the answer to the submit, or by the failure of the task. */
-  policy: { at: 'submit'; reply: Reply } | { at: 'task'; failure: TaskFailure };
+  /** How its content policy refuses: with the answer to the submit, or by the failure of the task. */
+  policy: Partial<Record<ContentStage, PolicyAnswer>>;
   /** What a link answers that is no longer valid. */
   expiredLink: { status: number; contentType: string; body: string };
   /** The path of a link to a video. The key is asked for only there where the service does. */
@@ -113,3 +116,7 @@ export const EXPIRED_SIGNATURE: Imitation['expiredLink'] = {
   contentType: 'application/xml',
   body: '<?xml version="1.0" encoding="UTF-8"?><Error><Code>AccessDenied</Code><Message>Request has expired.</Message></Error>',
 };
+
+/** What the content policy of a service can refuse. */
+export const stagesOf = ({ policy }: Imitation): ContentStage[] =>
+  CONTENT_STAGES.filter((stage) => policy[stage] !== undefined);

@@ -1,6 +1,15 @@
 import { z } from 'zod';
 import { ASPECT_RATIOS } from '../../../../src/contract/request';
-import { bearerKey, type Imitation, ids, type Refusal, type Reply, text, understand } from './imitation';
+import {
+  bearerKey,
+  type Imitation,
+  ids,
+  type PolicyAnswer,
+  type Refusal,
+  type Reply,
+  text,
+  understand,
+} from './imitation';
 import { resolutionOf } from './sizes';
 
 const body = z.object({
@@ -26,6 +35,14 @@ const ERRORS: Record<Refusal['reason'], [status: number, title: string, detail: 
   'wrong-body': [422, 'Input validation failed', 'input is invalid'],
   'rate-limited': [429, 'Too many requests', 'Request was throttled. Your rate limit resets in ~2s.'],
   'server-error': [500, 'Internal server error', 'An internal error occurred.'],
+};
+
+const FLAGGED: PolicyAnswer = {
+  at: 'task',
+  failure: {
+    code: '',
+    message: 'The input or output was flagged as sensitive. Please try again with different inputs. (E005)',
+  },
 };
 
 /** Replicate's predictions of an official model. */
@@ -54,13 +71,8 @@ export const replicate: Imitation = {
       body: { title, detail: message ?? detail, status: status ?? usual },
     };
   },
-  policy: {
-    at: 'task',
-    failure: {
-      code: '',
-      message: 'The input or output was flagged as sensitive. Please try again with different inputs. (E005)',
-    },
-  },
+  // It does not say which of the two it was.
+  policy: { prompt: FLAGGED, output: FLAGGED },
   expiredLink: { status: 404, contentType: 'text/plain', body: 'Not found' },
   linkPath: (token) => `/xezq/${token}/tmp.mp4`,
 };

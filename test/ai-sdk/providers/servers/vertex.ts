@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { googleError, googleKey, understandVeo, VEO_POLICY } from './google';
+import { filtered, googleError, googleKey, understandVeo, VEO_POLICY } from './google';
 import { EXPIRED_SIGNATURE, type Imitation, ids } from './imitation';
 
 const poll = z.strictObject({ operationName: z.string() });
@@ -30,7 +30,10 @@ export const vertex: Imitation = {
       case 'failed':
         return {
           status: 200,
-          body: { name, done: true, error: { code: Number(task.error.code), message: task.error.message } },
+          body:
+            task.error.refuses === 'output'
+              ? { name, done: true, response: filtered(task.error) }
+              : { name, done: true, error: { code: Number(task.error.code), message: task.error.message } },
         };
       case 'succeeded':
         return {

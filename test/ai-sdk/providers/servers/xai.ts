@@ -85,7 +85,9 @@ export const xai: Imitation = {
       body: { code, error: message ?? error },
     };
   },
-  policy: { at: 'task', failure: { code: 'respect_moderation', message: '', refuses: 'output' } },
+  policy: {
+    output: { at: 'task', failure: { code: 'respect_moderation', message: '', refuses: 'output' } },
+  },
   expiredLink: { status: 404, contentType: 'text/plain', body: 'Not Found' },
   linkPath: (token) => `/xai-video/${token}.mp4`,
 };
