@@ -169,8 +169,14 @@ export function failedTask(text: string, facts: CallFacts): TaskReading {
   if (status === undefined && /^Cannot connect to API\b/.test(text)) {
     throw new ServiceFault('cut', { message: redact(text, facts.secrets) });
   }
+  if (bodyReading(facts)?.json === false || UNREAD_ANSWER.test(text)) {
+    throw new ServiceFault('unreadable', { status, message: redact(text, facts.secrets) });
+  }
   return failedReading(text, facts);
 }
+
+/** What the AI SDK says of an answer that it could not read: it says nothing about the task. */
+const UNREAD_ANSWER = /^(Invalid JSON response|Failed to process (successful|error) response)$/;
 
 /** What a poll means whose model threw an error: some do so for a task that failed. */
 export function pollThatThrew(error: unknown, facts: CallFacts): TaskReading {
@@ -269,7 +275,9 @@ export function pendingReading(facts: CallFacts, headers: RetryHeaders = {}): Ta
   const seen = bodyReading(facts);
   const status = facts.exchanges.at(-1)?.status ?? 200;
   const { retryAfterMs } = trace({ status, headers, body: '' }, facts);
-  const isKnown = seen?.task.state === 'queued' || seen?.task.state === 'running';
+  // DashScope says UNKNOWN of a task that it does not have, which its model takes for one in progress.
+  const isKnown =
+    seen?.task.state === 'queued' || seen?.task.state === 'running' || seen?.task.word === 'UNKNOWN';
   const task: VideoState = isKnown && seen ? seen.task : { state: 'running', word: 'pending' };
   return { ...NOTHING_READ, task, retryAfterMs: seen?.retryAfterMs ?? retryAfterMs };
 }

@@ -11,7 +11,7 @@ import {
 } from '../../src/service';
 
 /** Answers of the emulator, which has read the request and, unless it refuses it, acted on it. */
-const ANSWERS = {
+export const ANSWERS = {
   'reset after bytes': { kind: 'reset' },
   'cut in headers': { kind: 'cut-headers' },
   'cut in body': { kind: 'cut-body' },
