@@ -91,9 +91,7 @@ describe('a video as bytes', () => {
 });
 
 test('links to addresses that are not public are refused, and the key in a link is in no failure', async () => {
-  host = await startRawServer((request) =>
-    replyJson(request, { error: request.line }, { status: 400 }),
-  );
+  host = await startRawServer((request) => replyJson(request, { error: request.line }, { status: 400 }));
   const link = { type: 'url', url: `${host.url}/v.mp4?key=AIza-0123456789-secret` };
   const status = () => ({ status: 'completed', videos: [link] });
   const refused = await failureOf(download(serviceOf({ status })));
