@@ -9,6 +9,7 @@ const HOUSE = [
   { folder: 'src/tracing/', mayImport: ['src/contract/'] },
   { folder: 'src/encryption/', mayImport: ['src/contract/'] },
   { folder: 'src/service/', mayImport: ['src/contract/', 'src/tracing/'] },
+  { folder: 'src/ai-sdk/', mayImport: rooms('contract service storage client') },
   { folder: 'src/storage/', mayImport: ['src/contract/'] },
   { folder: 'src/retention/', mayImport: ['src/contract/', 'src/storage/'] },
   { folder: 'src/logging/', mayImport: ['src/contract/'] },

@@ -38,6 +38,7 @@ export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
 export type { SentRequest, ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';
 export { type Reach, ServiceReach } from './service-reach';
 export { idsInJobs } from './task-paths';
+export { openVideoBytes } from './video-bytes';
 export type { ResumePoint } from './video-range';
 export { createVideoService } from './video-service';
 export { createWebhookSender } from './webhook-sender';
