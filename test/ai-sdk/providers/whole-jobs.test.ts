@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,8 @@ import { RateLimiter } from '../../../src/service';
 import { createFileStorage } from '../../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../../src/testing';
 import { expectRow } from '../../support/expect-row';
-import { captureLogs } from '../../support/logs';
+import { historyOf } from '../../support/history';
+import { captureLogs, type LogLine } from '../../support/logs';
 import { atLength } from '../../support/nightly';
 import { failureOf, untilProgress } from '../../support/world';
 import { onWorker } from '../../support/world-workers';
@@ -34,14 +35,16 @@ import {
 } from './what-runs';
 
 let env: VideoTestEnvironment;
+let logs: LogLine[];
 beforeAll(async () => {
-  captureLogs();
+  logs = captureLogs();
   env = await createVideoTestEnvironment();
 });
 afterAll(() => env.teardown());
 
 /** A provider's package, the service that it calls, and a worker with both. */
 interface ProviderWorld {
+  folder: string;
   provider: Provider;
   imitation: Imitation;
   service: ImitatedService;
@@ -60,7 +63,7 @@ async function atProvider(name: ProviderName, work: (world: ProviderWorld) => Pr
   try {
     await onWorker(env, tools, {}, async (taskQueue) => {
       const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
-      await work({ provider, imitation, service, videos });
+      await work({ provider, imitation, service, videos, folder });
     });
   } finally {
     await model.close();
@@ -209,6 +212,31 @@ test.each(PROVIDER_NAMES)('@ai-sdk/%s is the version that the page names, unmodi
   expect(PACKAGES[name].version).toBe(versionOf(name));
 });
 
+/** Neither the key nor a link to a video is in a history, a record, a log or another file beside the videos. */
+async function expectNoSecrets(running: Running[], { service, folder }: ProviderWorld): Promise<void> {
+  const histories = await Promise.all(
+    running.map(({ job }) => historyOf(env.temporal.client, job.workflowId)),
+  );
+  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter(
+    (file) => file.isFile() && !file.name.endsWith('.mp4'),
+  );
+  const texts = await Promise.all(
+    files.map(({ parentPath, name }) => readFile(join(parentPath, name), 'utf8')),
+  );
+  const everything = [readable(histories), readable(logs), ...texts].join('\n');
+  expect(everything).toContain('A red fox');
+  expect(service.links().length).toBeGreaterThan(0);
+  for (const secret of [service.apiKey, ...service.links()]) expect(everything).not.toContain(secret);
+}
+
+/** As JSON, with payloads as text. */
+function readable(value: unknown): string {
+  return JSON.stringify(value, function (this: Record<string, unknown>, key, shown) {
+    const own = this[key];
+    return own instanceof Uint8Array ? Buffer.from(own).toString() : shown;
+  });
+}
+
 /** Jobs are long: at night, and with `npm run test:ai-sdk`, every provider meets everything. */
 const ranHere = (name: ProviderName): ScenarioName[] =>
   ONE_OF_EACH_STYLE.includes(name)
@@ -237,6 +265,7 @@ test.each(PROVIDER_NAMES)('@ai-sdk/%s runs whole jobs: each scenario ends as the
     await Promise.all(running.map((one) => SCENARIOS[one.scenario].act?.(one)));
     for (const one of running) await SCENARIOS[one.scenario].expectEnd(one);
     expect(service.scriptIsSpent()).toBe(true);
+    await expectNoSecrets(running, world);
     expect(service.calls().filter(({ call }) => call === 'other')).toEqual([]);
   });
 });
