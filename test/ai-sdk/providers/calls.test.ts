@@ -1,6 +1,9 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { ApplicationFailure } from '@temporalio/common';
 import type { ContentStage } from '../../../src/contract/refused-content';
 import { type ActivityWorld, createActivityWorld } from '../../activities/activity-world';
+import { dataUrl, PNG } from '../../support/images';
 import { atFaultyProvider, type FaultyProvider, pollAt, prompt, submitTo } from './faulty-provider';
 import { PACKAGES } from './packages';
 import { IMITATIONS, stagesOf } from './servers';
@@ -76,4 +79,21 @@ test.each(PROVIDER_NAMES)('@ai-sdk/%s: no key is in what the activities report',
     await submitTo(name, at.service, { world });
     expect(world.everythingReported()).not.toContain(apiKey);
   });
+});
+
+/** Both of Google's APIs take bytes alone, so the worker fetches the image for them. */
+const TAKES_BYTES: ProviderName[] = ['google', 'google-vertex'];
+
+test.each(PROVIDER_NAMES)('@ai-sdk/%s: the image of a request arrives', async (name) => {
+  const images = createServer((_, response) => response.setHeader('content-type', 'image/png').end(PNG));
+  await new Promise<void>((resolve) => images.listen(0, '127.0.0.1', resolve));
+  const image_url = `http://127.0.0.1:${(images.address() as AddressInfo).port}/fox.png`;
+  await atProvider(name, async ({ service, imitated }) => {
+    const { end } = await submitTo(name, service, { world, image_url });
+    if (end instanceof ApplicationFailure) throw end;
+    const expected = TAKES_BYTES.includes(name) ? dataUrl(PNG) : image_url;
+    expect(imitated.tasks().map(({ request }) => request.image_url)).toEqual([expected]);
+  });
+  images.closeAllConnections();
+  await new Promise((resolve) => images.close(resolve));
 });
