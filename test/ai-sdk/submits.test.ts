@@ -1,6 +1,6 @@
 import { type AiSdkCallOptions, type AiSdkFetch, type AiSdkVideoModel, aiSdkService } from '../../src/ai-sdk';
 import { ApiCallError, callApi, sdkError } from '../activities/emulator-model';
-import { type RawRequest, type RawServer, replyJson, startRawServer } from '../service/raw-server';
+import { type RawRequest, type RawServer, reply, replyJson, startRawServer } from '../service/raw-server';
 import { closeServices, FOX, faultOf, KEY, keepOpen, modelOf, serviceOf } from './models';
 
 afterEach(closeServices);
@@ -104,6 +104,21 @@ test('an error after the answer is a lost submit, whatever it says', async () =>
       });
       expect(await faultOf(service.submit(FOX, KEY))).toMatchObject({ kind: 'unreadable', status: 200 });
       expect(server.requests).toHaveLength(1);
+    },
+  );
+});
+
+test('a model by itself whose POST is led elsewhere in vain is a lost submit: the POST was read', async () => {
+  const location = 'http://127.0.0.1:1/';
+  await atServer(
+    (request) => reply(request, { status: 303, headers: { location } }),
+    async ({ url, requests }) => {
+      const start = () => callApi(url, { method: 'POST', body: '{}' });
+      expect(await faultOf(serviceOf({ start }).submit(FOX, KEY))).toMatchObject({
+        kind: 'answered',
+        status: 303,
+      });
+      expect(requests).toHaveLength(1);
     },
   );
 });
