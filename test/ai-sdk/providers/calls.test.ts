@@ -5,7 +5,7 @@ import type { ContentStage } from '../../../src/contract/refused-content';
 import { type ActivityWorld, createActivityWorld } from '../../activities/activity-world';
 import { dataUrl, PNG } from '../../support/images';
 import { atFaultyProvider, type FaultyProvider, pollAt, prompt, submitTo } from './faulty-provider';
-import { PACKAGES } from './packages';
+import { taskIdOf } from './packages';
 import { IMITATIONS, stagesOf } from './servers';
 import { PROVIDER_NAMES, type ProviderName } from './what-runs';
 
@@ -51,8 +51,8 @@ const HAS_NO_404: ProviderName[] = ['alibaba'];
 
 test.each(PROVIDER_NAMES)('@ai-sdk/%s: a task that the service does not have is unknown', async (name) => {
   await atProvider(name, async ({ service, imitated }) => {
-    const { taskIdOf } = PACKAGES[name];
-    const unknown = taskIdOf(IMITATIONS[name].idOf('task_00000000-0000-4000-8000-000000000000'), imitated);
+    const noTask = IMITATIONS[name].idOf('task_00000000-0000-4000-8000-000000000000');
+    const unknown = taskIdOf(name, noTask, imitated);
     const { end, failures } = await pollAt(service, world, unknown);
     if (HAS_NO_404.includes(name)) expect(end).toMatchObject({ state: 'unknown', word: 'UNKNOWN' });
     else expect(new Set(failures)).toEqual(new Set(['TaskUnknown']));

@@ -16,7 +16,7 @@ import { captureLogs, type LogLine } from '../../support/logs';
 import { atLength } from '../../support/nightly';
 import { failureOf, untilProgress } from '../../support/world';
 import { onWorker } from '../../support/world-workers';
-import { PACKAGES, type Provider } from './packages';
+import { PACKAGES, type Provider, taskIdOf } from './packages';
 import {
   IMITATIONS,
   type ImitatedFaults,
@@ -44,6 +44,7 @@ afterAll(() => env.teardown());
 
 /** A provider's package, the service that it calls, and a worker with both. */
 interface ProviderWorld {
+  name: ProviderName;
   folder: string;
   provider: Provider;
   imitation: Imitation;
@@ -63,7 +64,7 @@ async function atProvider(name: ProviderName, work: (world: ProviderWorld) => Pr
   try {
     await onWorker(env, tools, {}, async (taskQueue) => {
       const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
-      await work({ provider, imitation, service, videos, folder });
+      await work({ name, provider, imitation, service, videos, folder });
     });
   } finally {
     await model.close();
@@ -111,7 +112,7 @@ async function expectVideo(running: Running, tasks = 1): Promise<JobResult> {
     height: 720,
     durationSeconds: world.provider.asked.duration,
   });
-  expect(result.taskId).toBe(world.provider.taskIdOf(world.service.idOf(task), world.service));
+  expect(result.taskId).toBe(taskIdOf(world.name, world.service.idOf(task), world.service));
   return result;
 }
 
@@ -140,10 +141,10 @@ const SCENARIOS: Record<ScenarioName, Scenario> = {
   },
   failure: {
     faults: () => ({ submit: [FAILS] }),
-    async expectEnd({ job, prompt, world: { service, provider } }) {
+    async expectEnd({ job, prompt, world: { service, name } }) {
       const failure = await failureOf(job.result());
       const [task] = service.tasks(prompt);
-      expectRow(failure, 'GenerationFailed', task && provider.taskIdOf(service.idOf(task), service));
+      expectRow(failure, 'GenerationFailed', task && taskIdOf(name, service.idOf(task), service));
       expect(String(failure)).toContain(FAILS.message);
     },
   },
@@ -151,16 +152,16 @@ const SCENARIOS: Record<ScenarioName, Scenario> = {
     faults: (imitation) => ({
       submit: [{ kind: 'refused-content', stage: stagesOf(imitation)[0] ?? 'prompt' }],
     }),
-    async expectEnd({ job, prompt, world: { service, provider } }) {
+    async expectEnd({ job, prompt, world: { service, name } }) {
       const failure = await failureOf(job.result());
       const [task] = service.tasks(prompt);
       expect(failure).toMatchObject({
         type: 'ContentRefused',
-        taskId: task && provider.taskIdOf(service.idOf(task), service),
+        taskId: task && taskIdOf(name, service.idOf(task), service),
       });
     },
   },
-  '429': {
+  'rate limit': {
     faults: () => ({ submit: [{ kind: 'rate-limited', retryAfter: 2 }] }),
     async expectEnd(running) {
       await expectVideo(running);
@@ -176,7 +177,7 @@ const SCENARIOS: Record<ScenarioName, Scenario> = {
       expect(submitsOf(running)).toHaveLength(1);
       const [task] = world.service.tasks(prompt);
       if (task === undefined) throw new Error('the submit made no task');
-      const taskId = world.provider.taskIdOf(world.service.idOf(task), world.service);
+      const taskId = taskIdOf(world.name, world.service.idOf(task), world.service);
       await job.decideSubmit({ decision: 'adopt', taskId });
     },
     async expectEnd(running) {
@@ -196,7 +197,7 @@ const SCENARIOS: Record<ScenarioName, Scenario> = {
       expect(submitsOf(running)).toHaveLength(2);
     },
   },
-  'link expired': {
+  'expired link': {
     faults: () => ({ download: [{ kind: 'expired' }] }),
     async expectEnd(running) {
       await expectVideo(running);
