@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const atProvider = (name: ProviderName, work: (at: FaultyProvider) => Promise<void>) =>
-  atFaultyProvider(name, undefined, work);
+  atFaultyProvider(name, {}, work);
 
 async function taskAt(name: ProviderName, { service }: FaultyProvider): Promise<string> {
   const { end } = await submitTo(name, service, { world });

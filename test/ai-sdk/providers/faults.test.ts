@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 const atProvider = (name: ProviderName, work: (at: FaultyProvider) => Promise<void>) =>
-  atFaultyProvider(name, unread, work);
+  atFaultyProvider(name, { unread }, work);
 
 const submit = (name: ProviderName, service: VideoService, onLostSubmit: LostSubmitPolicy) =>
   submitTo(name, service, { world, onLostSubmit });
@@ -44,24 +44,45 @@ const CELLS = NAMES.flatMap((name) =>
   ),
 );
 
-test.each(CELLS)(
-  '@ai-sdk/%s: %s of a submit, on lost submit %s: %s',
-  async (name, fault, policy, course, failure) => {
-    await atProvider(name, async ({ service, imitated, submits, next }) => {
-      next('submit', fault);
-      const { end, failures } = await submit(name, service, policy);
-      const { ends, ...counted } = COURSES[course];
-      expect({ posts: submits(), tasks: imitated.tasks().length }).toEqual(counted);
-      const arrived = imitated.calls().filter(({ call }) => call === 'submit').length;
-      expect(arrived).toBe(isRead(fault) ? counted.posts : counted.posts - 1);
-      expect(failures).toEqual([failure]);
-      if (end instanceof ApplicationFailure) {
-        expect(failures.at(-1)).toBe(ends);
-        return;
-      }
-      const task = imitated.tasks().at(-1);
-      expect([end.taskId, ends]).toEqual([task && taskIdOf(name, imitated.idOf(task), imitated), 'task']);
-    });
+type Cell = (typeof CELLS)[number];
+
+async function expectCourse(
+  { service, imitated, submits, next }: FaultyProvider,
+  [name, fault, policy, course, failure]: Cell,
+): Promise<void> {
+  next('submit', fault);
+  const { end, failures } = await submit(name, service, policy);
+  const { ends, ...counted } = COURSES[course];
+  expect({ posts: submits(), tasks: imitated.tasks().length }).toEqual(counted);
+  const arrived = imitated.calls().filter(({ call }) => call === 'submit').length;
+  expect(arrived).toBe(isRead(fault) ? counted.posts : counted.posts - 1);
+  expect(failures).toEqual([failure]);
+  if (end instanceof ApplicationFailure) {
+    expect(failures.at(-1)).toBe(ends);
+    return;
+  }
+  const task = imitated.tasks().at(-1);
+  expect([end.taskId, ends]).toEqual([task && taskIdOf(name, imitated.idOf(task), imitated), 'task']);
+}
+
+test.each(CELLS)('@ai-sdk/%s: %s of a submit, on lost submit %s: %s', async (...cell) => {
+  await atProvider(cell[0], (at) => expectCourse(at, cell));
+});
+
+/** Models that only generate need our `fetch`, and fal's need one that leads to another address than its own. */
+const BY_THEMSELVES: readonly ProviderName[] = atLength(
+  ['xai'],
+  PROVIDER_NAMES.filter((name) => name !== 'fal' && PROVIDERS[name].calls !== 'doGenerate'),
+);
+
+const WITHOUT_OUR_FETCH = BY_THEMSELVES.flatMap((name) =>
+  SUBMITS.map(([fault, failure, otherwise]): Cell => [name, fault, 'hold', otherwise, failure]),
+);
+
+test.each(WITHOUT_OUR_FETCH)(
+  '@ai-sdk/%s with the fetch of Node: %s of a submit, on lost submit %s: %s',
+  async (...cell) => {
+    await atFaultyProvider(cell[0], { unread, byItself: true }, (at) => expectCourse(at, cell));
   },
 );
 
