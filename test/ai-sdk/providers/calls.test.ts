@@ -207,3 +207,18 @@ test.each(PROVIDER_NAMES)('@ai-sdk/%s: the image of a request arrives', async (n
   images.closeAllConnections();
   await new Promise((resolve) => images.close(resolve));
 });
+
+test.each([
+  ['request_timeout', 'Request timed out'],
+  ['runner_disconnected', 'Runner disconnected unexpectedly'],
+  ['internal_server_error', 'Internal server error'],
+])(
+  '@ai-sdk/fal: a task that failed as %s has ended, although fal says so with a 5xx',
+  async (code, message) => {
+    await atProvider('fal', async (at) => {
+      at.imitated.next(prompt, 'submit', { kind: 'failed-task', code, message });
+      const { task, serviceMessage } = await at.service.poll(await taskAt('fal', at));
+      expect([task.state, serviceMessage.message]).toEqual(['failed', message]);
+    });
+  },
+);

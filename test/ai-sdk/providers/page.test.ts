@@ -59,7 +59,7 @@ test('the worker of the page makes a video with the package of fal, as it is ins
   });
   const worker = startProgram(code, { TEMPORAL_ADDRESS: env.temporal.address, FAL_API_KEY: service.apiKey });
   const videos = await createVideoClient({ client: env.temporal.client, taskQueue: 'films' });
-  const job = await videos.start({ prompt: 'A red fox', resolution: '720p', duration: 6 });
+  const job = await videos.start({ request: { prompt: 'A red fox', resolution: '720p', duration: 6 } });
   const { video, taskId } = await Promise.race([
     job.result(),
     worker.ended.then((ended) =>
