@@ -12,6 +12,7 @@ const FOLDER = 'jobs/operations/';
 const STORED = 'operation:';
 const LONE = 'json:';
 
+/** What is used of a storage to keep large operations. */
 export type OperationStorage = Pick<VideoStorage, 'read' | 'write'>;
 
 /**
