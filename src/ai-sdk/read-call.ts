@@ -142,6 +142,15 @@ function isAboutCall(status: number, { profile }: CallFacts): boolean {
   return !REFUSED_TASK_STATUSES.includes(status);
 }
 
+/** fal sends one of these with the outcome of a task, whatever the status is: a task that took too long is a 504. */
+const OUTCOME_HEADERS = ['x-fal-error-type', 'x-fal-retryable'];
+/** Nobody but the gateway before the queue answers with these. */
+const NO_OUTCOME = [401, 403, 404, 429];
+
+function isOutcome({ status = 0, headers = {} }: Partial<Exchange> = {}): boolean {
+  return !NO_OUTCOME.includes(status) && OUTCOME_HEADERS.some((name) => Object.hasOwn(headers, name));
+}
+
 /** HTTP's own words for a status: models repeat them when the answer has none. */
 const PHRASES = new Map([
   ['unauthorized', 401],
@@ -163,7 +172,7 @@ export function failedTask(text: string, facts: CallFacts): TaskReading {
   const last = facts.exchanges.at(-1);
   if (last?.fault && last.fault.kind !== 'answered') throw last.fault;
   const status = last?.status ?? PHRASES.get(text.trim().toLowerCase());
-  if (status !== undefined && isAboutCall(status, facts)) {
+  if (status !== undefined && isAboutCall(status, facts) && !isOutcome(last)) {
     throw refusal('poll', { status, headers: last?.headers ?? {}, body: last?.body ?? text }, facts);
   }
   if (status === undefined && /^Cannot connect to API\b/.test(text)) {

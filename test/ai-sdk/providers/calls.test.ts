@@ -1,19 +1,132 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { ApplicationFailure } from '@temporalio/common';
+import type { FailureType } from '../../../src/contract/failure-table';
+import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../../../src/contract/lost-submit';
 import type { ContentStage } from '../../../src/contract/refused-content';
+import type { VideoService } from '../../../src/service';
 import { type ActivityWorld, createActivityWorld } from '../../activities/activity-world';
+import { COURSES, LATER, SUBMITS } from '../../activities/fault-tables';
+import {
+  type Fault,
+  isRead,
+  startUnreadAddresses,
+  type UnreadAddresses,
+} from '../../activities/faulty-service';
+import { dataUrl, PNG } from '../../support/images';
+import { atLength } from '../../support/nightly';
 import { atFaultyProvider, type FaultyProvider, pollAt, prompt, submitTo } from './faulty-provider';
-import { PACKAGES } from './packages';
+import { taskIdOf } from './packages';
 import { IMITATIONS, stagesOf } from './servers';
-import { PROVIDER_NAMES, type ProviderName } from './what-runs';
+import { ONE_OF_EACH_STYLE, PROVIDER_NAMES, PROVIDERS, type ProviderName } from './what-runs';
 
+const NAMES = atLength(ONE_OF_EACH_STYLE, PROVIDER_NAMES);
+/** The same code applies the policies to every service. */
+const POLICIES = atLength<readonly LostSubmitPolicy[]>(['hold'], LOST_SUBMIT_POLICIES);
+
+let unread: UnreadAddresses & { close(): Promise<void> };
 let world: ActivityWorld;
 beforeAll(async () => {
+  unread = await startUnreadAddresses();
   world = await createActivityWorld();
 });
-afterAll(() => world.close());
+afterAll(async () => {
+  await unread.close();
+  await world.close();
+});
 
 const atProvider = (name: ProviderName, work: (at: FaultyProvider) => Promise<void>) =>
-  atFaultyProvider(name, undefined, work);
+  atFaultyProvider(name, { unread }, work);
+
+const submit = (name: ProviderName, service: VideoService, onLostSubmit: LostSubmitPolicy) =>
+  submitTo(name, service, { world, onLostSubmit });
+
+const CELLS = NAMES.flatMap((name) =>
+  SUBMITS.flatMap(([fault, failure, otherwise, resubmit]) =>
+    POLICIES.map(
+      (policy) => [name, fault, policy, policy === 'resubmit' ? resubmit : otherwise, failure] as const,
+    ),
+  ),
+);
+
+type Cell = (typeof CELLS)[number];
+
+async function expectCourse(
+  { service, imitated, submits, next }: FaultyProvider,
+  [name, fault, policy, course, failure]: Cell,
+): Promise<void> {
+  next('submit', fault);
+  const { end, failures } = await submit(name, service, policy);
+  const { ends, ...counted } = COURSES[course];
+  expect({ posts: submits(), tasks: imitated.tasks().length }).toEqual(counted);
+  const arrived = imitated.calls().filter(({ call }) => call === 'submit').length;
+  expect(arrived).toBe(isRead(fault) ? counted.posts : counted.posts - 1);
+  expect(failures).toEqual([failure]);
+  if (end instanceof ApplicationFailure) {
+    expect(failures.at(-1)).toBe(ends);
+    return;
+  }
+  const task = imitated.tasks().at(-1);
+  expect([end.taskId, ends]).toEqual([task && taskIdOf(name, imitated.idOf(task), imitated), 'task']);
+}
+
+test.each(CELLS)('@ai-sdk/%s: %s of a submit, on lost submit %s: %s', async (...cell) => {
+  await atProvider(cell[0], (at) => expectCourse(at, cell));
+});
+
+/** Models that only generate need our `fetch`, and fal's need one that leads to another address than its own. */
+const BY_THEMSELVES: readonly ProviderName[] = atLength(
+  ['xai'],
+  PROVIDER_NAMES.filter((name) => name !== 'fal' && PROVIDERS[name].calls !== 'doGenerate'),
+);
+
+const WITHOUT_OUR_FETCH = BY_THEMSELVES.flatMap((name) =>
+  SUBMITS.map(([fault, failure, otherwise]): Cell => [name, fault, 'hold', otherwise, failure]),
+);
+
+test.each(WITHOUT_OUR_FETCH)(
+  '@ai-sdk/%s with the fetch of Node: %s of a submit, on lost submit %s: %s',
+  async (...cell) => {
+    await atFaultyProvider(cell[0], { unread, byItself: true }, (at) => expectCourse(at, cell));
+  },
+);
+
+/**
+ * fal answers with a 4xx when a task has failed, so there such an answer is the end of the task. The operation of Replicate is a
+ * link to the service, and the package follows it nowhere else.
+ */
+const LEFT_OUT: Partial<Record<ProviderName, Fault[]>> = {
+  fal: [422],
+  replicate: ['refused', 'reset before bytes', 'reset unread'],
+};
+
+const POLLS = NAMES.flatMap((name) =>
+  LATER.flatMap(([fault, call, failure]) =>
+    call === 'poll' && failure !== 'recovered' && !LEFT_OUT[name]?.includes(fault)
+      ? [[name, fault, failure] as [ProviderName, Fault, FailureType]]
+      : [],
+  ),
+);
+
+test.each(POLLS)(
+  '@ai-sdk/%s: %s of a poll is %s, never the failure of the task',
+  async (name, fault, failure) => {
+    await atProvider(name, async ({ service, next }) => {
+      const { end } = await submit(name, service, 'hold');
+      if (end instanceof ApplicationFailure) throw end;
+      next('status', fault);
+      const { taskId } = end;
+      const ended = await pollAt(service, world, taskId);
+      expect(ended.failures).toEqual([failure]);
+      expect(ended.end).toMatchObject({ state: 'succeeded' });
+    });
+  },
+);
+
+test('one package of each style is among them', () => {
+  const styles = (names: readonly ProviderName[]) => new Set(names.map((name) => PROVIDERS[name].calls));
+  expect(styles(ONE_OF_EACH_STYLE)).toEqual(styles(PROVIDER_NAMES));
+});
 
 async function taskAt(name: ProviderName, { service }: FaultyProvider): Promise<string> {
   const { end } = await submitTo(name, service, { world });
@@ -48,8 +161,8 @@ const HAS_NO_404: ProviderName[] = ['alibaba'];
 
 test.each(PROVIDER_NAMES)('@ai-sdk/%s: a task that the service does not have is unknown', async (name) => {
   await atProvider(name, async ({ service, imitated }) => {
-    const { taskIdOf } = PACKAGES[name];
-    const unknown = taskIdOf(IMITATIONS[name].idOf('task_00000000-0000-4000-8000-000000000000'), imitated);
+    const noTask = IMITATIONS[name].idOf('task_00000000-0000-4000-8000-000000000000');
+    const unknown = taskIdOf(name, noTask, imitated);
     const { end, failures } = await pollAt(service, world, unknown);
     if (HAS_NO_404.includes(name)) expect(end).toMatchObject({ state: 'unknown', word: 'UNKNOWN' });
     else expect(new Set(failures)).toEqual(new Set(['TaskUnknown']));
@@ -77,3 +190,35 @@ test.each(PROVIDER_NAMES)('@ai-sdk/%s: no key is in what the activities report',
     expect(world.everythingReported()).not.toContain(apiKey);
   });
 });
+
+/** Both of Google's APIs take bytes alone, so the worker fetches the image for them. */
+const TAKES_BYTES: ProviderName[] = ['google', 'google-vertex'];
+
+test.each(PROVIDER_NAMES)('@ai-sdk/%s: the image of a request arrives', async (name) => {
+  const images = createServer((_, response) => response.setHeader('content-type', 'image/png').end(PNG));
+  await new Promise<void>((resolve) => images.listen(0, '127.0.0.1', resolve));
+  const image_url = `http://127.0.0.1:${(images.address() as AddressInfo).port}/fox.png`;
+  await atProvider(name, async ({ service, imitated }) => {
+    const { end } = await submitTo(name, service, { world, image_url });
+    if (end instanceof ApplicationFailure) throw end;
+    const expected = TAKES_BYTES.includes(name) ? dataUrl(PNG) : image_url;
+    expect(imitated.tasks().map(({ request }) => request.image_url)).toEqual([expected]);
+  });
+  images.closeAllConnections();
+  await new Promise((resolve) => images.close(resolve));
+});
+
+test.each([
+  ['request_timeout', 'Request timed out'],
+  ['runner_disconnected', 'Runner disconnected unexpectedly'],
+  ['internal_server_error', 'Internal server error'],
+])(
+  '@ai-sdk/fal: a task that failed as %s has ended, although fal says so with a 5xx',
+  async (code, message) => {
+    await atProvider('fal', async (at) => {
+      at.imitated.next(prompt, 'submit', { kind: 'failed-task', code, message });
+      const { task, serviceMessage } = await at.service.poll(await taskAt('fal', at));
+      expect([task.state, serviceMessage.message]).toEqual(['failed', message]);
+    });
+  },
+);

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { createVideoActivities } from '../../../activities';
-import { type AiSdkServiceOptions, aiSdkService } from '../../../src/ai-sdk';
+import { aiSdkService } from '../../../src/ai-sdk';
 import type { LostSubmitPolicy } from '../../../src/contract/lost-submit';
 import type { VideoRequest } from '../../../src/contract/request';
 import type { VideoService } from '../../../src/service';
+import { DEFAULT_TIMEOUTS } from '../../../src/service/service-options';
 import { createFileStorage } from '../../../src/storage';
 import { type ActivityWorld, attemptUntilEnd } from '../../activities/activity-world';
 import { ANSWERS, type Fault, isRead, type UnreadAddresses } from '../../activities/faulty-service';
@@ -28,40 +29,49 @@ export const prompt = 'A red fox';
 
 /** Only for hangs, which last until then in real time. On a slow machine any other call would time out too. */
 const QUICK = { headersTimeout: 300, bodyTimeout: 300 };
+const IMPATIENT = {
+  submit: QUICK,
+  poll: QUICK,
+  exchange: { ...DEFAULT_TIMEOUTS.exchange, submit: 300, poll: 300 },
+};
+
+interface FaultyProviderOptions {
+  unread?: UnreadAddresses;
+  /** A model that its host has made, with Node's own `fetch`, instead of a function that makes one with ours. */
+  byItself?: boolean;
+}
 
 export async function atFaultyProvider(
   name: ProviderName,
-  unread: UnreadAddresses | undefined,
+  { unread, byItself = false }: FaultyProviderOptions,
   work: (at: FaultyProvider) => Promise<void>,
 ): Promise<void> {
-  const { modelAt } = PACKAGES[name];
   const imitation = IMITATIONS[name];
   const imitated = await startImitatedService(imitation, { jobTimeMs: 0 });
   let { apiKey } = imitated;
   let fault: Fault | undefined;
   let submits = 0;
-  const serviceWith = (timeouts: AiSdkServiceOptions['timeouts']) =>
-    // The function is called for each call of the service, so the next call alone can go elsewhere.
-    aiSdkService(
-      (given) => {
-        const origin = (fault !== undefined && !isRead(fault) && unread?.[fault]) || imitated.origin;
-        fault = undefined;
-        return modelAt({ apiKey, origin, baseUrl: `${origin}${imitation.basePath}` })(given);
-      },
-      { downloadAllow: ['127.0.0.1'], timeouts },
-    );
-  const reliable = serviceWith(undefined);
-  const impatient = serviceWith({ submit: QUICK, poll: QUICK });
-  const current = () => (fault === 'hang' ? impatient : reliable);
+  const services: VideoService[] = [];
+  /** The service for one call, which meets the fault. */
+  const forNextCall = async (): Promise<VideoService> => {
+    const origin = (fault !== undefined && !isRead(fault) && unread?.[fault]) || imitated.origin;
+    const source = PACKAGES[name].modelAt({ apiKey, origin, baseUrl: `${origin}${imitation.basePath}` });
+    const service = aiSdkService(byItself ? await source({ fetch: globalThis.fetch }) : source, {
+      downloadAllow: ['127.0.0.1'],
+      ...(fault === 'hang' && { timeouts: IMPATIENT }),
+    });
+    fault = undefined;
+    services.push(service);
+    return service;
+  };
   const service: VideoService = {
-    profile: reliable.profile,
-    submit(...args) {
+    async submit(...args) {
       submits += 1;
-      return current().submit(...args);
+      return (await forNextCall()).submit(...args);
     },
-    poll: (...args) => current().poll(...args),
-    openVideo: (...args) => reliable.openVideo(...args),
-    cancel: (...args) => reliable.cancel(...args),
+    poll: async (...args) => (await forNextCall()).poll(...args),
+    openVideo: async (...args) => (await forNextCall()).openVideo(...args),
+    cancel: async () => 'not-offered',
     close: async () => undefined,
   };
   try {
@@ -80,7 +90,7 @@ export async function atFaultyProvider(
     expect(imitated.scriptIsSpent()).toBe(true);
     expect(fault).toBeUndefined();
   } finally {
-    await Promise.all([reliable.close(), impatient.close()]);
+    await Promise.all(services.map((one) => one.close()));
     await imitated.close();
   }
 }

@@ -34,6 +34,15 @@ const modelError = (status: number, { code, message }: TaskFailure, field: strin
   },
 });
 
+/** Errors of the runner that had the request, by their type. */
+const REQUEST_ERRORS: Record<string, number> = { request_timeout: 504, runner_disconnected: 503 };
+
+const requestError = ({ code, message }: TaskFailure): Reply => ({
+  status: REQUEST_ERRORS[code] ?? 500,
+  headers: { 'x-fal-error-type': code },
+  body: { detail: message, error_type: code },
+});
+
 /** Errors of the queue itself: one text. */
 const QUEUE_ERRORS: Record<Refusal['reason'], [status: number, detail: string]> = {
   'no-key': [401, 'Authentication is required to access this application.'],
@@ -80,7 +89,13 @@ export const fal: Imitation = {
       case 'running':
         return { status: 400, body: { detail: 'Request is still in progress' } };
       case 'failed':
-        return modelError(422, task.error, task.error.refuses === 'prompt' ? ['prompt'] : []);
+        return Object.hasOwn(REQUEST_ERRORS, task.error.code)
+          ? requestError(task.error)
+          : modelError(
+              task.error.code === 'internal_server_error' ? 500 : 422,
+              task.error,
+              task.error.refuses === 'prompt' ? ['prompt'] : [],
+            );
       case 'succeeded':
         return {
           status: 200,
