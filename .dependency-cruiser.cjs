@@ -39,6 +39,7 @@ const HOUSE = [
     folder: 'src/plugin/',
     mayImport: [...rooms('contract encryption service config client worker nexus'), 'workflows/'],
   },
+  { folder: 'src/ai-sdk/', mayImport: rooms('contract service storage config client') },
   // It runs in browsers.
   { folder: 'src/gateway/page/', mayImport: [] },
   {
@@ -54,7 +55,7 @@ const HOUSE = [
 
 const OURS = '^(src|workflows|activities|test|bench|examples)/';
 /** What parses with zod: the sandbox must not run it, a tightened schema would break the replay of running jobs. */
-const ZOD_IN_CONTRACT = '^src/contract/(index|public|request|job-input|request-lines|batch-input)[.]ts$';
+const ZOD_IN_CONTRACT = '^src/contract/(index|public|request|job-input|request-lines|batch-input|video-size)[.]ts$';
 /** What runs in the sandbox: the workflows, and whatever of the contract they may import. */
 const SANDBOX = {
   path: '^(workflows|src/contract)/|^src/plugin/(beside-host|no-host|combine)[.]ts$|^src/encryption/failure-converter[.]ts$',

@@ -20,6 +20,7 @@ const DESCRIBED_BY = [
   'nexus',
   'gateway',
   'webhooks',
+  'ai-sdk',
   'testing',
   'failures',
 ];

@@ -9,7 +9,7 @@ import type { CallerOf } from './caller';
 import { Refusal } from './http-errors';
 import { prefixOf } from './task-names';
 import { LONGEST_SHOWN_PROMPT_CHARS } from './video-requests';
-import { SIZES, shapeOf } from './video-size';
+import { SIZES, shapeOf } from '../contract/video-size';
 
 /** What the page needs to know about the gateway that serves it. */
 export interface PageOptions {

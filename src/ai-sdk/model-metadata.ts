@@ -1,0 +1,24 @@
+import type { JobResult } from '../contract/job';
+import type { JsonObject, ModelMetadata, ModelWarning } from './video-model-v4';
+
+/** A job that succeeded. */
+export interface EndedJob {
+  workflowId: string;
+  result: JobResult;
+}
+
+/** What `providerMetadata.videogen` says: the facts of the first video, and under `videos` those of each. */
+export function metadataOf(ended: readonly EndedJob[]): ModelMetadata {
+  const videos = ended.map(factsOf);
+  return { videogen: { ...videos[0], phase: 'succeeded', videos } };
+}
+
+function factsOf({ workflowId, result }: EndedJob): JsonObject {
+  const { taskId, video, seed, polls, waitedMs, warnings, cost } = result;
+  // Facts of a codec may be undefined, which JSON leaves out.
+  return JSON.parse(JSON.stringify({ workflowId, taskId, ...video, seed, polls, waitedMs, warnings, cost }));
+}
+
+export function warningsOf({ result }: EndedJob): ModelWarning[] {
+  return result.warnings.map((message) => ({ type: 'other', message }));
+}
