@@ -1,16 +1,18 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { type CancelAnswer, ServiceFault, type VideoService } from '../src/service';
+import { type CancelAnswer, ServiceFault } from '../src/service';
 import { logEvent } from './log-event';
+import { type FindTools, type ForService, toolsFor } from './service-tools';
 import { toFailure } from './to-failure';
 
 /** Input of the activity cancelVideo. */
-export interface CancelVideoInput {
+export interface CancelVideoInput extends ForService {
   taskId: string;
 }
 
 /** Asks the service to cancel a task, if the service supports it. */
-export function createCancelVideo(service: VideoService) {
-  return async function cancelVideo({ taskId }: CancelVideoInput): Promise<CancelAnswer> {
+export function createCancelVideo(find: FindTools) {
+  return async function cancelVideo({ taskId, service: choice }: CancelVideoInput): Promise<CancelAnswer> {
+    const { service } = toolsFor(find, { service: choice }, 'poll');
     try {
       const answer = await service.cancel(taskId, { signal: cancellationSignal() });
       if (answer === 'asked') logEvent('cancelAsked', { taskId });

@@ -1,14 +1,19 @@
 import type { Caps } from '../src/contract/caps';
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
-import { createWebhookSender, RateLimiter, type VideoService, type WebhookOptions } from '../src/service';
+import {
+  createWebhookSender,
+  ServiceDirectory,
+  type ServiceDirectoryOptions,
+  type WebhookOptions,
+} from '../src/service';
 import { ImageLinks, type VideoStorage } from '../src/storage';
 import { createBatchFiles } from './batch/batch-files';
 import { createCancelVideo } from './cancel-video';
 import { createDownloadVideo, type DownloadOptions } from './download/download-video';
-import { LearnedTimes } from './learn/learned-times';
-import { createPollTask, createPollVideo, createPollVideos } from './poll-video';
+import { createPollVideo, createPollVideos } from './poll-video';
 import { createSayReceiver } from './say-receiver';
 import { createSendWebhook } from './send-webhook';
+import { createFindTools } from './service-tools';
 import { ledgersInTemporal } from './submit/ledger-line';
 import { createRecallSubmit } from './submit/recall-submit';
 import { inspectPendingSubmit } from './submit/submit-note';
@@ -26,8 +31,7 @@ export type { SubmitVideoInput } from './submit/submit-video';
 export type { SubmittedTask } from './submit/submitted-task';
 
 /** What createVideoActivities needs. */
-export interface VideoActivityDeps extends DownloadOptions {
-  service: VideoService;
+export interface VideoActivityDeps extends DownloadOptions, ServiceDirectoryOptions {
   storage: VideoStorage;
   /** The policy of jobs that set none; `hold` by default. */
   onLostSubmit?: LostSubmitPolicy;
@@ -35,8 +39,8 @@ export interface VideoActivityDeps extends DownloadOptions {
   caps?: Caps;
   /** How the service reaches a gateway that serves the images of this storage. S3 needs none. */
   gatewayUrl?: string;
-  /** Share one among everything in a process that calls the same service; a new one by default. */
-  rateLimiter?: RateLimiter;
+  /** Instead of `service` and `services`: share one among everything in a process that calls the same services. */
+  directory?: ServiceDirectory;
   /** How many polls it may cost to have a video one second sooner, for jobs that do not say it; 4 by default. */
   pollsPerSecondSaved?: number;
   /** How webhooks are sent. Without it none are: those of jobs with a `callbackUrl` wait for a worker that has it. */
@@ -54,34 +58,33 @@ export interface VideoActivityDeps extends DownloadOptions {
  */
 export function createVideoActivities({
   service,
+  services,
+  defaultService,
+  rateLimiter,
+  directory = new ServiceDirectory({ service, services, defaultService, rateLimiter }),
   storage,
   onLostSubmit = 'hold',
-  rateLimiter = new RateLimiter(),
   gatewayUrl,
   caps = {},
   webhooks,
   pollsPerSecondSaved,
   ...download
 }: VideoActivityDeps) {
-  const pollTask = createPollTask(service, rateLimiter, pollsPerSecondSaved);
-  const learnedTimes = new LearnedTimes(service, storage);
-  const tasks = { service, learnedTimes, pollsPerSecondSaved };
+  const find = createFindTools(directory, storage, pollsPerSecondSaved);
   const imageLinks = new ImageLinks(storage, gatewayUrl);
   const sender = webhooks && createWebhookSender(webhooks);
   const ledger = ledgersInTemporal();
   const sayReceiver = createSayReceiver(sender);
   return {
-    submitVideo: sayReceiver(
-      createSubmitVideo({ ...tasks, storage, imageLinks, rateLimiter, onLostSubmit, caps, ledger }),
-    ),
+    submitVideo: sayReceiver(createSubmitVideo({ find, storage, imageLinks, onLostSubmit, caps, ledger })),
     inspectPendingSubmit,
-    recallSubmit: sayReceiver(createRecallSubmit({ ...tasks, storage, onLostSubmit })),
-    pollVideo: sayReceiver(createPollVideo(pollTask)),
-    pollVideos: createPollVideos(pollTask),
-    downloadVideo: createDownloadVideo({ ...download, service, storage, rateLimiter, learnedTimes }),
-    cancelVideo: createCancelVideo(service),
+    recallSubmit: sayReceiver(createRecallSubmit({ find, storage, onLostSubmit })),
+    pollVideo: sayReceiver(createPollVideo(find)),
+    pollVideos: createPollVideos(find),
+    downloadVideo: createDownloadVideo({ ...download, find, storage }),
+    cancelVideo: createCancelVideo(find),
     sendWebhook: createSendWebhook(sender),
-    ...createBatchFiles(storage, service.profile),
+    ...createBatchFiles(storage, find),
   };
 }
 

@@ -5,18 +5,24 @@ import { COST_SIGNAL } from '../src/contract/names';
 import { REPORT_COST_WITHIN_MS } from '../src/contract/policies';
 import { estimateCost } from '../src/contract/prices';
 import type { VideoRequest } from '../src/contract/request';
-import type { VideoService } from '../src/service';
+import type { FoundService } from '../src/service';
 import { logEvent } from './log-event';
 
-/** The name of the service in its profile, or else its host. A service of your own may have neither. */
-export function serviceNameOf({ profile, address = '' }: VideoService): string | undefined {
-  return profile?.name ?? (URL.canParse(address) ? new URL(address).host : undefined);
+/** The name of the service on the worker or in its profile, or else its host. A service of your own may have none. */
+export function serviceNameOf({
+  choice,
+  service: { profile, address = '' },
+}: Pick<FoundService, 'choice' | 'service'>): string | undefined {
+  return choice?.name ?? profile?.name ?? (URL.canParse(address) ? new URL(address).host : undefined);
 }
 
 /** What a request will cost; undefined when the profile has no prices. */
-export function estimatedCost(service: VideoService, request: VideoRequest): JobCost | undefined {
-  const { prices } = service.profile ?? {};
-  return prices && costOfEstimate(estimateCost(prices, request), serviceNameOf(service));
+export function estimatedCost(
+  found: Pick<FoundService, 'choice' | 'service'>,
+  request: VideoRequest,
+): JobCost | undefined {
+  const { prices } = found.service.profile ?? {};
+  return prices && costOfEstimate(estimateCost(prices, request), serviceNameOf(found));
 }
 
 /** Tells the workflow what the video will cost, while it can still be seen before it is paid for. The job goes on without it. */

@@ -3,24 +3,20 @@ import type { SharedPoll } from '../src/contract/batch';
 import type { TaskStatus } from '../src/contract/job';
 import { LOCAL_SHARED_POLL_MS, POLLS_AT_ONCE, QUICK_POLL_MS, SHARED_POLL_MS } from '../src/contract/policies';
 import { readFailure } from '../src/contract/video-failure';
-import type { RateLimiter, TaskReading, VideoService } from '../src/service';
-import { tracePoll } from '../src/tracing/active-span';
 import { whileHeartbeating } from './attempt';
-import { logEvent } from './log-event';
-import { callWithinLimits } from './rate-limited-call';
-import { servicePollingOf } from './service-polling';
-import { toFailure } from './to-failure';
+import { type FindTools, type ForService, toolsFor } from './service-tools';
 
 /** Input of the activity pollVideo. */
-export interface PollVideoInput {
+export interface PollVideoInput extends ForService {
   taskId: string;
   /** As for submitVideo. */
   takesCost?: true;
 }
 
 /** Polls one task. */
-export function createPollVideo(pollTask: PollTask) {
-  return async function pollVideo({ taskId, takesCost }: PollVideoInput): Promise<TaskStatus> {
+export function createPollVideo(find: FindTools) {
+  return async function pollVideo({ taskId, takesCost, service }: PollVideoInput): Promise<TaskStatus> {
+    const { pollTask } = toolsFor(find, { service }, 'poll');
     const status = await whileHeartbeating(
       () => undefined,
       () => pollTask(taskId),
@@ -30,13 +26,14 @@ export function createPollVideo(pollTask: PollTask) {
 }
 
 /** Input of the activity pollVideos. */
-export interface PollVideosInput {
+export interface PollVideosInput extends ForService {
   taskIds: string[];
 }
 
-/** Polls many tasks, a few at a time. A failed poll is the result of its task and does not stop the others. */
-export function createPollVideos(pollTask: PollTask) {
-  return async function pollVideos({ taskIds }: PollVideosInput): Promise<SharedPoll[]> {
+/** Polls many tasks of one service, a few at a time. A failed poll is the result of its task and does not stop the others. */
+export function createPollVideos(find: FindTools) {
+  return async function pollVideos({ taskIds, service }: PollVideosInput): Promise<SharedPoll[]> {
+    const { pollTask } = toolsFor(find, { service }, 'poll');
     const { startsWithinMs, signal } = timeForPolls();
     const lastStartMs = Date.now() + startsWithinMs;
     const polls = taskIds.map((): SharedPoll => 'not-yet');
@@ -71,80 +68,5 @@ async function toSharedPoll(poll: Promise<TaskStatus>, outOfTime?: AbortSignal):
     // A cancellation or a bug is not about this task.
     if (failure === undefined || cancellationSignal().aborted) throw error;
     return { failure: failure.type, details: failure.details };
-  }
-}
-
-/** One poll of a task. It reports that there is a video but not its link, because links are secrets and expire. */
-export function createPollTask(
-  service: VideoService,
-  rateLimiter: RateLimiter,
-  pollsPerSecondSaved?: number,
-) {
-  const warnOnce = createDoubtWarner();
-  const pollOnce = async (taskId: string, outOfTime?: AbortSignal): Promise<TaskStatus> => {
-    const cancelled = cancellationSignal();
-    const signal = outOfTime ? AbortSignal.any([cancelled, outOfTime]) : cancelled;
-    try {
-      const reading = await callWithinLimits(rateLimiter, 'poll', () => service.poll(taskId, { signal }));
-      const status = toStatus(reading);
-      logEvent('polled', { taskId, ...shownOf(status) });
-      for (const doubt of reading.doubts) warnOnce(taskId, doubt);
-      if (hasEnded(status)) rateLimiter.recordTaskEnd();
-      return { ...status, ...servicePollingOf(service.profile, pollsPerSecondSaved) };
-    } catch (error) {
-      throw toFailure(error, 'poll', { taskId });
-    }
-  };
-  return (taskId: string, outOfTime?: AbortSignal): Promise<TaskStatus> =>
-    tracePoll(taskId, () => pollOnce(taskId, outOfTime));
-}
-
-export type PollTask = ReturnType<typeof createPollTask>;
-
-const MOST_REMEMBERED_DOUBTS = 1_000;
-
-/** Logs a doubt once per task, not once per poll. */
-function createDoubtWarner() {
-  const warned = new Set<string>();
-  return (taskId: string, doubt: string) => {
-    const key = `${taskId} ${doubt}`;
-    if (warned.has(key)) return;
-    if (warned.size >= MOST_REMEMBERED_DOUBTS) warned.clear();
-    warned.add(key);
-    logEvent('ambiguousAnswer', { taskId, doubt });
-  };
-}
-
-function shownOf(status: TaskStatus): { state: string; percent?: number } {
-  const { state } = status;
-  return 'percent' in status && status.percent !== undefined ? { state, percent: status.percent } : { state };
-}
-
-/** At the service; a task that succeeded may still be without its link. */
-function hasEnded({ state }: TaskStatus): boolean {
-  return state === 'succeeded' || state === 'failed' || state === 'cancelled';
-}
-
-function toStatus({
-  task,
-  serviceMessage,
-  retryAfterMs,
-  refusedContent: refused,
-  charged,
-}: TaskReading): TaskStatus {
-  const { word } = task;
-  const cost = charged && { charged };
-  switch (task.state) {
-    case 'queued':
-    case 'running':
-      return { state: task.state, word, percent: task.percent, retryAfterMs };
-    case 'unknown':
-      return { state: task.state, word, retryAfterMs };
-    case 'succeeded':
-      return { state: task.state, word, hasVideo: task.videoUrl !== undefined, ...cost };
-    case 'failed':
-      return { state: task.state, word, ...serviceMessage, ...(refused && { refused }), ...cost };
-    case 'cancelled':
-      return { state: task.state, word, ...serviceMessage, ...cost };
   }
 }

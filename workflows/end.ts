@@ -100,7 +100,7 @@ export async function cancelAtService(job: Job): Promise<string | undefined> {
     summary: job.titled(describeTask(taskId)),
   });
   return CancellationScope.nonCancellable(async () => {
-    const answer = await cancelVideo({ taskId }).catch(() => 'unreachable' as const);
+    const answer = await cancelVideo({ taskId, ...job.forService }).catch(() => 'unreachable' as const);
     return CANCEL_OUTCOMES[answer];
   });
 }

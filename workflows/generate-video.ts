@@ -102,6 +102,7 @@ async function download(job: Job, taskId: string): Promise<JobResult> {
   });
   const { video, warnings } = await downloadVideo({
     ...job.named,
+    ...job.forService,
     taskId,
     expected,
     record,
@@ -116,7 +117,16 @@ async function download(job: Job, taskId: string): Promise<JobResult> {
   job.markSucceeded(video, warnings);
   measureEnd(job);
   const { polls } = job.observed;
-  return { taskId, video, seed: expected?.seed, polls, waitedMs, warnings, ...(cost && { cost }) };
+  return {
+    taskId,
+    video,
+    seed: expected?.seed,
+    polls,
+    waitedMs,
+    warnings,
+    ...(cost && { cost }),
+    ...(job.service && { service: job.service.name }),
+  };
 }
 
 function startJob(input: JobInput, carried: CarriedJob | undefined): Job {

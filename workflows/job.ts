@@ -17,6 +17,7 @@ import type { JobIdentity } from '../src/contract/job-identity';
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import { UNKNOWN_TASK_GRACE_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
+import { choiceOf, type ServiceChoice } from '../src/contract/service-choice';
 import { describeVideo } from '../src/contract/summaries';
 import { type EndedTask, isUsualTimes, type UsualTimes, usualTimesOf } from '../src/contract/usual-times';
 import { type ExpectedVideo, expectedOf } from '../src/contract/video-facts';
@@ -62,6 +63,8 @@ export class Job {
   pollRequested: boolean;
   /** The id of the job's record in the storage. */
   record: string | undefined;
+  /** The named service of the job; undefined for the worker's default. Once there is a task, it is the one that has it. */
+  service: ServiceChoice | undefined;
   /** The record says that the video is stored. */
   isStored = false;
   /** Markdown for the Temporal UI, once the job has ended. */
@@ -101,6 +104,7 @@ export class Job {
     this.recordUsualTimes(carried?.usualTimes);
     this.hasDefaultReceiver = carried?.hasReceiver ?? false;
     this.record = carried?.record;
+    this.service = carried ? carried.service : choiceOf(options);
     this.cost = carried?.cost;
     this.taskId = carried?.taskId;
   }
@@ -115,6 +119,11 @@ export class Job {
   get named(): { job?: string } {
     const { item, name } = this.host;
     return item === undefined ? {} : { job: name };
+  }
+
+  /** Says which service an activity is for. */
+  get forService(): { service?: ServiceChoice } {
+    return this.service ? { service: this.service } : {};
   }
 
   /** A summary for the Temporal UI. */
@@ -153,7 +162,8 @@ export class Job {
   }
 
   /** What the worker's profile and storage say about the task. */
-  recordSettings({ servicePolling, usualTimes, record, hasReceiver, cost }: SubmittedTask): void {
+  recordSettings({ servicePolling, usualTimes, record, hasReceiver, cost, service }: SubmittedTask): void {
+    this.service = service;
     this.servicePolling = servicePolling;
     this.recordUsualTimes(usualTimes);
     this.recordReceiver(hasReceiver);
@@ -320,6 +330,7 @@ export class Job {
       ...this.hold.carry(longestTextBytes),
       isAdopted: this.isAdopted || undefined,
       record: this.record,
+      ...this.forService,
       cost: this.cost,
       startedAtMs: this.startedAtMs,
       submittedAtMs: this.submittedAtMs,

@@ -50,6 +50,7 @@ export function ownPoller(input: JobInput): Poller {
     async nextStatus(job, taskId) {
       await sleepUntilNextPoll(job);
       const summary = `poll ${job.observed.polls + 1}`;
+      const asked = { taskId, takesCost: true, ...job.forService } as const;
       const local = proxyLocalActivities<VideoActivities>({ ...LOCAL_POLL_POLICY, summary });
       // Made when it is needed: a local poll before it takes time.
       const regular = () =>
@@ -62,8 +63,8 @@ export function ownPoller(input: JobInput): Poller {
         pace.poll({
           // The last poll gets more attempts: a fault of a second must not end a paid job.
           mayBeLocal: job.remainingMs() > 0,
-          locally: () => local.pollVideo({ taskId, takesCost: true }).catch(undefinedIfTooSlow),
-          regularly: () => regular().pollVideo({ taskId, takesCost: true }),
+          locally: () => local.pollVideo(asked).catch(undefinedIfTooSlow),
+          regularly: () => regular().pollVideo(asked),
         }),
       );
     },

@@ -11,6 +11,7 @@ import type { RecalledSubmit, SubmittedTask, VideoActivities } from '../activiti
 import type { InspectedSubmit, SubmitNote } from '../activities/submit/submit-note';
 import { cleanText } from '../src/contract/clean-text';
 import { mayHaveMadeTask } from '../src/contract/failure-table';
+import { serviceQueueOf } from '../src/contract/names';
 import { INSPECT_SUBMIT_POLICY, RECALL_POLICY, SUBMIT_POLICY } from '../src/contract/policies';
 import { describeRequest, describeTask } from '../src/contract/summaries';
 import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/video-failure';
@@ -68,16 +69,17 @@ async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> 
     if (task) return task;
     throw createFailure('DeadlineExceeded');
   }
-  const { queues, idempotencyKey, onLostSubmit, cap, caller } = job.options;
+  const { idempotencyKey, onLostSubmit, cap, caller } = job.options;
   const { submitVideo } = proxyActivities<VideoActivities>({
     ...SUBMIT_POLICY,
     ...job.activityId('submit'),
-    taskQueue: queues?.submit ?? undefined,
+    taskQueue: submitQueue(job),
     scheduleToCloseTimeout: job.remainingMs(),
     summary: job.titled(describeRequest(request)),
   });
   const input = {
     ...job.named,
+    ...job.forService,
     request,
     idempotencyKey: idempotencyKey ?? undefined,
     onLostSubmit: onLostSubmit ?? undefined,
@@ -91,6 +93,14 @@ async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> 
     takesCost: true,
   } as const;
   return inspectBeforeCancelling(job, () => submitVideo(input));
+}
+
+/** Where submits have a queue of their own, each named service has one. */
+function submitQueue({ options: { queues }, service }: Job): string | undefined {
+  const { submit } = queues ?? {};
+  return submit == null || service === undefined
+    ? (submit ?? undefined)
+    : serviceQueueOf(submit, service.name);
 }
 
 /** The failure of a lost submit; undefined when the submit certainly made no task. */
@@ -134,7 +144,7 @@ function lastNote(error: unknown): Partial<Record<keyof SubmitNote, unknown>> {
 
 /** Takes the task of an attempt that got its answer and could not return it. */
 async function recordNotedTask(job: Job, taskId: string): Promise<SubmittedTask> {
-  const { task = { taskId } } = await writeToRecord(job, taskId);
+  const { task = { taskId, ...job.forService } } = await writeToRecord(job, taskId);
   job.recordSubmitted(task);
   return task;
 }
@@ -155,7 +165,7 @@ async function useRecord(job: Job, adopts?: string): Promise<Partial<RecalledSub
         ...job.activityId('recall'),
         summary: job.titled(adopts === undefined ? 'read the job record' : describeTask(adopts)),
       });
-      return await recallSubmit({ ...job.named, request, adopts, takesCost: true });
+      return await recallSubmit({ ...job.named, ...job.forService, request, adopts, takesCost: true });
     } catch (error) {
       logJob(job, 'recordNotRead', { error: cleanText(String(error)) });
       return {};

@@ -16,6 +16,7 @@ import { RECORD_WITHIN_MS, REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../..
 import { estimateCost, type Prices } from '../../src/contract/prices';
 import { parseRequest, type VideoRequest } from '../../src/contract/request';
 import { parseRequestLines } from '../../src/contract/request-lines';
+import type { ServiceChoice } from '../../src/contract/service-choice';
 import {
   firstThatFit,
   itemCountProblem,
@@ -25,9 +26,10 @@ import {
 import { createFailure } from '../../src/contract/video-failure';
 import type { ServiceProfile } from '../../src/service';
 import { asStorageFault, StorageFault, type VideoStorage } from '../../src/storage';
+import type { FindTools, ForService } from '../service-tools';
 
 /** Input of the activity openBatch. */
-export interface OpenBatchInput {
+export interface OpenBatchInput extends ForService {
   /** The name of the batch. */
   batch: string;
   requests?: VideoRequest[];
@@ -36,7 +38,7 @@ export interface OpenBatchInput {
 }
 
 /** Input of the activity readRequests. */
-export interface ReadRequestsInput {
+export interface ReadRequestsInput extends ForService {
   /** The key of the file with the requests. */
   from: string;
   /** The digest of the requests when the batch started. */
@@ -54,15 +56,19 @@ export interface RecordResultsInput {
   results: ItemResult[];
 }
 
-/** The files of a batch, for the requests of a service with this profile. */
-export function createBatchFiles(storage: VideoStorage, { requestFields, prices }: ServiceProfile = {}) {
+/** The files of a batch. The profile of its service says which fields its requests may have, and what they cost. */
+export function createBatchFiles(storage: VideoStorage, find: FindTools) {
   return {
     /**
      * Checks all requests before anything is paid for, and reads the results of earlier runs under the same name, so that
      * nothing is paid for twice.
      */
-    async openBatch({ batch, requests: given, requestsFrom }: OpenBatchInput): Promise<OpenedBatch> {
-      const requests = requestsFrom === undefined ? checked(given ?? []) : await requestsIn(requestsFrom);
+    async openBatch({ batch, requests: given, requestsFrom, service }: OpenBatchInput): Promise<OpenedBatch> {
+      const { requestFields, prices } = profileFor(service);
+      const requests =
+        requestsFrom === undefined
+          ? checked(given ?? [], requestFields)
+          : await requestsIn(requestsFrom, requestFields);
       const { length: items } = requests;
       const tooMany = itemCountProblem(items);
       if (tooMany !== undefined) throw refused(`${requestsFrom ?? 'requests'}: ${tooMany}`);
@@ -74,8 +80,8 @@ export function createBatchFiles(storage: VideoStorage, { requestFields, prices 
       });
     },
 
-    async readRequests({ from, sha256, skip, most }: ReadRequestsInput): Promise<VideoRequest[]> {
-      const requests = await requestsIn(from);
+    async readRequests({ from, sha256, skip, most, service }: ReadRequestsInput): Promise<VideoRequest[]> {
+      const requests = await requestsIn(from, profileFor(service).requestFields);
       const limits = { most: most ?? REQUESTS_AT_ONCE, bytes: REQUEST_BYTES_AT_ONCE };
       if (digestOf(requests) === sha256) return firstThatFit(requests.slice(skip), limits);
       throw refused(`${from} has changed since the batch began; start another batch for the new requests`);
@@ -97,6 +103,12 @@ export function createBatchFiles(storage: VideoStorage, { requestFields, prices 
     },
   };
 
+  function profileFor(choice: ServiceChoice | undefined): ServiceProfile {
+    const found = find(choice);
+    if ('problem' in found) throw refused(found.problem);
+    return found.service.profile ?? {};
+  }
+
   /** Ties the name to the requests: with other requests, the results would belong to other items. */
   async function claim(key: string, requests: { items: number; sha256: string }): Promise<void> {
     const existing = await readText(key);
@@ -115,7 +127,7 @@ export function createBatchFiles(storage: VideoStorage, { requestFields, prices 
     return parseFile(key, () => parseResults(content ?? ''));
   }
 
-  async function requestsIn(key: string): Promise<VideoRequest[]> {
+  async function requestsIn(key: string, requestFields?: readonly string[]): Promise<VideoRequest[]> {
     const content = await retryingStorageFaults(() => readText(key, LARGEST_REQUESTS_FILE_BYTES));
     if (content === undefined) throw refused(`there is no ${key} in the storage of the worker`);
     const tooLarge = requestsFileProblem(Buffer.byteLength(content));
@@ -125,7 +137,7 @@ export function createBatchFiles(storage: VideoStorage, { requestFields, prices 
     return parsed.requests;
   }
 
-  function checked(given: VideoRequest[]): VideoRequest[] {
+  function checked(given: VideoRequest[], requestFields?: readonly string[]): VideoRequest[] {
     return given.map((one, index) => {
       const parsed = parseRequest(one, requestFields);
       if (!parsed.ok) throw refused(`requests[${index}]: ${parsed.problem}`);

@@ -5,13 +5,12 @@ import { type JobCost, mergeCosts } from '../../src/contract/job-cost';
 import { DOWNLOAD_PACE, LARGEST_VIDEO_BYTES } from '../../src/contract/policies';
 import type { EndedTask } from '../../src/contract/usual-times';
 import { describeMismatches, type ExpectedVideo } from '../../src/contract/video-facts';
-import type { RateLimiter, VideoService } from '../../src/service';
 import { StorageFault, type VideoStorage } from '../../src/storage';
 import { jobId, type NamedJob, whileHeartbeating, willRetryDownload } from '../attempt';
 import { JobRecordFile } from '../job-record';
-import type { LearnedTimes } from '../learn/learned-times';
 import { logEvent } from '../log-event';
 import { measureSpeed } from '../measure';
+import { type FindTools, type ForService, toolsFor } from '../service-tools';
 import { toFailure } from '../to-failure';
 import { BadVideo } from './bad-video';
 import { findStored } from './find-stored';
@@ -24,7 +23,7 @@ import { readPartNote, VideoDownload } from './video-download';
 import type { DownloadPace } from './watch-pace';
 
 /** Input of the activity downloadVideo. */
-export interface DownloadVideoInput extends NamedJob {
+export interface DownloadVideoInput extends NamedJob, ForService {
   taskId: string;
   /** The fields of the request that the video is compared with; an adopted task has none. */
   expected?: ExpectedVideo;
@@ -65,17 +64,16 @@ export interface DownloadOptions {
 }
 
 export interface DownloadVideoDeps extends DownloadOptions {
-  service: VideoService;
+  find: FindTools;
   storage: VideoStorage;
-  rateLimiter: RateLimiter;
-  learnedTimes: LearnedTimes;
 }
 
 /** Downloads a finished video into the storage: complete and inspected, or not at all. */
 export function createDownloadVideo(deps: DownloadVideoDeps) {
-  const { service, storage, rateLimiter, pace = DOWNLOAD_PACE } = deps;
+  const { storage, pace = DOWNLOAD_PACE } = deps;
   return async function downloadVideo(input: DownloadVideoInput): Promise<DownloadedVideo> {
     const { taskId, expected = {}, cost } = input;
+    const { service, rateLimiter, learnedTimes } = toolsFor(deps.find, input, 'download');
     const named = { job: input.job, taskId };
     const signal = cancellationSignal();
     const startedAtMs = Date.now();
@@ -143,7 +141,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
     // A first attempt has nothing to say yet, and most downloads are over before their first heartbeat.
     if (earlier) heartbeat(note());
     // Beside the download, which takes longer; and once, however many attempts that needs.
-    const learning = input.ended && activityInfo().attempt === 1 && deps.learnedTimes.learn(input.ended);
+    const learning = input.ended && activityInfo().attempt === 1 && learnedTimes.learn(input.ended);
     const downloaded = await whileHeartbeating(note, () =>
       whileReportingProgress(
         () => ({ bytes: download.bytes, of: download.of, job: input.job }),

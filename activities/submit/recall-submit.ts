@@ -4,17 +4,12 @@ import type { VideoStorage } from '../../src/storage';
 import { jobId, type NamedJob } from '../attempt';
 import { estimatedCost, serviceNameOf } from '../job-cost';
 import { JobRecordFile, jobDigest } from '../job-record';
+import { type FindTools, type ForService, toolsFor } from '../service-tools';
 import { toFailure } from '../to-failure';
-import {
-  asTaken,
-  recordedTask,
-  type SubmittedTask,
-  submittedTask,
-  type TaskDescriptionDeps,
-} from './submitted-task';
+import { asTaken, recordedTask, type SubmittedTask, submittedTask } from './submitted-task';
 
 /** Input of the activity recallSubmit. */
-export interface RecallSubmitInput extends NamedJob {
+export interface RecallSubmitInput extends NamedJob, ForService {
   request: VideoRequest;
   /** The task that an operator adopted: it is written to the record. */
   adopts?: string;
@@ -33,28 +28,30 @@ export interface RecalledSubmit {
   onLostSubmit: LostSubmitPolicy;
 }
 
-export interface RecallSubmitDeps extends TaskDescriptionDeps {
+export interface RecallSubmitDeps {
+  find: FindTools;
   storage: VideoStorage;
   onLostSubmit: LostSubmitPolicy;
 }
 
 /** Reads the record after a submit that timed out, or writes the task that an operator adopted. */
-export function createRecallSubmit({ storage, onLostSubmit, ...deps }: RecallSubmitDeps) {
+export function createRecallSubmit({ find, storage, onLostSubmit }: RecallSubmitDeps) {
   return async function recallSubmit(input: RecallSubmitInput): Promise<RecalledSubmit> {
     const { request, adopts } = input;
+    const tools = toolsFor(find, input, 'submit');
     const job = jobId(input);
     const record = JobRecordFile.of(storage, { job, request, digest: jobDigest(job, request) });
-    void deps.learnedTimes.refresh();
+    void tools.learnedTimes.refresh();
     if (adopts !== undefined) {
-      const { service } = deps;
-      record.facts = { cost: estimatedCost(service, request), service: serviceNameOf(service) };
+      const { choice } = tools;
+      record.facts = { cost: estimatedCost(tools, request), service: serviceNameOf(tools), choice };
       await record.writeTask(adopts);
-      const adopted = submittedTask(adopts, { record, request }, deps);
+      const adopted = submittedTask(adopts, { record, request }, tools);
       return { task: asTaken(adopted, input), madeNoTask: false, onLostSubmit };
     }
     try {
       const found = await record.read();
-      const task = recordedTask(found, { record, request }, deps);
+      const task = recordedTask(found, { record, request }, { find, tools });
       if (task) return { task: asTaken(task, input), madeNoTask: false, onLostSubmit };
       const madeNoTask = found?.state === 'refused' && found.lostSubmit === undefined;
       return { madeNoTask, onLostSubmit };

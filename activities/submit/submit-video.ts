@@ -7,7 +7,7 @@ import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import { POST_BEFORE_DEADLINE_MS, POST_WITHIN_MS } from '../../src/contract/policies';
 import { parseRequest, type VideoRequest } from '../../src/contract/request';
 import { createFailure, type FailureDetails } from '../../src/contract/video-failure';
-import { type RateLimiter, ServiceFault } from '../../src/service';
+import { ServiceFault } from '../../src/service';
 import { StorageFault } from '../../src/storage';
 import { jobId, type NamedJob, whileHeartbeating } from '../attempt';
 import { estimatedCost, reportCost, serviceNameOf } from '../job-cost';
@@ -15,21 +15,16 @@ import { JobRecordFile, jobDigest, lostSubmitIn, mayKnowKey } from '../job-recor
 import { logEvent } from '../log-event';
 import { measureSubmitWait } from '../measure';
 import { callWithinLimits } from '../rate-limited-call';
+import type { FindTools, ForService, ServiceTools } from '../service-tools';
 import { createCallFailure, toFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
 import { type ImageSource, withImageLink } from './image-link';
 import { type CapDeps, type CapInput, Reservation } from './reservation';
 import { type EarlierAttempts, readEarlierAttempts, type SubmitNote } from './submit-note';
-import {
-  asTaken,
-  recordedTask,
-  type SubmittedTask,
-  submittedTask,
-  type TaskDescriptionDeps,
-} from './submitted-task';
+import { asTaken, recordedTask, type SubmittedTask, submittedTask } from './submitted-task';
 
 /** Input of the activity submitVideo. */
-export interface SubmitVideoInput extends NamedJob, CapInput {
+export interface SubmitVideoInput extends NamedJob, CapInput, ForService {
   request: VideoRequest;
   /** The caller's key; made from namespace, name and request by default. */
   idempotencyKey?: string;
@@ -45,8 +40,8 @@ export interface SubmitVideoInput extends NamedJob, CapInput {
   takesCost?: true;
 }
 
-export interface SubmitVideoDeps extends ImageSource, TaskDescriptionDeps, CapDeps {
-  rateLimiter: RateLimiter;
+export interface SubmitVideoDeps extends ImageSource, CapDeps {
+  find: FindTools;
   onLostSubmit: LostSubmitPolicy;
 }
 
@@ -63,15 +58,24 @@ export function createSubmitVideo(deps: SubmitVideoDeps) {
     const startedAtMs = performance.now();
     const { onLostSubmit = deps.onLostSubmit } = input;
     const attempts = await readEarlierAttempts();
-    const parsed = parseRequest(input.request, deps.service.profile?.requestFields);
-    if (!parsed.ok) {
+    const refuse = (message: string) => {
       failOnLostSubmit(attempts.lostSubmit, onLostSubmit);
-      throw createCallFailure('InvalidRequest', 'submit', { message: parsed.problem });
-    }
+      return createCallFailure('InvalidRequest', 'submit', { message });
+    };
+    const tools = deps.find(input.service);
+    if ('problem' in tools) throw refuse(tools.problem);
+    const parsed = parseRequest(input.request, tools.service.profile?.requestFields);
+    if (!parsed.ok) throw refuse(parsed.problem);
     const { request } = parsed;
     // Not awaited: nothing that is learned is worth a later POST.
-    void deps.learnedTimes.refresh();
-    const attempt = new SubmitAttempt(deps, { ...input, request, onLostSubmit, attempts, startedAtMs });
+    void tools.learnedTimes.refresh();
+    const attempt = new SubmitAttempt(deps, tools, {
+      ...input,
+      request,
+      onLostSubmit,
+      attempts,
+      startedAtMs,
+    });
     try {
       const task = await whileHeartbeating(
         () => attempt.note,
@@ -114,6 +118,7 @@ class SubmitAttempt {
 
   constructor(
     private readonly deps: SubmitVideoDeps,
+    private readonly tools: ServiceTools,
     private readonly input: SubmitAttemptInput,
   ) {
     const { request, attempts, resubmits = false, resetRuns } = input;
@@ -126,7 +131,7 @@ class SubmitAttempt {
       attempts.keySent || resubmits || resetRuns !== undefined || input.idempotencyKey !== undefined;
     this.lostSubmit = attempts.lostSubmit;
     this.lostSubmits = attempts.lostSubmits;
-    this.cost = estimatedCost(deps.service, request);
+    this.cost = estimatedCost(tools, request);
   }
 
   /** The task of an earlier attempt or run. Throws when one may exist and may not be submitted again. */
@@ -136,7 +141,7 @@ class SubmitAttempt {
 
     const found = await this.record.read();
     if (found?.state === 'forgotten') throw wasForgotten(this.job.record.job, found.at);
-    const task = recordedTask(found, this.job, this.deps);
+    const task = recordedTask(found, this.job, { find: this.deps.find, tools: this.tools });
     if (task) {
       logEvent('onRecord', { taskId: task.taskId, record: this.record.key });
       return task;
@@ -164,12 +169,12 @@ class SubmitAttempt {
     refuseIfLate(this.input.startedAtMs);
     await this.sayCost();
     const request = await withImageLink(this.input.request, this.deps);
-    const { taskId, doubts } = await callWithinLimits(this.deps.rateLimiter, 'submit', () =>
+    const { taskId, doubts } = await callWithinLimits(this.tools.rateLimiter, 'submit', () =>
       this.post(request),
     );
     measureSubmitWait();
     for (const doubt of doubts) logEvent('ambiguousAnswer', { taskId, doubt });
-    return { ...this.task(taskId), ...this.deps.learnedTimes.kindFor(this.input.request) };
+    return { ...this.task(taskId), ...this.tools.learnedTimes.kindFor(this.input.request) };
   }
 
   /** Once, however many attempts there are. The items of a batch have theirs in the estimate of the batch: see openBatch. */
@@ -181,8 +186,8 @@ class SubmitAttempt {
   private async post(request: VideoRequest) {
     // An attempt that Temporal gives up after this note would be a lost submit, although it sends nothing.
     refuseIfLate(this.input.startedAtMs);
-    const { deps, input, digest, sendId, lostSubmits } = this;
-    this.reservation = new Reservation(deps, input, {
+    const { deps, tools, input, digest, sendId, lostSubmits } = this;
+    this.reservation = new Reservation({ ...deps, service: tools.service }, input, {
       request: input.request,
       digest,
       sendId,
@@ -192,10 +197,10 @@ class SubmitAttempt {
     refuseIfLate(this.input.startedAtMs);
     this.leave({ sending: this.number, ...this.lostCount });
     this.beganSending = true;
-    this.record.facts = { cost: this.cost, service: serviceNameOf(this.deps.service) };
+    this.record.facts = { cost: this.cost, service: serviceNameOf(tools), choice: tools.choice };
     await this.record.writeSending(this.sendId);
     refuseIfLate(this.input.startedAtMs);
-    const answer = await this.deps.service.submit(request, { idempotencyKey: this.idempotencyKey });
+    const answer = await tools.service.submit(request, { idempotencyKey: this.idempotencyKey });
     this.leave({ taskId: answer.taskId });
     logEvent('submitted', { job: this.input.job, taskId: answer.taskId });
     await this.record.writeTask(answer.taskId);
@@ -241,7 +246,7 @@ class SubmitAttempt {
   }
 
   private task(taskId: string): SubmittedTask {
-    return submittedTask(taskId, this.job, this.deps);
+    return submittedTask(taskId, this.job, this.tools);
   }
 
   private get job() {

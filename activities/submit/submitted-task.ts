@@ -1,12 +1,12 @@
 import type { ServicePolling } from '../../src/contract/job';
 import type { JobCost } from '../../src/contract/job-cost';
 import type { VideoRequest } from '../../src/contract/request';
+import type { ServiceChoice } from '../../src/contract/service-choice';
 import type { UsualTimes } from '../../src/contract/usual-times';
-import type { VideoService } from '../../src/service';
 import { estimatedCost } from '../job-cost';
 import type { JobRecord, JobRecordFile } from '../job-record';
-import type { LearnedTimes } from '../learn/learned-times';
 import { servicePollingOf } from '../service-polling';
+import type { FindTools, ServiceTools } from '../service-tools';
 
 /** The task of a job. */
 export interface SubmittedTask {
@@ -25,38 +25,44 @@ export interface SubmittedTask {
   isStored?: boolean;
   /** What the job costs, if the profile has prices or the record says it. */
   cost?: JobCost;
+  /** The named service that has the task: polls and the download ask it, whatever the worker's default becomes. */
+  service?: ServiceChoice;
 }
 
 /** What describes tasks to the workflow. */
-export interface TaskDescriptionDeps {
-  service: VideoService;
-  learnedTimes: LearnedTimes;
-  pollsPerSecondSaved?: number;
-}
+export type TaskDescriptionDeps = Pick<
+  ServiceTools,
+  'choice' | 'service' | 'learnedTimes' | 'pollsPerSecondSaved'
+>;
 
 /** A task as the workflow needs it. */
 export function submittedTask(
   taskId: string,
   { record, request }: { record: JobRecordFile; request: VideoRequest },
-  { service, learnedTimes, pollsPerSecondSaved }: TaskDescriptionDeps,
+  { choice, service, learnedTimes, pollsPerSecondSaved }: TaskDescriptionDeps,
 ): SubmittedTask {
-  const cost = record.facts.cost ?? estimatedCost(service, request);
+  const cost = record.facts.cost ?? estimatedCost({ service, ...(choice && { choice }) }, request);
   return {
     taskId,
     record: record.id,
+    ...(choice && { service: choice }),
     ...(cost && { cost }),
     ...servicePollingOf(service.profile, pollsPerSecondSaved),
     ...learnedTimes.usualTimesFor(request),
   };
 }
 
-/** The task that a record names; undefined when it names none. */
+/** The task that a record names, at the service that the record names; undefined when it names none. */
 export function recordedTask(
   found: JobRecord | undefined,
   job: { record: JobRecordFile; request: VideoRequest },
-  deps: TaskDescriptionDeps,
+  { find, tools }: { find: FindTools; tools: TaskDescriptionDeps },
 ): SubmittedTask | undefined {
   if (found === undefined || !('taskId' in found)) return undefined;
+  const { choice } = job.record.facts;
+  const known = find(choice);
+  // Without its service here, another worker polls the task.
+  const deps = 'problem' in known ? { ...tools, ...(choice && { choice }) } : known;
   const task = submittedTask(found.taskId, job, deps);
   return found.state === 'stored' ? { ...task, isStored: true } : task;
 }

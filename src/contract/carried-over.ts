@@ -2,6 +2,7 @@ import type { FailedItem, OpenedBatch } from './batch';
 import type { JobProgress, ServicePolling } from './job';
 import type { JobCost } from './job-cost';
 import type { MoneySum } from './money';
+import type { ServiceChoice } from './service-choice';
 import type { UsualTimes } from './usual-times';
 import type { ExpectedVideo } from './video-facts';
 import type { FailureDetails } from './video-failure';
@@ -64,6 +65,8 @@ export interface CarriedJob {
   isAdopted?: boolean;
   /** The id of the job's record in the storage. */
   record?: string;
+  /** The named service that the task belongs to. */
+  service?: ServiceChoice;
   startedAtMs: number;
   submittedAtMs: number;
   /** What is known about what the job costs; of an item only the estimate. */

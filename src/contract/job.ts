@@ -47,6 +47,10 @@ export interface JobOptions {
   cap?: Cap;
   /** Whose job it is, for caps and for what was spent. The gateway sets it to the name of the key. */
   caller?: string;
+  /** Which of the worker's services makes the video; the worker's default without it. */
+  service?: string;
+  /** The name of the key for that service on the worker, never the key itself; the service's own by default. */
+  serviceKey?: string;
   /** Task queues for submits and downloads; the job's own queue by default. */
   queues?: { submit?: string; download?: string };
 }
@@ -161,4 +165,6 @@ export interface JobResult {
   warnings: string[];
   /** What the video cost, as far as it is known; without it the cost is unknown. */
   cost?: JobCost;
+  /** The service that made the video, if it has a name on the worker. */
+  service?: string;
 }

@@ -41,6 +41,17 @@ export const DEFAULT_TASK_QUEUE = 'video-generation';
 export const submitQueueOf = (taskQueue: string) => `${taskQueue}-submit`;
 
 /**
+ * The task queue for the submits to a named service, where submits have a queue of their own: one service that accepts no
+ * more requests does not hold up the others.
+ *
+ * @example
+ * ```ts
+ * serviceQueueOf('films-submit', 'fal-seedance'); // 'films-submit-fal-seedance'
+ * ```
+ */
+export const serviceQueueOf = (submitQueue: string, service: string) => `${submitQueue}-${service}`;
+
+/**
  * The workflow id of the ledger for the jobs of a task queue: all workers of the queue count in it.
  *
  * @example

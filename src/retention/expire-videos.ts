@@ -85,9 +85,9 @@ async function markExpired(storage: RemovingStorage, due: DueVideo, nowMs: numbe
   const file = recordKey(job, id);
   const found = await readRecord(storage, file);
   if (found?.state !== 'stored' || found.key !== key || found.video.expiresAt !== expiresAt) return;
-  const { taskId, request, service, submittedAt, cost } = found;
+  const { taskId, request, service, submittedAt, cost, choice } = found;
   const expiredAt = new Date(nowMs).toISOString();
-  const facts = { service, submittedAt, cost };
+  const facts = { service, submittedAt, cost, choice };
   await writeRecord(storage, file, {
     namespace,
     job,

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { keyMaterial } from '../contract/idempotency-key';
 import { type JobCost, readCost } from '../contract/job-cost';
+import { readChoice, type ServiceChoice } from '../contract/service-choice';
 import { fileName, readSmallFile, StorageFault, type VideoStorage, writeSmallJson } from '../storage';
 
 const submittedSchema = z.object({ taskId: z.string() });
@@ -39,11 +40,14 @@ const fileSchema = z
     service: z.string().optional().catch(undefined),
     submittedAt: z.string().optional().catch(undefined),
     cost: z.unknown().transform(readCost).optional(),
+    choice: z.unknown().transform(readChoice).optional(),
   })
   .and(recordSchema);
 
-/** What a record says about the bill, for `videogen spend` when Temporal has forgotten the job. */
+/** What a record says about the service and the bill, also for `videogen spend` when Temporal has forgotten the job. */
 export interface RecordedFacts {
+  /** The named service that got the last request, if it has a name on the worker. */
+  choice?: ServiceChoice | undefined;
   /** The name of the service that is paid. */
   service?: string | undefined;
   /** When the last request was sent: ISO 8601. */

@@ -23,6 +23,13 @@ export {
   redactBody,
 } from './record-answers';
 export { secretsOf } from './secrets-of-call';
+export {
+  type FoundService,
+  type NamedServices,
+  ServiceDirectory,
+  type ServiceDirectoryOptions,
+  type ServiceWithKeys,
+} from './service-directory';
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
 export type { ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';
 export { type Reach, ServiceReach } from './service-reach';

@@ -2,6 +2,8 @@ import type { Worker, WorkerOptions } from '@temporalio/worker';
 import { readShutdownGraceMs } from '../config/monitor-config';
 import type { WorkerQueues } from '../config/queues';
 import type { Environment } from '../config/read-setting';
+import { serviceQueueOf } from '../contract/names';
+import { RateLimiter } from '../service';
 import { submitTuner } from './submit-slots';
 import type { VideoWork } from './video-work';
 
@@ -42,22 +44,27 @@ export interface ActivityWorker {
   options: Partial<WorkerOptions> & { taskQueue: string };
 }
 
-/** The workers beside that of the jobs: one for submits and one for downloads, if they have a queue of their own. */
+/** The workers beside that of the jobs: for submits, one for each service, and for downloads, if they have queues of their own. */
 export function activityWorkers(
-  { activities, rateLimiter }: VideoWork,
+  { activities, directory }: VideoWork,
   queues: WorkerQueues,
 ): ActivityWorker[] {
   const { taskQueue, submitQueue, downloadQueue, submitsPerSecond } = queues;
-  const workers: ActivityWorker[] = [
-    {
-      role: 'submits',
-      options: {
-        taskQueue: submitQueue,
-        activities: { submitVideo: activities.submitVideo },
-        tuner: submitTuner(rateLimiter, MAX_CONCURRENT_SUBMITS),
-        maxTaskQueueActivitiesPerSecond: submitsPerSecond,
-      },
+  const submits = (queue: string, rateLimiter: RateLimiter): ActivityWorker => ({
+    role: 'submits',
+    options: {
+      taskQueue: queue,
+      activities: { submitVideo: activities.submitVideo },
+      tuner: submitTuner(rateLimiter, MAX_CONCURRENT_SUBMITS),
+      maxTaskQueueActivitiesPerSecond: submitsPerSecond,
     },
+  });
+  const ownDefault = directory.find();
+  const named = submitQueue === taskQueue ? [] : directory.current();
+  const workers: ActivityWorker[] = [
+    // Without a default it tells jobs that name no service so.
+    submits(submitQueue, 'problem' in ownDefault ? new RateLimiter() : ownDefault.rateLimiter),
+    ...named.map(({ choice, rateLimiter }) => submits(serviceQueueOf(submitQueue, choice.name), rateLimiter)),
     {
       role: 'downloads',
       options: {

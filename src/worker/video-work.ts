@@ -15,7 +15,9 @@ import type { Caps } from '../contract/caps';
 import type { LostSubmitPolicy } from '../contract/lost-submit';
 import {
   createVideoService,
-  RateLimiter,
+  type NamedServices,
+  type RateLimiter,
+  ServiceDirectory,
   ServiceReach,
   type VideoService,
   type WebhookOptions,
@@ -35,6 +37,10 @@ export interface VideoWorkOptions extends DownloadOptions {
   pollsPerSecondSaved?: number;
   /** The video service, which you close. Default: the one in `VIDEO_API_BASE_URL`. */
   service?: VideoService;
+  /** Further services, which you close, for jobs that name one. */
+  services?: NamedServices;
+  /** Instead of `service`: the name of the one for jobs that name none. */
+  defaultService?: string;
   /** Where videos go. Default: `VIDEOGEN_STORAGE`. */
   storage?: VideoStorage;
   /** What may be made. Give all workers of a task queue the same. Default: those of the file in `VIDEOGEN_CAPS`, or none. */
@@ -50,7 +56,7 @@ export interface VideoWorkOptions extends DownloadOptions {
 export interface VideoWork {
   activities: VideoActivities;
   storage: VideoStorage;
-  rateLimiter: RateLimiter;
+  directory: ServiceDirectory;
   /** Whether the service answers, as the activities find out. */
   reach: ServiceReach;
   /** Where it can be probed, if that is known. */
@@ -83,18 +89,24 @@ export function refuseUnversionedCaps(
 }
 
 export function prepareWork(options: VideoWorkOptions): VideoWork {
-  const { env, rateLimiter = new RateLimiter() } = options;
+  const { env, services, defaultService, rateLimiter } = options;
   const onLostSubmit = options.onLostSubmit ?? readLostSubmitPolicy(env);
   const storage = options.storage ?? createStorage(readStorageConfig(env));
-  const service = options.service ?? createVideoService(readServiceConfig(env));
+  const isNamed = options.service === undefined && defaultService !== undefined;
+  const service = isNamed ? undefined : (options.service ?? createVideoService(readServiceConfig(env)));
   const reach = new ServiceReach();
+  const directory = new ServiceDirectory({
+    service: service && reach.watch(service),
+    services,
+    defaultService,
+    rateLimiter,
+  });
   const activities = createVideoActivities({
     ...downloadOptions(options),
-    service: reach.watch(service),
+    directory,
     storage,
     onLostSubmit,
     pollsPerSecondSaved: options.pollsPerSecondSaved ?? readPollsPerSecondSaved(env),
-    rateLimiter,
     caps: options.caps ? checkCaps(options.caps) : readCaps(env),
     webhooks: options.webhooks ?? readWebhookConfig(env),
     gatewayUrl: options.gatewayUrl ?? readGatewayUrl(env),
@@ -103,11 +115,11 @@ export function prepareWork(options: VideoWorkOptions): VideoWork {
   return {
     activities,
     storage,
-    rateLimiter,
+    directory,
     reach,
-    serviceAddress: service.address,
+    serviceAddress: service?.address,
     close: async () => {
-      if (!options.service) await service.close();
+      if (!options.service) await service?.close();
     },
   };
 }

@@ -1,9 +1,13 @@
 import { CancelledFailure } from '@temporalio/common';
 import { createVideoActivities } from '../../activities';
-import { createPollVideos, type PollTask } from '../../activities/poll-video';
+import type { PollTask } from '../../activities/poll-task';
+import { createPollVideos } from '../../activities/poll-video';
+import { createFindTools, type ServiceTools } from '../../activities/service-tools';
 import type { TaskStatus } from '../../src/contract/job';
 import { POLLS_AT_ONCE, QUICK_POLL_MS, SHARED_POLL_MS, TASKS_PER_POLL } from '../../src/contract/policies';
+import type { ServiceChoice } from '../../src/contract/service-choice';
 import { createFailure } from '../../src/contract/video-failure';
+import { ServiceDirectory } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { closed, type RawServer, replyJson, startRawServer } from '../service/raw-server';
 import { type ActivityWorld, createActivityWorld, failureOf } from './activity-world';
@@ -21,8 +25,19 @@ afterEach(async () => {
 });
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => `task-${index + 1}`);
+function toolsOf(choice: ServiceChoice | undefined): ServiceTools {
+  const directory = new ServiceDirectory({ service: world.serviceAt(world.emulator.url) });
+  const found = createFindTools(directory, createFileStorage(world.folder))(choice);
+  if ('problem' in found) throw new Error(found.problem);
+  return found;
+}
+
 const pollWith = (pollTask: PollTask, taskIds: string[], isLocal = false) =>
-  world.run(createPollVideos(pollTask), { taskIds }, { isLocal });
+  world.run(
+    createPollVideos((choice) => ({ ...toolsOf(choice), pollTask })),
+    { taskIds },
+    { isLocal },
+  );
 const running = (word: string): TaskStatus => ({ state: 'running', word });
 const laterOn = () => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,5 +1,5 @@
 import { condition, isCancellation, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
-import type { VideoActivities } from '../../activities';
+import type { PollVideosInput, VideoActivities } from '../../activities';
 import type { SharedPoll } from '../../src/contract/batch';
 import { describeDuration } from '../../src/contract/duration';
 import type { TaskStatus } from '../../src/contract/job';
@@ -10,6 +10,7 @@ import {
   SHARED_POLL_POLICY,
   TASKS_PER_POLL,
 } from '../../src/contract/policies';
+import type { ServiceChoice } from '../../src/contract/service-choice';
 import { createFailure, readFailure } from '../../src/contract/video-failure';
 import type { Job } from '../job';
 import { isBug, type Poller, PollPace, recordPoll, undefinedIfTooSlow } from '../poll';
@@ -18,11 +19,12 @@ import type { BatchState } from './batch-state';
 /** An item that waits for its next poll. */
 interface WaitingItem {
   taskId: string;
+  service: ServiceChoice | undefined;
   dueAtMs: number;
   answer?: SharedPoll;
 }
 
-/** Polls for all items of a batch: one timer, and one activity for up to 50 items that are due. */
+/** Polls for all items of a batch: one timer, and one activity for up to 50 items of a service that are due. */
 export class BatchPoller implements Poller {
   private readonly waiting = new Set<WaitingItem>();
   private notBeforeMs = 0;
@@ -46,7 +48,8 @@ export class BatchPoller implements Poller {
   async continueAsNewIfLong(): Promise<void> {}
 
   async nextStatus(job: Job, taskId: string): Promise<TaskStatus | undefined> {
-    const item: WaitingItem = { taskId, dueAtMs: Date.now() + job.planNextPoll() };
+    const { service } = job;
+    const item: WaitingItem = { taskId, service, dueAtMs: Date.now() + job.planNextPoll() };
     this.pauseMs = job.polling.min;
     this.waiting.add(item);
     try {
@@ -129,7 +132,7 @@ export class BatchPoller implements Poller {
       ...LOCAL_SHARED_POLL_POLICY,
       summary: summaryOf(items),
     });
-    return ask(items, (taskIds) => pollVideos({ taskIds }).catch(undefinedIfTooSlow));
+    return ask(items, (asked) => pollVideos(asked).catch(undefinedIfTooSlow));
   }
 
   private pollRegularly(items: WaitingItem[]): Promise<GiveAnswers> {
@@ -137,7 +140,7 @@ export class BatchPoller implements Poller {
       ...SHARED_POLL_POLICY,
       summary: summaryOf(items),
     });
-    return ask(items, (taskIds) => pollVideos({ taskIds }));
+    return ask(items, pollVideos);
   }
 }
 
@@ -146,10 +149,14 @@ type GiveAnswers = () => void;
 
 async function ask(
   items: WaitingItem[],
-  poll: (taskIds: string[]) => Promise<SharedPoll[] | undefined>,
+  poll: (asked: PollVideosInput) => Promise<SharedPoll[] | undefined>,
 ): Promise<GiveAnswers> {
   try {
-    const answers = await poll(items.map(({ taskId }) => taskId));
+    const service = items[0]?.service;
+    const answers = await poll({
+      taskIds: items.map(({ taskId }) => taskId),
+      ...(service && { service }),
+    });
     return () => {
       for (const [index, item] of items.entries()) {
         const given = answers?.[index];
@@ -178,7 +185,19 @@ function statusIn(answer: SharedPoll | undefined): TaskStatus {
   throw createFailure(answer.failure, answer.details);
 }
 
+/** One activity asks one service. */
 function chunks(items: WaitingItem[]): WaitingItem[][] {
+  const byService = new Map<string, WaitingItem[]>();
+  for (const item of items) {
+    const id = item.service ? `${item.service.name}/${item.service.key ?? ''}` : '';
+    const same = byService.get(id);
+    if (same) same.push(item);
+    else byService.set(id, [item]);
+  }
+  return [...byService.values()].flatMap(chunksOfOne);
+}
+
+function chunksOfOne(items: WaitingItem[]): WaitingItem[][] {
   const count = Math.ceil(items.length / TASKS_PER_POLL);
   return Array.from({ length: count }, (_, index) =>
     items.slice(index * TASKS_PER_POLL, (index + 1) * TASKS_PER_POLL),

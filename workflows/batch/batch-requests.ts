@@ -4,6 +4,7 @@ import type { BatchInput, OpenedBatch } from '../../src/contract/batch';
 import { shown } from '../../src/contract/clean-text';
 import { REQUESTS_POLICY } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
+import { choiceOf } from '../../src/contract/service-choice';
 import { createFailure } from '../../src/contract/video-failure';
 
 /**
@@ -54,7 +55,9 @@ export class BatchRequests {
       summary: most === 1 ? `item ${item} of ${shown(from)}` : `${shown(from)} from item ${item}`,
     });
     const sha256 = this.opened()?.sha256 ?? '';
-    const reading = this.lastReading.then(() => readRequests({ from, sha256, skip: item - 1, most }));
+    const service = choiceOf(this.input);
+    const asked = { from, sha256, skip: item - 1, most, ...(service && { service }) };
+    const reading = this.lastReading.then(() => readRequests(asked));
     this.lastReading = reading.catch(() => undefined);
     return reading;
   }

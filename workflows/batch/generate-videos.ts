@@ -13,6 +13,7 @@ import type { CarriedBatch, CarriedJob } from '../../src/contract/carried-over';
 import { shown } from '../../src/contract/clean-text';
 import { RECORD_POLICY, REQUESTS_POLICY } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
+import { choiceOf } from '../../src/contract/service-choice';
 import { createFailure, readFailure } from '../../src/contract/video-failure';
 import { explainFailure } from '../end';
 import { makeVideo } from '../generate-video';
@@ -145,7 +146,12 @@ async function open(batch: BatchState): Promise<void> {
     ...REQUESTS_POLICY,
     summary: requestsFrom == null ? `${requests?.length} requests` : shown(requestsFrom),
   });
-  const given = { requests: requests ?? undefined, requestsFrom: requestsFrom ?? undefined };
+  const service = choiceOf(batch.input);
+  const given = {
+    requests: requests ?? undefined,
+    requestsFrom: requestsFrom ?? undefined,
+    ...(service && { service }),
+  };
   const opened = await openBatch({ batch: batch.name, ...given });
   batch.recordOpened(opened);
   logEvent('batchOpened', { items: opened.items });

@@ -5,12 +5,14 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { createBatchFiles } from '../../../activities/batch/batch-files';
+import { createFindTools } from '../../../activities/service-tools';
 import type { ItemResult } from '../../../src/contract/batch';
 import { packItems } from '../../../src/contract/batch';
 import { RECORD_WITHIN_MS, REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../../src/contract/policies';
 import type { VideoRequest } from '../../../src/contract/request';
 import { LARGEST_REQUESTS_FILE_BYTES } from '../../../src/contract/sizes';
 import { readFailure, type VideoFailure } from '../../../src/contract/video-failure';
+import { createVideoService, ServiceDirectory, type ServiceProfile } from '../../../src/service';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../../src/storage';
 
 const FROM = 'in/foxes.jsonl';
@@ -35,11 +37,17 @@ function folderWithFaults() {
   return { path, faults, storage };
 }
 
+/** The files of batches whose service has this profile. */
+function filesFor(profile: ServiceProfile) {
+  const service = createVideoService({ baseUrl: 'https://video.example.com', apiKey: () => 'key', profile });
+  return createBatchFiles(folder.storage, createFindTools(new ServiceDirectory({ service }), folder.storage));
+}
+
 let folder: ReturnType<typeof folderWithFaults>;
 let files: ReturnType<typeof createBatchFiles>;
 beforeEach(() => {
   folder = folderWithFaults();
-  files = createBatchFiles(folder.storage, { requestFields: ['model'] });
+  files = filesFor({ requestFields: ['model'] });
 });
 afterEach(() => rmSync(folder.path, { recursive: true }));
 
@@ -81,7 +89,7 @@ describe('a file of requests', () => {
   it('may have the extra fields of the service', async () => {
     put([{ prompt: 'A fox', model: 'm1' }]);
     expect(await readFrom(0)).toEqual([{ prompt: 'A fox', model: 'm1' }]);
-    files = createBatchFiles(folder.storage);
+    files = filesFor({});
     expect((await failed(readFrom(0))).message).toContain('"model" is not a field of the request');
   });
 

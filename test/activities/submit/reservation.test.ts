@@ -1,11 +1,11 @@
-import { LearnedTimes } from '../../../activities/learn/learned-times';
+import { createFindTools } from '../../../activities/service-tools';
 import { LedgerUnreachable, type LedgerWriter } from '../../../activities/submit/ledger-line';
 import { createSubmitVideo, type SubmitVideoInput } from '../../../activities/submit/submit-video';
 import type { Caps } from '../../../src/contract/caps';
 import type { LedgerEntry } from '../../../src/contract/ledger';
 import type { LostSubmitPolicy } from '../../../src/contract/lost-submit';
 import type { VideoRequest } from '../../../src/contract/request';
-import { RateLimiter, type ServiceProfile } from '../../../src/service';
+import { ServiceDirectory, type ServiceProfile } from '../../../src/service';
 import { createFileStorage, ImageLinks } from '../../../src/storage';
 import { Ledger } from '../../../workflows/ledger';
 import { type ActivityWorld, createActivityWorld, failureOf } from '../activity-world';
@@ -42,11 +42,9 @@ function submitter({ caps = {}, profile, writer = inMemory, onLostSubmit = 'hold
   const service = world.serviceAt(world.emulator.url, { profile });
   const storage = createFileStorage(world.folder);
   const submitVideo = createSubmitVideo({
-    service,
+    find: createFindTools(new ServiceDirectory({ service }), storage),
     storage,
     imageLinks: new ImageLinks(storage, undefined),
-    rateLimiter: new RateLimiter(),
-    learnedTimes: new LearnedTimes(service, storage),
     onLostSubmit,
     caps,
     ledger: writer,
