@@ -1,5 +1,10 @@
-import { isGrpcServiceError, ServiceError, WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client';
+import {
+  isGrpcServiceError,
+  ServiceError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+} from '@temporalio/client';
 import { TemporalUnreachable } from '../client/temporal-unreachable';
+import { cleanText } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
 import { FAILURES } from '../contract/failure-table';
 import { VideoFailure } from '../contract/video-failure';
@@ -9,6 +14,9 @@ import type { JsonObject } from './video-model-v4';
 /** By these symbols `ai` knows the error of a call, whichever copy of its packages has made it. */
 const AI_SDK_ERROR: unique symbol = Symbol.for('vercel.ai.error');
 const API_CALL_ERROR: unique symbol = Symbol.for('vercel.ai.error.AI_APICallError');
+
+/** A failure of a job, its advice, and a name or an address of any program. */
+const LONGEST_MESSAGE_CHARS = 5_000;
 
 interface CallErrorFacts {
   /** Whether `ai` may repeat the call: it joins its job again, so repeating never pays twice. */
@@ -30,7 +38,7 @@ export class CallError extends Error {
   readonly data: JsonObject | undefined;
 
   constructor(message: string, { isRetryable, statusCode, data }: CallErrorFacts, options?: ErrorOptions) {
-    super(message, options);
+    super(cleanText(message, LONGEST_MESSAGE_CHARS), options);
     this.isRetryable = isRetryable;
     this.statusCode = statusCode;
     this.data = data;
@@ -51,7 +59,9 @@ export function toCallError(error: unknown): unknown {
   if (error instanceof TemporalUnreachable) return passing(error.message, error);
   if (error instanceof StorageFault) {
     const message = `The storage of the videos does not answer: ${error.message.replace(/\.$/, '')}. Nothing is lost: the same call joins its job again.`;
-    return error.isFinal ? new CallError(message, { isRetryable: false }, { cause: error }) : passing(message, error);
+    return error.isFinal
+      ? new CallError(message, { isRetryable: false }, { cause: error })
+      : passing(message, error);
   }
   if (isPassing(error)) {
     return passing('Temporal does not answer. Nothing is lost: the same call joins its job.', error);

@@ -14,9 +14,9 @@ export function metadataOf(ended: readonly EndedJob[]): ModelMetadata {
 }
 
 function factsOf({ workflowId, result }: EndedJob): JsonObject {
-  const { taskId, video, seed, polls, waitedMs, warnings, cost } = result;
-  // Facts of a codec may be undefined, which JSON leaves out.
-  return JSON.parse(JSON.stringify({ workflowId, taskId, ...video, seed, polls, waitedMs, warnings, cost }));
+  const { video, ...facts } = result;
+  // JSON leaves out what is undefined.
+  return JSON.parse(JSON.stringify({ workflowId, ...facts, ...video }));
 }
 
 export function warningsOf({ result }: EndedJob): ModelWarning[] {

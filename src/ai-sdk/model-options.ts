@@ -31,11 +31,13 @@ const OWN_OPTIONS: Readonly<Record<string, Rule>> = {
 } satisfies Record<Exclude<keyof ModelJobOptions, keyof JobOptions>, Rule>;
 
 const NAMES = [...Object.keys(OWN_OPTIONS), ...JOB_OPTION_FIELDS];
+/** A name for all calls of a model would make them one job. */
+const NAMES_OF_DEFAULTS = NAMES.filter((name) => name !== 'name');
 
 /** The options of a call, over the defaults of its model. Throws InvalidRequest for what is no option. */
 export function readOptions(defaults: object | undefined, given: object | undefined): ModelJobOptions {
-  const before = checked(defaults, 'the option job of videoModel');
-  const now = checked(given, `providerOptions.${PROVIDER}`);
+  const before = checked(defaults, 'the option job of videoModel', NAMES_OF_DEFAULTS);
+  const now = checked(given, `providerOptions.${PROVIDER}`, NAMES);
   const options = { ...before, ...now, request: { ...before.request, ...now.request } };
   if (options.name !== undefined && options.fresh) {
     throw refused('give either name or fresh, not both: a name joins its job, and fresh joins none');
@@ -43,14 +45,16 @@ export function readOptions(defaults: object | undefined, given: object | undefi
   return options;
 }
 
-function checked(given: object | undefined, place: string): ModelJobOptions {
+function checked(given: object | undefined, place: string, names: readonly string[]): ModelJobOptions {
   if (given === undefined) return {};
   if (!isPlainObject(given)) throw refused(`${place} must be an object`);
   // Undefined counts as absent, as everywhere in options.
   const entries = Object.entries(given).filter(([, value]) => value !== undefined);
-  const unknown = entries.map(([name]) => name).filter((name) => !NAMES.includes(name));
+  const unknown = entries.map(([name]) => name).filter((name) => !names.includes(name));
   if (unknown.length > 0) {
-    throw refused(`${describeNames(unknown)}: not an option of ${place}; the options are ${NAMES.join(', ')}`);
+    throw refused(
+      `${describeNames(unknown)}: not an option of ${place}; the options are ${names.join(', ')}`,
+    );
   }
   for (const [name, value] of entries) {
     const rule = Object.hasOwn(OWN_OPTIONS, name) ? OWN_OPTIONS[name] : undefined;

@@ -25,10 +25,13 @@ export function prepareCall(
   call: ModelCall & { webhookUrl?: string | undefined },
   defaults: Omit<ModelJobOptions, 'name'> | undefined,
 ): PreparedCall {
-  const { name, fresh, request: extra = {}, cancelOnAbort = false, ...options } = readOptions(
-    defaults,
-    call.providerOptions?.[PROVIDER],
-  );
+  const {
+    name,
+    fresh,
+    request: extra = {},
+    cancelOnAbort = false,
+    ...options
+  } = readOptions(defaults, call.providerOptions?.[PROVIDER]);
   const { request, image, warnings } = requestOfCall(call);
   const { webhookUrl } = call;
   const job = { ...(webhookUrl !== undefined && { callbackUrl: webhookUrl }), ...options };

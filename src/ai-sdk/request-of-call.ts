@@ -36,7 +36,9 @@ function shapeOfCall({ resolution: size, aspectRatio }: ModelCall): Mapped {
   const shape = size === undefined ? undefined : shapeOf(size);
   const warnings: ModelWarning[] = [];
   if (aspectRatio !== undefined && ratio === undefined) {
-    warnings.push(unsupported('aspectRatio', `${shownValue(aspectRatio)} is none of ${ASPECT_RATIOS.join(', ')}.`));
+    warnings.push(
+      unsupported('aspectRatio', `${shownValue(aspectRatio)} is none of ${ASPECT_RATIOS.join(', ')}.`),
+    );
   }
   if (size !== undefined && shape === undefined) {
     warnings.push(unsupported('resolution', `${shownValue(size)} is none of ${SIZES.join(', ')}.`));
@@ -57,7 +59,11 @@ const shownValue = (value: string) => JSON.stringify(value.slice(0, LONGEST_SHOW
 /** What the interface has no field for, and when a call asks for it. */
 const UNSUPPORTED: readonly [feature: string, isAsked: (call: ModelCall) => boolean, details: string][] = [
   ['fps', ({ fps }) => fps !== undefined, 'The service chooses the frame rate.'],
-  ['generateAudio', ({ generateAudio }) => generateAudio !== undefined, 'The service chooses whether there is sound.'],
+  [
+    'generateAudio',
+    ({ generateAudio }) => generateAudio !== undefined,
+    'The service chooses whether there is sound.',
+  ],
   [
     'frameImages',
     ({ frameImages = [] }) => frameImages.some(({ frameType }) => frameType !== 'first_frame'),
@@ -78,7 +84,11 @@ function unsupportedIn(call: ModelCall): ModelWarning[] {
   );
 }
 
-const unsupported = (feature: string, details: string): ModelWarning => ({ type: 'unsupported', feature, details });
+const unsupported = (feature: string, details: string): ModelWarning => ({
+  type: 'unsupported',
+  feature,
+  details,
+});
 
 function imageOfCall({ image, frameImages = [] }: ModelCall): { url?: string; image?: CheckedImage } {
   const first = image ?? frameImages.find(({ frameType }) => frameType === 'first_frame')?.image;
@@ -106,6 +116,7 @@ function bytesOf(file: ModelFile): Buffer | undefined {
   }
   const [head] = DATA_URL.exec(file.url) ?? [];
   if (head !== undefined) return Buffer.from(file.url.slice(head.length), 'base64');
-  if (/^\s*data:/i.test(file.url)) throw refused('the image must be a URL, bytes, or data:image/png;base64,…');
+  if (/^\s*data:/i.test(file.url))
+    throw refused('the image must be a URL, bytes, or data:image/png;base64,…');
   return undefined;
 }

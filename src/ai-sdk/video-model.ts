@@ -10,7 +10,13 @@ import { type EndedJob, metadataOf, warningsOf } from './model-metadata';
 import { type ModelJobOptions, PROVIDER } from './model-options';
 import { pendingStatus, readOperation, statusOfJobs } from './operation-status';
 import { type PreparedCall, prepareCall } from './prepare-call';
-import type { ModelCall, ModelResponse, ModelResult, OperationStatus, StartedOperation } from './video-model-v4';
+import type {
+  ModelCall,
+  ModelResponse,
+  ModelResult,
+  OperationStatus,
+  StartedOperation,
+} from './video-model-v4';
 
 /** What videoModel may be given; the environment says the rest. */
 export interface VideoModelOptions {
@@ -31,7 +37,7 @@ export interface VideoModelOptions {
   delivery?: Delivery;
   /** The most bytes that the videos of one call may have to be read into memory. Default: 256 MiB. */
   maxVideoBytes?: number;
-  /** The model in logs and warnings of the AI SDK. Default: `default`. */
+  /** The model in logs and warnings of the AI SDK. Default: the service of the jobs, or `default`. */
   modelId?: string;
 }
 
@@ -63,7 +69,7 @@ export interface JobVideoModel {
  */
 export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
   const { env, job: defaults, delivery = 'bytes', maxVideoBytes = DEFAULT_MAX_VIDEO_BYTES } = options;
-  const { modelId = 'default' } = options;
+  const { modelId = defaults?.service ?? 'default' } = options;
   if (!DELIVERIES.includes(delivery)) {
     throw new ConfigError(`The option delivery must be one of ${DELIVERIES.join(', ')}.`);
   }
@@ -190,7 +196,9 @@ async function unlessAborted<T>(waiting: Promise<T>, signal: AbortSignal | undef
 function connectOnce({ client: given, taskQueue, env }: VideoModelOptions) {
   if (given && isVideoClient(given)) {
     if (taskQueue !== undefined) {
-      throw new ConfigError('The client has its task queue: give taskQueue to createVideoClient, not to videoModel.');
+      throw new ConfigError(
+        'The client has its task queue: give taskQueue to createVideoClient, not to videoModel.',
+      );
     }
     return { client: async () => given, close: async () => undefined };
   }

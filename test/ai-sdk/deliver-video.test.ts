@@ -55,7 +55,9 @@ test('a process that cannot read the storage says where the video is and what to
   await expect(delivered(video)).rejects.toThrow(
     /stored at s3:\/\/films\/fox[.]mp4, which this process cannot read: set VIDEOGEN_STORAGE/,
   );
-  expect(await delivered(video, { delivery: 'stored' })).toEqual([{ type: 'uploaded', mediaType: 'video/mp4' }]);
+  expect(await delivered(video, { delivery: 'stored' })).toEqual([
+    { type: 'uploaded', mediaType: 'video/mp4' },
+  ]);
 });
 
 test('a video that is too large for the memory is refused before it is read, and the sentence says where it is', async () => {

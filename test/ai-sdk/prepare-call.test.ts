@@ -39,8 +39,11 @@ describe('the name of a call', () => {
 
   test('is the name that the caller gives, or made of an Idempotency-Key of the caller alone', () => {
     expect(withOptions({ name: 'fox-1' }).names).toEqual(['fox-1']);
-    const keyed = (key: string, given = {}) => prepared({ headers: { 'Idempotency-Key': key }, ...given }).names;
-    expect(keyed('order-17')).toEqual(keyed('order-17', { providerOptions: { videogen: { deadline: '2h' } } }));
+    const keyed = (key: string, given = {}) =>
+      prepared({ headers: { 'Idempotency-Key': key }, ...given }).names;
+    expect(keyed('order-17')).toEqual(
+      keyed('order-17', { providerOptions: { videogen: { deadline: '2h' } } }),
+    );
     expect(keyed('order-17')).not.toEqual(keyed('order-18'));
   });
 
@@ -72,7 +75,10 @@ describe('options', () => {
   });
 
   test.each<[object, RegExp]>([
-    [{ deadlin: '2h' }, /"deadlin": not an option of providerOptions[.]videogen; the options are name, fresh, .*deadline/],
+    [
+      { deadlin: '2h' },
+      /"deadlin": not an option of providerOptions[.]videogen; the options are name, fresh, .*deadline/,
+    ],
     [{ deadline: 'soon' }, /deadline must be milliseconds or a duration/],
     [{ taskId: 'task_1' }, /"taskId": not an option/],
     [{ fresh: 'yes' }, /fresh of providerOptions[.]videogen must be true or false/],
@@ -85,7 +91,12 @@ describe('options', () => {
   });
 
   test('of the model are checked too, and the sentence says where they are', () => {
-    expect(() => prepared({}, { deadlin: '2h' })).toThrow(/not an option of the option job of videoModel/);
+    expect(() => prepared({}, { deadlin: '2h' })).toThrow(
+      /"deadlin": not an option of the option job of videoModel/,
+    );
+    expect(() => prepared({}, { name: 'fox' })).toThrow(
+      /"name": not an option of the option job of videoModel/,
+    );
   });
 });
 

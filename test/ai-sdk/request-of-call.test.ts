@@ -12,7 +12,9 @@ test('fields that the interface has are asked for as they are', () => {
   });
 });
 
-test.each<[given: Partial<ModelCall>, fields: object, warnings: [type: string, feature: string, details: RegExp][]]>([
+test.each<
+  [given: Partial<ModelCall>, fields: object, warnings: [type: string, feature: string, details: RegExp][]]
+>([
   [{ resolution: '1280x720' }, { resolution: '720p', aspect_ratio: '16:9' }, []],
   [{ resolution: '1080x1920', aspectRatio: '9:16' }, { resolution: '1080p', aspect_ratio: '9:16' }, []],
   [
@@ -48,7 +50,9 @@ test.each<[feature: string, given: Partial<ModelCall>]>([
 ])('%s, which the interface has no field for, is a warning and never silent', (feature, given) => {
   expect(mapped(given)).toEqual({
     request: { prompt: 'A red fox' },
-    warnings: [{ type: 'unsupported', feature, details: expect.stringContaining('providerOptions.videogen.request') }],
+    warnings: [
+      { type: 'unsupported', feature, details: expect.stringContaining('providerOptions.videogen.request') },
+    ],
   });
 });
 
@@ -70,8 +74,16 @@ test.each<[string, ModelCall['image']]>([
 
 test.each<[string, ModelCall['image'], RegExp]>([
   ['a web page', { type: 'file', mediaType: 'image/png', data: HTML }, /the image is not a complete PNG/],
-  ['too large', { type: 'file', mediaType: 'image/png', data: TOO_LARGE_PNG() }, /the image is larger than 20 MB/],
-  ['a data: URL without base64', { type: 'url', url: 'data:image/svg+xml,<svg/>' }, /the image must be a URL/],
+  [
+    'too large',
+    { type: 'file', mediaType: 'image/png', data: TOO_LARGE_PNG() },
+    /the image is larger than 20 MB/,
+  ],
+  [
+    'a data: URL without base64',
+    { type: 'url', url: 'data:image/svg+xml,<svg/>' },
+    /the image must be a URL/,
+  ],
 ])('an image that is %s is refused', (_what, given, sentence) => {
   expect(() => mapped({ image: given })).toThrow(sentence);
 });

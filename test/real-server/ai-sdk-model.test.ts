@@ -77,7 +77,10 @@ describe('generateVideo of the package ai', () => {
       emulator.next('submit', { kind: 'failed-task', code: 'season', message: 'no foxes today' });
       const settings = { ...settingsOf(world), PROMPTS: JSON.stringify(prompts) };
       const { started, status, polled, several, failure } = JSON.parse(await project.run(CALLS, settings));
-      expect(started).toEqual({ operation: expect.stringMatching(/^ai-sdk-[0-9a-f]{32}$/), features: ['fps'] });
+      expect(started).toEqual({
+        operation: expect.stringMatching(/^ai-sdk-[0-9a-f]{32}$/),
+        features: ['fps'],
+      });
       expect(status).toMatchObject({
         status: 'completed',
         types: ['binary'],
@@ -156,7 +159,11 @@ describe('a call', () => {
       expect(await digestOf({})).toBe(first);
       expect(emulator.generations()).toHaveLength(1);
       const name = `fox-${randomUUID()}`;
-      const others = [await digestOf({}, { fresh: true }), await digestOf({ seed: 2 }), await digestOf({}, { name })];
+      const others = [
+        await digestOf({}, { fresh: true }),
+        await digestOf({ seed: 2 }),
+        await digestOf({}, { name }),
+      ];
       expect(new Set([first, ...others]).size).toBe(4);
       expect(others[2]).toBe(name);
       expect(emulator.generations()).toHaveLength(4);
@@ -189,7 +196,9 @@ describe('a call', () => {
         status: 'error',
         error: expect.stringContaining('season no foxes today'),
       });
-      expect(String(await failureOf(model.doGenerate(call)))).toContain('nothing was tried again under its name');
+      expect(String(await failureOf(model.doGenerate(call)))).toContain(
+        'nothing was tried again under its name',
+      );
       expect(emulator.generations()).toHaveLength(1);
     });
   });
@@ -205,7 +214,9 @@ describe('a call', () => {
       const { operation } = await model.doStart(call);
       expect(await model.doStatus({ operation })).toMatchObject({
         status: 'pending',
-        warnings: [{ type: 'other', message: expect.stringContaining(`videogen decide ${operation} --adopt`) }],
+        warnings: [
+          { type: 'other', message: expect.stringContaining(`videogen decide ${operation} --adopt`) },
+        ],
       });
       const [{ taskId = '' } = {}] = emulator.generations();
       await videos.handle(String(operation)).decideSubmit({ decision: 'adopt', taskId });
@@ -222,11 +233,15 @@ describe('a call', () => {
     await withModel({ jobTimeMs: 60_000 }, async ({ model, emulator, videos }) => {
       const controller = new AbortController();
       const given = { prompt: newPrompt(), abortSignal: controller.signal };
-      const waiting = failureOf(model.doGenerate(callOf({ ...given, providerOptions: { videogen: { cancelOnAbort } } })));
+      const waiting = failureOf(
+        model.doGenerate(callOf({ ...given, providerOptions: { videogen: { cancelOnAbort } } })),
+      );
       await until(() => emulator.generations().length > 0);
       controller.abort(new Error('nobody waits'));
       expect(String(await waiting)).toBe('Error: nobody waits');
-      const again = model.doStart(callOf({ ...given, abortSignal: undefined, providerOptions: { videogen: { cancelOnAbort } } }));
+      const again = model.doStart(
+        callOf({ ...given, abortSignal: undefined, providerOptions: { videogen: { cancelOnAbort } } }),
+      );
       const { workflowId } = videos.handle(String((await again).operation));
       if (!cancelOnAbort) return expect((await videos.find(workflowId))?.state).toBe('running');
       await until(async () => (await videos.find(workflowId))?.state === 'cancelled');
@@ -237,7 +252,9 @@ describe('a call', () => {
     await withModel({}, async ({ model, videos }) => {
       const name = `fox-${randomUUID()}`;
       const abortSignal = AbortSignal.abort();
-      const failure = await failureOf(model.doStart(callOf({ abortSignal, providerOptions: { videogen: { name } } })));
+      const failure = await failureOf(
+        model.doStart(callOf({ abortSignal, providerOptions: { videogen: { name } } })),
+      );
       expect(failure).toMatchObject({ name: 'AbortError' });
       expect(await videos.find(name)).toBeUndefined();
     });
@@ -255,10 +272,16 @@ test.each<[unknown, string]>([
   });
 });
 
-test.each([[{ jobId: 7 }], [[]], [''], [null]])('the operation %j is refused as not ours', async (operation) => {
-  const error = await failureOf(videoModel({ client: env.videos }).doStatus({ operation }));
-  expect(error).toMatchObject({ isRetryable: false, message: expect.stringContaining('not one of this model') });
-});
+test.each([[{ jobId: 7 }], [[]], [''], [null]])(
+  'the operation %j is refused as not ours',
+  async (operation) => {
+    const error = await failureOf(videoModel({ client: env.videos }).doStatus({ operation }));
+    expect(error).toMatchObject({
+      isRetryable: false,
+      message: expect.stringContaining('not one of this model'),
+    });
+  },
+);
 
 test("the model takes a client of Temporal's with a task queue, and no queue beside a client of ours", async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ taskQueue, storageFolder }) => {
@@ -269,7 +292,9 @@ test("the model takes a client of Temporal's with a task queue, and no queue bes
     await model.close();
     expect(await env.videos.find('no-such-job')).toBeUndefined();
   });
-  expect(() => videoModel({ client: env.videos, taskQueue: 'foxes' })).toThrow(/The client has its task queue/);
+  expect(() => videoModel({ client: env.videos, taskQueue: 'foxes' })).toThrow(
+    /The client has its task queue/,
+  );
 });
 
 test('a server that cannot be reached is an error that ai repeats, and the next call connects again', async () => {
