@@ -1,3 +1,4 @@
+import { describeValue } from '../contract/describe-value';
 import { AI_SDK_OWNER } from '../contract/image-reference';
 import { ASPECT_RATIOS } from '../contract/request';
 import { SIZES, shapeOf } from '../contract/video-size';
@@ -37,11 +38,11 @@ function shapeOfCall({ resolution: size, aspectRatio }: ModelCall): Mapped {
   const warnings: ModelWarning[] = [];
   if (aspectRatio !== undefined && ratio === undefined) {
     warnings.push(
-      unsupported('aspectRatio', `${shownValue(aspectRatio)} is none of ${ASPECT_RATIOS.join(', ')}.`),
+      unsupported('aspectRatio', `${describeValue(aspectRatio)} is none of ${ASPECT_RATIOS.join(', ')}.`),
     );
   }
   if (size !== undefined && shape === undefined) {
-    warnings.push(unsupported('resolution', `${shownValue(size)} is none of ${SIZES.join(', ')}.`));
+    warnings.push(unsupported('resolution', `${describeValue(size)} is none of ${SIZES.join(', ')}.`));
   }
   if (shape && ratio !== undefined && ratio !== shape.aspect_ratio) {
     const details = `${size} is ${shape.aspect_ratio}: the service is asked for ${shape.resolution} and ${ratio}.`;
@@ -53,8 +54,6 @@ function shapeOfCall({ resolution: size, aspectRatio }: ModelCall): Mapped {
   };
 }
 
-const LONGEST_SHOWN_CHARS = 40;
-const shownValue = (value: string) => JSON.stringify(value.slice(0, LONGEST_SHOWN_CHARS));
 
 /** What the interface has no field for, and when a call asks for it. */
 const UNSUPPORTED: readonly [feature: string, isAsked: (call: ModelCall) => boolean, details: string][] = [

@@ -16,7 +16,7 @@ describe('the name of a call', () => {
 
   test('stays the same in every release, so that a call that is repeated after an update pays once', () => {
     expect(withOptions({ deadline: '2h' }, { duration: 5, resolution: '1280x720' }).names).toEqual([
-      'PINNED',
+      'ai-sdk-dce4259036c224036d6aca1256491d5c',
     ]);
   });
 
