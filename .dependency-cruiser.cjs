@@ -9,6 +9,7 @@ const HOUSE = [
   { folder: 'src/tracing/', mayImport: ['src/contract/'] },
   { folder: 'src/encryption/', mayImport: ['src/contract/'] },
   { folder: 'src/service/', mayImport: ['src/contract/', 'src/tracing/'] },
+  { folder: 'src/ai-sdk/', mayImport: rooms('contract service storage config client') },
   { folder: 'src/storage/', mayImport: ['src/contract/'] },
   { folder: 'src/retention/', mayImport: ['src/contract/', 'src/storage/'] },
   { folder: 'src/logging/', mayImport: ['src/contract/'] },
@@ -39,7 +40,6 @@ const HOUSE = [
     folder: 'src/plugin/',
     mayImport: [...rooms('contract encryption service config client worker nexus'), 'workflows/'],
   },
-  { folder: 'src/ai-sdk/', mayImport: rooms('contract service storage config client') },
   // It runs in browsers.
   { folder: 'src/gateway/page/', mayImport: [] },
   {

@@ -12,8 +12,13 @@ import { failureOf, inWorld, pause, type World, type WorldOptions } from '../sup
 
 let env: VideoTestEnvironment;
 let project: AiSdkProject;
+/** Where nothing listens; the SDK tries for ten seconds, while other tests run. */
+const elsewhere = { TEMPORAL_ADDRESS: '127.0.0.1:1' };
+const lonelyModel = videoModel({ env: elsewhere });
+let unanswered: Promise<unknown>;
 beforeAll(async () => {
   captureLogs();
+  unanswered = failureOf(lonelyModel.doStart(callOf()));
   env = await createVideoTestEnvironment({ server: 'dev' });
   project = new AiSdkProject();
 });
@@ -26,12 +31,15 @@ const sha256Of = (bytes: Uint8Array) => createHash('sha256').update(bytes).diges
 /** A prompt that no other test has: the same call would join their job. */
 const newPrompt = () => `A red fox ${randomUUID()}`;
 
+/** The emulator's videos are ready at once, so nothing waits for the usual first poll. */
+const SOON: WorldOptions = { jobTimeMs: 0, profile: { polling: { min: 100, max: 500 } } };
+
 /** A world, and a model whose jobs run in it. */
 const withModel = (
   options: WorldOptions,
   work: (world: World & { model: ReturnType<typeof videoModel> }) => Promise<void>,
 ) =>
-  inWorld(env, { jobTimeMs: 0, ...options }, (world) => {
+  inWorld(env, { ...SOON, ...options }, (world) => {
     const storage = createFileStorage(world.storageFolder);
     return work({ ...world, model: videoModel({ client: world.videos, storage }) });
   });
@@ -50,7 +58,7 @@ describe('generateVideo of the package ai', () => {
   const [program = ''] = blocksOf(sectionOf(readPage('ai-sdk.md'), 'Use videogen from the AI SDK'), 'js');
 
   test('gives the bytes of the stored file, and after kill -9 the same call joins the job instead of paying again', async () => {
-    await inWorld(env, { jobTimeMs: 1_500 }, async (world) => {
+    await inWorld(env, { ...SOON, jobTimeMs: 1_500 }, async (world) => {
       const { emulator, videos, storedFiles, storageFolder } = world;
       const killed = project.start(program, settingsOf(world));
       await until(() => emulator.generations().length > 0);
@@ -70,7 +78,7 @@ describe('generateVideo of the package ai', () => {
   });
 
   test('starts and asks for the status, makes several videos, warns, and repeats no failed job', async () => {
-    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+    await inWorld(env, SOON, async (world) => {
       const { emulator } = world;
       const prompts = { one: newPrompt(), two: newPrompt(), bad: newPrompt() };
       // For the first call of the program.
@@ -284,7 +292,7 @@ test.each([[{ jobId: 7 }], [[]], [''], [null]])(
 );
 
 test("the model takes a client of Temporal's with a task queue, and no queue beside a client of ours", async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async ({ taskQueue, storageFolder }) => {
+  await inWorld(env, SOON, async ({ taskQueue, storageFolder }) => {
     const { client } = env.temporal;
     const model = videoModel({ client, taskQueue, storage: createFileStorage(storageFolder) });
     const { videos } = await model.doGenerate(callOf({ prompt: newPrompt() }));
@@ -298,11 +306,11 @@ test("the model takes a client of Temporal's with a task queue, and no queue bes
 });
 
 test('a server that cannot be reached is an error that ai repeats, and the next call connects again', async () => {
-  const settings = { TEMPORAL_ADDRESS: '127.0.0.1:1' };
-  const model = videoModel({ env: settings });
-  const error = await failureOf(model.doStart(callOf()));
-  expect(error).toMatchObject({ isRetryable: true, message: expect.stringContaining('127.0.0.1:1') });
-  settings.TEMPORAL_ADDRESS = env.temporal.address;
-  expect(await model.doStatus({ operation: 'no-such-job' })).toMatchObject({ status: 'error' });
-  await model.close();
+  expect(await unanswered).toMatchObject({
+    isRetryable: true,
+    message: expect.stringContaining('Temporal cannot be reached at 127.0.0.1:1'),
+  });
+  elsewhere.TEMPORAL_ADDRESS = env.temporal.address;
+  expect(await lonelyModel.doStatus({ operation: 'no-such-job' })).toMatchObject({ status: 'error' });
+  await lonelyModel.close();
 });
