@@ -61,7 +61,11 @@ describe('generateVideo of the package ai', () => {
     await inWorld(env, { ...SOON, jobTimeMs: 1_500 }, async (world) => {
       const { emulator, videos, storedFiles, storageFolder } = world;
       const killed = project.start(program, settingsOf(world));
-      await until(() => emulator.generations().length > 0);
+      const failed = killed.ended.then((code) =>
+        Promise.reject(new Error(`it ended with ${code}: ${killed.err()}`)),
+      );
+      await Promise.race([until(() => emulator.generations().length > 0), failed]);
+      failed.catch(() => undefined);
       killed.kill('SIGKILL');
       expect(await killed.ended).toBeNull();
       expect(killed.out()).toBe('');
