@@ -1,5 +1,6 @@
 import {
   ActivityFailure,
+  CancellationScope,
   condition,
   isCancellation,
   proxyActivities,
@@ -63,7 +64,7 @@ export function ownPoller(input: JobInput): Poller {
         pace.poll({
           // The last poll gets more attempts: a fault of a second must not end a paid job.
           mayBeLocal: job.remainingMs() > 0,
-          locally: () => local.pollVideo(asked).catch(undefinedIfTooSlow),
+          locally: () => local.pollVideo(asked).catch(undefinedIfUnanswered),
           regularly: () => regular().pollVideo(asked),
         }),
       );
@@ -101,10 +102,14 @@ export class PollPace {
   }
 }
 
-/** For a local activity: its timeout says nothing about the task. The SDK wraps the timeout, except in a replay. */
-export function undefinedIfTooSlow(error: unknown): undefined {
+/**
+ * For a local activity: its timeout says nothing about the task. The SDK wraps the timeout, except in a replay. A worker
+ * without a cache, or one that ends, may give a local activity up as cancelled although nobody cancelled the job.
+ */
+export function undefinedIfUnanswered(error: unknown): undefined {
   const cause = error instanceof ActivityFailure ? error.cause : error;
-  if (!(cause instanceof TimeoutFailure)) throw error;
+  const isGivenUp = isCancellation(error) && !CancellationScope.current().consideredCancelled;
+  if (!(cause instanceof TimeoutFailure || isGivenUp)) throw error;
 }
 
 /** A durable timer that `pollNow` cuts short. */

@@ -13,7 +13,7 @@ import {
 import type { ServiceChoice } from '../../src/contract/service-choice';
 import { createFailure, readFailure } from '../../src/contract/video-failure';
 import type { Job } from '../job';
-import { isBug, type Poller, PollPace, recordPoll, undefinedIfTooSlow } from '../poll';
+import { isBug, type Poller, PollPace, recordPoll, undefinedIfUnanswered } from '../poll';
 import type { BatchState } from './batch-state';
 
 /** An item that waits for its next poll. */
@@ -132,7 +132,7 @@ export class BatchPoller implements Poller {
       ...LOCAL_SHARED_POLL_POLICY,
       summary: summaryOf(items),
     });
-    return ask(items, (asked) => pollVideos(asked).catch(undefinedIfTooSlow));
+    return ask(items, (asked) => pollVideos(asked).catch(undefinedIfUnanswered));
   }
 
   private pollRegularly(items: WaitingItem[]): Promise<GiveAnswers> {
