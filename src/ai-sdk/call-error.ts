@@ -9,7 +9,6 @@ import { errorCode } from '../contract/error-code';
 import { FAILURES } from '../contract/failure-table';
 import { VideoFailure } from '../contract/video-failure';
 import { StorageFault } from '../storage';
-import type { JsonObject } from './video-model-v4';
 
 /** By these symbols `ai` knows the error of a call, whichever copy of its packages has made it. */
 const AI_SDK_ERROR: unique symbol = Symbol.for('vercel.ai.error');
@@ -22,7 +21,7 @@ interface CallErrorFacts {
   /** Whether `ai` may repeat the call: it joins its job again, so repeating never pays twice. */
   isRetryable: boolean;
   statusCode?: number;
-  data?: JsonObject;
+  data?: Record<string, string>;
 }
 
 /** An error of a call as `ai` expects it: an APICallError of the AI SDK. What went wrong is its cause. */
@@ -35,7 +34,7 @@ export class CallError extends Error {
   readonly requestBodyValues = {};
   readonly isRetryable: boolean;
   readonly statusCode: number | undefined;
-  readonly data: JsonObject | undefined;
+  readonly data: Record<string, string> | undefined;
 
   constructor(message: string, { isRetryable, statusCode, data }: CallErrorFacts, options?: ErrorOptions) {
     super(cleanText(message, LONGEST_MESSAGE_CHARS), options);

@@ -9,10 +9,7 @@ import type { ModelVideo } from './video-model-v4';
  * How a model hands videos over. `bytes`: read from the storage, as `ai` expects. `link`: a link of the storage, which `ai`
  * downloads. `stored`: not at all; they stay in the storage, and the metadata says where.
  */
-export const DELIVERIES = ['bytes', 'link', 'stored'] as const;
-
-/** One of `bytes`, `link` and `stored`. */
-export type Delivery = (typeof DELIVERIES)[number];
+export type Delivery = 'bytes' | 'link' | 'stored';
 
 /** `ai` keeps every video in memory, and once more as base64 text if that is asked for. */
 export const DEFAULT_MAX_VIDEO_BYTES = 256 * 1024 * 1024;
@@ -60,6 +57,9 @@ const DELIVER: Record<Delivery, (video: StoredVideo, storage: () => VideoStorage
   }),
   stored: async ({ contentType }) => ({ type: 'uploaded', mediaType: contentType }),
 };
+
+/** Every value of `Delivery`. */
+export const DELIVERIES = Object.keys(DELIVER);
 
 function refuseTooLarge(found: readonly VideoOfJob[], maxVideoBytes: number): void {
   const bytes = found.reduce((sum, { video }) => sum + video.bytes, 0);

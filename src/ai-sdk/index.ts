@@ -1,11 +1,9 @@
 export type { Delivery } from './deliver-video';
 export type { ModelJobOptions } from './model-options';
 export { type JobVideoModel, type VideoModelOptions, videoModel } from './video-model';
+export type { AiSdkFile, JsonValue } from './video-model-types';
 export type {
-  JsonObject,
-  JsonValue,
   ModelCall,
-  ModelFile,
   ModelMetadata,
   ModelResponse,
   ModelResult,

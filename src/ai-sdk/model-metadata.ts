@@ -1,5 +1,5 @@
 import type { JobResult } from '../contract/job';
-import type { JsonObject, ModelMetadata, ModelWarning } from './video-model-v4';
+import type { ModelMetadata, ModelWarning } from './video-model-v4';
 
 /** A job that succeeded. */
 export interface EndedJob {
@@ -13,7 +13,7 @@ export function metadataOf(ended: readonly EndedJob[]): ModelMetadata {
   return { videogen: { ...videos[0], phase: 'succeeded', videos } };
 }
 
-function factsOf({ workflowId, result }: EndedJob): JsonObject {
+function factsOf({ workflowId, result }: EndedJob): ModelMetadata['videogen'] {
   const { video, ...facts } = result;
   // JSON leaves out what is undefined.
   return JSON.parse(JSON.stringify({ workflowId, ...facts, ...video }));

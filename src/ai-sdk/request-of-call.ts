@@ -4,7 +4,8 @@ import { ASPECT_RATIOS } from '../contract/request';
 import { SIZES, shapeOf } from '../contract/video-size';
 import { BadImage, type CheckedImage, checkImage } from '../storage';
 import { refused } from './model-options';
-import type { ModelCall, ModelFile, ModelWarning } from './video-model-v4';
+import type { AiSdkFile } from './video-model-types';
+import type { ModelCall, ModelWarning } from './video-model-v4';
 
 /** A call in the words of the service's interface. */
 export interface RequestOfCall {
@@ -53,7 +54,6 @@ function shapeOfCall({ resolution: size, aspectRatio }: ModelCall): Mapped {
     warnings,
   };
 }
-
 
 /** What the interface has no field for, and when a call asks for it. */
 const UNSUPPORTED: readonly [feature: string, isAsked: (call: ModelCall) => boolean, details: string][] = [
@@ -106,7 +106,7 @@ function imageOfCall({ image, frameImages = [] }: ModelCall): { url?: string; im
 const DATA_URL = /^data:[^,]{0,200};base64,/i;
 
 /** Undefined for an image that the service fetches itself. */
-function bytesOf(file: ModelFile): Buffer | undefined {
+function bytesOf(file: AiSdkFile): Buffer | undefined {
   if (file.type === 'file') {
     const { data } = file;
     return typeof data === 'string'

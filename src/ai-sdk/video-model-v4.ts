@@ -1,18 +1,7 @@
-/**
- * The part of the AI SDK's video model, version 4, that `videoModel` uses. Written out, so that programs without the AI SDK
- * need none of its packages.
- */
+import type { AiSdkFile, JsonValue } from './video-model-types';
 
-/** A value of JSON. */
-export type JsonValue = null | string | number | boolean | JsonValue[] | JsonObject;
-
-/** An object of JSON. */
-export type JsonObject = { [name: string]: JsonValue | undefined };
-
-/** An image that a call begins with, as bytes, as base64 text or as a URL. */
-export type ModelFile =
-  | { type: 'file'; mediaType: string; data: string | Uint8Array }
-  | { type: 'url'; url: string };
+// What a VideoModelV4 of the AI SDK is asked for and answers with, as far as `videoModel` has it. Written out for the same
+// reason as the types of models that are called.
 
 /** What one call of `experimental_generateVideo` or `experimental_startVideo` asks a model for. */
 export interface ModelCall {
@@ -27,9 +16,9 @@ export interface ModelCall {
   duration: number | undefined;
   fps: number | undefined;
   seed: number | undefined;
-  image: ModelFile | undefined;
-  frameImages: { image: ModelFile; frameType: string }[] | undefined;
-  inputReferences: ModelFile[] | undefined;
+  image: AiSdkFile | undefined;
+  frameImages: { image: AiSdkFile; frameType: string }[] | undefined;
+  inputReferences: AiSdkFile[] | undefined;
   generateAudio: boolean | undefined;
   /** By the name of a provider; ours is `videogen`. */
   providerOptions: Record<string, object | undefined>;
@@ -56,7 +45,7 @@ export interface ModelResponse {
 }
 
 /** Facts about the jobs of a call, under the name of the provider. */
-export type ModelMetadata = { videogen: JsonObject };
+export type ModelMetadata = { videogen: { [name: string]: JsonValue | undefined } };
 
 /** The videos of a call. */
 export interface ModelResult {
