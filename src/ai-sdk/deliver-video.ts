@@ -29,13 +29,15 @@ export interface DeliveryOptions {
   storage(): VideoStorage;
 }
 
+const ANOTHER_ONE = 'To make another one, call with providerOptions.videogen.fresh or another name.';
+
 /** The videos of one call. What cannot be handed over is still stored, and the error says where. */
 export async function deliver(
   found: readonly VideoOfJob[],
   { delivery, maxVideoBytes, storage }: DeliveryOptions,
 ): Promise<ModelVideo[]> {
   for (const { workflowId, video } of found) {
-    if (hasExpired(video)) throw unread(describeExpired(workflowId, video));
+    if (hasExpired(video)) throw unread(`${describeExpired(workflowId, video)} ${ANOTHER_ONE}`);
   }
   if (delivery === 'bytes') refuseTooLarge(found, maxVideoBytes);
   const videos: ModelVideo[] = [];
@@ -75,7 +77,7 @@ async function readVideo(video: StoredVideo, storage: VideoStorage): Promise<Uin
   const stream = await storage.open?.(uri);
   if (stream === undefined) {
     throw unread(
-      `The video is stored at ${uri}, which this process cannot read: set VIDEOGEN_STORAGE here as on the workers (or the option storage of videoModel), or set delivery to stored to get its address alone. If it was there before, it was removed.`,
+      `The video is stored at ${uri}, which this process cannot read: set VIDEOGEN_STORAGE here as on the workers (or the option storage of videoModel), or set delivery to stored to get its address alone. If it was removed: ${ANOTHER_ONE.replace(/^To/, 'to')}`,
     );
   }
   const data = new Uint8Array(bytes);

@@ -7,6 +7,12 @@ export interface EndedJob {
   result: JobResult;
 }
 
+/** A job that failed, or that Temporal does not have. */
+export interface FailedJob {
+  workflowId: string;
+  sentence: string;
+}
+
 /** What `providerMetadata.videogen` says: the facts of the first video, and under `videos` those of each. */
 export function metadataOf(ended: readonly EndedJob[]): ModelMetadata {
   const videos = ended.map(factsOf);
@@ -19,6 +25,13 @@ function factsOf({ workflowId, result }: EndedJob): ModelMetadata['videogen'] {
   return JSON.parse(JSON.stringify({ workflowId, ...facts, ...video }));
 }
 
-export function warningsOf({ result }: EndedJob): ModelWarning[] {
-  return result.warnings.map((message) => ({ type: 'other', message }));
+/** Those of the jobs, and the jobs that failed beside others that did not: their videos are paid for and wanted. */
+export function warningsOf(ended: readonly EndedJob[], failed: readonly FailedJob[]): ModelWarning[] {
+  const messages = [
+    ...failed.map(
+      ({ sentence }) => `One of ${ended.length + failed.length} videos was not made. ${sentence}`,
+    ),
+    ...ended.flatMap(({ result }) => result.warnings),
+  ];
+  return messages.map((message) => ({ type: 'other', message }));
 }

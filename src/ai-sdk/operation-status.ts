@@ -4,7 +4,7 @@ import { isWorkflowId } from '../contract/input-rules';
 import { describeDecisionCommands } from '../contract/lost-submit';
 import type { JobOverview } from '../contract/overview';
 import { isVideoFailure } from '../contract/video-failure';
-import type { EndedJob } from './model-metadata';
+import type { EndedJob, FailedJob } from './model-metadata';
 import { refused } from './model-options';
 import { MOST_VIDEOS_PER_CALL } from './prepare-call';
 import type { ModelMetadata, ModelWarning } from './video-model-v4';
@@ -17,23 +17,25 @@ export function readOperation(operation: unknown): string[] {
   throw refused('the operation is not one of this model: pass on what experimental_startVideo returned');
 }
 
-/** Where the jobs of one call are, together: one that failed fails the call, and the others go on. */
+/** Where the jobs of one call are, together. */
 export type JobsStatus =
   | { state: 'pending'; jobs: JobOverview[] }
-  | { state: 'failed'; workflowId: string; sentence: string }
-  | { state: 'succeeded'; jobs: EndedJob[] };
+  | { state: 'failed'; first: FailedJob }
+  | { state: 'succeeded'; jobs: EndedJob[]; failed: FailedJob[] };
 
 type JobStatus =
   | { state: 'pending'; overview: JobOverview }
-  | { state: 'failed'; workflowId: string; sentence: string }
+  | ({ state: 'failed' } & FailedJob)
   | { state: 'succeeded'; job: EndedJob };
 
 export async function statusOfJobs(client: VideoClient, names: readonly string[]): Promise<JobsStatus> {
   const found = await Promise.all(names.map((name) => statusOfJob(client, name)));
-  for (const one of found) if (one.state === 'failed') return one;
   const pending = found.flatMap((one) => (one.state === 'pending' ? [one.overview] : []));
   if (pending.length > 0) return { state: 'pending', jobs: pending };
-  return { state: 'succeeded', jobs: found.flatMap((one) => (one.state === 'succeeded' ? [one.job] : [])) };
+  const failed = found.flatMap((one) => (one.state === 'failed' ? [one] : []));
+  const jobs = found.flatMap((one) => (one.state === 'succeeded' ? [one.job] : []));
+  const [first] = failed;
+  return first && jobs.length === 0 ? { state: 'failed', first } : { state: 'succeeded', jobs, failed };
 }
 
 /** Without a worker: Temporal itself knows how far a job is. */

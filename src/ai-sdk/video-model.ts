@@ -3,10 +3,11 @@ import { createVideoClient, type VideoClient } from '../client/video-client';
 import type { VideoJob } from '../client/video-job';
 import { ConfigError, type Environment } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
+import { isVideoFailure, type VideoFailure } from '../contract/video-failure';
 import { createStorage, storeImage, type VideoStorage } from '../storage';
 import { toCallError } from './call-error';
 import { DEFAULT_MAX_VIDEO_BYTES, DELIVERIES, type Delivery, deliver } from './deliver-video';
-import { type EndedJob, metadataOf, warningsOf } from './model-metadata';
+import { type EndedJob, type FailedJob, metadataOf, warningsOf } from './model-metadata';
 import { type ModelJobOptions, PROVIDER } from './model-options';
 import { pendingStatus, readOperation, statusOfJobs } from './operation-status';
 import { type PreparedCall, prepareCall } from './prepare-call';
@@ -83,12 +84,12 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
     return Promise.all(names.map((workflowId) => client.start(input, { workflowId })));
   };
 
-  const result = async (ended: readonly EndedJob[]): Promise<ModelResult> => ({
+  const result = async (ended: readonly EndedJob[], failed: readonly FailedJob[]): Promise<ModelResult> => ({
     videos: await deliver(
       ended.map(({ workflowId, result: { video } }) => ({ workflowId, video })),
       { delivery, maxVideoBytes, storage },
     ),
-    warnings: ended.flatMap(warningsOf),
+    warnings: warningsOf(ended, failed),
     providerMetadata: metadataOf(ended),
     response: response(),
   });
@@ -104,9 +105,10 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
       asCall(call.abortSignal, async () => {
         const prepared = prepareCall(call, defaults);
         const starting = start(prepared);
-        const waiting = starting.then((jobs) => Promise.all(jobs.map(endOf)));
+        const waiting = starting.then(endsOf);
         try {
-          const { videos, warnings, ...rest } = await result(await unlessAborted(waiting, call.abortSignal));
+          const { ended, failed } = await unlessAborted(waiting, call.abortSignal);
+          const { videos, warnings, ...rest } = await result(ended, failed);
           return { videos, warnings: [...prepared.warnings, ...warnings], ...rest };
         } finally {
           if (prepared.cancelOnAbort && call.abortSignal?.aborted) await starting.then(cancelAll);
@@ -142,12 +144,19 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
           case 'pending':
             return { ...pendingStatus(status.jobs), response: response() };
           case 'failed': {
-            const { workflowId, sentence } = status;
-            const providerMetadata = { videogen: { workflowId } };
-            return { status: 'error', error: sentence, providerMetadata, response: response() };
+            const { workflowId, sentence: error } = status.first;
+            return {
+              status: 'error',
+              error,
+              providerMetadata: { videogen: { workflowId } },
+              response: response(),
+            };
           }
           case 'succeeded':
-            return { status: 'completed', ...(await unlessAborted(result(status.jobs), abortSignal)) };
+            return {
+              status: 'completed',
+              ...(await unlessAborted(result(status.jobs, status.failed), abortSignal)),
+            };
         }
       }),
 
@@ -155,10 +164,27 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
   };
 }
 
+/** How the jobs of a call ended. Rejects with the first failure if none has a video. */
+async function endsOf(jobs: readonly VideoJob[]): Promise<{ ended: EndedJob[]; failed: FailedJob[] }> {
+  const ends = await Promise.all(jobs.map(endOf));
+  const ended = ends.flatMap((end) => ('result' in end ? [end] : []));
+  const failures = ends.flatMap((end) => ('failure' in end ? [end] : []));
+  const [first] = failures;
+  if (first && ended.length === 0) throw first.failure;
+  const failed = failures.map(({ workflowId, failure }) => ({ workflowId, sentence: failure.message }));
+  return { ended, failed };
+}
+
 /** The task id first: a lost submit waits for a decision for a day, and who waits for the video has to know. */
-async function endOf(job: VideoJob): Promise<EndedJob> {
-  await job.taskId();
-  return { workflowId: job.workflowId, result: await job.result() };
+async function endOf(job: VideoJob): Promise<EndedJob | { workflowId: string; failure: VideoFailure }> {
+  const { workflowId } = job;
+  try {
+    await job.taskId();
+    return { workflowId, result: await job.result() };
+  } catch (failure) {
+    if (isVideoFailure(failure)) return { workflowId, failure };
+    throw failure;
+  }
 }
 
 async function cancelAll(jobs: readonly VideoJob[]): Promise<void> {

@@ -79,6 +79,6 @@ test('a link is one of the storage, and a storage without links says so', async 
 
 test('a video that has expired is not handed over', async () => {
   await expect(delivered(stored({ expiresAt: '2020-01-01T00:00:00.000Z' }))).rejects.toThrow(
-    'The video of fox has expired: it was kept until 2020-01-01T00:00:00.000Z.',
+    'The video of fox has expired: it was kept until 2020-01-01T00:00:00.000Z. To make another one, call with providerOptions.videogen.fresh',
   );
 });

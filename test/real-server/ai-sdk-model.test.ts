@@ -181,6 +181,26 @@ describe('a call', () => {
     });
   });
 
+  test('for several videos hands over those that were made, with a warning for one that was not', async () => {
+    await withModel({}, async ({ model, emulator }) => {
+      const call = callOf({ prompt: newPrompt(), n: 2 });
+      emulator.next('submit', { kind: 'failed-task', code: 'season', message: 'no foxes today' });
+      const waited = await model.doGenerate(call);
+      const { operation } = await model.doStart(call);
+      for (const answer of [waited, await model.doStatus({ operation })]) {
+        expect(answer).toMatchObject({
+          videos: [{ type: 'binary' }],
+          warnings: [
+            { message: expect.stringMatching(/^One of 2 videos was not made[.] .*season no foxes today/) },
+          ],
+          providerMetadata: { videogen: { videos: [{ bytes: expect.any(Number) }] } },
+        });
+      }
+      expect(operation).toHaveLength(2);
+      expect(emulator.generations()).toHaveLength(2);
+    });
+  });
+
   test('under a name of another request is refused with the differences', async () => {
     await withModel({}, async ({ model }) => {
       const providerOptions = { videogen: { name: `fox-${randomUUID()}` } };
