@@ -23,7 +23,8 @@ export function jobNameOf(
 }
 
 function idempotencyKeyIn(headers: ModelCall['headers'] = {}): string | undefined {
-  return Object.entries(headers).find(([name]) => name.toLowerCase() === 'idempotency-key')?.[1];
+  // An empty one would be that of every caller who forgot it.
+  return Object.entries(headers).find(([name]) => name.toLowerCase() === 'idempotency-key')?.[1] || undefined;
 }
 
 const freshIds = new WeakMap<object, string>();

@@ -39,11 +39,16 @@ function shapeOfCall({ resolution: size, aspectRatio }: ModelCall): Mapped {
   const warnings: ModelWarning[] = [];
   if (aspectRatio !== undefined && ratio === undefined) {
     warnings.push(
-      unsupported('aspectRatio', `${describeValue(aspectRatio)} is none of ${ASPECT_RATIOS.join(', ')}.`),
+      unsupported(
+        'aspectRatio',
+        `${describeValue(aspectRatio)} is none of ${ASPECT_RATIOS.join(', ')}, so it was left out.`,
+      ),
     );
   }
   if (size !== undefined && shape === undefined) {
-    warnings.push(unsupported('resolution', `${describeValue(size)} is none of ${SIZES.join(', ')}.`));
+    warnings.push(
+      unsupported('resolution', `${describeValue(size)} is none of ${SIZES.join(', ')}, so it was left out.`),
+    );
   }
   if (shape && ratio !== undefined && ratio !== shape.aspect_ratio) {
     const details = `${size} is ${shape.aspect_ratio}: the service is asked for ${shape.resolution} and ${ratio}.`;

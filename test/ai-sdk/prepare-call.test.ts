@@ -53,6 +53,7 @@ describe('the name of a call', () => {
       keyed('order-17', { providerOptions: { videogen: { deadline: '2h' } } }),
     );
     expect(keyed('order-17')).not.toEqual(keyed('order-18'));
+    expect(keyed('')).toEqual(prepared().names);
   });
 
   test('is new with fresh for each call, and the same when ai repeats one', () => {
