@@ -19,7 +19,11 @@ const shared = {
     // The SDK, which jest does not run either, loads this by its path.
     '^[.]/failure-converter$': '<rootDir>/dist/src/encryption/failure-converter.js',
   },
-  modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/test/mutants/node_modules'],
+  modulePathIgnorePatterns: [
+    '<rootDir>/dist',
+    '<rootDir>/test/mutants/node_modules',
+    '<rootDir>/test/ai-sdk/node_modules',
+  ],
 };
 
 // Tests that need a Temporal server stand apart, so that `jest --selectProjects pure` answers in seconds.
@@ -31,6 +35,9 @@ const NEEDS_A_SERVER = [
 
 // Left out only where no browser can be had, and whoever runs them says so.
 const NEEDS_A_BROWSER = ['<rootDir>/test/real-server/gateway-page.test.ts'];
+
+// Tests of other people's packages with our workers.
+const NEEDS_PROVIDERS = ['<rootDir>/test/ai-sdk/providers/'];
 
 // Tests of what is published: they pack it and install it elsewhere.
 const NEEDS_A_TARBALL = ['<rootDir>/test/package/'];
@@ -50,7 +57,8 @@ module.exports = {
       ...shared,
       displayName: 'pure',
       testMatch: ['<rootDir>/test/**/*.test.ts'],
-      testPathIgnorePatterns: [...NEEDS_A_SERVER, ...NEEDS_A_TARBALL],
+      testPathIgnorePatterns: [...NEEDS_A_SERVER, ...NEEDS_PROVIDERS, ...NEEDS_A_TARBALL],
+      globalSetup: '<rootDir>/test/support/ai-sdk-packages.cjs',
     },
     {
       ...shared,
@@ -61,6 +69,13 @@ module.exports = {
         ...filesLeftOut(process.env.VIDEOGEN_TEST_VARIANT).map((file) => `<rootDir>/${file}`),
       ],
       globalSetup: '<rootDir>/test/support/global-setup.ts',
+      globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+    },
+    {
+      ...shared,
+      displayName: 'ai-sdk',
+      testMatch: NEEDS_PROVIDERS.map((folder) => `${folder}**/*.test.ts`),
+      globalSetup: '<rootDir>/test/ai-sdk/providers/global-setup.ts',
       globalTeardown: '<rootDir>/test/support/global-teardown.ts',
     },
     {

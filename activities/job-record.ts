@@ -59,9 +59,19 @@ export class JobRecordFile {
   async read(): Promise<JobRecord | undefined> {
     const found = await readRecord(this.storage, this.key);
     if (found === undefined) return undefined;
-    const { namespace: _, job: __, request, service, submittedAt, cost, choice, ...record } = found;
+    const {
+      namespace: _,
+      job: __,
+      request,
+      service,
+      submittedAt,
+      cost,
+      choice,
+      submitWarnings,
+      ...record
+    } = found;
     this.requestOnRecord ??= request;
-    this.facts = { service, submittedAt, cost, choice };
+    this.facts = { service, submittedAt, cost, choice, submitWarnings };
     return record;
   }
 

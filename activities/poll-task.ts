@@ -74,7 +74,7 @@ function toStatus({
     case 'unknown':
       return { state: task.state, word, retryAfterMs };
     case 'succeeded':
-      return { state: task.state, word, hasVideo: task.videoUrl !== undefined, ...cost };
+      return { state: task.state, word, hasVideo: (task.videoUrl ?? task.videoBytes) !== undefined, ...cost };
     case 'failed':
       return { state: task.state, word, ...serviceMessage, ...(refused && { refused }), ...cost };
     case 'cancelled':

@@ -99,10 +99,11 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       const connectedAtMs = performance.now();
       const earlierBytes = download.bytes;
       logEvent('downloading', { ...named, ...(download.bytes > 0 && { bytes: download.bytes }) });
-      await receiveVideo(download, { service, rateLimiter, taskId, pace, signal });
+      const told = await receiveVideo(download, { service, rateLimiter, taskId, pace, signal });
       measureSpeed(download.bytes - earlierBytes, performance.now() - connectedAtMs);
       const { key, video, doubts } = await keeping.publish(download);
-      const warnings = [...describeMismatches(expected, video), ...doubts, ...keeping.doubts];
+      const ofService = new Set([...(record?.facts.submitWarnings ?? []), ...told]);
+      const warnings = [...ofService, ...describeMismatches(expected, video), ...doubts, ...keeping.doubts];
       if (deps.sidecar !== false) {
         const { requestOnRecord: request } = record ?? {};
         const about = { workflowId: jobId(input), taskId, request, seed: expected.seed };

@@ -2,6 +2,7 @@ import type { FailureType } from '../../src/contract/failure-table';
 import { FRUITFUL_BYTES, FRUITLESS_CONNECTIONS } from '../../src/contract/policies';
 import { NO_SECRETS, redact } from '../../src/contract/redact';
 import {
+  openVideoBytes,
   type RateLimiter,
   ServiceFault,
   type TaskReading,
@@ -29,9 +30,9 @@ export interface ReceiveVideoOptions {
 
 /**
  * Connects until the whole video has arrived, each time with a fresh link and from where the last connection stopped. When
- * connections make no progress, it fails, so that Temporal's retry policy pauses.
+ * connections make no progress, it fails, so that Temporal's retry policy pauses. Returns what the service warns of.
  */
-export async function receiveVideo(download: VideoDownload, options: ReceiveVideoOptions): Promise<void> {
+export async function receiveVideo(download: VideoDownload, options: ReceiveVideoOptions): Promise<string[]> {
   const { taskId, pace } = options;
   const endsAtMs = Date.now() + pace.attemptMs;
   let furthestBytes = download.bytes;
@@ -48,25 +49,27 @@ export async function receiveVideo(download: VideoDownload, options: ReceiveVide
   }
 }
 
-/** One connection, from a fresh link to the end of its stream. */
+/** One connection, from a fresh link to the end of its stream. A service may also send the video with its answer. */
 async function receiveOnce(
   download: VideoDownload,
   { service, rateLimiter, taskId, pace, signal }: ReceiveVideoOptions,
   endsAtMs: number,
-): Promise<void> {
-  const link = await freshLink(taskId, () =>
+): Promise<string[]> {
+  const { video, warnings } = await freshVideo(taskId, () =>
     callWithinLimits(rateLimiter, 'poll', () => service.poll(taskId, { signal })),
   );
   const from = download.resumePoint;
-  const body = await callWithinLimits(rateLimiter, 'download', () =>
-    service.openVideo(link, { signal, from }),
-  );
+  const body =
+    typeof video === 'string'
+      ? await callWithinLimits(rateLimiter, 'download', () => service.openVideo(video, { signal, from }))
+      : openVideoBytes(video, { from });
   const stopWatching = watchPace(body.stream, download, pace, endsAtMs);
   let offset = download.bytes;
   try {
     await download.expect(body);
     offset = download.bytes;
     await download.write(body.stream);
+    return warnings;
   } catch (error) {
     throw signal.aborted ? error : faultOf(error, body);
   } finally {
@@ -101,11 +104,18 @@ const WITHOUT_LINK: Record<TaskReading['task']['state'], FailureType> = {
   cancelled: 'GenerationCancelled',
 };
 
+/** A link to a video, or its bytes. */
+interface FreshVideo {
+  video: string | Uint8Array;
+  warnings: string[];
+}
+
 /** Polls for the link. It is never stored, because links are secrets and expire. */
-async function freshLink(taskId: string, poll: () => Promise<TaskReading>): Promise<string> {
+async function freshVideo(taskId: string, poll: () => Promise<TaskReading>): Promise<FreshVideo> {
   try {
-    const { task, serviceMessage, refusedContent } = await poll();
-    if (task.state === 'succeeded' && task.videoUrl !== undefined) return task.videoUrl;
+    const { task, serviceMessage, refusedContent, warnings = [] } = await poll();
+    const video = task.state === 'succeeded' ? (task.videoUrl ?? task.videoBytes) : undefined;
+    if (video !== undefined) return { video, warnings };
     const type = task.state === 'failed' && refusedContent ? 'ContentRefused' : WITHOUT_LINK[task.state];
     throw createCallFailure(type, 'download', {
       taskId,

@@ -202,6 +202,9 @@ class SubmitAttempt {
     refuseIfLate(this.input.startedAtMs);
     const answer = await tools.service.submit(request, { idempotencyKey: this.idempotencyKey });
     this.leave({ taskId: answer.taskId });
+    // The download finds them in the record: the workflow and its history do without.
+    if (answer.warnings?.length)
+      this.record.facts = { ...this.record.facts, submitWarnings: answer.warnings };
     logEvent('submitted', { job: this.input.job, taskId: answer.taskId });
     await this.record.writeTask(answer.taskId);
     await this.reservation.settle();

@@ -1,7 +1,19 @@
+export { type AiSdkServiceOptions, aiSdkService } from './ai-sdk-service';
+export type { VideoSize } from './call-options';
 export type { Delivery } from './deliver-video';
+export { type AiSdkPackageOptions, findAiSdkProblem, loadAiSdkService } from './load-ai-sdk-service';
 export type { ModelJobOptions } from './model-options';
+export type { OperationStorage } from './operations';
 export { type JobVideoModel, type VideoModelOptions, videoModel } from './video-model';
-export type { AiSdkFile, JsonValue } from './video-model-types';
+export type {
+  AiSdkCallOptions,
+  AiSdkFetch,
+  AiSdkFile,
+  AiSdkModelSource,
+  AiSdkProviderOptions,
+  AiSdkVideoModel,
+  JsonValue,
+} from './video-model-types';
 export type {
   ModelCall,
   ModelMetadata,

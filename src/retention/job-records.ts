@@ -40,6 +40,7 @@ const fileSchema = z
     service: z.string().optional().catch(undefined),
     submittedAt: z.string().optional().catch(undefined),
     cost: z.unknown().transform(readCost).optional(),
+    submitWarnings: z.array(z.string()).optional().catch(undefined),
     choice: z.unknown().transform(readChoice).optional(),
   })
   .and(recordSchema);
@@ -53,6 +54,8 @@ export interface RecordedFacts {
   /** When the last request was sent: ISO 8601. */
   submittedAt?: string | undefined;
   cost?: JobCost | undefined;
+  /** What the service cannot do of the request, a sentence each, for the result of the job. */
+  submitWarnings?: string[] | undefined;
 }
 
 /** How far a job has come, as recorded in the storage. */

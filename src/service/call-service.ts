@@ -7,8 +7,7 @@ import type { HttpAnswer, TracedReading } from './read-answer';
 import { type FaultFacts, ServiceFault } from './service-fault';
 
 /** Answers are small JSON; a larger one is a mistake or an attack. */
-const MAX_ANSWER_BYTES = 1024 * 1024;
-const TOO_LARGE = `the answer is larger than ${MAX_ANSWER_BYTES} bytes`;
+export const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /** Milliseconds without a byte: until the headers, and between two chunks of the body. */
 export interface AnswerTimeouts {
@@ -21,7 +20,7 @@ export interface ServiceCall extends AnswerTimeouts {
   origin?: string;
   path: string;
   headers?: Record<string, string>;
-  body?: string;
+  body?: string | Uint8Array;
   signal?: AbortSignal;
   /** How many bytes of the body are buffered ahead of its reader. */
   highWaterMark?: number;
@@ -58,14 +57,24 @@ export async function callService(
 /** The whole body as text, decoded if the server sent an encoding. The size limit applies before and after decoding. */
 export async function bodyText(
   answer: Dispatcher.ResponseData,
-  { signal, secrets }: Pick<ServiceCall, 'signal' | 'secrets'>,
+  call: Pick<ServiceCall, 'signal' | 'secrets'>,
 ): Promise<string> {
+  return textOf(await bodyBytes(answer, call), answer.headers['content-type']);
+}
+
+/** The same as bytes. */
+export async function bodyBytes(
+  answer: Dispatcher.ResponseData,
+  { signal, secrets }: Pick<ServiceCall, 'signal' | 'secrets'>,
+  mostBytes = MAX_ANSWER_BYTES,
+): Promise<Buffer> {
+  const tooLarge = `the answer is larger than ${mostBytes} bytes`;
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
     for await (const chunk of answer.body) {
       bytes += chunk.length;
-      if (bytes > MAX_ANSWER_BYTES) throw unreadable(answer, TOO_LARGE);
+      if (bytes > mostBytes) throw unreadable(answer, tooLarge);
       chunks.push(chunk);
     }
   } catch (error) {
@@ -74,11 +83,11 @@ export async function bodyText(
   }
   const whole = Buffer.concat(chunks);
   const encoding = encodingOf(answer.headers);
-  const decoded = encoding && (await decodeBytes(whole, encoding, MAX_ANSWER_BYTES));
-  if (!decoded) return textOf(whole, answer.headers['content-type']);
-  if (decoded.ok) return textOf(decoded.bytes, answer.headers['content-type']);
+  const decoded = encoding && (await decodeBytes(whole, encoding, mostBytes));
+  if (!decoded) return whole;
+  if (decoded.ok) return decoded.bytes;
   const undecodable = `the answer cannot be decoded as ${encoding}, which its Content-Encoding names`;
-  throw unreadable(answer, decoded.why === 'too-large' ? TOO_LARGE : undecodable);
+  throw unreadable(answer, decoded.why === 'too-large' ? tooLarge : undecodable);
 }
 
 function unreadable({ statusCode: status }: Dispatcher.ResponseData, message: string): ServiceFault {

@@ -15,7 +15,9 @@ import { DEFAULT_TIMEOUTS, type ServiceTimeouts, type VideoServiceOptions } from
 
 export type CancelAnswer = 'asked' | 'refused' | 'not-offered';
 
-export type TaskReading = AnswerReading & Pick<TracedReading, 'doubts' | 'retryAfterMs'>;
+/** What one poll says. `warnings` are what the service could not do of the request: they reach the result of the job. */
+export type TaskReading = AnswerReading &
+  Pick<TracedReading, 'doubts' | 'retryAfterMs'> & { warnings?: string[] };
 
 /** The video generation service. Each call is one attempt: only Temporal retries. */
 export interface VideoService {
@@ -23,11 +25,14 @@ export interface VideoService {
   readonly address?: string;
   /** Where the service differs from the interface, for parsing requests and for the polling interval. */
   readonly profile?: ServiceProfile;
-  /** Returns the new task, and what contradicts the reading of the answer, a sentence each. */
+  /**
+   * Returns the new task, and what contradicts the reading of the answer, a sentence each. `warnings` are what the service
+   * cannot do of the request: they reach the result of the job.
+   */
   submit(
     request: VideoRequest,
     options: { idempotencyKey: string },
-  ): Promise<{ taskId: string; doubts: string[] }>;
+  ): Promise<{ taskId: string; doubts: string[]; warnings?: string[] }>;
   poll(taskId: string, options?: { signal?: AbortSignal }): Promise<TaskReading>;
   /** Throws a `ServiceFault` of the kind `not-allowed` when the link, or a redirect, leads to a forbidden address. */
   openVideo(link: string, options?: OpenVideoOptions): Promise<VideoBody>;
@@ -89,7 +94,7 @@ async function submit(
 }
 
 /** Why a 2xx answer to a submit has no task id: it refuses the request, or it cannot be read. */
-function missingTaskFault({ status, rawBody, reading, secrets }: Answered): ServiceFault {
+export function missingTaskFault({ status, rawBody, reading, secrets }: Answered): ServiceFault {
   const { unusableId, refusal, serviceMessage } = reading;
   const { code, message = redact(rawBody, secrets) } = serviceMessage;
   const refusedContent = refusedContentOf(reading);

@@ -33,6 +33,7 @@ export {
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
 export type { ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';
 export { type Reach, ServiceReach } from './service-reach';
+export { openVideoBytes } from './video-bytes';
 export type { ResumePoint } from './video-range';
 export { createVideoService } from './video-service';
 export { createWebhookSender } from './webhook-sender';

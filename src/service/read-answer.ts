@@ -40,10 +40,13 @@ export interface HttpAnswer {
   request?: AnswerWords['request'];
 }
 
-/** The state of a task; only `succeeded` has a video. `word` is the service's own word for it, '' if there is none. */
+/**
+ * The state of a task; only `succeeded` has a video, behind a link or as its bytes. `word` is the service's own word for it, ''
+ * if there is none.
+ */
 export type VideoState =
   | { state: 'queued' | 'running'; word: string; percent?: number }
-  | { state: 'succeeded'; word: string; videoUrl?: string }
+  | { state: 'succeeded'; word: string; videoUrl?: string; videoBytes?: Uint8Array }
   | { state: 'failed'; word: string }
   | { state: 'cancelled'; word: string }
   | { state: 'unknown'; word: string };

@@ -32,7 +32,7 @@ const MAX_HOST_LENGTH = 200;
 export type Question = Pick<ServiceCall, 'method' | 'path' | 'headers' | 'body' | 'signal'>;
 
 /** Answers to a poll that are about the task when they say that its content was refused. */
-const REFUSED_TASK_STATUSES = [400, 422, 451];
+export const REFUSED_TASK_STATUSES = [400, 422, 451];
 
 /** An answer that is not a refusal. */
 export interface Answered {
@@ -107,7 +107,7 @@ export class ServiceConnection {
       const { serviceMessage } = wordsOf(reading);
       const shown = { ...serviceMessage, ...(redirect && { message: redirect }) };
       throw refusalFault({ status, body }, { ...reading, serviceMessage: shown }, secrets, {
-        limited: this.isLimit(status, body),
+        limited: isLimit(this.profile, status, body),
         taskMayExist: isSubmit && refusals?.taskMayExist?.includes(status),
         ...(isSubmit &&
           mayBeContent(status, reading) && {
@@ -179,12 +179,13 @@ export class ServiceConnection {
     const inBody = kind === 'submit' && reading.taskId === undefined ? reading.refusal?.status : undefined;
     return byCode ?? inBody ?? httpStatus;
   }
+}
 
-  private isLimit(status: number, body: string): boolean {
-    if (status === 429) return true;
-    const { limited = [] } = this.profile.refusals ?? {};
-    return limited.some((limit) => limit.status === status && body.includes(limit.says ?? ''));
-  }
+/** Whether an answer asks for fewer requests. */
+export function isLimit({ refusals }: ServiceProfile, status: number, body: string): boolean {
+  if (status === 429) return true;
+  const { limited = [] } = refusals ?? {};
+  return limited.some((limit) => limit.status === status && body.includes(limit.says ?? ''));
 }
 
 /** Headers and body of one answer, within one deadline. */
@@ -201,7 +202,7 @@ async function exchange(dispatcher: Dispatcher, call: ServiceCall, limitMs: numb
 }
 
 /** A refusal for content may have a more telling code than the one that is usually read, and a reason in place of a message. */
-function wordsOf(reading: TracedReading): TracedReading {
+export function wordsOf(reading: TracedReading): TracedReading {
   const { code, message } = reading.refusedContent ?? {};
   return {
     ...reading,
@@ -214,7 +215,7 @@ function wordsOf(reading: TracedReading): TracedReading {
 }
 
 /** Most services answer 403 to accounts that they have blocked, and say so in similar words. */
-function mayBeContent(status: number, { refusedContent }: TracedReading): boolean {
+export function mayBeContent(status: number, { refusedContent }: TracedReading): boolean {
   return refusedContent !== undefined && (status !== 403 || refusedContent.isCertain);
 }
 
@@ -226,7 +227,7 @@ export function refusedContentOf({ refusedContent }: TracedReading): RefusedCont
 }
 
 /** Ids and links must stay exact, so they are not redacted: video-service.ts refuses or redacts those that it shows. */
-function redactReading(reading: TracedReading, secrets: Secrets): TracedReading {
+export function redactReading(reading: TracedReading, secrets: Secrets): TracedReading {
   const {
     task,
     serviceMessage: { code, message },

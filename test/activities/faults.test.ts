@@ -4,92 +4,21 @@ import { createVideoActivities } from '../../activities';
 import type { FailureType } from '../../src/contract/failure-table';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../../src/contract/lost-submit';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
+import { createVideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
+import { atLength } from '../support/nightly';
 import { type ActivityWorld, attemptUntilEnd, createActivityWorld, type Ended } from './activity-world';
+import { emulatorService, MODEL_KINDS } from './emulator-model';
+import { COURSES, type Course, LATER, SUBMITS } from './fault-tables';
 import {
   createFaultyService,
   type Fault,
   type FaultyService,
   isRead,
+  type MakeClient,
   startUnreadAddresses,
   type UnreadAddresses,
 } from './faulty-service';
-
-/** How a submit ends after a fault. `tasks` counts those at the service, which a user pays for. */
-interface Course {
-  posts: number;
-  tasks: number;
-  ends: 'task' | FailureType;
-}
-
-const COURSES = {
-  '2/1 task': { posts: 2, tasks: 1, ends: 'task' },
-  '2/2 task': { posts: 2, tasks: 2, ends: 'task' },
-  '1/1 lost': { posts: 1, tasks: 1, ends: 'SubmitUnconfirmed' },
-  '1/0 lost': { posts: 1, tasks: 0, ends: 'SubmitUnconfirmed' },
-  '1/0 refused': { posts: 1, tasks: 0, ends: 'InvalidRequest' },
-} as const satisfies Record<string, Course>;
-
-type CourseName = keyof typeof COURSES;
-
-/**
- * The fault of the first submit, the failure of that attempt, and how the submit continues as POSTs / tasks and its end:
- * with the policies `hold` and `fail`, and with `resubmit`.
- *
- * "Reset before bytes" is a connection that is reset before the request begins. With "reset unread" the request has
- * left; the client cannot know that the server did not read it, so the submit counts as lost.
- */
-// biome-ignore format: a table is read by its columns.
-const SUBMITS: [fault: Fault, failure: FailureType, otherwise: CourseName, resubmit: CourseName][] = [
-  ['refused',            'ServiceUnreachable', '2/1 task',    '2/1 task'],
-  ['reset before bytes', 'ServiceUnreachable', '2/1 task',    '2/1 task'],
-  ['reset unread',       'SubmitUnconfirmed',  '1/0 lost',    '2/1 task'],
-  ['reset after bytes',  'SubmitUnconfirmed',  '1/1 lost',    '2/2 task'],
-  ['cut in headers',     'SubmitUnconfirmed',  '1/1 lost',    '2/2 task'],
-  ['cut in body',        'SubmitUnconfirmed',  '1/1 lost',    '2/2 task'],
-  ['hang',               'SubmitUnconfirmed',  '1/1 lost',    '2/2 task'],
-  [429,                  'RateLimited',        '2/1 task',    '2/1 task'],
-  [500,                  'ServiceFailed',      '2/1 task',    '2/1 task'],
-  [409,                  'SubmitUnconfirmed',  '1/0 lost',    '2/1 task'],
-  [303,                  'SubmitUnconfirmed',  '1/0 lost',    '2/1 task'],
-  [422,                  'InvalidRequest',     '1/0 refused', '1/0 refused'],
-  ['bad JSON',           'SubmitUnconfirmed',  '1/1 lost',    '2/2 task'],
-  ['empty 200',          'SubmitUnconfirmed',  '1/1 lost',    '2/2 task'],
-];
-
-/** The fault of the first poll or connection, and the failure of that attempt, unless it recovers by itself. */
-// biome-ignore format: a table is read by its columns.
-const LATER: [fault: Fault, call: 'poll' | 'download', failure: FailureType | 'recovered'][] = [
-  ['refused',            'poll',     'ServiceUnreachable'],
-  ['reset before bytes', 'poll',     'ServiceUnreachable'],
-  ['reset unread',       'poll',     'ServiceUnreachable'],
-  ['reset after bytes',  'poll',     'ServiceUnreachable'],
-  ['cut in headers',     'poll',     'ServiceUnreachable'],
-  ['cut in body',        'poll',     'ServiceUnreachable'],
-  ['hang',               'poll',     'ServiceUnreachable'],
-  [429,                  'poll',     'RateLimited'],
-  [500,                  'poll',     'ServiceFailed'],
-  [409,                  'poll',     'AnswerUnreadable'],
-  [303,                  'poll',     'AnswerUnreadable'],
-  [422,                  'poll',     'AnswerUnreadable'],
-  ['bad JSON',           'poll',     'AnswerUnreadable'],
-  ['empty 200',          'poll',     'AnswerUnreadable'],
-
-  ['refused',            'download', 'ServiceUnreachable'],
-  ['reset before bytes', 'download', 'ServiceUnreachable'],
-  ['reset unread',       'download', 'recovered'],
-  ['reset after bytes',  'download', 'recovered'],
-  ['cut in headers',     'download', 'recovered'],
-  ['cut in body',        'download', 'recovered'],
-  ['hang',               'download', 'recovered'],
-  [429,                  'download', 'RateLimited'],
-  [500,                  'download', 'ServiceFailed'],
-  [409,                  'download', 'VideoUnavailable'],
-  [303,                  'download', 'VideoUnavailable'],
-  [422,                  'download', 'VideoUnavailable'],
-  ['bad JSON',           'download', 'VideoCorrupt'],
-  ['empty 200',          'download', 'VideoCorrupt'],
-];
 
 let unread: UnreadAddresses & { close(): Promise<void> };
 let world: ActivityWorld;
@@ -104,11 +33,12 @@ afterAll(async () => {
 
 /** One job's own service, which has met all faults in the end. */
 async function atService(
+  makeClient: MakeClient,
   options: EmulatorOptions,
   work: (service: FaultyService, emulator: Emulator) => Promise<void>,
 ): Promise<void> {
   const emulator = await startEmulator({ jobTimeMs: 0, videoBytes: 64 * 1024, ...options });
-  const service = createFaultyService(emulator, unread);
+  const service = createFaultyService(emulator, unread, makeClient);
   try {
     await work(service, emulator);
     expect(service.unmet()).toEqual([]);
@@ -137,6 +67,8 @@ function submit(service: FaultyService, { job = randomUUID(), ...options }: Subm
   );
 }
 
+const lastTask = (emulator: Emulator) => emulator.generations().at(-1)?.taskId ?? 'no task';
+
 function expectCourse(
   { end, failures }: Ended<{ taskId: string }>,
   { posts, tasks, ends }: Course,
@@ -144,7 +76,8 @@ function expectCourse(
   emulator: Emulator,
 ): void {
   if (end instanceof ApplicationFailure) expect(failures.at(-1)).toBe(ends);
-  else expect([end.taskId, ends]).toEqual([emulator.generations().at(-1)?.taskId, 'task']);
+  // The task of a model that only generates is the answer to its request, which has the id in it.
+  else expect([end.taskId, ends]).toEqual([expect.stringContaining(lastTask(emulator)), 'task']);
   expect({ posts: service.posts.length, tasks: emulator.generations().length }).toEqual({ posts, tasks });
 }
 
@@ -169,79 +102,95 @@ const CELLS = SUBMITS.flatMap(([fault, failure, otherwise, resubmit]) =>
   ),
 );
 
-test.each(CELLS)('%s of a submit, on lost submit %s: %s', async (fault, onLostSubmit, name, failure) => {
-  await atService({}, async (service, emulator) => {
-    service.next('submit', fault);
-    const ended = await submit(service, { onLostSubmit });
-    expectCourse(ended, COURSES[name], service, emulator);
-    expect(ended.failures).toEqual([failure]);
-    const { posts } = COURSES[name];
-    const arrived = emulator.calls.filter(({ call }) => call === 'submit').length;
-    expect(arrived).toBe(isRead(fault) ? posts : posts - 1);
-  });
-});
-
 const PAID_TWICE = SUBMITS.filter(([, , , resubmit]) => COURSES[resubmit].tasks > 1).map(([fault]) => fault);
 
-test.each(PAID_TWICE)(
-  'at a service that honours idempotency keys, %s of a submit is paid for once, even with resubmit',
-  async (fault) => {
-    await atService({ idempotencyKeys: 'honoured' }, async (service, emulator) => {
+/** The same promises for whoever speaks to the service. */
+const CLIENTS: [name: string, MakeClient, isWhole: boolean][] = [
+  ['the service itself', createVideoService, true],
+  ...MODEL_KINDS.map((kind): [string, MakeClient, boolean] => [
+    `a model of the AI SDK, ${kind}`,
+    ({ baseUrl, apiKey, timeouts }) => emulatorService(kind, { baseUrl, apiKey: apiKey() }, { timeouts }),
+    kind === 'by a function' || atLength(false, true),
+  ]),
+];
+
+describe.each(CLIENTS)('%s', (_, makeClient, isWhole) => {
+  // Policies are applied to any client by the same code, and downloads of all models are the same.
+  const cells = CELLS.filter(([, policy]) => isWhole || policy === 'hold');
+  const later = LATER.filter(([, call]) => isWhole || call === 'poll');
+
+  test.each(cells)('%s of a submit, on lost submit %s: %s', async (fault, onLostSubmit, name, failure) => {
+    await atService(makeClient, {}, async (service, emulator) => {
       service.next('submit', fault);
-      const ended = await submit(service, { onLostSubmit: 'resubmit' });
-      expectCourse(ended, COURSES['2/1 task'], service, emulator);
-    });
-  },
-);
-
-describe('a POST with a key that the service may know', () => {
-  test.each([409, 422] as const)(
-    'answered %d after the decision to resubmit is lost again',
-    async (status) => {
-      await atService({}, async (service, emulator) => {
-        const job = randomUUID();
-        service.next('submit', 'reset after bytes', status);
-        await submit(service, { job, onLostSubmit: 'hold' });
-        const ended = await submit(service, { job, onLostSubmit: 'hold', resubmits: true });
-        expectCourse(ended, { posts: 2, tasks: 1, ends: 'SubmitUnconfirmed' }, service, emulator);
-      });
-    },
-  );
-
-  test.each([409, 422] as const)(
-    'answered %d after a lost one is sent again with resubmit',
-    async (status) => {
-      await atService({}, async (service, emulator) => {
-        service.next('submit', 'reset after bytes', status);
-        const ended = await submit(service, { onLostSubmit: 'resubmit' });
-        expectCourse(ended, { posts: 3, tasks: 2, ends: 'task' }, service, emulator);
-      });
-    },
-  );
-
-  test.each<[first: Fault, ends: FailureType]>([
-    [500, 'SubmitUnconfirmed'],
-    ['refused', 'InvalidRequest'],
-  ])('answered 422 after %s is %s', async (first, ends) => {
-    await atService({}, async (service, emulator) => {
-      service.next('submit', first, 422);
-      const ended = await submit(service, { onLostSubmit: 'hold' });
-      expectCourse(ended, { posts: 2, tasks: 0, ends }, service, emulator);
+      const ended = await submit(service, { onLostSubmit });
+      expectCourse(ended, COURSES[name], service, emulator);
+      expect(ended.failures).toEqual([failure]);
+      const { posts } = COURSES[name];
+      const arrived = emulator.calls.filter(({ call }) => call === 'submit').length;
+      expect(arrived).toBe(isRead(fault) ? posts : posts - 1);
     });
   });
-});
 
-test.each(LATER)('%s of a %s: %s, and then the task goes on', async (fault, call, failure) => {
-  await atService({}, async (service, emulator) => {
-    const { end } = await submit(service, { onLostSubmit: 'hold' });
-    if (end instanceof ApplicationFailure) throw end;
-    service.next(call, fault);
-    const { taskId } = end;
-    const poll = (info: object) => world.run(activitiesOf(service).pollVideo, { taskId }, info);
-    const download = (info: object) => world.run(activitiesOf(service).downloadVideo, { taskId }, info);
-    const ended = await (call === 'poll' ? attemptUntilEnd(poll) : attemptUntilEnd(download));
-    expect(ended.failures).toEqual(failure === 'recovered' ? [] : [failure]);
-    expect(ended.end).not.toBeInstanceOf(ApplicationFailure);
-    expect(emulator.generations()).toHaveLength(1);
+  test.each(PAID_TWICE)(
+    'at a service that honours idempotency keys, %s of a submit is paid for once, even with resubmit',
+    async (fault) => {
+      await atService(makeClient, { idempotencyKeys: 'honoured' }, async (service, emulator) => {
+        service.next('submit', fault);
+        const ended = await submit(service, { onLostSubmit: 'resubmit' });
+        expectCourse(ended, COURSES['2/1 task'], service, emulator);
+      });
+    },
+  );
+
+  describe('a POST with a key that the service may know', () => {
+    test.each([409, 422] as const)(
+      'answered %d after the decision to resubmit is lost again',
+      async (status) => {
+        await atService(makeClient, {}, async (service, emulator) => {
+          const job = randomUUID();
+          service.next('submit', 'reset after bytes', status);
+          await submit(service, { job, onLostSubmit: 'hold' });
+          const ended = await submit(service, { job, onLostSubmit: 'hold', resubmits: true });
+          expectCourse(ended, { posts: 2, tasks: 1, ends: 'SubmitUnconfirmed' }, service, emulator);
+        });
+      },
+    );
+
+    test.each([409, 422] as const)(
+      'answered %d after a lost one is sent again with resubmit',
+      async (status) => {
+        await atService(makeClient, {}, async (service, emulator) => {
+          service.next('submit', 'reset after bytes', status);
+          const ended = await submit(service, { onLostSubmit: 'resubmit' });
+          expectCourse(ended, { posts: 3, tasks: 2, ends: 'task' }, service, emulator);
+        });
+      },
+    );
+
+    test.each<[first: Fault, ends: FailureType]>([
+      [500, 'SubmitUnconfirmed'],
+      ['refused', 'InvalidRequest'],
+    ])('answered 422 after %s is %s', async (first, ends) => {
+      await atService(makeClient, {}, async (service, emulator) => {
+        service.next('submit', first, 422);
+        const ended = await submit(service, { onLostSubmit: 'hold' });
+        expectCourse(ended, { posts: 2, tasks: 0, ends }, service, emulator);
+      });
+    });
+  });
+
+  test.each(later)('%s of a %s: %s, and then the task goes on', async (fault, call, failure) => {
+    await atService(makeClient, {}, async (service, emulator) => {
+      const { end } = await submit(service, { onLostSubmit: 'hold' });
+      if (end instanceof ApplicationFailure) throw end;
+      service.next(call, fault);
+      const { taskId } = end;
+      const poll = (info: object) => world.run(activitiesOf(service).pollVideo, { taskId }, info);
+      const download = (info: object) => world.run(activitiesOf(service).downloadVideo, { taskId }, info);
+      const ended = await (call === 'poll' ? attemptUntilEnd(poll) : attemptUntilEnd(download));
+      expect(ended.failures).toEqual(failure === 'recovered' ? [] : [failure]);
+      expect(ended.end).not.toBeInstanceOf(ApplicationFailure);
+      expect(emulator.generations()).toHaveLength(1);
+    });
   });
 });

@@ -3,10 +3,15 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Call } from '../../src/contract/failure-table';
 import type { AnswerFault, EmulatedCall, Emulator } from '../../src/emulator';
-import { createVideoService, type ServiceTimeouts, type VideoService } from '../../src/service';
+import {
+  createVideoService,
+  type ServiceTimeouts,
+  type VideoService,
+  type VideoServiceOptions,
+} from '../../src/service';
 
 /** Answers of the emulator, which has read the request and, unless it refuses it, acted on it. */
-const ANSWERS = {
+export const ANSWERS = {
   'reset after bytes': { kind: 'reset' },
   'cut in headers': { kind: 'cut-headers' },
   'cut in body': { kind: 'cut-body' },
@@ -42,6 +47,8 @@ const SHORT_TIMEOUTS: Partial<ServiceTimeouts> = {
   submit: { headersTimeout: 300, bodyTimeout: 300 },
   poll: { headersTimeout: 300, bodyTimeout: 300 },
   video: { headersTimeout: 300, bodyTimeout: 300 },
+  // The only limit of a model that does not use our connections.
+  exchange: { submit: 600, poll: 600, video: 600 },
 };
 
 const EMULATED: Record<Call, EmulatedCall> = { submit: 'submit', poll: 'status', download: 'download' };
@@ -56,14 +63,18 @@ export interface FaultyService extends VideoService {
   posts: string[];
 }
 
+/** Makes a client of the service at an address. */
+export type MakeClient = (options: VideoServiceOptions) => VideoService;
+
 export function createFaultyService(
   { url, apiKey, next }: Pick<Emulator, 'url' | 'apiKey' | 'next'>,
   unread: UnreadAddresses,
+  makeClient: MakeClient = createVideoService,
 ): FaultyService {
   const faults: Record<Call, Fault[]> = { submit: [], poll: [], download: [] };
   const posts: string[] = [];
   const clientOf = (baseUrl: string, timeouts?: Partial<ServiceTimeouts>) =>
-    createVideoService({ baseUrl, apiKey: () => apiKey, timeouts });
+    makeClient({ baseUrl, apiKey: () => apiKey, timeouts });
   const reliable = clientOf(url);
 
   const meet = async <T>(call: Call, make: (client: VideoService, baseUrl: string) => Promise<T>) => {

@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { readServerOptions } from '../../src/config/temporal-config';
 import { findDevServer, findTestServer } from '../../src/temporal-server';
+import installAiSdkPackages from './ai-sdk-packages.cjs';
 
 /** Finds Temporal's servers and bundles the workflows, once for all test files. */
 // biome-ignore lint/style/noDefaultExport: jest requires a default export here.
 export default async function globalSetup(): Promise<void> {
+  await installAiSdkPackages();
   const server = {
     ...readServerOptions(process.env),
     onProgress: (line: string) => process.stderr.write(`${line}\n`),

@@ -13,7 +13,7 @@ const USAGE = `npm run test:repeat -- [options]
 
 const JEST = join(ROOT, 'node_modules/jest/bin/jest.js');
 const REPORT = join(dirname(LAST_RUN), 'repeated.json');
-const PARTS = { quick: ['pure'], rest: ['server', 'package'] };
+const PARTS = { quick: ['pure'], rest: ['server', 'ai-sdk', 'package'] };
 
 function readOptions() {
   const { values } = parseArgs({

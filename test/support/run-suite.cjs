@@ -6,6 +6,7 @@ const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { leftIn } = require('./left-behind.cjs');
 const { toolsBlock } = require('./tools.cjs');
+const installAiSdkPackages = require('./ai-sdk-packages.cjs');
 
 const ROOT = join(__dirname, '../..');
 const JEST = join(ROOT, 'node_modules/jest/bin/jest.js');
@@ -17,6 +18,8 @@ const KILLED_WARNING = 'A worker process has failed to exit gracefully';
 async function main() {
   const args = process.argv.slice(2);
   process.stdout.write(toolsBlock());
+  // Before the types, which need them as much as the tests do: npm must not install twice at once.
+  await installAiSdkPackages();
   // The tests need the build alone.
   const checks = inOrder('types', 'lint');
   if (!(await inOrder('build'))) return 1;

@@ -1,0 +1,422 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent } from 'undici';
+import { isTainted, redact } from '../contract/redact';
+import { HIDDEN } from '../contract/redact-links';
+import type { VideoRequest } from '../contract/request';
+import { createDownloadRules, createVideoConnector } from '../service/download-rules';
+import type { TaskReading, VideoService } from '../service/http-video-service';
+import { openVideo, type VideoSource } from '../service/open-video';
+import { readingRules, type ServiceProfile } from '../service/profile';
+import { refusedContentOf } from '../service/service-connection';
+import { ServiceFault } from '../service/service-fault';
+import { DEFAULT_TIMEOUTS, type ServiceTimeouts } from '../service/service-options';
+import { callOptionsOf, needsImageBytes, optionsKeyOf, type VideoSize, withOptions } from './call-options';
+import { fetchImage } from './fetch-image';
+import { KnownSecrets } from './known-secrets';
+import { ModelCall, type RequestGuard, usesFetch } from './model-call';
+import { type OperationStorage, Operations } from './operations';
+import {
+  bodyReading,
+  type CallFacts,
+  failedTask,
+  pendingReading,
+  pollThatThrew,
+  submitFault,
+} from './read-call';
+import { type ReadStatus, readCompleted, readStatus, readWarnings } from './read-result';
+import { GeneratePoll, GenerateStart, guardNothing, guardStart } from './request-guards';
+import type {
+  AiSdkCallOptions,
+  AiSdkModelSource,
+  AiSdkProviderOptions,
+  AiSdkVideoModel,
+  JsonValue,
+} from './video-model-types';
+
+/** Options of aiSdkService. */
+export interface AiSdkServiceOptions {
+  /** What a profile says beside paths and headers: name, prices, polling, refusals, and where charges are in answers. */
+  profile?: ServiceProfile;
+  /** Options of the provider for every request, by the provider's name: `{ fal: { loop: true } }`. */
+  providerOptions?: AiSdkProviderOptions;
+  /** Further fields that a request may have. Their values become options of the provider. */
+  requestFields?: readonly string[];
+  /** The size of a video such as `1280x720`, for a model that needs others than those of the table. */
+  size?: (request: VideoRequest) => VideoSize | undefined;
+  /** Hosts that videos may come from without TLS or at an address that is not public. */
+  downloadAllow?: readonly string[];
+  /** For a slower service. */
+  timeouts?: Partial<ServiceTimeouts>;
+  /** The keys of the provider, to hide them. Only for a model by itself: those of a function are seen. */
+  secrets?: () => readonly string[];
+  /** Where operations are kept that are too large for a task id. No provider of today needs it. */
+  storage?: OperationStorage;
+}
+
+/**
+ * A video service for a model of the AI SDK: one with `doStart` and `doStatus`, or a function that makes a model with the
+ * `fetch` that it is given. The function is the better way: with it, what was sent is known exactly, keys are found and
+ * hidden, and models that only have `doGenerate` work too.
+ *
+ * @example
+ * ```ts
+ * const service = aiSdkService(({ fetch }) => createFal({ apiKey: readKey(), fetch }).video('luma-dream-machine'));
+ * const activities = createVideoActivities({ service, storage: createFileStorage('./videos') });
+ * ```
+ */
+export function aiSdkService(
+  model: AiSdkVideoModel | AiSdkModelSource,
+  options: AiSdkServiceOptions = {},
+): VideoService {
+  if (typeof model !== 'function') checkModel(model);
+  return new AiSdkService(model, options);
+}
+
+/** An answer to a poll may have the video in it. */
+const LARGEST_POLL_BYTES = 512 * 1024 * 1024;
+const LARGEST_START_BYTES = 1024 * 1024;
+
+/** A model that only generates has this long to say that it does not like the answer to its POST. */
+const REJECT_WITHIN_MS = 5_000;
+
+/** Models that only generate wait between their polls. There is one poll a call, so nothing is waited for. */
+const NO_WAIT = { pollIntervalMs: 1, pollTimeoutMs: 600_000 };
+
+class AiSdkService implements VideoService {
+  readonly profile: ServiceProfile;
+  private readonly timeouts: ServiceTimeouts;
+  private readonly rules;
+  private readonly secrets: KnownSecrets;
+  private readonly operations: Operations;
+  private readonly videos: VideoSource & { dispatcher: Agent };
+  /** A POST on a reused connection that the service has just closed looks like a lost submit. On a fresh one it cannot. */
+  private readonly freshConnections: Agent;
+  private readonly keepAlive: Agent;
+  private named: string | undefined;
+
+  constructor(
+    private readonly source: AiSdkVideoModel | AiSdkModelSource,
+    private readonly options: AiSdkServiceOptions,
+  ) {
+    const { profile = {}, requestFields = [], timeouts, secrets = () => [], downloadAllow = [] } = options;
+    this.profile = { ...profile, requestFields: [...(profile.requestFields ?? []), ...requestFields] };
+    this.timeouts = { ...DEFAULT_TIMEOUTS, ...timeouts };
+    this.rules = readingRules(profile);
+    this.secrets = new KnownSecrets(secrets);
+    this.operations = new Operations(options.storage);
+    const connect = { timeout: this.timeouts.connect };
+    this.freshConnections = new Agent({ connect, pipelining: 0 });
+    this.keepAlive = new Agent({ connect });
+    this.videos = this.createVideoSource(downloadAllow);
+    if (typeof source !== 'function') this.named = addressOf(source);
+  }
+
+  /** By provider and model. Of a function it is known once it has made its first model. */
+  get address(): string | undefined {
+    return this.named;
+  }
+
+  async submit(
+    request: VideoRequest,
+    { idempotencyKey }: { idempotencyKey: string },
+  ): ReturnType<VideoService['submit']> {
+    const generate = new GenerateStart();
+    const guardOnce = guardStart();
+    // Which of the two a model needs is known once it is made.
+    let guard: RequestGuard = guardOnce;
+    const call = this.begin('submit', (sent) => guard(sent));
+    const model = await this.modelOf(call);
+    const callOptions = await this.callOptions(request, model, idempotencyKey);
+    const facts = () => this.factsOf(call, request);
+    const limitMs = this.timeouts.exchange.submit;
+    if (model.doStart) {
+      const { doStart } = model;
+      const started = await call
+        .run(limitMs, undefined, (abortSignal) => doStart.call(model, { ...callOptions, abortSignal }))
+        .catch((error: unknown) => {
+          throw submitFault(error, facts());
+        });
+      return this.started(Reflect.get(Object(started), 'operation'), started, call);
+    }
+    guard = generate.guard;
+    return this.startGenerating(model, callOptions, { call, generate, facts, limitMs });
+  }
+
+  /** The first POST of `doGenerate` is the start, and its answer the operation. */
+  private async startGenerating(
+    model: AiSdkVideoModel,
+    callOptions: AiSdkCallOptions,
+    {
+      call,
+      generate,
+      facts,
+      limitMs,
+    }: { call: ModelCall; generate: GenerateStart; facts: () => CallFacts; limitMs: number },
+  ): ReturnType<VideoService['submit']> {
+    const ended = await call
+      .run(limitMs, undefined, (abortSignal) =>
+        Promise.race([
+          generateOf(model)({ ...withoutWaits(callOptions, model), abortSignal }),
+          call.answered.then(() => sleep(REJECT_WITHIN_MS, undefined, { ref: false })),
+        ]),
+      )
+      .then(
+        () => ({ isTask: true, error: undefined }),
+        (error: unknown) => ({ isTask: generate.hasStopped, error }),
+      );
+    const post = call.own.find(({ method }) => method !== 'GET');
+    const isGood = post?.status !== undefined && post.status >= 200 && post.status <= 299;
+    if (!ended.isTask || !isGood)
+      throw submitFault(ended.error ?? new Error('the model sent no request'), facts());
+    const operation = readJson(post.body);
+    if (operation === undefined) {
+      throw new ServiceFault('unreadable', {
+        status: post.status,
+        message:
+          'the answer to the request of the model is no JSON object, so its task cannot be asked for later',
+      });
+    }
+    return this.started(operation, {}, call);
+  }
+
+  private async started(operation: unknown, result: unknown, call: ModelCall) {
+    const taskId = await this.operations.toTaskId(operation);
+    const secrets = this.secrets.all;
+    if (isTainted(taskId, secrets)) {
+      throw new ServiceFault('unreadable', { message: 'the operation of the model contains a key' });
+    }
+    const ignoresFetch = typeof this.source === 'function' && call.own.length === 0;
+    return {
+      taskId,
+      doubts: ignoresFetch ? ['the function of aiSdkService did not give its fetch to the provider'] : [],
+      warnings: readWarnings(result, secrets),
+    };
+  }
+
+  async poll(taskId: string, { signal }: { signal?: AbortSignal } = {}): Promise<TaskReading> {
+    const operation = await this.operations.ofTask(taskId);
+    let guard: RequestGuard = guardNothing;
+    const call = this.begin('poll', (sent) => guard(sent));
+    const model = await this.modelOf(call);
+    const generate = new GeneratePoll(operation);
+    if (model.doStatus === undefined) guard = generate.guard;
+    try {
+      const result = await call.run(this.timeouts.exchange.poll, signal, (abortSignal) =>
+        model.doStatus
+          ? model.doStatus({ operation, abortSignal })
+          : generateOf(model)({ ...withoutWaits(NO_REQUEST, model), abortSignal }),
+      );
+      const status = model.doStatus ? readStatus(result) : readCompleted(result);
+      return this.readingOf(status, result, this.factsOf(call));
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      if (error instanceof ServiceFault) throw error;
+      const facts = this.factsOf(call);
+      return generate.hasStopped ? stillGenerating(facts) : pollThatThrew(error, facts);
+    }
+  }
+
+  private readingOf(status: ReadStatus, result: unknown, facts: CallFacts): TaskReading {
+    const { secrets } = facts;
+    switch (status.status) {
+      case 'pending':
+        return pendingReading(facts, status.headers);
+      case 'error':
+        return failedTask(status.error, facts);
+      case 'completed':
+        return finishedTask(status, facts, readWarnings(result, secrets));
+      case 'unreadable': {
+        const message = `the model answers with the status ${redact(status.word, secrets)}`;
+        throw new ServiceFault('unreadable', { message });
+      }
+    }
+  }
+
+  openVideo: VideoService['openVideo'] = (link, opening) => openVideo(link, this.videos, opening);
+
+  /** Models of the AI SDK cannot cancel. */
+  async cancel(): ReturnType<VideoService['cancel']> {
+    return 'not-offered';
+  }
+
+  async close(): Promise<void> {
+    const agents = [this.freshConnections, this.keepAlive, this.videos.dispatcher];
+    await Promise.all(agents.map((agent) => agent.destroy()));
+  }
+
+  private begin(kind: 'submit' | 'poll', guard: RequestGuard): ModelCall {
+    this.secrets.refresh();
+    const isSubmit = kind === 'submit';
+    return new ModelCall({
+      source: this.source,
+      dispatcher: isSubmit ? this.freshConnections : this.keepAlive,
+      timeouts: this.timeouts[kind],
+      mostBytes: isSubmit ? LARGEST_START_BYTES : LARGEST_POLL_BYTES,
+      secrets: this.secrets,
+      guard,
+    });
+  }
+
+  private async modelOf(call: ModelCall): Promise<AiSdkVideoModel> {
+    const model = await call.model();
+    this.named = addressOf(model);
+    const problem =
+      whyUnusable(model) ?? (needsFetch(model) && !usesFetch(model, call.fetch) ? GIVE_FETCH : undefined);
+    if (problem !== undefined) throw new ServiceFault('not-sent', { message: problem });
+    return model;
+  }
+
+  private async callOptions(
+    request: VideoRequest,
+    { provider }: AiSdkVideoModel,
+    idempotencyKey: string,
+  ): Promise<AiSdkCallOptions> {
+    const { providerOptions = {}, size } = this.options;
+    const { requestFields = [], idempotencyHeader = 'Idempotency-Key' } = this.profile;
+    const options = callOptionsOf(request, provider, { providerOptions, requestFields, size });
+    const { image } = options;
+    const isLink = image?.type === 'url' && needsImageBytes(provider);
+    return {
+      ...options,
+      ...(isLink && { image: await fetchImage(image.url, this.videos) }),
+      ...(idempotencyHeader !== null && { headers: { [idempotencyHeader]: idempotencyKey } }),
+    };
+  }
+
+  private factsOf(call: ModelCall, request?: VideoRequest): CallFacts {
+    return {
+      exchanges: call.exchanges,
+      sentNothing: call.sentNothing,
+      profile: this.profile,
+      rules: this.rules,
+      secrets: this.secrets.all,
+      ...(request && { request }),
+    };
+  }
+
+  /** Videos have an agent of their own, so that none is fetched over a connection whose address was not checked. */
+  private createVideoSource(downloadAllow: readonly string[]) {
+    const { connect: timeout, video, exchange } = this.timeouts;
+    const redactHost = (hostname: string) => redact(hostname, this.secrets.all, LONGEST_HOST_CHARS) || HIDDEN;
+    const rules = createDownloadRules(NO_HOST, downloadAllow, redactHost);
+    const connect = createVideoConnector({ timeout, mayBePrivate: rules.mayBePrivate, redactHost });
+    return {
+      dispatcher: new Agent({ connect }),
+      base: NO_HOST,
+      rules,
+      serviceHeaders: () => ({}),
+      secrets: () => this.secrets.all,
+      timeouts: video,
+      openWithinMs: exchange.video,
+    };
+  }
+}
+
+const LONGEST_HOST_CHARS = 200;
+
+/** A provider's own address is not known, so no host is trusted like the service itself. RFC 2606 reserves this one. */
+const NO_HOST = new URL('https://model.invalid/');
+
+const GIVE_FETCH =
+  'the model has no doStart, so the function of aiSdkService must give its fetch to the provider: ({ fetch }) => createProvider({ fetch }).video(…)';
+
+/** Why a model cannot be used; undefined when it can. */
+function whyUnusable(model: AiSdkVideoModel): string | undefined {
+  const { provider = '', modelId = '', doStart, doStatus, doGenerate } = Object(model);
+  const named = `the model ${provider}/${modelId}`;
+  if (/^prodia\b/.test(provider))
+    return `${named} answers its one request with the video itself, so a lost answer loses the video`;
+  if ((doStart && doStatus) || (!doStart && doGenerate)) return undefined;
+  return `${named} is no video model of the AI SDK: it has neither doStart and doStatus nor doGenerate`;
+}
+
+const needsFetch = ({ doStart }: AiSdkVideoModel): boolean => doStart === undefined;
+
+function checkModel(model: AiSdkVideoModel): void {
+  const problem = whyUnusable(model);
+  if (problem !== undefined) throw new TypeError(`aiSdkService: ${problem}.`);
+  if (needsFetch(model)) {
+    throw new TypeError(
+      `aiSdkService: the model ${model.provider}/${model.modelId} has no doStart. Give a function that makes it, so that its polls can be made one by one: aiSdkService(({ fetch }) => createProvider({ fetch }).video('${model.modelId}')).`,
+    );
+  }
+}
+
+/** Names the service in the file of learned times and in bills. */
+function addressOf({ provider, modelId }: AiSdkVideoModel): string {
+  return `ai-sdk://${encodeURIComponent(provider)}/${modelId.split('/').map(encodeURIComponent).join('/')}`;
+}
+
+function generateOf(model: AiSdkVideoModel) {
+  const { doGenerate } = model;
+  if (doGenerate === undefined) throw new TypeError('the model has no doGenerate');
+  return (options: AiSdkCallOptions) => doGenerate.call(model, options);
+}
+
+function withoutWaits(options: AiSdkCallOptions, { provider }: AiSdkVideoModel): AiSdkCallOptions {
+  return {
+    ...options,
+    providerOptions: withOptions(options.providerOptions, optionsKeyOf(provider), NO_WAIT),
+  };
+}
+
+/** A poll has no request: what the model would send is answered from the record. */
+const NO_REQUEST: AiSdkCallOptions = {
+  prompt: 'poll',
+  n: 1,
+  aspectRatio: undefined,
+  resolution: undefined,
+  duration: undefined,
+  fps: undefined,
+  seed: undefined,
+  image: undefined,
+  frameImages: undefined,
+  inputReferences: undefined,
+  generateAudio: undefined,
+  providerOptions: {},
+};
+
+function readJson(text: string | undefined): JsonValue | undefined {
+  try {
+    const value: JsonValue = JSON.parse(text ?? '');
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A model that polls again has not understood its answer as an end. Some know only two words for one: ours are more. */
+function stillGenerating(facts: CallFacts): TaskReading {
+  const state = bodyReading(facts)?.task.state;
+  return state === 'failed' || state === 'cancelled'
+    ? failedTask('the task has ended', facts)
+    : pendingReading(facts);
+}
+
+function finishedTask(
+  { video, count }: Extract<ReadStatus, { status: 'completed' }>,
+  facts: CallFacts,
+  warnings: string[],
+): TaskReading {
+  const seen = bodyReading(facts);
+  const refused = seen && refusedContentOf(seen);
+  const word = seen?.task.word || 'completed';
+  const several = count > 1 ? [`the model made ${count} videos, of which the first is kept`] : [];
+  const read = {
+    json: true,
+    serviceMessage: {},
+    doubts: refused ? ['the video is marked as refused, and there is a link to it'] : [],
+    warnings: [...warnings, ...several],
+    ...(seen?.charged && { charged: seen.charged }),
+  };
+  switch (video.kind) {
+    case 'link':
+      return { ...read, task: { state: 'succeeded', word, videoUrl: video.url } };
+    case 'bytes':
+      return { ...read, task: { state: 'succeeded', word, videoBytes: video.bytes } };
+    case 'none':
+      return { ...read, task: { state: 'succeeded', word } };
+    case 'elsewhere':
+      return { ...read, task: { state: 'failed', word }, serviceMessage: { message: video.why } };
+  }
+}

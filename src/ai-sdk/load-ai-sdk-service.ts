@@ -1,0 +1,165 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { cleanText } from '../contract/clean-text';
+import { errorCode } from '../contract/error-code';
+import { isObject } from '../service/answer-paths';
+import type { VideoService } from '../service/http-video-service';
+import { type AiSdkServiceOptions, aiSdkService } from './ai-sdk-service';
+import { messageOf } from './sdk-errors';
+import type { AiSdkFetch, AiSdkVideoModel } from './video-model-types';
+
+/** Options of loadAiSdkService. */
+export interface AiSdkPackageOptions extends AiSdkServiceOptions {
+  /** The provider's package, such as `@ai-sdk/fal`. Whoever names it has installed it. */
+  package: string;
+  /** The provider's name for the model, such as `luma-dream-machine`. */
+  model: string;
+  /** Called for every request, so that a rotated key is used at once; the provider's own variable by default. */
+  apiKey?: () => string;
+  /** Another address of the provider, such as that of a proxy. */
+  baseUrl?: string;
+  /** Further settings of the provider, such as `project` and `location`. */
+  settings?: Record<string, unknown>;
+}
+
+/**
+ * A video service for a model of a provider's package, which is loaded when the first job needs it.
+ *
+ * @example
+ * ```ts
+ * const service = loadAiSdkService({ package: '@ai-sdk/fal', model: 'luma-dream-machine', apiKey: () => readKey() });
+ * ```
+ */
+export function loadAiSdkService(options: AiSdkPackageOptions): VideoService {
+  const { package: _, model: __, apiKey, baseUrl: ___, settings: ____, ...rest } = options;
+  const create = createLoader(options.package);
+  return aiSdkService(async ({ fetch }) => modelOf(await create(), options, fetch), {
+    ...rest,
+    secrets: () => [...(rest.secrets?.() ?? []), ...(apiKey ? [apiKey()] : [])],
+  });
+}
+
+/**
+ * What is wrong with a provider's package or a model of it, in one sentence; undefined when it can be used. Nothing is sent.
+ *
+ * @example
+ * ```ts
+ * const problem = await findAiSdkProblem({ package: '@ai-sdk/fal', model: 'luma-dream-machine' });
+ * if (problem !== undefined) console.error(problem);
+ * ```
+ */
+export async function findAiSdkProblem(
+  options: Pick<AiSdkPackageOptions, 'package' | 'model' | 'settings'>,
+): Promise<string | undefined> {
+  try {
+    modelOf(await createLoader(options.package)(), { ...options, apiKey: () => 'none' }, globalThis.fetch);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+type CreateProvider = (settings: Record<string, unknown>) => unknown;
+
+/** Loads the package once; a package that could not be loaded may be installed meanwhile. */
+function createLoader(name: string): () => Promise<CreateProvider> {
+  let loading: Promise<CreateProvider> | undefined;
+  return () => {
+    loading ??= loadProvider(name).catch((error: unknown) => {
+      loading = undefined;
+      throw error;
+    });
+    return loading;
+  };
+}
+
+/** `create` and the name of the provider: `createFal`. Older names of the same function come later in the list. */
+const CREATE = /^create[A-Z]/;
+
+async function loadProvider(name: string): Promise<CreateProvider> {
+  const exported = await importPackage(name);
+  for (const [key, value] of Object.entries(exported)) {
+    if (CREATE.test(key) && typeof value === 'function') return (settings) => value(settings);
+  }
+  throw new Error(
+    `${cleanText(name)} exports no function whose name begins with create, as providers of the AI SDK do`,
+  );
+}
+
+async function importPackage(name: string): Promise<object> {
+  try {
+    return withDefault(await importNamed(name));
+  } catch (error) {
+    const shown = cleanText(name);
+    if (isMissing(error, name)) {
+      throw new Error(`${shown} is not installed: run \`npm install ${shown}\` where the worker runs`);
+    }
+    throw new Error(
+      `${shown} could not be loaded on Node ${process.versions.node}: ${cleanText(messageOf(error))}; packages of the AI SDK 7 are made for Node 22 and newer`,
+    );
+  }
+}
+
+/** From where we are installed; then from the folder of the process, for a `videogen` that is installed elsewhere. */
+async function importNamed(name: string): Promise<unknown> {
+  try {
+    return await import(name);
+  } catch (error) {
+    if (!isMissing(error, name)) throw error;
+    const path = createRequire(join(process.cwd(), 'package.json')).resolve(name);
+    return import(pathToFileURL(path).href);
+  }
+}
+
+const MISSING = ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'];
+
+/** Another package that this one needs may be missing too: that is another problem. */
+function isMissing(error: unknown, name: string): boolean {
+  return MISSING.some((code) => code === errorCode(error)) && messageOf(error).includes(`'${name}'`);
+}
+
+/** A CommonJS package may have its names under `default` alone. */
+function withDefault(exported: unknown): object {
+  const names: object = Object(exported);
+  const { default: inner }: { default?: unknown } = Object(exported);
+  return isObject(inner) ? { ...inner, ...names } : names;
+}
+
+/** Fal's video models ignore `baseURL`. */
+const FIXED_ADDRESSES: Record<string, string> = { '@ai-sdk/fal': 'https://queue.fal.run' };
+
+function modelOf(
+  create: CreateProvider,
+  { package: name, model, apiKey, baseUrl, settings }: AiSdkPackageOptions,
+  fetch: AiSdkFetch,
+): AiSdkVideoModel {
+  const fixed = baseUrl === undefined ? undefined : FIXED_ADDRESSES[name];
+  const provider: unknown = create({
+    ...settings,
+    ...(baseUrl !== undefined && { baseURL: baseUrl }),
+    ...(apiKey && { apiKey: apiKey() }),
+    fetch: fixed === undefined || baseUrl === undefined ? fetch : elsewhere(fetch, fixed, baseUrl),
+  });
+  const { video, videoModel = video }: Record<string, unknown> = Object(provider);
+  if (typeof videoModel !== 'function') {
+    throw new Error(`${cleanText(name)} has no video models in the version that is installed`);
+  }
+  const made: unknown = videoModel.call(provider, model);
+  if (!isModel(made)) throw new Error(`${cleanText(name)} made no video model of ${cleanText(model)}`);
+  return made;
+}
+
+function isModel(made: unknown): made is AiSdkVideoModel {
+  const { provider, modelId }: Record<string, unknown> = Object(made);
+  return typeof provider === 'string' && typeof modelId === 'string';
+}
+
+/** Sends what is meant for one address to another. */
+function elsewhere(fetch: AiSdkFetch, from: string, to: string): AiSdkFetch {
+  const target = to.replace(/(?<!\/)\/+$/, '');
+  return (input, init) => {
+    const url = input instanceof Request ? input.url : String(input);
+    return url.startsWith(`${from}/`) ? fetch(target + url.slice(from.length), init) : fetch(input, init);
+  };
+}

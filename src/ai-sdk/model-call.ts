@@ -1,0 +1,185 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Dispatcher } from 'undici';
+import { redact } from '../contract/redact';
+import {
+  type AnswerTimeouts,
+  bodyBytes,
+  callService,
+  MAX_ANSWER_BYTES,
+  refusalText,
+  startDeadline,
+} from '../service/call-service';
+import { ServiceFault } from '../service/service-fault';
+import { type Exchange, mayChange, watchExchanges } from './exchanges';
+import type { KnownSecrets } from './known-secrets';
+import { headersOf, messageOf } from './sdk-errors';
+import type { AiSdkFetch, AiSdkModelSource, AiSdkVideoModel } from './video-model-types';
+
+/** A model that does not react to its abort signal is left alone after this time. */
+const SETTLE_WITHIN_MS = 1_000;
+
+/** Decides about a request of the model: an answer in its place, or undefined to send it. Throws to refuse it. */
+export type RequestGuard = (request: { method: string; url: string }) => Response | undefined;
+
+export interface ModelCallOptions {
+  source: AiSdkVideoModel | AiSdkModelSource;
+  dispatcher: Dispatcher;
+  timeouts: AnswerTimeouts;
+  /** Of an answer. */
+  mostBytes: number;
+  secrets: KnownSecrets;
+  guard: RequestGuard;
+}
+
+/** One call of a model, with what it sent and what came back. */
+export class ModelCall {
+  /** What went through our own `fetch`. */
+  readonly own: Exchange[] = [];
+  /** What undici reported: all of it, without the bodies. */
+  private readonly seen: Exchange[] = [];
+  private made: AiSdkVideoModel | undefined;
+  private onAnswered: () => void = () => undefined;
+  /** Resolves when a request that may change something got a good answer. */
+  readonly answered = new Promise<void>((resolve) => {
+    this.onAnswered = resolve;
+  });
+
+  constructor(private readonly options: ModelCallOptions) {}
+
+  get exchanges(): readonly Exchange[] {
+    return this.own.length > 0 ? this.own : this.seen;
+  }
+
+  /** True when the model has our `fetch` and did not call it: then it has sent nothing, whatever its error says. */
+  get sentNothing(): boolean {
+    return this.made !== undefined && usesFetch(this.made, this.fetch) && this.own.length === 0;
+  }
+
+  /** The model of this call. Whatever goes wrong here comes before the first request. */
+  async model(): Promise<AiSdkVideoModel> {
+    const { source } = this.options;
+    try {
+      this.made = typeof source === 'function' ? await source({ fetch: this.fetch }) : source;
+      return this.made;
+    } catch (error) {
+      throw new ServiceFault('not-sent', { message: redact(messageOf(error), this.options.secrets.all) });
+    }
+  }
+
+  /** Runs the model within a time, and watches what it sends. */
+  async run<T>(
+    limitMs: number,
+    cancellation: AbortSignal | undefined,
+    work: (signal: AbortSignal) => PromiseLike<T>,
+  ): Promise<T> {
+    const { signal, lift } = startDeadline(limitMs, cancellation);
+    try {
+      return await watchExchanges(this.seen, () => settleWith(signal, work));
+    } finally {
+      lift();
+    }
+  }
+
+  /** For the provider. Sends each request once, with our limits, and notes whether it has left. */
+  readonly fetch: AiSdkFetch = async (input, init) => {
+    const { dispatcher, timeouts, mostBytes, secrets: known, guard } = this.options;
+    const request = new Request(input, init);
+    const { method } = request;
+    const answered = guard({ method, url: request.url });
+    if (answered) return answered;
+    const url = new URL(request.url);
+    const headers = { ...Object.fromEntries(request.headers), 'accept-encoding': 'identity' };
+    const secrets = known.ofRequest(url, headers);
+    const body = new Uint8Array(await request.arrayBuffer());
+    const exchange: Exchange = { method, isSent: false };
+    this.own.push(exchange);
+    const signal = init?.signal ?? undefined;
+    try {
+      const answer = await callService(dispatcher, {
+        ...timeouts,
+        method: readMethod(method),
+        origin: url.origin,
+        path: url.pathname + url.search,
+        headers,
+        ...(body.length > 0 && { body }),
+        signal,
+        secrets,
+      });
+      const { statusCode: status } = answer;
+      exchange.isSent = true;
+      exchange.status = status;
+      exchange.headers = headersOf(answer.headers);
+      const whole =
+        status > 299
+          ? Buffer.from(await refusalText(answer, { ...timeouts, signal, secrets }))
+          : await bodyBytes(answer, { signal, secrets }, mostBytes);
+      if (whole.length <= MAX_ANSWER_BYTES) exchange.body = whole.toString('utf8');
+      if (mayChange(exchange) && status <= 299) this.onAnswered();
+      return asResponse(answer, whole);
+    } catch (error) {
+      if (error instanceof ServiceFault) exchange.fault = error;
+      // An abort may come at any time, so the request may have left.
+      exchange.isSent ||= !(error instanceof ServiceFault && error.kind === 'not-sent');
+      throw error;
+    }
+  };
+}
+
+/** Whether a model was given this `fetch`: models of the AI SDK keep it in their `config`. */
+export function usesFetch(model: AiSdkVideoModel, fetch: AiSdkFetch): boolean {
+  const config: unknown = Reflect.get(model, 'config');
+  return Reflect.get(Object(config), 'fetch') === fetch || Reflect.get(model, 'fetch') === fetch;
+}
+
+/** The model has not come to an end after its time was over: it may still be sending. */
+class NotSettled extends Error {
+  override readonly name = 'NotSettled';
+}
+
+/** The result of the work, or its error; NotSettled when it goes on after the signal. */
+async function settleWith<T>(signal: AbortSignal, work: (signal: AbortSignal) => PromiseLike<T>): Promise<T> {
+  const done = new AbortController();
+  const late = new Promise<never>((_, reject) => {
+    const giveUp = async () => {
+      await sleep(SETTLE_WITHIN_MS, undefined, { signal: done.signal }).catch(() => undefined);
+      reject(new NotSettled(messageOf(signal.reason)));
+    };
+    if (signal.aborted) void giveUp();
+    else signal.addEventListener('abort', () => void giveUp(), { once: true, signal: done.signal });
+  });
+  const working = (async () => work(signal))();
+  try {
+    return await Promise.race([working, late]);
+  } finally {
+    done.abort();
+    // A late end must not become an unhandled rejection.
+    working.catch(() => undefined);
+    late.catch(() => undefined);
+  }
+}
+
+const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const;
+
+/** No provider uses others. */
+function readMethod(method: string): (typeof METHODS)[number] {
+  const known = METHODS.find((candidate) => candidate === method);
+  if (known === undefined) throw new ServiceFault('not-sent', { message: `it would send ${method}` });
+  return known;
+}
+
+const WITHOUT_BODY = [204, 205, 304];
+/** These describe the bytes as they came, which are decoded by now. */
+const OF_CONNECTION = ['content-encoding', 'content-length', 'transfer-encoding', 'connection', 'keep-alive'];
+
+function asResponse({ statusCode, headers }: Dispatcher.ResponseData, body: Buffer): Response {
+  const kept = Object.entries(headers).filter(([name]) => !OF_CONNECTION.includes(name.toLowerCase()));
+  const answer = new Headers();
+  for (const [name, value] of kept) for (const one of [value ?? []].flat()) answer.append(name, one);
+  try {
+    const content = WITHOUT_BODY.includes(statusCode) ? null : new Uint8Array(body);
+    return new Response(content, { status: statusCode, headers: answer });
+  } catch {
+    // A status such as 799 is none that a Response can have. What it means is read from the exchange.
+    throw new ServiceFault('answered', { status: statusCode });
+  }
+}

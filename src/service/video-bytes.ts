@@ -1,0 +1,31 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { VideoBody } from './open-video';
+import type { ResumePoint } from './video-range';
+
+/** So many bytes are written at once. */
+const CHUNK_BYTES = 256 * 1024;
+
+/**
+ * A video whose bytes came with the answer, as if it were downloaded. It resumes as a link does: a part that is stored
+ * already is not written again, if it is of the same bytes.
+ */
+export function openVideoBytes(bytes: Uint8Array, { from }: { from?: ResumePoint } = {}): VideoBody {
+  const validator = `"sha256-${createHash('sha256').update(bytes).digest('hex')}"`;
+  const canResume = from?.validator === validator && from.offset > 0 && from.offset <= bytes.length;
+  const offset = canResume ? from.offset : 0;
+  return {
+    stream: Readable.from(chunksOf(bytes, offset), { objectMode: false }),
+    contentType: 'application/octet-stream',
+    offset,
+    bytes: bytes.length,
+    validator,
+  };
+}
+
+function* chunksOf(bytes: Uint8Array, from: number): Generator<Buffer> {
+  for (let start = from; start < bytes.length; start += CHUNK_BYTES) {
+    const length = Math.min(CHUNK_BYTES, bytes.length - start);
+    yield Buffer.from(bytes.buffer, bytes.byteOffset + start, length);
+  }
+}

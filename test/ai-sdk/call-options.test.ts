@@ -1,0 +1,133 @@
+import { ASPECT_RATIOS, RESOLUTIONS } from '../../src/contract/request';
+import { replyJson, startRawServer } from '../service/raw-server';
+import { askedFor, closeServices, FOX, faultOf, KEY, serviceOf } from './models';
+
+afterEach(closeServices);
+
+test('a model is asked for one video, with the key of the job as a header', async () => {
+  const { abortSignal, ...asked } = await askedFor({ ...FOX, duration: 5, seed: 7 });
+  expect(asked).toEqual({
+    prompt: 'A red fox',
+    n: 1,
+    duration: 5,
+    seed: 7,
+    providerOptions: {},
+    headers: { 'Idempotency-Key': 'key-of-the-job' },
+  });
+  expect(abortSignal?.aborted).toBe(false);
+});
+
+test('a profile names another header for the key, or none', async () => {
+  const other = await askedFor(FOX, { profile: { idempotencyHeader: 'X-Request-Id' } });
+  expect(other.headers).toEqual({ 'X-Request-Id': 'key-of-the-job' });
+  const none = await askedFor(FOX, { profile: { idempotencyHeader: null } });
+  expect(none.headers).toBeUndefined();
+});
+
+test.each([
+  [{ resolution: '720p' }, '1280x720'],
+  [{ resolution: '720p', aspect_ratio: '9:16' }, '720x1280'],
+  [{ resolution: '480p', aspect_ratio: '16:9' }, '854x480'],
+  [{ resolution: '1080p', aspect_ratio: '21:9' }, '2520x1080'],
+  [{ aspect_ratio: '1:1' }, undefined],
+] as const)('%j becomes the size %s', async (fields, size) => {
+  const { resolution, aspectRatio } = await askedFor({ ...FOX, ...fields });
+  expect([resolution, aspectRatio]).toEqual([
+    size,
+    'aspect_ratio' in fields ? fields.aspect_ratio : undefined,
+  ]);
+});
+
+test('every size has the sides that its names say', async () => {
+  for (const resolution of RESOLUTIONS) {
+    for (const aspect_ratio of ASPECT_RATIOS) {
+      const { resolution: size = '' } = await askedFor({ ...FOX, resolution, aspect_ratio });
+      const [width = 0, height = 0] = size.split('x').map(Number);
+      const [wide = 0, high = 0] = aspect_ratio.split(':').map(Number);
+      expect(`${Math.min(width, height)}p`).toBe(resolution);
+      expect(Math.abs(width / height - wide / high)).toBeLessThan(0.01);
+    }
+  }
+});
+
+test.each(['fal.video', 'xai.video', 'bytedance.video', 'google.generative-ai'])(
+  'models of %s get the name of the resolution, because sizes mean nothing to them or too little',
+  async (provider) => {
+    const { resolution, providerOptions } = await askedFor(
+      { ...FOX, resolution: '720p', aspect_ratio: '9:16' },
+      { provider },
+    );
+    const [name = ''] = provider.split('.');
+    expect([resolution, providerOptions]).toEqual([undefined, { [name]: { resolution: '720p' } }]);
+  },
+);
+
+test('models of Alibaba get the sizes that they know', async () => {
+  const { resolution } = await askedFor(
+    { ...FOX, resolution: '720p', aspect_ratio: '4:3' },
+    { provider: 'alibaba.video' },
+  );
+  expect(resolution).toBe('1088x832');
+});
+
+test('a size of the host comes before the tables', async () => {
+  const size = () => '1024x576' as const;
+  const { resolution } = await askedFor({ ...FOX, resolution: '720p' }, { provider: 'fal.video', size });
+  expect(resolution).toBe('1024x576');
+});
+
+test('further fields and constants become options of the provider', async () => {
+  const request = { ...FOX, negative_prompt: 'blur', loras: [{ path: 'a', scale: 0.5 }] };
+  const { providerOptions } = await askedFor(request, {
+    provider: 'replicate.video',
+    requestFields: ['negative_prompt'],
+    profile: { requestFields: ['loras'] },
+    providerOptions: { replicate: { go_fast: true }, other: { a: 1 } },
+  });
+  expect(providerOptions).toEqual({
+    replicate: { go_fast: true, negative_prompt: 'blur', loras: [{ path: 'a', scale: 0.5 }] },
+    other: { a: 1 },
+  });
+});
+
+test('a link to an image stays a link, and a data URL becomes its bytes', async () => {
+  const link = await askedFor({ ...FOX, image_url: 'https://example.com/fox.png' });
+  expect(link.image).toEqual({ type: 'url', url: 'https://example.com/fox.png' });
+  const data = await askedFor({ ...FOX, image_url: 'data:image/png;base64,iVBORw0K' });
+  expect(data.image).toEqual({ type: 'file', mediaType: 'image/png', data: 'iVBORw0K' });
+});
+
+describe('models of Google, which leave links to images out,', () => {
+  const google = { provider: 'google.generative-ai' };
+
+  test('get the bytes of the image', async () => {
+    const host = await startRawServer(({ socket }) =>
+      socket.end('HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: 4\r\n\r\n\x89PNG', 'latin1'),
+    );
+    const image_url = `${host.url}/fox.png`;
+    const { image } = await askedFor({ ...FOX, image_url }, { ...google, downloadAllow: ['127.0.0.1'] });
+    expect(image).toEqual({ type: 'file', mediaType: 'image/png', data: new Uint8Array([137, 80, 78, 71]) });
+    await host.close();
+  });
+
+  test('are asked for nothing while the image cannot be fetched', async () => {
+    const host = await startRawServer((request) => replyJson(request, {}, { status: 503 }));
+    const submits: unknown[] = [];
+    const parts = { ...google, start: (options: unknown) => submits.push(options) };
+    const image_url = `${host.url}/fox.png?signature=secret-of-the-link`;
+    const request = { ...FOX, image_url };
+    const later = await faultOf(serviceOf(parts, { downloadAllow: ['127.0.0.1'] }).submit(request, KEY));
+    expect(later).toMatchObject({
+      kind: 'not-sent',
+      message: expect.stringMatching(/^the image .* could not be fetched/),
+    });
+    const never = await faultOf(serviceOf(parts).submit(request, KEY));
+    expect(never).toMatchObject({
+      kind: 'refused',
+      message: expect.stringContaining('VIDEOGEN_DOWNLOAD_ALLOW'),
+    });
+    expect(JSON.stringify([later, never])).not.toContain('secret-of-the-link');
+    expect(submits).toEqual([]);
+    await host.close();
+  });
+});

@@ -1,0 +1,122 @@
+import * as alibabaPackage from '@ai-sdk/alibaba';
+import * as bytedancePackage from '@ai-sdk/bytedance';
+import * as falPackage from '@ai-sdk/fal';
+import * as googlePackage from '@ai-sdk/google';
+import * as vertexPackage from '@ai-sdk/google-vertex';
+import * as replicatePackage from '@ai-sdk/replicate';
+import * as xaiPackage from '@ai-sdk/xai';
+import type { AiSdkModelSource } from '../../../src/ai-sdk';
+import type { VideoRequest } from '../../../src/contract/request';
+import { FAL_QUEUE, type ImitatedService } from './servers';
+import { PROVIDERS, type ProviderName } from './what-runs';
+
+/** A package of the AI SDK, unmodified, and the service that it calls here. */
+export interface Provider {
+  /** What the package says of itself. */
+  version: string;
+  /** A model that calls the imitated service, by the options that everybody has. */
+  modelAt(service: Pick<ImitatedService, 'apiKey' | 'baseUrl' | 'origin'>): AiSdkModelSource;
+  /** What jobs ask for, besides a prompt. */
+  asked: Omit<VideoRequest, 'prompt'>;
+  /** What arrives of it. */
+  arrives: Omit<VideoRequest, 'prompt'>;
+  /** What the package says that its model does not support. */
+  warnings: RegExp[];
+  /** The task id of a job whose task has this id at the service. */
+  taskIdOf(id: string, service: Pick<ImitatedService, 'origin'>): string;
+}
+
+const FIVE_SECONDS = { resolution: '720p', aspect_ratio: '16:9', duration: 5, seed: 7 } as const;
+/** Veo makes videos of 4, 6 or 8 seconds. */
+const SIX_SECONDS = { ...FIVE_SECONDS, duration: 6 } as const;
+const { seed: _, ...WITHOUT_SEED } = FIVE_SECONDS;
+
+export const PACKAGES: Record<ProviderName, Provider> = {
+  fal: {
+    version: falPackage.VERSION,
+    // Its `baseURL` is for images: the address of the queue is built in.
+    modelAt:
+      ({ apiKey, origin }) =>
+      ({ fetch }) =>
+        falPackage
+          .createFal({
+            apiKey,
+            fetch: (input, init) => fetch(String(input).replace(FAL_QUEUE, origin), init),
+          })
+          .video(PROVIDERS.fal.model),
+    asked: SIX_SECONDS,
+    arrives: SIX_SECONDS,
+    warnings: [],
+    taskIdOf: (id) =>
+      JSON.stringify({
+        responseUrl: `${FAL_QUEUE}/fal-ai/veo3/requests/${id}`,
+        submitUrl: `${FAL_QUEUE}/fal-ai/veo3`,
+      }),
+  },
+  replicate: {
+    version: replicatePackage.VERSION,
+    modelAt:
+      ({ apiKey: apiToken, baseUrl: baseURL }) =>
+      ({ fetch }) =>
+        replicatePackage.createReplicate({ apiToken, baseURL, fetch }).video(PROVIDERS.replicate.model),
+    asked: FIVE_SECONDS,
+    arrives: FIVE_SECONDS,
+    warnings: [],
+    taskIdOf: (id, { origin }) => JSON.stringify({ getUrl: `${origin}/v1/predictions/${id}` }),
+  },
+  google: {
+    version: googlePackage.VERSION,
+    modelAt:
+      ({ apiKey, baseUrl: baseURL }) =>
+      ({ fetch }) =>
+        googlePackage.createGoogle({ apiKey, baseURL, fetch }).video(PROVIDERS.google.model),
+    asked: SIX_SECONDS,
+    arrives: SIX_SECONDS,
+    warnings: [],
+    taskIdOf: (operationName) => JSON.stringify({ operationName }),
+  },
+  bytedance: {
+    version: bytedancePackage.VERSION,
+    modelAt:
+      ({ apiKey, baseUrl: baseURL }) =>
+      ({ fetch }) =>
+        bytedancePackage.createByteDance({ apiKey, baseURL, fetch }).video(PROVIDERS.bytedance.model),
+    asked: FIVE_SECONDS,
+    arrives: FIVE_SECONDS,
+    warnings: [],
+    taskIdOf: (id) => JSON.stringify({ id }),
+  },
+  xai: {
+    version: xaiPackage.VERSION,
+    modelAt:
+      ({ apiKey, baseUrl: baseURL }) =>
+      ({ fetch }) =>
+        xaiPackage.createXai({ apiKey, baseURL, fetch }).video(PROVIDERS.xai.model),
+    asked: FIVE_SECONDS,
+    arrives: WITHOUT_SEED,
+    warnings: [/seed/],
+    taskIdOf: (requestId) => JSON.stringify({ requestId }),
+  },
+  alibaba: {
+    version: alibabaPackage.VERSION,
+    modelAt:
+      ({ apiKey, baseUrl: videoBaseURL }) =>
+      ({ fetch }) =>
+        alibabaPackage.createAlibaba({ apiKey, videoBaseURL, fetch }).video(PROVIDERS.alibaba.model),
+    asked: FIVE_SECONDS,
+    arrives: FIVE_SECONDS,
+    warnings: [],
+    taskIdOf: (taskId) => JSON.stringify({ taskId }),
+  },
+  'google-vertex': {
+    version: vertexPackage.VERSION,
+    modelAt:
+      ({ apiKey, baseUrl: baseURL }) =>
+      ({ fetch }) =>
+        vertexPackage.createGoogleVertex({ apiKey, baseURL, fetch }).video(PROVIDERS['google-vertex'].model),
+    asked: SIX_SECONDS,
+    arrives: SIX_SECONDS,
+    warnings: [],
+    taskIdOf: (operationName) => JSON.stringify({ operationName }),
+  },
+};

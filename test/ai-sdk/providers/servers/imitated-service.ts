@@ -1,0 +1,243 @@
+import { randomBytes } from 'node:crypto';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { noiseVideo } from '../../../../src/emulator';
+import {
+  type EmulatedAnswer,
+  fileAnswer,
+  type HttpAnswer,
+  jsonAnswer,
+  lostAnswer,
+  send,
+  textAnswer,
+} from '../../../../src/emulator/answers';
+import { isRefusal } from '../../../../src/emulator/faults';
+import { type EmulatedTask, TaskStore } from '../../../../src/emulator/task-store';
+import { VideoCache } from '../../../../src/emulator/video/video-cache';
+import { FaultsByPrompt, failureOf, type ImitatedFaults, refusalOf } from './faults';
+import type { DescribedTask, Imitation, Refusal, Reply, ServiceCall } from './imitation';
+
+/** One call that the service received. */
+export interface ReceivedCall {
+  call: keyof ImitatedFaults | 'other';
+  method: string;
+  path: string;
+  /** The prompt of the task that it is about. */
+  prompt?: string;
+  /** The status of the answer, if one was sent. */
+  status?: number;
+}
+
+export interface ImitatedService {
+  /** For the base URL option of the package. */
+  baseUrl: string;
+  /** The host and port of the API. */
+  origin: string;
+  apiKey: string;
+  /** All calls so far, in order; those about one prompt if it is given. */
+  calls(prompt?: string): ReceivedCall[];
+  /** The tasks that a user would have paid for. */
+  tasks(prompt?: string): EmulatedTask[];
+  /** The id of a task in the answers of the service. */
+  idOf(task: EmulatedTask): string;
+  video(task: EmulatedTask): Promise<Buffer>;
+  /** Scripts faults for the next calls about a prompt, so that jobs at the same time do not meet each other's. */
+  next<Call extends keyof ImitatedFaults>(
+    prompt: string,
+    call: Call,
+    ...faults: ImitatedFaults[Call][]
+  ): void;
+  /** True when every scripted fault has happened. */
+  scriptIsSpent(): boolean;
+  close(): Promise<void>;
+}
+
+export interface ImitatedServiceOptions {
+  clock?: () => number | Promise<number>;
+  jobTimeMs?: number;
+}
+
+const VIDEO_BYTES = 64 * 1024;
+const LOOPBACK = '127.0.0.1';
+
+/** Starts a service of the AI SDK's packages on this machine: its API, and the server of its files beside it. */
+export async function startImitatedService(
+  imitation: Imitation,
+  { clock = Date.now, jobTimeMs = 20_000 }: ImitatedServiceOptions = {},
+): Promise<ImitatedService> {
+  const store = new TaskStore(jobTimeMs);
+  const videos = new VideoCache((request) => noiseVideo(request, VIDEO_BYTES));
+  const apiKey = `key-${randomBytes(16).toString('hex')}`;
+  const faults = new FaultsByPrompt();
+  const tasksById = new Map<string, EmulatedTask>();
+  const links = new Map<string, { task: EmulatedTask; isExpired: boolean }>();
+  const received: ReceivedCall[] = [];
+
+  const refused = (refusal: Refusal) => {
+    const { retryAfterSeconds } = refusal;
+    return answered(imitation.refused(refusal), retryAfterSeconds);
+  };
+
+  const freshLink = (task: EmulatedTask): string => {
+    const token = randomBytes(12).toString('hex');
+    const path = imitation.linkPath(token);
+    links.set(pathOf(path), { task, isExpired: false });
+    return `${imitation.linkNeedsKey ? origin : files.origin}${path}`;
+  };
+
+  const describe = async (task: EmulatedTask): Promise<DescribedTask> => {
+    const { request, submittedAtMs } = task;
+    const common = { id: imitation.idOf(task.taskId), origin, submittedAtMs, request };
+    const view = store.view(task, await clock());
+    switch (view.status) {
+      case 'queued':
+      case 'running':
+        return { ...common, state: view.status, percent: view.progress };
+      case 'succeeded': {
+        const { bytes } = await videos.get(request);
+        return { ...common, state: 'succeeded', videoUrl: freshLink(task), video: bytes };
+      }
+      case 'failed':
+        return { ...common, state: 'failed', error: view.error };
+      case 'cancelled':
+        throw new Error('No task is cancelled here.');
+    }
+  };
+
+  const create = async (
+    request: EmulatedTask['request'],
+    failure?: EmulatedTask['failure'],
+  ): Promise<EmulatedTask> => {
+    const task = store.create(request, await clock(), failure && { failure });
+    tasksById.set(imitation.idOf(task.taskId), task);
+    return task;
+  };
+
+  const submit = async (call: ServiceCall, record: ReceivedCall): Promise<EmulatedAnswer> => {
+    const understood = imitation.understand(call);
+    if ('problem' in understood) {
+      const { problem: message, field } = understood;
+      if (!imitation.wrongBodyFailsTask) return refused({ reason: 'wrong-body', message, field });
+      const failure = { code: 'value_error', message, atMs: await clock() };
+      return answered(imitation.accepted(await describe(await create({ prompt: '' }, failure))));
+    }
+    const { request } = understood;
+    record.prompt = request.prompt;
+    const fault = faults.take(request.prompt, 'submit');
+    if (fault && isRefusal(fault)) return refused(refusalOf(fault));
+    const { policy } = imitation;
+    const byPolicy = fault?.kind === 'refused-content' ? policy[fault.stage] : undefined;
+    if (byPolicy?.at === 'submit') return answered(byPolicy.reply);
+    const task = await create(request, failureOf(fault, policy));
+    const accepted = async () =>
+      answered(imitation.accepted(await describe({ ...task, failure: undefined })));
+    if (fault === undefined || fault.kind === 'failed-task' || fault.kind === 'refused-content') {
+      return accepted();
+    }
+    return lostAnswer(fault, accepted);
+  };
+
+  const status = async (id: string, record: ReceivedCall): Promise<EmulatedAnswer> => {
+    const task = tasksById.get(id);
+    if (task === undefined) return refused({ reason: 'no-such-task', id });
+    const { prompt } = task.request;
+    record.prompt = prompt;
+    const fault = faults.take(prompt, 'status');
+    if (fault && isRefusal(fault)) return refused(refusalOf(fault));
+    const correct = async () => answered(imitation.status(await describe(task)));
+    return fault ? lostAnswer(fault, correct) : correct();
+  };
+
+  const download = async (call: ServiceCall, record: ReceivedCall): Promise<EmulatedAnswer> => {
+    const { status: gone, contentType, body } = imitation.expiredLink;
+    const link = links.get(call.path);
+    if (link === undefined) return textAnswer(404, 'text/plain', 'Not Found');
+    const { prompt } = link.task.request;
+    record.call = 'download';
+    record.prompt = prompt;
+    const fault = link.isExpired ? undefined : faults.take(prompt, 'download');
+    if (fault?.kind === 'expired') link.isExpired = true;
+    if (link.isExpired) return textAnswer(gone, contentType, body);
+    if (fault && isRefusal(fault)) return refused(refusalOf(fault));
+    const file = async () => fileAnswer(await videos.get(link.task.request), call.headers);
+    return fault === undefined || fault.kind === 'expired' ? file() : lostAnswer(fault, file);
+  };
+
+  const answerCall = async (call: ServiceCall, record: ReceivedCall): Promise<EmulatedAnswer> => {
+    const key = imitation.keyOf(call);
+    if (key !== apiKey) return refused({ reason: key === undefined ? 'no-key' : 'wrong-key' });
+    const route = imitation.route(call);
+    if (route === undefined) {
+      return links.has(call.path) ? download(call, record) : refused({ reason: 'no-such-path' });
+    }
+    record.call = route.call;
+    return route.call === 'submit' ? submit(call, record) : status(route.id, record);
+  };
+
+  /** Another company's server: a key that arrives there is in wrong hands. */
+  const answerFile = async (call: ServiceCall, record: ReceivedCall): Promise<EmulatedAnswer> =>
+    imitation.keyOf(call) === undefined
+      ? download(call, record)
+      : textAnswer(400, 'text/plain', 'Only one auth mechanism allowed');
+
+  const listener =
+    (answer: typeof answerCall): RequestListener =>
+    async (request, response) => {
+      const { pathname: path, searchParams: query } = new URL(request.url ?? '/', 'http://service');
+      const { method = '', headers } = request;
+      const record: ReceivedCall = { call: 'other', method, path };
+      received.push(record);
+      const body = await json(request).catch(() => undefined);
+      const call = { method, path, query, headers, body };
+      record.status = send(response, await answer(call, record).catch(failed));
+    };
+
+  const api = await listen(listener(answerCall));
+  const files = await listen(listener(answerFile));
+  const { origin } = api;
+
+  return {
+    origin,
+    baseUrl: `${origin}${imitation.basePath}`,
+    apiKey,
+    calls: (prompt) => received.filter((one) => prompt === undefined || one.prompt === prompt),
+    tasks: (prompt) =>
+      [...store.tasks.values()].filter(({ request }) => prompt === undefined || request.prompt === prompt),
+    idOf: ({ taskId }) => imitation.idOf(taskId),
+    video: async ({ request }) => (await videos.get(request)).bytes,
+    next: (prompt, call, ...more) => faults.add(prompt, call, more),
+    scriptIsSpent: () => faults.isSpent(),
+    close: async () => {
+      await Promise.all([api.close(), files.close()]);
+    },
+  };
+}
+
+const pathOf = (link: string) => new URL(link, 'http://service').pathname;
+
+function answered({ status, body, headers: own }: Reply, retryAfterSeconds?: number): HttpAnswer {
+  const headers = {
+    ...own,
+    ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
+  };
+  return body === undefined
+    ? textAnswer(status, 'application/json', '', headers)
+    : jsonAnswer(status, body, headers);
+}
+
+/** A defect of the imitation, which the test should see rather than take for a fault of the service. */
+const failed = (error: unknown) => textAnswer(599, 'text/plain', String(error));
+
+async function listen(listener: RequestListener): Promise<{ origin: string; close(): Promise<void> }> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, LOOPBACK, resolve));
+  return {
+    origin: `http://${LOOPBACK}:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,25 @@
+import type { ProviderName } from '../what-runs';
+import { alibaba } from './alibaba';
+import { bytedance } from './bytedance';
+import { fal } from './fal';
+import { google } from './google';
+import type { Imitation } from './imitation';
+import { replicate } from './replicate';
+import { vertex } from './vertex';
+import { xai } from './xai';
+
+export { FAL_QUEUE } from './fal';
+export type { ImitatedFaults } from './faults';
+export { type ImitatedService, type ReceivedCall, startImitatedService } from './imitated-service';
+export { type Imitation, stagesOf } from './imitation';
+
+/** The service that each package calls. */
+export const IMITATIONS: Record<ProviderName, Imitation> = {
+  fal,
+  replicate,
+  google,
+  bytedance,
+  xai,
+  alibaba,
+  'google-vertex': vertex,
+};

@@ -1,0 +1,257 @@
+import { type AiSdkCallOptions, type AiSdkFetch, type AiSdkVideoModel, aiSdkService } from '../../src/ai-sdk';
+import { ApiCallError, callApi, sdkError } from '../activities/emulator-model';
+import { type RawRequest, type RawServer, reply, replyJson, startRawServer } from '../service/raw-server';
+import { closeServices, FOX, faultOf, KEY, keepOpen, modelOf, serviceOf } from './models';
+
+afterEach(closeServices);
+
+const SECRET = 'sk-live-0123456789abcdef';
+
+/** A server, and a service by a function whose model posts to it; `start` may do more than post once. */
+async function atServer(
+  answer: (request: RawRequest) => void,
+  work: (server: RawServer) => Promise<void>,
+): Promise<void> {
+  const server = await startRawServer(answer);
+  try {
+    await work(server);
+  } finally {
+    await closeServices();
+    await server.close();
+  }
+}
+
+type Post = (path?: string) => Promise<Record<string, unknown>>;
+
+function postingService(
+  { url }: RawServer,
+  start: (post: Post, options: AiSdkCallOptions) => Promise<unknown> = async (post) => ({
+    operation: (await post()).id,
+  }),
+) {
+  const model = (fetch: AiSdkFetch): AiSdkVideoModel => ({
+    ...modelOf({}),
+    ...{ config: { fetch } },
+    doStart: async (options) => {
+      const post: Post = (path = '/generate') =>
+        callApi(url + path, {
+          method: 'POST',
+          headers: { authorization: `Key ${SECRET}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ prompt: options.prompt, token: SECRET }),
+          signal: options.abortSignal,
+          fetch,
+        });
+      return start(post, options);
+    },
+  });
+  return keepOpen(aiSdkService(({ fetch }) => model(fetch)));
+}
+
+test.each<[string, string, string]>([
+  ['a key that is missing', 'AI_LoadAPIKeyError', 'not-sent'],
+  ['a setting that is missing', 'AI_LoadSettingError', 'not-sent'],
+  ['an option that it does not know', 'AI_InvalidArgumentError', 'refused'],
+  ['something that it cannot do', 'AI_UnsupportedFunctionalityError', 'refused'],
+])('a model that complains of %s has sent nothing', async (_, name, kind) => {
+  const start = () => {
+    throw sdkError('no', name);
+  };
+  expect(await faultOf(serviceOf({ start }).submit(FOX, KEY))).toEqual({ kind, message: 'no' });
+});
+
+test.each<[string, unknown, string]>([
+  ['says nothing that is known', new Error('odd'), 'cut'],
+  [
+    'says that it could not connect',
+    Object.assign(new Error('x'), { cause: { code: 'ECONNREFUSED' } }),
+    'not-sent',
+  ],
+  [
+    'has an answer with a task that it could not read',
+    new ApiCallError('odd', { statusCode: 200 }),
+    'unreadable',
+  ],
+  ['was refused', new ApiCallError('odd', { statusCode: 400 }), 'answered'],
+])('an error of a model whose requests nobody saw and that %s is %s', async (_, error, kind) => {
+  const start = () => {
+    throw error;
+  };
+  expect(await faultOf(serviceOf({ start }).submit(FOX, KEY))).toMatchObject({ kind });
+});
+
+test('an error before the first request has sent nothing, if the model has our fetch', async () => {
+  await atServer(
+    () => undefined,
+    async (server) => {
+      const service = postingService(server, async () => {
+        throw new TypeError('x is not a function');
+      });
+      expect(await faultOf(service.submit(FOX, KEY))).toEqual({
+        kind: 'not-sent',
+        message: 'x is not a function',
+      });
+    },
+  );
+});
+
+test('an error after the answer is a lost submit, whatever it says', async () => {
+  await atServer(
+    (request) => replyJson(request, { id: 'task-1' }),
+    async (server) => {
+      const service = postingService(server, async (post) => {
+        await post();
+        throw Object.assign(new Error('no'), { code: 'ECONNREFUSED' });
+      });
+      expect(await faultOf(service.submit(FOX, KEY))).toMatchObject({ kind: 'unreadable', status: 200 });
+      expect(server.requests).toHaveLength(1);
+    },
+  );
+});
+
+test('a model by itself whose POST is led elsewhere in vain is a lost submit: the POST was read', async () => {
+  const location = 'http://127.0.0.1:1/';
+  await atServer(
+    (request) => reply(request, { status: 303, headers: { location } }),
+    async ({ url, requests }) => {
+      const start = () => callApi(url, { method: 'POST', body: '{}' });
+      expect(await faultOf(serviceOf({ start }).submit(FOX, KEY))).toMatchObject({
+        kind: 'answered',
+        status: 303,
+      });
+      expect(requests).toHaveLength(1);
+    },
+  );
+});
+
+test('a model that would send its request again is stopped', async () => {
+  await atServer(
+    (request) => replyJson(request, { error: { message: 'busy' } }, { status: 500 }),
+    async (server) => {
+      const service = postingService(server, (post) => post().catch(() => post()));
+      expect(await faultOf(service.submit(FOX, KEY))).toMatchObject({
+        kind: 'answered',
+        status: 500,
+        message: 'busy',
+      });
+      expect(server.requests).toHaveLength(1);
+    },
+  );
+});
+
+test('a model may upload something before it starts', async () => {
+  await atServer(
+    (request) => replyJson(request, { id: request.line.includes('upload') ? 'file-1' : 'task-1' }),
+    async (server) => {
+      const service = postingService(server, async (post) => {
+        await post('/upload');
+        return { operation: (await post()).id };
+      });
+      expect(await service.submit(FOX, KEY)).toMatchObject({ taskId: 'task-1' });
+    },
+  );
+});
+
+test('a second request that fails does not hide that the first one may have made a task', async () => {
+  await atServer(
+    (request) =>
+      replyJson(request, { id: 'task-1' }, { status: request.line.includes('generate') ? 200 : 400 }),
+    async (server) => {
+      const service = postingService(server, async (post) => {
+        await post();
+        return post('/confirm');
+      });
+      expect(await faultOf(service.submit(FOX, KEY))).toMatchObject({ kind: 'unreadable' });
+    },
+  );
+});
+
+test.each([
+  ['refuses by a code', { code: 401, message: 'no' }, { kind: 'answered', status: 401 }],
+  [
+    'refuses by an error',
+    { error: { code: 'bad', message: 'no' } },
+    { kind: 'refused', code: 'bad', message: 'no' },
+  ],
+  [
+    'refuses the content',
+    { error: { code: 'content_policy_violation', message: 'no' } },
+    { kind: 'refused', refusedContent: { stage: 'prompt', field: 'prompt' } },
+  ],
+])('a good status with a body that %s is what the body says', async (_, body, fault) => {
+  await atServer(
+    (request) => replyJson(request, body),
+    async (server) => {
+      const service = postingService(server, async (post) => {
+        await post();
+        throw sdkError('No task id returned');
+      });
+      expect(await faultOf(service.submit(FOX, KEY))).toMatchObject(fault);
+    },
+  );
+});
+
+test('the keys that a provider sends are hidden, and the values of its request are not repeated', async () => {
+  await atServer(
+    (request) => replyJson(request, { error: { message: `the key ${SECRET} is wrong` } }, { status: 401 }),
+    async (server) => {
+      const fault = await faultOf(postingService(server).submit(FOX, KEY));
+      expect(fault).toMatchObject({ kind: 'answered', status: 401, message: 'the key … is wrong' });
+    },
+  );
+});
+
+test('a model that does not stop at the end of its time is a lost submit', async () => {
+  const start = () => new Promise(() => undefined);
+  const exchange = { submit: 20, poll: 20, video: 20 };
+  const service = serviceOf({ start }, { timeouts: { exchange } });
+  expect(await faultOf(service.submit(FOX, KEY))).toEqual({
+    kind: 'cut',
+    message: expect.stringMatching(/^no complete answer within/),
+  });
+});
+
+test('what the model does not support is a warning', async () => {
+  const warnings = [
+    { type: 'unsupported', feature: 'seed', details: 'It has no seed.' },
+    { type: 'compatibility', feature: 'fps' },
+    { type: 'deprecated', setting: 'loop', message: 'Use cycle.' },
+    { type: 'other', message: 'Beware.' },
+    { type: 'other' },
+    'nonsense',
+  ];
+  const service = serviceOf({ start: () => ({ operation: 'task-1', warnings }) });
+  expect((await service.submit(FOX, KEY)).warnings).toEqual([
+    'the model does not support seed: It has no seed',
+    'the model only imitates fps',
+    'the model calls loop deprecated: Use cycle',
+    'the model warns: Beware',
+  ]);
+});
+
+test('a function that does not give its fetch to the provider is told so', async () => {
+  const service = keepOpen(aiSdkService(() => modelOf({})));
+  expect((await service.submit(FOX, KEY)).doubts).toEqual([
+    'the function of aiSdkService did not give its fetch to the provider',
+  ]);
+});
+
+test('a service is named by its provider and model', () => {
+  expect(serviceOf({ provider: 'fal.video' }).address).toBe('ai-sdk://fal.video/a/model');
+});
+
+describe('a model that cannot be used', () => {
+  const { doStart: _, doStatus: __, ...bare } = modelOf({});
+
+  test('by itself, because it only generates, is refused with the way that works', () => {
+    const generating = { ...bare, doGenerate: async () => ({}) };
+    expect(() => aiSdkService(generating)).toThrow(/has no doStart. Give a function/);
+  });
+
+  test('because it can do nothing is refused', () => {
+    expect(() => aiSdkService(bare)).toThrow(/is no video model/);
+  });
+
+  test('because its provider answers with the video itself is refused', () => {
+    expect(() => aiSdkService({ ...modelOf({}), provider: 'prodia.video' })).toThrow(/with the video itself/);
+  });
+});
