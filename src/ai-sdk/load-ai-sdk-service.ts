@@ -126,20 +126,33 @@ function withDefault(exported: unknown): object {
   return isObject(inner) ? { ...inner, ...names } : names;
 }
 
-/** Fal's video models ignore `baseURL`. */
-const FIXED_ADDRESSES: Record<string, string> = { '@ai-sdk/fal': 'https://queue.fal.run' };
+/** Where a package words its settings in its own way. */
+interface PackageRule {
+  /** Its settings for the key and the address; `apiKey` and `baseURL` unless it says so. */
+  key?: string;
+  address?: string;
+  /** Its video models call this address, whatever the settings say. */
+  fixedAddress?: string;
+}
+
+const PACKAGES: Record<string, PackageRule> = {
+  '@ai-sdk/fal': { fixedAddress: 'https://queue.fal.run' },
+  '@ai-sdk/replicate': { key: 'apiToken' },
+  '@ai-sdk/alibaba': { address: 'videoBaseURL' },
+};
 
 function modelOf(
   create: CreateProvider,
   { package: name, model, apiKey, baseUrl, settings }: AiSdkPackageOptions,
   fetch: AiSdkFetch,
 ): AiSdkVideoModel {
-  const fixed = baseUrl === undefined ? undefined : FIXED_ADDRESSES[name];
+  const { key = 'apiKey', address = 'baseURL', fixedAddress } = PACKAGES[name] ?? {};
+  const isLed = baseUrl !== undefined && fixedAddress !== undefined;
   const provider: unknown = create({
     ...settings,
-    ...(baseUrl !== undefined && { baseURL: baseUrl }),
-    ...(apiKey && { apiKey: apiKey() }),
-    fetch: fixed === undefined || baseUrl === undefined ? fetch : elsewhere(fetch, fixed, baseUrl),
+    ...(baseUrl !== undefined && { [address]: baseUrl }),
+    ...(apiKey && { [key]: apiKey() }),
+    fetch: isLed ? elsewhere(fetch, fixedAddress, baseUrl) : fetch,
   });
   const { video, videoModel = video }: Record<string, unknown> = Object(provider);
   if (typeof videoModel !== 'function') {
