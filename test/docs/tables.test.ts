@@ -1,4 +1,5 @@
 import { FAILURES } from '../../src/contract';
+import { scenarioTable, taskIdTable, whatWasRun } from '../ai-sdk/providers/what-runs';
 import { readPage, readReadme } from '../support/docs-page';
 import { answerTable, failureTable, logTable, meaningTable } from '../support/documented-tables';
 import { metricsTable } from '../support/metrics-table';
@@ -12,6 +13,9 @@ const FILES = {
   settings: 'docs/configuration.md',
   'log-events': 'docs/observability.md',
   metrics: 'docs/observability.md',
+  'ai-sdk-packages': 'docs/ai-sdk.md',
+  'ai-sdk-jobs': 'docs/ai-sdk.md',
+  'ai-sdk-tasks': 'docs/ai-sdk.md',
 };
 const TABLES = {
   meanings: meaningTable(),
@@ -20,6 +24,9 @@ const TABLES = {
   settings: settingsTable(),
   'log-events': logTable(),
   metrics: metricsTable(),
+  'ai-sdk-packages': whatWasRun(),
+  'ai-sdk-jobs': scenarioTable(),
+  'ai-sdk-tasks': taskIdTable(),
 };
 type Name = keyof typeof TABLES;
 
@@ -59,14 +66,14 @@ const SHOWN: Record<Name, string> = {
   settings: readPage('configuration.md'),
   metrics: readPage('observability.md'),
   'log-events': readPage('observability.md'),
+  'ai-sdk-packages': readPage('ai-sdk.md'),
+  'ai-sdk-jobs': readPage('ai-sdk.md'),
+  'ai-sdk-tasks': readPage('ai-sdk.md'),
 };
 
-it.each(['meanings', 'failures', 'answers', 'settings', 'metrics', 'log-events'] as const)(
-  'the documented table of %s matches the code',
-  (name) => {
-    expect(() => checkTable(name, SHOWN[name])).not.toThrow();
-  },
-);
+it.each(Object.keys(FILES) as Name[])('the documented table of %s matches the code', (name) => {
+  expect(() => checkTable(name, SHOWN[name])).not.toThrow();
+});
 
 it.each<[string, Name, string]>([
   ['a changed word', 'failures', page.replace('refused the API key', 'refused the key')],
@@ -83,6 +90,7 @@ it.each<[string, Name, string]>([
     'answers',
     page.replace('| 429 | RateLimited |', '| 429 | ServiceFailed |'),
   ],
+  ['another version', 'ai-sdk-packages', SHOWN['ai-sdk-packages'].replace('` 3.0.41', '` 3.0.42')],
   ['another default', 'settings', SHOWN.settings.replace('`2GiB`', '`4GiB`')],
   ['no table', 'failures', page.replace(start('failures'), '')],
   ['a table without an end', 'answers', page.replace(end('answers'), '')],

@@ -1,8 +1,11 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { ApplicationFailure } from '@temporalio/common';
 import type { ContentStage } from '../../../src/contract/refused-content';
 import { type ActivityWorld, createActivityWorld } from '../../activities/activity-world';
+import { dataUrl, PNG } from '../../support/images';
 import { atFaultyProvider, type FaultyProvider, pollAt, prompt, submitTo } from './faulty-provider';
-import { PACKAGES } from './packages';
+import { taskIdOf } from './packages';
 import { IMITATIONS, stagesOf } from './servers';
 import { PROVIDER_NAMES, type ProviderName } from './what-runs';
 
@@ -48,8 +51,8 @@ const HAS_NO_404: ProviderName[] = ['alibaba'];
 
 test.each(PROVIDER_NAMES)('@ai-sdk/%s: a task that the service does not have is unknown', async (name) => {
   await atProvider(name, async ({ service, imitated }) => {
-    const { taskIdOf } = PACKAGES[name];
-    const unknown = taskIdOf(IMITATIONS[name].idOf('task_00000000-0000-4000-8000-000000000000'), imitated);
+    const noTask = IMITATIONS[name].idOf('task_00000000-0000-4000-8000-000000000000');
+    const unknown = taskIdOf(name, noTask, imitated);
     const { end, failures } = await pollAt(service, world, unknown);
     if (HAS_NO_404.includes(name)) expect(end).toMatchObject({ state: 'unknown', word: 'UNKNOWN' });
     else expect(new Set(failures)).toEqual(new Set(['TaskUnknown']));
@@ -76,4 +79,21 @@ test.each(PROVIDER_NAMES)('@ai-sdk/%s: no key is in what the activities report',
     await submitTo(name, at.service, { world });
     expect(world.everythingReported()).not.toContain(apiKey);
   });
+});
+
+/** Both of Google's APIs take bytes alone, so the worker fetches the image for them. */
+const TAKES_BYTES: ProviderName[] = ['google', 'google-vertex'];
+
+test.each(PROVIDER_NAMES)('@ai-sdk/%s: the image of a request arrives', async (name) => {
+  const images = createServer((_, response) => response.setHeader('content-type', 'image/png').end(PNG));
+  await new Promise<void>((resolve) => images.listen(0, '127.0.0.1', resolve));
+  const image_url = `http://127.0.0.1:${(images.address() as AddressInfo).port}/fox.png`;
+  await atProvider(name, async ({ service, imitated }) => {
+    const { end } = await submitTo(name, service, { world, image_url });
+    if (end instanceof ApplicationFailure) throw end;
+    const expected = TAKES_BYTES.includes(name) ? dataUrl(PNG) : image_url;
+    expect(imitated.tasks().map(({ request }) => request.image_url)).toEqual([expected]);
+  });
+  images.closeAllConnections();
+  await new Promise((resolve) => images.close(resolve));
 });

@@ -12,7 +12,7 @@ import {
 } from '../../activities/faulty-service';
 import { atLength } from '../../support/nightly';
 import { atFaultyProvider, type FaultyProvider, pollAt, submitTo } from './faulty-provider';
-import { PACKAGES } from './packages';
+import { taskIdOf } from './packages';
 import { ONE_OF_EACH_STYLE, PROVIDER_NAMES, PROVIDERS, type ProviderName } from './what-runs';
 
 const NAMES = atLength(ONE_OF_EACH_STYLE, PROVIDER_NAMES);
@@ -60,10 +60,7 @@ test.each(CELLS)(
         return;
       }
       const task = imitated.tasks().at(-1);
-      expect([end.taskId, ends]).toEqual([
-        task && PACKAGES[name].taskIdOf(imitated.idOf(task), imitated),
-        'task',
-      ]);
+      expect([end.taskId, ends]).toEqual([task && taskIdOf(name, imitated.idOf(task), imitated), 'task']);
     });
   },
 );

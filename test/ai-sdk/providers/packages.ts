@@ -22,8 +22,6 @@ export interface Provider {
   arrives: Omit<VideoRequest, 'prompt'>;
   /** What the package says that its model does not support. */
   warnings: RegExp[];
-  /** The task id of a job whose task has this id at the service. */
-  taskIdOf(id: string, service: Pick<ImitatedService, 'origin'>): string;
 }
 
 const FIVE_SECONDS = { resolution: '720p', aspect_ratio: '16:9', duration: 5, seed: 7 } as const;
@@ -47,11 +45,6 @@ export const PACKAGES: Record<ProviderName, Provider> = {
     asked: SIX_SECONDS,
     arrives: SIX_SECONDS,
     warnings: [],
-    taskIdOf: (id) =>
-      JSON.stringify({
-        responseUrl: `${FAL_QUEUE}/fal-ai/veo3/requests/${id}`,
-        submitUrl: `${FAL_QUEUE}/fal-ai/veo3`,
-      }),
   },
   replicate: {
     version: replicatePackage.VERSION,
@@ -62,7 +55,6 @@ export const PACKAGES: Record<ProviderName, Provider> = {
     asked: FIVE_SECONDS,
     arrives: FIVE_SECONDS,
     warnings: [],
-    taskIdOf: (id, { origin }) => JSON.stringify({ getUrl: `${origin}/v1/predictions/${id}` }),
   },
   google: {
     version: googlePackage.VERSION,
@@ -73,7 +65,6 @@ export const PACKAGES: Record<ProviderName, Provider> = {
     asked: SIX_SECONDS,
     arrives: SIX_SECONDS,
     warnings: [],
-    taskIdOf: (operationName) => JSON.stringify({ operationName }),
   },
   bytedance: {
     version: bytedancePackage.VERSION,
@@ -84,7 +75,6 @@ export const PACKAGES: Record<ProviderName, Provider> = {
     asked: FIVE_SECONDS,
     arrives: FIVE_SECONDS,
     warnings: [],
-    taskIdOf: (id) => JSON.stringify({ id }),
   },
   xai: {
     version: xaiPackage.VERSION,
@@ -95,7 +85,6 @@ export const PACKAGES: Record<ProviderName, Provider> = {
     asked: FIVE_SECONDS,
     arrives: WITHOUT_SEED,
     warnings: [/seed/],
-    taskIdOf: (requestId) => JSON.stringify({ requestId }),
   },
   alibaba: {
     version: alibabaPackage.VERSION,
@@ -106,7 +95,6 @@ export const PACKAGES: Record<ProviderName, Provider> = {
     asked: FIVE_SECONDS,
     arrives: FIVE_SECONDS,
     warnings: [],
-    taskIdOf: (taskId) => JSON.stringify({ taskId }),
   },
   'google-vertex': {
     version: vertexPackage.VERSION,
@@ -117,6 +105,12 @@ export const PACKAGES: Record<ProviderName, Provider> = {
     asked: SIX_SECONDS,
     arrives: SIX_SECONDS,
     warnings: [],
-    taskIdOf: (operationName) => JSON.stringify({ operationName }),
   },
 };
+
+/** The task id of a job whose task has this id at the service, as the page says. */
+export const taskIdOf = (
+  name: ProviderName,
+  id: string,
+  { origin }: Pick<ImitatedService, 'origin'>,
+): string => PROVIDERS[name].taskId.replace('ID', id).replace('https://api.replicate.com', origin);

@@ -1,15 +1,60 @@
 import { dependencies } from '../package.json';
 
-/** The providers whose packages run whole jobs. docs/ai-sdk.md shows this table, and providers.ts has a model for each row. */
+interface ProviderFacts {
+  service: string;
+  model: string;
+  /** What is called of the model. */
+  calls: 'doStart, doStatus' | 'doGenerate';
+  /** The task id of a job, with ID for what the service calls its task. */
+  taskId: string;
+}
+
+/** The providers whose packages run whole jobs. docs/ai-sdk.md shows this table, and packages.ts has a model for each row. */
 export const PROVIDERS = {
-  fal: { service: 'fal', model: 'veo3', calls: 'doStart, doStatus' },
-  replicate: { service: 'Replicate', model: 'bytedance/seedance-1-lite', calls: 'doStart, doStatus' },
-  google: { service: 'Gemini API', model: 'veo-3.1-generate-preview', calls: 'doStart, doStatus' },
-  bytedance: { service: 'ModelArk', model: 'seedance-1-0-pro-250528', calls: 'doGenerate' },
-  xai: { service: 'xAI', model: 'grok-imagine-video', calls: 'doStart, doStatus' },
-  alibaba: { service: 'Model Studio', model: 'wan3.0-video', calls: 'doStart, doStatus' },
-  'google-vertex': { service: 'Vertex AI', model: 'veo-3.1-generate-001', calls: 'doStart, doStatus' },
-} as const;
+  fal: {
+    service: 'fal',
+    model: 'veo3',
+    calls: 'doStart, doStatus',
+    taskId:
+      '{"responseUrl":"https://queue.fal.run/fal-ai/veo3/requests/ID","submitUrl":"https://queue.fal.run/fal-ai/veo3"}',
+  },
+  replicate: {
+    service: 'Replicate',
+    model: 'bytedance/seedance-1-lite',
+    calls: 'doStart, doStatus',
+    taskId: '{"getUrl":"https://api.replicate.com/v1/predictions/ID"}',
+  },
+  google: {
+    service: 'Gemini API',
+    model: 'veo-3.1-generate-preview',
+    calls: 'doStart, doStatus',
+    taskId: '{"operationName":"ID"}',
+  },
+  bytedance: {
+    service: 'ModelArk',
+    model: 'seedance-1-0-pro-250528',
+    calls: 'doGenerate',
+    taskId: '{"id":"ID"}',
+  },
+  xai: {
+    service: 'xAI',
+    model: 'grok-imagine-video',
+    calls: 'doStart, doStatus',
+    taskId: '{"requestId":"ID"}',
+  },
+  alibaba: {
+    service: 'Model Studio',
+    model: 'wan3.0-video',
+    calls: 'doStart, doStatus',
+    taskId: '{"taskId":"ID"}',
+  },
+  'google-vertex': {
+    service: 'Vertex AI',
+    model: 'veo-3.1-generate-001',
+    calls: 'doStart, doStatus',
+    taskId: '{"operationName":"ID"}',
+  },
+} as const satisfies Record<string, ProviderFacts>;
 
 export type ProviderName = keyof typeof PROVIDERS;
 
@@ -17,19 +62,21 @@ export const PROVIDER_NAMES = Object.keys(PROVIDERS) as ProviderName[];
 
 /** What each provider's jobs meet, and how they end. */
 export const SCENARIOS = {
-  success: 'submit, polls and download; the stored file is what the service made',
-  failure: 'the task fails: `GenerationFailed`',
-  refusal: 'the content policy refuses: `ContentRefused`',
-  '429': 'one 429 with `Retry-After`, then a video from one task',
-  adopted: 'the answer to the submit is lost: one POST, the job is held, and adopts the task',
-  resubmitted: 'the same, and resubmits when told to: two POSTs, two tasks',
-  'link expired': 'the first link is dead; the next poll brings another',
+  success: 'A submit, polls and a download. The stored file is byte for byte what the service made.',
+  failure: 'The task fails: `GenerationFailed`, with the words of the service.',
+  refusal: 'The content policy refuses the prompt or the video: `ContentRefused`.',
+  'rate limit':
+    'The submit is refused with 429 and `Retry-After`. The job waits and gets its video from one task.',
+  adopted:
+    'The connection breaks after the submit has arrived. One POST; the job is held, and adopts the task.',
+  resubmitted: 'The answer to the submit breaks off. One POST until somebody decides to resubmit, then two.',
+  'expired link': 'The link to the video is dead. The next poll brings another one.',
 } as const;
 
 export type ScenarioName = keyof typeof SCENARIOS;
 
 /** A provider that answers with bytes has no link. */
-const LEFT_OUT: Partial<Record<ProviderName, ScenarioName[]>> = { 'google-vertex': ['link expired'] };
+const LEFT_OUT: Partial<Record<ProviderName, ScenarioName[]>> = { 'google-vertex': ['expired link'] };
 
 export const scenariosOf = (provider: ProviderName): ScenarioName[] =>
   (Object.keys(SCENARIOS) as ScenarioName[]).filter((name) => !LEFT_OUT[provider]?.includes(name));
@@ -42,14 +89,27 @@ export const packageOf = (provider: ProviderName) => `@ai-sdk/${provider}` as co
 /** The version that is installed: package.json pins it, and a test compares it with what the package says of itself. */
 export const versionOf = (provider: ProviderName): string => dependencies[packageOf(provider)];
 
-/** The table of the page. */
+const columns = Object.keys(SCENARIOS) as ScenarioName[];
+
+/** What the page says of each package. */
 export function whatWasRun(): string {
-  const columns = Object.keys(SCENARIOS) as ScenarioName[];
   const rows = PROVIDER_NAMES.map((name) => {
-    const { model, calls } = PROVIDERS[name];
+    const { service, model, calls } = PROVIDERS[name];
     const ran = columns.map((column) => (scenariosOf(name).includes(column) ? 'yes' : 'no link'));
-    return [`\`${packageOf(name)}\` ${versionOf(name)}`, `\`${model}\``, calls, ...ran];
+    return [`\`${packageOf(name)}\` ${versionOf(name)}`, service, `\`${model}\``, `\`${calls}\``, ...ran];
   });
-  const head = ['Package', 'Model', 'What is called', ...columns];
+  return table(['Package', 'Service', 'Model', 'Calls', ...columns], rows);
+}
+
+/** What the page says of each scenario. */
+export const scenarioTable = (): string => table(['Job', 'What happens'], Object.entries(SCENARIOS));
+
+/** What the page says of task ids. */
+export function taskIdTable(): string {
+  const rows = PROVIDER_NAMES.map((name) => [`\`${packageOf(name)}\``, `\`${PROVIDERS[name].taskId}\``]);
+  return table(['Package', 'Task id'], rows);
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }

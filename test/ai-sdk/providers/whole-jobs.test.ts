@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,11 +11,12 @@ import { RateLimiter } from '../../../src/service';
 import { createFileStorage } from '../../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../../src/testing';
 import { expectRow } from '../../support/expect-row';
-import { captureLogs } from '../../support/logs';
+import { historyOf } from '../../support/history';
+import { captureLogs, type LogLine } from '../../support/logs';
 import { atLength } from '../../support/nightly';
 import { failureOf, untilProgress } from '../../support/world';
 import { onWorker } from '../../support/world-workers';
-import { PACKAGES, type Provider } from './packages';
+import { PACKAGES, type Provider, taskIdOf } from './packages';
 import {
   IMITATIONS,
   type ImitatedFaults,
@@ -34,14 +35,17 @@ import {
 } from './what-runs';
 
 let env: VideoTestEnvironment;
+let logs: LogLine[];
 beforeAll(async () => {
-  captureLogs();
+  logs = captureLogs();
   env = await createVideoTestEnvironment();
 });
 afterAll(() => env.teardown());
 
 /** A provider's package, the service that it calls, and a worker with both. */
 interface ProviderWorld {
+  name: ProviderName;
+  folder: string;
   provider: Provider;
   imitation: Imitation;
   service: ImitatedService;
@@ -60,7 +64,7 @@ async function atProvider(name: ProviderName, work: (world: ProviderWorld) => Pr
   try {
     await onWorker(env, tools, {}, async (taskQueue) => {
       const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
-      await work({ provider, imitation, service, videos });
+      await work({ name, provider, imitation, service, videos, folder });
     });
   } finally {
     await model.close();
@@ -108,7 +112,7 @@ async function expectVideo(running: Running, tasks = 1): Promise<JobResult> {
     height: 720,
     durationSeconds: world.provider.asked.duration,
   });
-  expect(result.taskId).toBe(world.provider.taskIdOf(world.service.idOf(task), world.service));
+  expect(result.taskId).toBe(taskIdOf(world.name, world.service.idOf(task), world.service));
   return result;
 }
 
@@ -137,10 +141,10 @@ const SCENARIOS: Record<ScenarioName, Scenario> = {
   },
   failure: {
     faults: () => ({ submit: [FAILS] }),
-    async expectEnd({ job, prompt, world: { service, provider } }) {
+    async expectEnd({ job, prompt, world: { service, name } }) {
       const failure = await failureOf(job.result());
       const [task] = service.tasks(prompt);
-      expectRow(failure, 'GenerationFailed', task && provider.taskIdOf(service.idOf(task), service));
+      expectRow(failure, 'GenerationFailed', task && taskIdOf(name, service.idOf(task), service));
       expect(String(failure)).toContain(FAILS.message);
     },
   },
@@ -148,16 +152,16 @@ const SCENARIOS: Record<ScenarioName, Scenario> = {
     faults: (imitation) => ({
       submit: [{ kind: 'refused-content', stage: stagesOf(imitation)[0] ?? 'prompt' }],
     }),
-    async expectEnd({ job, prompt, world: { service, provider } }) {
+    async expectEnd({ job, prompt, world: { service, name } }) {
       const failure = await failureOf(job.result());
       const [task] = service.tasks(prompt);
       expect(failure).toMatchObject({
         type: 'ContentRefused',
-        taskId: task && provider.taskIdOf(service.idOf(task), service),
+        taskId: task && taskIdOf(name, service.idOf(task), service),
       });
     },
   },
-  '429': {
+  'rate limit': {
     faults: () => ({ submit: [{ kind: 'rate-limited', retryAfter: 2 }] }),
     async expectEnd(running) {
       await expectVideo(running);
@@ -173,7 +177,7 @@ const SCENARIOS: Record<ScenarioName, Scenario> = {
       expect(submitsOf(running)).toHaveLength(1);
       const [task] = world.service.tasks(prompt);
       if (task === undefined) throw new Error('the submit made no task');
-      const taskId = world.provider.taskIdOf(world.service.idOf(task), world.service);
+      const taskId = taskIdOf(world.name, world.service.idOf(task), world.service);
       await job.decideSubmit({ decision: 'adopt', taskId });
     },
     async expectEnd(running) {
@@ -193,7 +197,7 @@ const SCENARIOS: Record<ScenarioName, Scenario> = {
       expect(submitsOf(running)).toHaveLength(2);
     },
   },
-  'link expired': {
+  'expired link': {
     faults: () => ({ download: [{ kind: 'expired' }] }),
     async expectEnd(running) {
       await expectVideo(running);
@@ -208,6 +212,31 @@ const SCENARIOS: Record<ScenarioName, Scenario> = {
 test.each(PROVIDER_NAMES)('@ai-sdk/%s is the version that the page names, unmodified', (name) => {
   expect(PACKAGES[name].version).toBe(versionOf(name));
 });
+
+/** Neither the key nor a link to a video is in a history, a record, a log or another file beside the videos. */
+async function expectNoSecrets(running: Running[], { service, folder }: ProviderWorld): Promise<void> {
+  const histories = await Promise.all(
+    running.map(({ job }) => historyOf(env.temporal.client, job.workflowId)),
+  );
+  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter(
+    (file) => file.isFile() && !file.name.endsWith('.mp4'),
+  );
+  const texts = await Promise.all(
+    files.map(({ parentPath, name }) => readFile(join(parentPath, name), 'utf8')),
+  );
+  const everything = [readable(histories), readable(logs), ...texts].join('\n');
+  expect(everything).toContain('A red fox');
+  expect(service.links().length).toBeGreaterThan(0);
+  for (const secret of [service.apiKey, ...service.links()]) expect(everything).not.toContain(secret);
+}
+
+/** As JSON, with payloads as text. */
+function readable(value: unknown): string {
+  return JSON.stringify(value, function (this: Record<string, unknown>, key, shown) {
+    const own = this[key];
+    return own instanceof Uint8Array ? Buffer.from(own).toString() : shown;
+  });
+}
 
 /** Jobs are long: at night, and with `npm run test:ai-sdk`, every provider meets everything. */
 const ranHere = (name: ProviderName): ScenarioName[] =>
@@ -237,6 +266,7 @@ test.each(PROVIDER_NAMES)('@ai-sdk/%s runs whole jobs: each scenario ends as the
     await Promise.all(running.map((one) => SCENARIOS[one.scenario].act?.(one)));
     for (const one of running) await SCENARIOS[one.scenario].expectEnd(one);
     expect(service.scriptIsSpent()).toBe(true);
+    await expectNoSecrets(running, world);
     expect(service.calls().filter(({ call }) => call === 'other')).toEqual([]);
   });
 });

@@ -14,7 +14,10 @@ import {
 
 const body = z.strictObject({
   model: text,
-  input: z.strictObject({ prompt: text, media: z.array(z.object({}).loose()).optional() }),
+  input: z.strictObject({
+    prompt: text,
+    media: z.array(z.strictObject({ type: z.literal('first_frame'), url: text })).optional(),
+  }),
   parameters: z.strictObject({
     resolution: z.enum(['480P', '720P', '1080P']).optional(),
     ratio: z.enum(ASPECT_RATIOS).optional(),
@@ -57,6 +60,7 @@ export const alibaba: Imitation = {
   understand: (call) =>
     understand(body, call.body, ({ input, parameters }) => ({
       prompt: input.prompt,
+      image_url: input.media?.[0]?.url,
       resolution: RESOLUTIONS.find((one) => one === parameters.resolution?.toLowerCase()),
       aspect_ratio: parameters.ratio,
       duration: parameters.duration,

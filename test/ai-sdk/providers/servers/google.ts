@@ -12,7 +12,15 @@ import {
 } from './imitation';
 
 const body = z.strictObject({
-  instances: z.array(z.strictObject({ prompt: text, image: z.object({}).loose().optional() })).length(1),
+  instances: z
+    .array(
+      z.strictObject({
+        prompt: text,
+        // Neither API fetches an image from a link.
+        image: z.strictObject({ bytesBase64Encoded: z.base64(), mimeType: text }).optional(),
+      }),
+    )
+    .length(1),
   parameters: z.strictObject({
     sampleCount: z.int().min(1).max(4),
     aspectRatio: z.enum(ASPECT_RATIOS).optional(),
@@ -24,8 +32,9 @@ const body = z.strictObject({
 
 /** The body of a submit is the same in both of Google's APIs. */
 export const understandVeo: Imitation['understand'] = (call) =>
-  understand(body, call.body, ({ instances, parameters }) => ({
-    prompt: instances[0]?.prompt ?? '',
+  understand(body, call.body, ({ instances: [{ prompt = '', image } = {}], parameters }) => ({
+    prompt,
+    image_url: image && `data:${image.mimeType};base64,${image.bytesBase64Encoded}`,
     resolution: parameters.resolution,
     aspect_ratio: parameters.aspectRatio,
     duration: parameters.durationSeconds,

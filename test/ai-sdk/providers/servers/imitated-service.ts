@@ -42,6 +42,8 @@ export interface ImitatedService {
   /** The id of a task in the answers of the service. */
   idOf(task: EmulatedTask): string;
   video(task: EmulatedTask): Promise<Buffer>;
+  /** The paths of all links to videos so far: whoever has one can have the video. */
+  links(): string[];
   /** Scripts faults for the next calls about a prompt, so that jobs at the same time do not meet each other's. */
   next<Call extends keyof ImitatedFaults>(
     prompt: string,
@@ -205,6 +207,7 @@ export async function startImitatedService(
     tasks: (prompt) =>
       [...store.tasks.values()].filter(({ request }) => prompt === undefined || request.prompt === prompt),
     idOf: ({ taskId }) => imitation.idOf(taskId),
+    links: () => [...links.keys()],
     video: async ({ request }) => (await videos.get(request)).bytes,
     next: (prompt, call, ...more) => faults.add(prompt, call, more),
     scriptIsSpent: () => faults.isSpent(),
