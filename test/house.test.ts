@@ -68,6 +68,7 @@ const ALLOWED: Record<string, string> = {
   'src/nexus/index.ts': "import '../client'; import '../worker'; export const a = 1;",
   'src/plugin/index.ts': "import '../nexus'; import '../worker'; export const a = 1;",
   'src/plugin/combine.ts': 'export const a = 1;',
+  'src/ai-sdk/index.ts': "import '../client'; import '../storage'; export const a = 1;",
   'src/gateway/index.ts': "import '../config/service-config'; import '../client'; export const a = 1;",
   'src/gateway/page/page.mjs': "import './form.mjs';",
   'src/gateway/page/form.mjs': 'export const a = 1;',

@@ -1,7 +1,10 @@
 export { type AiSdkServiceOptions, aiSdkService } from './ai-sdk-service';
 export type { VideoSize } from './call-options';
+export type { Delivery } from './deliver-video';
 export { type AiSdkPackageOptions, findAiSdkProblem, loadAiSdkService } from './load-ai-sdk-service';
+export type { ModelJobOptions } from './model-options';
 export type { OperationStorage } from './operations';
+export { type JobVideoModel, type VideoModelOptions, videoModel } from './video-model';
 export type {
   AiSdkCallOptions,
   AiSdkFetch,
@@ -11,3 +14,13 @@ export type {
   AiSdkVideoModel,
   JsonValue,
 } from './video-model-types';
+export type {
+  ModelCall,
+  ModelMetadata,
+  ModelResponse,
+  ModelResult,
+  ModelVideo,
+  ModelWarning,
+  OperationStatus,
+  StartedOperation,
+} from './video-model-v4';

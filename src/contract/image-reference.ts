@@ -12,7 +12,7 @@ export const LARGEST_IMAGE_BYTES = 20 * 1024 * 1024;
 
 /** An image in the storage. The same bytes of the same owner are the same image. */
 export interface ImageReference {
-  /** The gateway key that uploaded it, or the command line. */
+  /** The gateway key that uploaded it, the command line, or the AI SDK's model. */
   owner: string;
   sha256: string;
   extension: ImageExtension;
@@ -23,6 +23,9 @@ export const COMMAND_LINE_OWNER = '_cli';
 
 /** The owner of frames that a worker has taken from a video. No gateway key can have this name either. */
 export const LAST_FRAME_OWNER = '_frames';
+
+/** The owner of images in calls of the AI SDK. */
+export const AI_SDK_OWNER = '_ai_sdk';
 
 const SCHEME = 'videogen-image:';
 const NAME = /^([a-z0-9_]{1,63})\/([0-9a-f]{64})\.([a-z]{3,4})$/;

@@ -4,12 +4,12 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { FAILURES } from '../contract/failure-table';
 import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
 import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../contract/request';
+import { SIZES, shapeOf } from '../contract/video-size';
 import { sendCached } from './cached-answer';
 import type { CallerOf } from './caller';
 import { Refusal } from './http-errors';
 import { prefixOf } from './task-names';
 import { LONGEST_SHOWN_PROMPT_CHARS } from './video-requests';
-import { SIZES, shapeOf } from './video-size';
 
 /** What the page needs to know about the gateway that serves it. */
 export interface PageOptions {

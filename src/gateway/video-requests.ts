@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { EXTRA_NAMES } from '../contract/extras';
 import { parseRequest, requestSchema, type VideoRequest } from '../contract/request';
+import { SIZES, shapeOf, sizeOf } from '../contract/video-size';
 import { Refusal } from './http-errors';
 import type { Asked } from './video-object';
-import { SIZES, shapeOf, sizeOf } from './video-size';
 
 /** The memo of a workflow is small, and a list shows one line of a prompt. */
 export const LONGEST_SHOWN_PROMPT_CHARS = 500;

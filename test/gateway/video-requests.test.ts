@@ -1,7 +1,7 @@
 import { ASPECT_RATIOS, RESOLUTIONS } from '../../src/contract/request';
+import { SIZES, shapeOf, sizeOf } from '../../src/contract/video-size';
 import { Refusal } from '../../src/gateway/http-errors';
 import { readImageRequest, readOpenAiRequest, readServiceRequest } from '../../src/gateway/video-requests';
-import { SIZES, shapeOf, sizeOf } from '../../src/gateway/video-size';
 
 const refusalOf = (read: () => unknown) => {
   try {

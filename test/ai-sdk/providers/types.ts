@@ -2,7 +2,7 @@ import type {
   Experimental_VideoModelV3 as VideoModelV3,
   Experimental_VideoModelV4 as VideoModelV4,
 } from '@ai-sdk/provider';
-import { aiSdkService } from '../../../src/ai-sdk';
+import { aiSdkService, videoModel } from '../../../src/ai-sdk';
 
 /** Compiled and never run: whatever the AI SDK calls a video model is one for us. */
 export function compiles(four: VideoModelV4, three: VideoModelV3): void {
@@ -15,3 +15,8 @@ export function compiles(four: VideoModelV4, three: VideoModelV3): void {
   // @ts-expect-error An object without the names of provider and model.
   aiSdkService({ specificationVersion: 'v4', doStart: four.doStart });
 }
+
+/** The other way: our model is one for the AI SDK. */
+export const model: VideoModelV4 = videoModel();
+// @ts-expect-error It says version 4.
+export const modelOfVersionThree: VideoModelV3 = videoModel();

@@ -1,4 +1,4 @@
-import { ASPECT_RATIOS, type VideoRequest } from '../contract/request';
+import { ASPECT_RATIOS, type VideoRequest } from './request';
 
 type Shape = {
   resolution: NonNullable<VideoRequest['resolution']>;

@@ -1,0 +1,126 @@
+import { describeValue } from '../contract/describe-value';
+import { AI_SDK_OWNER } from '../contract/image-reference';
+import { ASPECT_RATIOS } from '../contract/request';
+import { SIZES, shapeOf } from '../contract/video-size';
+import { BadImage, type CheckedImage, checkImage } from '../storage';
+import { refused } from './model-options';
+import type { AiSdkFile } from './video-model-types';
+import type { ModelCall, ModelWarning } from './video-model-v4';
+
+/** A call in the words of the service's interface. */
+export interface RequestOfCall {
+  request: Record<string, unknown>;
+  /** To be stored before the job is started. */
+  image?: CheckedImage;
+  /** What the interface has no word for. */
+  warnings: ModelWarning[];
+}
+
+type Fields = Record<string, unknown>;
+type Mapped = { fields: Fields; warnings: ModelWarning[] };
+
+/** Values that break a rule, such as a duration of 12 seconds, are refused later, with the whole request. */
+export function requestOfCall(call: ModelCall): RequestOfCall {
+  const { prompt, duration, seed } = call;
+  const shape = shapeOfCall(call);
+  const { url, image } = imageOfCall(call);
+  const fields = { prompt, image_url: url, ...shape.fields, duration, seed };
+  return {
+    request: Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)),
+    ...(image && { image }),
+    warnings: [...shape.warnings, ...unsupportedIn(call)],
+  };
+}
+
+/** A size has lines and a ratio. Models take a ratio that is given beside it for the better one, and so do we. */
+function shapeOfCall({ resolution: size, aspectRatio }: ModelCall): Mapped {
+  const ratio = ASPECT_RATIOS.find((known) => known === aspectRatio);
+  const shape = size === undefined ? undefined : shapeOf(size);
+  const warnings: ModelWarning[] = [];
+  if (aspectRatio !== undefined && ratio === undefined) {
+    warnings.push(
+      unsupported(
+        'aspectRatio',
+        `${describeValue(aspectRatio)} is none of ${ASPECT_RATIOS.join(', ')}, so it was left out.`,
+      ),
+    );
+  }
+  if (size !== undefined && shape === undefined) {
+    warnings.push(
+      unsupported('resolution', `${describeValue(size)} is none of ${SIZES.join(', ')}, so it was left out.`),
+    );
+  }
+  if (shape && ratio !== undefined && ratio !== shape.aspect_ratio) {
+    const details = `${size} is ${shape.aspect_ratio}: the service is asked for ${shape.resolution} and ${ratio}.`;
+    warnings.push({ type: 'compatibility', feature: 'resolution', details });
+  }
+  return {
+    fields: { ...shape, ...(ratio !== undefined && { aspect_ratio: ratio }) },
+    warnings,
+  };
+}
+
+/** What the interface has no field for, and when a call asks for it. */
+const UNSUPPORTED: readonly [feature: string, isAsked: (call: ModelCall) => boolean, details: string][] = [
+  ['fps', ({ fps }) => fps !== undefined, 'The service chooses the frame rate.'],
+  [
+    'generateAudio',
+    ({ generateAudio }) => generateAudio !== undefined,
+    'The service chooses whether there is sound.',
+  ],
+  [
+    'frameImages',
+    ({ frameImages = [] }) => frameImages.some(({ frameType }) => frameType !== 'first_frame'),
+    'Only the first frame can be given.',
+  ],
+  [
+    'inputReferences',
+    ({ inputReferences = [] }) => inputReferences.length > 0,
+    'The service takes one image, as the first frame: give it as prompt.image.',
+  ],
+];
+
+const REQUEST_FIELD = 'A field of the service can be given in providerOptions.videogen.request.';
+
+function unsupportedIn(call: ModelCall): ModelWarning[] {
+  return UNSUPPORTED.filter(([, isAsked]) => isAsked(call)).map(([feature, , details]) =>
+    unsupported(feature, `${details} ${REQUEST_FIELD}`),
+  );
+}
+
+const unsupported = (feature: string, details: string): ModelWarning => ({
+  type: 'unsupported',
+  feature,
+  details,
+});
+
+function imageOfCall({ image, frameImages = [] }: ModelCall): { url?: string; image?: CheckedImage } {
+  const first = image ?? frameImages.find(({ frameType }) => frameType === 'first_frame')?.image;
+  if (first === undefined) return {};
+  const bytes = bytesOf(first);
+  if (bytes === undefined) return first.type === 'url' ? { url: first.url } : {};
+  try {
+    const checked = checkImage(bytes, AI_SDK_OWNER);
+    return { url: checked.url, image: checked };
+  } catch (error) {
+    if (error instanceof BadImage) throw refused(`the image ${error.message}`);
+    throw error;
+  }
+}
+
+const DATA_URL = /^data:[^,]{0,200};base64,/i;
+
+/** Undefined for an image that the service fetches itself. */
+function bytesOf(file: AiSdkFile): Buffer | undefined {
+  if (file.type === 'file') {
+    const { data } = file;
+    return typeof data === 'string'
+      ? Buffer.from(data, 'base64')
+      : Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  }
+  const [head] = DATA_URL.exec(file.url) ?? [];
+  if (head !== undefined) return Buffer.from(file.url.slice(head.length), 'base64');
+  if (/^\s*data:/i.test(file.url))
+    throw refused('the image must be a URL, bytes, or data:image/png;base64,…');
+  return undefined;
+}

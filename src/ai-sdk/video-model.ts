@@ -1,0 +1,250 @@
+import type { Client } from '@temporalio/client';
+import { createVideoClient, type VideoClient } from '../client/video-client';
+import type { VideoJob } from '../client/video-job';
+import { ConfigError, type Environment } from '../config/service-config';
+import { readStorageConfig } from '../config/storage-config';
+import { isVideoFailure, type VideoFailure } from '../contract/video-failure';
+import { createStorage, storeImage, type VideoStorage } from '../storage';
+import { toCallError } from './call-error';
+import { DEFAULT_MAX_VIDEO_BYTES, DELIVERIES, type Delivery, deliver } from './deliver-video';
+import { type EndedJob, type FailedJob, metadataOf, warningsOf } from './model-metadata';
+import { type ModelJobOptions, PROVIDER } from './model-options';
+import { pendingStatus, readOperation, statusOfJobs } from './operation-status';
+import { type PreparedCall, prepareCall } from './prepare-call';
+import type {
+  ModelCall,
+  ModelResponse,
+  ModelResult,
+  OperationStatus,
+  StartedOperation,
+} from './video-model-v4';
+
+/** What videoModel may be given; the environment says the rest. */
+export interface VideoModelOptions {
+  /**
+   * A client of createVideoClient, or one of Temporal's; you close either. Default: one that connects with the `TEMPORAL_…`
+   * settings at the first call.
+   */
+  client?: VideoClient | Client;
+  /** The task queue of the jobs, unless the client is one of createVideoClient. Default: `VIDEOGEN_TASK_QUEUE`, or `video-generation`. */
+  taskQueue?: string;
+  /** The settings for whatever is not given here. Default: `process.env`. */
+  env?: Environment;
+  /** Options for each job. `providerOptions.videogen` of a call goes before them. */
+  job?: Omit<ModelJobOptions, 'name'>;
+  /** Where the workers store videos. Default: `VIDEOGEN_STORAGE`. */
+  storage?: VideoStorage;
+  /** How videos are handed over. Default: `bytes`. */
+  delivery?: Delivery;
+  /** The most bytes that the videos of one call may have to be read into memory. Default: 256 MiB. */
+  maxVideoBytes?: number;
+  /** The model in logs and warnings of the AI SDK. Default: the service of the jobs, or `default`. */
+  modelId?: string;
+}
+
+/** A video model for the AI SDK whose calls are jobs: a VideoModelV4 of its provider interface. */
+export interface JobVideoModel {
+  readonly specificationVersion: 'v4';
+  readonly provider: string;
+  readonly modelId: string;
+  readonly maxVideosPerCall: number;
+  /** Starts or joins the job of a call, and waits for its video. */
+  doGenerate(call: ModelCall): Promise<ModelResult>;
+  /** Starts or joins the job of a call. When it resolves, Temporal has the job. */
+  doStart(call: ModelCall & { webhookUrl?: string | undefined }): Promise<StartedOperation>;
+  /** Where the job is now, and its video once there is one. */
+  doStatus(options: { operation: unknown; abortSignal?: AbortSignal | undefined }): Promise<OperationStatus>;
+  /** Closes the connection, unless you gave the client. */
+  close(): Promise<void>;
+}
+
+/**
+ * A video model for `experimental_generateVideo`, `experimental_startVideo` and `experimental_getVideoStatus` of the AI SDK.
+ * The same call joins its job, also from another process: it never pays twice.
+ *
+ * @example
+ * ```ts
+ * const model = videoModel({ job: { deadline: '2h' } });
+ * // const { video } = await experimental_generateVideo({ model, prompt: 'A red fox in the snow', duration: 5 });
+ * ```
+ */
+export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
+  const { env, job: defaults, delivery = 'bytes', maxVideoBytes = DEFAULT_MAX_VIDEO_BYTES } = options;
+  const { modelId = defaults?.service ?? 'default' } = options;
+  if (!DELIVERIES.includes(delivery)) {
+    throw new ConfigError(`The option delivery must be one of ${DELIVERIES.join(', ')}.`);
+  }
+  const connection = connectOnce(options);
+  const storage = () => options.storage ?? createStorage(readStorageConfig(env));
+  const response = (): ModelResponse => ({ timestamp: new Date(), modelId, headers: undefined });
+
+  const start = async ({ input, names, image }: PreparedCall): Promise<VideoJob[]> => {
+    if (image) await storeImage(storage(), image);
+    const client = await connection.client();
+    return Promise.all(names.map((workflowId) => client.start(input, { workflowId })));
+  };
+
+  const result = async (ended: readonly EndedJob[], failed: readonly FailedJob[]): Promise<ModelResult> => ({
+    videos: await deliver(
+      ended.map(({ workflowId, result: { video } }) => ({ workflowId, video })),
+      { delivery, maxVideoBytes, storage },
+    ),
+    warnings: warningsOf(ended, failed),
+    providerMetadata: metadataOf(ended),
+    response: response(),
+  });
+
+  return {
+    specificationVersion: 'v4',
+    provider: PROVIDER,
+    modelId,
+    // Else `ai` makes one call for each of n videos, all of them the same, and so they would be one job.
+    maxVideosPerCall: Number.MAX_SAFE_INTEGER,
+
+    doGenerate: (call) =>
+      asCall(call.abortSignal, async () => {
+        const prepared = prepareCall(call, defaults);
+        const starting = start(prepared);
+        const waiting = starting.then(endsOf);
+        try {
+          const { ended, failed } = await unlessAborted(waiting, call.abortSignal);
+          const { videos, warnings, ...rest } = await result(ended, failed);
+          return { videos, warnings: [...prepared.warnings, ...warnings], ...rest };
+        } finally {
+          if (prepared.cancelOnAbort && call.abortSignal?.aborted) await starting.then(cancelAll);
+        }
+      }),
+
+    doStart: (call) =>
+      asCall(call.abortSignal, async () => {
+        const prepared = prepareCall(call, defaults);
+        const starting = start(prepared);
+        if (prepared.cancelOnAbort) {
+          // The call goes on in `ai`, which asks for the status: its signal is what tells that nobody wants the video.
+          const cancel = () => void starting.then(cancelAll).catch(() => undefined);
+          call.abortSignal?.addEventListener('abort', cancel, { once: true });
+        }
+        const [workflowId = '', ...others] = (await unlessAborted(starting, call.abortSignal)).map(
+          (job) => job.workflowId,
+        );
+        return {
+          operation: others.length === 0 ? workflowId : [workflowId, ...others],
+          warnings: prepared.warnings,
+          providerMetadata: { videogen: { workflowId } },
+          response: response(),
+        };
+      }),
+
+    doStatus: ({ operation, abortSignal }) =>
+      asCall(abortSignal, async () => {
+        const names = readOperation(operation);
+        const looking = connection.client().then((client) => statusOfJobs(client, names));
+        const status = await unlessAborted(looking, abortSignal);
+        switch (status.state) {
+          case 'pending':
+            return { ...pendingStatus(status.jobs), response: response() };
+          case 'failed': {
+            const { workflowId, sentence: error } = status.first;
+            return {
+              status: 'error',
+              error,
+              providerMetadata: { videogen: { workflowId } },
+              response: response(),
+            };
+          }
+          case 'succeeded':
+            return {
+              status: 'completed',
+              ...(await unlessAborted(result(status.jobs, status.failed), abortSignal)),
+            };
+        }
+      }),
+
+    close: connection.close,
+  };
+}
+
+/** How the jobs of a call ended. Rejects with the first failure if none has a video. */
+async function endsOf(jobs: readonly VideoJob[]): Promise<{ ended: EndedJob[]; failed: FailedJob[] }> {
+  const ends = await Promise.all(jobs.map(endOf));
+  const ended = ends.flatMap((end) => ('result' in end ? [end] : []));
+  const failures = ends.flatMap((end) => ('failure' in end ? [end] : []));
+  const [first] = failures;
+  if (first && ended.length === 0) throw first.failure;
+  const failed = failures.map(({ workflowId, failure }) => ({ workflowId, sentence: failure.message }));
+  return { ended, failed };
+}
+
+/** The task id first: a lost submit waits for a decision for a day, and who waits for the video has to know. */
+async function endOf(job: VideoJob): Promise<EndedJob | { workflowId: string; failure: VideoFailure }> {
+  const { workflowId } = job;
+  try {
+    await job.taskId();
+    return { workflowId, result: await job.result() };
+  } catch (failure) {
+    if (isVideoFailure(failure)) return { workflowId, failure };
+    throw failure;
+  }
+}
+
+async function cancelAll(jobs: readonly VideoJob[]): Promise<void> {
+  // One that has ended already cannot be cancelled, and need not be.
+  await Promise.allSettled(jobs.map((job) => job.cancel()));
+}
+
+/** An error becomes one of the AI SDK's, which says whether `ai` may repeat the call. An abort stays what it is. */
+async function asCall<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+  signal?.throwIfAborted();
+  try {
+    return await work();
+  } catch (error) {
+    throw signal?.aborted ? error : toCallError(error);
+  }
+}
+
+/** Ends the waiting with the signal. What was waited for goes on. */
+async function unlessAborted<T>(waiting: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return waiting;
+  let end: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    end = () => reject(signal.reason);
+    signal.addEventListener('abort', end, { once: true });
+    if (signal.aborted) end();
+  });
+  try {
+    return await Promise.race([waiting, aborted]);
+  } finally {
+    if (end) signal.removeEventListener('abort', end);
+  }
+}
+
+/** Connects at the first call; after a failure, at the next one again. */
+function connectOnce({ client: given, taskQueue, env }: VideoModelOptions) {
+  if (given && isVideoClient(given)) {
+    if (taskQueue !== undefined) {
+      throw new ConfigError(
+        'The client has its task queue: give taskQueue to createVideoClient, not to videoModel.',
+      );
+    }
+    return { client: async () => given, close: async () => undefined };
+  }
+  let connecting: Promise<VideoClient> | undefined;
+  return {
+    client(): Promise<VideoClient> {
+      connecting ??= createVideoClient({ client: given, taskQueue, env }).catch((error: unknown) => {
+        connecting = undefined;
+        throw error;
+      });
+      return connecting;
+    },
+    async close(): Promise<void> {
+      const client = await connecting?.catch(() => undefined);
+      connecting = undefined;
+      await client?.close();
+    },
+  };
+}
+
+function isVideoClient(client: VideoClient | Client): client is VideoClient {
+  return 'startBatch' in client;
+}

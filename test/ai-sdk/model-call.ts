@@ -1,0 +1,20 @@
+import type { ModelCall } from '../../src/ai-sdk/video-model-v4';
+
+/** A call as `ai` makes it, with everything that a caller left out. */
+export function callOf(given: Partial<ModelCall> & { webhookUrl?: string } = {}) {
+  return {
+    prompt: 'A red fox',
+    n: 1,
+    aspectRatio: undefined,
+    resolution: undefined,
+    duration: undefined,
+    fps: undefined,
+    seed: undefined,
+    image: undefined,
+    frameImages: undefined,
+    inputReferences: undefined,
+    generateAudio: undefined,
+    providerOptions: {},
+    ...given,
+  };
+}

@@ -1,0 +1,335 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { videoModel } from '../../src/ai-sdk';
+import { createFileStorage } from '../../src/storage';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { callOf } from '../ai-sdk/model-call';
+import { AiSdkProject } from '../support/ai-sdk-project';
+import { blocksOf, readPage, sectionOf } from '../support/docs-page';
+import { captureLogs } from '../support/logs';
+import { failureOf, inWorld, pause, type World, type WorldOptions } from '../support/world';
+
+let env: VideoTestEnvironment;
+let project: AiSdkProject;
+/** Where nothing listens; the SDK tries for ten seconds, while other tests run. */
+const elsewhere = { TEMPORAL_ADDRESS: '127.0.0.1:1' };
+const lonelyModel = videoModel({ env: elsewhere });
+let unanswered: Promise<unknown>;
+beforeAll(async () => {
+  captureLogs();
+  unanswered = failureOf(lonelyModel.doStart(callOf()));
+  env = await createVideoTestEnvironment({ server: 'dev' });
+  project = new AiSdkProject();
+});
+afterAll(async () => {
+  await project.remove();
+  await env.teardown();
+});
+
+const sha256Of = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+/** A prompt that no other test has: the same call would join their job. */
+const newPrompt = () => `A red fox ${randomUUID()}`;
+
+/** The emulator's videos are ready at once, so nothing waits for the usual first poll. */
+const SOON: WorldOptions = { jobTimeMs: 0, profile: { polling: { min: 100, max: 500 } } };
+
+/** A world, and a model whose jobs run in it. */
+const withModel = (
+  options: WorldOptions,
+  work: (world: World & { model: ReturnType<typeof videoModel> }) => Promise<void>,
+) =>
+  inWorld(env, { ...SOON, ...options }, (world) => {
+    const storage = createFileStorage(world.storageFolder);
+    return work({ ...world, model: videoModel({ client: world.videos, storage }) });
+  });
+
+const settingsOf = ({ taskQueue, storageFolder }: World) => ({
+  TEMPORAL_ADDRESS: env.temporal.address,
+  VIDEOGEN_TASK_QUEUE: taskQueue,
+  VIDEOGEN_STORAGE: storageFolder,
+});
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await pause();
+}
+
+describe('generateVideo of the package ai', () => {
+  const [program = ''] = blocksOf(sectionOf(readPage('ai-sdk.md'), 'Use videogen from the AI SDK'), 'js');
+
+  test('gives the bytes of the stored file, and after kill -9 the same call joins the job instead of paying again', async () => {
+    await inWorld(env, { ...SOON, jobTimeMs: 1_500 }, async (world) => {
+      const { emulator, videos, storedFiles, storageFolder } = world;
+      const killed = project.start(program, settingsOf(world));
+      const failed = killed.ended.then((code) =>
+        Promise.reject(new Error(`it ended with ${code}: ${killed.err()}`)),
+      );
+      await Promise.race([until(() => emulator.generations().length > 0), failed]);
+      killed.kill('SIGKILL');
+      expect(await killed.ended).toBeNull();
+      expect(killed.out()).toBe('');
+
+      const printed = await project.run(program, settingsOf(world));
+      const [, workflowId = '', sha256] = /^(ai-sdk-\S+) (\w+)\n$/.exec(printed) ?? [];
+      expect(emulator.generations()).toHaveLength(1);
+      const { video } = await videos.handle(workflowId).result();
+      expect(sha256).toBe(video.sha256);
+      expect(sha256Of(await readFile(join(project.folder, 'fox.mp4')))).toBe(video.sha256);
+      const [file = ''] = (await storedFiles()).filter((name) => name.endsWith('.mp4'));
+      expect(sha256Of(await readFile(join(storageFolder, file)))).toBe(video.sha256);
+    });
+  });
+
+  test('starts and asks for the status, makes several videos, warns, and repeats no failed job', async () => {
+    await inWorld(env, SOON, async (world) => {
+      const { emulator } = world;
+      const prompts = { one: newPrompt(), two: newPrompt(), bad: newPrompt() };
+      // For the first call of the program.
+      emulator.next('submit', { kind: 'failed-task', code: 'season', message: 'no foxes today' });
+      const settings = { ...settingsOf(world), PROMPTS: JSON.stringify(prompts) };
+      const { started, status, polled, several, failure } = JSON.parse(await project.run(CALLS, settings));
+      expect(started).toEqual({
+        operation: expect.stringMatching(/^ai-sdk-[0-9a-f]{32}$/),
+        features: ['fps'],
+      });
+      expect(status).toMatchObject({
+        status: 'completed',
+        types: ['binary'],
+        providerMetadata: { videogen: { workflowId: started.operation, phase: 'succeeded' } },
+      });
+      expect(polled).toEqual([status.providerMetadata.videogen.sha256]);
+      expect(several).toHaveLength(2);
+      expect(failure).toMatchObject({ name: 'AI_APICallError', isRetryable: false, isApiCallError: true });
+      expect(failure.message).toContain('season no foxes today');
+      expect(emulator.generations()).toHaveLength(4);
+    });
+  });
+});
+
+/** One process for several calls, because loading `ai` takes longer than the calls. */
+const CALLS = `
+import { createHash } from 'node:crypto';
+import { APICallError, experimental_generateVideo, experimental_getVideoStatus, experimental_startVideo } from 'ai';
+import { videoModel } from 'temporal-videogen/ai-sdk';
+
+globalThis.AI_SDK_LOG_WARNINGS = false;
+const prompts = JSON.parse(process.env.PROMPTS);
+const model = videoModel();
+const poll = { intervalMs: 50 };
+const sha256Of = ({ uint8Array }) => createHash('sha256').update(uint8Array).digest('hex');
+
+const { message, name, isRetryable, error } = await experimental_generateVideo({ model, prompt: prompts.bad })
+  .catch((error) => ({ message: error.message, name: error.name, isRetryable: error.isRetryable, error }));
+const { operation, warnings } = await experimental_startVideo({ model, prompt: prompts.one, fps: 24 });
+const polled = await experimental_generateVideo({ model, prompt: prompts.one, poll });
+const { videos, response, ...status } = await experimental_getVideoStatus(model, { operation });
+const several = await experimental_generateVideo({ model, prompt: prompts.two, n: 2 });
+console.log(JSON.stringify({
+  started: { operation, features: warnings.map(({ feature }) => feature) },
+  status: { ...status, types: videos.map(({ type }) => type) },
+  polled: polled.videos.map(sha256Of),
+  several: several.videos.map(sha256Of),
+  failure: { message, name, isRetryable, isApiCallError: APICallError.isInstance(error) },
+}));
+await model.close();
+`;
+
+describe('a call', () => {
+  test('becomes a job whose workflow id is the operation, and its metadata says all that the result does', async () => {
+    await withModel({ jobTimeMs: 1_000 }, async ({ model, videos }) => {
+      const { operation, warnings } = await model.doStart(callOf({ prompt: newPrompt(), duration: 5 }));
+      expect(warnings).toEqual([]);
+      expect(await model.doStatus({ operation })).toMatchObject({
+        status: 'pending',
+        providerMetadata: { videogen: { workflowId: operation } },
+      });
+      const { video, ...result } = await videos.handle(String(operation)).result();
+      const status = await model.doStatus({ operation });
+      expect(status).toMatchObject({
+        status: 'completed',
+        videos: [{ type: 'binary', mediaType: 'video/mp4' }],
+        providerMetadata: {
+          videogen: { workflowId: operation, ...video, ...result, videos: [{ taskId: result.taskId }] },
+        },
+        warnings: result.warnings.map((message) => ({ type: 'other', message })),
+      });
+    });
+  });
+
+  test('joins its job again and again, and fresh or a name makes another video', async () => {
+    await withModel({}, async ({ model, emulator }) => {
+      const prompt = newPrompt();
+      const jobOf = async (videogen = {}) => {
+        const { providerMetadata } = await model.doGenerate(
+          callOf({ prompt, providerOptions: { videogen } }),
+        );
+        return providerMetadata.videogen.workflowId;
+      };
+      const [first, second] = await Promise.all([jobOf(), jobOf()]);
+      expect(second).toBe(first);
+      expect(await jobOf()).toBe(first);
+      expect(emulator.generations()).toHaveLength(1);
+      const name = `fox-${randomUUID()}`;
+      const others = [await jobOf({ fresh: true }), await jobOf({ name })];
+      expect(new Set([first, ...others]).size).toBe(3);
+      expect(others[1]).toBe(name);
+      expect(emulator.generations()).toHaveLength(3);
+    });
+  });
+
+  test('for several videos hands over those that were made, with a warning for one that was not', async () => {
+    await withModel({}, async ({ model, emulator }) => {
+      const call = callOf({ prompt: newPrompt(), n: 2 });
+      emulator.next('submit', { kind: 'failed-task', code: 'season', message: 'no foxes today' });
+      const waited = await model.doGenerate(call);
+      const { operation } = await model.doStart(call);
+      for (const answer of [waited, await model.doStatus({ operation })]) {
+        expect(answer).toMatchObject({
+          videos: [{ type: 'binary' }],
+          warnings: [
+            { message: expect.stringMatching(/^One of 2 videos was not made[.] .*season no foxes today/) },
+          ],
+          providerMetadata: { videogen: { videos: [{ bytes: expect.any(Number) }] } },
+        });
+      }
+      expect(operation).toHaveLength(2);
+      expect(emulator.generations()).toHaveLength(2);
+    });
+  });
+
+  test('under a name of another request is refused with the differences', async () => {
+    await withModel({}, async ({ model }) => {
+      const providerOptions = { videogen: { name: `fox-${randomUUID()}` } };
+      await model.doGenerate(callOf({ providerOptions }));
+      const error = await failureOf(model.doStart(callOf({ providerOptions, duration: 5 })));
+      expect(error).toMatchObject({ isRetryable: false, data: { type: 'InvalidRequest' } });
+      expect(String(error)).toContain('it differs in duration');
+    });
+  });
+
+  test('for a job that failed is an error with its sentence, waiting or asking, and nothing is tried again', async () => {
+    await withModel({}, async ({ model, emulator }) => {
+      const call = callOf({ prompt: newPrompt() });
+      emulator.next('submit', { kind: 'failed-task', code: 'season', message: 'no foxes today' });
+      const error = await failureOf(model.doGenerate(call));
+      const [{ taskId } = {}] = emulator.generations();
+      expect(error).toMatchObject({
+        isRetryable: false,
+        data: { type: 'GenerationFailed', taskId },
+        message: expect.stringContaining(`(task ${taskId}): season no foxes today`),
+      });
+      const { operation } = await model.doStart(call);
+      expect(await model.doStatus({ operation })).toMatchObject({
+        status: 'error',
+        error: expect.stringContaining('season no foxes today'),
+      });
+      expect(String(await failureOf(model.doGenerate(call)))).toContain(
+        'nothing was tried again under its name',
+      );
+      expect(emulator.generations()).toHaveLength(1);
+    });
+  });
+
+  test('whose submit is lost says how to decide instead of waiting, and joins its job after the decision', async () => {
+    await withModel({}, async ({ model, emulator, videos }) => {
+      const call = callOf({ prompt: newPrompt() });
+      emulator.next('submit', { kind: 'reset' });
+      const error = await failureOf(model.doGenerate(call));
+      expect(error).toMatchObject({ isRetryable: false, data: { type: 'SubmitUnconfirmed' } });
+      expect(String(error)).toContain('videogen decide');
+
+      const { operation } = await model.doStart(call);
+      expect(await model.doStatus({ operation })).toMatchObject({
+        status: 'pending',
+        warnings: [
+          { type: 'other', message: expect.stringContaining(`videogen decide ${operation} --adopt`) },
+        ],
+      });
+      const [{ taskId = '' } = {}] = emulator.generations();
+      await videos.handle(String(operation)).decideSubmit({ decision: 'adopt', taskId });
+      const { providerMetadata } = await model.doGenerate(call);
+      expect(providerMetadata.videogen).toMatchObject({ workflowId: operation, taskId });
+      expect(emulator.generations()).toHaveLength(1);
+    });
+  });
+
+  test.each([
+    [false, 'the job goes on'],
+    [true, 'the job is cancelled'],
+  ])('that is aborted ends its waiting; with cancelOnAbort %s %s', async (cancelOnAbort) => {
+    await withModel({ jobTimeMs: 60_000 }, async ({ model, emulator, videos }) => {
+      const controller = new AbortController();
+      const given = { prompt: newPrompt(), abortSignal: controller.signal };
+      const waiting = failureOf(
+        model.doGenerate(callOf({ ...given, providerOptions: { videogen: { cancelOnAbort } } })),
+      );
+      await until(() => emulator.generations().length > 0);
+      controller.abort(new Error('nobody waits'));
+      expect(String(await waiting)).toBe('Error: nobody waits');
+      const again = model.doStart(
+        callOf({ ...given, abortSignal: undefined, providerOptions: { videogen: { cancelOnAbort } } }),
+      );
+      const { workflowId } = videos.handle(String((await again).operation));
+      if (!cancelOnAbort) return expect((await videos.find(workflowId))?.state).toBe('running');
+      await until(async () => (await videos.find(workflowId))?.state === 'cancelled');
+    });
+  });
+
+  test('that is aborted before it begins starts nothing', async () => {
+    await withModel({}, async ({ model, videos }) => {
+      const name = `fox-${randomUUID()}`;
+      const abortSignal = AbortSignal.abort();
+      const failure = await failureOf(
+        model.doStart(callOf({ abortSignal, providerOptions: { videogen: { name } } })),
+      );
+      expect(failure).toMatchObject({ name: 'AbortError' });
+      expect(await videos.find(name)).toBeUndefined();
+    });
+  });
+});
+
+test.each<[unknown, string]>([
+  ['no-such-job', 'Temporal has no video job no-such-job'],
+  [['no-such-job', 'nor-this'], 'Temporal has no video job no-such-job'],
+])('the status of %j, which Temporal does not have, is an error', async (operation, sentence) => {
+  const model = videoModel({ client: env.videos });
+  expect(await model.doStatus({ operation })).toMatchObject({
+    status: 'error',
+    error: expect.stringContaining(sentence),
+  });
+});
+
+test.each([[{ jobId: 7 }], [[]], [''], [null]])(
+  'the operation %j is refused as not ours',
+  async (operation) => {
+    const error = await failureOf(videoModel({ client: env.videos }).doStatus({ operation }));
+    expect(error).toMatchObject({
+      isRetryable: false,
+      message: expect.stringContaining('not one of this model'),
+    });
+  },
+);
+
+test("the model takes a client of Temporal's with a task queue, and no queue beside a client of ours", async () => {
+  await inWorld(env, SOON, async ({ taskQueue, storageFolder }) => {
+    const { client } = env.temporal;
+    const model = videoModel({ client, taskQueue, storage: createFileStorage(storageFolder) });
+    const { videos } = await model.doGenerate(callOf({ prompt: newPrompt() }));
+    expect(videos).toMatchObject([{ type: 'binary' }]);
+    await model.close();
+    expect(await env.videos.find('no-such-job')).toBeUndefined();
+  });
+  expect(() => videoModel({ client: env.videos, taskQueue: 'foxes' })).toThrow(
+    /The client has its task queue/,
+  );
+});
+
+test('a server that cannot be reached is an error that ai repeats, and the next call connects again', async () => {
+  expect(await unanswered).toMatchObject({
+    isRetryable: true,
+    message: expect.stringContaining('Temporal cannot be reached at 127.0.0.1:1'),
+  });
+  elsewhere.TEMPORAL_ADDRESS = env.temporal.address;
+  expect(await lonelyModel.doStatus({ operation: 'no-such-job' })).toMatchObject({ status: 'error' });
+  await lonelyModel.close();
+});
