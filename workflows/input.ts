@@ -16,6 +16,7 @@ import {
 import type { JobInput, JobOptions, ServicePolling } from '../src/contract/job';
 import { DEFAULT_DEADLINE_MS, DEFAULT_HOLD_MS } from '../src/contract/policies';
 import { requestSizeProblem, requestsSizeProblem } from '../src/contract/sizes';
+import { choiceProblem } from '../src/contract/service-choice';
 import { createFailure } from '../src/contract/video-failure';
 import {
   DEFAULT_MAX_MS,
@@ -41,6 +42,7 @@ export function checkInput(input: JobInput | null | undefined): asserts input is
   }
   const problem =
     fieldProblem(input, JOB_FIELDS) ??
+    choiceProblem(input) ??
     (input.request == null ? undefined : requestSizeProblem(Object(input.request)));
   if (problem !== undefined) throw refused(problem);
 }

@@ -15,7 +15,7 @@ import { ConfigError, readProfile } from '../config/service-config';
 import { withEncryption } from '../encryption/data-converter';
 import type { EncryptionKeyRing } from '../encryption/key-ring';
 import { createVideoNexusHandler } from '../nexus/load-handler';
-import { RateLimiter } from '../service';
+import { RateLimiter, RateLimiters } from '../service';
 import { withOwnDefaults } from '../worker/activity-workers';
 import { encryptedWorker } from '../worker/encrypt-worker';
 import { PLUGIN_NAME, withOwnWorkflows } from '../worker/own-workflows';
@@ -90,8 +90,8 @@ export class VideoPlugin extends SimplePlugin {
 
   constructor(options: VideoPluginOptions = {}) {
     super({ name: PLUGIN_NAME });
-    // All workers with this plugin call the same service, so they share one rate limiter.
-    this.given = { rateLimiter: new RateLimiter(), ...options };
+    // All workers with this plugin call the same services, so they share their rate limiters.
+    this.given = { rateLimiter: new RateLimiter(), rateLimiters: new RateLimiters(), ...options };
   }
 
   /** Creates a client that starts jobs on the queues of the workers with this plugin. */

@@ -25,7 +25,10 @@ export {
 export { secretsOf } from './secrets-of-call';
 export {
   type FoundService,
+  hasKeys,
   type NamedServices,
+  namedServicesProblem,
+  RateLimiters,
   ServiceDirectory,
   type ServiceDirectoryOptions,
   type ServiceWithKeys,
