@@ -1,8 +1,15 @@
 import { z } from 'zod';
 import type { KnownService, KnownServices } from '../contract/known-services';
 import { secretFile } from './read-files';
-import { ConfigError, type Environment, readerOf, type SettingGroup, text } from './read-setting';
-import { API_KEY } from './service-config';
+import {
+  ConfigError,
+  type Environment,
+  readerOf,
+  type SettingGroup,
+  text,
+  withoutBlanks,
+} from './read-setting';
+import { API_KEY, namesAService, readBaseUrl } from './service-config';
 import { type KeySource, readServicesFile, type ServiceInFile, type ServicesFile } from './services-file';
 
 export type { ServiceInFile, ServicesFile } from './services-file';
@@ -31,6 +38,20 @@ export function readServices(env?: Environment): ServicesFile | undefined {
   return read('VIDEOGEN_SERVICES_FILE', env);
 }
 
+/** Whether commands on this machine use the emulator, because the settings name no service. */
+export function usesEmulator(env: Environment = process.env): boolean {
+  return !namesAService(env) && withoutBlanks(env).VIDEOGEN_SERVICES_FILE === undefined;
+}
+
+/** The services of the settings, whatever their keys and limits are; undefined for the emulator. */
+export function servicesInUse(env?: Environment): string | undefined {
+  const file = readServices(env);
+  const unnamed = namesAService(env) ? readBaseUrl(env) : undefined;
+  if (file === undefined) return unnamed;
+  const named = [...file.services.values()].map(({ name, baseUrl, aiSdk }) => ({ name, baseUrl, aiSdk }));
+  return JSON.stringify({ unnamed, default: file.default, named });
+}
+
 /** What the file says about a service to those who start jobs. */
 export interface ServiceOfFile extends KnownService {
   profile: ServiceInFile['profile'];
@@ -48,6 +69,23 @@ export function knownServicesOf(file: ServicesFile): KnownServices<ServiceOfFile
     { keys, profile, requestFields: profile?.requestFields ?? [] },
   ]);
   return { services: Object.fromEntries(services), default: file.default };
+}
+
+/** The keys of the file that can be read here, to hide them in what is shown. */
+export function readableKeys(env?: Environment): string[] {
+  const all = (read: () => string[]) => {
+    try {
+      return read();
+    } catch {
+      // A key that cannot be read is never sent, so nobody can quote it.
+      return [];
+    }
+  };
+  return all(() => {
+    const file = readServices(env);
+    if (file === undefined) return [];
+    return [...file.keys.keys()].flatMap((key) => all(() => [keyReader(file, key, env)()]));
+  });
 }
 
 /** Reads one key of the file, at every call. Throws at once if it cannot be read. */

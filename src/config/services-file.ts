@@ -126,7 +126,7 @@ export function readServicesFile(path: string): ServicesFile | string {
 /** The services, or the first problem, which begins with the path of the mistake. */
 export function parseServices(given: unknown, folder: string): ServicesFile | string {
   const parsed = servicesFileSchema.safeParse(given);
-  if (!parsed.success) return problemOf(parsed.error, given);
+  if (!parsed.success) return problemOf(parsed.error);
   const { keys, services: entries, default: byDefault } = parsed.data;
   const services = new Map<string, ServiceInFile>();
   for (const [serviceName, entry] of Object.entries(entries)) {
@@ -156,19 +156,17 @@ export function parseServices(given: unknown, folder: string): ServicesFile | st
 const SECRET_FIELD = /key|token|secret|password/i;
 
 /** No value of the file is shown: somebody may have put a key in the wrong place. */
-function problemOf({ issues: [issue] }: z.ZodError, given: unknown): string {
+function problemOf({ issues }: z.ZodError): string {
+  // A misspelt name says more than the part that is missing because of it.
+  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
   if (issue === undefined) return 'it is wrong';
-  const [place, , field] = issue.path;
-  if (place === 'keys' && issue.path.length === 2 && issue.code === 'invalid_type')
-    return `${issue.path.join('.')} ${NOT_THE_KEY}`;
-  if (place === 'services' && field === 'profile' && issue.code === 'invalid_union') {
-    const found = parseProfile(issue.path.reduce<unknown>((value, key) => Reflect.get(Object(value), key), given));
-    return found.ok ? '' : `${issue.path.join('.')} has a mistake (${found.problem})`;
-  }
+  const isKey = issue.path[0] === 'keys' && issue.path.length === 2 && issue.code === 'invalid_type';
+  if (isKey) return `${issue.path.join('.')} ${NOT_THE_KEY}`;
   const [first = ''] = describeIssue(issue, 'the file');
-  const isKey =
-    issue.code === 'unrecognized_keys' && issue.path[0] === 'services' && issue.keys.some((one) => SECRET_FIELD.test(one));
-  return isKey ? `${first}: name a key of keys in key, and never write a key itself into this file` : first;
+  const isSecret = issue.code === 'unrecognized_keys' && issue.keys.some((one) => SECRET_FIELD.test(one));
+  return isSecret
+    ? `${first}: name a key of keys in key, and never write a key itself into this file`
+    : first.replace(/of type record$/, 'an object');
 }
 
 /** The profile, or what is wrong with its file. */

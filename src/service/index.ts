@@ -31,6 +31,7 @@ export {
   RateLimiters,
   ServiceDirectory,
   type ServiceDirectoryOptions,
+  servicesForClients,
   type ServiceWithKeys,
 } from './service-directory';
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';

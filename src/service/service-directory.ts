@@ -1,4 +1,5 @@
 import { shown } from '../contract/clean-text';
+import type { KnownService, KnownServices } from '../contract/known-services';
 import type { LostSubmitPolicy } from '../contract/lost-submit';
 import { isServiceName, SERVICE_NAME_RULE, type ServiceChoice } from '../contract/service-choice';
 import type { VideoService } from './http-video-service';
@@ -139,6 +140,21 @@ export function namedServicesProblem({
   }
   if (defaultService === undefined || Object.hasOwn(services, defaultService)) return undefined;
   return `the default ${shown(defaultService)} is not among them`;
+}
+
+/** What those who start jobs need to know about the services that a program gives; undefined when it gives none. */
+export function servicesForClients({
+  services,
+  defaultService,
+}: Pick<ServiceDirectoryOptions, 'services' | 'defaultService'>): KnownServices | undefined {
+  if (services === undefined) return undefined;
+  const known = Object.entries(services).map(([name, entry]): [string, KnownService] => {
+    if (!hasKeys(entry)) return [name, { requestFields: entry.profile?.requestFields ?? [] }];
+    const { key, keys } = entry;
+    const others = Object.keys(keys).filter((one) => one !== key);
+    return [name, { keys: [key, ...others], requestFields: keys[key]?.profile?.requestFields ?? [] }];
+  });
+  return { services: Object.fromEntries(known), default: defaultService };
 }
 
 export function hasKeys(entry: VideoService | ServiceWithKeys): entry is ServiceWithKeys {
