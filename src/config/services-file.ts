@@ -126,7 +126,7 @@ export function readServicesFile(path: string): ServicesFile | string {
 /** The services, or the first problem, which begins with the path of the mistake. */
 export function parseServices(given: unknown, folder: string): ServicesFile | string {
   const parsed = servicesFileSchema.safeParse(given);
-  if (!parsed.success) return problemOf(parsed.error);
+  if (!parsed.success) return problemOf(parsed.error, given);
   const { keys, services: entries, default: byDefault } = parsed.data;
   const services = new Map<string, ServiceInFile>();
   for (const [serviceName, entry] of Object.entries(entries)) {
@@ -156,12 +156,17 @@ export function parseServices(given: unknown, folder: string): ServicesFile | st
 const SECRET_FIELD = /key|token|secret|password/i;
 
 /** No value of the file is shown: somebody may have put a key in the wrong place. */
-function problemOf({ issues }: z.ZodError): string {
+function problemOf({ issues }: z.ZodError, given: unknown): string {
   // A misspelt name says more than the part that is missing because of it.
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
   if (issue === undefined) return 'it is wrong';
   const isKey = issue.path[0] === 'keys' && issue.path.length === 2 && issue.code === 'invalid_type';
   if (isKey) return `${issue.path.join('.')} ${NOT_THE_KEY}`;
+  const [part, , field] = issue.path;
+  if (part === 'services' && field === 'profile' && issue.code === 'invalid_union') {
+    const own = parseProfile(issue.path.reduce<unknown>((value, key) => Reflect.get(Object(value), key), given));
+    if (!own.ok) return `${issue.path.join('.')} has a mistake (${own.problem})`;
+  }
   const [first = ''] = describeIssue(issue, 'the file');
   const isSecret = issue.code === 'unrecognized_keys' && issue.keys.some((one) => SECRET_FIELD.test(one));
   return isSecret

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { messageOf } from '../../src/cli/doctor/described-error';
@@ -10,6 +10,7 @@ import {
   readServices,
   usesEmulator,
 } from '../../src/config/services-config';
+import { servicesJsonSchema } from '../../src/config/services-file';
 
 const KEY = 'sk-1234567890-abcdefghij';
 
@@ -103,6 +104,11 @@ test.each([
   ['an unknown profile', one('profile: fall'), 'services.one.profile is "fall", neither a built-in'],
   ['a profile file with a mistake', one('profile: profiles/bad.yaml'), 'a profile with a mistake (naem is not known)'],
   ['an inline profile with a mistake', one('profile: { naem: x }'), 'services.one.profile.naem is not known'],
+  [
+    'an inline profile with an impossible value',
+    one('profile: { cancel: { method: GET, path: "/x" } }'),
+    'services.one.profile has a mistake (cancel.method must be one of POST',
+  ],
   ['an impossible name', one('').replace('one:', '"o n e":'), 'services.o n e', 'must be a name of 1 to 64'],
   ['an impossible pace', one('submitsPerSecond: 0'), 'services.one.submitsPerSecond'],
   ['an impossible policy', one('onLostSubmit: retry'), 'services.one.onLostSubmit must be one of hold'],
@@ -177,6 +183,11 @@ test('on one machine, jobs for other services have another task queue; keys and 
     localTaskQueue({ VIDEOGEN_STORAGE: folder }),
   ];
   expect(new Set([queue, ...others]).size).toBe(6);
+});
+
+test('the shipped JSON Schema is that of the file', () => {
+  const shipped = JSON.parse(readFileSync(join(__dirname, '../../services.schema.json'), 'utf8'));
+  expect(shipped).toEqual(JSON.parse(JSON.stringify(servicesJsonSchema())));
 });
 
 test('with a file, no command on this machine falls back to the emulator', () => {
