@@ -102,7 +102,11 @@ function pinService(given: unknown, { services, requestFields }: StartSettings):
   if (!pinned.ok) throw refused(pinned.problem);
   const { choice, known } = pinned;
   if (known === undefined || choice.service === undefined) return asGiven;
-  return { choice, requestFields: known.requestFields ?? requestFields, memo: { [SERVICE_MEMO]: choice.service } };
+  return {
+    choice,
+    requestFields: known.requestFields ?? requestFields,
+    memo: { [SERVICE_MEMO]: choice.service },
+  };
 }
 
 const refused = (message: string) => new VideoFailure('InvalidRequest', { message });
@@ -114,11 +118,7 @@ export function parseWorkflowId(given: unknown): string {
 }
 
 /** The memo holds the identity, so that a later start under the same workflow id can be compared with it. */
-function commonOptions(
-  workflowId: string,
-  memo: Record<string, unknown>,
-  temporal: TemporalOptions = {},
-) {
+function commonOptions(workflowId: string, memo: Record<string, unknown>, temporal: TemporalOptions = {}) {
   return {
     ...temporal,
     memo: { ...temporal.memo, ...memo },

@@ -97,12 +97,25 @@ test.each([
   ['a misspelt part', 'service: {}', 'service is not known'],
   ['a misspelt field', one('profil: fal'), 'services.one.profil is not known'],
   ['no service', 'keys: {}\nservices: {}', 'services must have at least one service'],
-  ['a key that is not listed', one('').replace('key: main', 'key: mian'), 'services.one.key must be one of', 'main'],
-  ['no address', one('').replace('baseUrl: "https://one.example.com", ', ''), 'services.one must have either'],
+  [
+    'a key that is not listed',
+    one('').replace('key: main', 'key: mian'),
+    'services.one.key must be one of',
+    'main',
+  ],
+  [
+    'no address',
+    one('').replace('baseUrl: "https://one.example.com", ', ''),
+    'services.one must have either',
+  ],
   ['two addresses', one('aiSdk: { package: x, model: y }'), 'services.one must have either baseUrl or aiSdk'],
   ['a wrong address', one('').replace('https:', 'ftp:'), 'services.one.baseUrl is not an http(s) URL'],
   ['an unknown profile', one('profile: fall'), 'services.one.profile is "fall", neither a built-in'],
-  ['a profile file with a mistake', one('profile: profiles/bad.yaml'), 'a profile with a mistake (naem is not known)'],
+  [
+    'a profile file with a mistake',
+    one('profile: profiles/bad.yaml'),
+    'a profile with a mistake (naem is not known)',
+  ],
   ['an inline profile with a mistake', one('profile: { naem: x }'), 'services.one.profile.naem is not known'],
   [
     'an inline profile with an impossible value',
@@ -122,19 +135,30 @@ test.each([
 
 test.each([
   ['instead of where it is', `keys: { main: ${KEY} }\nservices: {}`, 'keys.main must not be the key itself'],
-  ['as a variable', `keys: { main: { env: ${KEY} } }\nservices: {}`, 'keys.main.env must not be the key itself'],
+  [
+    'as a variable',
+    `keys: { main: { env: ${KEY} } }\nservices: {}`,
+    'keys.main.env must not be the key itself',
+  ],
   [
     'in capitals, as a variable',
     'keys: { main: { env: AKIA1234567890ABCDEFGHIJ } }\nservices: {}',
     'keys.main.env must not be the key itself',
   ],
-  ['beside the address', one(`apiKey: ${KEY}`), 'services.one.apiKey is not known: name a key of keys in key'],
+  [
+    'beside the address',
+    one(`apiKey: ${KEY}`),
+    'services.one.apiKey is not known: name a key of keys in key',
+  ],
   ['as the name of a key', one('').replace('key: main', `key: ${KEY}`), 'services.one.key must be one of'],
-])('a key written into the file %s is refused, with advice and without showing it', (_how, content, problem) => {
-  const message = problemOf(() => read(content));
-  expect(message).toContain(problem);
-  for (const secret of [KEY, 'AKIA1234567890']) expect(message).not.toContain(secret);
-});
+])(
+  'a key written into the file %s is refused, with advice and without showing it',
+  (_how, content, problem) => {
+    const message = problemOf(() => read(content));
+    expect(message).toContain(problem);
+    for (const secret of [KEY, 'AKIA1234567890']) expect(message).not.toContain(secret);
+  },
+);
 
 test('a file that does not exist is refused', () => {
   const message = problemOf(() => readServices({ VIDEOGEN_SERVICES_FILE: join(folder, 'nowhere.yaml') }));

@@ -4,11 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
+import { parse, stringify } from 'yaml';
+import { run } from '../../src/cli/run';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
 import { startEmulator } from '../../src/emulator';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { createVideoWorker } from '../../src/worker/video-worker';
+import { FakeTerminal } from '../cli/fake-terminal';
+import { blocksOf, commandsOf, expectShown, readPage } from '../support/docs-page';
 import { activities, historyOf } from '../support/history';
 import { captureLogs, type LogLine } from '../support/logs';
 import { profileFor } from '../support/quick-profile';
@@ -26,9 +30,11 @@ let folder: string;
 let stopWorker: (() => Promise<void>) | undefined;
 /** Knows the services. */
 let videos: VideoClient;
+/** The file alone: whoever starts jobs has no keys. */
+let settings: Record<string, string>;
 /** Knows none, as a client without the file. */
 let plain: VideoClient;
-const secrets = { SERVICE_A: `sk-a-${randomUUID()}`, SERVICE_B: `sk-b-${randomUUID()}` };
+const secrets = { FAL_KEY: `sk-a-${randomUUID()}`, OWN_KEY: `sk-b-${randomUUID()}` };
 let a: Awaited<ReturnType<typeof startEmulator>>;
 let b: typeof a;
 
@@ -38,27 +44,22 @@ beforeAll(async () => {
   const emulated = { jobTimeMs: 0, videoBytes: 64 * 1024 };
   [env, a, b] = await Promise.all([
     createVideoTestEnvironment({ server: 'dev', emulator: emulated }),
-    startEmulator({ ...emulated, apiKey: secrets.SERVICE_A }),
-    startEmulator({ ...emulated, apiKey: secrets.SERVICE_B }),
+    startEmulator({ ...emulated, apiKey: secrets.FAL_KEY }),
+    startEmulator({ ...emulated, apiKey: secrets.OWN_KEY }),
   ]);
-  await writeFile(join(folder, 'b.key'), `${secrets.SERVICE_B}\n`);
+  await writeFile(join(folder, 'own.key'), `${secrets.OWN_KEY}\n`);
+  // The file of the page, with addresses of this machine.
+  const [onPage = ''] = blocksOf(readPage('several-services.md'), 'yaml');
+  const file = join(folder, 'services.yaml');
+  const { services, ...rest } = parse(onPage);
   const profile = { polling: { ...profileFor(0).polling, min: '100ms' }, prices };
-  const file = join(folder, 'services.json');
-  await writeFile(
-    file,
-    JSON.stringify({
-      keys: { 'a-main': { env: 'SERVICE_A' }, 'b-main': { file: 'b.key' } },
-      services: {
-        a: { baseUrl: a.url, key: 'a-main', profile },
-        b: { baseUrl: b.url, key: 'b-main', profile },
-      },
-      default: 'b',
-    }),
-  );
-  const settings = { VIDEOGEN_SERVICES_FILE: file, VIDEOGEN_STORAGE: join(folder, 'videos') };
+  services['fal-seedance'].baseUrl = a.url;
+  services['my-own'] = { ...services['my-own'], baseUrl: b.url, profile };
+  await writeFile(file, stringify({ ...rest, services }));
+  settings = { VIDEOGEN_SERVICES_FILE: file, VIDEOGEN_STORAGE: join(folder, 'videos') };
   const { client, nativeConnection: connection } = env.temporal;
   const worker = await createVideoWorker({
-    env: { ...settings, SERVICE_A: secrets.SERVICE_A },
+    env: { ...settings, FAL_KEY: secrets.FAL_KEY },
     connection,
     taskQueue,
     worker: { workflowBundle: { codePath: bundlePath() } },
@@ -68,7 +69,6 @@ beforeAll(async () => {
     worker.shutdown();
     await running;
   };
-  // The file alone: whoever starts jobs has no keys.
   videos = await createVideoClient({ env: settings, client, taskQueue });
   plain = await createVideoClient({ env: {}, client, taskQueue });
 });
@@ -82,16 +82,21 @@ const submitsOf = (emulator: typeof a) => emulator.calls.filter(({ call }) => ca
 const end = ({ workflowId }: VideoJob) => env.temporal.client.workflow.getHandle(workflowId).terminate();
 
 test('while one service answers only 429, jobs of another end as if they were alone', async () => {
-  a.next('submit', ...Array.from({ length: 100 }, () => ({ kind: 'rate-limited', retryAfter: 600 }) as const));
+  a.next(
+    'submit',
+    ...Array.from({ length: 100 }, () => ({ kind: 'rate-limited', retryAfter: 600 }) as const),
+  );
   const stuck = await Promise.all(
-    Array.from({ length: 12 }, () => videos.start({ request, service: 'a' })),
+    Array.from({ length: 12 }, () => videos.start({ request, service: 'fal-seedance' })),
   );
   await untilWaiting(env, stuck);
   while (submitsOf(a) === 0) await untilWaiting(env, stuck);
   const submitsBefore = submitsOf(b);
-  const quick = await Promise.all(Array.from({ length: 6 }, () => videos.start({ request, service: 'b' })));
+  const quick = await Promise.all(
+    Array.from({ length: 6 }, () => videos.start({ request, service: 'my-own' })),
+  );
   for (const job of quick) {
-    expect(await job.result()).toMatchObject({ service: 'b', polls: 1 });
+    expect(await job.result()).toMatchObject({ service: 'my-own', polls: 1 });
     // One attempt each: none was paused or limited.
     const past = activities(await historyOf(env.temporal.client, job.workflowId));
     expect(past.map(({ type, attempts }) => ({ type, attempts }))).toEqual(
@@ -100,9 +105,9 @@ test('while one service answers only 429, jobs of another end as if they were al
   }
   expect(submitsOf(b) - submitsBefore).toBe(quick.length);
   for (const job of stuck) {
-    expect(await job.progress()).toMatchObject({ phase: 'submitting', service: 'a' });
+    expect(await job.progress()).toMatchObject({ phase: 'submitting', service: 'fal-seedance' });
     const { activityOptions } = (await pendingSubmit(env, job)) ?? {};
-    expect(activityOptions?.taskQueue?.name).toBe(`${taskQueue}-submit-a`);
+    expect(activityOptions?.taskQueue?.name).toBe(`${taskQueue}-submit-fal-seedance`);
   }
   // The others wait in Temporal, not in calls.
   expect(submitsOf(a)).toBeLessThan(stuck.length);
@@ -118,7 +123,7 @@ test('a job has the name of its service and of its key in its input, and the key
   const decoded = history.replace(/"data": "([A-Za-z0-9+/=]+)"/g, (_, data) =>
     Buffer.from(data, 'base64').toString(),
   );
-  expect(decoded).toContain('"service":"b","serviceKey":"b-main"');
+  expect(decoded).toContain('"service":"my-own","serviceKey":"own-main"');
   const { memo, searchAttributes } = await handle.describe();
   const storage = join(folder, 'videos');
   const files = [...(await filesIn(storage)), ...(await recordsIn(storage))];
@@ -130,21 +135,21 @@ test('a job has the name of its service and of its key in its input, and the key
     logs: inspect(logs, { depth: 20, maxArrayLength: null, maxStringLength: null }),
     stored: stored.join('\n'),
   };
-  expect(everything.memo).toContain("videoService: 'b'");
+  expect(everything.memo).toContain("videoService: 'my-own'");
   for (const text of Object.values(everything)) {
     for (const secret of Object.values(secrets)) expect(text).not.toContain(secret);
   }
 });
 
 test('what a job cost is filed under the name of its service, and lists name the service', async () => {
-  const job = await videos.start({ request, service: 'b' }, { workflowId: 'priced' });
+  const job = await videos.start({ request, service: 'my-own' }, { workflowId: 'priced' });
   expect((await job.result()).cost).toMatchObject({
     estimated: { amount: 0.4, currency: 'USD' },
-    service: 'b',
+    service: 'my-own',
   });
-  expect(await videos.find('priced')).toMatchObject({ service: 'b' });
+  expect(await videos.find('priced')).toMatchObject({ service: 'my-own' });
   for await (const listed of videos.list({ limit: 1 })) {
-    expect(listed).toMatchObject({ workflowId: 'priced', service: 'b' });
+    expect(listed).toMatchObject({ workflowId: 'priced', service: 'my-own' });
   }
 });
 
@@ -152,12 +157,15 @@ test('an unknown service is refused at once: by a client that has the list, or e
   const refused = failureOf(videos.start({ request, service: 'c' }));
   expect(await refused).toMatchObject({
     type: 'InvalidRequest',
-    message: expect.stringContaining('service is c, which is not known: name one of a, b'),
+    message: expect.stringContaining('service is c, which is not known: name one of fal-seedance, my-own'),
   });
-  for (const input of [{ request, service: 'c' }, { taskId: 'task_1', service: 'c' }]) {
+  for (const input of [
+    { request, service: 'c' },
+    { taskId: 'task_1', service: 'c' },
+  ]) {
     expect(await failureOf(plain.execute(input))).toMatchObject({
       type: 'InvalidRequest',
-      message: expect.stringContaining('this worker has no service c: name one of a, b'),
+      message: expect.stringContaining('this worker has no service c: name one of fal-seedance, my-own'),
     });
   }
   const batch = await plain.startBatch({ requests: [request], service: 'c' });
@@ -167,46 +175,66 @@ test('an unknown service is refused at once: by a client that has the list, or e
 });
 
 test('a client without the list may name a service, and gets the default of the worker without one', async () => {
-  expect(await plain.execute({ request, service: 'b' })).toMatchObject({ service: 'b' });
+  expect(await plain.execute({ request, service: 'my-own' })).toMatchObject({ service: 'my-own' });
   const job = await plain.start({ request }, { workflowId: 'by-default' });
-  expect(await job.result()).toMatchObject({ service: 'b' });
-  expect(await plain.find('by-default')).toMatchObject({ service: 'b' });
+  expect(await job.result()).toMatchObject({ service: 'my-own' });
+  expect(await plain.find('by-default')).toMatchObject({ service: 'my-own' });
 });
 
 test('a task is adopted at the service that is named', async () => {
-  const { taskId } = await videos.execute({ request, service: 'b' });
+  const { taskId } = await videos.execute({ request, service: 'my-own' });
   const before = submitsOf(b);
-  expect(await videos.execute({ taskId, service: 'b' })).toMatchObject({ taskId, service: 'b' });
+  expect(await videos.execute({ taskId, service: 'my-own' })).toMatchObject({ taskId, service: 'my-own' });
   expect(submitsOf(b)).toBe(before);
 });
 
 test('the same name and request at another service is the same job: nothing is paid twice', async () => {
   const paidAtA = submitsOf(a);
   const workflowId = 'one-name';
-  const first = await (await videos.start({ request, service: 'b' }, { workflowId })).result();
-  const joined = await videos.start({ request, service: 'a' }, { workflowId });
+  const first = await (await videos.start({ request, service: 'my-own' }, { workflowId })).result();
+  const joined = await videos.start({ request, service: 'fal-seedance' }, { workflowId });
   expect(await joined.result()).toEqual(first);
   // As after Temporal has forgotten the job: only the record in the storage knows it.
   const again = await env.temporal.client.workflow.start('generateVideo', {
     workflowId,
     taskQueue,
-    args: [{ request, service: 'a' }],
+    args: [{ request, service: 'fal-seedance' }],
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
   });
-  expect(await again.result()).toMatchObject({ taskId: first.taskId, service: 'b' });
+  expect(await again.result()).toMatchObject({ taskId: first.taskId, service: 'my-own' });
   expect(submitsOf(a)).toBe(paidAtA);
 });
 
 test('a batch has one service for all its items, and a retry stays with it', async () => {
   const requests = ['red', 'grey', 'white'].map((colour) => ({ prompt: `A ${colour} fox` }));
-  const batch = await videos.startBatch({ requests, service: 'b' }, { workflowId: 'foxes' });
+  const batch = await videos.startBatch({ requests, service: 'my-own' }, { workflowId: 'foxes' });
   expect(await batch.result()).toMatchObject({ succeeded: 3 });
-  expect(await videos.find('foxes')).toMatchObject({ kind: 'batch', service: 'b' });
+  expect(await videos.find('foxes')).toMatchObject({ kind: 'batch', service: 'my-own' });
 
   b.next('submit', { kind: 'refused', status: 400, message: 'no foxes' });
-  const failed = await videos.start({ request, service: 'b' }, { workflowId: 'no-fox' });
+  const failed = await videos.start({ request, service: 'my-own' }, { workflowId: 'no-fox' });
   await failureOf(failed.result());
   const { workflowId } = await videos.retry('no-fox', { resubmit: true });
-  expect(await videos.handle(workflowId).result()).toMatchObject({ service: 'b' });
-  expect(await videos.find(workflowId)).toMatchObject({ service: 'b' });
+  expect(await videos.handle(workflowId).result()).toMatchObject({ service: 'my-own' });
+  expect(await videos.find(workflowId)).toMatchObject({ service: 'my-own' });
+});
+
+/** Quotes hold words together. */
+const wordsOf = (command: string) =>
+  [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '').slice(1);
+
+test('the commands of the page print what it shows', async () => {
+  const more = { TEMPORAL_ADDRESS: env.temporal.address, VIDEOGEN_TASK_QUEUE: taskQueue, NO_COLOR: '1' };
+  const commands = commandsOf(readPage('several-services.md'));
+  expect(commands.length).toBeGreaterThan(3);
+  for (const shown of commands) {
+    const screen = { columns: 120, rows: 24 };
+    const terminal = new FakeTerminal({ ...settings, ...more }, undefined, undefined, screen);
+    await run(wordsOf(shown.command), terminal);
+    expectShown(shown, terminal.stderr + terminal.stdout);
+  }
+  // The job stays with its service, and the command says so.
+  const joined = new FakeTerminal({ ...settings, ...more });
+  await run(['generate', 'A red fox in the snow', '--service', 'fal-seedance', '--id', 'fox-1'], joined);
+  expect(joined.stderr).toContain('fox-1 was started for the service my-own; the --service of this command');
 });
